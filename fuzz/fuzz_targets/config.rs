@@ -4,8 +4,8 @@
 
 #![no_main]
 
+use config::{Config, Location};
 use libfuzzer_sys::fuzz_target;
-use server::config::{Config, Location};
 
 fuzz_target!(|source: &str| {
     let variables = source

@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use rtmp::{
     amf0::Encoder,
     chunk::{self, Header},
-    client::{Address, Config, Error, Event, Purpose, Session},
+    client::{Address, Config, Error, Event, Parts, Purpose, Session},
     message::Kind,
     server::OUTPUT_BYTES_MAX,
 };
@@ -22,9 +22,15 @@ const SECRET: &str = "hunter2";
 type Outcome = (Vec<Event>, Vec<u8>, Option<Error>);
 
 fn run(input: &[u8], piece: usize, purpose: Purpose, drains: bool, now: Instant) -> Outcome {
-    let address: Address = "rtmp://me:hunter2@h/live/show?key=hunter2"
-        .parse()
-        .expect("an address");
+    let address = Address::new(Parts {
+        scheme: "rtmp",
+        host: "h",
+        port: None,
+        path: "/live/show",
+        query: "key=hunter2",
+        user: Some(("me".to_owned(), SECRET.to_owned())),
+    });
+    let address = address.expect("an address");
     let mut session = Session::new(address, purpose, Config::default(), [7; 32], now);
     let mut events = Vec::new();
     let mut output = Vec::new();

@@ -14,17 +14,6 @@ use net::wait;
 use crate::stats::{Protocol, Stats};
 use crate::{Context, Error, now};
 
-/// First segments of names that would hide the server's own pages. A test of the server checks that
-/// its whole table is here.
-const RESERVED: [&str; 6] = [
-    "_",
-    "admin",
-    "admin.cgi",
-    "favicon.ico",
-    "status-json.xsl",
-    "status.xsl",
-];
-
 /// Times a stream may end between finding it and taking it. The caller that finds it ended removes
 /// it, so a second time in a row means another publisher's interference.
 const TRIES_MAX: usize = 2;
@@ -50,8 +39,7 @@ pub(crate) struct PublishedEpoch {
 /// It is not a valid name, or the server's own.
 pub fn name(text: &str) -> Result<StreamName, Error> {
     let name = StreamName::parse(text)?;
-    let first = name.as_str().split('/').next().unwrap_or_default();
-    if RESERVED.contains(&first) {
+    if name.is_reserved() {
         Err(Error::NameReserved)
     } else {
         Ok(name)

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
+use net::url::{Url, UrlError};
 use serde::{Deserialize, Serialize};
 
 /// Stands for the number of a stream, counted from 0, where there are several.
@@ -13,7 +14,7 @@ const NUMBER: &str = "{n}";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Target {
     protocol: Protocol,
-    /// `host` or `host:port`, as given.
+    /// `host` or `host:port`.
     authority: String,
     addr: SocketAddr,
     /// Without the first slash; with the query.
@@ -36,14 +37,14 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
-    /// The start of an address, and its default port.
+    /// The scheme of an address, and the port if it names none.
     const SCHEMES: [(&str, Self, u16); 6] = [
-        ("http://", Self::Http, 80),
-        ("rtmp://", Self::Rtmp, 1935),
-        ("icecast://", Self::Icecast, 8000),
-        ("whep+http://", Self::Whep, 80),
-        ("whip+http://", Self::Whip, 80),
-        ("srtp://", Self::Srtp, 8189),
+        ("http", Self::Http, 80),
+        ("rtmp", Self::Rtmp, 1935),
+        ("icecast", Self::Icecast, 8000),
+        ("whep+http", Self::Whep, 80),
+        ("whip+http", Self::Whip, 80),
+        ("srtp", Self::Srtp, 8189),
     ];
 
     fn scheme(self) -> &'static str {
@@ -59,7 +60,10 @@ pub(crate) enum TargetError {
     /// Another scheme.
     #[error("an address begins with http://, rtmp://, icecast://, whep+http:// or whip+http://")]
     Scheme,
-    /// No host, or an impossible port.
+    /// It is no URL.
+    #[error("the address {0}")]
+    Url(UrlError),
+    /// A name that cannot be resolved.
     #[error("the address names no host: {0}")]
     Host(std::io::Error),
     /// A name that resolves to nothing.
@@ -115,51 +119,56 @@ impl FromStr for Target {
     type Err = TargetError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (rest, protocol, default_port) = Protocol::SCHEMES
+        let url: Url = text.parse()?;
+        let (_, protocol, default_port) = Protocol::SCHEMES
             .into_iter()
-            .find_map(|(scheme, protocol, port)| Some((text.strip_prefix(scheme)?, protocol, port)))
+            .find(|(scheme, _, _)| *scheme == url.scheme())
             .ok_or(TargetError::Scheme)?;
-        let (authority, path) = rest.split_once('/').ok_or(TargetError::Path)?;
-        let (credentials, authority) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let credentials = url.userinfo().unwrap_or_default();
         if protocol == Protocol::Icecast && !credentials.contains(':') {
             return Err(TargetError::Credentials);
         }
+        let path = url.path().strip_prefix('/').ok_or(TargetError::Path)?;
         let is_complete = match protocol {
             Protocol::Http | Protocol::Srtp => true,
             Protocol::Icecast | Protocol::Whep | Protocol::Whip => !path.is_empty(),
             Protocol::Rtmp => {
-                let path = path.split('?').next().unwrap_or_default();
                 matches!(path.rsplit_once('/'), Some((app, name)) if !app.is_empty() && !name.is_empty())
             }
         };
         if !is_complete {
             return Err(TargetError::Path);
         }
-        let has_port = authority
-            .rsplit_once(':')
-            .is_some_and(|(_, port)| !port.ends_with(']'));
-        let resolved = if has_port {
-            authority.to_socket_addrs()
-        } else {
-            (authority.trim_matches(['[', ']']), default_port).to_socket_addrs()
-        };
-        let addr = resolved.map_err(TargetError::Host)?.next();
+        let server = (url.host(), url.port().unwrap_or(default_port));
+        let addr = server.to_socket_addrs().map_err(TargetError::Host)?.next();
         Ok(Self {
             protocol,
-            authority: authority.to_owned(),
+            authority: url.authority(),
             addr: addr.ok_or(TargetError::Unresolved)?,
-            path: path.to_owned(),
+            path: match url.query() {
+                Some(query) => format!("{path}?{query}"),
+                None => path.to_owned(),
+            },
             credentials: credentials.to_owned(),
         })
     }
 }
 
-/// Without credentials and query, which may be secret.
+impl From<UrlError> for TargetError {
+    fn from(error: UrlError) -> Self {
+        match error {
+            UrlError::Scheme => Self::Scheme,
+            error => Self::Url(error),
+        }
+    }
+}
+
+/// Without what may be secret: credentials and query.
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.protocol.scheme();
         let path = self.path.split('?').next().unwrap_or_default();
-        write!(formatter, "{scheme}{}/{path}", self.authority)
+        write!(formatter, "{scheme}://{}/{path}", self.authority)
     }
 }
 

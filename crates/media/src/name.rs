@@ -12,6 +12,17 @@ use std::sync::Arc;
 /// Longest name, in bytes: what a file system takes as one component.
 const NAME_BYTES_MAX: usize = 255;
 
+/// First segments of names that would hide the server's own pages. A test of the server checks that all
+/// of its table are here.
+const RESERVED: [&str; 6] = [
+    "_",
+    "admin",
+    "admin.cgi",
+    "favicon.ico",
+    "status-json.xsl",
+    "status.xsl",
+];
+
 /// The name of a stream: segments of `[A-Za-z0-9._~-]` joined by `/`, such as `live/show` or
 /// `radio.mp3`. Cheap to clone.
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -52,6 +63,12 @@ impl StreamName {
     /// The name, without a leading `/`.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether the name begins as the server's own pages do. Such a stream cannot be published.
+    pub fn is_reserved(&self) -> bool {
+        let first = self.0.split('/').next();
+        first.is_some_and(|first| RESERVED.contains(&first))
     }
 }
 
@@ -113,6 +130,20 @@ mod tests {
                 StreamName::parse(text).map(|n| n.to_string()).as_deref(),
                 Ok(name)
             );
+        }
+    }
+
+    #[test]
+    fn the_servers_own_pages_are_reserved() {
+        for (text, expected) in [
+            ("admin", true),
+            ("admin/stats", true),
+            ("status-json.xsl", true),
+            ("live/admin", false),
+            ("administrator", false),
+        ] {
+            let name = StreamName::parse(text).expect("a name");
+            assert_eq!(name.is_reserved(), expected, "{text}");
         }
     }
 

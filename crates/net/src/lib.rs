@@ -11,12 +11,12 @@
 //! process.
 //!
 //! [`closing`] and [`wait`] serve connections that have a task; [`link`] makes the server's outgoing
-//! connections.
+//! connections, to where a [`url`] says.
 //!
-//! They are absent under loom, for which tokio has no sockets; the log's model needs none.
+//! Closing, waits and links are absent under loom, for which tokio has no sockets; the log's model needs none.
 //!
-//! Callers: `fanout` (workers), the crates of connections (ends and waits), `server` (accept classes,
-//! socket options).
+//! Callers: `fanout` (workers), the crates of connections (ends and waits), `config` and `load` (URLs),
+//! `server` (accept classes, socket options).
 
 pub mod accept;
 mod backend;
@@ -39,6 +39,7 @@ mod slab;
 pub mod tcp;
 pub mod udp;
 mod uring;
+pub mod url;
 #[cfg(not(loom))]
 pub mod wait;
 mod waker;

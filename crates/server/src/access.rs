@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use fanout::{Departure, Fanout, ListenerRecord, Reason};
 
 use crate::log::{self, Sink};
-use crate::{config, stamp};
+use crate::stamp;
 
 /// This log's name in metric labels and warnings.
 pub(crate) const ACCESS: &str = "access";

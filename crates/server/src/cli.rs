@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use config::{Config, Report};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 
 use crate::admin;
-use crate::config::{Config, Report};
 use crate::gate::Authority;
 use crate::log::{self, Log};
 use crate::relay::{Relay, StartError};

@@ -5,10 +5,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
+use config::{Auth, Secret};
 use fanout::gate::Identity;
-
-use crate::config::{Auth, Secret};
 
 /// 144 bits: out of reach of guessing, and 24 characters of Base64 without padding.
 const SECRET_BYTES: usize = 18;
@@ -55,8 +53,9 @@ fn fill(secret: &mut Option<Secret>) -> Result<bool, getrandom::Error> {
 
 #[cfg(test)]
 mod tests {
+    use config::Config;
+
     use super::*;
-    use crate::config::Config;
 
     #[test]
     fn only_missing_secrets_are_made_and_no_two_are_alike() {

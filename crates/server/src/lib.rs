@@ -19,7 +19,6 @@ mod admin;
 mod allowance;
 mod backends;
 pub mod cli;
-pub mod config;
 mod demo;
 mod door;
 mod drain;

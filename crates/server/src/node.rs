@@ -7,12 +7,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use config::Config;
 use net::intake::Intake;
 use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
 
 use crate::access::AccessLog;
-use crate::config::Config;
 use crate::door::limits::Limits;
 use crate::door::{Counts, host};
 use crate::drain::Drain;

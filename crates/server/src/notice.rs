@@ -4,7 +4,8 @@
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::config::Config;
+use config::Config;
+
 use crate::keys::Generated;
 use crate::sockets::{Bound, Port};
 
@@ -186,8 +187,9 @@ pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
 
 #[cfg(test)]
 mod tests {
+    use config::Secret;
+
     use super::*;
-    use crate::config::Secret;
 
     const PLAIN: &[(Port, &str)] = &[(Port::Rtmp, "0.0.0.0:1935"), (Port::Http, "[::]:8000")];
     const WEBRTC: (Port, &str) = (Port::Webrtc, "0.0.0.0:8189");

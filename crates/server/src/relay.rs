@@ -7,13 +7,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use config::Config;
 use derived_audio::DerivedAudio;
 use fanout::{Class, Registry, Settings};
 use net::Unavailable;
 use net::link::Connector;
 
 use crate::access::{AccessLog, Departures};
-use crate::config::Config;
 use crate::door::pressure::Marks;
 use crate::door::tls::{Certificate, TlsError};
 use crate::gate::{Authority, AuthorityGate};

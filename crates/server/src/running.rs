@@ -7,12 +7,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::Secret;
 use fanout::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::access::Departures;
-use crate::config::Secret;
 use crate::door::Counts;
 use crate::door::host::Host;
 use crate::door::limits::Limits;

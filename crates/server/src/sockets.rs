@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::config::Config;
 use crate::door::Door;
 use crate::door::tls::{Acceptors, Certificate};
 use crate::relay::StartError;
+use config::Config;
 
 /// Connections that may wait to be accepted: a crowd that reconnects at once. The kernel caps it at
 /// `net.core.somaxconn`.

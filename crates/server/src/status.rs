@@ -5,11 +5,11 @@
 
 use std::time::SystemTime;
 
+use config::BaseUrl;
 use fanout::{Info, Registry};
 use media::{Codec, Container, Kind, StreamName};
 use serde_json::{Map, Value, json};
 
-use crate::config::BaseUrl;
 use crate::stamp;
 use crate::stream_view::StreamView;
 

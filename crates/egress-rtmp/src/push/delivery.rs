@@ -13,6 +13,7 @@ use net::link::{Connector, State};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::address::moved;
 use super::opening::{Opened, Opening, next_event, open};
 use super::{Failure, Push, now};
 use crate::format::{format, is_carried};
@@ -150,8 +151,10 @@ impl Delivery<'_> {
         while let Some(event) = next_event(&mut opening.session, &mut opening.input)? {
             match event {
                 Event::Ended { code, .. } => return Err(Failure::Ended(code)),
-                Event::Reconnect { to } => {
+                Event::Reconnect { tc_url } => {
                     self.finish_unit(opening, reader).await?;
+                    let from = opening.session.address();
+                    let to = tc_url.and_then(|tc_url| moved(from, &tc_url));
                     return Ok(Some(End::Moved(to)));
                 }
                 _ => {}

@@ -6,6 +6,7 @@ use net::link::{Connector, Link};
 use net::{closing, tcp, wait};
 use tokio::io::AsyncReadExt;
 
+use super::address::moved;
 use super::{Failure, now};
 
 /// Connections that authentication takes: without a password, with the user's name, with the proof.
@@ -85,7 +86,8 @@ async fn greet(mut link: Link, address: Address) -> Result<Greeted, Failure> {
                     }))));
                 }
                 Event::Challenged(next) => return Ok(Greeted::Challenged(next)),
-                Event::Reconnect { to } => {
+                Event::Reconnect { tc_url } => {
+                    let to = tc_url.and_then(|tc_url| moved(session.address(), &tc_url));
                     session.leave();
                     closing::say(link, session.output()).await;
                     return Ok(Greeted::Opened(Opened::Moved(to)));

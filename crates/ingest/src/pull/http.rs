@@ -60,7 +60,7 @@ async fn ask(
     feed: &mut Feed<'_>,
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Went, Failure> {
-    let connecting = connector.connect(&address.host, address.port, address.is_secure);
+    let connecting = connector.connect(address.host(), address.port(), address.is_secure());
     let link = tokio::select! {
         link = connecting => link?,
         () = &mut stop => return Ok(Went::To(End::Stop)),
@@ -94,7 +94,7 @@ async fn ask(
 }
 
 fn request(address: &HttpAddress) -> Result<Request<Empty<Bytes>>, Failure> {
-    let mut request = Request::get(&address.target)
+    let mut request = Request::get(address.target())
         .header(header::HOST, address.authority())
         .header(header::USER_AGENT, "Carillon")
         .header(header::ACCEPT, "*/*");

@@ -28,15 +28,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fanout::gate::{Authorized, Publish};
-use media::StreamName;
 use net::link::{Backoff, Connector, State, Status};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 pub use self::failure::Failure;
 use self::feed::Feed;
-pub use self::source::{Source, SourceError, shown_path};
-use crate::{Context, admission};
+pub use self::source::{Source, SourceError};
+use crate::Context;
 
 /// How often the pull checks whether another publisher still has the stream: well below the time
 /// for which streams linger.
@@ -96,11 +95,6 @@ impl fmt::Display for End {
             Self::Moved(_) => "the source asks for a new connection",
         })
     }
-}
-
-/// Whether a stream of that name may be published: some names are the server's own.
-pub fn may_bring(stream: &StreamName) -> bool {
-    admission::name(stream.as_str()).is_ok()
 }
 
 /// Keeps a stream coming from its source until `stop` is ready, or as long as its persistence

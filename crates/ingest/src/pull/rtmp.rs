@@ -135,8 +135,10 @@ impl SourceConnection {
                 }
                 Event::Ended { code, .. } => return Err(Failure::Ended(code)),
                 Event::Challenged(next) => return Ok(Some(Went::Challenged(next))),
-                Event::Reconnect { to } => {
-                    return Ok(Some(Went::To(End::Moved(to.map(Source::Rtmp)))));
+                Event::Reconnect { tc_url } => {
+                    let from = self.session.address();
+                    let to = tc_url.and_then(|tc_url| Source::moved(from, &tc_url));
+                    return Ok(Some(Went::To(End::Moved(to))));
                 }
                 media => self.unpack(media, &mut feed.items),
             }

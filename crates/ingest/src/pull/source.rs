@@ -3,16 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ::rtmp::client::{Address, AddressError};
+use ::rtmp::client::{Address, AddressError, Parts};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use http::{HeaderValue, Uri};
-
-/// The longest address: as long as one of RTMP.
-const ADDRESS_BYTES_MAX: usize = ::rtmp::client::ADDRESS_BYTES_MAX;
-
-const PORT: u16 = 80;
-const PORT_TLS: u16 = 443;
+use http::HeaderValue;
+use http::uri::PathAndQuery;
+use net::url::{Url, UrlError};
 
 /// A source: `rtmp[s]://` to play, or `http[s]://` of an FLV stream. Shows no secrets.
 #[derive(Clone, PartialEq, Eq)]
@@ -23,41 +19,64 @@ pub enum Source {
     Http(HttpAddress),
 }
 
-/// Why a text names no source.
+/// Why a URL names no source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
+    /// It is no URL.
+    #[error("the address {0}")]
+    Url(#[from] UrlError),
     /// It is no RTMP address.
     #[error("{0}")]
     Rtmp(#[from] AddressError),
     /// It is no HTTP address.
-    #[error("the address is no http:// or https:// address with a host")]
+    #[error("the address is none that can be asked for over HTTP")]
     Http,
 }
 
 /// An HTTP address, checked. Shows no user, no query, and nothing of the path's last segment.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpAddress {
-    pub(super) is_secure: bool,
-    /// Without brackets.
-    pub(super) host: String,
-    pub(super) port: u16,
-    /// Path and query.
-    pub(super) target: String,
+    url: Url,
+    port: u16,
+    /// Path and query, without a fragment.
+    target: String,
     /// The value of `Authorization`.
     authorization: Option<HeaderValue>,
 }
 
+impl Source {
+    /// Where `tc_url` of a reconnect request leads from an address, with the same stream. `None` if nowhere.
+    pub(super) fn moved(from: &Address, tc_url: &str) -> Option<Self> {
+        let server: Url = from.server().parse().ok()?;
+        let there = server.join(tc_url).ok()?;
+        from.moved_to(parts(&there)).map(Self::Rtmp)
+    }
+}
+
 impl HttpAddress {
+    /// Whether the connection shall be encrypted.
+    pub(super) fn is_secure(&self) -> bool {
+        self.url.is_secure()
+    }
+
+    /// A name or an IP address, without brackets.
+    pub(super) fn host(&self) -> &str {
+        self.url.host()
+    }
+
+    /// The TCP port.
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The value of `Host`.
     pub(super) fn authority(&self) -> String {
-        let host = match self.host.contains(':') {
-            true => format!("[{}]", self.host),
-            false => self.host.clone(),
-        };
-        match (self.is_secure, self.port) {
-            (false, PORT) | (true, PORT_TLS) => host,
-            (_, port) => format!("{host}:{port}"),
-        }
+        self.url.authority()
+    }
+
+    /// Path and query.
+    pub(super) fn target(&self) -> &str {
+        &self.target
     }
 
     pub(super) fn authorization(&self) -> Option<&HeaderValue> {
@@ -67,21 +86,16 @@ impl HttpAddress {
     /// Where a redirection leads. The password goes along on the same server only, and encryption
     /// is not given up.
     pub(super) fn redirected(&self, location: &str) -> Option<Self> {
-        let there: Self = match location.starts_with('/') && !location.starts_with("//") {
-            true => {
-                let scheme = if self.is_secure { "https" } else { "http" };
-                format!("{scheme}://{}{location}", self.authority())
-            }
-            false => location.to_owned(),
-        }
-        .parse()
-        .ok()?;
-        if self.is_secure && !there.is_secure {
+        if location.starts_with("//") {
             return None;
         }
-        let is_same =
-            (self.is_secure, &self.host, self.port) == (there.is_secure, &there.host, there.port);
-        let authorization = match is_same {
+        let there = Self::try_from(&self.url.join(location).ok()?).ok()?;
+        if self.is_secure() && !there.is_secure() {
+            return None;
+        }
+        let server =
+            |address: &Self| (address.is_secure(), address.host().to_owned(), address.port);
+        let authorization = match server(self) == server(&there) {
             true => self.authorization.clone(),
             false => there.authorization.clone(),
         };
@@ -96,75 +110,61 @@ impl FromStr for Source {
     type Err = SourceError;
 
     fn from_str(text: &str) -> Result<Self, SourceError> {
-        match text.split_once("://") {
-            Some((scheme, _)) if scheme.to_ascii_lowercase().starts_with("http") => {
-                Ok(Self::Http(text.parse()?))
-            }
-            _ => Ok(Self::Rtmp(text.parse()?)),
+        Self::try_from(&text.parse::<Url>()?)
+    }
+}
+
+impl TryFrom<&Url> for Source {
+    type Error = SourceError;
+
+    fn try_from(url: &Url) -> Result<Self, SourceError> {
+        match url.scheme() {
+            "http" | "https" => Ok(Self::Http(url.try_into()?)),
+            _ => Ok(Self::Rtmp(Address::new(parts(url))?)),
         }
     }
 }
 
-impl FromStr for HttpAddress {
-    type Err = SourceError;
+impl TryFrom<&Url> for HttpAddress {
+    type Error = SourceError;
 
-    fn from_str(text: &str) -> Result<Self, SourceError> {
-        if text.len() > ADDRESS_BYTES_MAX {
-            return Err(SourceError::Http);
-        }
-        let uri: Uri = text.parse().map_err(|_| SourceError::Http)?;
-        let is_secure = match uri.scheme_str() {
-            Some("http") => false,
-            Some("https") => true,
+    fn try_from(url: &Url) -> Result<Self, SourceError> {
+        let port = match url.scheme() {
+            "http" | "https" => url.port().ok_or(SourceError::Http)?,
             _ => return Err(SourceError::Http),
         };
-        let authority = uri.authority().ok_or(SourceError::Http)?;
-        let host = authority.host().trim_matches(['[', ']']);
-        if host.is_empty() {
-            return Err(SourceError::Http);
-        }
-        let default = if is_secure { PORT_TLS } else { PORT };
-        let port = match authority.port_u16() {
-            Some(0) => return Err(SourceError::Http),
-            Some(port) => port,
-            None => default,
-        };
-        let user = authority.as_str().rsplit_once('@').map(|(user, _)| user);
-        let authorization = match user {
+        let target: PathAndQuery = url.target().parse().map_err(|_| SourceError::Http)?;
+        let authorization = match url.credentials() {
             None => None,
-            Some(user) => {
-                let user = percent_decode(user);
-                let value = format!("Basic {}", STANDARD.encode(user));
-                let mut value = HeaderValue::try_from(value).map_err(|_| SourceError::Http)?;
-                value.set_sensitive(true);
-                Some(value)
-            }
+            Some((user, password)) => Some(basic(&user, &password)?),
         };
         Ok(Self {
-            is_secure,
-            host: host.to_owned(),
+            url: url.clone(),
             port,
-            target: uri
-                .path_and_query()
-                .map_or("/", |target| target.as_str())
-                .to_owned(),
+            target: target.as_str().to_owned(),
             authorization,
         })
     }
 }
 
-/// A path as it may be shown: its last segment is what services call a key.
-pub fn shown_path(path: &str) -> String {
-    let Some((front, last)) = path.rsplit_once('/') else {
-        return path.to_owned();
-    };
-    let extension = if last.ends_with(".flv") { ".flv" } else { "" };
-    let hidden = if last.is_empty() { "" } else { "***" };
-    format!("{front}/{hidden}{extension}")
+/// `Authorization` for a user and a password (RFC 7617 §2).
+fn basic(user: &str, password: &str) -> Result<HeaderValue, SourceError> {
+    let value = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
+    let mut value = HeaderValue::try_from(value).map_err(|_| SourceError::Http)?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
-fn percent_decode(text: &str) -> Vec<u8> {
-    percent_encoding::percent_decode_str(text).collect()
+/// A URL in the parts that an RTMP address is made of.
+fn parts(url: &Url) -> Parts<'_> {
+    Parts {
+        scheme: url.scheme(),
+        host: url.host(),
+        port: url.port(),
+        path: url.path(),
+        query: url.query().unwrap_or_default(),
+        user: url.credentials(),
+    }
 }
 
 impl fmt::Display for Source {
@@ -184,10 +184,7 @@ impl fmt::Debug for Source {
 
 impl fmt::Display for HttpAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.is_secure { "https" } else { "http" };
-        let path = self.target.split('?').next().unwrap_or_default();
-        let path = shown_path(path);
-        write!(f, "{scheme}://{}{path}", self.authority())
+        self.url.fmt(f)
     }
 }
 
@@ -201,6 +198,11 @@ impl fmt::Debug for HttpAddress {
 mod tests {
     use super::*;
 
+    fn http(text: &str) -> HttpAddress {
+        let url: Url = text.parse().unwrap();
+        HttpAddress::try_from(&url).unwrap()
+    }
+
     #[test]
     fn parts_of_an_http_address() {
         for (text, host, port, authority, target) in [
@@ -208,24 +210,20 @@ mod tests {
             ("https://h/a/b.flv?k=v", "h", 443, "h", "/a/b.flv?k=v"),
             ("http://u:p@[::1]:81/x.flv", "::1", 81, "[::1]:81", "/x.flv"),
             ("https://h:80/", "h", 80, "h:80", "/"),
+            ("http://h?k", "h", 80, "h", "/?k"),
+            ("http://h/a#b", "h", 80, "h", "/a"),
         ] {
-            let address: HttpAddress = text.parse().unwrap();
-            assert_eq!((&*address.host, address.port), (host, port));
+            let address = http(text);
+            assert_eq!((address.host(), address.port()), (host, port));
             assert_eq!(
-                (&*address.authority(), &*address.target),
+                (&*address.authority(), address.target()),
                 (authority, target)
             );
         }
-        for text in [
-            "",
-            "http://",
-            "http:///x",
-            "ftp://h/x",
-            "http://h:0/x",
-            "http://h/a b",
-        ] {
+        for text in ["ftp://h/x", "rtmp://h/a/b", "http://h/a`b"] {
+            let url: Url = text.parse().unwrap();
             assert_eq!(
-                text.parse::<HttpAddress>(),
+                HttpAddress::try_from(&url),
                 Err(SourceError::Http),
                 "{text}"
             );
@@ -236,8 +234,34 @@ mod tests {
     fn the_scheme_decides() {
         assert!(matches!("https://h/x.flv".parse(), Ok(Source::Http(_))));
         assert!(matches!("rtmps://h/a/b".parse(), Ok(Source::Rtmp(_))));
-        let error = "ftp://h/x".parse::<Source>().unwrap_err();
-        assert_eq!(error, SourceError::Rtmp(AddressError::Scheme));
+        for (text, expected) in [
+            ("ftp://h/x", SourceError::Rtmp(AddressError::Scheme)),
+            ("rtmp://h/x", SourceError::Rtmp(AddressError::Path)),
+            ("http://", SourceError::Url(UrlError::Host)),
+            ("http://h:0/x", SourceError::Url(UrlError::Port)),
+            ("", SourceError::Url(UrlError::Scheme)),
+        ] {
+            assert_eq!(text.parse::<Source>(), Err(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_source_may_send_us_elsewhere() {
+        let Ok(Source::Rtmp(address)) = "rtmps://u:p@h/live/show?key=K".parse() else {
+            panic!("an RTMP source")
+        };
+        for (tc_url, expected) in [
+            ("rtmps://other:4443/live", Some("rtmps://other:4443/live/…")),
+            ("//other/live", Some("rtmps://other/live/…")),
+            ("/elsewhere/", Some("rtmps://h/elsewhere/…")),
+            ("rtmp://other/live", None),
+            ("http://other/live", None),
+            ("other", None),
+            ("", None),
+        ] {
+            let moved = Source::moved(&address, tc_url).map(|source| source.to_string());
+            assert_eq!(moved.as_deref(), expected, "{tc_url}");
+        }
     }
 
     #[test]
@@ -257,15 +281,15 @@ mod tests {
 
     #[test]
     fn redirections_keep_encryption_and_give_no_password_away() {
-        let address: HttpAddress = "https://u:p@h/a.flv".parse().unwrap();
+        let address = http("https://u:p@h/a.flv");
         assert_eq!(address.authorization().unwrap(), "Basic dTpw");
         let same = address.redirected("/b.flv?x").unwrap();
         assert_eq!(
-            (&*same.target, same.authorization().is_some()),
+            (same.target(), same.authorization().is_some()),
             ("/b.flv?x", true)
         );
         let other = address.redirected("https://other/c.flv").unwrap();
-        assert_eq!((&*other.host, other.authorization()), ("other", None));
+        assert_eq!((other.host(), other.authorization()), ("other", None));
         for nowhere in ["http://h/a.flv", "b.flv", "//other/a", "", "ftp://h/a"] {
             assert_eq!(address.redirected(nowhere), None, "{nowhere}");
         }

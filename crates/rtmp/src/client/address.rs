@@ -1,22 +1,36 @@
-//! Where a stream is, on another server: `rtmp[s]://user:password@host:port/app/name?query`.
+//! Where a stream is on another server: application and name, and what a URL says beside them.
+//!
+//! An [`Address`] is made of the [`Parts`] that the caller has read from a URL; this crate knows no syntax of
+//! URLs.
 //!
 //! The services that streams are pushed to have made a secret of almost every part: the stream key is
 //! the name, the token a query. So neither `Display` nor `Debug` shows more than scheme, host, port
 //! and application.
 
-// The type alone: the core library has no sockets.
-use core::net::Ipv6Addr;
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use percent_encoding::percent_decode_str;
 
 use crate::auth;
 
-/// The longest address. Tokens of services have a few hundred bytes.
-pub const ADDRESS_BYTES_MAX: usize = 2048;
-
 const PORT: u16 = 1935;
 const PORT_TLS: u16 = 443;
+
+/// The parts of a URL, as its parser gives them.
+pub struct Parts<'a> {
+    /// In lower case: `rtmp` or `rtmps`.
+    pub scheme: &'a str,
+    /// A name or an IP address, without brackets.
+    pub host: &'a str,
+    /// The TCP port; `None` is the scheme's.
+    pub port: Option<u16>,
+    /// Application and stream name, such as `/app/name`. Slashes at its ends do not count.
+    pub path: &'a str,
+    /// Without the question mark; empty if there is none.
+    pub query: &'a str,
+    /// User and password, percent-decoded.
+    pub user: Option<(String, String)>,
+}
 
 /// An address, checked.
 #[derive(Clone, PartialEq, Eq)]
@@ -36,33 +50,41 @@ pub struct Address {
     step: Option<auth::Step>,
 }
 
-/// Why a text is no address.
+/// Why a URL is no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// Neither `rtmp://` nor `rtmps://`.
     #[error("an RTMP address begins with rtmp:// or rtmps://")]
     Scheme,
-    /// No host.
-    #[error("the address names no host")]
-    Host,
-    /// A host with characters that no host has.
-    #[error("the host is not a name or an IP address; IPv6 is written in [brackets]")]
-    HostCharacters,
-    /// A port that is no number from 1 to 65535.
-    #[error("the port is not a number from 1 to 65535")]
-    Port,
     /// Fewer than two segments.
     #[error("the address needs an application and a stream name: rtmp://host/app/name")]
     Path,
-    /// Spaces or control characters.
-    #[error("the address holds a space or a control character")]
-    Characters,
-    /// Longer than [`ADDRESS_BYTES_MAX`].
-    #[error("the address is longer than {ADDRESS_BYTES_MAX} bytes")]
-    TooLong,
 }
 
 impl Address {
+    /// The address that a URL is.
+    ///
+    /// # Errors
+    /// Another scheme, or a path of fewer than two segments.
+    pub fn new(parts: Parts<'_>) -> Result<Self, AddressError> {
+        let is_secure = is_secure(parts.scheme).ok_or(AddressError::Scheme)?;
+        let (app, name) = parts
+            .path
+            .trim_matches('/')
+            .rsplit_once('/')
+            .ok_or(AddressError::Path)?;
+        Ok(Self {
+            is_secure,
+            host: parts.host.to_owned(),
+            port: parts.port.unwrap_or_else(|| default_port(is_secure)),
+            app: app.trim_end_matches('/').to_owned(),
+            name: name.to_owned(),
+            query: parts.query.to_owned(),
+            user: parts.user,
+            step: None,
+        })
+    }
+
     /// Whether the connection shall be encrypted.
     pub fn is_secure(&self) -> bool {
         self.is_secure
@@ -78,36 +100,40 @@ impl Address {
         self.port
     }
 
-    /// Where a server asks to be looked for from now on (`tcUrl` of a reconnect request). The stream's
-    /// name and query go along wherever that is, keys and tokens in them too: without them there is
-    /// nothing to ask for there. User and password go along to the same host and port only. `None` if
-    /// that is no address, or one without the encryption that this one has.
-    pub fn moved_to(&self, tc_url: &str) -> Option<Self> {
-        let scheme = if self.is_secure { "rtmps" } else { "rtmp" };
-        let name = &self.name;
-        let url = match tc_url.trim_end_matches('/') {
-            url if url.contains("://") => format!("{url}/{name}"),
-            url if url.starts_with("//") => format!("{scheme}:{url}/{name}"),
-            url if url.starts_with('/') => format!("{scheme}://{}{url}/{name}", self.authority()),
-            _ => return None,
-        };
-        let there: Self = url.parse().ok()?;
-        if self.is_secure && !there.is_secure {
+    /// Scheme, host and port, such as `rtmps://host:1936`: what a `tcUrl` without them is relative to.
+    pub fn server(&self) -> String {
+        format!("{}://{}", self.scheme(), self.authority())
+    }
+
+    /// The address of the same stream on the server and under the application that the `tcUrl` of a
+    /// [reconnect request](super::Event::Reconnect) names. The stream's name and query go along wherever that
+    /// is, keys and tokens in them too: without them there is nothing to ask for there. User and password go
+    /// along to the same host and port only. `None` if `there` names no application, or is not encrypted
+    /// although this address is.
+    pub fn moved_to(&self, there: Parts<'_>) -> Option<Self> {
+        let is_secure = is_secure(there.scheme)?;
+        let app = there.path.trim_matches('/');
+        if app.is_empty() || !there.query.is_empty() || (self.is_secure && !is_secure) {
             return None;
         }
-        let is_same = self.host.eq_ignore_ascii_case(&there.host) && self.port == there.port;
+        let port = there.port.unwrap_or_else(|| default_port(is_secure));
+        let is_same = self.host.eq_ignore_ascii_case(there.host) && self.port == port;
         Some(Self {
+            is_secure,
+            host: there.host.to_owned(),
+            port,
+            app: app.to_owned(),
+            name: self.name.clone(),
             query: self.query.clone(),
             user: match is_same {
                 true => self.user.clone(),
-                false => there.user.clone(),
+                false => there.user,
             },
-            ..there
+            step: None,
         })
     }
 
-    /// Whether `text` repeats a part of the address that is not for everybody to read. Servers quote
-    /// what they were asked for.
+    /// Whether `text` repeats a secret part of the address. Servers quote what they were asked for.
     pub fn is_repeated_in(&self, text: &str) -> bool {
         let values = self.query.split('&').map(|pair| {
             let (_, value) = pair.split_once('=').unwrap_or((pair, pair));
@@ -150,7 +176,7 @@ impl Address {
 
     /// `tcUrl` of `connect`.
     pub(super) fn tc_url(&self) -> String {
-        format!("{}://{}/{}", self.scheme(), self.authority(), self.app())
+        format!("{}/{}", self.server(), self.app())
     }
 
     /// The stream's name as `publish` and `play` have it.
@@ -171,96 +197,29 @@ impl Address {
             true => format!("[{}]", self.host),
             false => self.host.clone(),
         };
-        match (self.is_secure, self.port) {
-            (false, PORT) | (true, PORT_TLS) => host,
-            (_, port) => format!("{host}:{port}"),
+        match self.port == default_port(self.is_secure) {
+            true => host,
+            false => format!("{host}:{}", self.port),
         }
     }
 }
 
-impl FromStr for Address {
-    type Err = AddressError;
-
-    fn from_str(text: &str) -> Result<Self, AddressError> {
-        if text.len() > ADDRESS_BYTES_MAX {
-            return Err(AddressError::TooLong);
-        }
-        if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(AddressError::Characters);
-        }
-        let (scheme, rest) = text.split_once("://").ok_or(AddressError::Scheme)?;
-        let is_secure = match () {
-            () if scheme.eq_ignore_ascii_case("rtmp") => false,
-            () if scheme.eq_ignore_ascii_case("rtmps") => true,
-            () => return Err(AddressError::Scheme),
-        };
-        // Passwords may hold anything, so the authority ends at the last at-sign before the path.
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (user, host_port) = match authority.rsplit_once('@') {
-            Some((user, host_port)) => (Some(user), host_port),
-            None => (None, authority),
-        };
-        let (host, port) = host_and_port(host_port)?;
-        let default = if is_secure { PORT_TLS } else { PORT };
-        let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let (app, name) = path
-            .trim_matches('/')
-            .rsplit_once('/')
-            .ok_or(AddressError::Path)?;
-        let app = app.trim_end_matches('/');
-        Ok(Self {
-            is_secure,
-            host: host.to_owned(),
-            port: port.unwrap_or(default),
-            app: app.to_owned(),
-            name: name.to_owned(),
-            query: query.to_owned(),
-            user: user.map(|user| {
-                let (user, password) = user.split_once(':').unwrap_or((user, ""));
-                let decode = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
-                (decode(user), decode(password))
-            }),
-            step: None,
-        })
+/// `None` for a scheme that is not RTMP's.
+fn is_secure(scheme: &str) -> Option<bool> {
+    match scheme {
+        "rtmp" => Some(false),
+        "rtmps" => Some(true),
+        _ => None,
     }
 }
 
-fn host_and_port(text: &str) -> Result<(&str, Option<u16>), AddressError> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (host, port) = rest.split_once(']').ok_or(AddressError::HostCharacters)?;
-            let is_address = host.parse::<Ipv6Addr>().is_ok();
-            if !is_address || !(port.is_empty() || port.starts_with(':')) {
-                return Err(AddressError::HostCharacters);
-            }
-            (host, port.strip_prefix(':'))
-        }
-        None => match text.split_once(':') {
-            Some((_, port)) if port.contains(':') => return Err(AddressError::HostCharacters),
-            Some((host, port)) => (host, Some(port)),
-            None => (text, None),
-        },
-    };
-    let is_host = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
-    if host.is_empty() {
-        return Err(AddressError::Host);
-    }
-    if !host.chars().all(is_host) {
-        return Err(AddressError::HostCharacters);
-    }
-    let port = match port {
-        None => None,
-        Some(port) => match port.parse() {
-            Ok(0) | Err(_) => return Err(AddressError::Port),
-            Ok(port) => Some(port),
-        },
-    };
-    Ok((host, port))
+fn default_port(is_secure: bool) -> u16 {
+    if is_secure { PORT_TLS } else { PORT }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}/{}/…", self.scheme(), self.authority(), self.app)
+        write!(f, "{}/{}/…", self.server(), self.app)
     }
 }
 

@@ -36,8 +36,9 @@ pub enum Event {
     /// The server asks the client to leave soon, for another address if it names one. Returned only
     /// once the stream was requested.
     Reconnect {
-        /// The new address, with the same stream; see [`Address::moved_to`].
-        to: Option<Address>,
+        /// The URL of the new server and application, as the server wrote it: relative to
+        /// [`Address::server`], and to be given in parts to [`Address::moved_to`].
+        tc_url: Option<String>,
     },
     /// The server wants a proof of the password: connect anew with this address. The session is
     /// closed.

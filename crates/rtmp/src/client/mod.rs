@@ -22,7 +22,7 @@ mod event;
 mod session;
 mod words;
 
-pub use address::{ADDRESS_BYTES_MAX, Address, AddressError};
+pub use address::{Address, AddressError, Parts};
 pub use error::Error;
 pub use event::Event;
 pub use session::{Config, Purpose, Session};

@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 
 use crate::links::{Links, Row};
 use crate::stream_view::StreamView;
-use crate::{config, stamp};
 
 /// What the API shows and changes.
 #[derive(Clone)]

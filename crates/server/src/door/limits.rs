@@ -16,7 +16,6 @@ use super::pressure::{Pressure, Transport};
 use super::rejected::Rejected;
 use crate::address::network;
 use crate::allowance::Allowances;
-use crate::config;
 
 /// See the module's description.
 #[derive(Debug)]

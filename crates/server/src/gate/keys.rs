@@ -3,10 +3,10 @@
 use std::future::ready;
 use std::sync::Arc;
 
+use config::{Config, PublishKey, Secret};
 use fanout::gate::{Action, Denied, Proof, Request, Terms};
 
 use super::authority::{Authority, Fingerprints, Grant, Verdict};
-use crate::config::{Config, PublishKey, Secret};
 
 /// See the module's description. It answers at once.
 #[derive(Debug)]

@@ -26,6 +26,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use config::{Config, Secret};
 use fanout::gate::{
     ANSWER_TIMEOUT, Action, Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play,
     Publish, Request, UpdateMetadata,
@@ -38,7 +39,6 @@ use self::authority::Fingerprints;
 pub use self::authority::{Authority, Grant, Verdict};
 use self::keys::Keys;
 use self::successes::Successes;
-use crate::config::{Config, Secret};
 
 /// Stands for the secret of publishers without one. No key is as short.
 const NO_KEY: &str = "";

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use config::PushRule;
 use egress_rtmp::push::{self, Push};
 use fanout::{Phase, Registry};
 use media::StreamName;
@@ -61,7 +62,7 @@ impl Pushes {
                     url: rule.url.shown(name),
                     status: Arc::default(),
                 };
-                let address = rule.url.reveal(name);
+                let address = address(rule, name);
                 if let Some(entry) = board.enter(key, row) {
                     let context = Arc::clone(&self.context);
                     tasks.spawn(keep(
@@ -77,11 +78,18 @@ impl Pushes {
     }
 }
 
+/// The address that a rule gives a stream, or what its name lacks for one.
+fn address(rule: &PushRule, stream: &StreamName) -> Result<Address, String> {
+    let url = rule.url.of(stream);
+    let url = url.map_err(|error| format!("the address {error}"))?;
+    push::address(&url).map_err(|error| error.to_string())
+}
+
 /// Pushes until the stream is over or `stop` turns true.
 async fn keep(
     context: Arc<Context>,
     stream: StreamName,
-    address: String,
+    address: Result<Address, String>,
     entry: Entry<(StreamName, usize)>,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -92,9 +100,8 @@ async fn keep(
             _ = stop.wait_for(|stop| *stop) => {}
         }
     };
-    let address: Address = match address.parse() {
+    let address = match address {
         Ok(address) => address,
-        // The stream's name lacks a part that the rule's address needs.
         Err(error) => {
             tracing::warn!(%stream, %error, "a stream cannot be pushed");
             status.fail(&error);

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
+use config::Config;
 use net::link::Connector;
 use rustls::{ClientConfig, RootCertStore};
-
-use crate::config::Config;
 
 /// Why encrypted links are impossible.
 #[derive(Debug, thiserror::Error)]

@@ -21,7 +21,6 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use self::limit::Limiter;
 pub(crate) use self::sink::{Sink, duplicate};
-use crate::config;
 
 /// This log's name in metric labels and warnings.
 pub(crate) const MESSAGES: &str = "messages";

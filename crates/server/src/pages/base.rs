@@ -5,9 +5,9 @@
 //! behind a proxy that sends no headers.
 
 use axum::http::{HeaderMap, header};
+use config::{BaseUrl, base_url};
 
 use super::Visitor;
-use crate::config::{BaseUrl, base_url};
 
 /// The address of `/`.
 pub(crate) fn base(configured: Option<&BaseUrl>, visitor: Visitor, headers: &HeaderMap) -> BaseUrl {

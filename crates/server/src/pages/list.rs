@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use config::BaseUrl;
 use fanout::{Info, Registry};
 
 use super::html::{Page, escape};
-use crate::config::BaseUrl;
 use crate::status::STREAMS_MAX;
 use crate::stream_view::StreamView;
 

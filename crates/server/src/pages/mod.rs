@@ -21,12 +21,12 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
+use config::BaseUrl;
 use hyper::body::Body as _;
 use serde::Deserialize;
 
 use self::html::nothing_here;
 use crate::access::{AccessLine, AccessLog, request_line};
-use crate::config::BaseUrl;
 use crate::door::limits::Handover;
 use crate::node::Node;
 use crate::route::Page;

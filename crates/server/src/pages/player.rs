@@ -5,13 +5,13 @@
 
 use std::fmt::Write;
 
+use config::BaseUrl;
 use fanout::{Info, Registry};
 use http::StatusCode;
 use media::{Kind, StreamName};
 
 use super::html::{Page, escape};
 use super::info;
-use crate::config::BaseUrl;
 use crate::stream_view::StreamView;
 
 /// The page and its status. With `has_webrtc` it offers WebRTC as well.

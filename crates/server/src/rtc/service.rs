@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use config::Config;
 use egress_webrtc::{Rules, Stats, Viewers};
 use fanout::{Fanout, Format, Info, Plane, Subscription};
 use formats::rtp::Tally;
@@ -20,7 +21,6 @@ use webrtc::sdp::{Answer, Candidate, Offer, Section};
 use super::refused::Refused;
 use super::router::{SessionRouter, SessionTicket, Task};
 use super::table::SessionPermit;
-use crate::config::Config;
 
 /// The name that a listener's player gets for its one stream.
 const STREAM: &str = "carillon";

@@ -122,7 +122,6 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::config;
     use crate::door::limits::{Handover, Limits, Pool};
 
     fn entry() -> Entry {

@@ -20,12 +20,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::Config;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::config::Config;
 use crate::door::pressure::Marks;
 use crate::gate::Authority;
 use crate::relay::Relay;

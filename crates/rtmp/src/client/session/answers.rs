@@ -147,11 +147,11 @@ impl Session {
             if !matches!(self.phase, Phase::Starting(_) | Phase::Running(_)) {
                 return Ok(None);
             }
-            let to = information(command)
+            let tc_url = information(command)
                 .and_then(|info| info.property("tcUrl"))
                 .and_then(Value::text)
-                .and_then(|url| self.address.moved_to(&url));
-            return Ok(Some(Event::Reconnect { to }));
+                .map(Cow::into_owned);
+            return Ok(Some(Event::Reconnect { tc_url }));
         }
         if level.eq_ignore_ascii_case("error") {
             if matches!(self.phase, Phase::Connecting)

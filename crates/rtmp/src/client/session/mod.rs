@@ -147,6 +147,11 @@ impl Session {
         }
     }
 
+    /// Where the stream is.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
     /// Takes bytes from the front of `input` until there is an event. Returns `None` once `input`
     /// is used up. A closed session discards all input and returns `None`.
     ///

@@ -18,11 +18,26 @@ use crate::{
     server::{self, Media, Rejection},
 };
 
-const ADDRESS: &str = "rtmp://me:sesame@relay.example/live/show?key=K";
+/// `rtmp://me:sesame@relay.example/live/show?key=K`.
+fn address() -> Address {
+    with_query("key=K")
+}
+
+/// The same with another query.
+fn with_query(query: &str) -> Address {
+    let parts = Parts {
+        scheme: "rtmp",
+        host: "relay.example",
+        port: None,
+        path: "/live/show",
+        query,
+        user: Some(("me".to_owned(), "sesame".to_owned())),
+    };
+    Address::new(parts).unwrap()
+}
 
 fn client(purpose: Purpose, now: Instant) -> Session {
-    let address = ADDRESS.parse().unwrap();
-    Session::new(address, purpose, Config::default(), [3; 32], now)
+    Session::new(address(), purpose, Config::default(), [3; 32], now)
 }
 
 fn message(kind: Kind, stream_id: u32, timestamp: u32, body: &[u8]) -> BytesMut {
@@ -289,7 +304,7 @@ fn a_reconnect_request_names_the_new_address() {
     pair.heard.clear();
     assert!(pair.server.request_reconnect("Moving."));
     pair.settle();
-    assert_eq!(pair.heard, [Event::Reconnect { to: None }]);
+    assert_eq!(pair.heard, [Event::Reconnect { tc_url: None }]);
     assert!(!pair.client.is_closed(), "the stream goes on meanwhile");
 }
 
@@ -323,7 +338,7 @@ fn every_wait_ends() {
 #[test]
 fn a_challenge_is_answered() {
     let challenger = auth::Challenger::new([8; 32]);
-    let mut address: Address = ADDRESS.parse().unwrap();
+    let mut address = address();
     let mut proof = None;
     for round in 0..3 {
         let mut server = servers::Scripted::with(address.clone(), Purpose::Publish);

@@ -17,7 +17,7 @@ pub(super) struct Scripted {
 
 impl Scripted {
     pub(super) fn new(purpose: Purpose) -> Self {
-        Self::with(ADDRESS.parse().unwrap(), purpose)
+        Self::with(address(), purpose)
     }
 
     /// A server that has shaken hands.
@@ -304,7 +304,7 @@ fn a_move_is_heard_of_once_the_stream_was_asked_for() {
         let mut server = Scripted::new(Purpose::Play);
         server.advance(stage);
         let expected = match is_heard {
-            true => vec![Event::Reconnect { to: None }],
+            true => vec![Event::Reconnect { tc_url: None }],
             false => vec![],
         };
         assert_eq!(reconnect_request(&mut server), expected, "{stage}");
@@ -321,7 +321,7 @@ fn a_code_that_repeats_a_secret_is_withheld() {
         ("NetStream.Publish.Denied", true),
         ("Of.Our.Own", true),
     ] {
-        let address = "rtmp://h/live/show?key=K&x=Denied&y=a%2Fb".parse().unwrap();
+        let address = with_query("key=K&x=Denied&y=a%2Fb");
         let mut server = Scripted::with(address, Purpose::Publish);
         server.advance(2);
         let Err(Error::Refused { code: shown, .. }) = server.status("error", code) else {

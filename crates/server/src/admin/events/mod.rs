@@ -19,6 +19,7 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use config::Glob;
 use fanout::events::{Event, Events, Topic};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
@@ -26,7 +27,6 @@ use tokio::sync::Semaphore;
 use self::body::EventBody;
 use super::api::refuse;
 use super::connections::Lease;
-use crate::config::Glob;
 
 /// Event streams at a time: dashboards and collectors of a few people. Each is woken by every event.
 pub(crate) const EVENT_STREAMS_MAX: usize = 32;

@@ -27,7 +27,6 @@ use super::limits::ListenerPermit;
 use super::publishers::Publishers;
 use super::rejected::Rejected;
 use crate::address::network;
-use crate::config;
 
 /// Where a connection or session is pending, that is, neither a source nor a listener yet.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

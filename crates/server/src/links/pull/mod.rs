@@ -18,6 +18,8 @@ mod origin;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use config::Pulled;
+use ingest::pull::Source;
 use media::StreamName;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -27,7 +29,6 @@ use self::link::{Finding, Life, PulledLink, revive};
 use self::origin::{PullOrigin, QUESTIONS_MAX, Question};
 use super::board::Entry;
 use super::{Context, Row};
-use crate::config::Pulled;
 
 /// Pulls of one pattern at a time. Each is a connection, a task, and the buffers of both ends of it: some
 /// hundred kilobytes with TLS.
@@ -168,7 +169,7 @@ impl Pulls {
         life: Life,
     ) -> Option<(Entry<Key>, PulledLink)> {
         let config = &self.context.config.pulls[rule];
-        let source = config.source(stream)?;
+        let source = Source::try_from(&config.source(stream)?).ok()?;
         let row = Row {
             stream: stream.clone(),
             url: config.shown(stream),

@@ -3,13 +3,12 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use config::{Config, Pulled};
 use fanout::{Expected, Located, Origin};
-use ingest::pull;
 use media::StreamName;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::link::Finding;
-use crate::config::{Config, Pulled};
 
 /// Questions that may wait for the task that has the pulls; beyond, listeners wait to ask. It answers at once.
 pub(super) const QUESTIONS_MAX: usize = 64;
@@ -49,7 +48,7 @@ impl PullOrigin {
             }
         }
         // A pattern may match the server's own pages.
-        perhaps.filter(|_| pull::may_bring(stream))
+        perhaps.filter(|_| !stream.is_reserved())
     }
 }
 

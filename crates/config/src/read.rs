@@ -1,7 +1,7 @@
 //! Walking the file and the environment together.
 //!
-//! There is no separate list of keys: the code that fills a field names its key, and whatever a
-//! section holds that nobody asked for is unknown. Every problem is noted and the walk goes on.
+//! There is no separate list of keys: the code that fills a field names its key, and a key of a
+//! section that no code has named is unknown. Every problem is noted and the walk goes on.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,10 +13,10 @@ use super::foreign;
 use super::report::{Location, Problem};
 use super::setting::{Fault, Faults, Setting, nearest};
 
-/// Variables that begin so are settings; all others are none of ours.
+/// Environment variables with this prefix are settings; others are ignored.
 pub(super) const ENVIRONMENT_PREFIX: &str = "CARILLON__";
 
-/// Most entries of an array of tables; matching is linear, and nobody writes more by hand.
+/// Most entries of an array of tables; matching is linear, and more are not written by hand.
 const ENTRIES_MAX: usize = 1_000;
 
 /// The state of one walk.

@@ -1,18 +1,18 @@
 //! Addresses of other servers: where streams are pushed to and pulled from.
 //!
-//! Such an address is a secret in most of its parts: `user:password@`, the query, and what other
-//! servers call a stream key, the last segment of the path. It is taken apart here only as far as
-//! is needed to tell a slip and to show the rest; the parsers of those who connect have the last word.
+//! Such an address is a URL whose path and query may hold placeholders. It is a secret in most of its parts:
+//! `user:password@`, the query, and what other servers call a stream key, the last segment of the path. It
+//! shows itself with `***` in their place.
+//!
+//! A placeholder changes path and query only, so no stream name can choose another server.
 
-mod parts;
 mod pull;
 mod push;
 mod template;
 #[cfg(test)]
 mod tests;
 
-use ingest::pull::SourceError;
-use rtmp::client::AddressError;
+use net::url::UrlError;
 
 pub use self::pull::{PullRule, PullUrl, Pulled};
 pub use self::push::PushUrl;
@@ -22,31 +22,24 @@ use super::setting::nearest;
 /// What stands in for a part that is not shown.
 const HIDDEN: &str = "***";
 
-/// What is wrong with an address. It repeats none of it but a scheme or a placeholder.
+/// What is wrong with an address. It repeats none of it but a scheme, a placeholder, or one character of the
+/// host.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum UrlFault {
-    #[error("is no address of another server")]
-    NoAddress,
+    #[error("{0}")]
+    Malformed(#[from] UrlError),
     #[error("`{0}://` is not spoken here")]
     Scheme(String),
-    #[error("names no host")]
-    NoHost,
-    #[error("has no valid port")]
-    Port,
     #[error("names no stream; the path needs two segments at least")]
     NoStream,
-    #[error("{0}")]
-    Target(#[from] AddressError),
-    #[error("{0}")]
-    Source(#[from] SourceError),
     #[error("names nothing but a host")]
     NoPath,
     #[error("ends with `.{0}`, and over HTTP only FLV can be pulled")]
     NotFlv(&'static str),
-    #[error("holds a blank, a control character or one beyond ASCII; write those as %20 and so on")]
-    Character,
-    #[error("is longer than 2048 bytes")]
-    TooLong,
+    #[error(
+        "has a character in its path or query that HTTP does not allow; write it as %60 and so on"
+    )]
+    Target,
     #[error("holds `{{{0}}}`, which stands for nothing")]
     Placeholder(String),
     #[error("holds a `{{` or `}}` without the other")]
@@ -85,4 +78,11 @@ fn suggestion(fault: &UrlFault, schemes: &[&'static str], words: &Words) -> Opti
         UrlFault::Scheme(_) => format!("did you mean `{word}://`?"),
         _ => format!("did you mean `{{{word}}}`?"),
     })
+}
+
+/// How many segments a path has that are not empty.
+fn segments(path: &str) -> usize {
+    path.split('/')
+        .filter(|segment| !segment.is_empty())
+        .count()
 }

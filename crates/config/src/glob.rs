@@ -11,8 +11,11 @@ pub struct Glob(String);
 const PATTERN_BYTES_MAX: usize = 255;
 
 impl Glob {
-    /// Accepts a pattern, or says what is wrong with it.
-    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
+    /// Accepts a pattern.
+    ///
+    /// # Errors
+    /// What is wrong with it, to follow the text itself.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".~_-/*?".contains(&byte);
         if text.is_empty() {
             return Err("is empty; `**` matches every stream");
@@ -34,13 +37,13 @@ impl Glob {
         &self.0
     }
 
-    /// The part that all names which fit begin with: what stands before the first `*` or `?`.
+    /// The start of all names that fit: what stands before the first `*` or `?`.
     pub(super) fn front(&self) -> &str {
         let end = self.0.find(['*', '?']).unwrap_or(self.0.len());
         &self.0[..end]
     }
 
-    /// Whether what follows that part is whole segments.
+    /// Whether what follows the front is whole segments.
     pub(super) fn is_cut_between_segments(&self) -> bool {
         self.front().is_empty() || self.front().ends_with('/')
     }

@@ -189,8 +189,11 @@ impl Setting for Duration {
     }
 }
 
-/// Reads a duration as settings are written, for whoever is given one elsewhere.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+/// Reads a duration written as in the configuration, such as `15s`.
+///
+/// # Errors
+/// What is wrong with the text, and what is expected.
+pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::from_text(text).map_err(|Fault { message, help }| match help {
         Some(help) => format!("{message}; {help}"),
         None => message,
@@ -295,7 +298,7 @@ impl Setting for AccessLog {
 impl Setting for Option<Secret> {
     const EXPECTED: &str = "a string in quotes";
 
-    /// Nothing that is said of a secret repeats it.
+    /// No error repeats a secret.
     fn from_text(text: &str) -> Result<Self, Fault> {
         if text.is_empty() {
             return Ok(None);
@@ -360,7 +363,7 @@ impl Setting for Pulled {
     }
 }
 
-/// Nothing that is said of an address repeats more of it than its scheme or a placeholder.
+/// Errors repeat no more of an address than its scheme, a placeholder, or one character of its host.
 fn wrong_url<T: Setting>(fault: &UrlFault, help: Option<String>) -> Fault {
     let help = help.unwrap_or_else(|| format!("write {}", T::EXPECTED));
     Fault::helped(fault.to_string(), help)
@@ -462,7 +465,7 @@ const SIMILARITY_MIN: f64 = 0.75;
 /// that is as much as the other measure sees of it, which would let it pass.
 const SLIP_SIMILARITY: f64 = 0.9;
 
-/// The known word that somebody may have meant.
+/// The known word that was probably meant.
 pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let similarity = |candidate: &str| {

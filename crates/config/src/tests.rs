@@ -1,6 +1,8 @@
+use std::num::NonZeroU32;
+
 use super::*;
 
-const SHIPPED: &str = include_str!("../../../../config/carillon.toml");
+const SHIPPED: &str = include_str!("../../../config/carillon.toml");
 
 fn parse(source: &str) -> Result<Config, Report> {
     Config::parse("test.toml", source, std::iter::empty())
@@ -160,8 +162,11 @@ fn the_examples_are_valid() {
         config.streams.len(),
     );
     assert_eq!(lists, (1, 1, 1));
-    let pushed = config.pushes[0].url.reveal(&name);
-    assert_eq!(pushed, "rtmp://relay.example/live/show");
+    let pushed = config.pushes[0].url.of(&name);
+    assert_eq!(
+        pushed,
+        "rtmp://relay.example/live/show".parse::<net::url::Url>()
+    );
 }
 
 #[test]
@@ -373,7 +378,7 @@ fn values_out_of_range_are_told() {
             "[http]\nlisten = []\n[rtmp]\nlisten = []",
             2,
             "http.listen",
-            "nobody can listen",
+            "no listener can connect",
         ),
         ("http = 1", 1, "http", "write [http]"),
         ("[stream]\nmatch = \"*\"", 1, "stream", "[[stream]]"),

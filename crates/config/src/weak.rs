@@ -1,7 +1,6 @@
-//! Secrets that are none.
+//! Secrets that are easy to guess.
 
-/// Shortest secret: eight characters out of sixty-two take longer to guess over a network than
-/// anybody waits.
+/// Shortest secret, characters: eight out of sixty-two cannot be guessed over a network in any useful time.
 const LENGTH_MIN: usize = 8;
 
 /// Words that are tried first, among them those of other servers' sample configurations. With
@@ -60,7 +59,7 @@ pub(super) fn weakness(secret: &str) -> Option<&'static str> {
     let core = lower.trim_matches(|c: char| !c.is_alphabetic());
     let squeezed: String = core.chars().filter(|c| c.is_alphanumeric()).collect();
     if WORDS.contains(&squeezed.as_str()) {
-        return Some("is among the first that anybody tries");
+        return Some("is among the first that attackers try");
     }
     let characters: Vec<char> = lower.chars().collect();
     let steps = |by: i64| {

@@ -2,42 +2,40 @@
 
 use std::fmt;
 
-use ingest::pull::{self, Source};
+use http::uri::PathAndQuery;
 use media::StreamName;
+use net::url::{Url, shown_path};
 
-use super::UrlFault;
-use super::parts::{cut, parts, segments};
-use super::template::{
-    Named, PULLED, Piece, Placeholder, fill, has_brace, is_placeholder, pieces, wants_more,
-};
-use crate::config::Glob;
+use super::template::{Named, PULLED, Placeholder, Template, is_placeholder};
+use super::{UrlFault, segments};
+use crate::Glob;
 
 /// Where streams are pulled from: `rtmp://`, `rtmps://`, `http://` or `https://`, of which the last
 /// two name an FLV stream; with `{stream}`, `{app}`, `{name}` and `{rest}` in its path or query where one
 /// address is for many streams. It shows itself without its secrets.
 #[derive(Clone, Eq, PartialEq)]
-pub struct PullUrl(String);
+pub struct PullUrl(Template);
 
 /// Which streams a pull brings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Pulled {
     /// This one.
     One(StreamName),
-    /// Those whose names fit, each by a connection of its own.
+    /// All whose names fit, each by a connection of its own.
     Fitting(Glob),
 }
 
 /// One `[[pull]]`: a stream that is fetched from another server, or many of one pattern.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PullRule {
-    /// What is called so here.
+    /// Its name here, or the pattern of their names.
     pub stream: Pulled,
     /// Where from.
     pub url: PullUrl,
-    /// Only while somebody listens.
+    /// Only while there are listeners.
     pub on_demand: bool,
     /// `pull.0`, `pull.1`, …, for problems with it.
-    pub(in crate::config) key: String,
+    pub(crate) key: String,
 }
 
 impl Pulled {
@@ -49,7 +47,7 @@ impl Pulled {
         }
     }
 
-    /// What of a name follows the fixed part of the pattern, and all of a name that is no pattern.
+    /// What of a stream's name follows the fixed part of the pattern; all of it if the rule has no pattern.
     fn rest<'a>(&self, stream: &'a StreamName) -> &'a str {
         let front = match self {
             Self::One(_) => "",
@@ -60,22 +58,25 @@ impl Pulled {
 }
 
 impl PullRule {
-    /// Where a stream of the rule is, with its secrets; `None` when its name has not the parts that the address
+    /// The URL of a stream of the rule, with its secrets; `None` when its name lacks a part that the address
     /// needs.
     ///
-    /// A name changes nothing of the address but what stands in the placeholders' stead: it holds no `..`, no
-    /// empty segment, and none of the characters that part an address, and none stands before the path.
-    pub fn source(&self, stream: &StreamName) -> Option<Source> {
-        let name = self.named(stream);
-        if wants_more(&self.url.0, PULLED, name) {
+    /// A name changes nothing of the address but the placeholders: it holds no `..`, no empty segment, and none
+    /// of the characters that separate the parts of a URL; and placeholders stand in path and query only.
+    pub fn source(&self, stream: &StreamName) -> Option<Url> {
+        let (template, name) = (&self.url.0, self.named(stream));
+        if template.wants_more(name) {
             return None;
         }
-        fill(&self.url.0, PULLED, name).parse().ok()
+        let url = template.filled(name).ok()?;
+        let is_complete = is_http(&url) || segments(url.path()) >= 2;
+        is_complete.then_some(url)
     }
 
     /// The same, without its secrets.
     pub fn shown(&self, stream: &StreamName) -> String {
-        fill(&self.url.to_string(), PULLED, self.named(stream))
+        let shown = self.url.to_string();
+        self.url.0.shown(&shown, self.named(stream))
     }
 
     fn named<'a>(&self, stream: &'a StreamName) -> Named<'a> {
@@ -85,63 +86,58 @@ impl PullRule {
 }
 
 impl PullUrl {
-    pub(in crate::config) const SCHEMES: [&str; 4] = ["rtmp", "rtmps", "http", "https"];
+    pub(crate) const SCHEMES: [&str; 4] = ["rtmp", "rtmps", "http", "https"];
 
     /// Accepts an address, or says what is wrong with it.
-    pub(in crate::config) fn parse(text: &str) -> Result<Self, UrlFault> {
-        let parts = parts(text, &Self::SCHEMES)?;
-        let pieces = pieces(text, PULLED)?;
-        if has_brace(parts.host) || parts.credentials.is_some_and(has_brace) {
-            return Err(UrlFault::HostPlaceholder);
-        }
+    pub(crate) fn parse(text: &str) -> Result<Self, UrlFault> {
+        let template = Template::parse(text, &Self::SCHEMES, PULLED)?;
         let may_be_many = [Placeholder::Stream, Placeholder::Rest]
             .into_iter()
-            .any(|many| pieces.contains(&Piece::Stands(many)));
-        let found = segments(parts.path);
-        match parts.scheme {
+            .any(|many| template.has_in_path(many));
+        let path = template.url().path();
+        match (is_http(template.url()), segments(path)) {
             // A name with too few is found out when it is pulled.
-            "rtmp" | "rtmps" if found < 2 && !may_be_many => return Err(UrlFault::NoStream),
-            "http" | "https" if found < 1 => return Err(UrlFault::NoPath),
-            "http" | "https" => {
-                if let Some(extension) = other_format(parts.path) {
-                    return Err(UrlFault::NotFlv(extension));
-                }
-            }
-            _ => {}
+            (false, 0 | 1) if !may_be_many => return Err(UrlFault::NoStream),
+            (false, _) => return Ok(Self(template)),
+            (true, 0) => return Err(UrlFault::NoPath),
+            (true, _) => {}
+        }
+        if let Some(extension) = other_format(path) {
+            return Err(UrlFault::NotFlv(extension));
         }
         let example = StreamName::parse("live/show/today").expect("a name");
-        fill(text, PULLED, Named::example(&example)).parse::<Source>()?;
-        Ok(Self(text.to_owned()))
+        let target = template.filled(Named::example(&example))?.target();
+        match target.parse::<PathAndQuery>() {
+            Ok(_) => Ok(Self(template)),
+            Err(_) => Err(UrlFault::Target),
+        }
     }
 
     /// Whether it tells streams apart.
-    pub(in crate::config) fn is_template(&self) -> bool {
-        has_brace(&self.0)
+    pub(crate) fn is_template(&self) -> bool {
+        self.0.has_any()
     }
 
     /// Whether it depends on the pattern, and not on the name alone.
-    pub(in crate::config) fn has_rest(&self) -> bool {
-        let pieces = pieces(&self.0, PULLED);
-        pieces.is_ok_and(|pieces| pieces.contains(&Piece::Stands(Placeholder::Rest)))
+    pub(crate) fn has_rest(&self) -> bool {
+        self.0.has(Placeholder::Rest)
     }
 
     /// Whether the connection is encrypted.
     pub fn is_secure(&self) -> bool {
-        self.0.starts_with("rtmps://") || self.0.starts_with("https://")
+        self.0.url().is_secure()
     }
 }
 
 impl fmt::Display for PullUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = cut(&self.0);
-        parts.fmt_server(f)?;
-        // What stands in for a name is no key.
-        let last = parts.path.rsplit('/').next().unwrap_or_default();
+        let url = self.0.url();
+        let last = url.path().rsplit('/').next().unwrap_or_default();
+        // A placeholder is no key.
         match is_placeholder(last.strip_suffix(".flv").unwrap_or(last)) {
-            true => f.write_str(parts.path)?,
-            false => f.write_str(&pull::shown_path(parts.path))?,
+            true => url.fmt_with_path(url.path(), f),
+            false => url.fmt_with_path(&shown_path(url.path()), f),
         }
-        parts.fmt_query(f)
     }
 }
 
@@ -151,11 +147,15 @@ impl fmt::Debug for PullUrl {
     }
 }
 
-/// Endings of addresses behind which there is no FLV.
+/// Extensions of addresses that are not FLV.
 const OTHER_FORMATS: [&str; 14] = [
     "aac", "m3u", "m3u8", "m4a", "mka", "mkv", "mp3", "mp4", "mpd", "ogg", "opus", "pls", "ts",
     "webm",
 ];
+
+fn is_http(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https")
+}
 
 fn other_format(path: &str) -> Option<&'static str> {
     let (_, extension) = path.rsplit_once('.')?;

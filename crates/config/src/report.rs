@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, told so that one run is enough to fix it.
+//! What is wrong with a configuration: every error with its place, so that one run is enough to fix it.
 
 use std::fmt;
 use std::ops::Range;

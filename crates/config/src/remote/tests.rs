@@ -1,11 +1,10 @@
-//! Addresses as operators write them, with names that strangers choose.
+//! Addresses as operators write them, with names that clients choose.
 
-use ingest::pull::{Source, SourceError};
 use media::StreamName;
-use rtmp::client::AddressError;
+use net::url::Url;
 
 use super::*;
-use crate::config::Glob;
+use crate::Glob;
 
 fn name(text: &str) -> StreamName {
     StreamName::parse(text).expect("a name")
@@ -33,7 +32,7 @@ fn placeholders_take_the_parts_of_a_name() {
         ),
     ] {
         let url = PushUrl::parse(template).expect(template);
-        assert_eq!(url.reveal(&name(stream)), expected);
+        assert_eq!(url.of(&name(stream)), expected.parse::<Url>());
     }
 }
 
@@ -75,26 +74,27 @@ fn no_secret_is_shown() {
 fn what_is_no_address_is_told_by_its_fault() {
     use UrlFault::*;
     for (url, fault) in [
-        ("", NoAddress),
-        ("host/app/name", NoAddress),
+        ("", Malformed(UrlError::Scheme)),
+        ("host/app/name", Malformed(UrlError::Scheme)),
         ("http://h/a/b", Scheme("http".into())),
         ("rtmpt://h/a/b", Scheme("rtmpt".into())),
-        ("rtmp:///a/b", NoHost),
-        ("rtmp://u:p@/a/b", NoHost),
-        ("rtmp://::1/a/b", NoHost),
-        ("rtmp://h:/a/b", Port),
-        ("rtmp://h:0/a/b", Port),
-        ("rtmp://h:70000/a/b", Port),
+        ("rtmp:///a/b", Malformed(UrlError::Host)),
+        ("rtmp://u:p@/a/b", Malformed(UrlError::Host)),
+        ("rtmp://::1/a/b", Malformed(UrlError::HostCharacter(':'))),
+        ("rtmp://h:/a/b", Malformed(UrlError::Port)),
+        ("rtmp://h:0/a/b", Malformed(UrlError::Port)),
+        ("rtmp://h:70000/a/b", Malformed(UrlError::Port)),
         ("rtmp://h", NoStream),
         ("rtmp://h/{name}", NoStream),
         ("rtmp://h//a", NoStream),
-        ("rtmp://h/a/b c", Character),
+        ("rtmp://h?k={stream}", NoStream),
+        ("rtmp://h/a/b c", Malformed(UrlError::Character("path"))),
         ("rtmp://h/a/{nmae}", Placeholder("nmae".into())),
         ("rtmp://h/a/{}", Placeholder(String::new())),
         ("rtmp://h/a/{name", Brace),
         ("rtmp://h/a/name}", Brace),
         ("rtmp://h/a/{{name}}", Brace),
-        ("rtmp://h;i/a/b", Target(AddressError::HostCharacters)),
+        ("rtmp://h;i/a/b", Malformed(UrlError::HostCharacter(';'))),
         ("rtmp://{name}/a/b", HostPlaceholder),
         ("rtmp://{name}@h/a/b", HostPlaceholder),
     ] {
@@ -105,20 +105,21 @@ fn what_is_no_address_is_told_by_its_fault() {
         ("http://h/", NoPath),
         ("rtmp://h/a", NoStream),
         ("ftp://h/a", Scheme("ftp".into())),
-        ("http://h^/a", Source(SourceError::Http)),
+        ("http://h^/a", Malformed(UrlError::HostCharacter('^'))),
+        ("http://h/a`b", Target),
         ("rtmp://h/a/{nmae}", Placeholder("nmae".into())),
         ("rtmp://h/{name}", NoStream),
         ("rtmp://h/a/{name", Brace),
         ("rtmp://{name}/a/b", HostPlaceholder),
         ("rtmp://{name}.h/a/b", HostPlaceholder),
-        ("http://h:{name}/a", Port),
+        ("http://h:{name}/a", Malformed(UrlError::Port)),
         ("http://{name}@h/a", HostPlaceholder),
         ("http://h/{name}.mp3", NotFlv("mp3")),
     ] {
         assert_eq!(PullUrl::parse(url), Err(fault), "{url}");
     }
     let long = format!("rtmp://h/a/{}", "b".repeat(2_048));
-    assert_eq!(PushUrl::parse(&long), Err(TooLong));
+    assert_eq!(PushUrl::parse(&long), Err(Malformed(UrlError::TooLong)));
 }
 
 fn rule(pattern: &str, url: &str) -> PullRule {
@@ -156,7 +157,7 @@ fn each_stream_of_a_pattern_has_its_address() {
     ] {
         let rule = rule(pattern, url);
         assert!(rule.stream.matches(&name(stream)), "{pattern} {stream}");
-        let expected: Source = expected.parse().expect("a source");
+        let expected: Url = expected.parse().expect("a URL");
         assert_eq!(rule.source(&name(stream)), Some(expected), "{url} {stream}");
     }
     let shown = rule("cam/*", "rtmp://u:SECRET@h/x/{name}?k=SECRET").shown(&name("cam/1"));
@@ -165,7 +166,7 @@ fn each_stream_of_a_pattern_has_its_address() {
 
 #[test]
 fn a_name_cannot_lead_anywhere_else() {
-    // What a stranger may ask for is a name, and these are none.
+    // A client may ask for a stream name, and these are none.
     for text in [
         "cam/..",
         "cam/../x",
@@ -189,7 +190,7 @@ fn a_name_cannot_lead_anywhere_else() {
     let rule = rule("cam/**", url);
     for rest in ["..a", "~", "-", "a.b", "a/b/..c", "http", "h.example"] {
         let stream = name(&format!("cam/{rest}"));
-        let expected = url.replace("{rest}", rest).parse::<Source>();
+        let expected = url.replace("{rest}", rest).parse::<Url>();
         assert_eq!(rule.source(&stream), expected.ok(), "{rest}");
     }
 }

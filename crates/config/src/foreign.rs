@@ -1,5 +1,5 @@
-//! Keys of other servers' configurations, and what there is here instead. A similar key of our own would
-//! only mislead who looks for one of them.
+//! Keys of other servers' configurations, and what there is here instead. Suggesting a similar key of our
+//! own would mislead an operator who looks for one of them.
 
 /// What to do without a key that Icecast, nginx-rtmp, SRS or MediaMTX has, and this server has not.
 pub(super) fn instead(key: &str) -> Option<&'static str> {

@@ -1,54 +1,17 @@
-//! The configuration: one TOML file, any key of it from the environment.
-//!
-//! ```text
-//!   carillon.toml ─┐                                  ┌─► Config (only valid values)
-//!                  ├─► walk (read) by keys (schema) ─►│
-//!   CARILLON__… ───┘     then contradictions (check)  └─► Report (every problem, with its place)
-//! ```
-//!
-//! A [`Config`] is only made here, and all that it holds has been checked; nobody checks it again.
-//! The defaults are those of [`Config::default`] and nowhere else: reading a file starts from
-//! them, and `config/carillon.toml` is tested to say the same.
+//! The settings, section by section. What each costs stands in `config/carillon.toml`.
 
-use std::fs::File;
-use std::io::Read;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use fanout::gate::Identity;
 use fanout::{Class, Policy, Takeover};
-use media::{Span, StreamName};
-use toml::de::DeTable;
+use media::Span;
 
-pub(crate) mod base_url;
-mod check;
-mod foreign;
-mod glob;
-mod network;
-mod read;
-mod remote;
-mod report;
-mod schema;
-mod secret;
-mod setting;
-mod weak;
+use super::{BaseUrl, Glob, Network, PullRule, PushUrl, Secret};
 
-use read::Walk;
-
-pub use base_url::{BaseUrl, NotABaseUrl};
-pub use glob::Glob;
-pub use network::{Network, NotANetwork};
-pub use remote::{PullRule, PullUrl, Pulled, PushUrl};
-pub use report::{Location, Problem, Report};
-pub use secret::Secret;
-pub(crate) use setting::duration;
-
-/// Largest file read. The complete one has a few kilobytes.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;
-
-/// Everything an operator can decide. `config/carillon.toml` tells what each setting costs.
+/// Everything an operator can decide.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// How long present listeners may stay after SIGTERM.
@@ -67,11 +30,11 @@ pub struct Config {
     pub ingest: Ingest,
     /// How listeners are served.
     pub fanout: Fanout,
-    /// Opus for those who take nothing else.
+    /// Opus for listeners that take nothing else.
     pub transcode: Transcode,
-    /// What is too much.
+    /// How much the server takes on.
     pub limits: Limits,
-    /// What is written down.
+    /// What is logged, and where.
     pub log: Log,
     /// Where streams are sent on to.
     pub pushes: Vec<PushRule>,
@@ -120,7 +83,7 @@ pub struct Http {
 pub struct Webrtc {
     /// The UDP address for the media of all sessions; `None` turns WebRTC off.
     pub listen: Option<SocketAddr>,
-    /// The addresses that peers are told; empty finds them out. Each is one host's.
+    /// The addresses in answers to peers; empty detects them. Each is one host's.
     pub public_ips: Vec<IpAddr>,
     /// TCP on the same port number, for peers whose network has no UDP.
     pub tcp: bool,
@@ -154,7 +117,7 @@ pub struct KeyRule {
     /// Which streams it is for.
     pub pattern: Glob,
     /// `auth.key.0`, `auth.key.1`, …, for problems with it.
-    key: String,
+    pub(crate) key: String,
 }
 
 /// A key that permits to publish a stream.
@@ -201,7 +164,7 @@ pub struct Fanout {
 pub enum Backend {
     /// The best that this host has.
     Auto,
-    /// Batches of sends and direct descriptors; the server does not start where that is impossible.
+    /// io_uring: batches of sends and direct descriptors; the server does not start where that is impossible.
     IoUring,
     /// Non-blocking sends and epoll.
     Epoll,
@@ -210,15 +173,15 @@ pub enum Backend {
 /// Section `[transcode]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Transcode {
-    /// AAC and MP3 are made into Opus where somebody needs it.
+    /// AAC and MP3 are transcoded to Opus where a listener needs it.
     pub enabled: bool,
     /// kbit/s of stereo; within what the encoder takes.
     pub bitrate_kbps: u32,
-    /// Threads that do it; 0 is one for four cores.
+    /// Transcoding threads; 0 is one for four cores.
     pub threads: usize,
     /// Streams at a time; 0 is as many as the threads have time for.
     pub streams_max: usize,
-    /// How long it goes on when nobody listens any more.
+    /// How long transcoding goes on after the last listener has left.
     pub linger: Duration,
 }
 
@@ -279,7 +242,7 @@ impl LogLevel {
 /// The form of log messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LogFormat {
-    /// For eyes.
+    /// For people.
     Text,
     /// One object per line.
     Json,
@@ -304,7 +267,7 @@ pub struct PushRule {
     /// Where to.
     pub url: PushUrl,
     /// `push.0`, `push.1`, …, for problems with it.
-    key: String,
+    pub(crate) key: String,
 }
 
 /// One `[[stream]]`: exceptions for the streams whose names fit a pattern.
@@ -316,14 +279,14 @@ pub struct StreamRule {
     pub publish_key: Option<Secret>,
     /// Whether they are listed on `/`.
     pub public: bool,
-    /// How long listeners are kept while the publisher is away; `None` as elsewhere.
+    /// How long listeners are kept while the publisher is away; `None` leaves it to `ingest.linger`.
     pub linger: Option<Duration>,
-    /// Who may replace its publisher, if not as everywhere.
+    /// Who may replace its publisher; `None` leaves it to `ingest.takeover`.
     pub takeover: Option<Takeover>,
     /// What differs from `fanout.audio` or `fanout.video`.
     pub policy: PolicyOverrides,
     /// `stream.0`, `stream.1`, …, for problems with it.
-    key: String,
+    pub(crate) key: String,
 }
 
 /// The rules of a [`Policy`] that a stream has for itself.
@@ -341,169 +304,6 @@ pub struct PolicyOverrides {
     pub skip_after: Option<Span>,
     /// See [`Policy::drop_after`].
     pub drop_after: Option<Span>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        let any = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
-        Self {
-            drain_timeout: Duration::from_secs(10),
-            rtmp: Rtmp {
-                listen: vec![any(1935)],
-                tls_listen: Vec::new(),
-                play_wait: Duration::from_secs(10),
-                challenge: false,
-            },
-            http: Http {
-                listen: vec![any(8000)],
-                tls_listen: Vec::new(),
-                certificate: None,
-                private_key: None,
-                server_header: "Icecast 2.4.4 (Carillon)".to_owned(),
-                head_timeout: Duration::from_secs(10),
-                trusted_proxies: Vec::new(),
-                base_url: None,
-            },
-            webrtc: Webrtc {
-                listen: Some(any(8189)),
-                public_ips: Vec::new(),
-                tcp: true,
-            },
-            admin: Admin {
-                listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 9600)),
-            },
-            auth: Auth::default(),
-            ingest: Ingest {
-                linger: Duration::from_secs(15),
-                source_timeout: Duration::from_secs(10),
-                takeover: Takeover::SameCredential,
-                takeover_back: Duration::from_secs(30),
-            },
-            fanout: Fanout {
-                workers: 0,
-                backend: Backend::Auto,
-                target_utilisation: 0.02,
-                log_mib: 1024,
-                audio: Policy::default_for(Class::Audio),
-                video: Policy::default_for(Class::Video),
-            },
-            transcode: Transcode {
-                enabled: true,
-                bitrate_kbps: 128,
-                threads: 0,
-                streams_max: 0,
-                linger: Duration::from_secs(15),
-            },
-            limits: Limits::default(),
-            log: Log {
-                level: LogLevel::Info,
-                format: LogFormat::Text,
-                access: AccessLog::Off,
-            },
-            pushes: Vec::new(),
-            pulls: Vec::new(),
-            streams: Vec::new(),
-        }
-    }
-}
-
-impl Config {
-    /// Reads a file, or starts from the default without one, and applies the environment to it.
-    ///
-    /// # Errors
-    /// Everything that is wrong, or that the file cannot be read.
-    pub fn load(
-        path: Option<&Path>,
-        environment: impl Iterator<Item = (String, String)>,
-    ) -> Result<Self, Report> {
-        let Some(path) = path else {
-            return Self::parse("built-in default", "", environment);
-        };
-        let name = path.display().to_string();
-        match read_file(path) {
-            Ok(source) => Self::parse(&name, &source, environment),
-            Err(message) => Err(Report::new(name, vec![Problem::of_file(message)])),
-        }
-    }
-
-    /// Like [`Config::load`], from the text of a file and the name to call it by.
-    ///
-    /// # Errors
-    /// Everything that is wrong.
-    pub fn parse(
-        name: &str,
-        source: &str,
-        environment: impl Iterator<Item = (String, String)>,
-    ) -> Result<Self, Report> {
-        let (table, syntax) = DeTable::parse_recoverable(source);
-        if !syntax.is_empty() {
-            // What the parser made of a broken file is a guess, and errors in it would be too.
-            let problems = syntax
-                .iter()
-                .map(|error| Problem::of_syntax(source, error))
-                .collect();
-            return Err(Report::new(name.to_owned(), problems));
-        }
-        let mut config = Self::default();
-        let mut walk = Walk::new(source, environment);
-        walk.root(table.get_ref(), |section| {
-            schema::config(section, &mut config)
-        });
-        check::check(&config, &mut walk);
-        match walk.into_problems() {
-            problems if problems.is_empty() => Ok(config),
-            problems => Err(Report::new(name.to_owned(), problems)),
-        }
-    }
-
-    /// The rule for a stream: the first whose pattern fits.
-    pub fn rule(&self, name: &StreamName) -> Option<&StreamRule> {
-        self.streams
-            .iter()
-            .find(|rule| rule.pattern.matches(name.as_str()))
-    }
-
-    /// How the listeners of a stream are served.
-    pub fn policy(&self, name: &StreamName, class: Class) -> Policy {
-        let base = self.fanout.policy(class);
-        self.rule(name)
-            .map_or(base, |rule| rule.policy.applied_to(base))
-    }
-
-    /// Who may replace a stream's publisher.
-    pub fn takeover(&self, name: &StreamName) -> Takeover {
-        let rule = self.rule(name);
-        rule.and_then(|rule| rule.takeover)
-            .unwrap_or(self.ingest.takeover)
-    }
-
-    /// How long a stream keeps its listeners while its publisher is away.
-    pub fn linger(&self, name: &StreamName) -> Duration {
-        self.rule(name)
-            .and_then(|rule| rule.linger)
-            .unwrap_or(self.ingest.linger)
-    }
-
-    /// The keys of which a publisher of a stream must know one: the stream's own, else `auth.publish_key`,
-    /// and each of `auth.key` that is for it.
-    pub fn publish_keys<'a>(
-        &'a self,
-        name: &'a StreamName,
-    ) -> impl Iterator<Item = PublishKey<'a>> {
-        let own = self.rule(name).and_then(|rule| rule.publish_key.as_ref());
-        let nameless = own.or(self.auth.publish_key.as_ref());
-        let named = self.auth.keys.iter();
-        let fitting = named.filter(|key| key.pattern.matches(name.as_str()));
-        let named = fitting.filter_map(|key| Some((Some(&key.name), key.secret.as_ref()?)));
-        let nameless = nameless.map(|secret| (None, secret)).into_iter();
-        let all = nameless.chain(named);
-        all.map(|(name, secret)| PublishKey { name, secret })
-    }
-
-    /// Whether a stream is listed on `/`.
-    pub fn is_public(&self, name: &StreamName) -> bool {
-        self.rule(name).is_none_or(|rule| rule.public)
-    }
 }
 
 impl Fanout {
@@ -540,17 +340,3 @@ impl PolicyOverrides {
         }
     }
 }
-
-fn read_file(path: &Path) -> Result<String, String> {
-    let mut source = String::new();
-    let file = File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
-    let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut source);
-    match read {
-        Err(error) => Err(format!("cannot be read: {error}")),
-        Ok(bytes) if bytes as u64 > FILE_BYTES_MAX => Err("is larger than 1 MiB".to_owned()),
-        Ok(_) => Ok(source),
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,7 @@
-//! Placeholders in an address, and the parts of a stream's name that they stand for.
+//! URLs with placeholders, and the parts of a stream's name that those stand for.
 
 use media::StreamName;
+use net::url::{Url, UrlError};
 
 use super::UrlFault;
 
@@ -35,12 +36,87 @@ pub(super) const PULLED: &Words = &[
     ("rest", Placeholder::Rest),
 ];
 
+/// A URL whose path and query may hold placeholders. It is checked when it is parsed.
+#[derive(Clone, Eq, PartialEq)]
+pub(super) struct Template {
+    url: Url,
+    words: &'static Words,
+}
+
 /// A stream's name, and what of it follows the fixed part of the pattern that it fits. None of its parts holds
 /// anything but the characters of names and `/`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Named<'a> {
     pub(super) stream: &'a StreamName,
     pub(super) rest: &'a str,
+}
+
+impl Template {
+    /// Accepts a URL of one of the schemes, with placeholders of the words.
+    pub(super) fn parse(
+        text: &str,
+        schemes: &[&str],
+        words: &'static Words,
+    ) -> Result<Self, UrlFault> {
+        let url = match text.parse::<Url>() {
+            Err(UrlError::HostCharacter('{' | '}')) => return Err(UrlFault::HostPlaceholder),
+            parsed => parsed?,
+        };
+        if !schemes.contains(&url.scheme()) {
+            return Err(UrlFault::Scheme(url.scheme().to_owned()));
+        }
+        if url.userinfo().is_some_and(has_brace) {
+            return Err(UrlFault::HostPlaceholder);
+        }
+        for text in [url.path(), url.query().unwrap_or_default()] {
+            pieces(text, words)?;
+        }
+        Ok(Self { url, words })
+    }
+
+    /// The URL with its placeholders as they were written.
+    pub(super) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Whether it has a placeholder at all.
+    pub(super) fn has_any(&self) -> bool {
+        self.texts().into_iter().any(has_brace)
+    }
+
+    /// Whether the placeholder stands in path or query.
+    pub(super) fn has(&self, placeholder: Placeholder) -> bool {
+        let mut texts = self.texts().into_iter();
+        texts.any(|text| has(text, self.words, placeholder))
+    }
+
+    /// Whether the placeholder stands in the path.
+    pub(super) fn has_in_path(&self, placeholder: Placeholder) -> bool {
+        has(self.url.path(), self.words, placeholder)
+    }
+
+    /// Whether it wants a part that the name has not.
+    pub(super) fn wants_more(&self, name: Named<'_>) -> bool {
+        let mut texts = self.texts().into_iter();
+        texts.any(|text| wants_more(text, self.words, name))
+    }
+
+    /// The URL with the parts of a name put in. Fails if that is too long.
+    pub(super) fn filled(&self, name: Named<'_>) -> Result<Url, UrlError> {
+        let path = fill(self.url.path(), self.words, name);
+        let query = self.url.query();
+        let query = query.map(|query| fill(query, self.words, name));
+        self.url.with_path(path, query)
+    }
+
+    /// What is shown of the URL, with the parts of a name put in.
+    pub(super) fn shown(&self, shown: &str, name: Named<'_>) -> String {
+        fill(shown, self.words, name)
+    }
+
+    fn texts(&self) -> [&str; 2] {
+        [self.url.path(), self.url.query().unwrap_or_default()]
+    }
 }
 
 impl<'a> Named<'a> {
@@ -62,15 +138,15 @@ impl<'a> Named<'a> {
     }
 }
 
-/// A stretch of a template.
+/// A stretch of a text with placeholders.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Piece<'a> {
+enum Piece<'a> {
     Text(&'a str),
     Stands(Placeholder),
 }
 
-/// The stretches of a template.
-pub(super) fn pieces<'a>(text: &'a str, words: &Words) -> Result<Vec<Piece<'a>>, UrlFault> {
+/// The stretches of a text with placeholders.
+fn pieces<'a>(text: &'a str, words: &Words) -> Result<Vec<Piece<'a>>, UrlFault> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
@@ -91,7 +167,7 @@ pub(super) fn pieces<'a>(text: &'a str, words: &Words) -> Result<Vec<Piece<'a>>,
 }
 
 /// Puts the parts of a name in. Names hold only characters that need no escape in a URL.
-pub(super) fn fill(template: &str, words: &Words, name: Named<'_>) -> String {
+fn fill(template: &str, words: &Words, name: Named<'_>) -> String {
     let pieces = pieces(template, words).expect("a template was checked when it was read");
     pieces
         .into_iter()
@@ -102,8 +178,14 @@ pub(super) fn fill(template: &str, words: &Words, name: Named<'_>) -> String {
         .collect()
 }
 
-/// Whether a template wants a part that the name has not.
-pub(super) fn wants_more(template: &str, words: &Words, name: Named<'_>) -> bool {
+/// Whether a text has a placeholder for something.
+fn has(template: &str, words: &Words, placeholder: Placeholder) -> bool {
+    let pieces = pieces(template, words);
+    pieces.is_ok_and(|pieces| pieces.contains(&Piece::Stands(placeholder)))
+}
+
+/// Whether a text wants a part that the name has not.
+fn wants_more(template: &str, words: &Words, name: Named<'_>) -> bool {
     let pieces = pieces(template, words).expect("a template was checked when it was read");
     pieces.iter().any(|piece| match piece {
         Piece::Text(_) => false,
@@ -120,6 +202,6 @@ pub(super) fn is_placeholder(segment: &str) -> bool {
 }
 
 /// Whether a text holds what only placeholders have.
-pub(super) fn has_brace(text: &str) -> bool {
+fn has_brace(text: &str) -> bool {
     text.contains(['{', '}'])
 }

@@ -5,8 +5,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// A key or password. It shows itself as `***`, and the time a comparison takes tells nothing
-/// about it, not even its length.
+/// A key or password. It shows itself as `***`, and is compared in constant time, whatever its length.
 #[derive(Clone)]
 pub struct Secret(String);
 
@@ -16,7 +15,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// Whether somebody knows the secret.
+    /// Whether the text offered is the secret.
     pub fn matches(&self, offered: &str) -> bool {
         // Digests have one length, so that a guess of the wrong length takes as long as any other.
         let digest = |text: &str| Sha256::digest(text.as_bytes());

@@ -1,9 +1,11 @@
-//! The address at which the outside world reaches the pages.
+//! The address at which the outside world reaches the pages: configured, or as the headers of a request tell.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest host and the longest prefix that are believed. DNS names have 253 characters.
+use net::url::{Url, UrlError, host_and_port};
+
+/// The longest host and the longest prefix, bytes. DNS names have 253 characters.
 const PART_BYTES_MAX: usize = 256;
 
 /// Scheme, host and, behind a proxy that puts everything below one, a path prefix:
@@ -18,20 +20,20 @@ pub struct BaseUrl {
 /// Why a text is no base URL.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NotABaseUrl {
-    /// It begins with no scheme of the web.
+    /// It does not begin with `https://` or `http://`.
     #[error("begins with neither https:// nor http://")]
     Scheme,
-    /// Between scheme and path stands no host.
+    /// It has no host, a user name, or an impossible port.
     #[error("has no host that could be reached; user names do not belong there")]
     Host,
-    /// Something else than a path follows.
+    /// What follows the host is not a path of plain segments.
     #[error("has a path that is none of plain segments, without query and fragment")]
     Path,
 }
 
 impl BaseUrl {
-    /// `None` for a host or a prefix that is none.
-    pub(crate) fn new(scheme: &'static str, host: &str, prefix: &str) -> Option<Self> {
+    /// `None` if [`is_host`] refuses the host, or [`parse_prefix`] the prefix.
+    pub fn new(scheme: &'static str, host: &str, prefix: &str) -> Option<Self> {
         Some(Self {
             scheme,
             host: is_host(host).then(|| host.to_owned())?,
@@ -39,18 +41,18 @@ impl BaseUrl {
         })
     }
 
-    /// Scheme and host, without a slash behind them.
-    pub(crate) fn origin(&self) -> String {
+    /// Scheme and host, without a trailing slash.
+    fn origin(&self) -> String {
         format!("{}://{}", self.scheme, self.host)
     }
 
     /// The host, with its port if it has one.
-    pub(crate) fn host(&self) -> &str {
+    pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// What stands before every path: empty, or with a slash before and none behind.
-    pub(crate) fn prefix(&self) -> &str {
+    /// The path prefix: empty, or with a leading slash and no trailing one.
+    pub fn prefix(&self) -> &str {
         &self.prefix
     }
 }
@@ -59,14 +61,26 @@ impl FromStr for BaseUrl {
     type Err = NotABaseUrl;
 
     fn from_str(text: &str) -> Result<Self, NotABaseUrl> {
-        let (scheme, rest) = text.split_once("://").ok_or(NotABaseUrl::Scheme)?;
-        let scheme = parse_scheme(scheme).ok_or(NotABaseUrl::Scheme)?;
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (host, path) = rest.split_at(end);
-        if !is_host(host) {
+        let url: Url = text.parse()?;
+        let scheme = parse_scheme(url.scheme()).ok_or(NotABaseUrl::Scheme)?;
+        let host = url.authority();
+        if url.userinfo().is_some() || !is_host(&host) {
             return Err(NotABaseUrl::Host);
         }
-        Self::new(scheme, host, path).ok_or(NotABaseUrl::Path)
+        if url.query().is_some() {
+            return Err(NotABaseUrl::Path);
+        }
+        Self::new(scheme, &host, url.path()).ok_or(NotABaseUrl::Path)
+    }
+}
+
+impl From<UrlError> for NotABaseUrl {
+    fn from(error: UrlError) -> Self {
+        match error {
+            UrlError::Scheme => Self::Scheme,
+            UrlError::Host | UrlError::HostCharacter(_) | UrlError::Port => Self::Host,
+            UrlError::Character(_) | UrlError::TooLong => Self::Path,
+        }
     }
 }
 
@@ -76,36 +90,21 @@ impl fmt::Display for BaseUrl {
     }
 }
 
-/// `http` or `https`, however it is written.
-pub(crate) fn parse_scheme(text: &str) -> Option<&'static str> {
+/// `http` or `https`, in upper or lower case.
+pub fn parse_scheme(text: &str) -> Option<&'static str> {
     let schemes = ["https", "http"];
     schemes
         .into_iter()
         .find(|scheme| scheme.eq_ignore_ascii_case(text))
 }
 
-/// Whether it is a host's name or address, with a port or without.
-pub(crate) fn is_host(text: &str) -> bool {
-    let (name, port) = match text.rsplit_once(':') {
-        // Within an IPv6 address there are colons as well.
-        Some((name, port)) if !port.contains(']') => (name, Some(port)),
-        _ => (text, None),
-    };
-    let is_name = |name: &str| {
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
-        !name.is_empty() && name.bytes().all(fits)
-    };
-    let is_address = || {
-        let inner = name.strip_prefix('[')?.strip_suffix(']')?;
-        inner.parse::<std::net::Ipv6Addr>().ok()
-    };
-    text.len() <= PART_BYTES_MAX
-        && (is_name(name) || is_address().is_some())
-        && port.is_none_or(|port| port.parse::<u16>().is_ok())
+/// Whether the text is a host's name or address, with a port or without.
+pub fn is_host(text: &str) -> bool {
+    text.len() <= PART_BYTES_MAX && host_and_port(text).is_ok()
 }
 
 /// A path of plain segments, with or without a slash at its end, as [`BaseUrl::prefix`] has it.
-pub(crate) fn parse_prefix(text: &str) -> Option<String> {
+pub fn parse_prefix(text: &str) -> Option<String> {
     let path = text.strip_suffix('/').unwrap_or(text);
     let is_plain = |segment: &str| {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);

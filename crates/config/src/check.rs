@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use fanout::{Class, Policy};
-use ingest::pull;
 use media::StreamName;
 
 use super::read::Walk;
@@ -24,7 +23,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
 fn ports(config: &Config, walk: &mut Walk<'_>) {
     let mut seen: Vec<(&str, SocketAddr)> = Vec::new();
     let admin = [config.admin.listen];
-    // A UDP port is nobody else's here.
+    // No other setting uses UDP.
     let webrtc = config.webrtc.listen.filter(|_| config.webrtc.tcp);
     for (key, addresses) in [
         ("rtmp.listen", &config.rtmp.listen[..]),
@@ -41,7 +40,7 @@ fn ports(config: &Config, walk: &mut Walk<'_>) {
                 .find(|(_, other)| clash(address, *other));
             if let Some((other_key, other)) = rival {
                 let message = format!("{address} clashes with {other} of {other_key}");
-                // Whichever of the two the operator wrote is the one to change.
+                // The operator changes the one that is not a default.
                 let blamed = if walk.is_set(key) { key } else { other_key };
                 walk.problem(blamed, message, Some("give one of them another port"));
             }
@@ -57,7 +56,7 @@ fn ports(config: &Config, walk: &mut Walk<'_>) {
     ];
     if public.iter().all(|addresses| addresses.is_empty()) {
         let message = "is empty, and so are http.tls_listen and those of rtmp";
-        walk.problem("http.listen", message, Some("so nobody can listen"));
+        walk.problem("http.listen", message, Some("so no listener can connect"));
     }
 }
 
@@ -167,7 +166,7 @@ fn links(config: &Config, walk: &mut Walk<'_>) {
 
 fn pull_of_one(rule: &PullRule, stream: &StreamName, earlier: &[PullRule], walk: &mut Walk<'_>) {
     let key = format!("{}.stream", rule.key);
-    if !pull::may_bring(stream) {
+    if stream.is_reserved() {
         let message = format!("`{stream}` begins as the server's own pages do");
         walk.problem(&key, message, Some("choose a name that hides none of them"));
     }
@@ -194,9 +193,8 @@ fn pull_of_many(rule: &PullRule, pattern: &Glob, earlier: &[PullRule], walk: &mu
         walk.problem(&stream, message, Some("the first match wins"));
     }
     let first = pattern.front().split_once('/');
-    let is_reserved = |(first, _): (&str, &str)| {
-        StreamName::parse(first).is_ok_and(|first| !pull::may_bring(&first))
-    };
+    let is_reserved =
+        |(first, _): (&str, &str)| StreamName::parse(first).is_ok_and(|first| first.is_reserved());
     if first.is_some_and(is_reserved) {
         let message = format!("`{pattern}` begins as the server's own pages do");
         walk.problem(
@@ -273,8 +271,8 @@ fn streams(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// A rule is combined with the defaults of whichever class the stream turns out to be, and must
-/// make sense with both.
+/// A rule is combined with the defaults of the stream's class, which is not known yet, and must make
+/// sense with both.
 fn rule_policy(config: &Config, index: usize, walk: &mut Walk<'_>) {
     let rule = &config.streams[index];
     let mut told: Vec<[&str; 2]> = Vec::new();

@@ -1,0 +1,167 @@
+//! The configuration: one TOML file, any key of it from the environment.
+//!
+//! ```text
+//!   carillon.toml ─┐                                  ┌─► Config (only valid values)
+//!                  ├─► walk (read) by keys (schema) ─►│
+//!   CARILLON__… ───┘     then contradictions (check)  └─► Report (every problem, with its place)
+//! ```
+//!
+//! Only this crate makes a [`Config`], and all that it holds has been checked; its users check nothing again.
+//! The defaults are those of [`Config::default`] and nowhere else: reading a file starts from
+//! them, and `config/carillon.toml` is tested to say the same.
+//!
+//! Called by `server`, which reads the configuration when it starts and for `carillon check`.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use fanout::{Class, Policy, Takeover};
+use media::StreamName;
+use toml::de::DeTable;
+
+pub mod base_url;
+mod check;
+mod defaults;
+mod foreign;
+mod glob;
+mod network;
+mod read;
+mod remote;
+mod report;
+mod schema;
+mod secret;
+mod sections;
+mod setting;
+mod weak;
+
+use read::Walk;
+
+pub use base_url::{BaseUrl, NotABaseUrl};
+pub use glob::Glob;
+pub use network::{Network, NotANetwork};
+pub use remote::{PullRule, PullUrl, Pulled, PushUrl};
+pub use report::{Location, Problem, Report};
+pub use secret::Secret;
+pub use sections::{
+    AccessLog, Admin, Auth, Backend, Config, Fanout, Http, Ingest, KeyRule, Limits, Log, LogFormat,
+    LogLevel, PolicyOverrides, PublishKey, PushRule, Rtmp, StreamRule, Transcode, Webrtc,
+};
+pub use setting::duration;
+
+/// Largest file read. The complete one has a few kilobytes.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+impl Config {
+    /// Reads a file, or starts from the default without one, and applies the environment to it.
+    ///
+    /// # Errors
+    /// Everything that is wrong, or that the file cannot be read.
+    pub fn load(
+        path: Option<&Path>,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, Report> {
+        let Some(path) = path else {
+            return Self::parse("built-in default", "", environment);
+        };
+        let name = path.display().to_string();
+        match read_file(path) {
+            Ok(source) => Self::parse(&name, &source, environment),
+            Err(message) => Err(Report::new(name, vec![Problem::of_file(message)])),
+        }
+    }
+
+    /// Like [`Config::load`], from the text of a file and the name to call it by.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub fn parse(
+        name: &str,
+        source: &str,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, Report> {
+        let (table, syntax) = DeTable::parse_recoverable(source);
+        if !syntax.is_empty() {
+            // What the parser made of a broken file is a guess, and errors in it would be too.
+            let problems = syntax
+                .iter()
+                .map(|error| Problem::of_syntax(source, error))
+                .collect();
+            return Err(Report::new(name.to_owned(), problems));
+        }
+        let mut config = Self::default();
+        let mut walk = Walk::new(source, environment);
+        walk.root(table.get_ref(), |section| {
+            schema::config(section, &mut config)
+        });
+        check::check(&config, &mut walk);
+        match walk.into_problems() {
+            problems if problems.is_empty() => Ok(config),
+            problems => Err(Report::new(name.to_owned(), problems)),
+        }
+    }
+
+    /// The rule for a stream: the first whose pattern fits.
+    pub fn rule(&self, name: &StreamName) -> Option<&StreamRule> {
+        self.streams
+            .iter()
+            .find(|rule| rule.pattern.matches(name.as_str()))
+    }
+
+    /// How the listeners of a stream are served.
+    pub fn policy(&self, name: &StreamName, class: Class) -> Policy {
+        let base = self.fanout.policy(class);
+        self.rule(name)
+            .map_or(base, |rule| rule.policy.applied_to(base))
+    }
+
+    /// Who may replace a stream's publisher.
+    pub fn takeover(&self, name: &StreamName) -> Takeover {
+        let rule = self.rule(name);
+        rule.and_then(|rule| rule.takeover)
+            .unwrap_or(self.ingest.takeover)
+    }
+
+    /// How long a stream keeps its listeners while its publisher is away.
+    pub fn linger(&self, name: &StreamName) -> Duration {
+        self.rule(name)
+            .and_then(|rule| rule.linger)
+            .unwrap_or(self.ingest.linger)
+    }
+
+    /// The keys of which a publisher of a stream must know one: the stream's own, else `auth.publish_key`,
+    /// and each of `auth.key` that is for it.
+    pub fn publish_keys<'a>(
+        &'a self,
+        name: &'a StreamName,
+    ) -> impl Iterator<Item = PublishKey<'a>> {
+        let own = self.rule(name).and_then(|rule| rule.publish_key.as_ref());
+        let nameless = own.or(self.auth.publish_key.as_ref());
+        let named = self.auth.keys.iter();
+        let fitting = named.filter(|key| key.pattern.matches(name.as_str()));
+        let named = fitting.filter_map(|key| Some((Some(&key.name), key.secret.as_ref()?)));
+        let nameless = nameless.map(|secret| (None, secret)).into_iter();
+        let all = nameless.chain(named);
+        all.map(|(name, secret)| PublishKey { name, secret })
+    }
+
+    /// Whether a stream is listed on `/`.
+    pub fn is_public(&self, name: &StreamName) -> bool {
+        self.rule(name).is_none_or(|rule| rule.public)
+    }
+}
+
+fn read_file(path: &Path) -> Result<String, String> {
+    let mut source = String::new();
+    let file = File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
+    let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut source);
+    match read {
+        Err(error) => Err(format!("cannot be read: {error}")),
+        Ok(bytes) if bytes as u64 > FILE_BYTES_MAX => Err("is larger than 1 MiB".to_owned()),
+        Ok(_) => Ok(source),
+    }
+}
+
+#[cfg(test)]
+mod tests;

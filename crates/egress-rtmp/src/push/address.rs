@@ -1,0 +1,56 @@
+//! RTMP addresses, from the URLs that name them.
+
+use ::rtmp::client::{Address, AddressError, Parts};
+use net::url::Url;
+
+/// The address that a URL is.
+///
+/// # Errors
+/// Another scheme than `rtmp` and `rtmps`, or a path of fewer than two segments.
+pub fn address(url: &Url) -> Result<Address, AddressError> {
+    Address::new(parts(url))
+}
+
+/// Where `tc_url` of a reconnect request leads from an address, with the same stream. `None` if nowhere.
+pub(super) fn moved(from: &Address, tc_url: &str) -> Option<Address> {
+    let server: Url = from.server().parse().ok()?;
+    let there = server.join(tc_url).ok()?;
+    from.moved_to(parts(&there))
+}
+
+fn parts(url: &Url) -> Parts<'_> {
+    Parts {
+        scheme: url.scheme(),
+        host: url.host(),
+        port: url.port(),
+        path: url.path(),
+        query: url.query().unwrap_or_default(),
+        user: url.credentials(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_may_send_us_elsewhere() {
+        let url: Url = "rtmps://u:p@h/live/show?key=K".parse().unwrap();
+        let address = address(&url).unwrap();
+        for (tc_url, expected) in [
+            (
+                "rtmps://other:4443/live",
+                Some("rtmps://other:4443/live/show?key=K"),
+            ),
+            ("//other/live/", Some("rtmps://other/live/show?key=K")),
+            ("/elsewhere", Some("rtmps://u:p@h/elsewhere/show?key=K")),
+            ("rtmp://other/live", None),
+            ("http://other/live", None),
+            ("other", None),
+            ("", None),
+        ] {
+            let expected = expected.map(|text| super::address(&text.parse().unwrap()).unwrap());
+            assert_eq!(moved(&address, tc_url), expected, "{tc_url}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! URLs of other servers and of this one: the one place that takes them apart.
+//!
+//! ```text
+//!  rtmps://user:password@host:1936/app/name?token
+//!  scheme  userinfo      host port path     query
+//! ```
+//!
+//! A [`Url`] is checked when it is parsed. Its parts are kept as written, except that the scheme is in
+//! lower case and a missing port is the scheme's. Which schemes, paths and queries make sense is the
+//! caller's rule.
+//!
+//! Most parts of such a URL may be secret: user and password, the query, and the last segment of the
+//! path, which services call a stream key. `Display` and `Debug` show none of them.
+//!
+//! It does not use `http::Uri`: that refuses characters that passwords of RTMP servers have, cuts off what
+//! follows a `#`, which stream keys may hold, and knows neither default ports nor IPv6 hosts without
+//! brackets.
+//!
+//! Callers: `config` (pushes, pulls, the base URL), `ingest` (pulls, redirections), `egress-rtmp` (pushes),
+//! `load` (targets), `server` (hosts in headers).
+
+use std::fmt;
+use std::net::Ipv6Addr;
+use std::str::FromStr;
+
+use percent_encoding::percent_decode_str;
+
+#[cfg(test)]
+mod tests;
+
+/// Longest URL, bytes. Those of the large platforms have about two hundred; tokens add some hundred.
+pub const URL_BYTES_MAX: usize = 2_048;
+
+/// What stands for a secret part.
+const HIDDEN: &str = "***";
+
+/// Schemes with their TCP ports. rtmps has none registered; the platforms use that of HTTPS.
+const PORTS: [(&str, u16); 4] = [("http", 80), ("https", 443), ("rtmp", 1935), ("rtmps", 443)];
+
+/// A URL with a host.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Url {
+    /// In lower case.
+    scheme: String,
+    /// As written, without the `@`.
+    userinfo: Option<String>,
+    /// Without brackets.
+    host: String,
+    /// As written, else the scheme's.
+    port: Option<u16>,
+    /// Empty, or with a leading `/`.
+    path: String,
+    /// Without the `?`.
+    query: Option<String>,
+}
+
+/// What is wrong with a URL. The texts follow a word such as "the address", and repeat nothing of the URL
+/// but one character of its host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum UrlError {
+    /// More than [`URL_BYTES_MAX`] bytes.
+    #[error("is longer than {URL_BYTES_MAX} bytes")]
+    TooLong,
+    /// It does not begin with a scheme and `://`.
+    #[error("has no scheme, such as rtmp:// or https://")]
+    Scheme,
+    /// Nothing stands where the host belongs.
+    #[error("names no host")]
+    Host,
+    /// A character that no host has, or a bracket without an IPv6 address.
+    #[error("has {0:?} in its host, which is no name or IP address; IPv6 is written in [brackets]")]
+    HostCharacter(char),
+    /// The port is no number from 1 to 65535.
+    #[error("has a port that is no number from 1 to 65535")]
+    Port,
+    /// The named part holds something other than printable ASCII.
+    #[error("has a blank, control or non-ASCII character in its {0}; write %20 and so on")]
+    Character(&'static str),
+}
+
+impl Url {
+    /// The scheme, in lower case.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// Whether the scheme is one of an encrypted connection.
+    pub fn is_secure(&self) -> bool {
+        matches!(&*self.scheme, "https" | "rtmps")
+    }
+
+    /// User and password as written, without the `@`. Secret.
+    pub fn userinfo(&self) -> Option<&str> {
+        self.userinfo.as_deref()
+    }
+
+    /// User and password, percent-decoded; without a colon the password is empty. Secret.
+    pub fn credentials(&self) -> Option<(String, String)> {
+        let userinfo = self.userinfo.as_deref()?;
+        let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
+        let decode = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        Some((decode(user), decode(password)))
+    }
+
+    /// A name or an IP address, without brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port as written, else the scheme's; `None` for a scheme that has none here.
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// Host and port, as the `Host` header has them: IPv6 in brackets, and no port if it is the scheme's.
+    pub fn authority(&self) -> String {
+        let host = match self.host.contains(':') {
+            true => format!("[{}]", self.host),
+            false => self.host.clone(),
+        };
+        match self.port {
+            Some(port) if default_port(&self.scheme) != Some(port) => format!("{host}:{port}"),
+            _ => host,
+        }
+    }
+
+    /// The path: empty, or with a leading `/`. Its last segment may be secret.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What follows the `?`. Secret.
+    pub fn query(&self) -> Option<&str> {
+        self.query.as_deref()
+    }
+
+    /// Path and query as a request line of HTTP has them; an empty path is `/`. Secret.
+    pub fn target(&self) -> String {
+        let path = match &*self.path {
+            "" => "/",
+            path => path,
+        };
+        match &self.query {
+            Some(query) => format!("{path}?{query}"),
+            None => path.to_owned(),
+        }
+    }
+
+    /// The same server with another path, which is empty or begins with `/`, and another query.
+    ///
+    /// # Errors
+    /// [`UrlError::TooLong`], [`UrlError::Character`].
+    pub fn with_path(&self, path: String, query: Option<String>) -> Result<Self, UrlError> {
+        let url = Self {
+            path,
+            query,
+            ..self.clone()
+        };
+        url.check_characters()?;
+        if url.bytes() > URL_BYTES_MAX {
+            return Err(UrlError::TooLong);
+        }
+        Ok(url)
+    }
+
+    /// The URL that a reference leads to from here (RFC 3986 §4.2): a whole URL, `//host/path` with this
+    /// scheme, or `/path` on this server. Other relative paths are refused.
+    ///
+    /// # Errors
+    /// What is wrong with the result.
+    pub fn join(&self, reference: &str) -> Result<Self, UrlError> {
+        if reference.starts_with("//") {
+            return format!("{}:{reference}", self.scheme).parse();
+        }
+        if !reference.starts_with('/') {
+            return reference.parse();
+        }
+        let (path, query) = path_and_query(reference);
+        self.with_path(path.to_owned(), query.map(str::to_owned))
+    }
+
+    /// Writes the URL without its secrets: `path` stands for the path, and `***` for userinfo and query.
+    ///
+    /// # Errors
+    /// Those of the formatter.
+    pub fn fmt_with_path(&self, path: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://", self.scheme)?;
+        if self.userinfo.is_some() {
+            write!(f, "{HIDDEN}@")?;
+        }
+        write!(f, "{}{path}", self.authority())?;
+        match self.query {
+            Some(_) => write!(f, "?{HIDDEN}"),
+            None => Ok(()),
+        }
+    }
+
+    fn check_characters(&self) -> Result<(), UrlError> {
+        let parts = [
+            ("user name or password", self.userinfo.as_deref()),
+            ("path", Some(&*self.path)),
+            ("query", self.query.as_deref()),
+        ];
+        let is_fit = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+        let wrong = parts.into_iter().find(|(_, text)| !text.is_none_or(is_fit));
+        match wrong {
+            Some((part, _)) => Err(UrlError::Character(part)),
+            None => Ok(()),
+        }
+    }
+
+    /// How long the whole is, give or take the separators.
+    fn bytes(&self) -> usize {
+        let userinfo = self.userinfo.as_ref().map_or(0, String::len);
+        let query = self.query.as_ref().map_or(0, String::len);
+        self.scheme.len() + userinfo + self.host.len() + self.path.len() + query
+    }
+}
+
+impl FromStr for Url {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        if text.len() > URL_BYTES_MAX {
+            return Err(UrlError::TooLong);
+        }
+        let (scheme, rest) = text.split_once("://").ok_or(UrlError::Scheme)?;
+        let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+        if scheme.is_empty() || !scheme.bytes().all(is_fit) {
+            return Err(UrlError::Scheme);
+        }
+        let scheme = scheme.to_ascii_lowercase();
+        let (authority, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        // Passwords may hold an at-sign; hosts hold none.
+        let (userinfo, host_port) = match authority.rsplit_once('@') {
+            Some((userinfo, host_port)) => (Some(userinfo), host_port),
+            None => (None, authority),
+        };
+        let (host, port) = host_and_port(host_port)?;
+        let (path, query) = path_and_query(rest);
+        let url = Self {
+            port: port.or_else(|| default_port(&scheme)),
+            scheme,
+            userinfo: userinfo.map(str::to_owned),
+            host: host.to_owned(),
+            path: path.to_owned(),
+            query: query.map(str::to_owned),
+        };
+        url.check_characters()?;
+        Ok(url)
+    }
+}
+
+/// Takes `host`, `host:port`, `[IPv6]` or `[IPv6]:port` apart. The host is given without brackets.
+///
+/// # Errors
+/// [`UrlError::Host`], [`UrlError::HostCharacter`], [`UrlError::Port`].
+pub fn host_and_port(text: &str) -> Result<(&str, Option<u16>), UrlError> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => bracketed(rest)?,
+        None => named(text)?,
+    };
+    match port {
+        None => Ok((host, None)),
+        Some(port) => Ok((host, Some(parse_port(port).ok_or(UrlError::Port)?))),
+    }
+}
+
+/// IPv6 and the text of a port, from what follows the opening bracket.
+fn bracketed(text: &str) -> Result<(&str, Option<&str>), UrlError> {
+    let (host, rest) = text.split_once(']').ok_or(UrlError::HostCharacter('['))?;
+    if host.parse::<Ipv6Addr>().is_err() {
+        return Err(UrlError::HostCharacter('['));
+    }
+    match rest.strip_prefix(':') {
+        Some(port) => Ok((host, Some(port))),
+        None if rest.is_empty() => Ok((host, None)),
+        None => Err(UrlError::HostCharacter(']')),
+    }
+}
+
+/// A name or IPv4, and the text of a port.
+fn named(text: &str) -> Result<(&str, Option<&str>), UrlError> {
+    let (host, port) = match text.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (text, None),
+    };
+    if port.is_some_and(|port| port.contains(':')) {
+        return Err(UrlError::HostCharacter(':'));
+    }
+    if host.is_empty() {
+        return Err(UrlError::Host);
+    }
+    let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    match host.chars().find(|c| !is_fit(*c)) {
+        Some(wrong) => Err(UrlError::HostCharacter(wrong)),
+        None => Ok((host, port)),
+    }
+}
+
+/// Digits alone: numbers of Rust may have a plus sign.
+fn parse_port(text: &str) -> Option<u16> {
+    let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse::<u16>()
+        .ok()
+        .filter(|port| is_digits && *port != 0)
+}
+
+fn path_and_query(text: &str) -> (&str, Option<&str>) {
+    match text.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (text, None),
+    }
+}
+
+fn default_port(scheme: &str) -> Option<u16> {
+    let known = PORTS.iter().find(|(known, _)| *known == scheme);
+    known.map(|(_, port)| *port)
+}
+
+/// A path without its last segment, which services call a stream key; an ending `.flv` is kept.
+pub fn shown_path(path: &str) -> String {
+    let Some((front, last)) = path.rsplit_once('/') else {
+        return path.to_owned();
+    };
+    let extension = if last.ends_with(".flv") { ".flv" } else { "" };
+    let hidden = if last.is_empty() { "" } else { HIDDEN };
+    format!("{front}/{hidden}{extension}")
+}
+
+/// Scheme, host, port, and the path without its last segment.
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = shown_path(&self.path);
+        write!(f, "{}://{}{path}", self.scheme, self.authority())
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Url({self})")
+    }
+}
