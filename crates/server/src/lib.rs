@@ -3,15 +3,16 @@
 //! ```text
 //!  cli ──► config ──► Relay::load ──► Relay::start ──► Running ──► drain
 //!                                         │
-//!              doors (accept, limits, TLS, head) ──► ingest | egress-http | egress-rtmp | pages
-//!              rtc (WHIP and WHEP, one UDP port) ──► ingest | egress-webrtc
+//!              doors (accept, limits, TLS, first bytes) ──► http | rtmp-io ──► ingest | egress-rtmp
+//!              http (requests, the router, pages) ──► ingest | egress-http | signalling
+//!              signalling (WHIP and WHEP, one UDP port) ──► ingest | egress-webrtc
 //!              links (pushes and pulls) ──► egress-rtmp | ingest
 //!              derived-audio (Opus beside AAC and MP3)
-//!              admin (metrics, health, API, events)     gate (who may)     access (who was here)
+//!              admin (metrics, health, API, events)     gate (permissions)     access (access log)
 //! ```
 //!
 //! Every connection goes through a door, every permission through the one gate, and every address
-//! this server answers on is a row of [`routes`]. What a request over HTTP is for is found by `route`.
+//! this server answers on is a row of [`routes`]. `http::route` finds what a request over HTTP is for.
 
 mod access;
 mod address;
@@ -23,32 +24,29 @@ mod demo;
 mod door;
 mod drain;
 mod gate;
+mod http;
 mod keys;
 mod links;
 mod log;
 mod node;
 mod notice;
 mod overload;
-mod pages;
 mod relay;
 mod reload;
-mod route;
-pub mod routes;
-mod rtc;
 mod running;
+mod signalling;
 mod signals;
 mod sockets;
 mod stamp;
-mod status;
-mod stream_view;
-mod track_view;
+mod view;
 
 #[cfg(test)]
 mod tests;
 
 pub use gate::{Authority, Grant, Verdict};
+pub use http::routes;
 pub use links::TrustError;
 pub use relay::{Relay, StartError};
-pub use rtc::OpenError;
 pub use running::Running;
+pub use signalling::OpenError;
 pub use sockets::{Bound, Port};

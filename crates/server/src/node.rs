@@ -17,7 +17,7 @@ use crate::door::limits::Limits;
 use crate::door::{Counts, host};
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;
-use crate::rtc::Rtc;
+use crate::signalling::Rtc;
 use crate::sockets::{Bound, Port};
 
 /// See the module's description.

@@ -22,8 +22,8 @@ use crate::links::{self, Links, TrustError};
 use crate::log::Log;
 use crate::node::{Node, Parts};
 use crate::overload::Overload;
-use crate::rtc::{OpenError, Rtc, WebrtcService};
 use crate::running::Running;
+use crate::signalling::{OpenError, Rtc, WebrtcService};
 use crate::sockets::{self, Bound, Port};
 use crate::{admin, backends};
 

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::links::{Links, Row};
-use crate::stream_view::StreamView;
+use crate::view::StreamView;
 
 /// What the API shows and changes.
 #[derive(Clone)]

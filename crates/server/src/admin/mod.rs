@@ -47,11 +47,11 @@ use self::health::Readiness;
 use crate::door::AcceptWarning;
 use crate::door::tls::Certificate;
 use crate::gate::AuthorityGate;
+use crate::http::routes::{Demand, Endpoint, Surface};
 use crate::links::Links;
 use crate::log::Log;
 use crate::node::Node;
 use crate::overload::Overload;
-use crate::routes::{Demand, Endpoint, Surface};
 
 /// For a request's head to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);

@@ -21,7 +21,7 @@ const LINGER: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Why there is no head.
 #[derive(Debug)]
-pub(super) enum NoHead {
+pub(crate) enum NoHead {
     /// The peer left, or the connection broke, before it sent anything that needs an answer.
     Gone,
     /// It is not HTTP/1.
@@ -31,7 +31,7 @@ pub(super) enum NoHead {
 }
 
 /// Reads until the protocol is known. Returns everything that was read.
-pub(super) async fn sniff<S: AsyncRead + Unpin>(socket: &mut S) -> io::Result<(Sniff, BytesMut)> {
+pub(crate) async fn sniff<S: AsyncRead + Unpin>(socket: &mut S) -> io::Result<(Sniff, BytesMut)> {
     let mut received = BytesMut::with_capacity(READ_BYTES);
     loop {
         if socket.read_buf(&mut received).await? == 0 {
@@ -45,7 +45,7 @@ pub(super) async fn sniff<S: AsyncRead + Unpin>(socket: &mut S) -> io::Result<(S
 }
 
 /// Writes a whole answer and closes, so that the client can read it even if it is still sending.
-pub(super) async fn answer<S>(mut socket: S, bytes: &[u8])
+pub(crate) async fn answer<S>(mut socket: S, bytes: &[u8])
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -72,11 +72,11 @@ where
 /// Bytes that have arrived on a connection and are not parsed yet: the start of a head, of a body, or of
 /// the next request. They are no longer than one read.
 #[derive(Debug)]
-pub(super) struct Inbox(BytesMut);
+pub(crate) struct Inbox(BytesMut);
 
 impl Inbox {
     /// Reads the first bytes, which must be those of HTTP/1. The caller sets the deadline.
-    pub(super) async fn open<S: AsyncRead + Unpin>(socket: &mut S) -> Result<Self, NoHead> {
+    pub(crate) async fn open<S: AsyncRead + Unpin>(socket: &mut S) -> Result<Self, NoHead> {
         let (kind, received) = sniff(socket).await.map_err(|_| NoHead::Gone)?;
         match kind {
             Sniff::Http => Ok(Self(received)),
@@ -86,7 +86,7 @@ impl Inbox {
     }
 
     /// Takes one request head. The caller sets the deadline.
-    pub(super) async fn head<S: AsyncRead + Unpin>(
+    pub(crate) async fn head<S: AsyncRead + Unpin>(
         &mut self,
         socket: &mut S,
     ) -> Result<Head, NoHead> {
@@ -106,7 +106,7 @@ impl Inbox {
     }
 
     /// Takes a body and keeps at most `kept_max` bytes of it. The caller sets the deadline.
-    pub(super) async fn body<S: AsyncRead + Unpin>(
+    pub(crate) async fn body<S: AsyncRead + Unpin>(
         &mut self,
         socket: &mut S,
         body: Body,
@@ -142,7 +142,7 @@ impl Inbox {
     }
 
     /// Waits until a request has begun; false when the peer leaves instead. The caller sets the deadline.
-    pub(super) async fn request<S: AsyncRead + Unpin>(
+    pub(crate) async fn request<S: AsyncRead + Unpin>(
         &mut self,
         socket: &mut S,
     ) -> io::Result<bool> {
@@ -155,12 +155,12 @@ impl Inbox {
     }
 
     /// Whether no byte of a request is there: old browsers send an empty line after a body.
-    pub(super) fn is_blank(&self) -> bool {
+    pub(crate) fn is_blank(&self) -> bool {
         b"\r\n".starts_with(&self.0)
     }
 
     /// All bytes, for the next reader of the connection.
-    pub(super) fn into_bytes(self) -> Bytes {
+    pub(crate) fn into_bytes(self) -> Bytes {
         self.0.freeze()
     }
 
@@ -173,15 +173,15 @@ impl Inbox {
 
 /// A body, or the start of one.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
-    pub(super) kept: Vec<u8>,
+pub(crate) struct Taken {
+    pub(crate) kept: Vec<u8>,
     /// Its end has arrived, so that the next request follows it.
-    pub(super) is_whole: bool,
+    pub(crate) is_whole: bool,
 }
 
 /// Why there is no body.
 #[derive(Debug)]
-pub(super) enum NoBody {
+pub(crate) enum NoBody {
     /// The peer left before its end.
     Cut,
     /// Its framing is broken.

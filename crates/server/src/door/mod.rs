@@ -6,11 +6,10 @@
 
 pub(crate) mod bucket;
 mod egress;
-mod head;
+pub(crate) mod head;
 pub(crate) mod host;
-mod http;
 pub(crate) mod limits;
-mod permits;
+pub(crate) mod permits;
 pub(crate) mod pressure;
 mod publishers;
 pub(crate) mod rejected;
@@ -34,8 +33,8 @@ use tokio_rustls::server::TlsStream;
 
 use self::limits::{ConnectionPermit, Pool};
 use self::rejected::Rejected;
+use crate::http::{self, pages};
 use crate::node::Node;
-use crate::pages;
 
 /// The protocol behind a door.
 #[derive(Clone)]
@@ -287,7 +286,7 @@ async fn secure(
         .ok()
 }
 
-fn is_trusted(node: &Node, address: IpAddr) -> bool {
+pub(crate) fn is_trusted(node: &Node, address: IpAddr) -> bool {
     node.config
         .http
         .trusted_proxies

@@ -19,7 +19,7 @@ use crate::door::host;
 use crate::door::limits::Limits;
 use crate::door::pressure::{Kind, Marks};
 use crate::node::Node;
-use crate::rtc::Rtc;
+use crate::signalling::Rtc;
 
 /// See the module's description.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use fanout::events::{Event, EventKind, Refusal};
 use serde::Serialize;
 
 use crate::stamp;
-use crate::track_view::TrackView;
+use crate::view::TrackView;
 
 /// One event. Field names are those of the API's lists.
 #[derive(Debug, Serialize)]

@@ -36,7 +36,7 @@ use crate::access::ACCESS;
 use crate::door::rejected::Rejected;
 use crate::door::tls::Facts;
 use crate::log::MESSAGES;
-use crate::stream_view::StreamView;
+use crate::view::StreamView;
 use crate::{demo, stamp};
 
 /// Streams that have series of their own; the rest are summed under `_other`. Prometheus pays for

@@ -7,7 +7,7 @@ use ingest::Stats;
 
 use super::page::Page;
 use super::table::*;
-use crate::rtc::{Rtc, Way};
+use crate::signalling::{Rtc, Way};
 
 pub(super) fn encode(rtc: Option<&Rtc>, stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
     sessions(rtc, page)?;

@@ -9,15 +9,19 @@
 //! * A request is read once, by `http1`, and routed once, by [`Route::of`]. After a request that is refused as
 //!   malformed, or that only source clients may make, nothing is read.
 //! * A connection that waits for its next request is idle: it is the first to give way to new connections
-//!   ([`ConnectionPermit::rest`](super::permits::ConnectionPermit::rest)), and ends when the server shuts down.
+//!   ([`ConnectionPermit::rest`](crate::door::permits::ConnectionPermit::rest)), and ends when the server shuts down.
 //! * Before a client has shown a credential a connection owns a head of 16 KiB, as it arrived, as it was parsed
 //!   and as the service gets it, and a body of [`BODY_BYTES_MAX`]: less than 256 KiB.
 
 mod asked;
 mod exchange;
-pub(super) mod h2;
+pub(crate) mod h2;
 mod live;
+pub(crate) mod pages;
 mod refusal;
+pub(crate) mod route;
+pub mod routes;
+pub(crate) mod status;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -34,17 +38,17 @@ use tokio::time::timeout;
 use self::asked::Asked;
 use self::exchange::Terms;
 use self::live::Live;
-pub(super) use self::live::LiveTransport;
-pub(super) use self::refusal::refuse_unread;
+pub(crate) use self::live::LiveTransport;
+pub(crate) use self::refusal::refuse_unread;
 use self::refusal::{refuse, refuse_headless, refuse_malformed, say};
-use super::head::{Inbox, NoBody, NoHead, Taken};
-use super::is_trusted;
-use super::limits::{ConnectionPermit, Handover};
-use super::rejected::Rejected;
 use crate::address::forwarded;
+use crate::door::head::{Inbox, NoBody, NoHead, Taken};
+use crate::door::is_trusted;
+use crate::door::limits::{ConnectionPermit, Handover};
+use crate::door::rejected::Rejected;
+use crate::http::pages::Visitor;
+use crate::http::route::{Page, Route};
 use crate::node::Node;
-use crate::pages::Visitor;
-use crate::route::{Page, Route};
 use crate::stamp;
 
 /// How long a connection may wait for its next request. Proxies that keep connections to a server close them
@@ -66,7 +70,7 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 const BODY_BYTES_MAX: usize = 64 * 1024 + 1;
 
 /// Serves a connection. `site` answers for pages.
-pub(super) async fn serve<S: LiveTransport>(
+pub(crate) async fn serve<S: LiveTransport>(
     node: &Arc<Node>,
     site: &Router,
     socket: S,
@@ -274,7 +278,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         let written = exchange::write(&mut self.socket, response, terms, now);
         match timeout(PAGE_TIMEOUT, written).await {
             Ok(Ok(true)) => return Some(self),
-            Ok(Ok(false)) => super::head::answer(self.socket, b"").await,
+            Ok(Ok(false)) => crate::door::head::answer(self.socket, b"").await,
             Ok(Err(error)) => {
                 tracing::debug!(peer = %self.peer, %error, "an answer could not be written");
             }

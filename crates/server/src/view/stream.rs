@@ -14,7 +14,7 @@ use media::{Codec, Framing, Kind, Track};
 use serde::{Serialize, Serializer};
 
 use crate::stamp;
-use crate::track_view::TrackView;
+use crate::view::TrackView;
 
 /// See the module's description.
 #[derive(Clone, Debug, Serialize)]

@@ -18,7 +18,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 ///
 /// # Errors
 /// When the head is not valid for the `http` crate.
-pub(super) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::Error> {
+pub(crate) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::Error> {
     let target = PathAndQuery::try_from(match head.origin_form() {
         // From the absolute form, which may have no path.
         b"" => b"/",
@@ -48,13 +48,13 @@ pub(super) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::E
 
 /// What decides about an answer besides the response itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Terms {
+pub(crate) struct Terms {
     /// The client's version.
-    pub(super) version: Version,
+    pub(crate) version: Version,
     /// The method was `HEAD`, so there is no body.
-    pub(super) is_head: bool,
+    pub(crate) is_head: bool,
     /// The connection may carry another request.
-    pub(super) persists: bool,
+    pub(crate) persists: bool,
 }
 
 /// How the end of a body is marked.
@@ -89,7 +89,7 @@ impl Framing {
 ///
 /// # Errors
 /// When the client is gone, or the body broke off: the connection cannot be used any more.
-pub(super) async fn write<S: AsyncWrite + Unpin>(
+pub(crate) async fn write<S: AsyncWrite + Unpin>(
     socket: &mut S,
     response: Response,
     terms: Terms,

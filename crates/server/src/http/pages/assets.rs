@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
-use crate::route;
+use crate::http::route;
 
 /// Revalidated each time, by its tag: a new version of the server takes effect at once.
 const CACHING: &str = "public, no-cache";
@@ -65,40 +65,40 @@ macro_rules! asset {
 
 asset!(
     /// The player page's own script.
-    SCRIPT = "text/javascript; charset=utf-8", "../../assets/player.js"
+    SCRIPT = "text/javascript; charset=utf-8", "../../../assets/player.js"
 );
 asset!(
     /// The list's script.
-    LIST = "text/javascript; charset=utf-8", "../../assets/list.js"
+    LIST = "text/javascript; charset=utf-8", "../../../assets/list.js"
 );
 asset!(
     /// The player page's script that shows what is playing.
-    INFO = "text/javascript; charset=utf-8", "../../assets/info.js"
+    INFO = "text/javascript; charset=utf-8", "../../../assets/info.js"
 );
 asset!(
     /// The player page's script that knows what browsers can play.
-    WAYS = "text/javascript; charset=utf-8", "../../assets/ways.js"
+    WAYS = "text/javascript; charset=utf-8", "../../../assets/ways.js"
 );
 asset!(
     /// The pages' icon.
-    ICON = "image/svg+xml", "../../assets/icon.svg"
+    ICON = "image/svg+xml", "../../../assets/icon.svg"
 );
 asset!(
     /// The script that the player page and the publish page share.
-    RTC = "text/javascript; charset=utf-8", "../../assets/rtc.js"
+    RTC = "text/javascript; charset=utf-8", "../../../assets/rtc.js"
 );
 asset!(
     /// The publish page's own script.
-    PUBLISH = "text/javascript; charset=utf-8", "../../assets/publish.js"
+    PUBLISH = "text/javascript; charset=utf-8", "../../../assets/publish.js"
 );
 asset!(
     /// mpegts.js 1.8.2, Apache-2.0, unchanged from its npm package; beside it the same by `gzip -9 -n`.
-    LIBRARY = "text/javascript; charset=utf-8", "../../assets/vendor/mpegts.js",
-    packed "../../assets/vendor/mpegts.js.gz"
+    LIBRARY = "text/javascript; charset=utf-8", "../../../assets/vendor/mpegts.js",
+    packed "../../../assets/vendor/mpegts.js.gz"
 );
 asset!(
     /// The pages' style.
-    STYLE = "text/css; charset=utf-8", "../../assets/style.css"
+    STYLE = "text/css; charset=utf-8", "../../../assets/style.css"
 );
 
 impl Asset {
@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn vendored_files_are_what_was_reviewed() {
-        let sums = include_str!("../../assets/vendor/SHA256SUMS");
-        let licence: &[u8] = include_bytes!("../../assets/vendor/mpegts.LICENSE");
+        let sums = include_str!("../../../assets/vendor/SHA256SUMS");
+        let licence: &[u8] = include_bytes!("../../../assets/vendor/mpegts.LICENSE");
         let packed = LIBRARY.packed.as_ref().expect("it is packed, too");
         for (name, bytes) in [
             ("mpegts.js", LIBRARY.bytes),

@@ -28,10 +28,10 @@ use serde::Deserialize;
 use self::html::nothing_here;
 use crate::access::{AccessLine, AccessLog, request_line};
 use crate::door::limits::Handover;
+use crate::http::route::Page;
+use crate::http::status::{self, Question};
 use crate::node::Node;
-use crate::route::Page;
-use crate::rtc;
-use crate::status::{self, Question};
+use crate::signalling;
 
 pub(crate) use base::base;
 
@@ -86,7 +86,7 @@ async fn answer(
             let (status, page) = publish::page(&name, has_webrtc);
             html_by(POLICY_UNFRAMED, status, page)
         }
-        Page::Rtc(address) => rtc::serve(&node, visitor, handover, address, request).await,
+        Page::Rtc(address) => signalling::serve(&node, visitor, handover, address, request).await,
         Page::Preflight => StatusCode::NO_CONTENT.into_response(),
         Page::NotAllowed => {
             let allow = [(header::ALLOW, "GET, HEAD, OPTIONS")];

@@ -37,9 +37,9 @@ use self::wire::from_wire;
 use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, exchange, refusal, visitor};
 use crate::door::limits::{ConnectionPermit, Evict, Handover};
 use crate::door::rejected::Rejected;
+use crate::http::pages::Visitor;
+use crate::http::route::{Page, Route};
 use crate::node::Node;
-use crate::pages::Visitor;
-use crate::route::{Page, Route};
 
 /// Requests at once on one connection, and bytes of each one's head: together half of what a connection may own
 /// before its client has shown a credential. A page with its scripts, or an HLS player, needs fewer.
@@ -60,7 +60,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 const PIECES_MAX: usize = 1;
 
 /// Serves a connection that has negotiated HTTP/2.
-pub(in crate::door) async fn serve(
+pub(crate) async fn serve(
     node: &Arc<Node>,
     site: &Router,
     socket: TlsStream<TcpStream>,

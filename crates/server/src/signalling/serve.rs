@@ -25,8 +25,8 @@ use super::table::Entry;
 use super::{Rtc, SDP, SDP_FRAGMENT};
 use crate::door::limits::{Evict, Handover};
 use crate::door::rejected::Rejected;
+use crate::http::pages::{self, Visitor};
 use crate::node::Node;
-use crate::pages::{self, Visitor};
 
 /// Lets pages of other origins use WHIP and WHEP, and read the answers.
 const CORS: [(&str, &str); 5] = [

@@ -6,8 +6,8 @@ use config::BaseUrl;
 use fanout::{Info, Registry};
 
 use super::html::{Page, escape};
-use crate::status::STREAMS_MAX;
-use crate::stream_view::StreamView;
+use crate::http::status::STREAMS_MAX;
+use crate::view::StreamView;
 
 pub(super) fn page(registry: &Registry, base: &BaseUrl) -> String {
     let infos = registry.list().into_iter().map(|stream| stream.info());

@@ -5,7 +5,7 @@ use media::StreamName;
 use serde_json::json;
 
 use super::html::{Page, escape, nothing_here};
-use crate::rtc::Way;
+use crate::signalling::Way;
 
 /// The page's path below the stream.
 const SUFFIX: &str = "/publish";

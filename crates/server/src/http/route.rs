@@ -1,7 +1,7 @@
 //! The one router: maps requests on the public HTTP ports to what they are for.
 //!
 //! [`Route::of`] reads method and path, once per request; the doors match on the result and parse no path
-//! again. The table in [`routes`](crate::routes) lists the same for readers, and the tests here check the two
+//! again. The table in [`routes`](crate::http::routes) lists the same for readers, and the tests here check the two
 //! against each other: each row of the table has a route, and each route that is served has a row.
 
 use egress_http::Target;
@@ -9,8 +9,8 @@ use fanout::Registry;
 use ingest::icecast::Dialect;
 use media::StreamName;
 
-use crate::routes::Endpoint;
-use crate::rtc;
+use crate::http::routes::Endpoint;
+use crate::signalling;
 
 /// What a request is for.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(crate) enum Page {
     /// The page that publishes a stream from a browser.
     Publish(StreamName),
     /// A session of WHIP or WHEP, or an endpoint that opens one.
-    Rtc(rtc::Address),
+    Rtc(signalling::Address),
     /// A CORS preflight.
     Preflight,
     /// There may be a resource, but not for this method.
@@ -139,7 +139,7 @@ impl Page {
         let fixed = FIXED.iter().find(|(endpoint, _)| endpoint.path() == path);
         let fixed = fixed.map(|(_, page)| page);
         if fixed.is_none()
-            && let Some(address) = rtc::Address::of(method, path)
+            && let Some(address) = signalling::Address::of(method, path)
         {
             return Self::Rtc(address);
         }
@@ -171,7 +171,7 @@ mod tests {
     use fanout::{Config, Fanout};
 
     use super::*;
-    use crate::routes::Surface;
+    use crate::http::routes::Surface;
 
     /// The row of the table for a route; `None` for routes that mean there is no such row.
     fn row(method: &str, route: &Route) -> Option<Endpoint> {

@@ -5,7 +5,7 @@ use std::fmt;
 use media::StreamName;
 
 #[cfg(test)]
-use crate::routes::Endpoint;
+use crate::http::routes::Endpoint;
 
 /// The direction of media.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -11,7 +11,7 @@ use media::{Codec, Container, Kind, StreamName};
 use serde_json::{Map, Value, json};
 
 use crate::stamp;
-use crate::stream_view::StreamView;
+use crate::view::StreamView;
 
 /// Streams in one document, here and on the page that lists them. Longer lists are of no use, and any client
 /// may ask as often as it likes.

@@ -12,7 +12,7 @@ use media::{Kind, StreamName};
 
 use super::html::{Page, escape};
 use super::info;
-use crate::stream_view::StreamView;
+use crate::view::StreamView;
 
 /// The page and its status. With `has_webrtc` it offers WebRTC as well.
 pub(super) fn page(

@@ -16,7 +16,7 @@ const SHOUTCAST: &[u8] =
     b"SHOUTcast v1 is not supported here. Choose Icecast 2 in your encoder.\r\n";
 
 /// Answers a connection beyond the limits, without waiting for it. The answer may be lost.
-pub(in crate::door) fn refuse_unread(node: &Node, socket: &TcpStream, reason: Rejected) {
+pub(crate) fn refuse_unread(node: &Node, socket: &TcpStream, reason: Rejected) {
     let words = reason.to_string();
     let answer = plain(node, Version::Http11, status_of(reason), &words);
     if let Err(error) = socket.try_write(&answer) {
@@ -25,7 +25,7 @@ pub(in crate::door) fn refuse_unread(node: &Node, socket: &TcpStream, reason: Re
 }
 
 /// Answers a request that exceeds a limit or a deadline.
-pub(super) async fn refuse<S: LiveTransport>(
+pub(crate) async fn refuse<S: LiveTransport>(
     node: &Node,
     socket: S,
     asked: &Asked,
@@ -39,7 +39,7 @@ pub(super) async fn refuse<S: LiveTransport>(
 
 /// Answers a request that is malformed, or that a proxy may have parsed differently. What follows it is not
 /// read as another one.
-pub(super) async fn refuse_malformed<S: LiveTransport>(
+pub(crate) async fn refuse_malformed<S: LiveTransport>(
     node: &Node,
     socket: S,
     asked: &Asked,
@@ -52,7 +52,7 @@ pub(super) async fn refuse_malformed<S: LiveTransport>(
 }
 
 /// Answers bytes that are not a request.
-pub(super) async fn refuse_headless<S: LiveTransport>(
+pub(crate) async fn refuse_headless<S: LiveTransport>(
     node: &Node,
     socket: S,
     asked: &Asked,
@@ -79,7 +79,7 @@ pub(super) async fn refuse_headless<S: LiveTransport>(
 }
 
 /// Answers with a line of text, and closes.
-pub(super) async fn say<S: LiveTransport>(
+pub(crate) async fn say<S: LiveTransport>(
     node: &Node,
     socket: S,
     asked: &Asked,
@@ -92,7 +92,7 @@ pub(super) async fn say<S: LiveTransport>(
 }
 
 /// The only function that maps limits to statuses.
-pub(super) const fn status_of(reason: Rejected) -> Status {
+pub(crate) const fn status_of(reason: Rejected) -> Status {
     match reason {
         Rejected::Address | Rejected::PendingShare => Status::TOO_MANY_REQUESTS,
         Rejected::HeadTimeout => Status::REQUEST_TIMEOUT,
@@ -113,7 +113,7 @@ pub(super) const fn status_of(reason: Rejected) -> Status {
 }
 
 /// A line of text as an answer, after which the connection ends.
-pub(super) fn plain(node: &Node, version: Version, status: Status, text: &str) -> Vec<u8> {
+pub(crate) fn plain(node: &Node, version: Version, status: Status, text: &str) -> Vec<u8> {
     let head = ResponseHead::new(version, status)
         .header("Server", &node.config.http.server_header)
         .date(HttpDate(stamp::unix_seconds(SystemTime::now())))

@@ -9,8 +9,8 @@ use fanout::{DerivedOffer, Info, Registry};
 use media::{Codec, Framing, StreamName};
 use serde_json::{Value, json};
 
-use crate::rtc::Way;
-use crate::stream_view::{State, StreamView};
+use crate::signalling::Way;
+use crate::view::{State, StreamView};
 
 /// The answer; 404 comes with the document of a stream that is not live.
 pub(super) fn answer(registry: &Registry, name: &StreamName, has_webrtc: bool) -> Response {
