@@ -112,6 +112,8 @@ where
     if let Some(wanted) = take(connection, &unread, now())? {
         return Ok(Some(wanted));
     }
+    // Up to a whole read, which is not needed while the peer is waited for.
+    drop(unread);
     let mut leaving = context.leaving.clone();
     let mut exchange = Exchange::new(socket, &mut leaving);
     while !connection.session.is_closed() {

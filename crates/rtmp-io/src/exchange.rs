@@ -29,7 +29,7 @@ pub struct Exchange<'a, S> {
 pub enum Step<T> {
     /// [`Exchange::received`] has new bytes.
     Received,
-    /// The peer sends no more.
+    /// The peer sends no more, or takes no more.
     HungUp,
     /// All output has been sent.
     Sent,
@@ -84,8 +84,11 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Exchange<'a, S> {
                 _ => Step::Received,
             },
             sent = send(&mut self.writer, session.output(), is_unflushed), if has_output => {
-                sent?;
-                Step::Sent
+                // If writing is tried before reading, it is what finds out that a peer has hung up.
+                match closing::hung_up(sent.map(|()| 1))? {
+                    0 => Step::HungUp,
+                    _ => Step::Sent,
+                }
             }
             value = other => Step::Other(value),
             () = wait::change(self.leaving) => Step::Leaving,
