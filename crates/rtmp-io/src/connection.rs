@@ -30,7 +30,7 @@ pub struct RtmpConnection<S> {
     /// Received and not yet read by the session: at most what one read brought, and what the intake
     /// received before it gave the socket back.
     pub unread: BytesMut,
-    /// The peer was asked to connect again.
+    /// The peer was sent a request to connect again.
     is_asked: bool,
     /// The socket may still hold back bytes that were written to it, as TLS does.
     pub(crate) is_unflushed: bool,
@@ -84,10 +84,11 @@ impl<S> RtmpConnection<S> {
     }
 
     /// Asks the peer to connect again, as the server is about to leave, unless it was asked before. A peer
-    /// that does not know the request is not told, and stays to the end.
+    /// that does not know the request is not told, and stays to the end. Before `connect` it is not known
+    /// which peers do: the connection's next owner asks again.
     pub fn ask_to_reconnect(&mut self) {
-        if !std::mem::replace(&mut self.is_asked, true) {
-            self.session.request_reconnect(LEAVING);
+        if !self.is_asked {
+            self.is_asked = self.session.request_reconnect(LEAVING);
         }
     }
 

@@ -219,3 +219,20 @@ async fn a_peer_is_asked_once_to_connect_again() {
     let output = String::from_utf8_lossy(request.connection.session.output()).into_owned();
     assert!(!output.contains("ReconnectRequest"), "{output}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_connects_late_is_asked_by_the_connection_s_next_owner() {
+    let (context, leave) = context();
+    leave.send_replace(true);
+    let (connection, mut peer) = connection(&context);
+    let talk = async {
+        // Virtual time passes when the doorway has seen that the server leaves.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let bytes = [hello(), publish("one")].concat();
+        peer.write_all(&bytes).await.expect("there is room");
+    };
+    let (mut request, ()) = tokio::join!(publishing(&context, connection), talk);
+    request.connection.ask_to_reconnect();
+    let output = String::from_utf8_lossy(request.connection.session.output()).into_owned();
+    assert!(output.contains("ReconnectRequest"), "{output}");
+}
