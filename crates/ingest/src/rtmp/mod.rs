@@ -12,7 +12,7 @@
 //! While the gate decides, reading goes on: a peer that hangs up takes its question back, pings are
 //! answered, and of what it sends the session keeps codec configuration alone, 32 KiB at the most.
 //!
-//! Deadlines: the session has the one for silence, the publication those for media.
+//! Deadlines: the gate bounds its answer, the publication has those for media. The session pings a silent peer.
 
 mod ending;
 mod parked;

@@ -31,6 +31,9 @@ use crate::{Protocol, Rejection};
 /// An AAC sequence header tag body: AAC-LC, 44.1 kHz, stereo.
 const AAC_HEADER: &[u8] = &[0xaf, 0, 0x12, 0x10];
 
+/// The body of `deleteStream` for message stream 1, which rml_rtmp sends only when it publishes.
+const DELETE_STREAM: &[u8] = b"\x02\0\x0cdeleteStream\0\0\0\0\0\0\0\0\0\x05\0\x3f\xf0\0\0\0\0\0\0";
+
 /// Gives a peer that wants to play, and `None` for one that has left.
 type Task = JoinHandle<Result<Option<PlayRequest<DuplexStream>>, Error>>;
 
@@ -268,6 +271,15 @@ fn message(kind: u8, at: u32, body: &[u8]) -> Vec<u8> {
         0,
     ];
     [&header[..], body].concat()
+}
+
+/// `publish` or `play`, on message stream 1.
+fn asking(command: &str, name: &str) -> Vec<u8> {
+    let string = |text: &str| [&[2, 0, text.len() as u8], text.as_bytes()].concat();
+    // Transaction 0, and null.
+    let between = vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 5];
+    let body = [string(command), between, string(name)].concat();
+    message(20, 0, &body)
 }
 
 async fn ended(task: Task) -> Error {

@@ -209,6 +209,39 @@ async fn a_connection_may_publish_again_and_play_after_that() {
 }
 
 #[tokio::test]
+async fn what_stands_behind_the_end_of_a_stream_is_not_lost() {
+    let unparked = std::iter::once(house(Takeover::Never, 0));
+    for context in unparked.chain(contexts(Takeover::Never).map(Arc::new)) {
+        let (mut client, task) = Client::publish(&context, &at("one", KEY)).await;
+        client.audio(0, AAC_HEADER).await;
+        // One write each, so that all of it is in one read.
+        let again = [
+            message(20, 0, DELETE_STREAM),
+            asking("publish", &at("two", KEY)),
+            message(8, 0, AAC_HEADER),
+            message(8, 0, b"\xaf\x01first"),
+        ];
+        let written = client.socket.write_all(&again.concat()).await;
+        written.expect("it is read");
+        let mut listener = listen(&context, "live/two").await;
+        assert_eq!(hear(&mut listener, 5).await, b"first");
+        assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
+        let play = [
+            message(20, 0, DELETE_STREAM),
+            asking("play", "one"),
+            message(4, 0, &[0, 3, 0, 0, 0, 1, 0, 0, 1, 0]),
+        ];
+        let written = client.socket.write_all(&play.concat()).await;
+        written.expect("it is read");
+        let Ok(Some(player)) = task.await.expect("no panic") else {
+            panic!("it wants to play");
+        };
+        assert_eq!(player.request.path.name, "live/one");
+        assert_eq!(context.stats.publishers(Protocol::Rtmp), 0);
+    }
+}
+
+#[tokio::test]
 async fn a_lie_ends_the_connection_and_what_came_before_is_heard() {
     for context in contexts(Takeover::Never).map(Arc::new) {
         let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;

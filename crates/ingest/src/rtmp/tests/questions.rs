@@ -81,9 +81,7 @@ async fn one_who_hangs_up_takes_the_question_back() {
 async fn a_request_that_is_withdrawn_is_not_answered() {
     let (context, gate) = gated(Takeover::SameCredential, 0);
     let (mut client, _task) = waiting(&context, &gate, "show").await;
-    // What rml_rtmp says only of a stream that it publishes: deleteStream 1.
-    let delete = b"\x02\0\x0cdeleteStream\0\0\0\0\0\0\0\0\0\x05\0\x3f\xf0\0\0\0\0\0\0";
-    let delete = message(20, 0, delete);
+    let delete = message(20, 0, DELETE_STREAM);
     client.socket.write_all(&delete).await.expect("it is read");
     wait_for("the withdrawal", || (gate.waiting() == 0).then_some(())).await;
     gate.open();
@@ -116,12 +114,8 @@ async fn of_one_who_need_not_wait_nothing_is_lost() {
     let context = house(Takeover::SameCredential, 0);
     let (mut client, _task) = Client::connect(&context, "live").await;
     // One write, so that all of it is in one read.
-    let name = at("show", KEY);
-    let mut publish = b"\x02\0\x07publish\0\0\0\0\0\0\0\0\0\x05\x02\0".to_vec();
-    publish.push(name.len() as u8);
-    publish.extend_from_slice(name.as_bytes());
     let bytes = [
-        message(20, 0, &publish),
+        asking("publish", &at("show", KEY)),
         message(8, 0, AAC_HEADER),
         message(8, 0, b"\xaf\x01first"),
     ];
