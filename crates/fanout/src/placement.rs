@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn homes_are_spread_and_avoid_who_has_work() {
+    fn homes_are_spread_and_avoid_busy_workers() {
         let setup = Measured::new(&[0.0, 0.3, 0.0]);
         *setup.present.borrow_mut() = vec![0, 30_000, 0];
         let mut homes = [0; 3];

@@ -67,7 +67,7 @@ pub use agree::{Agreed, Unusable, agree};
 pub use counters::{Counters, Counts};
 pub use session::BIT_RATE_MAX;
 
-/// What a stream from WebRTC is, for listeners who take it whole: the same as one over RTMP, so
+/// What a stream from WebRTC is, for listeners that take it whole: the same as one over RTMP, so
 /// that listeners stay when a publisher changes from one to the other.
 const CONTENT_TYPE: &str = "video/x-flv";
 

@@ -1,5 +1,5 @@
 //! How many lines there may be: the events of one call site are logged while they are few, and summed up when
-//! they are a flood. Most events are caused by peers, who can cause as many as they like; a flood must neither
+//! they are a flood. Most events are caused by peers, which can cause as many as they like; a flood must neither
 //! fill the disk nor hide other events.
 
 use std::collections::HashMap;

@@ -340,7 +340,7 @@ fn ten_idle_minutes_are_survived_and_silence_is_not() {
 }
 
 #[test]
-fn whoever_proves_a_path_but_makes_no_keys_is_given_up() {
+fn a_peer_that_proves_a_path_but_makes_no_keys_is_given_up() {
     let now = Instant::now();
     let mut mux = mux();
     let peer = Peer::new(1, now);

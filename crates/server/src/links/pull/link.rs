@@ -194,7 +194,7 @@ impl OnDemand for PulledLink {
             persistence: self.life.persistence(),
         };
         tracing::info!(%stream, source = %self.source, "a pull begins");
-        let permit = || context.gate.publish_as_nobody(stream);
+        let permit = || context.gate.publish_without_key(stream);
         let outcome = tokio::select! {
             outcome = pull::run(&context.ingest, &context.connector, &pull, permit, end) => outcome,
             never = self.tell_found() => match never {},
