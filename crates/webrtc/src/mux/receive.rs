@@ -137,8 +137,8 @@ impl Mux {
         let (agent, provider) = (&mut session.agent, &self.provider);
         let answered = panics::contain(|| agent.handle(path, datagram, now, provider.crypto()));
         let answered = answered.unwrap_or_else(|panic| {
-            let whom = format_args!("a connectivity check of {}", path.remote);
-            panic.report(Part::Webrtc, &whom);
+            let what = format_args!("a connectivity check of {}", path.remote);
+            panic.report(Part::Webrtc, &what);
             Err(CheckError::Malformed)
         })?;
         self.counters.checks += 1;
