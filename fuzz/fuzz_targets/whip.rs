@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use container::rtp::{PayloadFormat, Header};
+use container::rtp::{Header, PayloadFormat};
 use fanout::gate::{
     Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request,
     UpdateMetadata,
@@ -20,7 +20,7 @@ use libfuzzer_sys::fuzz_target;
 use media::{Container, Item, StreamName, Timestamp};
 use net::wait::at_once;
 use webrtc::ice::Path;
-use webrtc::mux::{Handle, Reason};
+use webrtc::mux::{CloseReason, Handle};
 use webrtc::sdp::Offer;
 use webrtc::srtp::{Keys, Profile};
 
@@ -226,6 +226,6 @@ fuzz_target!(|data: &[u8]| {
         assert!(said.compounds <= ANSWERS_MAX, "{}", said.compounds);
     }
     assert_eq!(publishers.is_empty(), said.is_closed);
-    publishers.closed(SESSION, Reason::PeerClosed, now);
+    publishers.closed(SESSION, CloseReason::PeerClosed, now);
     assert!(publishers.is_empty());
 });

@@ -220,7 +220,7 @@ impl Viewers {
     }
 
     /// A viewer's session has ended.
-    pub fn closed(&mut self, session: Handle, _reason: mux::Reason, _now: Instant) {
+    pub fn closed(&mut self, session: Handle, _reason: mux::CloseReason, _now: Instant) {
         if let Some((index, viewer)) = self.context.position(session)
             && let Some(group) = self.groups.at_mut(index)
         {

@@ -7,7 +7,7 @@ use bytes::{Buf, BytesMut};
 use fanout::Phase;
 use fanout::Takeover;
 use media::StreamName;
-use net::link::Report;
+use net::link::LinkReport;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -37,14 +37,14 @@ impl Pulling {
         Self::asked(context, url, None)
     }
 
-    fn asked(context: &Arc<Context>, url: &str, asked: Option<Asked>) -> Self {
+    fn asked(context: &Arc<Context>, url: &str, asked: Option<LastRequest>) -> Self {
         Self::persisting(context, url, asked, Persistence::Keep)
     }
 
     fn persisting(
         context: &Arc<Context>,
         url: &str,
-        asked: Option<Asked>,
+        asked: Option<LastRequest>,
         persistence: Persistence,
     ) -> Self {
         let status = Arc::new(Status::default());
@@ -85,7 +85,7 @@ impl Pulling {
         assert_eq!(self.status.report().state, State::Idle);
     }
 
-    async fn until(&self, what: &str, is_so: impl Fn(&Report) -> bool) -> Report {
+    async fn until(&self, what: &str, is_so: impl Fn(&LinkReport) -> bool) -> LinkReport {
         for _ in 0..PATIENCE.as_millis() / 5 {
             let report = self.status.report();
             if is_so(&report) {

@@ -54,7 +54,7 @@ use fanout::{Registry, Source};
 use media::Container;
 use net::panics::{self, Part};
 use webrtc::ice::Path;
-use webrtc::mux::{Handle, Reason};
+use webrtc::mux::{CloseReason, Handle};
 use webrtc::srtp::Keys;
 
 use self::session::Session;
@@ -129,11 +129,11 @@ impl Claim {
 
 impl PublisherTicket {
     /// The session ended before its peer had connected. `reason` says how far it got.
-    pub fn abandon(mut self, reason: Reason) {
+    pub fn abandon(mut self, reason: CloseReason) {
         self.give_up(reason);
     }
 
-    fn give_up(&mut self, reason: Reason) {
+    fn give_up(&mut self, reason: CloseReason) {
         if let Some(claim) = self.claim.take() {
             claim.fail(&Error::NotConnected(reason));
         }
@@ -142,7 +142,7 @@ impl PublisherTicket {
 
 impl Drop for PublisherTicket {
     fn drop(&mut self) {
-        self.give_up(Reason::Requested);
+        self.give_up(CloseReason::Requested);
     }
 }
 
@@ -277,7 +277,7 @@ impl Publishers {
     pub const fn moved(&mut self, _session: Handle, _path: Path, _now: Instant) {}
 
     /// A publisher has left.
-    pub fn closed(&mut self, session: Handle, reason: Reason, _now: Instant) {
+    pub fn closed(&mut self, session: Handle, reason: CloseReason, _now: Instant) {
         if let Some(session) = self.remove(session) {
             session.end(&reason);
         }

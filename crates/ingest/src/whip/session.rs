@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use container::rtp::Packet;
 use media::{Item, Kind, Span, Timestamp};
 use webrtc::mux::Handle;
-use webrtc::rtcp::{self, Report};
+use webrtc::rtcp::{self, ReportBlock};
 
 use super::agree::Agreed;
 use super::track::{Moment, Taken, Track};
@@ -300,7 +300,7 @@ impl Session {
     /// Reports what arrived, and how much may be sent.
     fn report(&mut self, now: Instant, out: &mut impl Out) {
         let tracks = self.tracks.iter_mut();
-        let reports: Vec<Report> = tracks.filter_map(|track| track.report(now)).collect();
+        let reports: Vec<ReportBlock> = tracks.filter_map(|track| track.report(now)).collect();
         self.tracks.iter_mut().for_each(Track::count);
         self.compound.clear();
         rtcp::write_receiver_report(&mut self.compound, OURS, &reports);

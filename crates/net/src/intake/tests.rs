@@ -321,7 +321,7 @@ struct Back {
     why: String,
 }
 
-impl Reader for Echo {
+impl IntakeReader for Echo {
     fn take(&mut self, bytes: &[u8], now: Instant) -> Next {
         assert!(!bytes.contains(&b'#'), "a defect of the reader");
         self.heard_at = Some(now);

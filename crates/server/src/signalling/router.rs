@@ -9,7 +9,7 @@ use egress_webrtc::Viewers;
 use fanout::Stream;
 use ingest::whip::{self, Publishers};
 use webrtc::ice::Path;
-use webrtc::mux::{Handle, Reason};
+use webrtc::mux::{CloseReason, Handle};
 use webrtc::port::{self, Outbox, Role};
 use webrtc::srtp::Keys;
 
@@ -164,7 +164,7 @@ impl Role for SessionRouter {
         }
     }
 
-    fn abandoned(&mut self, ticket: SessionTicket, reason: Reason) {
+    fn abandoned(&mut self, ticket: SessionTicket, reason: CloseReason) {
         match ticket.task {
             Task::Publish(ticket) => ticket.abandon(reason),
             // The port counts them, and any client can cause as many as it likes.
@@ -180,7 +180,7 @@ impl Role for SessionRouter {
         }
     }
 
-    fn closed(&mut self, session: Handle, reason: Reason, now: Instant) {
+    fn closed(&mut self, session: Handle, reason: CloseReason, now: Instant) {
         match self.sessions.is_publisher(session) {
             Some(true) => self.publishers.closed(session, reason, now),
             Some(false) => self.viewers.closed(session, reason, now),

@@ -21,7 +21,7 @@ struct Server {
 
 impl Server {
     fn new(client: &Client) -> Self {
-        let identity = Identity::generate().expect("an identity");
+        let identity = ServerIdentity::generate().expect("an identity");
         Self {
             acceptor: Acceptor::new(&identity),
             association: Association::new(KEY, client.fingerprint),

@@ -9,7 +9,7 @@ use media::{Item, StreamName, TrackId};
 use net::panics::Part;
 use net::wait;
 use webrtc::ice::Path;
-use webrtc::mux::{Handle, Reason};
+use webrtc::mux::{CloseReason, Handle};
 use webrtc::rtcp;
 
 use super::super::{BIT_RATE_MAX, Out, Publishers, admit, permit};
@@ -45,7 +45,7 @@ fn a_publisher_is_counted_while_it_is_there() {
     assert!(stats.ingest_bytes(Protocol::Whip) > 10_000);
     trial
         .publishers
-        .closed(handle(7), Reason::PeerClosed, Instant::now());
+        .closed(handle(7), CloseReason::PeerClosed, Instant::now());
     assert_eq!(trial.counts().packets, u64::from(trial.lines[0].packets));
     assert_eq!(stats.publishers(Protocol::Whip), 0);
     assert!(trial.publishers.is_empty());
@@ -68,7 +68,7 @@ fn a_publisher_is_counted_while_it_is_there() {
         .rtp(handle(7), 0, &[0x80; 40], Instant::now(), &mut said);
     trial
         .publishers
-        .closed(handle(7), Reason::Silent, Instant::now());
+        .closed(handle(7), CloseReason::Silent, Instant::now());
 }
 
 /// A session that cannot be sent to.
@@ -233,9 +233,9 @@ fn an_offer_alone_disturbs_no_publisher() {
     let before = epoch();
     let next = || ticket(&context, agreed(&[sound()]).expect("usable"));
     // One is never heard of; one breaks off; one is withdrawn; one connects and sends nothing.
-    next().abandon(Reason::NeverCame);
+    next().abandon(CloseReason::NeverCame);
     assert!(line(&log, "no connectivity check").contains(super::STREAM));
-    next().abandon(Reason::NotConnected);
+    next().abandon(CloseReason::NotConnected);
     line(&log, "made no keys in time");
     drop(next());
     line(&log, "was asked for");

@@ -56,7 +56,7 @@ pub(super) struct Trial {
     /// What the server asked for, and when.
     pub(super) nacks: Vec<(Duration, Vec<u16>)>,
     pub(super) plis: Vec<Duration>,
-    pub(super) reports: Vec<(Duration, Vec<rtcp::Report>)>,
+    pub(super) reports: Vec<(Duration, Vec<rtcp::ReportBlock>)>,
     pub(super) compounds: Vec<Vec<u8>>,
     pub(super) closed: Vec<Handle>,
     pub(super) now: Duration,
