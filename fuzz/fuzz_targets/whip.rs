@@ -14,7 +14,7 @@ use fanout::gate::{
     UpdateMetadata,
 };
 use fanout::{Config, Fanout, LaneGuard, Packager, Registry, Sink, Source};
-use ingest::whip::{self, Out, Publishers};
+use ingest::whip::{self, PublisherOutbox, Publishers};
 use ingest::{Context, Settings, Stats};
 use libfuzzer_sys::fuzz_target;
 use media::{Container, Item, StreamName, Timestamp};
@@ -145,7 +145,7 @@ struct Said {
     is_closed: bool,
 }
 
-impl Out for Said {
+impl PublisherOutbox for Said {
     fn rtcp(&mut self, _: Handle, compound: &[u8]) {
         assert!(compound.len() <= 1_200 && compound.len().is_multiple_of(4));
         self.compounds += 1;

@@ -84,12 +84,12 @@ impl SessionRouter {
 }
 
 /// The port's outbox; it also tells the router of sessions that this side ends.
-struct Out<'o, 'p> {
+struct RouterOutbox<'o, 'p> {
     outbox: &'o mut Outbox<'p>,
     sessions: &'o mut Sessions,
 }
 
-impl whip::Out for Out<'_, '_> {
+impl whip::PublisherOutbox for RouterOutbox<'_, '_> {
     fn rtcp(&mut self, session: Handle, compound: &[u8]) {
         self.outbox.rtcp(session, compound);
     }
@@ -100,7 +100,7 @@ impl whip::Out for Out<'_, '_> {
     }
 }
 
-impl egress_webrtc::Out for Out<'_, '_> {
+impl egress_webrtc::ViewerOutbox for RouterOutbox<'_, '_> {
     fn buffer(&mut self) -> &mut [u8] {
         self.outbox.buffer()
     }
@@ -151,7 +151,7 @@ impl Role for SessionRouter {
             is_publisher: matches!(task, Task::Publish(_)),
             permit,
         });
-        let out = &mut Out {
+        let out = &mut RouterOutbox {
             outbox: out,
             sessions,
         };
@@ -200,7 +200,7 @@ impl Role for SessionRouter {
         // Media from listeners is ignored.
         if self.sessions.is_publisher(session) == Some(true) {
             let sessions = &mut self.sessions;
-            let out = &mut Out {
+            let out = &mut RouterOutbox {
                 outbox: out,
                 sessions,
             };
@@ -211,7 +211,7 @@ impl Role for SessionRouter {
     fn rtcp(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut Outbox<'_>) {
         let is_publisher = self.sessions.is_publisher(session);
         let sessions = &mut self.sessions;
-        let out = &mut Out {
+        let out = &mut RouterOutbox {
             outbox: out,
             sessions,
         };
@@ -224,7 +224,7 @@ impl Role for SessionRouter {
 
     fn turn(&mut self, now: Instant, out: &mut Outbox<'_>) -> Option<Instant> {
         let sessions = &mut self.sessions;
-        let out = &mut Out {
+        let out = &mut RouterOutbox {
             outbox: out,
             sessions,
         };

@@ -12,7 +12,7 @@ use webrtc::ice::Path;
 use webrtc::mux::{CloseReason, Handle};
 use webrtc::rtcp;
 
-use super::super::{BIT_RATE_MAX, Out, Publishers, admit, permit};
+use super::super::{BIT_RATE_MAX, PublisherOutbox, Publishers, admit, permit};
 use super::offers::{FEEDBACK, agreed, offer, picture, sound};
 use super::peer::{Line, ntp};
 use super::trial::{Link, Trial, keys};
@@ -77,7 +77,7 @@ struct Broken {
     closed: Vec<Handle>,
 }
 
-impl Out for Broken {
+impl PublisherOutbox for Broken {
     fn rtcp(&mut self, _: Handle, _: &[u8]) {
         panic!("a defect of the server");
     }
