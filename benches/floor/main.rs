@@ -23,7 +23,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 4_096;
 /// New listeners that wait to be taken by their thread.
-const NEWCOMERS_MAX: usize = 4_096;
+const JOINERS_MAX: usize = 4_096;
 /// The time for a request to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// A request of the load generator is far shorter.
@@ -86,10 +86,10 @@ fn main() -> io::Result<()> {
     let door = std::net::TcpListener::from(door);
     let sends: Vec<SyncSender<TcpStream>> = (0..threads)
         .map(|thread| {
-            let (give, newcomers) = sync_channel(NEWCOMERS_MAX);
+            let (give, joiners) = sync_channel(JOINERS_MAX);
             // Threads begin at different times, as their groups do.
             let phase = pace.every.mul_f64(thread as f64 / threads as f64);
-            std::thread::spawn(move || carousel(pace, phase, &newcomers));
+            std::thread::spawn(move || carousel(pace, phase, &joiners));
             give
         })
         .collect();
@@ -138,7 +138,7 @@ fn welcome(mut socket: TcpStream) -> io::Result<TcpStream> {
 }
 
 /// One thread's listeners, in groups that are visited one after another across the pace's time.
-fn carousel(pace: Pace, phase: Duration, newcomers: &Receiver<TcpStream>) {
+fn carousel(pace: Pace, phase: Duration, joiners: &Receiver<TcpStream>) {
     let message = vec![0_u8; pace.bytes];
     let mut groups: Vec<Vec<TcpStream>> = Vec::new();
     groups.resize_with(pace.expected.div_ceil(pace.group).max(1), Vec::new);
@@ -154,7 +154,7 @@ fn carousel(pace: Pace, phase: Duration, newcomers: &Receiver<TcpStream>) {
             None => {}
         }
         due += step;
-        for socket in newcomers.try_iter() {
+        for socket in joiners.try_iter() {
             let homes = groups.len();
             groups[next_home % homes].push(socket);
             next_home += 1;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::Server;
 
-use crate::crowd::Report;
+use crate::audience::Report;
 use crate::figure::{Against, Figure, Target, Unit};
 use crate::machine::Machine;
 use crate::options::Options;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use testkit::{Icecast, Nginx, PUBLISH_KEY, Process, Server, ServerBuilder, Tool, wait_until};
 
+use crate::audience::{ListenPlan, Report};
 use crate::bench::Bench;
-use crate::crowd::{Crowd, Report};
 use crate::figure::{Against, Target, Unit};
 use crate::source;
 
@@ -69,7 +69,7 @@ pub(crate) struct Contest {
     /// Options of `carillon load publish`.
     pub(crate) media: Vec<String>,
     /// All listen at once.
-    pub(crate) crowds: Vec<Crowd>,
+    pub(crate) plans: Vec<ListenPlan>,
     /// Table, key and value that differ from the defaults.
     pub(crate) settings: &'static [(&'static str, &'static str, &'static str)],
     pub(crate) with_floor: bool,
@@ -116,12 +116,12 @@ impl Flow {
     }
 }
 
-/// The result of one turn of one server, a report for each crowd.
+/// The result of one turn of one server, a report for each plan.
 #[derive(Debug)]
 pub(crate) struct Turn(pub(crate) Vec<Report>);
 
 impl Turn {
-    /// All crowds watch the same server at nearly the same time.
+    /// All audiences watch the same server at nearly the same time.
     pub(crate) fn cpu(&self) -> f64 {
         self.0.iter().map(Report::cpu).sum::<f64>() / self.0.len() as f64
     }
@@ -203,7 +203,7 @@ impl Contest {
     fn ours(&self, bench: &mut Bench, round: usize, who: &str, server: &Server) -> (Turn, Flow) {
         let _publisher = source::publish(&self.way.source_url(server), &self.media);
         source::wait_for_publisher(server);
-        let (turn, flow) = attend(server, &self.crowds, &self.way.url(server));
+        let (turn, flow) = attend(server, &self.plans, &self.way.url(server));
         bench.note(round, who, &turn.0.iter().collect::<Vec<_>>());
         bench.note_value(
             round,
@@ -220,31 +220,31 @@ impl Contest {
 
     /// The floor sends as often as the server did, and as much each time.
     fn floor(&self, bench: &mut Bench, round: usize, flow: &Flow) -> Turn {
-        let listeners: u64 = self.crowds.iter().map(|crowd| crowd.listeners).sum();
+        let listeners: u64 = self.plans.iter().map(|plan| plan.listeners).sum();
         let every = listeners as f64 / flow.sends_per_second();
         let (process, addr) =
             start_floor(every, flow.bytes_per_send(), listeners, self.way.group());
-        let turn = listen(&self.crowds, &format!("http://{addr}/"), &[process.pid()]);
+        let turn = listen(&self.plans, &format!("http://{addr}/"), &[process.pid()]);
         bench.note(round, "floor", &turn.0.iter().collect::<Vec<_>>());
         turn
     }
 
     fn peer(&self, bench: &mut Bench, round: usize, peer: Peer, settle: u64) -> Turn {
-        let crowds = self.crowds.iter().map(|crowd| crowd.clone().settle(settle));
-        let crowds: Vec<Crowd> = crowds.collect();
-        let listeners: u64 = crowds.iter().map(|crowd| crowd.listeners).sum();
+        let plans = self.plans.iter().map(|plan| plan.clone().settle(settle));
+        let plans: Vec<ListenPlan> = plans.collect();
+        let listeners: u64 = plans.iter().map(|plan| plan.listeners).sum();
         let turn = match (peer, self.way) {
             (Peer::Icecast, Way::Mount(mount)) => {
                 let server = Icecast::start(listeners as usize + 100);
                 let _publisher = source::publish(&server.source_url(mount), &self.media);
                 source::wait_for_mount(server.addr(), mount);
-                listen(&crowds, &server.http_url(mount), &[server.pid()])
+                listen(&plans, &server.http_url(mount), &[server.pid()])
             }
             (Peer::Nginx, Way::Rtmp) => {
                 let server = Nginx::with("");
                 let _publisher = source::publish(&server.rtmp_url(SHOW), &self.media);
                 server.wait_for_stream(SHOW);
-                listen(&crowds, &server.rtmp_url(SHOW), &server.pids()[..1])
+                listen(&plans, &server.rtmp_url(SHOW), &server.pids()[..1])
             }
             (peer, way) => panic!("{} does not serve {way:?}", peer.name()),
         };
@@ -271,21 +271,21 @@ fn set(server: ServerBuilder, settings: &[(&str, &str, &str)]) -> ServerBuilder 
     })
 }
 
-/// All `crowds` listen to our server at `url`, whose counters are read meanwhile.
-pub(crate) fn attend(server: &Server, crowds: &[Crowd], url: &str) -> (Turn, Flow) {
+/// Carries out `plans` on our server at `url`, whose counters are read meanwhile.
+pub(crate) fn attend(server: &Server, plans: &[ListenPlan], url: &str) -> (Turn, Flow) {
     let pids = [server.pid()];
-    let listening: Vec<_> = crowds.iter().map(|crowd| crowd.start(url, &pids)).collect();
-    let longest = crowds.iter().map(Crowd::before_window).max();
-    let window = crowds
+    let listening: Vec<_> = plans.iter().map(|plan| plan.start(url, &pids)).collect();
+    let longest = plans.iter().map(ListenPlan::before_window).max();
+    let window = plans
         .iter()
-        .map(|crowd| crowd.window)
+        .map(|plan| plan.window)
         .min()
         .unwrap_or_default();
     std::thread::sleep(longest.unwrap_or_default());
     let (begin, before) = (Instant::now(), server.metrics());
-    std::thread::sleep(window.saturating_sub(MARGIN + crate::crowd::START_TIME));
+    std::thread::sleep(window.saturating_sub(MARGIN + crate::audience::START_TIME));
     let (seconds, after) = (begin.elapsed().as_secs_f64(), server.metrics());
-    let turn = Turn(listening.into_iter().map(|crowd| crowd.finish()).collect());
+    let turn = Turn(listening.into_iter().map(|one| one.finish()).collect());
     let grown = |name: &str| after.sum(name, &[]) - before.sum(name, &[]);
     let flow = Flow {
         seconds,
@@ -297,9 +297,9 @@ pub(crate) fn attend(server: &Server, crowds: &[Crowd], url: &str) -> (Turn, Flo
     (turn, flow)
 }
 
-fn listen(crowds: &[Crowd], url: &str, pids: &[u32]) -> Turn {
-    let listening: Vec<_> = crowds.iter().map(|crowd| crowd.start(url, pids)).collect();
-    Turn(listening.into_iter().map(|crowd| crowd.finish()).collect())
+fn listen(plans: &[ListenPlan], url: &str, pids: &[u32]) -> Turn {
+    let listening: Vec<_> = plans.iter().map(|plan| plan.start(url, pids)).collect();
+    Turn(listening.into_iter().map(|one| one.finish()).collect())
 }
 
 /// The floor over TCP.

@@ -11,9 +11,9 @@
     reason = "a scenario that cannot be measured says why and ends; the others go on"
 )]
 
+mod audience;
 mod bench;
 mod contest;
-mod crowd;
 mod figure;
 mod machine;
 mod options;

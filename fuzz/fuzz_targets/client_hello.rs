@@ -8,11 +8,11 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use libfuzzer_sys::fuzz_target;
-use webrtc::dtls::{Acceptor, Association, HelloReader, Identity, Key, Progress};
+use webrtc::dtls::{Acceptor, Association, HelloReader, Key, Progress, ServerIdentity};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-static IDENTITY: LazyLock<Identity> = LazyLock::new(|| Identity::generate().unwrap());
+static IDENTITY: LazyLock<ServerIdentity> = LazyLock::new(|| ServerIdentity::generate().unwrap());
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 fuzz_target!(|bytes: &[u8]| {

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use libfuzzer_sys::fuzz_target;
 use testing::{CM_FIRST, Client};
-use webrtc::dtls::{Acceptor, Association, Identity, Key, Progress};
+use webrtc::dtls::{Acceptor, Association, Key, Progress, ServerIdentity};
 use webrtc::{ice, sdp, srtp};
 
 #[path = "../../crates/webrtc/src/testing.rs"]
@@ -25,7 +25,7 @@ const ROUNDS_MAX: usize = 12;
 /// Datagrams kept for later, and given to the server: beyond what an association may cost in any case.
 const DATAGRAMS_MAX: usize = 64;
 
-static IDENTITY: LazyLock<Identity> = LazyLock::new(|| Identity::generate().unwrap());
+static IDENTITY: LazyLock<ServerIdentity> = LazyLock::new(|| ServerIdentity::generate().unwrap());
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

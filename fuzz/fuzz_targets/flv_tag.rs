@@ -83,7 +83,7 @@ impl flv::Sink for Lane {
     }
 }
 
-/// Listeners who join, early and late, receive what was sent, in order.
+/// Listeners that join, early and late, receive what was sent, in order.
 fn join(items: &[Item]) {
     let mut lane = Lane::default();
     let mut muxer = Muxer::new(Selection::ALL);

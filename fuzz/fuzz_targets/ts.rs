@@ -9,7 +9,7 @@ mod demuxer;
 #[path = "../shared/script.rs"]
 mod script;
 
-use container::ts::{Join, Muxer, PACKET_BYTES, Sink};
+use container::ts::{JoinPoint, Muxer, PACKET_BYTES, Sink};
 use demuxer::demux;
 use libfuzzer_sys::fuzz_target;
 use media::Timestamp;
@@ -40,7 +40,7 @@ impl Sink for Log {
         self.bytes.extend_from_slice(packet);
     }
 
-    fn end_unit(&mut self, at: Timestamp, join: Option<Join>) {
+    fn end_unit(&mut self, at: Timestamp, join: Option<JoinPoint>) {
         assert!(self.open < self.bytes.len(), "a unit has bytes");
         assert!(
             self.at.replace(at).is_none_or(|last| last <= at),

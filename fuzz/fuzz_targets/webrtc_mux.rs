@@ -10,7 +10,7 @@ use ice::{Credentials, Path, RANDOM_LEN};
 use libfuzzer_sys::fuzz_target;
 use rtc_stun::attributes::ATTR_USE_CANDIDATE;
 use testing::{CM_FIRST, Client, check_request};
-use webrtc::dtls::Identity;
+use webrtc::dtls::ServerIdentity;
 use webrtc::mux::{Event, Mux, NewSession, Received};
 use webrtc::{ice, sdp, srtp};
 
@@ -21,7 +21,7 @@ mod testing;
 /// The library repeats its last flight this often.
 const REPETITIONS_MAX: usize = 8;
 
-static IDENTITY: LazyLock<Identity> = LazyLock::new(|| Identity::generate().unwrap());
+static IDENTITY: LazyLock<ServerIdentity> = LazyLock::new(|| ServerIdentity::generate().unwrap());
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 fuzz_target!(|bytes: &[u8]| {

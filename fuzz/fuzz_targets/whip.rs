@@ -8,19 +8,19 @@ use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use container::rtp::{PayloadFormat, Header};
+use container::rtp::{Header, PayloadFormat};
 use fanout::gate::{
     Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request,
     UpdateMetadata,
 };
 use fanout::{Config, Fanout, LaneGuard, Packager, Registry, Sink, Source};
-use ingest::whip::{self, Out, Publishers};
+use ingest::whip::{self, PublisherOutbox, Publishers};
 use ingest::{Context, Settings, Stats};
 use libfuzzer_sys::fuzz_target;
 use media::{Container, Item, StreamName, Timestamp};
 use net::wait::at_once;
 use webrtc::ice::Path;
-use webrtc::mux::{Handle, Reason};
+use webrtc::mux::{CloseReason, Handle};
 use webrtc::sdp::Offer;
 use webrtc::srtp::{Keys, Profile};
 
@@ -145,7 +145,7 @@ struct Said {
     is_closed: bool,
 }
 
-impl Out for Said {
+impl PublisherOutbox for Said {
     fn rtcp(&mut self, _: Handle, compound: &[u8]) {
         assert!(compound.len() <= 1_200 && compound.len().is_multiple_of(4));
         self.compounds += 1;
@@ -226,6 +226,6 @@ fuzz_target!(|data: &[u8]| {
         assert!(said.compounds <= ANSWERS_MAX, "{}", said.compounds);
     }
     assert_eq!(publishers.is_empty(), said.is_closed);
-    publishers.closed(SESSION, Reason::PeerClosed, now);
+    publishers.closed(SESSION, CloseReason::PeerClosed, now);
     assert!(publishers.is_empty());
 });

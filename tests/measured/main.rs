@@ -22,7 +22,7 @@ mod first_pictures;
 mod glass_to_glass;
 mod joiners_see_a_picture;
 mod losses_are_repaired;
-mod newcomers_come_through;
+mod new_clients_come_through;
 mod publishers_return;
 mod samples_are_combined;
 mod slow_listeners_hurt_no_others;

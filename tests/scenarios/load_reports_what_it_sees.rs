@@ -158,7 +158,7 @@ fn lost_and_refused_listeners_are_reported() {
 }
 
 #[test]
-fn whom_the_server_drops_is_told_apart() {
+fn dropped_listeners_are_told_apart() {
     let server = Server::builder()
         .set("fanout.video", "skip_after", "\"500ms\"")
         .set("fanout.video", "drop_after", "\"1s\"")

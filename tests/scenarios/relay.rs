@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use testkit::{Clip, Tool};
-use webrtc::dtls::Identity;
+use webrtc::dtls::ServerIdentity;
 use webrtc::ice::{Credentials, RANDOM_LEN, Transport};
 use webrtc::mux::NewSession;
 use webrtc::port::{Port, PortConfig};
@@ -88,7 +88,7 @@ impl Relay {
         let pictures = pictures();
         let mut config = PortConfig::new((Ipv4Addr::LOCALHOST, 0).into());
         config.workers = WORKERS;
-        let port = Port::start(&config, Identity::generate().unwrap(), |_, _| {
+        let port = Port::start(&config, ServerIdentity::generate().unwrap(), |_, _| {
             RelayRole::new(pictures.clone(), Arc::clone(&report))
         });
         let port = port.unwrap();

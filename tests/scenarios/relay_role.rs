@@ -7,7 +7,7 @@ use bytes::Bytes;
 use rtc_rtp::codec::h264::H264Payloader;
 use rtc_rtp::packetizer::Payloader;
 use webrtc::ice::Path;
-use webrtc::mux::{Handle, Reason};
+use webrtc::mux::{CloseReason, Handle};
 use webrtc::port::{Outbox, Role, Sent};
 use webrtc::rtcp::{SenderReport, write_sdes};
 use webrtc::srtp::{Keys, Rollover, Sealer};
@@ -155,7 +155,7 @@ impl Role for RelayRole {
         }
     }
 
-    fn closed(&mut self, _: Handle, _: Reason, _: Instant) {
+    fn closed(&mut self, _: Handle, _: CloseReason, _: Instant) {
         self.report.lock().unwrap().closed = true;
         self.viewer = None;
     }

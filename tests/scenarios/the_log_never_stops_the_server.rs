@@ -99,9 +99,9 @@ fn refuse_until_lines_are_lost(server: &Server) {
 fn assert_serves(server: &Server, present: &mut testkit::http::Listener) {
     let length = present.body().len();
     present.read_bytes(length + 40_000, DEADLINE);
-    let mut newcomer = server.listen("/radio.mp3");
-    assert_eq!(newcomer.status(), 200);
-    newcomer.read_bytes(20_000, DEADLINE);
+    let mut joiner = server.listen("/radio.mp3");
+    assert_eq!(joiner.status(), 200);
+    joiner.read_bytes(20_000, DEADLINE);
     let alive = testkit::http::get(server.addr("admin"), "/livez", PROBE_TIMEOUT);
     assert_eq!(alive.status, 200);
     assert!(server.get("/").text().contains("<html"));

@@ -21,7 +21,7 @@ use crate::titles_travel_with_the_sound::update;
 
 const MOUNT: &str = "/radio.mp3";
 
-/// The burst that a newcomer receives, in intervals, and a few more that come with time.
+/// The burst that a new listener receives, in intervals, and a few more that come with time.
 const SETTLED_INTERVALS: usize = 5 + 4;
 
 /// A server with a source on [`MOUNT`].

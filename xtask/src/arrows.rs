@@ -1,6 +1,6 @@
 //! Which crate may use which, and which external packages each may use.
 //!
-//! [`ROOMS`] is the table of `ARCHITECTURE.md` as code. A dependency that no row allows fails the
+//! [`MEMBERS`] is the table of `ARCHITECTURE.md` as code. A dependency that no row allows fails the
 //! test, as does a workspace member without a row.
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 
 /// One workspace member by the name other members use for it.
-struct Room {
+struct Member {
     name: &'static str,
     /// Members it may use in shipped code.
     may_use: &'static [&'static str],
@@ -52,99 +52,99 @@ const EVERYTHING: &[&str] = &[
 ];
 const TESTKIT: &[&str] = &["testkit"];
 
-const ROOMS: &[Room] = &[
+const MEMBERS: &[Member] = &[
     // tier 0: vocabulary
-    Room {
+    Member {
         name: "media",
         may_use: &[],
         tests_may_use: &[],
     },
     // tier 1: sans-IO protocols and formats
-    Room {
+    Member {
         name: "container",
         may_use: &["media"],
         tests_may_use: TESTKIT,
     },
-    Room {
+    Member {
         name: "rtmp",
         may_use: &[],
         tests_may_use: TESTKIT,
     },
-    Room {
+    Member {
         name: "http1",
         may_use: &[],
         tests_may_use: TESTKIT,
     },
     // tier 2: platform and core
-    Room {
+    Member {
         name: "net",
         may_use: &[],
         tests_may_use: TESTKIT,
     },
-    Room {
+    Member {
         name: "fanout",
         may_use: &["media", "net"],
         // Itself with the feature that only tests have.
         tests_may_use: &["fanout", "testkit"],
     },
-    Room {
+    Member {
         name: "formats",
         may_use: &["media", "container", "rtmp", "fanout"],
         tests_may_use: TESTKIT,
     },
-    Room {
+    Member {
         name: "rtmp-io",
         may_use: &["rtmp", "net"],
         tests_may_use: TESTKIT,
     },
-    Room {
+    Member {
         name: "webrtc",
         may_use: &["media", "net"],
         tests_may_use: TESTKIT,
     },
-    Room {
+    Member {
         name: "transcode",
         may_use: &["media"],
         tests_may_use: TESTKIT,
     },
     // tier 3: connections and what is derived; siblings never see each other
-    Room {
+    Member {
         name: "derived-audio",
         may_use: TIER_0_TO_2,
         tests_may_use: TESTKIT,
     },
-    Room {
+    Member {
         name: "ingest",
         may_use: TIER_0_TO_2,
         tests_may_use: TESTKIT,
     },
-    Room {
+    Member {
         name: "egress-http",
         may_use: TIER_0_TO_2,
         tests_may_use: TESTKIT,
     },
-    Room {
+    Member {
         name: "egress-rtmp",
         may_use: TIER_0_TO_2,
         tests_may_use: TESTKIT,
     },
-    Room {
+    Member {
         name: "egress-webrtc",
         may_use: TIER_0_TO_2,
         tests_may_use: TESTKIT,
     },
-    Room {
+    Member {
         name: "load",
         may_use: TIER_0_TO_2,
         tests_may_use: TESTKIT,
     },
-    Room {
+    Member {
         name: "config",
         may_use: TIER_0_TO_2,
         tests_may_use: TESTKIT,
     },
     // tier 4: assembly
-    Room {
+    Member {
         name: "server",
         may_use: &[
             "media",
@@ -168,22 +168,22 @@ const ROOMS: &[Room] = &[
         tests_may_use: TESTKIT,
     },
     // development only
-    Room {
+    Member {
         name: "testkit",
         may_use: &["media"],
         tests_may_use: &[],
     },
-    Room {
+    Member {
         name: "benches",
         may_use: EVERYTHING,
         tests_may_use: EVERYTHING,
     },
-    Room {
+    Member {
         name: "tests",
         may_use: EVERYTHING,
         tests_may_use: EVERYTHING,
     },
-    Room {
+    Member {
         name: "xtask",
         may_use: &[],
         tests_may_use: &[],
@@ -386,26 +386,26 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
 fn errors(metadata: &Value) -> Vec<String> {
     let mut errors = Vec::new();
     for package in list(&metadata["packages"]) {
-        let from = room_name(text(&package["name"]));
-        let Some(room) = ROOMS.iter().find(|room| room.name == from) else {
-            errors.push(format!("`{from}` has no row in the table of rooms"));
+        let from = member_name(text(&package["name"]));
+        let Some(member) = MEMBERS.iter().find(|member| member.name == from) else {
+            errors.push(format!("`{from}` has no row in the table of members"));
             continue;
         };
         for dependency in list(&package["dependencies"]) {
             let name = text(&dependency["name"]);
             let arrow = Arrow {
                 from,
-                to: room_name(name),
+                to: member_name(name),
                 inside: dependency["path"].is_string(),
                 in_tests: dependency["kind"] == "dev",
             };
-            errors.extend(broken_law(room, &arrow));
+            errors.extend(broken_law(member, &arrow));
         }
     }
     errors
 }
 
-fn broken_law(room: &Room, arrow: &Arrow<'_>) -> Option<String> {
+fn broken_law(member: &Member, arrow: &Arrow<'_>) -> Option<String> {
     let Arrow {
         from,
         to,
@@ -418,7 +418,8 @@ fn broken_law(room: &Room, arrow: &Arrow<'_>) -> Option<String> {
         "in shipped code"
     };
     if inside {
-        let allowed = room.may_use.contains(&to) || (in_tests && room.tests_may_use.contains(&to));
+        let allowed =
+            member.may_use.contains(&to) || (in_tests && member.tests_may_use.contains(&to));
         return (!allowed).then(|| format!("`{from}` may not use `{to}` {where_used}"));
     }
     if let Some(rule) = OUTSIDE.iter().find(|rule| rule.package == to) {
@@ -439,7 +440,7 @@ fn broken_law(room: &Room, arrow: &Arrow<'_>) -> Option<String> {
         .then(|| format!("`{from}` is pure: `{to}` is not among the outside crates it may use"))
 }
 
-fn room_name(package: &str) -> &str {
+fn member_name(package: &str) -> &str {
     package.strip_prefix("carillon-").unwrap_or(package)
 }
 
@@ -493,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_packages_have_their_rooms() {
+    fn outside_packages_have_their_members() {
         let outside = |name: &str, kind: Value| json!({ "name": name, "path": null, "kind": kind });
         assert_eq!(
             one("carillon-rtmp", outside("tokio", json!("dev"))).len(),
@@ -521,10 +522,10 @@ mod tests {
 
     #[test]
     fn rows_point_at_rows() {
-        for room in ROOMS {
-            for name in room.may_use.iter().chain(room.tests_may_use) {
+        for member in MEMBERS {
+            for name in member.may_use.iter().chain(member.tests_may_use) {
                 assert!(
-                    ROOMS.iter().any(|room| room.name == *name),
+                    MEMBERS.iter().any(|member| member.name == *name),
                     "{name} has no row"
                 );
             }

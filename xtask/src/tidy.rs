@@ -78,7 +78,7 @@ const RULES: &[Rule] = &[
         token: "tokio::",
         within: &["crates/fanout/src/"],
         except: &["crates/fanout/src/join.rs", "crates/fanout/src/origin.rs"],
-        reason: "workers know no runtime; of the core only the way in and what is brought from elsewhere wait",
+        reason: "workers know no runtime; of the core only joins and requests for other streams wait",
     },
     Rule {
         token: "unimplemented!",

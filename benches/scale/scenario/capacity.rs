@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::audience::ListenPlan;
 use crate::bench::Bench;
 use crate::contest::{Way, serve};
-use crate::crowd::Crowd;
 use crate::figure::{Target, Unit};
 use crate::source;
 
@@ -32,9 +32,9 @@ pub(crate) fn capacity(bench: &mut Bench) {
             let _publisher = source::publish(&Way::Rtmp.source_url(&server), &media(rate));
             source::wait_for_publisher(&server);
             let window = WINDOW.min(bench.window());
-            let crowd = Crowd::new(listeners, RAMP, window).settle(2);
+            let plan = ListenPlan::new(listeners, RAMP, window).settle(2);
             let url = Way::Rtmp.url(&server);
-            let report = crowd.start(&url, &[server.pid()]).finish();
+            let report = plan.start(&url, &[server.pid()]).finish();
             bench.note(0, &format!("{rate} kb/s × {listeners}"), &[&report]);
             let memory = report.resident() / f64::from(1 << 20);
             write!(table, " {:.1} %, {memory:.0} MiB", report.cpu() * 100.0).ok();

@@ -1,8 +1,8 @@
 //! How old a frame is when it arrives, for a few listeners.
 
+use crate::audience::ListenPlan;
 use crate::bench::Bench;
 use crate::contest::{Way, serve};
-use crate::crowd::Crowd;
 use crate::figure::{Target, Unit};
 use crate::source;
 
@@ -25,8 +25,8 @@ pub(crate) fn delay(bench: &mut Bench) {
             let server = serve(bench, &[]);
             let _publisher = source::publish(&way.source_url(&server), &media);
             source::wait_for_publisher(&server);
-            let crowd = Crowd::new(LISTENERS, LISTENERS, bench.window()).option("--check=10");
-            let report = crowd.start(&way.url(&server), &[server.pid()]).finish();
+            let plan = ListenPlan::new(LISTENERS, LISTENERS, bench.window()).option("--check=10");
+            let report = plan.start(&way.url(&server), &[server.pid()]).finish();
             bench.note(round, what, &[&report]);
             delays.push(report.number("/delay/p99") / 1e3);
         }

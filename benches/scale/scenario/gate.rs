@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
 
+use crate::audience::{ListenPlan, Report};
 use crate::bench::Bench;
 use crate::contest::serve_build;
-use crate::crowd::{Crowd, Report};
 use crate::figure::{Against, Target, Unit};
 
 /// Publishers that are permitted at once, each with a listener.
@@ -100,11 +100,10 @@ fn publish_others(server: &Server) -> Process {
 }
 
 fn listen(bench: &Bench, server: &Server) -> Report {
-    let crowd = Crowd::new(OTHERS, RAMP, bench.window())
+    let plan = ListenPlan::new(OTHERS, RAMP, bench.window())
         .option(&format!("--streams={OTHERS}"))
         .option(&format!("--check={OTHERS}"));
-    crowd
-        .start(&server.http_url("live/show{n}.flv"), &[server.pid()])
+    plan.start(&server.http_url("live/show{n}.flv"), &[server.pid()])
         .finish()
 }
 

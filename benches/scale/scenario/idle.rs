@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use testkit::Signal;
 
+use crate::audience::ListenPlan;
 use crate::bench::Bench;
 use crate::contest::{Way, serve};
-use crate::crowd::Crowd;
 use crate::figure::{Target, Unit};
 use crate::source;
 
@@ -22,10 +22,10 @@ pub(crate) fn idle(bench: &mut Bench) {
         let server = serve(bench, PATIENT);
         let publisher = source::publish(&way.source_url(&server), &super::mp3_media());
         source::wait_for_publisher(&server);
-        let crowd = Crowd::new(LISTENERS, RAMP, bench.window());
-        let listening = crowd.start(&way.url(&server), &[server.pid()]);
+        let plan = ListenPlan::new(LISTENERS, RAMP, bench.window());
+        let listening = plan.start(&way.url(&server), &[server.pid()]);
         // All listeners have joined, and what is under way then has arrived before the window.
-        std::thread::sleep(crowd.before_window() - Duration::from_secs(3));
+        std::thread::sleep(plan.before_window() - Duration::from_secs(3));
         publisher.signal(Signal::STOP);
         let report = listening.finish();
         bench.note(round, "carillon", &[&report]);

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use testkit::{Nginx, PUBLISH_KEY, Process, Tool};
 
+use crate::audience::Report;
 use crate::bench::Bench;
 use crate::contest::{BEFORE, Peer, serve, serve_build};
-use crate::crowd::Report;
 use crate::figure::{Against, Target, Unit};
 
 const PUBLISHERS: u64 = 1_000;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::audience::{ListenPlan, Report};
 use crate::bench::Bench;
 use crate::contest::{Contest, Peer, Rounds, Turn, Way};
-use crate::crowd::{Crowd, Report};
 use crate::figure::{Target, Unit};
 use crate::source;
 
@@ -45,7 +45,7 @@ fn ogg_contest(bench: &Bench, with_others: bool) -> Contest {
     Contest {
         way: Way::Mount("radio.ogg"),
         media: ogg_media(),
-        crowds: vec![Crowd::new(OGG_LISTENERS, OGG_RAMP, bench.window())],
+        plans: vec![ListenPlan::new(OGG_LISTENERS, OGG_RAMP, bench.window())],
         settings: &[],
         with_floor: with_others,
         peer: with_others.then_some((Peer::Icecast, ICECAST_SETTLE)),
@@ -67,11 +67,11 @@ fn judge_memory(bench: &mut Bench, rounds: &Rounds) {
 }
 
 pub(crate) fn mp3(bench: &mut Bench) {
-    let half = Crowd::new(MP3_LISTENERS / 2, MP3_RAMP / 2, bench.window());
+    let half = ListenPlan::new(MP3_LISTENERS / 2, MP3_RAMP / 2, bench.window());
     let contest = Contest {
         way: Way::Mount("radio.mp3"),
         media: super::mp3_media(),
-        crowds: vec![half.clone(), half.option("--icy")],
+        plans: vec![half.clone(), half.option("--icy")],
         settings: &[],
         with_floor: true,
         peer: Some((Peer::Icecast, 12)),
@@ -98,7 +98,7 @@ fn many(bench: &mut Bench, listeners: u64) {
     let contest = Contest {
         way: Way::Mount("radio.ogg"),
         media: ogg_media(),
-        crowds: vec![Crowd::new(listeners, MANY_RAMP, window)],
+        plans: vec![ListenPlan::new(listeners, MANY_RAMP, window)],
         settings: &[],
         with_floor: false,
         peer: None,

@@ -1,8 +1,8 @@
 //! A tenth of the audience stops reading.
 
+use crate::audience::{ListenPlan, Report};
 use crate::bench::Bench;
 use crate::contest::{Way, serve};
-use crate::crowd::{Crowd, Report};
 use crate::figure::{Against, Target, Unit};
 use crate::source;
 
@@ -20,25 +20,25 @@ const FIXED: &[(&str, &str, &str)] = &[
 ];
 
 pub(crate) fn stalled(bench: &mut Bench) {
-    let crowd = Crowd::new(LISTENERS, RAMP, bench.window());
-    let late = crowd.clone().settle(FULL_AFTER);
+    let plan = ListenPlan::new(LISTENERS, RAMP, bench.window());
+    let late = plan.clone().settle(FULL_AFTER);
     compare(bench, "gap p99 of the others", &late, &[]);
     let what = "gap p99 of the others, window fixed at 200 ms";
-    compare(bench, what, &crowd, FIXED);
+    compare(bench, what, &plan, FIXED);
 }
 
-fn compare(bench: &mut Bench, what: &str, all_well: &Crowd, settings: &[(&str, &str, &str)]) {
+fn compare(bench: &mut Bench, what: &str, all_well: &ListenPlan, settings: &[(&str, &str, &str)]) {
     let some_ill = all_well
         .clone()
         .option("--stalled=5%")
         .option("--slow=5%:12800");
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for round in 0..bench.rounds() {
-        for (who, crowd, gaps) in [
+        for (who, plan, gaps) in [
             ("none held up", all_well, &mut without),
             ("50 stalled, 50 slow", &some_ill, &mut with),
         ] {
-            let report = listen(bench, crowd, settings);
+            let report = listen(bench, plan, settings);
             bench.note(round, who, &[&report]);
             gaps.push(report.waits("p99"));
         }
@@ -48,10 +48,10 @@ fn compare(bench: &mut Bench, what: &str, all_well: &Crowd, settings: &[(&str, &
     bench.figure(what, Unit::Seconds, with, Some(without), target);
 }
 
-fn listen(bench: &mut Bench, crowd: &Crowd, settings: &[(&str, &str, &str)]) -> Report {
+fn listen(bench: &mut Bench, plan: &ListenPlan, settings: &[(&str, &str, &str)]) -> Report {
     let way = Way::Mount("radio.mp3");
     let server = serve(bench, settings);
     let _publisher = source::publish(&way.source_url(&server), &super::mp3_media());
     source::wait_for_publisher(&server);
-    crowd.start(&way.url(&server), &[server.pid()]).finish()
+    plan.start(&way.url(&server), &[server.pid()]).finish()
 }

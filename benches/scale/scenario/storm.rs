@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::audience::ListenPlan;
 use crate::bench::Bench;
 use crate::contest::{Way, serve};
-use crate::crowd::Crowd;
 use crate::figure::{Target, Unit};
 use crate::source;
 
@@ -25,19 +25,19 @@ pub(crate) fn storm(bench: &mut Bench) {
         let _publisher = source::publish(&way.source_url(&server), &super::mp3_media());
         source::wait_for_publisher(&server);
         let (url, pids) = (way.url(&server), [server.pid()]);
-        let newcomers = Crowd::new(COMING, COMING, Duration::from_secs(3)).settle(1);
+        let joiners = ListenPlan::new(COMING, COMING, Duration::from_secs(3)).settle(1);
         // The window of the present listeners includes the whole storm.
-        let storm_time = newcomers.before_window() + newcomers.window;
-        let present = Crowd::new(PRESENT, PRESENT_RAMP, storm_time + Duration::from_secs(2));
+        let storm_time = joiners.before_window() + joiners.window;
+        let present = ListenPlan::new(PRESENT, PRESENT_RAMP, storm_time + Duration::from_secs(2));
         let listening = present.start(&url, &pids);
         std::thread::sleep(present.before_window());
-        let newcomers = newcomers.start(&url, &pids).finish();
+        let joiners = joiners.start(&url, &pids).finish();
         let present = listening.finish();
         bench.note(round, "present", &[&present]);
-        bench.note(round, "coming", &[&newcomers]);
-        joins.push(newcomers.join_p99());
+        bench.note(round, "coming", &[&joiners]);
+        joins.push(joiners.join_p99());
         gaps.push(present.window_gap("max"));
-        lost.push(present.missing() + newcomers.missing());
+        lost.push(present.missing() + joiners.missing());
     }
     let target = Some(Target::AtMost(0.5));
     bench.figure("join p99", Unit::Seconds, joins, None, target);

@@ -2,9 +2,9 @@
 
 use testkit::Clip;
 
+use crate::audience::{ListenPlan, Report};
 use crate::bench::Bench;
 use crate::contest::{Contest, Peer, Turn, Way};
-use crate::crowd::{Crowd, Report};
 use crate::figure::{Target, Unit};
 
 const LISTENERS: u64 = 1_500;
@@ -42,7 +42,7 @@ fn compete(
     let contest = Contest {
         way,
         media: vec!["--file".to_owned(), clip.display().to_string()],
-        crowds: vec![Crowd::new(LISTENERS, RAMP, bench.window())],
+        plans: vec![ListenPlan::new(LISTENERS, RAMP, bench.window())],
         settings,
         with_floor: true,
         peer: peer.map(|peer| (peer, 4)),

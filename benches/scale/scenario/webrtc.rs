@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde_json::json;
 use testkit::{Clip, Metrics, PUBLISH_KEY, Process, Server};
 
+use crate::audience::{ListenPlan, Report};
 use crate::bench::Bench;
 use crate::contest::{attend, run_floor, serve};
-use crate::crowd::{Crowd, Report};
 use crate::figure::{Against, Target, Unit};
 use crate::source;
 
@@ -149,7 +149,7 @@ pub(crate) fn thousand(bench: &mut Bench) {
     let mut floors = Vec::new();
     let (mut quiet, mut busy) = (Pauses::default(), Pauses::default());
     for round in 0..bench.rounds() {
-        let turn = serve_crowd(bench, round, LISTENERS, RAMP, window);
+        let turn = serve_viewers(bench, round, LISTENERS, RAMP, window);
         let floor_report = floor(bench, round, &turn.report, window);
         quiet.enter(&turn.report, &floor_report);
         // A lower cost of fewer bytes must not make the floor lower.
@@ -158,7 +158,7 @@ pub(crate) fn thousand(bench: &mut Bench) {
         turns.push(turn);
         let _other_work = BusyLoop::start();
         let window = BUSY_WINDOW.min(window);
-        let turn = serve_crowd(bench, round, LISTENERS, RAMP, window);
+        let turn = serve_viewers(bench, round, LISTENERS, RAMP, window);
         let floor_report = floor(bench, round, &turn.report, window);
         busy.enter(&turn.report, &floor_report);
     }
@@ -222,7 +222,7 @@ pub(crate) fn most(bench: &mut Bench) {
     );
     let mut carried = 0;
     for listeners in (MOST_FIRST..=MOST_LAST).step_by(MOST_STEP as usize) {
-        let turn = serve_crowd(bench, 0, listeners, MOST_RAMP, window);
+        let turn = serve_viewers(bench, 0, listeners, MOST_RAMP, window);
         let share = turn.lost();
         let Turn {
             report, degraded, ..
@@ -259,7 +259,7 @@ pub(crate) fn most(bench: &mut Bench) {
 
 /// What accepted viewers see when more come than can be sent to.
 fn admission(bench: &mut Bench, window: Duration) {
-    let turn = serve_crowd(bench, 0, TOO_MANY, MOST_RAMP, window);
+    let turn = serve_viewers(bench, 0, TOO_MANY, MOST_RAMP, window);
     let joined = turn.report.number("/joined");
     let gone = joined - turn.report.number("/alive");
     for (what, value, target) in [
@@ -294,8 +294,8 @@ fn admission(bench: &mut Bench, window: Duration) {
     }
 }
 
-/// Our server with a publisher and a crowd of viewers.
-fn serve_crowd(
+/// Our server with a publisher and viewers.
+fn serve_viewers(
     bench: &mut Bench,
     round: usize,
     listeners: u64,
@@ -304,9 +304,9 @@ fn serve_crowd(
 ) -> Turn {
     let server = serve(bench, SETTINGS);
     let _publisher = publish(&server);
-    let crowd = Crowd::new(listeners, ramp, window).option(CHECKED);
+    let plan = ListenPlan::new(listeners, ramp, window).option(CHECKED);
     let url = format!("whep+http://{}/{SHOW}/whep", server.addr("http"));
-    let (mut turn, _) = attend(&server, &[crowd], &url);
+    let (mut turn, _) = attend(&server, &[plan], &url);
     let metrics = server.metrics();
     let report = turn.0.remove(0);
     bench.note(round, "carillon", &[&report]);
@@ -368,8 +368,8 @@ fn floor(bench: &mut Bench, round: usize, ours: &Report, window: Duration) -> Re
         .into_iter()
         .flat_map(|(name, value)| [name.to_owned(), value]);
     let (process, addr) = run_floor(words.filter(|word| !word.is_empty()));
-    let crowd = Crowd::new(LISTENERS, RAMP.max(LISTENERS / 4), window);
-    let listening = crowd.start(&format!("srtp://{addr}/"), &[process.pid()]);
+    let plan = ListenPlan::new(LISTENERS, RAMP.max(LISTENERS / 4), window);
+    let listening = plan.start(&format!("srtp://{addr}/"), &[process.pid()]);
     let report = listening.finish();
     bench.note(round, "floor", &[&report]);
     report

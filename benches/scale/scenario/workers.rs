@@ -7,9 +7,9 @@
 
 use serde_json::json;
 
+use crate::audience::ListenPlan;
 use crate::bench::Bench;
 use crate::contest::{Way, attend, serve};
-use crate::crowd::Crowd;
 use crate::figure::{Against, Target, Unit};
 use crate::source;
 
@@ -39,8 +39,8 @@ pub(crate) fn workers(bench: &mut Bench) {
             let server = serve(bench, &settings);
             let _publisher = source::publish(&way.source_url(&server), &super::mp3_media());
             source::wait_for_publisher(&server);
-            let crowd = Crowd::new(LISTENERS, RAMP, bench.window());
-            let (turn, flow) = attend(&server, &[crowd], &way.url(&server));
+            let plan = ListenPlan::new(LISTENERS, RAMP, bench.window());
+            let (turn, flow) = attend(&server, &[plan], &way.url(&server));
             let who = format!("workers = {number}");
             bench.note(round, &who, &turn.0.iter().collect::<Vec<_>>());
             let sends = flow.sends_per_second();

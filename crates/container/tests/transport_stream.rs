@@ -43,7 +43,7 @@ impl ts::Sink for Recorder {
         self.bytes.extend_from_slice(packet);
     }
 
-    fn end_unit(&mut self, _at: Timestamp, join: Option<ts::Join>) {
+    fn end_unit(&mut self, _at: Timestamp, join: Option<ts::JoinPoint>) {
         self.joins.extend(join.map(|_| self.unit));
         self.unit = self.bytes.len();
     }

@@ -208,7 +208,7 @@ impl Shared {
         if !self.has_room(&stream.info()) {
             self.tally.refuse(FULL);
             if !transcoders.is_told.swap(true, Ordering::Relaxed) {
-                tracing::warn!(stream = %stream.name(), "there is no Opus for those who want it: {FULL_WORDS}");
+                tracing::warn!(stream = %stream.name(), "Opus was requested and cannot be made: {FULL_WORDS}");
             }
             return false;
         }

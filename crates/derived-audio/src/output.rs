@@ -47,5 +47,5 @@ impl Sink for Output {
 /// Counts and logs that a listener wants Opus of a stream whose sound cannot be made into it.
 pub(super) fn refuse(stream: &StreamName, reason: &Refusal, tally: &Tally) {
     tally.refuse(reason.label());
-    tracing::warn!(%stream, "there is no Opus for those who want it: {reason}");
+    tracing::warn!(%stream, "Opus was requested and cannot be made: {reason}");
 }

@@ -1,11 +1,11 @@
 //! Listeners over WebRTC.
 //!
 //! ```text
-//! offer, tracks ─ agree ─► Agreed ─► the answer                          control plane
+//! offer, tracks ─ agree ─► Agreed ─► the answer                            control plane
 //!                            │
 //!                            └─ ViewerTicket { agreed, handle } ─┐
 //!                                                        ▼ connected
-//! samples ─ packager ─► the RTP lane's log ─ Follower ─► Viewers ─ seal ─► Out         a worker
+//! samples ─ packager ─► the RTP lane's log ─ Follower ─► Viewers ─ seal ─► ViewerOutbox   a worker
 //!           once per stream                              rtcp: NACK, PLI, reports
 //! ```
 //!
@@ -27,6 +27,6 @@ mod testing;
 mod viewers;
 
 pub use agree::{Agreed, Unplayable, agree};
-pub use out::{Out, Sent};
+pub use out::{Sent, ViewerOutbox};
 pub use stats::{Counters, Stats};
 pub use viewers::{Rules, ViewerTicket, Viewers};

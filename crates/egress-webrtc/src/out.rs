@@ -15,7 +15,7 @@ pub enum Sent {
 }
 
 /// The sending side of the port a worker serves, as far as [`Viewers`](crate::Viewers) need it.
-pub trait Out {
+pub trait ViewerOutbox {
     /// Space for one send, packets one after another: at least 16 packets.
     fn buffer(&mut self) -> &mut [u8];
 

@@ -20,7 +20,7 @@ use media::{
 use webrtc::ice::Path;
 use webrtc::mux::Handle;
 
-use crate::out::{Out, Sent};
+use crate::out::{Sent, ViewerOutbox};
 use formats::rtp::{RTP, Tally, packager};
 
 /// How long a test waits for what must happen.
@@ -315,7 +315,7 @@ impl Wire {
     }
 }
 
-impl Out for Wire {
+impl ViewerOutbox for Wire {
     fn buffer(&mut self) -> &mut [u8] {
         &mut self.buffer
     }

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_most_gives_up_first_even_what_a_joiner_would_start_at() {
+    fn the_stream_that_holds_most_gives_up_first_even_what_a_joiner_would_start_at() {
         let budget = budget(40);
         let [greedy, modest] = [Arc::default(), Arc::default()];
         let mut first = log(&budget, &greedy);

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_at_once_has_come_before() {
+    fn a_listener_that_leaves_at_once_has_come_before() {
         let events = Arc::new(Events::new(SystemTime::now()));
         let mut reader = events.subscribe();
         let directory = Directory::new(events);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_arrived_has_neither_come_nor_left() {
+    fn a_listener_that_never_arrived_has_neither_come_nor_left() {
         let events = Arc::new(Events::new(SystemTime::now()));
         let mut reader = events.subscribe();
         let directory = Directory::new(events);

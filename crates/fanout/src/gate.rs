@@ -104,7 +104,7 @@ impl Gatekeeper {
         Self(())
     }
 
-    /// Permits `action` without end, to no one in particular. To be called in one place: after the credentials
+    /// Permits `action` without end, to no peer in particular. To be called in one place: after the credentials
     /// were checked.
     pub fn authorize<A>(&self, action: A) -> Authorized<A> {
         self.grant(action, Terms::default())

@@ -88,7 +88,7 @@ pub use reader::LogReader;
 pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Takeover};
 pub use retention::{LIVE_BYTES_MAX, Retention};
 pub use stream::{
-    Claim, Derivation, DerivedOffer, DerivedWriter, Deriver, Info, Keyframes, LaneRefused, Phase,
-    PictureOrder, Publisher, Rate, Settings, Source, Stream, Superseded, Tap, Tapped,
+    Derivation, DerivedOffer, DerivedWriter, Deriver, EpochWatch, Info, Keyframes, LaneRefused,
+    Phase, PictureOrder, Publisher, Rate, Settings, Source, Stream, Superseded, Tap, Tapped,
 };
 pub use worker::{Departure, ListenerReport};

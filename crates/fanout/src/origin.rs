@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_thousand_who_want_a_name_ask_once_and_have_one_answer() {
+    async fn a_thousand_requests_for_a_name_ask_once_and_have_one_answer() {
         let (far, origins) = Far::new(Located::Coming);
         let askers: Vec<_> = (0..1_000)
             .map(|_| {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_question_outlives_those_who_asked_it() {
+    async fn a_question_outlives_the_requests_that_asked_it() {
         let (far, origins) = Far::new(Located::Unknown);
         let cam = name("cam/1");
         let asker = timeout(Duration::from_secs(1), origins.locate(&cam));

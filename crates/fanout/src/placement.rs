@@ -42,11 +42,11 @@ pub(crate) struct Load {
 
 /// See the module's description.
 #[derive(Debug)]
-pub(crate) struct Placement(Mutex<Newcomers>);
+pub(crate) struct Placement(Mutex<RecentJoins>);
 
 /// Listeners by worker that may not be measured yet.
 #[derive(Debug)]
-struct Newcomers {
+struct RecentJoins {
     /// Those of the current interval, and those of the one before.
     counts: Vec<[u32; 2]>,
     interval_began: Instant,
@@ -54,7 +54,7 @@ struct Newcomers {
 
 impl Placement {
     pub(crate) fn new(workers: usize, now: Instant) -> Self {
-        Self(Mutex::new(Newcomers {
+        Self(Mutex::new(RecentJoins {
             counts: vec![[0; 2]; workers],
             interval_began: now,
         }))
@@ -63,9 +63,9 @@ impl Placement {
     /// The worker for one more listener of `lane`, which is already counted there: the lane's home while the
     /// lane is small, else the least loaded. The least loaded is also where a lane gets its home.
     pub(crate) fn choose(&self, lane: &Lane, load: impl Fn(usize) -> Load, now: Instant) -> usize {
-        let mut newcomers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        newcomers.advance(now);
-        let workers = newcomers.counts.len();
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.advance(now);
+        let workers = recent.counts.len();
         let total = (0..workers)
             .map(&load)
             .fold(Load::default(), |sum, one| Load {
@@ -77,7 +77,7 @@ impl Placement {
         let score = |index: usize| {
             let Load { demand, listeners } = load(index);
             demand.max(listeners as f64 * LISTENER_DEMAND_MIN)
-                + f64::from(newcomers.unmeasured(index)) * average
+                + f64::from(recent.on(index)) * average
         };
         let least = (0..workers)
             .min_by(|a, b| score(*a).total_cmp(&score(*b)))
@@ -94,12 +94,12 @@ impl Placement {
                 least
             }
         };
-        newcomers.counts[chosen][0] += 1;
+        recent.counts[chosen][0] += 1;
         chosen
     }
 }
 
-impl Newcomers {
+impl RecentJoins {
     fn advance(&mut self, now: Instant) {
         let elapsed = now.saturating_duration_since(self.interval_began);
         if elapsed < MEASURED_AFTER {
@@ -112,7 +112,7 @@ impl Newcomers {
         self.interval_began = now;
     }
 
-    fn unmeasured(&self, worker: usize) -> u32 {
+    fn on(&self, worker: usize) -> u32 {
         self.counts[worker].iter().sum()
     }
 }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn homes_are_spread_and_avoid_who_has_work() {
+    fn homes_are_spread_and_avoid_busy_workers() {
         let setup = Measured::new(&[0.0, 0.3, 0.0]);
         *setup.present.borrow_mut() = vec![0, 30_000, 0];
         let mut homes = [0; 3];

@@ -48,7 +48,7 @@ impl Takeover {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PublishRefused {
     /// Another publisher has the stream.
-    #[error("the stream is being published by somebody else")]
+    #[error("the stream is being published by another client")]
     Busy,
     /// Another publisher has replaced this very one, and is sending.
     #[error("another publisher has replaced this one and is sending; end that one first")]

@@ -190,7 +190,7 @@ fn the_same_credential_takes_over_at_once_and_another_does_not() {
     assert!(first.write(1).is_err());
     let polled = first
         .publisher
-        .claim()
+        .epoch_watch()
         .poll_superseded(&std::task::Context::from_waker(std::task::Waker::noop()));
     assert!(polled.is_ready());
     drop(first);

@@ -218,7 +218,7 @@ fn all_listeners_are_told_of_the_leave() {
 
 /// It was on its way to its worker when the others were told.
 #[test]
-fn who_comes_after_the_others_were_told_of_the_leave_is_told_too() {
+fn a_listener_that_comes_after_the_others_were_told_of_the_leave_is_told_too() {
     let setup = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
     encoder.write(1).unwrap();

@@ -187,7 +187,7 @@ impl Deriver for Maker {
 }
 
 #[test]
-fn those_who_take_it_hear_both_and_the_others_nothing_new() {
+fn listeners_that_take_it_hear_both_and_the_others_nothing_new() {
     let setup = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     let stream = stream(&setup);
@@ -412,7 +412,7 @@ fn a_tap_begins_with_what_is_there_and_counts_as_a_follower() {
 }
 
 #[test]
-fn nothing_is_made_for_who_never_connects() {
+fn nothing_is_made_for_listeners_that_never_connect() {
     let setup = TestFanout::new(Settings::default());
     let maker = Arc::new(Maker::default());
     setup.registry.set_deriver(Arc::clone(&maker) as _);
@@ -428,7 +428,7 @@ fn nothing_is_made_for_who_never_connects() {
     let derivation = stream.derive().unwrap();
     assert_eq!(derivation.wanted(), 1);
     drop(first);
-    assert!(derivation.retire(), "who waits needs nothing");
+    assert!(derivation.retire(), "listeners not connected need nothing");
     drop(second);
 }
 

@@ -184,7 +184,7 @@ fn a_listener_that_no_worker_takes_is_told_to_be_refused() {
 }
 
 #[test]
-fn who_is_degraded_is_told_once_and_recovers_once() {
+fn a_degraded_listener_is_reported_once_and_recovers_once() {
     let setup = TestFanout::new(Settings::default());
     let _encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     let fanout = Arc::clone(setup.registry.fanout());

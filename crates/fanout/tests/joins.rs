@@ -97,7 +97,7 @@ fn each_stream_has_its_first_lane_when_memory_is_short() {
 }
 
 #[test]
-fn who_joins_at_an_old_keyframe_has_the_publisher_asked_whatever_the_protocol() {
+fn a_join_at_an_old_keyframe_has_the_publisher_asked_whatever_the_protocol() {
     for protocol in Protocol::ALL {
         let setup = TestFanout::new(Settings::default());
         let mut camera = camera(&setup, "show", 1_000);

@@ -169,7 +169,7 @@ fn the_index_goes_with_the_log() {
 }
 
 #[test]
-fn one_who_waits_for_a_part_is_woken_once_when_it_is_complete() {
+fn a_reader_that_waits_for_a_part_is_woken_once_when_it_is_complete() {
     let mut scene = scene(Retention::Live);
     scene.encoder.write(7).unwrap();
     let alarm = Arc::new(Alarm::default());

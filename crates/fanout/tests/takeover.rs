@@ -63,7 +63,7 @@ fn send(publisher: &mut Publisher, now: Instant) {
 }
 
 #[test]
-fn who_was_replaced_may_not_take_back_while_the_other_one_sends() {
+fn a_replaced_publisher_may_not_take_back_while_the_other_one_sends() {
     let setup = TestFanout::new(Settings::default());
     let start = Instant::now();
     let _anna = publish(&setup, ANNA, start).unwrap();

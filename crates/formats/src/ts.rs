@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use container::ts::{self, Join, Muxer, PACKET_BYTES};
+use container::ts::{self, JoinPoint, Muxer, PACKET_BYTES};
 use fanout::{Entry, Packager, Preamble, Sink};
 use media::{Item, Timestamp};
 
@@ -40,7 +40,7 @@ impl ts::Sink for Packets<'_, '_> {
         self.sink.put(packet);
     }
 
-    fn end_unit(&mut self, at: Timestamp, join: Option<Join>) {
+    fn end_unit(&mut self, at: Timestamp, join: Option<JoinPoint>) {
         let entry = match join {
             Some(_) => Entry::Join(Arc::clone(self.join)),
             None => Entry::None,

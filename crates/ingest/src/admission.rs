@@ -7,7 +7,7 @@ use std::task;
 use std::time::Instant;
 
 use fanout::gate::{Authorized, Publish, Request};
-use fanout::{Claim, Phase, PublishRefused, Publisher, Registry, Source};
+use fanout::{EpochWatch, Phase, PublishRefused, Publisher, Registry, Source};
 use media::{Container, Item, StreamName};
 use net::wait;
 
@@ -185,8 +185,8 @@ impl PublishedEpoch {
     }
 
     /// Tells when the stream is lost, to a task that does not hold the epoch.
-    pub(crate) fn claim(&self) -> Claim {
-        self.publisher.claim()
+    pub(crate) fn epoch_watch(&self) -> EpochWatch {
+        self.publisher.epoch_watch()
     }
 
     /// Whether the stream has a listener that waits for media.
@@ -204,7 +204,12 @@ impl PublishedEpoch {
     pub(crate) fn check(&self, now: Instant) -> Result<(), Error> {
         self.check_permission(now)?;
         let idle = task::Context::from_waker(task::Waker::noop());
-        if self.publisher.claim().poll_superseded(&idle).is_ready() {
+        if self
+            .publisher
+            .epoch_watch()
+            .poll_superseded(&idle)
+            .is_ready()
+        {
             return Err(self.why_over());
         }
         Ok(())

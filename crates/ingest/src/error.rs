@@ -52,7 +52,7 @@ pub enum Error {
     NoMedia(Duration),
     /// A publisher over WebRTC was answered and did not connect.
     #[error("no media connection: {0}")]
-    NotConnected(webrtc::mux::Reason),
+    NotConnected(webrtc::mux::CloseReason),
     /// Media stopped.
     #[error("nothing arrived for {} s", .0.as_secs_f64())]
     Silent(Duration),

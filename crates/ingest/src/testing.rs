@@ -151,7 +151,7 @@ pub(crate) fn playing(context: &Context, stream: &StreamName) -> Authorized<Play
 }
 
 /// A core with one worker, a gate, and room for `streams_max` streams.
-pub(crate) fn house(takeover: Takeover, streams_max: usize) -> Arc<Context> {
+pub(crate) fn test_context(takeover: Takeover, streams_max: usize) -> Arc<Context> {
     gated(takeover, streams_max).0
 }
 

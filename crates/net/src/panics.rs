@@ -74,7 +74,7 @@ thread_local! {
     /// How many [`contain`]s this thread is in.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     /// Where the last contained panic began, as the hook was told.
-    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+    static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// A panic that was contained.
@@ -82,12 +82,12 @@ thread_local! {
 #[must_use = "a panic is a defect to be reported"]
 pub struct Panic {
     message: String,
-    place: Option<String>,
+    location: Option<String>,
 }
 
 impl Panic {
     /// Counts it, and logs what it was, where, and which peer was given up.
-    pub fn report(&self, part: Part, whom: &dyn Display) {
+    pub fn report(&self, part: Part, what: &dyn Display) {
         COUNTS[part as usize].fetch_add(1, Ordering::Relaxed);
         let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(untold) = lines.take(Instant::now()) else {
@@ -98,7 +98,7 @@ impl Panic {
             part = part.label(),
             panic = %self,
             untold,
-            "a defect of the server has ended {whom}; everything else goes on"
+            "a defect of the server has ended {what}; everything else goes on"
         );
     }
 }
@@ -107,8 +107,8 @@ impl Display for Panic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Its message may contain what the peer sent.
         write!(f, "{:?}", self.message)?;
-        match &self.place {
-            Some(place) => write!(f, " at {place}"),
+        match &self.location {
+            Some(location) => write!(f, " at {location}"),
             None => Ok(()),
         }
     }
@@ -126,7 +126,7 @@ pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
     DEPTH.set(DEPTH.get() - 1);
     done.map_err(|payload| Panic {
         message: message(&*payload).to_owned(),
-        place: PLACE.take(),
+        location: LOCATION.take(),
     })
 }
 
@@ -154,7 +154,7 @@ pub fn install_hook() {
             if DEPTH.get() == 0 {
                 return former(info);
             }
-            PLACE.set(info.location().map(ToString::to_string));
+            LOCATION.set(info.location().map(ToString::to_string));
         }));
     });
 }

@@ -102,7 +102,7 @@ pub struct Bounds {
     pub reserve: usize,
 }
 
-/// What is weighed, its oldest item, and who it is.
+/// What is weighed, its oldest item, and its address.
 type Rank = (usize, Reverse<u64>, IpAddr);
 
 #[derive(Debug)]
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(
             shares.evict_greediest(),
             Some(1),
-            "the oldest of who has most"
+            "the oldest of the one with most"
         );
         assert_eq!(shares.evict_of(host(2, 1)), Some(2));
         assert_eq!(shares.evict_of(host(2, 1)), None);

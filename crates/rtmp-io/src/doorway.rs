@@ -4,7 +4,7 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use rtmp::server::{Asked, Event, Rejection, Request, TurnedAway};
+use rtmp::server::{CredentialRequest, Event, Rejection, Request, TurnedAway};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::exchange::{Exchange, Step};
@@ -169,19 +169,19 @@ fn take(
 fn log_turned_away(peer: SocketAddr, client: &TurnedAway) {
     let (app, agent) = (&client.app, &client.flash_version);
     match client.why {
-        Asked::Password => tracing::info!(
+        CredentialRequest::Password => tracing::info!(
             %peer,
             ?app,
             ?agent,
             "an RTMP client is asked for user and password (rtmp.challenge); one that has its key in \
              the stream's name cannot answer"
         ),
-        Asked::Again => tracing::info!(
+        CredentialRequest::Again => tracing::info!(
             %peer,
             ?app,
             ?agent,
             "RTMP connection refused: its answer to the challenge is of no use"
         ),
-        Asked::Proof => {}
+        CredentialRequest::Proof => {}
     }
 }

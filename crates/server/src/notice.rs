@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_for_a_password_keeps_it_out_of_the_name() {
+    fn with_a_challenge_the_key_is_not_in_the_name() {
         let mut config = Config::default();
         config.rtmp.challenge = true;
         let text = notice_of(PLAIN, Generated::default(), config);

@@ -144,7 +144,7 @@ impl Relay {
         self
     }
 
-    /// Has it refuse newcomers at other marks.
+    /// Has it refuse new listeners at other marks.
     #[cfg(test)]
     #[must_use]
     pub(crate) fn with_marks(mut self, marks: Marks) -> Self {

@@ -3,12 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 
+use config::Config;
 use tokio::net::{TcpListener, TcpSocket};
 
 use crate::door::Door;
 use crate::door::tls::{Acceptors, Certificate};
 use crate::relay::StartError;
-use config::Config;
 
 /// Connections that may wait to be accepted: a crowd that reconnects at once. The kernel caps it at
 /// `net.core.somaxconn`.

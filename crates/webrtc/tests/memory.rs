@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use carillon_webrtc::dtls::Identity;
+use carillon_webrtc::dtls::ServerIdentity;
 use carillon_webrtc::mux::{Event, Mux, NewSession};
 use carillon_webrtc::{ice, sdp, srtp};
 use ice::{Credentials, Path, RANDOM_LEN};
@@ -59,7 +59,7 @@ fn connect(mux: &mut Mux, number: u16, now: Instant) -> Sealer {
 #[test]
 fn a_connected_session_is_small_and_leaves_nothing_behind() {
     let now = Instant::now();
-    let identity = Identity::generate().expect("an identity");
+    let identity = ServerIdentity::generate().expect("an identity");
     let mut mux = Mux::new(&identity);
     // Tables and statics grow with the first session.
     drop(connect(&mut mux, 0, now));

@@ -35,7 +35,7 @@ mod tests;
 
 pub use muxer::Muxer;
 pub use name::{can_mux, codec_string, media_type};
-pub use sink::{Content, Fragmentation, Init, Next, Sink, Turn, Unit};
+pub use sink::{Content, FragmentCandidate, Fragmentation, Init, Sink, Turn, Unit};
 
 /// The tracks of every initialization segment, whatever their numbers in the stream.
 const PICTURE_ID: u32 = 1;

@@ -58,12 +58,12 @@ pub trait Sink {
 
     /// Whether a fragment has to begin with `next`, however short the one before it is. Called for each
     /// picture, and for sound where there are no pictures.
-    fn splits_at(&self, next: Next) -> bool {
+    fn splits_at(&self, next: FragmentCandidate) -> bool {
         next.is_picture && next.is_independent
     }
 
     /// [`splits_at`](Self::splits_at) asked for a split: everything before `next` has been written.
-    fn split(&mut self, next: Next) {
+    fn split(&mut self, next: FragmentCandidate) {
         let _ = next;
     }
 
@@ -75,7 +75,7 @@ pub trait Sink {
 
 /// A sample that may begin a fragment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Next {
+pub struct FragmentCandidate {
     /// When it is to be decoded.
     pub at: Timestamp,
     /// It is a picture, and no sound.

@@ -57,12 +57,12 @@ pub trait Sink {
     fn packet(&mut self, packet: &[u8; PACKET_BYTES]);
 
     /// Ends the open unit, whose time is `at`; with `join`, a listener may start at it.
-    fn end_unit(&mut self, at: Timestamp, join: Option<Join>);
+    fn end_unit(&mut self, at: Timestamp, join: Option<JoinPoint>);
 }
 
 /// The description of a unit that a listener may start at.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Join {
+pub struct JoinPoint {
     /// Changes with the tracks and at an epoch: where HTTP Live Streaming wants a discontinuity.
     pub generation: u32,
 }

@@ -7,7 +7,7 @@ use super::picture::Picture;
 use super::program::{Program, Unit};
 use super::sound::{Held, Sound};
 use super::stream::{Coding, Stream, Unsupported};
-use super::{Join, Sink};
+use super::{JoinPoint, Sink};
 use crate::joins::Joins;
 
 /// Tracks carried at the most: as many as a stream announces.
@@ -237,7 +237,7 @@ impl Muxer {
         self.at = unit.at;
         self.has_begun |= unit.is_join;
         let generation = self.generation;
-        sink.end_unit(unit.at, unit.is_join.then_some(Join { generation }));
+        sink.end_unit(unit.at, unit.is_join.then_some(JoinPoint { generation }));
     }
 }
 

@@ -163,8 +163,8 @@ fn the_next_publisher_does_not_inherit_the_title() {
     assert_eq!(next.stream().info().title, None);
     write(&mut next, &items);
     assert_eq!(told(listener.drain()), ["Anna - Live", ""]);
-    let mut newcomer = server.join("radio", Form::Icy);
-    assert_eq!(told(newcomer.drain()), [""]);
+    let mut joiner = server.join("radio", Form::Icy);
+    assert_eq!(told(joiner.drain()), [""]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use webrtc::ice::Transport;
 use super::track::{Packet, Track};
 use super::viewer::{Lane, Viewer, Visit};
 use super::{GroupContext, ViewerPosition};
-use crate::out::Out;
+use crate::out::ViewerOutbox;
 use formats::rtp::MediaClock;
 use formats::rtp::codes::{self, FORMATS, PICTURE};
 use formats::rtp::record::{HEAD_BYTES, PEEK_BYTES, Record};
@@ -140,7 +140,7 @@ impl ViewerGroup {
     }
 
     /// Adds a viewer and sends it what it may have at once.
-    pub(super) fn enter<O: Out>(
+    pub(super) fn enter<O: ViewerOutbox>(
         &mut self,
         viewer: Viewer,
         context: &mut GroupContext,
@@ -188,7 +188,7 @@ impl ViewerGroup {
     }
 
     /// Does what is due, in at most `quota` visits.
-    pub(super) fn work<O: Out>(
+    pub(super) fn work<O: ViewerOutbox>(
         &mut self,
         context: &mut GroupContext,
         quota: &mut u32,
@@ -311,7 +311,7 @@ impl ViewerGroup {
     }
 
     /// Visits one viewer. Returns whether it is still there.
-    fn visit<O: Out>(
+    fn visit<O: ViewerOutbox>(
         &mut self,
         index: usize,
         context: &mut GroupContext,
@@ -359,7 +359,7 @@ impl ViewerGroup {
     }
 
     /// Removes viewers that were kicked or were promised another codec, and keeps the books.
-    fn check_up<O: Out>(&mut self, context: &mut GroupContext, now: Instant, out: &mut O) {
+    fn check_up<O: ViewerOutbox>(&mut self, context: &mut GroupContext, now: Instant, out: &mut O) {
         self.checkup = now + CHECKUP_INTERVAL;
         let samples_lags = now >= self.lags_sampled;
         if samples_lags {
@@ -401,7 +401,7 @@ impl ViewerGroup {
     }
 
     /// Sends a viewer the packets again that it lost.
-    pub(super) fn repeat<O: Out>(
+    pub(super) fn repeat<O: ViewerOutbox>(
         &mut self,
         index: usize,
         media: u32,
@@ -440,7 +440,7 @@ fn micros(epoch: Instant, at: Instant) -> u32 {
     at.saturating_duration_since(epoch).as_micros() as u32
 }
 
-fn report<O: Out>(
+fn report<O: ViewerOutbox>(
     viewer: &mut Viewer,
     clock: &MediaClock,
     context: &mut GroupContext,

@@ -46,7 +46,7 @@ use self::meter::Meter;
 use self::viewer::{PACKET_BYTES_MAX, Viewer};
 use crate::agree::Agreed;
 use crate::clock::Wall;
-use crate::out::Out;
+use crate::out::ViewerOutbox;
 use crate::stats::{Counters, Stats};
 
 /// CPU time of one visit: sealing a frame, the send, the kernel's path to the card.
@@ -184,7 +184,7 @@ impl Viewers {
     }
 
     /// A viewer is there: it is sent what it may have at once.
-    pub fn connected<O: Out>(
+    pub fn connected<O: ViewerOutbox>(
         &mut self,
         session: Handle,
         ticket: ViewerTicket,
@@ -220,7 +220,7 @@ impl Viewers {
     }
 
     /// A viewer's session has ended.
-    pub fn closed(&mut self, session: Handle, _reason: mux::Reason, _now: Instant) {
+    pub fn closed(&mut self, session: Handle, _reason: mux::CloseReason, _now: Instant) {
         if let Some((index, viewer)) = self.context.position(session)
             && let Some(group) = self.groups.at_mut(index)
         {
@@ -231,7 +231,7 @@ impl Viewers {
     }
 
     /// A viewer sent media, which is not expected of it.
-    pub fn rtp<O: Out>(
+    pub fn rtp<O: ViewerOutbox>(
         &mut self,
         _session: Handle,
         _index: u64,
@@ -242,7 +242,13 @@ impl Viewers {
     }
 
     /// A viewer reports what it received or lost, or that it needs a keyframe.
-    pub fn rtcp<O: Out>(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut O) {
+    pub fn rtcp<O: ViewerOutbox>(
+        &mut self,
+        session: Handle,
+        compound: &[u8],
+        now: Instant,
+        out: &mut O,
+    ) {
         let Some((index, at)) = self.context.position(session) else {
             return;
         };
@@ -277,7 +283,7 @@ impl Viewers {
 
     /// Does what is due. To be called after the bell rang, when there is space to send again, and at the time
     /// that the last call gave.
-    pub fn turn<O: Out>(&mut self, now: Instant, out: &mut O) -> Option<Instant> {
+    pub fn turn<O: ViewerOutbox>(&mut self, now: Instant, out: &mut O) -> Option<Instant> {
         self.take_due(now);
         let mut quota = VISITS_PER_TURN;
         self.context.blocked_in_a_row = 0;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use media::Timestamp;
-use webrtc::rtcp::{Report, SenderReport, write_sdes};
+use webrtc::rtcp::{ReportBlock, SenderReport, write_sdes};
 
 use super::line::Line;
 use super::viewer::Viewer;
@@ -59,7 +59,7 @@ impl Viewer {
     }
 
     /// Takes the viewer's report on one line; `ntp_middle` is the wall clock now.
-    pub(super) fn heard(&mut self, report: &Report, ntp_middle: u32, counters: &mut Counters) {
+    pub(super) fn heard(&mut self, report: &ReportBlock, ntp_middle: u32, counters: &mut Counters) {
         let Some(kind) = self.kind_of(report.ssrc) else {
             return;
         };

@@ -16,7 +16,7 @@ use super::repair::{Credit, Repair};
 use super::run::Run;
 use super::track::{Packet, Track};
 use crate::agree::Agreed;
-use crate::out::{Out, Sent};
+use crate::out::{Sent, ViewerOutbox};
 use crate::stats::Counters;
 use formats::rtp::codes::{self, FORMATS, PICTURE, SOUND};
 use formats::rtp::record;
@@ -165,7 +165,7 @@ impl Viewer {
     }
 
     /// Sends what it lacks.
-    pub(super) fn visit<O: Out>(
+    pub(super) fn visit<O: ViewerOutbox>(
         &mut self,
         lane: Lane<'_>,
         now: Instant,
@@ -182,7 +182,7 @@ impl Viewer {
         visit
     }
 
-    fn give<O: Out>(
+    fn give<O: ViewerOutbox>(
         &mut self,
         lane: Lane<'_>,
         now: Instant,
@@ -310,7 +310,7 @@ impl Viewer {
         }
     }
 
-    fn send<O: Out>(
+    fn send<O: ViewerOutbox>(
         &mut self,
         lane: Lane<'_>,
         now: Instant,
@@ -374,7 +374,7 @@ impl Viewer {
     }
 
     /// Sends the buffer. If that fails, the lines are restored to `before`.
-    fn flush<O: Out>(
+    fn flush<O: ViewerOutbox>(
         &mut self,
         run: &mut Run,
         before: &mut [Option<Line>; 2],
@@ -420,7 +420,7 @@ impl Viewer {
         clippy::too_many_arguments,
         reason = "a visit's needs, and what is asked for"
     )]
-    pub(super) fn repeat<O: Out>(
+    pub(super) fn repeat<O: ViewerOutbox>(
         &mut self,
         kind: usize,
         lost: impl Iterator<Item = u16>,
@@ -484,7 +484,7 @@ impl Viewer {
     }
 
     /// Sends the buffer. If that fails, the packets count as lost, and will be asked for again.
-    fn flush_repeated<O: Out>(
+    fn flush_repeated<O: ViewerOutbox>(
         &mut self,
         run: &mut Run,
         kind: usize,

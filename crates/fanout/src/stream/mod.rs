@@ -32,7 +32,7 @@ pub use info::{Info, Phase, Settings, Source};
 pub use keyframes::Keyframes;
 pub use meter::Rate;
 pub use order::PictureOrder;
-pub use publisher::{Claim, Publisher, Superseded};
+pub use publisher::{EpochWatch, Publisher, Superseded};
 pub use tap::{Tap, Tapped};
 
 use self::core::{Core, Shared};

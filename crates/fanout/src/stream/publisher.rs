@@ -27,7 +27,7 @@ pub struct Publisher {
 /// Reports the end of a publisher's epoch to code that does not hold the [`Publisher`] itself. One waiter at a
 /// time.
 #[derive(Debug)]
-pub struct Claim {
+pub struct EpochWatch {
     stream: Arc<Stream>,
     epoch: u32,
 }
@@ -139,8 +139,8 @@ impl Publisher {
     }
 
     /// Signals its end.
-    pub fn claim(&self) -> Claim {
-        Claim {
+    pub fn epoch_watch(&self) -> EpochWatch {
+        EpochWatch {
             stream: Arc::clone(&self.stream),
             epoch: self.epoch,
         }
@@ -148,11 +148,11 @@ impl Publisher {
 
     /// Waits until another publisher has the stream.
     pub async fn superseded(&self) -> Superseded {
-        self.claim().superseded().await
+        self.epoch_watch().superseded().await
     }
 }
 
-impl Claim {
+impl EpochWatch {
     /// Resolves when another publisher has the stream.
     pub fn poll_superseded(&self, cx: &Context<'_>) -> Poll<Superseded> {
         let mut core = self.stream.core();

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_up_gets_everything_in_order() {
+    fn a_tap_that_keeps_up_gets_everything_in_order() {
         let (writer, mut tap) = tap(None);
         for item in [
             track(0, &[1]),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lags_loses_the_oldest_and_hears_again_what_holds() {
+    fn a_tap_that_lags_loses_the_oldest_and_hears_again_what_holds() {
         let (writer, mut tap) = tap(None);
         for item in [
             track(0, &[1]),

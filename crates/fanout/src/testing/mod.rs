@@ -20,7 +20,7 @@ use net::{Backend, Event};
 use crate::budget::Account;
 use crate::clock::Clock;
 use crate::lane::{LaneGuard, LaneWriter};
-pub use crate::worker::Next;
+pub use crate::worker::NextStep;
 use crate::worker::Worker;
 use crate::{
     ArchiveReader, Class, Config, Departure, Fanout, Format, LaneId, ListenerReport, Packager,
@@ -40,7 +40,7 @@ impl SteppedWorker {
         now: Instant,
         events: &mut Vec<Event>,
         cpu: &mut impl FnMut() -> Duration,
-    ) -> Next {
+    ) -> NextStep {
         self.0.step(now, events, cpu)
     }
 

@@ -67,7 +67,7 @@ const VISIT_COST_MIN: Duration = Duration::from_micros(1);
 /// When a worker is to be stepped again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(unreachable_pub, reason = "only tests that step a worker see it")]
-pub enum Next {
+pub enum NextStep {
     /// At this moment, or sooner if it is woken or a socket has something.
     At(Instant),
     /// When it is woken or a socket has something: nothing is due.
@@ -159,13 +159,13 @@ impl Worker {
         now: Instant,
         events: &mut Vec<Event>,
         cpu: &mut impl FnMut() -> Duration,
-    ) -> Next {
+    ) -> NextStep {
         for event in events.drain(..) {
             self.on_event(event, now);
         }
         if !self.take_commands(now) {
             self.dismiss_all();
-            return Next::Stopped;
+            return NextStep::Stopped;
         }
         self.take_marks();
         self.visit_due(now, cpu);
@@ -176,12 +176,12 @@ impl Worker {
     }
 
     /// When something is due.
-    fn next(&self) -> Next {
+    fn next(&self) -> NextStep {
         let due = self.schedule.peek().map(|Reverse((due, _))| *due);
         let idle = self.lane_index.is_empty() && self.unsent_departures.is_empty();
         let checkup = (!idle).then_some(self.next_checkup);
         let next = due.into_iter().chain(checkup).min();
-        next.map_or(Next::Woken, Next::At)
+        next.map_or(NextStep::Woken, NextStep::At)
     }
 
     /// `false` when the worker is to stop.

@@ -178,7 +178,7 @@ mod tests {
     const GAP_MAX: Duration = Duration::from_millis(400 + 26 + 2);
 
     #[test]
-    fn newcomers_do_not_delay_those_who_are_there() {
+    fn new_listeners_do_not_delay_present_ones() {
         let mut scene = Scene::new(Duration::ZERO);
         for _ in 0..5 {
             scene.join();

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Next, Worker};
+use super::{NextStep, Worker};
 
 impl Worker {
     /// Runs until it is stopped; then every listener is closed.
@@ -17,9 +17,9 @@ impl Worker {
         loop {
             let timeout = match self.step(Instant::now(), &mut events, &mut net::cpu::thread_time) {
                 // The step has taken some of that time.
-                Next::At(due) => Some(due.saturating_duration_since(Instant::now())),
-                Next::Woken => None,
-                Next::Stopped => return,
+                NextStep::At(due) => Some(due.saturating_duration_since(Instant::now())),
+                NextStep::Woken => None,
+                NextStep::Stopped => return,
             };
             if let Err(error) = self.backend.wait(timeout, &mut events) {
                 tracing::error!(worker = self.index, %error, "the back-end failed; the process cannot go on without this worker");

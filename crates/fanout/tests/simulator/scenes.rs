@@ -41,7 +41,7 @@ fn show() -> StreamPlan {
 }
 
 /// A world of one stream, joined only by the listeners that a scene adds.
-fn stage(stream: StreamPlan) -> World {
+fn world_of(stream: StreamPlan) -> World {
     let mut world = World::new(Plan {
         seed: 1,
         workers: 1,
@@ -89,7 +89,7 @@ fn a_fixed_window_combines_that_many_samples() {
     policy.max_samples = 4;
     policy.min_wait = Duration::from_millis(400);
     policy.max_wait = Duration::from_millis(400);
-    let mut world = stage(stream);
+    let mut world = world_of(stream);
     let listeners = [(); 3].map(|()| world.listener(Pace::Fast));
     world.go_on(SECOND);
     let before = listeners.map(|peer| world.sends(peer));
@@ -102,7 +102,7 @@ fn a_fixed_window_combines_that_many_samples() {
 
 #[test]
 fn a_small_audience_gets_each_sample_at_once() {
-    let mut world = stage(radio());
+    let mut world = world_of(radio());
     let listeners = [(); 5].map(|()| world.listener(Pace::Fast));
     world.go_on(SECOND);
     let before = listeners.map(|peer| world.sends(peer));
@@ -114,7 +114,7 @@ fn a_small_audience_gets_each_sample_at_once() {
 
 #[test]
 fn a_stalled_listener_is_dropped_when_its_time_is_over_and_hurts_no_other() {
-    let mut world = stage(show());
+    let mut world = world_of(show());
     let stalled = world.listener(Pace::Dead);
     let good = [(); 20].map(|()| world.listener(Pace::Fast));
     world.stall(stalled, true);
@@ -130,7 +130,7 @@ fn a_stalled_listener_is_dropped_when_its_time_is_over_and_hurts_no_other() {
 
 #[test]
 fn a_slow_listener_skips_and_is_told_of() {
-    let mut world = stage(show());
+    let mut world = world_of(show());
     let slow = world.listener(Pace::Slow);
     let now = world.now;
     world.sockets().stall(slow, true, now);
@@ -147,14 +147,14 @@ fn a_slow_listener_skips_and_is_told_of() {
 
 /// Pages are what a send is made of, and there are only so many in one.
 #[test]
-fn who_takes_a_message_of_many_pages_is_not_behind() {
+fn a_listener_that_takes_a_message_of_many_pages_is_not_behind() {
     let mut stream = radio();
     stream.sample_bytes = 20_000;
     let policy = &mut stream.settings.audio;
     policy.min_wait = Duration::from_secs(1);
     policy.max_wait = Duration::from_secs(1);
     policy.max_samples = 0;
-    let mut world = stage(stream);
+    let mut world = world_of(stream);
     let listener = world.listener(Pace::Fast);
     world.go_on(60 * SECOND);
     assert_eq!(world.report()[0].skips, 0);
@@ -163,10 +163,10 @@ fn who_takes_a_message_of_many_pages_is_not_behind() {
 
 /// Its publisher was quiet for longer than a listener may be behind.
 #[test]
-fn who_joins_soon_after_a_gap_starts_behind_it() {
+fn a_listener_that_joins_soon_after_a_gap_starts_behind_it() {
     let mut stream = radio();
     stream.settings.audio.drop_after = Span::from_millis(15_000);
-    let mut world = stage(stream);
+    let mut world = world_of(stream);
     let stays = world.listener(Pace::Fast);
     world.go_on(10 * SECOND);
     world.stations[0].leave_out(20_000);
@@ -184,7 +184,7 @@ fn who_joins_soon_after_a_gap_starts_behind_it() {
 fn a_socket_is_not_given_back_that_is_gone_in_the_middle_of_a_unit() {
     let mut stream = show();
     stream.sample_bytes = 400_000;
-    let mut world = stage(stream);
+    let mut world = world_of(stream);
     world.plan.talkers = 100;
     for hangs_up in [false, true] {
         let peer = world.listener(Pace::Dead);
@@ -210,7 +210,7 @@ fn a_socket_is_not_given_back_that_is_gone_in_the_middle_of_a_unit() {
 fn where_nothing_is_sent_nothing_is_done() {
     let mut stream = radio();
     stream.settings.linger = Duration::from_secs(3_600);
-    let mut world = stage(stream);
+    let mut world = world_of(stream);
     for _ in 0..50 {
         world.listener(Pace::Fast);
     }
@@ -233,7 +233,7 @@ fn where_nothing_is_sent_nothing_is_done() {
 fn where_a_keyframe_is_to_be_had_joiners_wait_for_it_and_not_for_long() {
     let mut stream = show();
     stream.key_every = u64::MAX;
-    let mut world = stage(stream);
+    let mut world = world_of(stream);
     let at = world.instant();
     world.stations[0].asks_for_keyframes(at);
     let _keeps_the_lane = world.listener(Pace::Fast);
@@ -257,7 +257,7 @@ fn where_a_keyframe_is_to_be_had_joiners_wait_for_it_and_not_for_long() {
 fn a_subgroup_that_was_empty_for_long_is_used_again() {
     let mut stream = show();
     stream.settings.video.subgroup = 2;
-    let mut world = stage(stream);
+    let mut world = world_of(stream);
     let stays = [(); 2].map(|()| world.listener(Pace::Fast));
     let leaves = world.listener(Pace::Fast);
     world.go_on(SECOND);
@@ -275,7 +275,7 @@ fn a_picture_group_longer_than_the_limits_blames_no_listener() {
     let mut stream = show();
     stream.sample_bytes = 1_000;
     stream.key_every = 1_000;
-    let mut world = stage(stream);
+    let mut world = world_of(stream);
     let _keeps_the_lane = world.listener(Pace::Fast);
     // Twice `drop_after` since the keyframe.
     world.go_on(20 * SECOND);

@@ -272,7 +272,7 @@ impl Station {
         if let Some(mut replaced) = self.replaced.take() {
             // It learns of it with its next item.
             let refused = replaced.write(&mut self.items.clone(), at);
-            assert!(refused.is_err(), "who was replaced may not write");
+            assert!(refused.is_err(), "a replaced publisher may not write");
         }
         let Some(publisher) = &mut self.publisher else {
             self.items.clear();

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use fanout::gate::Gatekeeper;
-use fanout::testing::{Next, SteppedWorker};
+use fanout::testing::{NextStep, SteppedWorker};
 use fanout::{Config, Departure, Fanout, LaneId, Registry};
 use media::StreamName;
 use net::{Backend, Event};
@@ -374,11 +374,11 @@ impl World {
         *steps = if *moment == now { *steps + 1 } else { 1 };
         *moment = now;
         let spins = *steps > STEPS_AT_ONCE_MAX;
-        scheduled.is_stopped |= next == Next::Stopped;
+        scheduled.is_stopped |= next == NextStep::Stopped;
         self.check(!spins, || "a worker spins".to_owned());
         self.tally.steps += 1;
         self.tally.trace = mix(self.tally.trace ^ now ^ index as u64);
-        if let Next::At(due) = next {
+        if let NextStep::At(due) = next {
             let due = due.saturating_duration_since(self.base).as_nanos() as Nanos;
             let due = self.frozen.map_or(due, |(_, until)| due.max(until));
             self.give_turn(index, due.max(now));

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use container::fmp4::{self, Content, Fragmentation, Init, Muxer, Next, Turn, Unit};
+use container::fmp4::{self, Content, FragmentCandidate, Fragmentation, Init, Muxer, Turn, Unit};
 use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Retention, Segmentation, Sink};
 use media::{Item, Span, Timestamp};
 
@@ -111,14 +111,14 @@ impl fmp4::Sink for Fragments<'_, '_> {
         Some(segmenter.bounds().part_max)
     }
 
-    fn splits_at(&self, next: Next) -> bool {
+    fn splits_at(&self, next: FragmentCandidate) -> bool {
         match &self.segmenter {
             Some(segmenter) => segmenter.splits_at(next.at, next.is_independent, self.sink.epoch()),
             None => next.is_picture && next.is_independent,
         }
     }
 
-    fn split(&mut self, next: Next) {
+    fn split(&mut self, next: FragmentCandidate) {
         if let Some(segmenter) = &mut self.segmenter {
             segmenter.split(next.at, self.sink.epoch());
         }

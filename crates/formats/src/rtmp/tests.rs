@@ -432,7 +432,7 @@ fn lanes_of_one_kind_wait_for_nothing_else() {
 }
 
 #[test]
-fn metadata_is_wrapped_for_those_who_are_pushed_to() {
+fn metadata_is_wrapped_for_push_targets() {
     let shape = Shape {
         wraps_metadata: true,
         ..EVERYTHING

@@ -234,7 +234,7 @@ impl Rtp {
             tracing::warn!(
                 stream = %self.stream,
                 "viewers over WebRTC get some of the pictures at the wrong time or not at all, and \
-                 newcomers are refused: {REORDERED}"
+                 new viewers are refused: {REORDERED}"
             );
         }
     }

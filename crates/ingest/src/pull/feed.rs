@@ -25,7 +25,7 @@ const HELD_BYTES_MAX: usize = 2 * SCRIPT_BODY_BYTES_MAX;
 /// Items passed on at once; see the publications of RTMP.
 const BATCH_ITEMS_MAX: usize = 1024;
 
-/// What an FLV or RTMP stream is, for listeners who take it whole.
+/// What an FLV or RTMP stream is, for listeners that take it whole.
 const CONTENT_TYPE: &str = "video/x-flv";
 
 /// A connection's items, and the epoch that they are written to once there is media.
@@ -218,11 +218,11 @@ mod tests {
     use media::{Script, StreamName, Timestamp};
 
     use super::*;
-    use crate::testing::{KEY, house, publishing};
+    use crate::testing::{KEY, publishing, test_context};
 
     #[tokio::test]
     async fn of_what_comes_before_media_the_last_is_held_and_not_much() {
-        let context = house(Takeover::SameCredential, 0);
+        let context = test_context(Takeover::SameCredential, 0);
         let name = StreamName::parse("live/show").unwrap();
         let permit = || publishing(&context, &name, KEY);
         let status = Status::default();

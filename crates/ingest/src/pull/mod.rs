@@ -34,7 +34,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 pub use self::failure::Failure;
 use self::feed::Feed;
-pub use self::source::{Source, SourceError};
+pub use self::source::{PullSource, SourceError};
 use crate::Context;
 
 /// How often the pull checks whether another publisher still has the stream: well below the time
@@ -45,7 +45,7 @@ const TAKEN_POLL: Duration = Duration::from_millis(500);
 const ASKED_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Tells when the stream was last requested.
-pub type Asked = watch::Receiver<Option<Instant>>;
+pub type LastRequest = watch::Receiver<Option<Instant>>;
 
 /// What follows an attempt that delivers nothing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -69,12 +69,12 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Pull {
     /// The source.
-    pub source: Source,
+    pub source: PullSource,
     /// Told the pull's state.
     pub status: Arc<Status>,
     /// Requests for the stream while it is absent; unused by a pull that goes on without being
     /// asked.
-    pub asked: Option<Asked>,
+    pub asked: Option<LastRequest>,
     /// What follows an attempt that delivers nothing.
     pub persistence: Persistence,
 }
@@ -85,7 +85,7 @@ enum End {
     /// The pull is over.
     Stop,
     /// The source wants another connection, at another address if it names one.
-    Moved(Option<Source>),
+    Moved(Option<PullSource>),
 }
 
 impl fmt::Display for End {
@@ -173,7 +173,7 @@ async fn free(feed: &Feed<'_>) {
 }
 
 /// Waits for a new request for the stream, but at least until `earliest`.
-async fn asked_anew(asked: Option<&mut Asked>, earliest: Instant) {
+async fn asked_anew(asked: Option<&mut LastRequest>, earliest: Instant) {
     if let Some(asked) = asked {
         asked.mark_unchanged();
         if asked.changed().await.is_ok() {
@@ -187,13 +187,13 @@ async fn asked_anew(asked: Option<&mut Asked>, earliest: Instant) {
 /// One connection, from its beginning to its end.
 async fn fetch(
     connector: &Connector,
-    source: &Source,
+    source: &PullSource,
     feed: &mut Feed<'_>,
     stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<End, Failure> {
     match source {
-        Source::Rtmp(address) => rtmp::fetch(connector, address, feed, stop).await,
-        Source::Http(address) => http::fetch(connector, address, feed, stop).await,
+        PullSource::Rtmp(address) => rtmp::fetch(connector, address, feed, stop).await,
+        PullSource::Http(address) => http::fetch(connector, address, feed, stop).await,
     }
 }
 

@@ -11,7 +11,7 @@ use net::{closing, wait};
 use tokio::io::AsyncReadExt;
 
 use super::feed::Feed;
-use super::{End, Failure, Source};
+use super::{End, Failure, PullSource};
 use crate::now;
 use crate::rtmp::publication::Clock;
 
@@ -137,7 +137,7 @@ impl SourceConnection {
                 Event::Challenged(next) => return Ok(Some(Went::Challenged(next))),
                 Event::Reconnect { tc_url } => {
                     let from = self.session.address();
-                    let to = tc_url.and_then(|tc_url| Source::moved(from, &tc_url));
+                    let to = tc_url.and_then(|tc_url| PullSource::moved(from, &tc_url));
                     return Ok(Some(Went::To(End::Moved(to))));
                 }
                 media => self.unpack(media, &mut feed.items),

@@ -12,7 +12,7 @@ use net::url::{Url, UrlError};
 
 /// A source: `rtmp[s]://` to play, or `http[s]://` of an FLV stream. Shows no secrets.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum PullSource {
     /// A stream to play.
     Rtmp(Address),
     /// An FLV stream to download.
@@ -44,7 +44,7 @@ pub struct HttpAddress {
     authorization: Option<HeaderValue>,
 }
 
-impl Source {
+impl PullSource {
     /// Where `tc_url` of a reconnect request leads from an address, with the same stream. `None` if nowhere.
     pub(super) fn moved(from: &Address, tc_url: &str) -> Option<Self> {
         let server: Url = from.server().parse().ok()?;
@@ -106,7 +106,7 @@ impl HttpAddress {
     }
 }
 
-impl FromStr for Source {
+impl FromStr for PullSource {
     type Err = SourceError;
 
     fn from_str(text: &str) -> Result<Self, SourceError> {
@@ -114,7 +114,7 @@ impl FromStr for Source {
     }
 }
 
-impl TryFrom<&Url> for Source {
+impl TryFrom<&Url> for PullSource {
     type Error = SourceError;
 
     fn try_from(url: &Url) -> Result<Self, SourceError> {
@@ -167,7 +167,7 @@ fn parts(url: &Url) -> Parts<'_> {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for PullSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rtmp(address) => address.fmt(f),
@@ -176,9 +176,9 @@ impl fmt::Display for Source {
     }
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for PullSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Source({self})")
+        write!(f, "PullSource({self})")
     }
 }
 
@@ -232,8 +232,8 @@ mod tests {
 
     #[test]
     fn the_scheme_decides() {
-        assert!(matches!("https://h/x.flv".parse(), Ok(Source::Http(_))));
-        assert!(matches!("rtmps://h/a/b".parse(), Ok(Source::Rtmp(_))));
+        assert!(matches!("https://h/x.flv".parse(), Ok(PullSource::Http(_))));
+        assert!(matches!("rtmps://h/a/b".parse(), Ok(PullSource::Rtmp(_))));
         for (text, expected) in [
             ("ftp://h/x", SourceError::Rtmp(AddressError::Scheme)),
             ("rtmp://h/x", SourceError::Rtmp(AddressError::Path)),
@@ -241,13 +241,13 @@ mod tests {
             ("http://h:0/x", SourceError::Url(UrlError::Port)),
             ("", SourceError::Url(UrlError::Scheme)),
         ] {
-            assert_eq!(text.parse::<Source>(), Err(expected), "{text}");
+            assert_eq!(text.parse::<PullSource>(), Err(expected), "{text}");
         }
     }
 
     #[test]
     fn a_source_may_send_us_elsewhere() {
-        let Ok(Source::Rtmp(address)) = "rtmps://u:p@h/live/show?key=K".parse() else {
+        let Ok(PullSource::Rtmp(address)) = "rtmps://u:p@h/live/show?key=K".parse() else {
             panic!("an RTMP source")
         };
         for (tc_url, expected) in [
@@ -259,7 +259,7 @@ mod tests {
             ("other", None),
             ("", None),
         ] {
-            let moved = Source::moved(&address, tc_url).map(|source| source.to_string());
+            let moved = PullSource::moved(&address, tc_url).map(|source| source.to_string());
             assert_eq!(moved.as_deref(), expected, "{tc_url}");
         }
     }
@@ -271,7 +271,7 @@ mod tests {
             "http://h/live/sesame",
             "rtmp://qwerty:hunter2@h/live/show?key=sesame",
         ] {
-            let source: Source = text.parse().unwrap();
+            let source: PullSource = text.parse().unwrap();
             let shown = format!("{source} {source:?}");
             for secret in ["qwerty", "hunter2", "sesame"] {
                 assert!(!shown.contains(secret), "{shown}");

@@ -7,7 +7,7 @@ use bytes::{Buf, BytesMut};
 use fanout::Phase;
 use fanout::Takeover;
 use media::StreamName;
-use net::link::Report;
+use net::link::LinkReport;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::*;
-use crate::testing::{KEY, OTHER_KEY, hear, house, listen, publishing, stream};
+use crate::testing::{KEY, OTHER_KEY, hear, listen, publishing, stream, test_context};
 use crate::{Settings, now};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,14 +37,14 @@ impl Pulling {
         Self::asked(context, url, None)
     }
 
-    fn asked(context: &Arc<Context>, url: &str, asked: Option<Asked>) -> Self {
+    fn asked(context: &Arc<Context>, url: &str, asked: Option<LastRequest>) -> Self {
         Self::persisting(context, url, asked, Persistence::Keep)
     }
 
     fn persisting(
         context: &Arc<Context>,
         url: &str,
-        asked: Option<Asked>,
+        asked: Option<LastRequest>,
         persistence: Persistence,
     ) -> Self {
         let status = Arc::new(Status::default());
@@ -85,7 +85,7 @@ impl Pulling {
         assert_eq!(self.status.report().state, State::Idle);
     }
 
-    async fn until(&self, what: &str, is_so: impl Fn(&Report) -> bool) -> Report {
+    async fn until(&self, what: &str, is_so: impl Fn(&LinkReport) -> bool) -> LinkReport {
         for _ in 0..PATIENCE.as_millis() / 5 {
             let report = self.status.report();
             if is_so(&report) {
@@ -183,7 +183,7 @@ impl Origin {
 
 #[tokio::test]
 async fn a_stream_is_played_and_published_and_played_again_after_its_end() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (door, port) = door().await;
     let url = format!("rtmp://me:sesame@127.0.0.1:{port}/far/away?key=K");
     let pulling = Pulling::from(&context, &url);
@@ -229,7 +229,7 @@ async fn a_stream_is_played_and_published_and_played_again_after_its_end() {
 
 #[tokio::test]
 async fn a_publisher_of_the_streams_own_is_left_alone() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let name = StreamName::parse("live/show").unwrap();
     let permission = publishing(&context, &name, KEY);
     let source = fanout::Source {
@@ -266,8 +266,8 @@ async fn a_publisher_of_the_streams_own_is_left_alone() {
 
 /// A publisher that arrives while the pull connects is no failure of the source's.
 #[tokio::test]
-async fn a_publisher_who_was_faster_is_waited_for() {
-    let context = house(Takeover::SameCredential, 0);
+async fn a_publisher_that_was_faster_is_waited_for() {
+    let context = test_context(Takeover::SameCredential, 0);
     let (door, port) = door().await;
     let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
     let mut origin = Origin::serve(&door).await;
@@ -304,7 +304,7 @@ async fn a_publisher_who_was_faster_is_waited_for() {
 /// end.
 #[tokio::test]
 async fn the_stream_is_left_before_its_source() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (door, port) = door().await;
     let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
     let mut origin = Origin::serve(&door).await;
@@ -330,7 +330,7 @@ async fn the_stream_is_left_before_its_source() {
 /// has been counted.
 #[tokio::test(start_paused = true)]
 async fn asking_shortens_the_wait_for_a_source() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (door, port) = door().await;
     drop(door);
     let (ask, asked) = watch::channel(None);
@@ -357,7 +357,7 @@ async fn asking_shortens_the_wait_for_a_source() {
 
 #[tokio::test]
 async fn a_silent_source_is_given_up() {
-    let mut context = house(Takeover::SameCredential, 0);
+    let mut context = test_context(Takeover::SameCredential, 0);
     Arc::get_mut(&mut context).unwrap().settings = Settings {
         first_media_timeout: Duration::from_millis(500),
         source_timeout: Duration::from_millis(600),
@@ -381,7 +381,7 @@ async fn a_silent_source_is_given_up() {
 
 #[tokio::test]
 async fn a_pull_that_looks_whether_there_is_a_stream_ends_when_there_is_none() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (door, port) = door().await;
     let url = format!("rtmp://127.0.0.1:{port}/far/away");
     let looking = Pulling::persisting(&context, &url, None, Persistence::WhileHere);
@@ -438,7 +438,7 @@ async fn answer(door: &TcpListener, answer: &[u8]) -> (String, TcpStream) {
 
 #[tokio::test]
 async fn flv_is_downloaded_from_where_redirections_lead() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let ((near, near_port), (far, far_port)) = (door().await, door().await);
     let url = format!("http://me:sesame@127.0.0.1:{near_port}/far/away.flv?key=K");
     let pulling = Pulling::from(&context, &url);
@@ -476,7 +476,7 @@ async fn flv_is_downloaded_from_where_redirections_lead() {
 
 #[tokio::test]
 async fn what_is_no_stream_is_told() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (door, port) = door().await;
     let pulling = Pulling::from(
         &context,
@@ -506,7 +506,7 @@ async fn what_is_no_stream_is_told() {
 
 #[tokio::test]
 async fn a_source_that_does_not_answer_holds_up_no_end() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (door, port) = door().await;
     let pulling = Pulling::from(&context, &format!("http://127.0.0.1:{port}/a.flv"));
     let (_, _socket) = answer(&door, b"").await;

@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use bytes::Buf;
-use net::intake::{IntakeTicket, Next, Pace, Reader, Returned};
+use net::intake::{IntakeReader, IntakeTicket, Next, Pace, Returned};
 use net::{closing, wait};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -40,7 +40,7 @@ pub(super) async fn park<F: FnOnce() + Send>(
         driver.may_park = false;
         return Ok((session, socket, Ok(Stop::Steady)));
     };
-    let claim = publication.claim();
+    let watch = publication.epoch_watch();
     let (back, mut is_back) = oneshot::channel();
     let parked = Parked {
         session: Box::new(session),
@@ -59,7 +59,7 @@ pub(super) async fn park<F: FnOnce() + Send>(
     };
     let back = tokio::select! {
         back = &mut is_back => back,
-        _ = claim.superseded() => {
+        _ = watch.superseded() => {
             is_superseded = true;
             recall(ticket.as_ref());
             is_back.await
@@ -108,7 +108,7 @@ impl Parked {
     }
 }
 
-impl Reader for Parked {
+impl IntakeReader for Parked {
     fn take(&mut self, bytes: &[u8], now: Instant) -> Next {
         if self.result.is_ok() {
             self.result = self.session.take(bytes, now);

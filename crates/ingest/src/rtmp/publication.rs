@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ::rtmp::server::Event;
 use ::rtmp::timestamp::Unwrap;
 use container::flv::Depacketizer;
-use fanout::Claim;
+use fanout::EpochWatch;
 use media::{Item, Script, Timestamp};
 
 use crate::admission::PublishedEpoch;
@@ -97,8 +97,8 @@ impl Publication {
     }
 
     /// Tells a task that does not hold the publication when the stream is no longer ours.
-    pub(super) fn claim(&self) -> Claim {
-        self.epoch.claim()
+    pub(super) fn epoch_watch(&self) -> EpochWatch {
+        self.epoch.epoch_watch()
     }
 
     /// Whether a listener waits for what comes.

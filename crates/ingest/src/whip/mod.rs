@@ -13,7 +13,7 @@
 //!
 //! [`agree()`] chooses what an offer's sections carry; [`Publishers`] has the sessions of one
 //! worker of the WebRTC port, which calls it with plain packets and the time. What is to be sent
-//! back goes through [`Out`].
+//! back goes through [`PublisherOutbox`].
 //!
 //! Packets are waited for as long as they may still be repaired; an unrepaired loss leads to a
 //! request for a keyframe. What one datagram completes is written to the stream at once.
@@ -54,7 +54,7 @@ use fanout::{Registry, Source};
 use media::Container;
 use net::panics::{self, Part};
 use webrtc::ice::Path;
-use webrtc::mux::{Handle, Reason};
+use webrtc::mux::{CloseReason, Handle};
 use webrtc::srtp::Keys;
 
 use self::session::Session;
@@ -67,12 +67,12 @@ pub use agree::{Agreed, Unusable, agree};
 pub use counters::{Counters, Counts};
 pub use session::BIT_RATE_MAX;
 
-/// What a stream from WebRTC is, for listeners who take it whole: the same as one over RTMP, so
+/// What a stream from WebRTC is, for listeners that take it whole: the same as one over RTMP, so
 /// that listeners stay when a publisher changes from one to the other.
 const CONTENT_TYPE: &str = "video/x-flv";
 
 /// How packets are sent to sessions: the port's outbox.
-pub trait Out {
+pub trait PublisherOutbox {
     /// Seals a compound packet and sends it to the session's peer.
     fn rtcp(&mut self, session: Handle, compound: &[u8]);
 
@@ -129,11 +129,11 @@ impl Claim {
 
 impl PublisherTicket {
     /// The session ended before its peer had connected. `reason` says how far it got.
-    pub fn abandon(mut self, reason: Reason) {
+    pub fn abandon(mut self, reason: CloseReason) {
         self.give_up(reason);
     }
 
-    fn give_up(&mut self, reason: Reason) {
+    fn give_up(&mut self, reason: CloseReason) {
         if let Some(claim) = self.claim.take() {
             claim.fail(&Error::NotConnected(reason));
         }
@@ -142,7 +142,7 @@ impl PublisherTicket {
 
 impl Drop for PublisherTicket {
     fn drop(&mut self) {
-        self.give_up(Reason::Requested);
+        self.give_up(CloseReason::Requested);
     }
 }
 
@@ -255,7 +255,7 @@ impl Publishers {
         _keys: &Keys,
         _path: Path,
         now: Instant,
-        _out: &mut impl Out,
+        _out: &mut impl PublisherOutbox,
     ) {
         let Some(claim) = ticket.claim.take() else {
             return;
@@ -277,7 +277,7 @@ impl Publishers {
     pub const fn moved(&mut self, _session: Handle, _path: Path, _now: Instant) {}
 
     /// A publisher has left.
-    pub fn closed(&mut self, session: Handle, reason: Reason, _now: Instant) {
+    pub fn closed(&mut self, session: Handle, reason: CloseReason, _now: Instant) {
         if let Some(session) = self.remove(session) {
             session.end(&reason);
         }
@@ -290,13 +290,19 @@ impl Publishers {
         _index: u64,
         packet: &[u8],
         now: Instant,
-        out: &mut impl Out,
+        out: &mut impl PublisherOutbox,
     ) {
         self.with(session, out, |found, out| found.rtp(packet, now, out));
     }
 
     /// Takes reports and requests.
-    pub fn rtcp(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut impl Out) {
+    pub fn rtcp(
+        &mut self,
+        session: Handle,
+        compound: &[u8],
+        now: Instant,
+        out: &mut impl PublisherOutbox,
+    ) {
         self.with(session, out, |found, _| {
             found.rtcp(compound, now);
             Ok(())
@@ -305,7 +311,7 @@ impl Publishers {
 
     /// Does what is due: reports, requests, and an end to silent publishers. Returns when it is to
     /// be called again.
-    pub fn turn(&mut self, now: Instant, out: &mut impl Out) -> Option<Instant> {
+    pub fn turn(&mut self, now: Instant, out: &mut impl PublisherOutbox) -> Option<Instant> {
         if self.due.is_none_or(|due| now < due) {
             return self.due;
         }
@@ -337,7 +343,7 @@ impl Publishers {
     }
 
     /// Runs an action of a session, and ends the session when that fails.
-    fn with<O: Out>(
+    fn with<O: PublisherOutbox>(
         &mut self,
         handle: Handle,
         out: &mut O,
@@ -358,7 +364,7 @@ impl Publishers {
     }
 
     /// Ends a session from this side.
-    fn give_up(&mut self, handle: Handle, error: &Error, out: &mut impl Out) {
+    fn give_up(&mut self, handle: Handle, error: &Error, out: &mut impl PublisherOutbox) {
         out.close(handle);
         if let Some(session) = self.remove(handle) {
             session.fail(error);
@@ -379,7 +385,11 @@ impl Publishers {
 
 /// Does what is due for a session. Packets that waited for their order are processed here, so a
 /// panic ends that session only, like a panic over a packet.
-fn on_time(session: &mut Session, now: Instant, out: &mut impl Out) -> Result<(), Error> {
+fn on_time(
+    session: &mut Session,
+    now: Instant,
+    out: &mut impl PublisherOutbox,
+) -> Result<(), Error> {
     panics::contain(|| session.handle_timeout(now, out)).unwrap_or_else(|panic| {
         // The line about the end names the stream.
         panic.report(Part::Webrtc, &"a WebRTC publisher");

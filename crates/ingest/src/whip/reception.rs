@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use container::rtp::{Header, Unwrapper};
-use webrtc::rtcp::Report;
+use webrtc::rtcp::ReportBlock;
 
 /// The packets of one source, as the network delivered them: repetitions do not count as repairs
 /// here.
@@ -86,7 +86,7 @@ impl Reception {
     }
 
     /// The report on the source `ssrc` since the last report.
-    pub(super) fn report(&mut self, ssrc: u32, now: Instant) -> Report {
+    pub(super) fn report(&mut self, ssrc: u32, now: Instant) -> ReportBlock {
         let (first, highest) = self.numbers.unwrap_or_default();
         let expected = highest - first + 1;
         let (expected_before, received_before) = self.reported;
@@ -105,7 +105,7 @@ impl Reception {
             None => (0, 0),
         };
         let total = expected - self.received;
-        Report {
+        ReportBlock {
             ssrc,
             fraction_lost: fraction as u8,
             lost: total.clamp(i32::MIN.into(), i32::MAX.into()) as i32,

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use container::rtp::Packet;
 use media::{Item, Kind, Span, Timestamp};
 use webrtc::mux::Handle;
-use webrtc::rtcp::{self, Report};
+use webrtc::rtcp::{self, ReportBlock};
 
 use super::agree::Agreed;
 use super::track::{Moment, Taken, Track};
-use super::{Claim, Out};
+use super::{Claim, PublisherOutbox};
 use crate::admission::PublishedEpoch;
 use crate::{Error, Settings, Stats};
 
@@ -107,7 +107,7 @@ impl Session {
         &mut self,
         datagram: &[u8],
         now: Instant,
-        out: &mut impl Out,
+        out: &mut impl PublisherOutbox,
     ) -> Result<(), Error> {
         match &mut self.epoch {
             Some(epoch) => epoch.received(datagram.len()),
@@ -163,7 +163,11 @@ impl Session {
     }
 
     /// Gives up on packets, requests them, reports, and ends a publisher that is silent.
-    pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut impl Out) -> Result<(), Error> {
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Instant,
+        out: &mut impl PublisherOutbox,
+    ) -> Result<(), Error> {
         if now >= self.silent_at() {
             return Err(match self.epoch {
                 Some(_) => Error::Silent(self.settings.source_timeout),
@@ -263,7 +267,7 @@ impl Session {
     }
 
     /// Sends what is due by now.
-    fn speak(&mut self, now: Instant, out: &mut impl Out) -> Result<(), Error> {
+    fn speak(&mut self, now: Instant, out: &mut impl PublisherOutbox) -> Result<(), Error> {
         let epoch = self.epoch.as_mut();
         if epoch.is_some_and(|epoch| epoch.takes_keyframe_request(now)) {
             for track in &mut self.tracks {
@@ -282,7 +286,7 @@ impl Session {
     }
 
     /// Requests lost packets and keyframes.
-    fn ask(&mut self, now: Instant, out: &mut impl Out) {
+    fn ask(&mut self, now: Instant, out: &mut impl PublisherOutbox) {
         self.compound.clear();
         if !self.takes_bare_feedback {
             rtcp::write_receiver_report(&mut self.compound, OURS, &[]);
@@ -298,9 +302,9 @@ impl Session {
     }
 
     /// Reports what arrived, and how much may be sent.
-    fn report(&mut self, now: Instant, out: &mut impl Out) {
+    fn report(&mut self, now: Instant, out: &mut impl PublisherOutbox) {
         let tracks = self.tracks.iter_mut();
-        let reports: Vec<Report> = tracks.filter_map(|track| track.report(now)).collect();
+        let reports: Vec<ReportBlock> = tracks.filter_map(|track| track.report(now)).collect();
         self.tracks.iter_mut().for_each(Track::count);
         self.compound.clear();
         rtcp::write_receiver_report(&mut self.compound, OURS, &reports);

@@ -8,7 +8,7 @@ use container::rtp::{
     self, Arrival, Depacketizer, Event, Incoming, PACKETS_MAX, Packet, Reorder, retransmitted,
 };
 use media::{Item, Kind, Timestamp, TrackId};
-use webrtc::rtcp::{self, Report};
+use webrtc::rtcp::{self, ReportBlock};
 use webrtc::sdp::OfferedFormat;
 
 use super::agree::{self, Chosen};
@@ -268,7 +268,7 @@ impl Track {
     }
 
     /// What the sender is told about its packets, if there were any.
-    pub(super) fn report(&mut self, now: Instant) -> Option<Report> {
+    pub(super) fn report(&mut self, now: Instant) -> Option<ReportBlock> {
         let report = self.reception.report(self.ssrc()?, now);
         self.counters().jitter(self.reception.jitter());
         Some(report)

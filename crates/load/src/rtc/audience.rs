@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use net::Slab;
 use rustix::event::epoll;
-use webrtc::client::{self, Identity, is_media};
+use webrtc::client::{self, ClientIdentity, is_media};
 use webrtc::rtcp::is_rtcp;
 use webrtc::srtp::Profile;
 
@@ -65,7 +65,7 @@ struct WhepGroup<'a> {
     churn: Churn,
     clock: Clock,
     epoll: OwnedFd,
-    identity: Identity,
+    identity: ClientIdentity,
     /// By place, which identifies a viewer's events.
     viewers: Slab<Viewer>,
     timers: Timers,
@@ -80,7 +80,7 @@ struct WhepGroup<'a> {
 impl<'a> WhepGroup<'a> {
     fn new(plan: &'a Plan, listening: &Listening) -> std::io::Result<Self> {
         let clock = Clock::new(plan.begin_at);
-        let identity = Identity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
+        let identity = ClientIdentity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
         Ok(Self {
             plan,
             muster: Muster::new(plan, clock),

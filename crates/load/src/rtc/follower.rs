@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use webrtc::client::{Accepted, Answer};
-use webrtc::rtcp::Report;
+use webrtc::rtcp::ReportBlock;
 use webrtc::sdp::MediaKind;
 use webrtc::srtp::{self, Keys, Opener, RtcpOpener};
 
@@ -79,7 +79,7 @@ impl Follower {
     }
 
     /// Adds to `reports` the last sender reports.
-    pub(super) fn complete(&self, reports: &mut [Report], now: Instant) {
+    pub(super) fn complete(&self, reports: &mut [ReportBlock], now: Instant) {
         self.receiver.complete(reports, now);
     }
 

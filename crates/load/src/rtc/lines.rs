@@ -2,7 +2,7 @@
 
 use container::rtp::{Header, Packet};
 use webrtc::client::Answer;
-use webrtc::rtcp::Report;
+use webrtc::rtcp::ReportBlock;
 use webrtc::sdp::MediaKind;
 
 use crate::ledger::Kind;
@@ -97,13 +97,13 @@ impl PacketLine {
     }
 
     /// A receiver report on the time since the last one.
-    fn report(&mut self) -> Report {
+    fn report(&mut self) -> ReportBlock {
         let (expected, received) = (self.expected(), self.received);
         let (before, had) = std::mem::replace(&mut self.reported, (expected, received));
         let expected = u64::from(expected.wrapping_sub(before));
         let lost = expected.saturating_sub(u64::from(received.wrapping_sub(had)));
         let fraction = (lost * 256).checked_div(expected).unwrap_or(0);
-        Report {
+        ReportBlock {
             ssrc: self.ssrc,
             fraction_lost: fraction.min(255) as u8,
             lost: self.lost().min(i32::MAX as u32) as i32,
@@ -168,7 +168,7 @@ impl Lines {
     }
 
     /// Appends a receiver report on each source since the last one.
-    pub(super) fn report(&mut self, out: &mut Vec<Report>) {
+    pub(super) fn report(&mut self, out: &mut Vec<ReportBlock>) {
         let lines = self.lines[..self.count].iter_mut();
         let media = lines.filter(|line| line.kind.is_some());
         out.extend(media.map(PacketLine::report));

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use container::rtp::PayloadFormat;
-use webrtc::client::{Answer, Identity, OfferedFormat, OfferedMedia, write_offer};
+use webrtc::client::{Answer, ClientIdentity, OfferedFormat, OfferedMedia, write_offer};
 use webrtc::ice::{Credentials, Transport};
 use webrtc::sdp::{Direction, MediaKind};
 
@@ -65,7 +65,10 @@ const HEVC: OfferedFormat<'_> = format(
 );
 
 /// The offer of a viewer that takes any sound and any picture.
-pub(super) fn of_viewer(ice: &Credentials, identity: &Identity) -> Result<String, fmt::Error> {
+pub(super) fn of_viewer(
+    ice: &Credentials,
+    identity: &ClientIdentity,
+) -> Result<String, fmt::Error> {
     let section = |kind, formats| OfferedMedia {
         kind,
         direction: Direction::RecvOnly,
@@ -82,7 +85,7 @@ pub(super) fn of_viewer(ice: &Credentials, identity: &Identity) -> Result<String
 /// The offer of a publisher of tracks in these formats, each from its source.
 pub(super) fn of_publisher(
     ice: &Credentials,
-    identity: &Identity,
+    identity: &ClientIdentity,
     tracks: &[(PayloadFormat, u32)],
 ) -> Result<String, fmt::Error> {
     let formats: Vec<[OfferedFormat<'_>; 1]> = tracks
@@ -144,8 +147,8 @@ mod tests {
 
     use super::*;
 
-    fn identity() -> Identity {
-        Identity::generate(&[Profile::Aes128Gcm]).expect("an identity")
+    fn identity() -> ClientIdentity {
+        ClientIdentity::generate(&[Profile::Aes128Gcm]).expect("an identity")
     }
 
     #[test]

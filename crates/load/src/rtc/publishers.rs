@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use container::rtp::PayloadFormat;
 use rustix::event::epoll;
-use webrtc::client::{self, Event, Identity, Peer, is_media};
+use webrtc::client::{self, ClientIdentity, Event, Peer, is_media};
 use webrtc::ice::Credentials;
 use webrtc::rtcp::is_rtcp;
 use webrtc::srtp::Profile;
@@ -54,7 +54,7 @@ struct WhipGroup<'a> {
     script: Script,
     clock: Clock,
     epoll: OwnedFd,
-    identity: Identity,
+    identity: ClientIdentity,
     publishers: Vec<Option<Publisher>>,
     /// When each publisher's next piece is due.
     due: Schedule,
@@ -100,7 +100,7 @@ struct OnAir {
 impl<'a> WhipGroup<'a> {
     fn new(plan: &'a Plan, script: Script) -> std::io::Result<Self> {
         let clock = Clock::new(plan.begin_at);
-        let identity = Identity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
+        let identity = ClientIdentity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
         Ok(Self {
             plan,
             script,

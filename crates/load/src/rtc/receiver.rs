@@ -10,7 +10,7 @@ use container::rtp::{
 };
 use media::{Item, Timestamp, TrackId};
 use webrtc::client::Accepted;
-use webrtc::rtcp::{self, Report};
+use webrtc::rtcp::{self, ReportBlock};
 
 use super::packets::Packets;
 use crate::ledger::{Findings, Kind, Ledger};
@@ -130,7 +130,7 @@ impl Receiver {
     }
 
     /// Adds to `reports` the last sender reports.
-    pub(super) fn complete(&self, reports: &mut [Report], now: Instant) {
+    pub(super) fn complete(&self, reports: &mut [ReportBlock], now: Instant) {
         for report in reports {
             let track = self
                 .tracks

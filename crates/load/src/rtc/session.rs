@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use webrtc::client::{self, Answer, Event, Identity, Peer};
+use webrtc::client::{self, Answer, ClientIdentity, Event, Peer};
 use webrtc::ice::Credentials;
 use webrtc::rtcp;
 use webrtc::srtp::{self, Keys, RTCP_OVERHEAD_MAX, RtcpSealer};
@@ -54,7 +54,7 @@ struct Secure {
 
 impl Session {
     pub(super) fn new(
-        identity: &Identity,
+        identity: &ClientIdentity,
         local: Credentials,
         (answer, server): (&Answer, SocketAddr),
         random: u64,

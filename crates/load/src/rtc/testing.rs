@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use container::rtp::{PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
 use media::{Sample, Track, TrackId};
 use webrtc::client::Accepted;
-use webrtc::dtls::Identity;
+use webrtc::dtls::ServerIdentity;
 use webrtc::ice::{Path, Transport};
 use webrtc::mux::{Event, Handle, Mux, NewSession, Received};
 use webrtc::rtcp::{self, SenderReport};
@@ -123,7 +123,7 @@ struct Lane {
 struct PeerTable {
     listener: TcpListener,
     manners: Manners,
-    identity: Identity,
+    identity: ServerIdentity,
     mux: Mux,
     udp: UdpSocket,
     agreed: HashMap<Handle, Agreed>,
@@ -160,7 +160,7 @@ impl PeerTable {
             sound,
             picture: Some(picture),
         };
-        let identity = Identity::generate().expect("an identity");
+        let identity = ServerIdentity::generate().expect("an identity");
         let udp = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         udp.set_nonblocking(true).expect("a socket");
         Self {

@@ -59,7 +59,7 @@ on_every_backend![
     stray_requests_are_dropped_but_a_flood_ends_the_connection,
     reported_input_is_received_and_the_socket_can_be_had_back,
     input_is_told_anew_once_there_was_nothing,
-    a_hang_up_of_one_who_converses_is_reported,
+    a_hang_up_of_a_conversing_socket_is_reported,
     a_socket_that_says_nothing_can_be_had_back_too,
     a_waker_ends_the_sleep_even_when_it_came_first,
     a_waker_ends_the_sleep_again_and_again,
@@ -380,7 +380,7 @@ fn input_is_told_anew_once_there_was_nothing(backend: &mut dyn Backend) {
     }
 }
 
-fn a_hang_up_of_one_who_converses_is_reported(backend: &mut dyn Backend) {
+fn a_hang_up_of_a_conversing_socket_is_reported(backend: &mut dyn Backend) {
     let (near, mut far) = pair();
     backend.attach(slot(0), near, Inbound::Reported).unwrap();
     far.write_all(b"bye").unwrap();

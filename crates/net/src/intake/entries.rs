@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use super::{Attach, Next, Pace, Reader, Returned};
+use super::{Attach, IntakeReader, Next, Pace, Returned};
 use crate::panics::{self, Panic, Part};
 use crate::{Slab, Slot};
 
 /// One socket.
 pub(super) struct Entry {
     pub(super) slot: Slot,
-    pub(super) reader: Box<dyn Reader>,
+    pub(super) reader: Box<dyn IntakeReader>,
     pub(super) socket: Arc<TcpStream>,
     /// Which receiver watches it.
     pub(super) pace: Pace,
@@ -49,7 +49,7 @@ pub(super) fn report(panic: &Panic, peer: Option<SocketAddr>) {
 /// Stands in for a reader that has panicked: takes nothing, sends nothing, and ends.
 struct Spent;
 
-impl Reader for Spent {
+impl IntakeReader for Spent {
     fn take(&mut self, _: &[u8], _: Instant) -> Next {
         Next::Return
     }

@@ -10,9 +10,9 @@
 //! - Publishers without listeners are read in a [relaxed](Pace::Relaxed) way, every [`RELAXED_APART`]. One that
 //!   sends a lot is read promptly all the same, or the kernel's buffer would fill up and hold it back.
 //!
-//! The thread knows no protocol: a [`Reader`] takes the bytes and returns what follows. Decisions, and work
+//! The thread knows no protocol: an [`IntakeReader`] takes the bytes and returns what follows. Decisions, and work
 //! that takes time, belong to the caller that attached the socket: its reader gets the socket
-//! [back](Reader::give_back) and may be attached again.
+//! [back](IntakeReader::give_back) and may be attached again.
 //!
 //! Two ways of receiving, one contract (`receiver`): multishot receives into a shared ring of
 //! buffers, and readiness by epoll. Called by `ingest`.
@@ -58,7 +58,7 @@ const RELAXED_BYTES_MAX: usize = 64 * 1024;
 
 /// What becomes of one socket's bytes. Runs on the intake's thread and must not block: thousands of
 /// others wait. One that panics is dropped, and its socket closed; the others are read on.
-pub trait Reader: Send {
+pub trait IntakeReader: Send {
     /// Takes bytes. After [`Next::Return`] there may be more of them, until the socket is given back.
     fn take(&mut self, bytes: &[u8], now: Instant) -> Next;
 
@@ -135,7 +135,7 @@ impl Method {
 
 /// A socket on its way to a thread.
 struct Attach {
-    reader: Box<dyn Reader>,
+    reader: Box<dyn IntakeReader>,
     socket: TcpStream,
     /// Set once the socket is wanted back.
     recalled: Arc<AtomicBool>,
@@ -238,11 +238,11 @@ impl Intake {
     /// # Errors
     /// When too many wait to be taken in, the intake has ended, or the socket cannot be made non-blocking;
     /// the caller gets both back.
-    pub fn attach<R: Reader + 'static>(
+    pub fn attach<R: IntakeReader + 'static>(
         &self,
         reader: Box<R>,
         socket: TcpStream,
-    ) -> Result<IntakeTicket, (Box<dyn Reader>, TcpStream)> {
+    ) -> Result<IntakeTicket, (Box<dyn IntakeReader>, TcpStream)> {
         let load = |handle: &&ThreadHandle| handle.board.sockets.load(Ordering::Relaxed);
         let handle = self.handles.iter().min_by_key(load);
         let Some(handle) = handle.filter(|_| socket.set_nonblocking(true).is_ok()) else {

@@ -321,7 +321,7 @@ struct Back {
     why: String,
 }
 
-impl Reader for Echo {
+impl IntakeReader for Echo {
     fn take(&mut self, bytes: &[u8], now: Instant) -> Next {
         assert!(!bytes.contains(&b'#'), "a defect of the reader");
         self.heard_at = Some(now);
@@ -490,7 +490,7 @@ fn bytes_are_not_older_than_they_are() {
 }
 
 #[test]
-fn one_who_relaxes_loses_nothing_however_much_it_brings() {
+fn a_relaxed_socket_loses_nothing_however_much_it_brings() {
     for intake in intakes() {
         let mut peer = WatchedPeer::new(&intake, Pace::Relaxed, None);
         // Long enough for several surveys.

@@ -65,7 +65,7 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// A connector that trusts whom `tls` trusts.
+    /// A connector that trusts the authorities of `tls`.
     pub fn new(tls: Arc<ClientConfig>) -> Self {
         Self {
             tls: TlsConnector::from(tls),

@@ -10,4 +10,4 @@ mod status;
 
 pub use backoff::{Backoff, DELAY_FIRST, DELAY_MAX, LASTED};
 pub use connector::{CONNECT_TIMEOUT, ConnectError, Connector, Link};
-pub use status::{Report, State, Status};
+pub use status::{LinkReport, State, Status};

@@ -38,7 +38,7 @@ impl State {
 
 /// What a [`Status`] says at one moment.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Report {
+pub struct LinkReport {
     /// What the task is doing.
     pub state: State,
     /// Since when.
@@ -56,13 +56,13 @@ pub struct Report {
 /// A cell that one task writes and any task reads.
 #[derive(Debug)]
 pub struct Status {
-    report: Mutex<Report>,
+    report: Mutex<LinkReport>,
     bytes: AtomicU64,
     observer: OnceLock<Observer>,
 }
 
 /// Is told of each change of state.
-struct Observer(Box<dyn Fn(&Report) + Send + Sync>);
+struct Observer(Box<dyn Fn(&LinkReport) + Send + Sync>);
 
 impl fmt::Debug for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,8 +72,8 @@ impl fmt::Debug for Observer {
 
 impl Status {
     /// The state now.
-    pub fn report(&self) -> Report {
-        Report {
+    pub fn report(&self) -> LinkReport {
+        LinkReport {
             bytes: self.bytes.load(Ordering::Relaxed),
             ..self.cell().clone()
         }
@@ -81,7 +81,7 @@ impl Status {
 
     /// From now on `observer` is called at each change of state, by the task that changes it. The first
     /// observer stays.
-    pub fn observe(&self, observer: impl Fn(&Report) + Send + Sync + 'static) {
+    pub fn observe(&self, observer: impl Fn(&LinkReport) + Send + Sync + 'static) {
         // The caller made the cell; there is no other observer.
         self.observer.set(Observer(Box::new(observer))).ok();
     }
@@ -124,7 +124,7 @@ impl Status {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    fn cell(&self) -> MutexGuard<'_, Report> {
+    fn cell(&self) -> MutexGuard<'_, LinkReport> {
         self.report.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -132,7 +132,7 @@ impl Status {
 impl Default for Status {
     fn default() -> Self {
         Self {
-            report: Mutex::new(Report {
+            report: Mutex::new(LinkReport {
                 state: State::Idle,
                 since: SystemTime::now(),
                 attempts: 0,

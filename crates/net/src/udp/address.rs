@@ -65,7 +65,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<SocketAddr> {
                 return Some((ip, port).into());
             }
             let scope = u32::from_ne_bytes(array(bytes, 24)?);
-            // The flow label is not part of who the peer is.
+            // The flow label is not part of the identity of a peer.
             Some(SocketAddrV6::new(ip, port, 0, scope).into())
         }
         _ => None,

@@ -166,7 +166,7 @@ fn an_ipv6_peer_is_answered_from_the_address_it_used() {
 }
 
 #[test]
-fn a_port_is_shared_by_those_who_say_so_only() {
+fn only_sockets_that_say_so_share_a_port() {
     let first = Socket::bind_shared((LOCALHOST, 0).into()).expect("a port");
     let second = Socket::bind_shared(first.address()).expect("shared");
     assert_eq!(first.address(), second.address());

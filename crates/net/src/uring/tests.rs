@@ -57,7 +57,7 @@ fn listeners_leave_the_process_s_descriptors_and_players_keep_theirs() {
 }
 
 #[test]
-fn places_of_those_who_left_are_given_to_those_who_come() {
+fn table_entries_of_closed_sockets_are_given_to_new_ones() {
     let Ok(mut backend) = Uring::cramped() else {
         return;
     };
@@ -92,7 +92,7 @@ fn a_full_table_makes_another_ring() {
 }
 
 #[test]
-fn a_listener_for_whom_no_ring_can_be_made_keeps_its_descriptor() {
+fn a_listener_that_gets_no_ring_keeps_its_descriptor() {
     let Ok(mut backend) = Uring::cramped() else {
         return;
     };

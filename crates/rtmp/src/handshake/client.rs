@@ -7,7 +7,7 @@ use crate::Error;
 
 /// A client's handshake in progress. C2 is S1 again, so nothing is held.
 #[derive(Debug)]
-pub struct Opening {
+pub struct ClientHandshake {
     /// Bytes of the answer seen so far.
     seen: usize,
 }
@@ -17,7 +17,7 @@ const FIRST_BYTES: usize = 1 + PACKET_BYTES;
 /// S0, S1 and S2.
 const ANSWER_BYTES: usize = 1 + 2 * PACKET_BYTES;
 
-impl Opening {
+impl ClientHandshake {
     /// Starts a handshake by appending C0 and C1, with random filling drawn from `seed`.
     pub fn new(seed: &[u8; 32], output: &mut BytesMut) -> Self {
         let mut c1 = filling(seed, 0);
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn our_own_server_completes_byte_by_byte() {
         let (mut to_server, mut to_client) = (BytesMut::new(), BytesMut::new());
-        let mut opening = Opening::new(&[1; 32], &mut to_server);
+        let mut opening = ClientHandshake::new(&[1; 32], &mut to_server);
         let mut server = Handshake::new([2; 32]);
         let (mut ours, mut theirs) = (false, false);
         let mut answer = Vec::new();
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn an_independent_server_completes_and_gets_its_s1_back() {
         let mut output = BytesMut::new();
-        let mut opening = Opening::new(&[1; 32], &mut output);
+        let mut opening = ClientHandshake::new(&[1; 32], &mut output);
         let mut peer = Peer::new(PeerType::Server);
         let Ok(HandshakeProcessResult::InProgress { response_bytes }) =
             peer.process_bytes(&output.split())
@@ -109,7 +109,8 @@ mod tests {
     fn other_versions_are_refused_at_the_first_byte() {
         let mut output = BytesMut::new();
         for version in (0..=255).filter(|&v| v != VERSION) {
-            let got = Opening::new(&[0; 32], &mut output).read(&mut &[version][..], &mut output);
+            let got =
+                ClientHandshake::new(&[0; 32], &mut output).read(&mut &[version][..], &mut output);
             assert_eq!(got, Err(Error::HandshakeVersion(version)));
         }
     }

@@ -11,12 +11,12 @@
 //! version. C2 is never verified, since real clients disagree about it.
 //!
 //! [`Handshake`] is the server's half, owned by [`server::Session`](crate::server::Session);
-//! [`Opening`] is the client's, owned by [`client::Session`](crate::client::Session). Deadlines are
+//! [`ClientHandshake`] is the client's, owned by [`client::Session`](crate::client::Session). Deadlines are
 //! theirs.
 
 mod client;
 
-pub use client::Opening;
+pub use client::ClientHandshake;
 
 use bytes::{BufMut, BytesMut};
 use hmac::{Hmac, KeyInit, Mac};

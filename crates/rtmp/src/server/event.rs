@@ -79,12 +79,12 @@ pub struct TurnedAway {
     /// What the client calls itself. Untrusted text.
     pub flash_version: String,
     /// What it was asked for.
-    pub why: Asked,
+    pub why: CredentialRequest,
 }
 
 /// What a refused client was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum CredentialRequest {
     /// User and password: it has named no user.
     Password,
     /// The proof that it knows the password; it has named its user.

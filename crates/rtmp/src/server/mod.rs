@@ -28,7 +28,8 @@ mod reply;
 mod session;
 
 pub use event::{
-    Asked, Connect, Event, Media, Mode, Rejection, Request, RequestId, TurnedAway, Withdrawn,
+    Connect, CredentialRequest, Event, Media, Mode, Rejection, Request, RequestId, TurnedAway,
+    Withdrawn,
 };
 pub use path::StreamPath;
 pub use playback::Playback;

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use derived_audio::DerivedAudio;
 use fanout::{ListenerId, ListenerRecord, ListenerReport, Registry};
 use media::StreamName;
-use net::link::Report;
+use net::link::LinkReport;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -158,7 +158,7 @@ pub(super) async fn pulls(State(api): State<Api>) -> Json<Value> {
     Json(json!({ "pull": all }))
 }
 
-fn link(row: &Row, report: &Report) -> Value {
+fn link(row: &Row, report: &LinkReport) -> Value {
     json!({
         "stream": row.stream.as_str(),
         "url": row.url,

@@ -233,8 +233,8 @@ fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: 
         let served = panics::contain_task(serve(node, door, &site, socket, permit, peer));
         tokio::select! {
             served = served => if let Err(panic) = served {
-                let whom = format_args!("the connection of {peer}");
-                panic.report(Part::Connection, &whom);
+                let what = format_args!("the connection of {peer}");
+                panic.report(Part::Connection, &what);
             },
             // Once the connection is served for good, the sender is gone.
             Ok(reason) = evicted => match reason {

@@ -121,7 +121,7 @@ impl AuthorityGate {
 
     /// Permits what this server publishes itself and does not yield: a key replaces it, and is replaced by
     /// it, only where the present publisher has stalled.
-    pub(crate) fn publish_as_nobody(&self, stream: &StreamName) -> Authorized<Publish> {
+    pub(crate) fn publish_without_key(&self, stream: &StreamName) -> Authorized<Publish> {
         self.gatekeeper.authorize(Publish {
             stream: stream.clone(),
             credential: self.fingerprints.of(NO_KEY),

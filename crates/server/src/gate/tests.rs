@@ -214,7 +214,7 @@ fn the_demo_gives_way_to_every_key() {
 }
 
 #[tokio::test]
-async fn guessing_locks_the_address_out_and_nobody_else() {
+async fn guessing_locks_out_the_address_and_no_other() {
     let gate = authority_gate();
     let mut refused = None;
     for _ in 0..100 {
@@ -236,7 +236,7 @@ async fn guessing_locks_the_address_out_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_guesser_does_not_lock_out_who_was_right_from_the_same_address() {
+async fn guesses_do_not_lock_out_a_client_that_was_right_from_the_same_address() {
     let gate = authority_gate();
     let administer = |host, password| gate.administer(peer(host).ip(), Some(password)).err();
     assert!(publish(&gate, "live/a", 7, Some(KEY)).await.is_ok());
@@ -333,7 +333,7 @@ async fn a_question_that_is_dropped_is_taken_back() {
 /// What a pending question costs besides the connection: the borrowed request, and the futures of gate and
 /// authority with all that they hold, of which only the latter is the test's own.
 #[tokio::test]
-async fn ten_thousand_who_wait_cost_little() {
+async fn ten_thousand_waiting_requests_cost_little() {
     const EACH_BYTES_MAX: usize = 2 * 1024;
     let late = Arc::new(Late::new(KEY));
     let gate = guarded(Some(Arc::clone(&late) as _));

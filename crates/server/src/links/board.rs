@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fanout::events::Events;
 use media::StreamName;
-use net::link::{Report, State, Status};
+use net::link::{LinkReport, State, Status};
 
 use super::events::LinkEvents;
 
@@ -45,7 +45,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, report: &Report) {
+    fn add(&mut self, report: &LinkReport) {
         self.attempts += report.attempts;
         self.failures += report.failures;
         self.bytes += report.bytes;
@@ -103,7 +103,7 @@ impl<K: Clone + Ord> Board<K> {
     }
 
     /// Every present link with its state and counts.
-    pub(crate) fn list(&self) -> Vec<(Arc<Row>, Report)> {
+    pub(crate) fn list(&self) -> Vec<(Arc<Row>, LinkReport)> {
         let rows: Vec<_> = self.rows().present.values().cloned().collect();
         rows.into_iter()
             .map(|row| {

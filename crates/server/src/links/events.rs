@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fanout::events::{EventKind, Events};
 use media::StreamName;
-use net::link::{Report, State};
+use net::link::{LinkReport, State};
 
 use super::Row;
 
@@ -39,7 +39,7 @@ impl LinkEvents {
     }
 
     /// The link is in another state.
-    pub(super) fn saw(&self, report: &Report) {
+    pub(super) fn saw(&self, report: &LinkReport) {
         let mut told = self.told();
         match report.state {
             State::Running => self.tell(&mut told, true, None),

@@ -1,5 +1,5 @@
 //! How many lines there may be: the events of one call site are logged while they are few, and summed up when
-//! they are a flood. Most events are caused by peers, who can cause as many as they like; a flood must neither
+//! they are a flood. Most events are caused by peers, which can cause as many as they like; a flood must neither
 //! fill the disk nor hide other events.
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::door::bucket::Bucket;
 
 /// Lines of one call site: at once as many as the encoders' reconnects after an outage may cause, then more
 /// than an operator who looks for one client's trouble reads, and some 3 GB a month if they never end.
-const PLACE: Rate = Rate::new(5, 50);
+const CALL_SITE: Rate = Rate::new(5, 50);
 
 /// Lines of all call sites together: some of them flooded at a time.
 const ALL: Rate = Rate::new(50, 500);
@@ -172,7 +172,11 @@ impl State {
         if level > Level::INFO {
             return self.details.take(now);
         }
-        let rate = if level == Level::ERROR { ERRORS } else { PLACE };
+        let rate = if level == Level::ERROR {
+            ERRORS
+        } else {
+            CALL_SITE
+        };
         if self.call_sites.len() < CALL_SITES_MAX {
             let site = || CallSite {
                 level,
@@ -303,7 +307,7 @@ mod tests {
         }
         let rest: u64 = limiter.sums(|_| true).iter().map(|sum| sum.count).sum();
         assert_eq!(told + summed + rest, 120_000);
-        let bound = u64::from(PLACE.at_once + 60 * PLACE.per_second);
+        let bound = u64::from(CALL_SITE.at_once + 60 * CALL_SITE.per_second);
         assert!((bound - 1..=bound).contains(&told), "{told}");
         assert!((4..=6).contains(&sums), "{sums}");
         // Another call site has lines of its own, and so have errors.

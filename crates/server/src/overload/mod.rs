@@ -28,7 +28,7 @@ pub(crate) struct Overload {
     ingest: Arc<ingest::Context>,
     rtc: Option<Arc<Rtc>>,
     limits: Arc<Limits>,
-    /// The loads at which newcomers are refused.
+    /// The loads at which new listeners are refused.
     marks: Marks,
     workload: Workload,
     pulses: Pulses,

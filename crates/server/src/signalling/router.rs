@@ -9,7 +9,7 @@ use egress_webrtc::Viewers;
 use fanout::Stream;
 use ingest::whip::{self, Publishers};
 use webrtc::ice::Path;
-use webrtc::mux::{Handle, Reason};
+use webrtc::mux::{CloseReason, Handle};
 use webrtc::port::{self, Outbox, Role};
 use webrtc::srtp::Keys;
 
@@ -84,12 +84,12 @@ impl SessionRouter {
 }
 
 /// The port's outbox; it also tells the router of sessions that this side ends.
-struct Out<'o, 'p> {
+struct RouterOutbox<'o, 'p> {
     outbox: &'o mut Outbox<'p>,
     sessions: &'o mut Sessions,
 }
 
-impl whip::Out for Out<'_, '_> {
+impl whip::PublisherOutbox for RouterOutbox<'_, '_> {
     fn rtcp(&mut self, session: Handle, compound: &[u8]) {
         self.outbox.rtcp(session, compound);
     }
@@ -100,7 +100,7 @@ impl whip::Out for Out<'_, '_> {
     }
 }
 
-impl egress_webrtc::Out for Out<'_, '_> {
+impl egress_webrtc::ViewerOutbox for RouterOutbox<'_, '_> {
     fn buffer(&mut self) -> &mut [u8] {
         self.outbox.buffer()
     }
@@ -151,7 +151,7 @@ impl Role for SessionRouter {
             is_publisher: matches!(task, Task::Publish(_)),
             permit,
         });
-        let out = &mut Out {
+        let out = &mut RouterOutbox {
             outbox: out,
             sessions,
         };
@@ -164,7 +164,7 @@ impl Role for SessionRouter {
         }
     }
 
-    fn abandoned(&mut self, ticket: SessionTicket, reason: Reason) {
+    fn abandoned(&mut self, ticket: SessionTicket, reason: CloseReason) {
         match ticket.task {
             Task::Publish(ticket) => ticket.abandon(reason),
             // The port counts them, and any client can cause as many as it likes.
@@ -180,7 +180,7 @@ impl Role for SessionRouter {
         }
     }
 
-    fn closed(&mut self, session: Handle, reason: Reason, now: Instant) {
+    fn closed(&mut self, session: Handle, reason: CloseReason, now: Instant) {
         match self.sessions.is_publisher(session) {
             Some(true) => self.publishers.closed(session, reason, now),
             Some(false) => self.viewers.closed(session, reason, now),
@@ -200,7 +200,7 @@ impl Role for SessionRouter {
         // Media from listeners is ignored.
         if self.sessions.is_publisher(session) == Some(true) {
             let sessions = &mut self.sessions;
-            let out = &mut Out {
+            let out = &mut RouterOutbox {
                 outbox: out,
                 sessions,
             };
@@ -211,7 +211,7 @@ impl Role for SessionRouter {
     fn rtcp(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut Outbox<'_>) {
         let is_publisher = self.sessions.is_publisher(session);
         let sessions = &mut self.sessions;
-        let out = &mut Out {
+        let out = &mut RouterOutbox {
             outbox: out,
             sessions,
         };
@@ -224,7 +224,7 @@ impl Role for SessionRouter {
 
     fn turn(&mut self, now: Instant, out: &mut Outbox<'_>) -> Option<Instant> {
         let sessions = &mut self.sessions;
-        let out = &mut Out {
+        let out = &mut RouterOutbox {
             outbox: out,
             sessions,
         };

@@ -12,7 +12,7 @@ use fanout::{Fanout, Format, Info, Plane, Subscription};
 use formats::rtp::Tally;
 use formats::rtp::codes::CNAME;
 use ingest::whip::{self, Agreed, Publishers};
-use webrtc::dtls::{self, Identity};
+use webrtc::dtls::{self, ServerIdentity};
 use webrtc::ice::Credentials;
 use webrtc::mux::NewSession;
 use webrtc::port::{Counters, Port, PortConfig};
@@ -77,7 +77,7 @@ impl WebrtcService {
             target_utilisation: config.fanout.target_utilisation,
         };
         let mut workers = Vec::new();
-        let port = Port::start(&port_config, Identity::generate()?, |_, waker| {
+        let port = Port::start(&port_config, ServerIdentity::generate()?, |_, waker| {
             let books = fanout.open_books(Plane::Webrtc);
             let viewers = Viewers::new(waker, rules, books);
             workers.push(viewers.stats());

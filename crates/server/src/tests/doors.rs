@@ -85,7 +85,7 @@ async fn a_form_sets_the_title() {
 }
 
 #[tokio::test]
-async fn who_speaks_the_wrong_protocol_is_told_or_closed() {
+async fn a_client_of_the_wrong_protocol_is_told_or_closed() {
     let server = TestServer::open(AUTH).await;
     let answer = exchange(server.rtmp, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await;
     assert_eq!(status(&answer), 400);

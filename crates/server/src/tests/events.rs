@@ -165,7 +165,7 @@ async fn a_broadcast_is_told_from_its_beginning_to_its_end() {
 }
 
 #[tokio::test]
-async fn who_is_turned_away_is_told() {
+async fn refusals_are_reported() {
     let server = TestServer::open(AUTH).await;
     let mut follower = Follower::open(&server, "?kind=refused", "").await;
     let headers = format!(
@@ -192,7 +192,7 @@ async fn who_is_turned_away_is_told() {
 }
 
 #[tokio::test]
-async fn one_who_does_not_read_holds_nothing_up_and_is_told_what_it_missed() {
+async fn a_reader_that_stops_holds_nothing_up_and_is_told_what_it_missed() {
     let server = TestServer::open(AUTH).await;
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4_096).expect("set");

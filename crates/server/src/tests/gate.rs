@@ -77,7 +77,7 @@ async fn a_slow_authority_delays_its_own_publisher_and_listener_alone() {
 }
 
 #[tokio::test]
-async fn a_listener_who_hangs_up_waits_for_no_permission() {
+async fn a_listener_that_hangs_up_waits_for_no_permission() {
     let (server, late) = server().await;
     let listeners = [
         listen(&server, "late/a.flv").await,

@@ -314,7 +314,7 @@ async fn idle_connections_end_when_the_server_leaves() {
 }
 
 #[tokio::test]
-async fn who_sends_slowly_is_given_up() {
+async fn slow_senders_are_given_up() {
     let server = TestServer::open(AUTH).await;
     for begun in [
         "GET / HTTP/1.1\r\nHost:",
@@ -337,7 +337,7 @@ async fn who_sends_slowly_is_given_up() {
 }
 
 #[tokio::test]
-async fn who_reads_nothing_is_given_up() {
+async fn clients_that_read_nothing_are_given_up() {
     let server = TestServer::open(AUTH).await;
     let mut kept = Kept::open(server.http).await;
     let request = "GET /_/mpegts.js HTTP/1.1\r\nHost: x\r\n\r\n";

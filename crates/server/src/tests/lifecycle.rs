@@ -110,7 +110,7 @@ async fn listeners_may_finish_while_new_ones_are_refused() {
 }
 
 #[tokio::test]
-async fn who_knows_how_is_asked_to_connect_again() {
+async fn clients_that_know_how_are_asked_to_connect_again() {
     let server = TestServer::open_before("drain_timeout = \"1h\"\n", AUTH).await;
     let _source = server.publish("radio.mp3").await;
     let mut listener = connect(server.http).await;

@@ -98,7 +98,7 @@ async fn a_push_does_not_hold_up_the_end() {
 }
 
 #[tokio::test]
-async fn a_push_proves_its_password_to_who_asks_for_it() {
+async fn a_push_proves_its_password_to_a_server_that_asks_for_it() {
     let far = TestServer::open(&format!(
         "[rtmp]\nlisten = [\"127.0.0.1:0\"]\nchallenge = true\n{AUTH}"
     ))

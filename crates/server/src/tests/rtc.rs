@@ -401,7 +401,7 @@ async fn publishers_show_their_key_wherever_they_can() {
     let source = server.publish("live/a").await;
     let (path, headers) = &keys[0];
     let busy = send(&server, "POST", path, headers, &publisher()).await;
-    assert_problem(&busy, 409, "published by somebody else");
+    assert_problem(&busy, 409, "published by another client");
     let path_of_stream = "/api/v1/streams/live/a?for=1m";
     let ended = ask(server.admin, "DELETE", path_of_stream, "").await;
     assert_eq!(status(&ended), 204, "{ended}");
@@ -468,7 +468,7 @@ async fn a_full_server_says_when_to_come_again() {
 }
 
 #[tokio::test]
-async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
+async fn abandoned_sessions_give_way_to_newer_ones() {
     // Half of the permits for sessions that wait, an eighth for one address.
     let server = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 16\n")).await;
     let _source = server.publish("radio.mp3").await;

@@ -6,7 +6,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use webrtc::client::{
-    Answer, Event, Identity, OfferedFormat, OfferedMedia, Peer, is_media, write_offer,
+    Answer, ClientIdentity, Event, OfferedFormat, OfferedMedia, Peer, is_media, write_offer,
 };
 use webrtc::ice::{Credentials, RANDOM_LEN, Transport};
 use webrtc::sdp::{Direction, MediaKind};
@@ -34,7 +34,7 @@ pub(super) struct Viewer {
 impl Viewer {
     /// Watches the video of a stream.
     pub(super) async fn watch(server: &TestServer, stream: &str) -> Self {
-        let identity = Identity::generate(&[Profile::Aes128Gcm]).expect("an identity");
+        let identity = ClientIdentity::generate(&[Profile::Aes128Gcm]).expect("an identity");
         let mut random = [0; RANDOM_LEN];
         getrandom::fill(&mut random).expect("random bytes");
         let local = Credentials::generate(&random);

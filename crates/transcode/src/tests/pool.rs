@@ -246,7 +246,7 @@ impl Sink for Hold {
 }
 
 #[test]
-fn who_falls_behind_loses_sound_and_not_memory() {
+fn a_feed_that_falls_behind_loses_sound_and_not_memory() {
     let source = aac(&tone(48_000, 1, 440, 30.0));
     let pool = pool(1);
     let (tell, receiver) = tell();

@@ -9,7 +9,7 @@ use rtc_dtls::endpoint::{Endpoint, EndpointEvent};
 use rtc_shared::TransportProtocol;
 use rtc_srtp::config::LABEL_EXTRACTOR_DTLS_SRTP;
 
-use super::Identity;
+use super::ClientIdentity;
 use crate::dtls::{Error, Progress, SERVER_HELLO, has, theirs};
 use crate::sdp::Fingerprint;
 use crate::srtp::{Keys, Profile};
@@ -38,7 +38,7 @@ impl fmt::Debug for Handshake {
 impl Handshake {
     /// Starts the handshake; [`Handshake::poll_transmit`] yields the hello.
     pub(super) fn begin(
-        identity: &Identity,
+        identity: &ClientIdentity,
         expected: Fingerprint,
         now: Instant,
     ) -> Result<Self, Error> {

@@ -20,13 +20,13 @@ const FLIGHT_INTERVAL: Duration = Duration::from_millis(700);
 /// A certificate with its fingerprint, and what else a client's handshake needs. Cheap to clone,
 /// and usable for any number of sessions.
 #[derive(Clone)]
-pub struct Identity {
+pub struct ClientIdentity {
     pub(super) provider: Arc<dyn RTCCryptoProvider>,
     pub(super) config: Arc<HandshakeConfig>,
     fingerprint: Fingerprint,
 }
 
-impl Identity {
+impl ClientIdentity {
     /// Makes a new self-signed certificate (ECDSA P-256), for handshakes that offer `profiles` in this
     /// order.
     ///
@@ -63,9 +63,9 @@ impl Identity {
     }
 }
 
-impl fmt::Debug for Identity {
+impl fmt::Debug for ClientIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Identity")
+        f.debug_struct("ClientIdentity")
             .field("fingerprint", &self.fingerprint)
             .finish_non_exhaustive()
     }

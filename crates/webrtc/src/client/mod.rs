@@ -28,7 +28,7 @@ use thiserror::Error;
 use crate::dtls;
 
 pub use answer::{Accepted, Answer, AnswerError};
-pub use identity::Identity;
+pub use identity::ClientIdentity;
 pub use offer::{OfferedFormat, OfferedMedia, write_offer};
 pub use peer::{Event, Peer, is_media};
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::checks::Checks;
 use super::handshake::Handshake;
-use super::{Answer, Error, Identity};
+use super::{Answer, ClientIdentity, Error};
 use crate::dtls::Progress;
 use crate::ice::{Check, Credentials, looks_like_check};
 use crate::sdp::Fingerprint;
@@ -47,7 +47,7 @@ pub enum Event {
 /// check was answered, and keeps the server's consent.
 #[derive(Debug)]
 pub struct Peer {
-    identity: Identity,
+    identity: ClientIdentity,
     local: Credentials,
     expected: Fingerprint,
     checks: Checks,
@@ -63,7 +63,7 @@ impl Peer {
     /// A session as `answer` agreed to the offer that named `local`. `random` must differ between
     /// sessions. The first check is due at once.
     pub fn new(
-        identity: &Identity,
+        identity: &ClientIdentity,
         local: Credentials,
         answer: &Answer,
         random: u64,

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::dtls::Identity as ServerIdentity;
+use crate::dtls::ServerIdentity;
 use crate::ice::{Credentials, Path, RANDOM_LEN, Transport};
 use crate::mux::{self, Handle, Mux, NewSession, Received};
 use crate::sdp::{self, Candidate, Direction, MediaKind, Offer, Section};
@@ -42,7 +42,7 @@ struct Pair {
 impl Pair {
     fn new(profiles: &[Profile]) -> Self {
         let now = Instant::now();
-        let identity = Identity::generate(profiles).expect("an identity");
+        let identity = ClientIdentity::generate(profiles).expect("an identity");
         let local = Credentials::generate(&[3; RANDOM_LEN]);
         let text = offer(&local, &identity);
         let offer = Offer::parse(&text).expect("an offer");
@@ -126,7 +126,7 @@ fn server_credentials() -> Credentials {
     Credentials::generate(&[9; RANDOM_LEN])
 }
 
-fn offer(local: &Credentials, identity: &Identity) -> String {
+fn offer(local: &Credentials, identity: &ClientIdentity) -> String {
     let section = |kind, format| OfferedMedia {
         kind,
         direction: Direction::RecvOnly,
@@ -165,7 +165,7 @@ fn answer(offer: &Offer, server: &ServerIdentity) -> String {
 
 #[test]
 fn offer_and_answer_say_the_same_to_both_sides() {
-    let identity = Identity::generate(&[Profile::Aes128Gcm]).expect("an identity");
+    let identity = ClientIdentity::generate(&[Profile::Aes128Gcm]).expect("an identity");
     let local = Credentials::generate(&[3; RANDOM_LEN]);
     let offer = Offer::parse(&offer(&local, &identity)).expect("an offer");
     assert_eq!(offer.ice, local);
@@ -195,7 +195,7 @@ fn offer_and_answer_say_the_same_to_both_sides() {
 
 #[test]
 fn answers_that_lack_something_say_what() {
-    let identity = Identity::generate(&[Profile::Aes128Gcm]).expect("an identity");
+    let identity = ClientIdentity::generate(&[Profile::Aes128Gcm]).expect("an identity");
     let local = Credentials::generate(&[3; RANDOM_LEN]);
     let offer = Offer::parse(&offer(&local, &identity)).expect("an offer");
     let server = ServerIdentity::generate().expect("an identity");
@@ -315,7 +315,7 @@ fn goodbyes_are_heard_on_both_sides() {
 fn another_certificate_than_the_answers_is_refused() {
     let mut pair = Pair::new(&[Profile::Aes128Gcm]);
     let other = ServerIdentity::generate().expect("an identity");
-    let identity = Identity::generate(&[Profile::Aes128Gcm]).expect("an identity");
+    let identity = ClientIdentity::generate(&[Profile::Aes128Gcm]).expect("an identity");
     let local = Credentials::generate(&[3; RANDOM_LEN]);
     let offer = Offer::parse(&offer(&local, &identity)).expect("an offer");
     let answer = Answer::parse(&answer(&offer, &other)).expect("an answer");

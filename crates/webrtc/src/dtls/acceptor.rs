@@ -16,7 +16,7 @@ use rtc_srtp::config::LABEL_EXTRACTOR_DTLS_SRTP;
 use super::guard::{CLIENT_HELLO, Guard, SERVER_HELLO, has, is_only};
 use super::hello::HelloReader;
 use super::identity::theirs;
-use super::{Error, Identity};
+use super::{Error, ServerIdentity};
 use crate::sdp::Fingerprint;
 use crate::srtp::{Keys, Profile};
 
@@ -110,7 +110,7 @@ impl fmt::Debug for Acceptor {
 
 impl Acceptor {
     /// An acceptor without associations.
-    pub fn new(identity: &Identity) -> Self {
+    pub fn new(identity: &ServerIdentity) -> Self {
         let local = Key(0).address();
         let endpoint = |config| Endpoint::new(local, TransportProtocol::UDP, Some(config));
         Self {

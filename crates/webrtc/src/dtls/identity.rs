@@ -21,14 +21,14 @@ const FLIGHT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A certificate with its fingerprint, and what else a handshake needs. Cheap to clone.
 #[derive(Clone)]
-pub struct Identity {
+pub struct ServerIdentity {
     pub(super) provider: Arc<dyn RTCCryptoProvider>,
     pub(super) gcm: Arc<HandshakeConfig>,
     pub(super) cm: Arc<HandshakeConfig>,
     fingerprint: Fingerprint,
 }
 
-impl Identity {
+impl ServerIdentity {
     /// Makes a new self-signed certificate (ECDSA P-256).
     pub fn generate() -> Result<Self, Error> {
         Self::with_provider(Arc::new(AwsLcRsProvider::new()))
@@ -61,9 +61,9 @@ impl Identity {
     }
 }
 
-impl fmt::Debug for Identity {
+impl fmt::Debug for ServerIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Identity")
+        f.debug_struct("ServerIdentity")
             .field("fingerprint", &self.fingerprint)
             .finish_non_exhaustive()
     }

@@ -5,7 +5,7 @@
 //! the client's order of SRTP profiles and ours is the other one; a `guard` bounds what a peer can
 //! make the library keep; and the peer's certificate is compared with its offer.
 //!
-//! An [`Identity`] is made once per process. Each worker has an [`Acceptor`], each session an
+//! A [`ServerIdentity`] is made once per process. Each worker has an [`Acceptor`], each session an
 //! [`Association`]. Associations are named by a [`Key`] and not by an address, so they outlive a
 //! change of address. The clock is the caller's; random numbers are the library's own.
 
@@ -23,7 +23,7 @@ pub(crate) use identity::theirs;
 
 pub use acceptor::{Acceptor, Association, Key, Progress};
 pub use hello::{HelloReader, OfferedProfiles};
-pub use identity::Identity;
+pub use identity::ServerIdentity;
 
 /// Why a datagram was dropped or an association ended.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]

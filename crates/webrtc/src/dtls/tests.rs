@@ -21,7 +21,7 @@ struct Server {
 
 impl Server {
     fn new(client: &Client) -> Self {
-        let identity = Identity::generate().expect("an identity");
+        let identity = ServerIdentity::generate().expect("an identity");
         Self {
             acceptor: Acceptor::new(&identity),
             association: Association::new(KEY, client.fingerprint),
@@ -117,7 +117,7 @@ fn gcm_is_chosen_though_the_client_prefers_counter_mode() {
 }
 
 #[test]
-fn counter_mode_is_there_for_those_who_have_nothing_else() {
+fn counter_mode_is_there_for_clients_that_have_nothing_else() {
     let mut client = Client::new(&CM_FIRST[..1], Instant::now());
     let mut server = Server::new(&client);
     handshake(&mut client, &mut server, usize::MAX).expect("no error");

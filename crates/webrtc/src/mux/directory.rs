@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_never_comes_is_given_up() {
+    fn a_peer_that_never_comes_is_given_up() {
         let now = Instant::now();
         let directory = Directory::default();
         directory.offer("a", 1, now).expect("room");

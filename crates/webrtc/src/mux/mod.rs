@@ -33,7 +33,7 @@
 //! [`Mux::poll_event`] yields, removes what [`Mux::poll_retired`] yields from the directory, and
 //! sleeps no longer than [`Mux::timeout`] says.
 //!
-//! A session whose peer makes the libraries for DTLS or SRTP panic ends with [`Reason::Panicked`];
+//! A session whose peer makes the libraries for DTLS or SRTP panic ends with [`CloseReason::Panicked`];
 //! a check that does so is dropped, because it could be forged.
 //!
 //! Bounds: sessions per worker, paths per session, handshakes under way, routes to other workers.
@@ -58,7 +58,7 @@ use net::{Slab, Slot};
 use rtc_crypto::RTCCryptoProvider;
 use thiserror::Error;
 
-use crate::dtls::{self, Acceptor, Identity};
+use crate::dtls::{self, Acceptor, ServerIdentity};
 use crate::ice::{Credentials, Path};
 use crate::sdp::Fingerprint;
 use crate::srtp::{self, Keys};
@@ -142,13 +142,13 @@ pub enum Event {
     /// The session is over and its handle void.
     Closed {
         /// Why.
-        reason: Reason,
+        reason: CloseReason,
     },
 }
 
 /// Why a session ended.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-pub enum Reason {
+pub enum CloseReason {
     /// No check of its path arrived.
     #[error("no connectivity check arrived; UDP or its port may be blocked")]
     NeverCame,
@@ -172,7 +172,7 @@ pub enum Reason {
     Requested,
 }
 
-impl Reason {
+impl CloseReason {
     /// A short word for metrics.
     pub const fn name(self) -> &'static str {
         match self {
@@ -239,7 +239,7 @@ impl fmt::Debug for Mux {
 
 impl Mux {
     /// A worker without sessions.
-    pub fn new(identity: &Identity) -> Self {
+    pub fn new(identity: &ServerIdentity) -> Self {
         Self {
             provider: identity.provider().clone(),
             acceptor: Acceptor::new(identity),
@@ -396,10 +396,10 @@ impl Mux {
             self.flush_dtls();
             match repeated {
                 Ok(Ok(())) => self.schedule(slot),
-                Ok(Err(error)) => self.end(slot, Reason::Dtls(error), now),
+                Ok(Err(error)) => self.end(slot, CloseReason::Dtls(error), now),
                 Err(panic) => {
                     report(&panic, path);
-                    self.end(slot, Reason::Panicked, now);
+                    self.end(slot, CloseReason::Panicked, now);
                 }
             }
         }
@@ -445,7 +445,7 @@ impl Mux {
         }
     }
 
-    fn end(&mut self, slot: u32, reason: Reason, now: Instant) {
+    fn end(&mut self, slot: u32, reason: CloseReason, now: Instant) {
         let Some(handle) = self.handle(slot) else {
             return;
         };

@@ -5,7 +5,7 @@ use std::time::Instant;
 use net::panics::{self, Part};
 
 use super::session::Secure;
-use super::{Event, Handle, Mux, Reason, Transmit, report};
+use super::{CloseReason, Event, Handle, Mux, Transmit, report};
 use crate::dtls::{self, Progress};
 use crate::ice::{CheckError, Path, looks_like_check, username};
 use crate::rtcp;
@@ -137,8 +137,8 @@ impl Mux {
         let (agent, provider) = (&mut session.agent, &self.provider);
         let answered = panics::contain(|| agent.handle(path, datagram, now, provider.crypto()));
         let answered = answered.unwrap_or_else(|panic| {
-            let whom = format_args!("a connectivity check of {}", path.remote);
-            panic.report(Part::Webrtc, &whom);
+            let what = format_args!("a connectivity check of {}", path.remote);
+            panic.report(Part::Webrtc, &what);
             Err(CheckError::Malformed)
         })?;
         self.counters.checks += 1;
@@ -190,14 +190,14 @@ impl Mux {
         while let Some(key) = self.acceptor.poll_evicted() {
             let evicted = Handle::of_key(key);
             if self.session(evicted).is_some() {
-                self.end(evicted.slot, Reason::Dtls(dtls::Error::Busy), now);
+                self.end(evicted.slot, CloseReason::Dtls(dtls::Error::Busy), now);
             }
         }
         match progress {
             Ok(Ok(Progress::Pending)) => {}
             Ok(Ok(Progress::Connected(keys))) => self.connected(slot, path, keys, now),
             Ok(Ok(Progress::Closed)) => {
-                self.end(slot, Reason::PeerClosed, now);
+                self.end(slot, CloseReason::PeerClosed, now);
                 return;
             }
             Ok(Err(error)) if error.is_fatal() => {
@@ -207,7 +207,7 @@ impl Mux {
             Ok(Err(_)) => self.counters.dtls_refused += 1,
             Err(panic) => {
                 report(&panic, Some(path));
-                self.end(slot, Reason::Panicked, now);
+                self.end(slot, CloseReason::Panicked, now);
                 return;
             }
         }
@@ -237,10 +237,10 @@ impl Mux {
     fn fail(&mut self, slot: u32, error: dtls::Error, now: Instant) {
         let session = self.sessions.at(slot as usize);
         let reason = if session.is_some_and(|session| session.secure.is_some()) {
-            Reason::PeerClosed
+            CloseReason::PeerClosed
         } else {
             self.counters.handshakes_failed += 1;
-            Reason::Dtls(error)
+            CloseReason::Dtls(error)
         };
         self.end(slot, reason, now);
     }
@@ -283,7 +283,7 @@ impl Mux {
             }
             Err(panic) => {
                 report(&panic, Some(path));
-                self.end(slot, Reason::Panicked, now);
+                self.end(slot, CloseReason::Panicked, now);
                 Received::Nothing
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{CONNECT_TIMEOUT, Handle, NewSession, Reason};
+use super::{CONNECT_TIMEOUT, CloseReason, Handle, NewSession};
 use crate::dtls::Association;
 use crate::ice::{Agent, Path};
 use crate::srtp::{self, Keys, Opener, RtcpOpener, RtcpSealer};
@@ -67,13 +67,13 @@ impl Session {
         }
     }
 
-    pub(super) fn expired(&self, now: Instant) -> Option<Reason> {
+    pub(super) fn expired(&self, now: Instant) -> Option<CloseReason> {
         if now < self.due() {
             return None;
         }
         Some(match self.secure {
-            Some(_) => Reason::Silent,
-            None => Reason::NotConnected,
+            Some(_) => CloseReason::Silent,
+            None => CloseReason::NotConnected,
         })
     }
 }

@@ -22,7 +22,7 @@ fn credentials(number: u8) -> Credentials {
 }
 
 fn mux() -> Mux {
-    Mux::new(&Identity::generate().expect("an identity"))
+    Mux::new(&ServerIdentity::generate().expect("an identity"))
 }
 
 /// The other side of one session.
@@ -111,7 +111,7 @@ impl Peer {
     }
 }
 
-fn closed(mux: &mut Mux) -> Option<(Handle, Reason)> {
+fn closed(mux: &mut Mux) -> Option<(Handle, CloseReason)> {
     match mux.poll_event()? {
         (handle, Event::Closed { reason }) => Some((handle, reason)),
         other => panic!("not closed: {other:?}"),
@@ -123,7 +123,7 @@ fn workers_are_threads() {
     fn is_send<T: Send>() {}
     fn is_shared<T: Send + Sync>() {}
     is_send::<Mux>();
-    is_shared::<Identity>();
+    is_shared::<ServerIdentity>();
     is_shared::<Directory<NewSession>>();
     is_send::<Sealer>();
 }
@@ -285,7 +285,7 @@ fn a_change_of_address_is_followed() {
     peer.dtls.close(now);
     let mut goodbye = peer.dtls.send().expect("a goodbye");
     mux.receive(peer.path, &mut goodbye, now);
-    assert_eq!(closed(&mut mux), Some((handle, Reason::PeerClosed)));
+    assert_eq!(closed(&mut mux), Some((handle, CloseReason::PeerClosed)));
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn ten_idle_minutes_are_survived_and_silence_is_not() {
         wakes += 1;
         assert!(wakes < 5);
     };
-    assert_eq!(found, (handle, Reason::Silent));
+    assert_eq!(found, (handle, CloseReason::Silent));
     assert_eq!(now, last + Duration::from_secs(30));
     assert!(mux.is_empty() && mux.timeout().is_none());
     assert_eq!(mux.poll_retired().as_deref(), Some(credentials(1).ufrag()));
@@ -340,7 +340,7 @@ fn ten_idle_minutes_are_survived_and_silence_is_not() {
 }
 
 #[test]
-fn whoever_proves_a_path_but_makes_no_keys_is_given_up() {
+fn a_peer_that_proves_a_path_but_makes_no_keys_is_given_up() {
     let now = Instant::now();
     let mut mux = mux();
     let peer = Peer::new(1, now);
@@ -351,7 +351,7 @@ fn whoever_proves_a_path_but_makes_no_keys_is_given_up() {
         later += Duration::from_secs(5);
         mux.handle_timeout(later);
     }
-    assert_eq!(closed(&mut mux), Some((handle, Reason::NotConnected)));
+    assert_eq!(closed(&mut mux), Some((handle, CloseReason::NotConnected)));
     assert_eq!(later, now + Duration::from_secs(20));
 }
 
@@ -378,7 +378,7 @@ fn a_handshake_that_gives_way_ends_its_session() {
         mux.receive(path(number), &mut check, now);
         mux.receive(path(number), &mut hello.clone(), now);
     }
-    let reason = Reason::Dtls(dtls::Error::Busy);
+    let reason = CloseReason::Dtls(dtls::Error::Busy);
     assert_eq!(closed(&mut mux), Some((handles[0], reason)));
     assert_eq!(closed(&mut mux), None);
     assert_eq!(mux.counters().half_open, 256);
@@ -394,7 +394,7 @@ fn a_peer_with_another_certificate_is_closed_and_counted() {
     let handle = mux.adopt(other.session(), now).expect("room");
     peer.check(&mut mux, now);
     peer.exchange(&mut mux, now);
-    let reason = Reason::Dtls(dtls::Error::WrongFingerprint);
+    let reason = CloseReason::Dtls(dtls::Error::WrongFingerprint);
     assert_eq!(closed(&mut mux), Some((handle, reason)));
     let counters = mux.counters();
     assert_eq!(
@@ -611,7 +611,7 @@ fn a_panic_of_the_libraries_costs_one_session_or_one_check() {
         is_broken: AtomicBool::new(false),
     });
     let breaks = |is_broken| fragile.is_broken.store(is_broken, Ordering::Relaxed);
-    let mut mux = Mux::new(&Identity::with_provider(fragile.clone()).expect("an identity"));
+    let mut mux = Mux::new(&ServerIdentity::with_provider(fragile.clone()).expect("an identity"));
     let (present, _) = Peer::connect(1, &mut mux, now);
 
     // Within a handshake.
@@ -623,7 +623,7 @@ fn a_panic_of_the_libraries_costs_one_session_or_one_check() {
     peer.exchange(&mut mux, now);
     breaks(false);
     assert!(Part::Webrtc.panics() > panics);
-    assert_eq!(closed(&mut mux), Some((handle, Reason::Panicked)));
+    assert_eq!(closed(&mut mux), Some((handle, CloseReason::Panicked)));
     assert_eq!((mux.len(), mux.counters().half_open), (1, 0));
     assert_eq!(mux.poll_retired().as_deref(), Some(peer.local.ufrag()));
 

@@ -47,7 +47,7 @@ use std::time::Instant;
 use net::udp;
 use thiserror::Error;
 
-use crate::dtls::Identity;
+use crate::dtls::ServerIdentity;
 use crate::ice::Credentials;
 use crate::mux::{Claim, NewSession};
 use crate::sdp::{Candidate, Fingerprint};
@@ -112,7 +112,7 @@ impl<T: Send + 'static> Port<T> {
     /// thread.
     pub fn start<R: Role<Ticket = T>>(
         config: &PortConfig,
-        identity: Identity,
+        identity: ServerIdentity,
         mut role: impl FnMut(usize, Waker) -> R,
     ) -> io::Result<Self> {
         let count = match config.workers {

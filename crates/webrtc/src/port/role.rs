@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::Outbox;
 use crate::ice::Path;
-use crate::mux::{Handle, Reason};
+use crate::mux::{CloseReason, Handle};
 use crate::srtp::Keys;
 
 /// What a worker does with its sessions. All methods are called on the worker's thread and must not
@@ -34,7 +34,7 @@ pub trait Role: Send + 'static {
     );
 
     /// A session is over whose peer never connected.
-    fn abandoned(&mut self, ticket: Self::Ticket, reason: Reason) {
+    fn abandoned(&mut self, ticket: Self::Ticket, reason: CloseReason) {
         drop((ticket, reason));
     }
 
@@ -42,7 +42,7 @@ pub trait Role: Send + 'static {
     fn moved(&mut self, session: Handle, path: Path, now: Instant);
 
     /// A connected session is over. Not called for sessions that the role closed itself.
-    fn closed(&mut self, session: Handle, reason: Reason, now: Instant);
+    fn closed(&mut self, session: Handle, reason: CloseReason, now: Instant);
 
     /// A connected peer sent an RTP packet; `index` is its sequence number extended over wraps.
     fn rtp(

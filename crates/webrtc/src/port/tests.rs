@@ -11,7 +11,7 @@ use rtc_stun::attributes::ATTR_USE_CANDIDATE;
 use super::*;
 use crate::framing::{self, Deframer};
 use crate::ice::{Path, RANDOM_LEN, Transport};
-use crate::mux::{Handle, Reason};
+use crate::mux::{CloseReason, Handle};
 use crate::srtp::{Keys, Profile, RtcpOpener, Sealer};
 use crate::testing::{CM_FIRST, Client, check_request};
 
@@ -42,7 +42,7 @@ enum Seen {
         path: Path,
     },
     Moved(Path),
-    Closed(Reason),
+    Closed(CloseReason),
     /// An RTP packet's index and payload.
     Rtp(u64, Vec<u8>),
     Ended,
@@ -96,7 +96,7 @@ impl Role for Echo {
         self.tell(Seen::Moved(path));
     }
 
-    fn closed(&mut self, session: Handle, reason: Reason, _: Instant) {
+    fn closed(&mut self, session: Handle, reason: CloseReason, _: Instant) {
         assert!(self.paths.remove(&session).is_some());
         self.tell(Seen::Closed(reason));
     }
@@ -175,7 +175,7 @@ impl Fixture {
         let (tell, seen) = sync_channel(1_024);
         let woken = Arc::default();
         let mut wakers = Vec::new();
-        let identity = Identity::generate().expect("an identity");
+        let identity = ServerIdentity::generate().expect("an identity");
         let port = Port::start(config, identity, |worker, waker| {
             wakers.push(waker);
             Echo {
@@ -652,7 +652,10 @@ fn a_session_gets_other_names_and_goes_on() {
         }
     }
     assert!(fixture.port.close(local.ufrag()));
-    assert!(matches!(fixture.next(), Seen::Closed(Reason::Requested)));
+    assert!(matches!(
+        fixture.next(),
+        Seen::Closed(CloseReason::Requested)
+    ));
 }
 
 #[test]
@@ -665,7 +668,10 @@ fn sessions_end_however_they_are_ended() {
     // By request.
     let mut peer = fixture.udp_peer(2);
     assert!(fixture.port.close(peer.local.ufrag()));
-    assert!(matches!(fixture.next(), Seen::Closed(Reason::Requested)));
+    assert!(matches!(
+        fixture.next(),
+        Seen::Closed(CloseReason::Requested)
+    ));
     peer.hear_goodbye();
     eventually("it is forgotten", || {
         !fixture.port.close(peer.local.ufrag())
@@ -681,7 +687,10 @@ fn sessions_end_however_they_are_ended() {
     while let Some(datagram) = peer.dtls.send() {
         peer.wire.send(&datagram);
     }
-    assert!(matches!(fixture.next(), Seen::Closed(Reason::PeerClosed)));
+    assert!(matches!(
+        fixture.next(),
+        Seen::Closed(CloseReason::PeerClosed)
+    ));
     eventually("no session is left", || fixture.port.sessions() == 0);
     fixture.nothing_more();
     assert!(fixture.port.0.shared.directory.is_empty());
@@ -712,7 +721,7 @@ fn the_port_says_goodbye_and_can_be_opened_again() {
     let mut peer = fixture.udp_peer(1);
     let address = fixture.port.address();
     let config = PortConfig::new(address);
-    let identity = Identity::generate().expect("an identity");
+    let identity = ServerIdentity::generate().expect("an identity");
     let taken = Port::start(&config, identity, |_, _| -> Echo {
         panic!("it does not start")
     });
@@ -763,11 +772,17 @@ fn a_panic_over_what_a_peer_sends_ends_its_session_and_no_other() {
     let panics = Part::Webrtc.panics();
     let mut peer = fixture.udp_peer(2);
     peer.send(1, &[DEFECT]);
-    assert!(matches!(fixture.next(), Seen::Closed(Reason::Panicked)));
+    assert!(matches!(
+        fixture.next(),
+        Seen::Closed(CloseReason::Panicked)
+    ));
     peer.hear_goodbye();
     // The same when it happens before the role knows of the session.
     let mut peer = fixture.udp_peer(UNBEARABLE);
-    assert!(matches!(fixture.next(), Seen::Closed(Reason::Panicked)));
+    assert!(matches!(
+        fixture.next(),
+        Seen::Closed(CloseReason::Panicked)
+    ));
     peer.hear_goodbye();
     assert!(Part::Webrtc.panics() >= panics + 2);
     other.send(1, &[1]);
@@ -792,7 +807,10 @@ fn what_is_owed_to_a_peer_that_has_gone_is_forgotten() {
     }
     eventually("it is full", || fixture.port.counters().blocked > 0);
     assert!(fixture.port.close(peer.local.ufrag()));
-    assert!(matches!(fixture.next(), Seen::Closed(Reason::Requested)));
+    assert!(matches!(
+        fixture.next(),
+        Seen::Closed(CloseReason::Requested)
+    ));
     // The role still gets turns, and other peers are served.
     let mut other = fixture.udp_peer(2);
     other.send(1, &[1]);
@@ -808,7 +826,7 @@ impl Role for Broken {
 
     fn connected(&mut self, _: Handle, (): (), _: &Keys, _: Path, _: Instant, _: &mut Outbox<'_>) {}
     fn moved(&mut self, _: Handle, _: Path, _: Instant) {}
-    fn closed(&mut self, _: Handle, _: Reason, _: Instant) {}
+    fn closed(&mut self, _: Handle, _: CloseReason, _: Instant) {}
     fn rtp(&mut self, _: Handle, _: u64, _: &[u8], _: Instant, _: &mut Outbox<'_>) {}
     fn rtcp(&mut self, _: Handle, _: &[u8], _: Instant, _: &mut Outbox<'_>) {}
     fn turn(&mut self, _: Instant, _: &mut Outbox<'_>) -> Option<Instant> {
@@ -824,7 +842,7 @@ fn a_worker_that_panics_ends_the_process() {
     const NAME: &str = "port::tests::a_worker_that_panics_ends_the_process";
     if std::env::var_os(INNER).is_some() {
         let config = PortConfig::new((Ipv4Addr::LOCALHOST, 0).into());
-        let identity = Identity::generate().expect("an identity");
+        let identity = ServerIdentity::generate().expect("an identity");
         let port = Port::start(&config, identity, |_, _| Broken).expect("opened");
         thread::sleep(DEADLINE);
         drop(port);

@@ -16,10 +16,10 @@ use super::opening::{self, Opening};
 use super::shared::{Command, Expected, Inbox, Mail, Shared};
 use super::wire::{LISTENER, UDP, Wire};
 use super::{Counters, Outbox, Role};
-use crate::dtls::Identity;
+use crate::dtls::ServerIdentity;
 use crate::framing::Deframer;
 use crate::ice::{Path, Transport};
-use crate::mux::{self, Claim, Event, Handle, Mux, Reason, Received};
+use crate::mux::{self, Claim, CloseReason, Event, Handle, Mux, Received};
 
 /// Batches of datagrams taken before the role has a turn: the feedback of a thousand viewers.
 const BATCHES_PER_TURN: usize = 8;
@@ -63,7 +63,7 @@ impl<R: Role> Worker<R> {
     pub(super) fn new(
         number: usize,
         shared: Arc<Shared<R::Ticket>>,
-        identity: &Identity,
+        identity: &ServerIdentity,
         inbox: Inbox,
         wire: Wire,
         role: R,
@@ -302,7 +302,7 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    fn closed(&mut self, session: Handle, reason: Reason, now: Instant) {
+    fn closed(&mut self, session: Handle, reason: CloseReason, now: Instant) {
         match self.tickets.remove(&session) {
             Some(ticket) => {
                 tracing::debug!(worker = self.number, %reason, "a peer did not connect");
@@ -320,7 +320,7 @@ impl<R: Role> Worker<R> {
         };
         mux::report(&panic, self.mux.path(session));
         if self.mux.close(session, now) {
-            self.role.closed(session, Reason::Panicked, now);
+            self.role.closed(session, CloseReason::Panicked, now);
         }
     }
 
@@ -515,7 +515,7 @@ impl<R: Role> Worker<R> {
                     if let Some(session) = self.mux.find(&ufrag)
                         && self.mux.close(session, now)
                     {
-                        self.closed(session, Reason::Requested, now);
+                        self.closed(session, CloseReason::Requested, now);
                     }
                 }
                 Err(_) => {
@@ -564,7 +564,7 @@ impl<R: Role> Worker<R> {
             }
             self.counters.expired += expired.len() as u64;
             for Expected { ticket, .. } in expired {
-                self.role.abandoned(ticket, Reason::NeverCame);
+                self.role.abandoned(ticket, CloseReason::NeverCame);
             }
         }
     }

@@ -12,7 +12,7 @@ mod read;
 mod write;
 
 pub use ntp::{ntp, ntp_span};
-pub use read::{FirEntries, Nacks, Packet, Packets, Report, Reports, packets};
+pub use read::{FirEntries, Nacks, Packet, Packets, ReportBlock, Reports, packets};
 pub use write::{
     SenderReport, write_bye, write_nack, write_pli, write_receiver_report, write_remb, write_sdes,
 };

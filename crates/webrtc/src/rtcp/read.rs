@@ -131,7 +131,7 @@ fn item(count: u8, kind: u8, body: &[u8]) -> Option<Packet<'_>> {
 
 /// What a peer received of one source since its last report.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Report {
+pub struct ReportBlock {
     /// The source reported on.
     pub ssrc: u32,
     /// Packets lost since the last report, in 256ths of those expected.
@@ -148,7 +148,7 @@ pub struct Report {
     pub since_last_report: u32,
 }
 
-impl Report {
+impl ReportBlock {
     /// The round trip in 65,536ths of a second, given the middle 32 bits of the wall clock at the
     /// report's arrival (RFC 3550 §6.4.1). `None` when the peer has received no sender report or
     /// claims to have held one longer than it is old.
@@ -173,13 +173,13 @@ impl<'a> Reports<'a> {
 }
 
 impl Iterator for Reports<'_> {
-    type Item = Report;
+    type Item = ReportBlock;
 
-    fn next(&mut self) -> Option<Report> {
+    fn next(&mut self) -> Option<ReportBlock> {
         let (block, rest) = self.0.split_at_checked(REPORT_LEN)?;
         self.0 = rest;
         let loss = word(block, 4)?;
-        Some(Report {
+        Some(ReportBlock {
             ssrc: word(block, 0)?,
             fraction_lost: (loss >> 24) as u8,
             // 24 bits, sign-extended.

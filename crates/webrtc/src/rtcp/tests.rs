@@ -99,7 +99,7 @@ fn the_reference_library_reads_how_much_may_be_sent() {
 
 #[test]
 fn reports_carry_signed_loss_and_round_trips() {
-    let report = Report {
+    let report = ReportBlock {
         ssrc: 9,
         fraction_lost: 64,
         lost: -3,
@@ -114,7 +114,7 @@ fn reports_carry_signed_loss_and_round_trips() {
         1,
         &[
             report,
-            Report {
+            ReportBlock {
                 lost: i32::MAX,
                 ..report
             },
@@ -129,7 +129,7 @@ fn reports_carry_signed_loss_and_round_trips() {
         found,
         [
             report,
-            Report {
+            ReportBlock {
                 lost: 0x7f_ffff,
                 ..report
             }
@@ -138,7 +138,7 @@ fn reports_carry_signed_loss_and_round_trips() {
     assert_eq!(report.round_trip(0x2_0000), Some(0x8000));
     assert_eq!(report.round_trip(0x1_0001), None);
     assert_eq!(
-        Report {
+        ReportBlock {
             last_report: 0,
             ..report
         }

@@ -2,8 +2,8 @@
 //! them that begins with a report (RFC 3550 §6.1).
 
 use super::{
-    BYE, FORMAT_APPLICATION, FORMAT_NACK, FORMAT_PLI, PAYLOAD_FEEDBACK, RECEIVER_REPORT, Report,
-    SENDER_REPORT, SOURCE_DESCRIPTION, TRANSPORT_FEEDBACK,
+    BYE, FORMAT_APPLICATION, FORMAT_NACK, FORMAT_PLI, PAYLOAD_FEEDBACK, RECEIVER_REPORT,
+    ReportBlock, SENDER_REPORT, SOURCE_DESCRIPTION, TRANSPORT_FEEDBACK,
 };
 
 /// Report blocks that fit one report: the count has five bits.
@@ -40,7 +40,7 @@ impl SenderReport {
 }
 
 /// Appends a receiver report of at most 31 blocks; further ones are left out.
-pub fn write_receiver_report(out: &mut Vec<u8>, ssrc: u32, reports: &[Report]) {
+pub fn write_receiver_report(out: &mut Vec<u8>, ssrc: u32, reports: &[ReportBlock]) {
     let reports = &reports[..reports.len().min(REPORTS_MAX)];
     item(out, reports.len() as u8, RECEIVER_REPORT, |out| {
         put_words(out, &[ssrc]);

@@ -6,7 +6,7 @@ use media::{Kind, Sample, Span, Timestamp};
 use super::super::PICTURE_TIMESCALE;
 use super::super::clock::{FramePosition, to_time, to_units};
 use super::super::fragment::Piece;
-use super::super::sink::{Next, Sink};
+use super::super::sink::{FragmentCandidate, Sink};
 use super::{Muxer, picture_span};
 
 /// Sound waits for its fragment's pictures this much longer than the fragment should span: long enough for
@@ -52,7 +52,7 @@ impl<P: Clone> Muxer<P> {
         if is_due || self.fragment.is_full() {
             self.end_fragment(sink);
         }
-        let next = Next {
+        let next = FragmentCandidate {
             at: to_time(at, PICTURE_TIMESCALE),
             is_picture: true,
             is_independent: sample.keyframe,
@@ -117,7 +117,7 @@ impl<P: Clone> Muxer<P> {
         }
         self.close_epoch(sink);
         if self.pending.is_none() && self.fragment.pictures().is_none() {
-            let next = Next {
+            let next = FragmentCandidate {
                 at: dts,
                 is_picture: false,
                 is_independent: may_join,
@@ -153,7 +153,7 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Ends the fragment if another one has to begin with `next`.
-    fn split_at(&mut self, next: Next, sink: &mut impl Sink<Preamble = P>) {
+    fn split_at(&mut self, next: FragmentCandidate, sink: &mut impl Sink<Preamble = P>) {
         if sink.splits_at(next) {
             self.end_fragment(sink);
             sink.split(next);

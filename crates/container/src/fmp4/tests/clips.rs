@@ -87,7 +87,7 @@ fn ffmpeg_finds_every_packet_and_frame_of_a_clip_at_its_time() {
 }
 
 #[test]
-fn a_listener_who_comes_later_has_every_packet_from_a_keyframe_on() {
+fn a_listener_that_comes_later_has_every_packet_from_a_keyframe_on() {
     let sent = framemd5::packets(Clip::FlvBframes.seconds(4));
     let log = Log::of(&of_flv(Clip::FlvBframes));
     for nth in [1, 2] {

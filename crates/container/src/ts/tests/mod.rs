@@ -15,7 +15,7 @@ use bytes::Bytes;
 use media::codec::h264::AvcConfig;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
-use super::{Join, Muxer, PACKET_BYTES, Sink};
+use super::{JoinPoint, Muxer, PACKET_BYTES, Sink};
 use demuxer::{Demuxed, demux};
 
 const H264: u8 = 0x1B;
@@ -40,7 +40,7 @@ struct Recorder {
 struct Recorded {
     begins: usize,
     at: Timestamp,
-    join: Option<Join>,
+    join: Option<JoinPoint>,
 }
 
 impl Sink for Recorder {
@@ -48,7 +48,7 @@ impl Sink for Recorder {
         self.bytes.extend_from_slice(packet);
     }
 
-    fn end_unit(&mut self, at: Timestamp, join: Option<Join>) {
+    fn end_unit(&mut self, at: Timestamp, join: Option<JoinPoint>) {
         let begins = self.unit_end;
         assert!(begins < self.bytes.len(), "a unit has bytes");
         let last = self.units.last().map(|unit| unit.at);

@@ -9,7 +9,7 @@ use ::rtmp::server::{Challenge, Config, Event, Rejection, Session};
 use bytes::BytesMut;
 use fanout::gate::Request;
 use media::StreamName;
-use net::link::Report;
+use net::link::LinkReport;
 use net::wait::at_once;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -70,7 +70,7 @@ impl Pushing {
     }
 
     /// Waits until the status is as wanted.
-    async fn until(&self, what: &str, is_so: impl Fn(&Report) -> bool) -> Report {
+    async fn until(&self, what: &str, is_so: impl Fn(&LinkReport) -> bool) -> LinkReport {
         for _ in 0..PATIENCE.as_millis() / 5 {
             let report = self.status.report();
             if is_so(&report) {

@@ -23,9 +23,11 @@ fn a_viewer_is_in_the_books_of_its_worker_and_in_no_others() {
     assert_eq!(fanout.listeners(), 1);
     assert_eq!(count(&books.join_seconds[WEBRTC]), 1);
 
-    worker
-        .viewers
-        .closed(viewer.session, webrtc::mux::Reason::Requested, worker.now);
+    worker.viewers.closed(
+        viewer.session,
+        webrtc::mux::CloseReason::Requested,
+        worker.now,
+    );
     assert_eq!(books.listeners_now(), 0);
     assert_eq!(books.departures[Reason::Left as usize].value(), 1);
     assert_eq!(books.egress_bytes[WEBRTC].value(), worker.wire.bytes());

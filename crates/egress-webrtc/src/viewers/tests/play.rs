@@ -114,8 +114,8 @@ fn lanes_are_kept_apart() {
     let TestWorker {
         viewers, now, wire, ..
     } = &mut worker;
-    viewers.closed(first.session, mux::Reason::PeerClosed, *now);
-    viewers.closed(first.session, mux::Reason::PeerClosed, *now);
+    viewers.closed(first.session, mux::CloseReason::PeerClosed, *now);
+    viewers.closed(first.session, mux::CloseReason::PeerClosed, *now);
     assert_eq!(viewers.len(), 2);
     let elsewhere = Path::udp(([10, 0, 0, 1], 5).into());
     viewers.moved(third.session, elsewhere, *now);

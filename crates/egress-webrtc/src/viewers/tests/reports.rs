@@ -1,6 +1,6 @@
 //! Reports to viewers and from them.
 
-use webrtc::rtcp::{Packet as Item, Report, packets as items, write_receiver_report};
+use webrtc::rtcp::{Packet as Item, ReportBlock, packets as items, write_receiver_report};
 
 use super::*;
 use formats::rtp::codes::CNAME;
@@ -121,7 +121,7 @@ fn losses_and_round_trips_are_counted() {
     worker.film(&mut camera, 60);
     let (_, compound) = worker.wire.compounds.last().expect("a report");
     let since = (reports(compound)[0].1 >> 16) as u32;
-    let report = |ssrc, lost, held| Report {
+    let report = |ssrc, lost, held| ReportBlock {
         ssrc,
         fraction_lost: 3,
         lost,

@@ -21,7 +21,7 @@ async fn each_kind_of_source_gets_the_answer_it_waits_for() {
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\n",
         ),
     ];
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     for (request, expected) in cases {
         let (mut source, task) = source(&context, format!("{request}{}\r\n", basic(KEY)));
         // At once, before any of the body: butt waits for a second.
@@ -41,7 +41,7 @@ async fn each_kind_of_source_gets_the_answer_it_waits_for() {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_source_says_of_itself_is_kept() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let request = format!(
         "PUT /a%2Emp3 HTTP/1.1\r\n{}User-Agent: butt\r\nContent-Type: audio/aacp\r\n\
          Ice-Name: Böse\r\nicy-br: 64\r\nIcy-MetaData: 1\r\nx-audiocast-genre: Jazz\r\nX-Other: 1\r\n\r\n",
@@ -84,7 +84,7 @@ async fn what_the_source_says_of_itself_is_kept() {
 async fn a_source_that_says_much_of_itself_is_kept_in_few_words() {
     let log = Log::default();
     let _guard = log.capture();
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     // Characters of two bytes, of which each limit would split one.
     let long = format!("x{}", "ö".repeat(700));
     let name = "n".repeat(100);
@@ -126,7 +126,7 @@ async fn a_source_that_says_much_of_itself_is_kept_in_few_words() {
 
 #[tokio::test(start_paused = true)]
 async fn strangers_are_asked_for_their_key() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     for (request, reason) in [
         // libshout's poke.
         (
@@ -168,7 +168,7 @@ async fn strangers_are_asked_for_their_key() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_read_by_a_source_that_sends_without_waiting() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut source, task) = source(&context, "SOURCE /a HTTP/1.0\r\n\r\n");
     source.write_all(&mp3(400)).await.expect("it is drained");
     let answer = answer_of(source).await;
@@ -178,7 +178,7 @@ async fn a_refusal_is_read_by_a_source_that_sends_without_waiting() {
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_with_the_key_publishes_nothing() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let request = format!("PUT /a HTTP/1.1\r\nContent-Length: 0\r\n{}\r\n", basic(KEY));
     let (source, task) = source(&context, request);
     let answer = answer_of(source).await;
@@ -190,7 +190,7 @@ async fn a_probe_with_the_key_publishes_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn bad_names_are_refused_in_words() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     for (path, status) in [
         ("/", "400 Bad Request"),
         ("//", "400 Bad Request"),
@@ -222,7 +222,7 @@ async fn bad_names_are_refused_in_words() {
 
 #[tokio::test(start_paused = true)]
 async fn a_taken_mount_and_a_full_house_are_told_apart() {
-    let context = house(Takeover::Never, 1);
+    let context = test_context(Takeover::Never, 1);
     let (mut first, _task) = source(&context, format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(KEY)));
     stream(&context, "a").await;
     let (answer, error) = refused(
@@ -265,7 +265,7 @@ async fn a_taken_mount_and_a_full_house_are_told_apart() {
 async fn passwords_are_never_logged() {
     let log = Log::default();
     let _guard = log.capture();
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     for key in [KEY, "guess"] {
         let request = format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(key));
         let (mut source, task) = source(&context, request);

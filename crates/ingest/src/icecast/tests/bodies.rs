@@ -15,7 +15,7 @@ async fn every_framing_of_the_body_gives_the_same_frames() {
         .flat_map(|chunk| [format!("{:x}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat())
         .chain(*b"0\r\n\r\n")
         .collect();
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     for (name, framing, wire) in [
         ("close", String::new(), body.clone()),
         (
@@ -49,7 +49,7 @@ async fn every_framing_of_the_body_gives_the_same_frames() {
 
 #[tokio::test(start_paused = true)]
 async fn body_bytes_that_came_with_the_head_are_not_lost() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let body = mp3(20);
     let (early, late) = body.split_at(3000);
     let request = [
@@ -66,7 +66,7 @@ async fn body_bytes_that_came_with_the_head_are_not_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn a_second_source_takes_over_from_a_half_open_one() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let request = format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY));
     let (mut first, first_task) = source(&context, &request);
     let mut listener = listen(&context, "a").await;
@@ -97,7 +97,7 @@ async fn a_second_source_takes_over_from_a_half_open_one() {
 async fn a_panic_over_a_source_s_body_ends_its_epoch_and_is_told_of() {
     let log = Log::default();
     let _listening = log.capture();
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let request = format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY));
     let (mut broken, task) = source(&context, &request);
     let _listener = listen(&context, "a").await;
@@ -115,7 +115,7 @@ async fn a_panic_over_a_source_s_body_ends_its_epoch_and_is_told_of() {
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_source_is_given_up_and_the_stream_lingers() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let began = Instant::now();
     let (mut silent, task) = source(
         &context,
@@ -134,7 +134,7 @@ async fn a_silent_source_is_given_up_and_the_stream_lingers() {
 
 #[tokio::test(start_paused = true)]
 async fn a_broken_chunked_body_ends_the_source() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let head = format!(
         "PUT /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n{}\r\n",
         basic(KEY)
@@ -149,7 +149,7 @@ async fn a_broken_chunked_body_ends_the_source() {
 
 #[tokio::test(start_paused = true)]
 async fn garbage_is_taken_without_harm() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     for kind in [
         "audio/mpeg",
         "audio/aac",
@@ -179,7 +179,7 @@ async fn garbage_is_taken_without_harm() {
 
 #[tokio::test(start_paused = true)]
 async fn a_file_plays_in_real_time() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let began = Instant::now();
     let (mut file, task) = source(&context, format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(KEY)));
     // 60 s.
@@ -205,7 +205,7 @@ fn slow_mp3(frames: usize) -> Vec<u8> {
 
 #[tokio::test(start_paused = true)]
 async fn a_source_far_ahead_is_still_heard_leaving_and_falling_silent() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     // 20 min at once.
     let request = format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY));
     let request = [request.as_bytes(), &slow_mp3(16_667)].concat();
@@ -229,7 +229,7 @@ async fn a_source_far_ahead_is_still_heard_leaving_and_falling_silent() {
 
 #[tokio::test(start_paused = true)]
 async fn bytes_without_a_clock_are_stamped_on_arrival() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let head = format!(
         "PUT /a HTTP/1.1\r\nContent-Type: video/nsv\r\n{}\r\n",
         basic(KEY)
@@ -262,7 +262,7 @@ impl AsyncRead for Reset {
 
 #[tokio::test(start_paused = true)]
 async fn a_source_that_leaves_by_a_reset_loses_nothing() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let body = mp3(20);
     // ffmpeg with `-legacy_icecast 1` never reads our answer.
     let (head, early) = parse(format!("SOURCE /a HTTP/1.1\r\n{}\r\n", basic(KEY)).as_bytes());

@@ -23,7 +23,7 @@ async fn known(context: &Context, name: &str) -> fanout::Info {
 async fn a_wrong_or_missing_type_is_corrected() {
     let log = Log::default();
     let _guard = log.capture();
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     for (name, announced, body, container, media_type) in [
         ("a", "audio/mpeg", adts(8), Container::Adts, "audio/aac"),
         ("b", "application/ogg", mp3(8), Container::Mp3, "audio/mpeg"),
@@ -50,8 +50,8 @@ async fn a_wrong_or_missing_type_is_corrected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_back_with_the_same_wrong_type_keeps_its_listeners() {
-    let context = house(Takeover::SameCredential, 0);
+async fn a_source_that_comes_back_with_the_same_wrong_type_keeps_its_listeners() {
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut first, _task) = source(&context, put("a", "audio/mpeg"));
     stream(&context, "a").await;
     first.write_all(&adts(8)).await.expect("it is read");
@@ -65,7 +65,7 @@ async fn who_comes_back_with_the_same_wrong_type_keeps_its_listeners() {
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_played_is_ended_with_words() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut noise, task) = source(&context, put("a", "audio/mpeg"));
     let stream = stream(&context, "a").await;
     let mut answer = String::new();
@@ -93,7 +93,7 @@ async fn what_cannot_be_played_is_ended_with_words() {
 
 #[tokio::test(start_paused = true)]
 async fn a_source_whose_media_turns_into_something_else_is_ended() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut source, task) = source(&context, put("a", "audio/mpeg"));
     stream(&context, "a").await;
     source.write_all(&mp3(8)).await.expect("it is read");
@@ -111,7 +111,7 @@ async fn a_source_whose_media_turns_into_something_else_is_ended() {
 
 #[tokio::test(start_paused = true)]
 async fn a_password_in_a_header_is_not_passed_on() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let request = format!("SOURCE /a HTTP/1.0\r\nice-password: {KEY}\r\nice-name: Old\r\n\r\n");
     let (_source, _task) = source(&context, request);
     let info = stream(&context, "a").await.info();

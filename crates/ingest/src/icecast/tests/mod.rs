@@ -20,8 +20,8 @@ use tokio::time::Instant;
 use super::*;
 use crate::Rejection;
 use crate::testing::{
-    DEFECT, FLOODER, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, gated, hear, house,
-    listen, listen_with_times, stream, wait_for,
+    DEFECT, FLOODER, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, gated, hear, listen,
+    listen_with_times, stream, test_context, wait_for,
 };
 
 /// Bytes of one frame: MPEG-1 layer III, 128 kb/s at 44.1 kHz, no padding.

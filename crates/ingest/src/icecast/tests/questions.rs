@@ -71,11 +71,10 @@ async fn a_title_waits_for_the_gate() {
         basic(LATE_KEY)
     );
     let (head, form) = parse(request.as_bytes());
-    let house = Arc::clone(&context);
-    let update =
-        tokio::spawn(
-            async move { update_metadata(&house, Dialect::Icecast, &head, &form, PEER).await },
-        );
+    let shared = Arc::clone(&context);
+    let update = tokio::spawn(async move {
+        update_metadata(&shared, Dialect::Icecast, &head, &form, PEER).await
+    });
     wait_for("the question", || (gate.waiting() > 0).then_some(())).await;
     assert!(show.info().title.is_none());
     gate.open();
@@ -86,7 +85,7 @@ async fn a_title_waits_for_the_gate() {
 
 #[tokio::test(start_paused = true)]
 async fn a_gate_that_cannot_say_is_asked_again_later() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let request = format!("SOURCE /b HTTP/1.0\r\n{}\r\n", basic(LOST_KEY));
     let (answer, error) = refused(&context, request).await;
     assert!(answer.starts_with("HTTP/1.0 503 "), "{answer}");

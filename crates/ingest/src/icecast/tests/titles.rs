@@ -11,7 +11,7 @@ fn title_of(stream: &fanout::Stream) -> (String, String) {
 
 #[tokio::test(start_paused = true)]
 async fn titles_arrive_in_every_dialect() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (_source, _task) = source(
         &context,
         format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY)),
@@ -85,7 +85,7 @@ fn update(
 
 #[tokio::test(start_paused = true)]
 async fn an_empty_song_clears_the_title_unless_it_is_butts() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (_source, _task) = source(
         &context,
         format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY)),
@@ -100,7 +100,7 @@ async fn an_empty_song_clears_the_title_unless_it_is_butts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_carries_its_own_titles_says_that_it_takes_no_others() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let head = format!(
         "PUT /a HTTP/1.1\r\nContent-Type: video/nsv\r\n{}\r\n",
         basic(KEY)
@@ -119,7 +119,7 @@ async fn a_stream_that_carries_its_own_titles_says_that_it_takes_no_others() {
 
 #[tokio::test(start_paused = true)]
 async fn titles_from_strangers_and_for_nothing_are_refused() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (_source, _task) = source(
         &context,
         format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY)),

@@ -23,8 +23,8 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::testing::{
-    DEFECT, FLOODER, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, gated, hear, house,
-    listen, listen_with_times, stream, wait_for,
+    DEFECT, FLOODER, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, gated, hear, listen,
+    listen_with_times, stream, test_context, wait_for,
 };
 use crate::{Protocol, Rejection};
 

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn what_is_published_is_heard() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
     let mut listener = listen(&context, "live/show").await;
     let mut metadata = StreamMetadata::new();
@@ -46,7 +46,7 @@ async fn what_is_published_is_heard() {
 
 #[tokio::test(start_paused = true)]
 async fn unknown_codecs_are_relayed_whole() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut client, _task) = Client::publish(&context, &at("show", KEY)).await;
     let mut listener = listen(&context, "live/show").await;
     // Speex.
@@ -56,7 +56,7 @@ async fn unknown_codecs_are_relayed_whole() {
 
 #[tokio::test(start_paused = true)]
 async fn the_clock_goes_on_across_its_wrap() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut client, _task) = Client::publish(&context, &at("show", KEY)).await;
     let mut listener = listen_with_times(&context, "live/show").await;
     client.audio(u32::MAX - 9, AAC_HEADER).await;
@@ -69,7 +69,7 @@ async fn the_clock_goes_on_across_its_wrap() {
 
 #[tokio::test(start_paused = true)]
 async fn the_key_is_found_in_every_place() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     for app in ["live", &at("live", KEY)] {
         let (mut client, task) = Client::connect(&context, app).await;
         let name = if app == "live" {
@@ -87,7 +87,7 @@ async fn the_key_is_found_in_every_place() {
 
 #[tokio::test(start_paused = true)]
 async fn a_second_publisher_takes_over_from_a_half_open_one() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut first, first_task) = Client::publish(&context, &at("show", KEY)).await;
     let mut listener = listen_with_times(&context, "live/show").await;
     first.audio(5_000, AAC_HEADER).await;
@@ -114,7 +114,7 @@ async fn a_second_publisher_takes_over_from_a_half_open_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_may_publish_again() {
-    let context = house(Takeover::Never, 0);
+    let context = test_context(Takeover::Never, 0);
     let (mut client, _task) = Client::publish(&context, &at("show", KEY)).await;
     let mut listener = listen(&context, "live/show").await;
     client.audio(0, AAC_HEADER).await;
@@ -138,7 +138,7 @@ async fn a_connection_may_publish_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_the_server_ends_is_not_called_taken() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
     stream(&context, "live/show")
         .await
@@ -149,7 +149,7 @@ async fn a_stream_that_the_server_ends_is_not_called_taken() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_wants_to_play_is_given_back() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut client, task) = Client::connect(&context, "live").await;
     let play = client
         .session

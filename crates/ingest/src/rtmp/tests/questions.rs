@@ -23,7 +23,7 @@ async fn ask_in_vain(client: &mut Client, gate: &TestGate, name: &str) {
 }
 
 #[tokio::test]
-async fn one_who_waits_for_the_gate_delays_no_other() {
+async fn a_peer_that_waits_for_the_gate_delays_no_other() {
     for (context, gate) in gated_contexts(Takeover::SameCredential) {
         let context = Arc::new(context);
         let mut others = Vec::new();
@@ -67,7 +67,7 @@ async fn one_who_waits_for_the_gate_delays_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_hangs_up_takes_the_question_back() {
+async fn a_peer_that_hangs_up_takes_the_question_back() {
     let (context, gate) = gated(Takeover::SameCredential, 0);
     let (client, task) = waiting(&context, &gate, "show").await;
     drop(client);
@@ -110,8 +110,8 @@ async fn what_decoders_need_is_kept_while_the_gate_decides() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_one_who_need_not_wait_nothing_is_lost() {
-    let context = house(Takeover::SameCredential, 0);
+async fn nothing_is_lost_of_a_peer_that_need_not_wait() {
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut client, _task) = Client::connect(&context, "live").await;
     // One write, so that all of it is in one read.
     let bytes = [
@@ -180,7 +180,7 @@ async fn the_intake_gives_back_a_publisher_whose_permission_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn an_identity_is_told_of_the_present_publisher() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     for (key, name) in [(KEY, "studio"), (OTHER_KEY, "van")] {
         let (client, task) = Client::publish(&context, &at("show", key)).await;
         let info = stream(&context, "live/show").await.info();

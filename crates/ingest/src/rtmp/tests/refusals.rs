@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_may_not_publish_is_told_and_closed() {
-    let context = house(Takeover::SameCredential, 1);
+    let context = test_context(Takeover::SameCredential, 1);
     let (_first, _task) = Client::publish(&context, &at("taken", KEY)).await;
     for (name, code, reason) in [
         (
@@ -69,7 +69,7 @@ async fn a_peer_that_may_not_publish_is_told_and_closed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_name_of_the_servers_own_is_refused() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut client, task) = Client::connect(&context, "admin").await;
     client.request(&at("metadata", KEY)).await;
     assert!(
@@ -84,7 +84,7 @@ async fn a_name_of_the_servers_own_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_read_by_a_publisher_that_sends_without_waiting() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut client, task) = Client::connect(&context, "live").await;
     client.request(&at("show", "guess")).await;
     // What follows the request on the wire, unasked, is read and dropped.
@@ -106,7 +106,7 @@ async fn a_refusal_is_read_by_a_publisher_that_sends_without_waiting() {
 
 #[tokio::test(start_paused = true)]
 async fn every_step_has_its_deadline() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let seconds = |since: Instant| since.elapsed().as_secs_f64().round() as u64;
 
     let began = Instant::now();
@@ -176,7 +176,7 @@ async fn every_step_has_its_deadline() {
 async fn keys_are_never_logged() {
     let log = Log::default();
     let _guard = log.capture();
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let secrets = [
         "live/hunter22",
         // Shorter than any key.
@@ -225,7 +225,7 @@ fn hello() -> Vec<u8> {
 
 #[tokio::test(start_paused = true)]
 async fn lies_and_excess_are_refused() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     for (what, chunk, reason) in [
         (
             "a chunk size of 1",
@@ -268,7 +268,7 @@ async fn lies_and_excess_are_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_no_rtmp_gets_no_answer() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut socket, task) = connection(&context);
     socket
         .write_all(b"GET / HTTP/1.1\r\n\r\n")
@@ -286,7 +286,7 @@ async fn what_is_no_rtmp_gets_no_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_reads_nothing_is_cut_off() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let (mut client, task) = Client::connect(&context, "live").await;
     // Ping requests, each of which wants a pong; none is read.
     let ping = b"\x02\0\0\0\0\0\x06\x04\0\0\0\0\0\x06\0\0\0\0";
@@ -300,7 +300,7 @@ async fn a_peer_that_reads_nothing_is_cut_off() {
 
 #[tokio::test(start_paused = true)]
 async fn what_an_operator_has_ended_is_refused_with_words() {
-    let context = house(Takeover::SameCredential, 0);
+    let context = test_context(Takeover::SameCredential, 0);
     let name = media::StreamName::parse("live/show").expect("a name");
     let minute = Duration::from_secs(60);
     let ended = context.registry.end(&name, Some(minute), now());

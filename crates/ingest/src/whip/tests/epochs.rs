@@ -9,16 +9,18 @@ use media::{Item, StreamName, TrackId};
 use net::panics::Part;
 use net::wait;
 use webrtc::ice::Path;
-use webrtc::mux::{Handle, Reason};
+use webrtc::mux::{CloseReason, Handle};
 use webrtc::rtcp;
 
-use super::super::{BIT_RATE_MAX, Out, Publishers, admit, permit};
+use super::super::{BIT_RATE_MAX, PublisherOutbox, Publishers, admit, permit};
 use super::offers::{FEEDBACK, agreed, offer, picture, sound};
 use super::peer::{Line, ntp};
 use super::trial::{Link, Trial, keys};
 use super::{Said, handle, live, name, ticket};
 use crate::stats::Protocol;
-use crate::testing::{FLOODER, KEY, LOST_KEY, Log, OTHER_KEY, PEER, house, publishing, request};
+use crate::testing::{
+    FLOODER, KEY, LOST_KEY, Log, OTHER_KEY, PEER, publishing, request, test_context,
+};
 use crate::{Context, Error, Rejection, Settings};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -43,7 +45,7 @@ fn a_publisher_is_counted_while_it_is_there() {
     assert!(stats.ingest_bytes(Protocol::Whip) > 10_000);
     trial
         .publishers
-        .closed(handle(7), Reason::PeerClosed, Instant::now());
+        .closed(handle(7), CloseReason::PeerClosed, Instant::now());
     assert_eq!(trial.counts().packets, u64::from(trial.lines[0].packets));
     assert_eq!(stats.publishers(Protocol::Whip), 0);
     assert!(trial.publishers.is_empty());
@@ -66,7 +68,7 @@ fn a_publisher_is_counted_while_it_is_there() {
         .rtp(handle(7), 0, &[0x80; 40], Instant::now(), &mut said);
     trial
         .publishers
-        .closed(handle(7), Reason::Silent, Instant::now());
+        .closed(handle(7), CloseReason::Silent, Instant::now());
 }
 
 /// A session that cannot be sent to.
@@ -75,7 +77,7 @@ struct Broken {
     closed: Vec<Handle>,
 }
 
-impl Out for Broken {
+impl PublisherOutbox for Broken {
     fn rtcp(&mut self, _: Handle, _: &[u8]) {
         panic!("a defect of the server");
     }
@@ -187,8 +189,8 @@ fn the_server_ends_all_sessions() {
 }
 
 #[test]
-fn who_may_not_publish_is_counted() {
-    let context = house(Takeover::SameCredential, 1);
+fn refused_publishers_are_counted() {
+    let context = test_context(Takeover::SameCredential, 1);
     let refused = |name: &str, secret: Option<&str>| {
         let name = StreamName::parse(name).expect("a name");
         let request = request(&name, secret);
@@ -225,15 +227,15 @@ fn line(log: &Log, words: &str) -> String {
 fn an_offer_alone_disturbs_no_publisher() {
     let log = Log::default();
     let _listening = log.capture();
-    let context = house(Takeover::SameCredential, 1);
+    let context = test_context(Takeover::SameCredential, 1);
     let present = live(&context);
     let epoch = || context.registry.list()[0].info().epoch;
     let before = epoch();
     let next = || ticket(&context, agreed(&[sound()]).expect("usable"));
     // One is never heard of; one breaks off; one is withdrawn; one connects and sends nothing.
-    next().abandon(Reason::NeverCame);
+    next().abandon(CloseReason::NeverCame);
     assert!(line(&log, "no connectivity check").contains(super::STREAM));
-    next().abandon(Reason::NotConnected);
+    next().abandon(CloseReason::NotConnected);
     line(&log, "made no keys in time");
     drop(next());
     line(&log, "was asked for");
@@ -256,7 +258,7 @@ fn an_offer_alone_disturbs_no_publisher() {
 fn a_stream_that_went_to_another_meanwhile_is_not_taken() {
     let log = Log::default();
     let _listening = log.capture();
-    let context = house(Takeover::Never, 1);
+    let context = test_context(Takeover::Never, 1);
     let late = ticket(&context, agreed(&[sound()]).expect("usable"));
     let present = live(&context);
     let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
@@ -268,7 +270,7 @@ fn a_stream_that_went_to_another_meanwhile_is_not_taken() {
     }
     assert_eq!(said.closed, [handle(8)]);
     assert!(publishers.is_empty());
-    assert!(line(&log, "came to nothing").contains("published by somebody else"));
+    assert!(line(&log, "came to nothing").contains("published by another client"));
     assert_eq!(context.stats.rejected(Rejection::Busy), 1);
     assert_eq!(phase(&context), Phase::Live);
     drop(present);
@@ -337,7 +339,7 @@ fn reports_tell_what_came_and_that_more_may_come() {
 }
 
 #[test]
-fn who_does_not_ask_is_not_told_how_much_may_come() {
+fn an_encoder_that_does_not_ask_is_not_told_how_much_may_come() {
     let text = offer(&[picture(PayloadFormat::Vp8, "a=rtcp-fb:96 nack\r\n")]);
     let mut trial = Trial::new(&text, vec![Line::pictures(500)], Link::default());
     trial.run(3 * SECOND);

@@ -13,7 +13,7 @@ use super::super::Publishers;
 use super::offers::{FEEDBACK, agreed, picture, sound};
 use super::trial::keys;
 use super::{Said, handle, ticket};
-use crate::testing::{PEER, house};
+use crate::testing::{PEER, test_context};
 use crate::{Context, Settings};
 
 /// Something that a peer may do.
@@ -52,7 +52,7 @@ fn deeds() -> impl Strategy<Value = Deed> {
     ]
 }
 
-static HOUSE: LazyLock<Arc<Context>> = LazyLock::new(|| house(Takeover::SameCredential, 1));
+static HOUSE: LazyLock<Arc<Context>> = LazyLock::new(|| test_context(Takeover::SameCredential, 1));
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]

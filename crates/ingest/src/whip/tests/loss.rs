@@ -71,7 +71,7 @@ fn one_packet_in_ten_is_mended_with_few_words() {
 }
 
 #[test]
-fn nothing_is_asked_for_of_who_repeats_nothing() {
+fn nothing_is_asked_for_of_encoders_that_repeat_nothing() {
     let feedback = "a=rtcp-fb:96 nack pli\r\n";
     let text = offer(&[picture(PayloadFormat::Vp8, feedback)]);
     let mut trial = Trial::new(&text, vec![Line::pictures(3_000)], FAR);
@@ -107,7 +107,7 @@ fn a_picture_without_beginning_is_asked_for() {
 }
 
 #[test]
-fn who_sends_no_keyframe_is_asked_again_and_again() {
+fn an_encoder_that_sends_no_keyframe_is_asked_again_and_again() {
     let text = offer(&[picture(PayloadFormat::Vp8, FEEDBACK)]);
     let mut line = Line::pictures(1_000);
     line.send();

@@ -16,7 +16,7 @@ use fanout::{Format, LaneGuard, Packager, Publisher, Sink, Source};
 use media::{Container, Item, Sample, StreamName, Timestamp, Track, TrackId};
 use webrtc::mux::Handle;
 
-use super::{Agreed, CONTENT_TYPE, Out, PublisherTicket, admit};
+use super::{Agreed, CONTENT_TYPE, PublisherOutbox, PublisherTicket, admit};
 use crate::testing::{KEY, PEER, playing, publishing};
 use crate::{Context, now};
 
@@ -27,7 +27,7 @@ struct Said {
     closed: Vec<Handle>,
 }
 
-impl Out for Said {
+impl PublisherOutbox for Said {
     fn rtcp(&mut self, session: Handle, compound: &[u8]) {
         self.compounds.push((session, compound.to_vec()));
     }

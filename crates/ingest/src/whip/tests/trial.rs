@@ -14,7 +14,7 @@ use webrtc::srtp::{Keys, Profile};
 use super::super::{Counts, Publishers, agree};
 use super::peer::Line;
 use super::{Recording, Said, handle, lingering, ticket};
-use crate::testing::{PEER, house};
+use crate::testing::{PEER, test_context};
 use crate::{Context, Settings};
 
 /// The state of one direction of a network.
@@ -56,7 +56,7 @@ pub(super) struct Trial {
     /// What the server asked for, and when.
     pub(super) nacks: Vec<(Duration, Vec<u16>)>,
     pub(super) plis: Vec<Duration>,
-    pub(super) reports: Vec<(Duration, Vec<rtcp::Report>)>,
+    pub(super) reports: Vec<(Duration, Vec<rtcp::ReportBlock>)>,
     pub(super) compounds: Vec<Vec<u8>>,
     pub(super) closed: Vec<Handle>,
     pub(super) now: Duration,
@@ -72,7 +72,7 @@ impl Trial {
     pub(super) fn new(offer: &str, lines: Vec<Line>, link: Link) -> Self {
         let offer = Offer::parse(offer).expect("a good offer");
         let agreed = agree(&offer).expect("a usable offer");
-        let context = house(Takeover::SameCredential, 4);
+        let context = test_context(Takeover::SameCredential, 4);
         let start = Instant::now();
         let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
         let ticket = ticket(&context, agreed);

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX, CHUNK_SIZE_SHARED, Limits, Reader},
     command::Command,
-    handshake::Opening,
+    handshake::ClientHandshake,
     message::{Aggregate, Kind, Message},
     server::OUTPUT_BYTES_MAX,
 };
@@ -88,7 +88,7 @@ pub struct Session {
 
 #[derive(Debug)]
 enum Phase {
-    Handshake(Opening),
+    Handshake(ClientHandshake),
     /// `connect` was sent.
     Connecting,
     /// `createStream` was sent.
@@ -125,7 +125,7 @@ impl Session {
             .ack_window
             .clamp(ACK_WINDOW_MIN, i32::MAX.cast_unsigned());
         let mut words = Words::new();
-        let opening = Opening::new(&seed, &mut words.output);
+        let opening = ClientHandshake::new(&seed, &mut words.output);
         let [a, b, c, d, ..] = seed;
         Self {
             address,

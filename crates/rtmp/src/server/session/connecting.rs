@@ -9,7 +9,7 @@ use crate::{
     chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX},
     command::{self, Command},
     server::{
-        event::{Asked, Connect, Event, TurnedAway},
+        event::{Connect, CredentialRequest, Event, TurnedAway},
         path::{self, StreamPath},
         reply,
     },
@@ -159,8 +159,8 @@ impl Session {
         answer: Option<&str>,
         is_asked: bool,
         now: Instant,
-    ) -> Result<Option<Proof>, (Asked, String)> {
-        let need_auth = || (Asked::Password, auth::NEED_AUTH.to_owned());
+    ) -> Result<Option<Proof>, (CredentialRequest, String)> {
+        let need_auth = || (CredentialRequest::Password, auth::NEED_AUTH.to_owned());
         let Some(answer) = answer else {
             return match is_asked {
                 true => Err(need_auth()),
@@ -175,11 +175,11 @@ impl Session {
         Err(match auth::user(answer) {
             // Asked once more, librtmp would answer for ever.
             Some(_) if answer.contains("&response=") => {
-                (Asked::Again, auth::AUTH_FAILED.to_owned())
+                (CredentialRequest::Again, auth::AUTH_FAILED.to_owned())
             }
             Some(user) => {
                 let question = challenger.ask(user, seconds, self.nonce);
-                (Asked::Proof, auth::reject(&question))
+                (CredentialRequest::Proof, auth::reject(&question))
             }
             None => need_auth(),
         })

@@ -370,7 +370,7 @@ fn a_player_may_be_silent_for_ever() {
 }
 
 #[test]
-fn reconnecting_is_asked_of_those_who_can() {
+fn only_clients_that_can_are_asked_to_reconnect() {
     for (capabilities, can) in [(None, false), (Some(14.0), false), (Some(1.0), true)] {
         let mut client = Client::new();
         assert!(!client.session.request_reconnect("before connect"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use net::link::{Report, State};
+use net::link::{LinkReport, State};
 
 use super::capped;
 use super::page::Page;
@@ -43,7 +43,7 @@ pub(super) fn encode(links: &Links, page: &mut Page<'_>) -> fmt::Result {
 }
 
 fn by_state<'a>(
-    reports: impl Iterator<Item = &'a Report>,
+    reports: impl Iterator<Item = &'a LinkReport>,
 ) -> [(&'static str, f64); State::ALL.len()] {
     let mut counts = State::ALL.map(|state| (state.label(), 0.0));
     for report in reports {
@@ -57,7 +57,7 @@ fn by_state<'a>(
 }
 
 /// For each stream whether all its links run.
-fn up<'a>(links: impl Iterator<Item = (&'a Row, &'a Report)>) -> Vec<(String, f64)> {
+fn up<'a>(links: impl Iterator<Item = (&'a Row, &'a LinkReport)>) -> Vec<(String, f64)> {
     let mut streams: BTreeMap<&str, bool> = BTreeMap::new();
     for (row, report) in links {
         let is_up = streams.entry(row.stream.as_str()).or_insert(true);

@@ -186,7 +186,7 @@ fn a_session_has_a_permit_of_its_own() {
 }
 
 #[test]
-fn idle_connections_give_way_first_and_cost_nobody_a_place() {
+fn idle_connections_give_way_first_and_cost_no_permit() {
     let connections = Connections::new(|_| {});
     let (here, there) = (address(2, 1), address(3, 1));
     let mut idle: Vec<_> = (0..IDLE_SHARE)
@@ -271,7 +271,7 @@ fn a_proxys_connection_is_its_own_between_requests() {
 }
 
 #[test]
-fn who_opened_a_session_is_counted_again_for_the_next_request() {
+fn a_connection_that_opened_a_session_is_counted_again_for_the_next_request() {
     let connections = Connections::new(|settings| settings.per_ip = NonZeroU32::new(2));
     let here = address(2, 1);
     let handover = Handover::new(connections.ask(HTTP, here).expect("a permit"));

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn who_understands_gzip_gets_it() {
+    fn clients_that_understand_gzip_get_it() {
         for (sent, expected) in [
             ("gzip, deflate, br, zstd", true),
             ("GZIP;q=0.5", true),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fanout::Phase;
 use fanout::events::EndReason;
 use ingest::Protocol;
-use ingest::pull::{self, Asked, Outcome, Persistence, Pull, Source};
+use ingest::pull::{self, LastRequest, Outcome, Persistence, Pull, PullSource};
 use media::StreamName;
 use net::link::{State, Status};
 use tokio::sync::watch;
@@ -45,13 +45,13 @@ pub(super) enum Life {
     /// As long as the server.
     Always,
     /// As long as the server; it sleeps while the stream is not wanted.
-    OnDemand(Asked),
+    OnDemand(LastRequest),
     /// As long as the stream is wanted and its source has it.
-    Wanted(Asked, watch::Sender<Finding>),
+    Wanted(LastRequest, watch::Sender<Finding>),
 }
 
 impl Life {
-    fn asked(&self) -> Option<&Asked> {
+    fn asked(&self) -> Option<&LastRequest> {
         match self {
             Self::Always => None,
             Self::OnDemand(asked) | Self::Wanted(asked, _) => Some(asked),
@@ -71,7 +71,7 @@ impl Life {
 pub(super) struct PulledLink {
     pub(super) context: Arc<Context>,
     pub(super) stream: StreamName,
-    pub(super) source: Source,
+    pub(super) source: PullSource,
     pub(super) status: Arc<Status>,
     pub(super) life: Life,
 }
@@ -145,7 +145,7 @@ trait OnDemand: Sync {
 /// Pulls each time that the stream is requested, for as long as it is wanted, until `stop` turns true.
 async fn keep_on_demand(
     link: &impl OnDemand,
-    mut asked: Asked,
+    mut asked: LastRequest,
     patience: Duration,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -161,7 +161,7 @@ async fn keep_on_demand(
 /// Pulls for as long as the stream is wanted and its source has it, until `stop` turns true.
 async fn keep_while_wanted(
     link: &impl OnDemand,
-    asked: &mut Asked,
+    asked: &mut LastRequest,
     patience: Duration,
     stop: &mut watch::Receiver<bool>,
 ) {
@@ -194,7 +194,7 @@ impl OnDemand for PulledLink {
             persistence: self.life.persistence(),
         };
         tracing::info!(%stream, source = %self.source, "a pull begins");
-        let permit = || context.gate.publish_as_nobody(stream);
+        let permit = || context.gate.publish_without_key(stream);
         let outcome = tokio::select! {
             outcome = pull::run(&context.ingest, &context.connector, &pull, permit, end) => outcome,
             never = self.tell_found() => match never {},
@@ -229,7 +229,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Waits until the stream has had no listener and no request for `patience`.
-async fn unwanted(is_heard: impl Fn() -> bool, demand: &mut Asked, patience: Duration) {
+async fn unwanted(is_heard: impl Fn() -> bool, demand: &mut LastRequest, patience: Duration) {
     let mut wanted = Instant::now();
     let mut ticks = interval(LOOK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use config::Pulled;
-use ingest::pull::Source;
+use ingest::pull::PullSource;
 use media::StreamName;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -169,7 +169,7 @@ impl Pulls {
         life: Life,
     ) -> Option<(Entry<Key>, PulledLink)> {
         let config = &self.context.config.pulls[rule];
-        let source = Source::try_from(&config.source(stream)?).ok()?;
+        let source = PullSource::try_from(&config.source(stream)?).ok()?;
         let row = Row {
             stream: stream.clone(),
             url: config.shown(stream),

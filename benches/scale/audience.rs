@@ -6,14 +6,14 @@ use std::time::Duration;
 use serde_json::Value;
 use testkit::{Process, Tool};
 
-/// Added to the plan's length, for processes to start and to end on a busy machine.
+/// Added to a plan's length, for processes to start and to end on a busy machine.
 const END_PATIENCE: Duration = Duration::from_secs(90);
 /// From the start of a load to its first connection, at the most.
 pub(crate) const START_TIME: Duration = Duration::from_millis(1_500);
 
 /// A group of listeners, and how they listen.
 #[derive(Clone, Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct ListenPlan {
     pub(crate) listeners: u64,
     /// Joins per second.
     pub(crate) ramp: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Crowd {
     pub(crate) options: Vec<String>,
 }
 
-impl Crowd {
+impl ListenPlan {
     pub(crate) fn new(listeners: u64, ramp: u64, window: Duration) -> Self {
         Self {
             listeners,
@@ -79,7 +79,7 @@ impl Crowd {
     }
 }
 
-/// A crowd that listens.
+/// A plan that is carried out.
 #[derive(Debug)]
 pub(crate) struct Listening {
     process: Process,

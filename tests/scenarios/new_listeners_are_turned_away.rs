@@ -1,4 +1,4 @@
-//! A server that runs out of something turns newcomers away in good time, and present listeners notice
+//! A server that runs out of something turns new listeners away in good time, and present listeners notice
 //! nothing.
 
 use testkit::http::Listener;
@@ -48,9 +48,9 @@ fn before_descriptors_run_out(backend: &str) {
             "no listener was turned away"
         );
         // Connections are accepted in order: once this one has an answer, earlier ones are in.
-        let newcomer = server.listen("/radio.mp3");
-        if newcomer.status() != 200 {
-            break newcomer;
+        let joiner = server.listen("/radio.mp3");
+        if joiner.status() != 200 {
+            break joiner;
         }
         gone += 1;
     };
@@ -64,7 +64,7 @@ fn before_descriptors_run_out(backend: &str) {
     let level = count("carillon_pressure", "kind=\"descriptors\"");
     assert!((0.9..1.2).contains(&level), "{level}");
 
-    // More of them than there are descriptors: they are closed, and nothing fails. Newcomers that have left
+    // More of them than there are descriptors: they are closed, and nothing fails. Connections that have left
     // are counted as present until the server's next check; then as many can be accepted.
     silent.extend((0..DESCRIPTORS).map(|_| connect(server.addr("http"))));
     wait_until("connections to be closed unread", DEADLINE, || {
@@ -89,17 +89,17 @@ fn before_descriptors_run_out(backend: &str) {
 
     // When the silent connections have closed, a listener can be accepted again.
     drop(silent);
-    wait_until("room for a newcomer", DEADLINE, || {
+    wait_until("room for a new listener", DEADLINE, || {
         server.listen("/radio.mp3").status() == 200
     });
 }
 
 /// The answer gives the reason, and when to try again.
-fn assert_turned_away(mut newcomer: Listener) {
-    assert_eq!(newcomer.status(), 503);
-    let seconds = newcomer.header("Retry-After").map(str::parse::<u32>);
+fn assert_turned_away(mut joiner: Listener) {
+    assert_eq!(joiner.status(), 503);
+    let seconds = joiner.header("Retry-After").map(str::parse::<u32>);
     assert!(matches!(seconds, Some(Ok(5..=15))), "{seconds:?}");
-    let words = String::from_utf8_lossy(newcomer.read_to_end(DEADLINE)).into_owned();
+    let words = String::from_utf8_lossy(joiner.read_to_end(DEADLINE)).into_owned();
     assert!(words.contains("files and connections open"), "{words}");
 }
 
@@ -127,10 +127,10 @@ fn before_the_uplink_is_full() {
     let mut present = Vec::new();
     let turned_away = loop {
         assert!(present.len() < 50, "no listener was turned away");
-        let newcomer = server.listen("/radio.mp3");
-        match newcomer.status() {
-            200 => present.push(newcomer),
-            _ => break newcomer,
+        let joiner = server.listen("/radio.mp3");
+        match joiner.status() {
+            200 => present.push(joiner),
+            _ => break joiner,
         }
     };
     assert_eq!(turned_away.status(), 503);

@@ -1,8 +1,8 @@
 //! Few addresses flood every port at once: sessions that no peer connects to, connections that send nothing,
-//! RTMP that stops after its handshake, checks of unknown sessions. A newcomer from another address is served
+//! RTMP that stops after its handshake, checks of unknown sessions. A new client from another address is served
 //! as before, and present listeners notice nothing.
 //!
-//! Before and during the flood are compared in one run, with the same number of listeners and newcomers. All
+//! Before and during the flood are compared in one run, with the same number of listeners and new clients. All
 //! addresses are on the loopback, and the flood is bounded in number and time.
 
 use std::collections::VecDeque;
@@ -22,9 +22,9 @@ use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 const SPAN: Duration = Duration::from_secs(10);
 const SETTLING: Duration = Duration::from_secs(1);
 const PRESENT: usize = 20;
-/// Between two newcomers.
+/// Between two new clients.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A newcomer is served within this, at the 99th percentile.
+/// A new client is served within this, at the 99th percentile.
 const SERVED_WITHIN: Duration = Duration::from_millis(100);
 /// The flood costs processor time, which a small machine feels.
 const GAPS_GROW_MAX: f64 = 1.5;
@@ -57,7 +57,7 @@ const RTMP: Flood = Flood {
     kept: 16 * 64,
 };
 const CHECKS: u32 = 40_000;
-const NEWCOMER: u8 = 200;
+const NEW_CLIENT: u8 = 200;
 
 const DESCRIPTORS: u64 = 8_192;
 
@@ -98,7 +98,7 @@ fn while_few_addresses_flood_every_door() {
     assert!(ratio <= GAPS_GROW_MAX, "gaps grew {ratio:.2}-fold");
 }
 
-/// Ends the flood, also when a newcomer was not served.
+/// Ends the flood, also when a new client was not served.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -107,10 +107,10 @@ impl Drop for End<'_> {
     }
 }
 
-/// Delays of newcomers and listeners for a while: 99th percentiles.
+/// Delays of new clients and listeners for a while: 99th percentiles.
 #[derive(Debug)]
 struct Look {
-    /// How long newcomers waited to be served.
+    /// How long new clients waited to be served.
     served: Duration,
     /// How long listeners waited for the next bytes.
     gap: Duration,
@@ -125,7 +125,7 @@ impl Look {
                     listener.read_for(SPAN);
                 });
             }
-            newcomers(server, SPAN)
+            new_clients(server, SPAN)
         });
         let gaps = present.iter().flat_map(|listener| {
             let arrivals = listener.arrivals();
@@ -141,8 +141,8 @@ impl Look {
     }
 }
 
-/// Newcomers, one after the other, on each port in turn: how long each waited to be served.
-fn newcomers(server: &Server, span: Duration) -> Vec<Duration> {
+/// New clients, one after the other, on each port in turn: how long each waited to be served.
+fn new_clients(server: &Server, span: Duration) -> Vec<Duration> {
     let end = Instant::now() + span;
     let mut waits = Vec::new();
     while Instant::now() < end {
@@ -170,7 +170,7 @@ fn page(server: &Server) {
 }
 
 fn ask(server: &Server, path: &str, is_enough: impl Fn(&[u8]) -> bool) -> Vec<u8> {
-    let mut socket = connect(NEWCOMER, server.addr("http")).unwrap();
+    let mut socket = connect(NEW_CLIENT, server.addr("http")).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     socket.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
@@ -186,7 +186,7 @@ fn ask(server: &Server, path: &str, is_enough: impl Fn(&[u8]) -> bool) -> Vec<u8
 
 /// As far as the server answers a peer without a key.
 fn player(server: &Server) {
-    shake_hands(NEWCOMER, server.addr("rtmp")).unwrap();
+    shake_hands(NEW_CLIENT, server.addr("rtmp")).unwrap();
 }
 
 /// Runs a flood, evenly, until it is complete or stopped. The server may refuse any of it.

@@ -1,4 +1,4 @@
-//! `serve --demo`: one command gives a newcomer something to watch.
+//! `serve --demo`: one command gives a new user something to watch.
 
 use testkit::{Server, framemd5, wait_until};
 
