@@ -1,9 +1,9 @@
 //! The configuration: one TOML file, any key of it from the environment.
 //!
 //! ```text
-//!   carillon.toml ─┐                                  ┌─► Config (only valid values)
-//!                  ├─► walk (read) by keys (schema) ─►│
-//!   CARILLON__… ───┘     then contradictions (check)  └─► Report (every problem, with its place)
+//!   carillon.toml ─┐                                    ┌─► Config (only valid values)
+//!                  ├─► walk (read) by keys (sections) ─►│
+//!   CARILLON__… ───┘     then contradictions (check)    └─► Report (every problem, with its place)
 //! ```
 //!
 //! Only this crate makes a [`Config`], and all that it holds has been checked; its users check nothing again.
@@ -23,14 +23,12 @@ use toml::de::DeTable;
 
 pub mod base_url;
 mod check;
-mod defaults;
 mod foreign;
 mod glob;
 mod network;
 mod read;
 mod remote;
 mod report;
-mod schema;
 mod secret;
 mod sections;
 mod setting;
@@ -44,10 +42,7 @@ pub use network::{Network, NotANetwork};
 pub use remote::{PullRule, PullUrl, Pulled, PushUrl};
 pub use report::{Location, Problem, Report};
 pub use secret::Secret;
-pub use sections::{
-    AccessLog, Admin, Auth, Backend, Config, Fanout, Http, Ingest, KeyRule, Limits, Log, LogFormat,
-    LogLevel, PolicyOverrides, PublishKey, PushRule, Rtmp, StreamRule, Transcode, Webrtc,
-};
+pub use sections::*;
 pub use setting::duration;
 
 /// Largest file read. The complete one has a few kilobytes.
@@ -92,9 +87,7 @@ impl Config {
         }
         let mut config = Self::default();
         let mut walk = Walk::new(source, environment);
-        walk.root(table.get_ref(), |section| {
-            schema::config(section, &mut config)
-        });
+        walk.root(table.get_ref(), |section| config.read(section));
         check::check(&config, &mut walk);
         match walk.into_problems() {
             problems if problems.is_empty() => Ok(config),

@@ -8,7 +8,8 @@
 //! [`join`] waits by being woken: by the registry when a stream begins, by the stream when its description
 //! changes. It returns a [`Subscription`], which opens the listener's lanes and writes its record for the
 //! books; it may open several one after the other, as for an RTMP player that switches from audio and video to
-//! audio alone, and a lane alone is enough for a reader that has no socket to follow it with.
+//! audio alone, and a lane alone is enough for a reader that has no socket to follow it with. What is asked for in
+//! pieces is read by [`Subscription::ranges`], which counts no listener.
 //!
 //! Callers: `egress-http`, `egress-rtmp`, WHEP in `server`. A push to another server asks no gate and waits on
 //! its own terms; it begins with [`Subscription::permitted`].
@@ -26,6 +27,7 @@ use crate::gate::{self, Authorized, Denied, Gate, Play};
 use crate::lane::{Format, LaneGuard};
 use crate::origin::Located;
 use crate::packager::Packager;
+use crate::ranges::RangeReader;
 use crate::stream::{Info, LaneRefused, Phase, Stream};
 use crate::{Fanout, Registry};
 
@@ -344,6 +346,19 @@ impl Subscription {
     ) -> Result<LaneGuard, LaneRefused> {
         let permission = &self.permission;
         self.stream.reserve_lane(permission, format, make, now)
+    }
+
+    /// See [`Stream::ranges`].
+    ///
+    /// # Errors
+    /// See [`LaneRefused`].
+    pub fn ranges(
+        &self,
+        format: Format,
+        make: impl FnOnce() -> Box<dyn Packager>,
+        now: std::time::Instant,
+    ) -> Result<RangeReader, LaneRefused> {
+        self.stream.ranges(&self.permission, format, make, now)
     }
 
     /// The record of the listener, which follows `lane` from now on.

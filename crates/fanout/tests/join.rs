@@ -170,6 +170,9 @@ async fn what_is_here_is_joined_at_once_and_its_lanes_can_be_opened_again() {
         assert_eq!(record.request, "GET /radio HTTP/1.1");
         assert_eq!(record.agent, "tester");
     }
+    let ranges = subscription.ranges(FORMAT, || Box::new(Frames), StdInstant::now());
+    assert_eq!(ranges.unwrap().format(), FORMAT);
+    assert_eq!(subscription.stream().info().listeners, 0);
     drop(subscription);
     drop(records);
     assert_eq!(Arc::strong_count(&place), 1, "it is given back in the end");

@@ -1,0 +1,101 @@
+//! Section `[fanout]`, with `[fanout.audio]` and `[fanout.video]`.
+
+use fanout::{Class, Policy};
+
+use super::WORKERS_MAX;
+use crate::read::Section;
+
+/// Largest subgroup. A visit should stay near 2 ms, which is some 500 sends.
+const SUBGROUP_MAX: usize = 10_000;
+
+/// Largest log budget, 1 TiB in MiB: beyond any memory this will run in.
+const LOG_MIB_MAX: usize = 1 << 20;
+
+/// Section `[fanout]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fanout {
+    /// Worker threads; 0 is one per core.
+    pub workers: usize,
+    /// How sockets are driven.
+    pub backend: Backend,
+    /// Share of a core that visits may take before messages grow, from 0.001 to 0.9.
+    pub target_utilisation: f64,
+    /// MiB that the logs of all lanes may hold together; at least 1.
+    pub log_mib: usize,
+    /// Rules for streams that are sound only.
+    pub audio: Policy,
+    /// Rules for streams with pictures.
+    pub video: Policy,
+}
+
+/// How sockets are driven.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Backend {
+    /// The best that this host has.
+    Auto,
+    /// io_uring: batches of sends and direct descriptors; the server does not start where that is impossible.
+    IoUring,
+    /// Non-blocking sends and epoll.
+    Epoll,
+}
+
+impl Default for Fanout {
+    fn default() -> Self {
+        Self {
+            workers: 0,
+            backend: Backend::Auto,
+            target_utilisation: 0.02,
+            log_mib: 1024,
+            audio: Policy::default_for(Class::Audio),
+            video: Policy::default_for(Class::Video),
+        }
+    }
+}
+
+impl Fanout {
+    /// The rules of a class.
+    pub fn policy(&self, class: Class) -> Policy {
+        match class {
+            Class::Audio => self.audio,
+            Class::Video => self.video,
+        }
+    }
+
+    pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
+        s.set("workers", &mut self.workers);
+        s.require("workers", self.workers <= WORKERS_MAX, "is above 1024");
+        s.set("backend", &mut self.backend);
+        s.set("target_utilisation", &mut self.target_utilisation);
+        s.require(
+            "target_utilisation",
+            (0.001..=0.9).contains(&self.target_utilisation),
+            "is not from 0.001 to 0.9",
+        );
+        s.set("log_mib", &mut self.log_mib);
+        s.require(
+            "log_mib",
+            (1..=LOG_MIB_MAX).contains(&self.log_mib),
+            "is not from 1 to 1048576",
+        );
+        s.section("audio", |s| {
+            read_policy(s, &mut self.audio);
+            s.set("burst", &mut self.audio.burst);
+        });
+        // A picture starts at the newest keyframe, so a burst of the past has no key here.
+        s.section("video", |s| read_policy(s, &mut self.video));
+    }
+}
+
+fn read_policy(s: &mut Section<'_, '_>, policy: &mut Policy) {
+    s.set("subgroup", &mut policy.subgroup);
+    s.require(
+        "subgroup",
+        (1..=SUBGROUP_MAX).contains(&policy.subgroup),
+        "is not from 1 to 10000",
+    );
+    s.set("max_samples", &mut policy.max_samples);
+    s.set("min_wait", &mut policy.min_wait);
+    s.set("max_wait", &mut policy.max_wait);
+    s.set("skip_after", &mut policy.skip_after);
+    s.set("drop_after", &mut policy.drop_after);
+}

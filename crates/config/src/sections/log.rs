@@ -1,0 +1,82 @@
+//! Section `[log]`.
+
+use std::path::PathBuf;
+
+use crate::read::Section;
+
+/// Section `[log]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Log {
+    /// The least severe messages to write.
+    pub level: LogLevel,
+    /// Their form.
+    pub format: LogFormat,
+    /// Where one line per finished request goes.
+    pub access: AccessLog,
+}
+
+/// How severe a message is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LogLevel {
+    /// Something is broken.
+    Error,
+    /// Something needs attention.
+    Warn,
+    /// Starts, stops, publishers.
+    Info,
+    /// Connections.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl LogLevel {
+    /// The word for it, as filters take it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+/// The form of log messages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One object per line.
+    Json,
+}
+
+/// Where the access log goes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum AccessLog {
+    /// Nowhere.
+    Off,
+    /// Standard output.
+    Stdout,
+    /// The end of a file.
+    File(PathBuf),
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self {
+            level: LogLevel::Info,
+            format: LogFormat::Text,
+            access: AccessLog::Off,
+        }
+    }
+}
+
+impl Log {
+    pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
+        s.set("level", &mut self.level);
+        s.set("format", &mut self.format);
+        s.set("access", &mut self.access);
+    }
+}

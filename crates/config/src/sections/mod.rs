@@ -1,0 +1,144 @@
+//! The settings, a file for each section: what they are, their defaults, and the keys that they are read from.
+//!
+//! A key is named once, by the code that fills its field; what it costs stands in `config/carillon.toml`. A
+//! section is a field of [`Config`], a line of [`Config::default`] and a line of [`Config::read`], which names all
+//! fields, so none can be left out.
+//!
+//! Three modules are named like crates (`fanout`, `http`, `transcode`), which this file therefore does not use.
+
+mod admin;
+mod auth;
+mod fanout;
+mod http;
+mod ingest;
+mod limits;
+mod links;
+mod log;
+mod rtmp;
+mod stream;
+mod transcode;
+mod webrtc;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+pub use self::admin::Admin;
+pub use self::auth::{Auth, KeyRule, PublishKey};
+pub use self::fanout::{Backend, Fanout};
+pub use self::http::Http;
+pub use self::ingest::Ingest;
+pub use self::limits::Limits;
+pub use self::links::PushRule;
+pub use self::log::{AccessLog, Log, LogFormat, LogLevel};
+pub use self::rtmp::Rtmp;
+pub use self::stream::{PolicyOverrides, StreamRule};
+pub use self::transcode::Transcode;
+pub use self::webrtc::Webrtc;
+use crate::PullRule;
+use crate::read::Section;
+
+/// Most worker threads: more than any machine has cores, few enough to start at once.
+const WORKERS_MAX: usize = 1_024;
+
+/// Everything an operator can decide.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// How long present listeners may stay after SIGTERM.
+    pub drain_timeout: Duration,
+    /// The RTMP port.
+    pub rtmp: Rtmp,
+    /// The HTTP port, for Icecast sources and for listeners.
+    pub http: Http,
+    /// The WebRTC port.
+    pub webrtc: Webrtc,
+    /// The operator's port.
+    pub admin: Admin,
+    /// Who may do what.
+    pub auth: Auth,
+    /// How publishers are treated.
+    pub ingest: Ingest,
+    /// How listeners are served.
+    pub fanout: Fanout,
+    /// Opus for listeners that take nothing else.
+    pub transcode: Transcode,
+    /// How much the server takes on.
+    pub limits: Limits,
+    /// What is logged, and where.
+    pub log: Log,
+    /// Where streams are sent on to.
+    pub pushes: Vec<PushRule>,
+    /// Streams that are fetched from elsewhere. No two have one name; of patterns the first that fits counts.
+    pub pulls: Vec<PullRule>,
+    /// Exceptions per stream; see [`Config::rule`].
+    pub streams: Vec<StreamRule>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            drain_timeout: Duration::from_secs(10),
+            rtmp: Rtmp::default(),
+            http: Http::default(),
+            webrtc: Webrtc::default(),
+            admin: Admin::default(),
+            auth: Auth::default(),
+            ingest: Ingest::default(),
+            fanout: Fanout::default(),
+            transcode: Transcode::default(),
+            limits: Limits::default(),
+            log: Log::default(),
+            pushes: Vec::new(),
+            pulls: Vec::new(),
+            streams: Vec::new(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads the root table.
+    pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
+        let Self {
+            drain_timeout,
+            rtmp,
+            http,
+            webrtc,
+            admin,
+            auth,
+            ingest,
+            fanout,
+            transcode,
+            limits,
+            log,
+            pushes,
+            pulls,
+            streams,
+        } = self;
+        s.set("drain_timeout", drain_timeout);
+        s.section("rtmp", |s| rtmp.read(s));
+        s.section("http", |s| http.read(s));
+        s.section("webrtc", |s| webrtc.read(s));
+        s.section("admin", |s| admin.read(s));
+        s.section("auth", |s| auth.read(s));
+        s.section("ingest", |s| ingest.read(s));
+        s.section("fanout", |s| fanout.read(s));
+        s.section("transcode", |s| transcode.read(s));
+        s.section("limits", |s| limits.read(s));
+        s.section("log", |s| log.read(s));
+        s.sections("push", |s| pushes.extend(PushRule::read(s)));
+        s.sections("pull", |s| pulls.extend(PullRule::read(s)));
+        s.sections("stream", |s| streams.extend(StreamRule::read(s)));
+    }
+}
+
+/// A port at all IPv4 addresses.
+fn any(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))
+}
+
+fn require_some_time(s: &mut Section<'_, '_>, name: &'static str, time: Duration) {
+    s.require(
+        name,
+        !time.is_zero(),
+        "is zero, so that nothing could ever be in time",
+    );
+}

@@ -1,0 +1,40 @@
+//! Section `[rtmp]`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::any;
+use crate::read::Section;
+
+/// Section `[rtmp]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Rtmp {
+    /// Addresses to accept RTMP on.
+    pub listen: Vec<SocketAddr>,
+    /// Addresses to accept RTMPS on. Not empty only if `[http]` has certificate and private key.
+    pub tls_listen: Vec<SocketAddr>,
+    /// How long a player waits for a stream that is not there; zero tells it at once.
+    pub play_wait: Duration,
+    /// Publishers are asked for user and password when they connect.
+    pub challenge: bool,
+}
+
+impl Default for Rtmp {
+    fn default() -> Self {
+        Self {
+            listen: vec![any(1935)],
+            tls_listen: Vec::new(),
+            play_wait: Duration::from_secs(10),
+            challenge: false,
+        }
+    }
+}
+
+impl Rtmp {
+    pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
+        s.set("listen", &mut self.listen);
+        s.set("tls_listen", &mut self.tls_listen);
+        s.set("play_wait", &mut self.play_wait);
+        s.set("challenge", &mut self.challenge);
+    }
+}

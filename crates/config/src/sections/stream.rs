@@ -1,0 +1,103 @@
+//! `[[stream]]`: exceptions for the streams of a pattern.
+
+use std::time::Duration;
+
+use fanout::{Policy, Takeover};
+use media::Span;
+
+use crate::read::Section;
+use crate::{Glob, Secret};
+
+/// One `[[stream]]`: exceptions for the streams whose names fit a pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamRule {
+    /// Which streams.
+    pub pattern: Glob,
+    /// The key to publish them; `None` leaves it to `auth.publish_key`.
+    pub publish_key: Option<Secret>,
+    /// Whether they are listed on `/`.
+    pub public: bool,
+    /// How long listeners are kept while the publisher is away; `None` leaves it to `ingest.linger`.
+    pub linger: Option<Duration>,
+    /// Who may replace its publisher; `None` leaves it to `ingest.takeover`.
+    pub takeover: Option<Takeover>,
+    /// What differs from `fanout.audio` or `fanout.video`.
+    pub policy: PolicyOverrides,
+    /// `stream.0`, `stream.1`, …, for problems with it.
+    pub(crate) key: String,
+}
+
+/// The rules of a [`Policy`] that a stream has for itself.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PolicyOverrides {
+    /// See [`Policy::max_samples`].
+    pub max_samples: Option<u32>,
+    /// See [`Policy::min_wait`].
+    pub min_wait: Option<Duration>,
+    /// See [`Policy::max_wait`].
+    pub max_wait: Option<Duration>,
+    /// See [`Policy::burst`].
+    pub burst: Option<Span>,
+    /// See [`Policy::skip_after`].
+    pub skip_after: Option<Span>,
+    /// See [`Policy::drop_after`].
+    pub drop_after: Option<Span>,
+}
+
+impl StreamRule {
+    /// Reads one; `None` when it does not say which streams it is for.
+    pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
+        let mut pattern = None::<Glob>;
+        let mut publish_key = None;
+        let mut public = true;
+        let mut linger = None;
+        let mut takeover = None;
+        let mut policy = PolicyOverrides::default();
+        s.set_some("match", &mut pattern);
+        s.set("publish_key", &mut publish_key);
+        s.set("public", &mut public);
+        s.set_some("linger", &mut linger);
+        s.set_some("takeover", &mut takeover);
+        policy.read(s);
+        if pattern.is_none() {
+            s.missing(
+                "match",
+                "say which streams are meant, such as match = \"live/*\"",
+            );
+        }
+        let key = s.path();
+        Some(Self {
+            pattern: pattern?,
+            publish_key,
+            public,
+            linger,
+            takeover,
+            policy,
+            key,
+        })
+    }
+}
+
+impl PolicyOverrides {
+    /// A policy with these exceptions.
+    pub fn applied_to(&self, base: Policy) -> Policy {
+        Policy {
+            subgroup: base.subgroup,
+            max_samples: self.max_samples.unwrap_or(base.max_samples),
+            min_wait: self.min_wait.unwrap_or(base.min_wait),
+            max_wait: self.max_wait.unwrap_or(base.max_wait),
+            burst: self.burst.unwrap_or(base.burst),
+            skip_after: self.skip_after.unwrap_or(base.skip_after),
+            drop_after: self.drop_after.unwrap_or(base.drop_after),
+        }
+    }
+
+    fn read(&mut self, s: &mut Section<'_, '_>) {
+        s.set_some("max_samples", &mut self.max_samples);
+        s.set_some("min_wait", &mut self.min_wait);
+        s.set_some("max_wait", &mut self.max_wait);
+        s.set_some("burst", &mut self.burst);
+        s.set_some("skip_after", &mut self.skip_after);
+        s.set_some("drop_after", &mut self.drop_after);
+    }
+}

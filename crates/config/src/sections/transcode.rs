@@ -1,0 +1,54 @@
+//! Section `[transcode]`.
+
+use std::time::Duration;
+
+use super::WORKERS_MAX;
+use crate::read::Section;
+
+/// Section `[transcode]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Transcode {
+    /// AAC and MP3 are transcoded to Opus where a listener needs it.
+    pub enabled: bool,
+    /// kbit/s of stereo; within what the encoder takes.
+    pub bitrate_kbps: u32,
+    /// Transcoding threads; 0 is one for four cores.
+    pub threads: usize,
+    /// Streams at a time; 0 is as many as the threads have time for.
+    pub streams_max: usize,
+    /// How long transcoding goes on after the last listener has left.
+    pub linger: Duration,
+}
+
+impl Default for Transcode {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            bitrate_kbps: 128,
+            threads: 0,
+            streams_max: 0,
+            linger: Duration::from_secs(15),
+        }
+    }
+}
+
+impl Transcode {
+    /// As the encoder takes it.
+    pub fn options(&self) -> transcode::Options {
+        transcode::Options {
+            bitrate: self.bitrate_kbps.saturating_mul(1_000),
+            ..Default::default()
+        }
+    }
+
+    pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
+        s.set("enabled", &mut self.enabled);
+        s.set("bitrate_kbps", &mut self.bitrate_kbps);
+        let bitrate = self.options().check();
+        s.require("bitrate_kbps", bitrate.is_ok(), "is not from 32 to 256");
+        s.set("threads", &mut self.threads);
+        s.require("threads", self.threads <= WORKERS_MAX, "is above 1024");
+        s.set("streams_max", &mut self.streams_max);
+        s.set("linger", &mut self.linger);
+    }
+}
