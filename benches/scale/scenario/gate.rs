@@ -5,6 +5,7 @@
 //! measured while groups of other publishers come and go: those of one turn wait for permission, those of the
 //! other, the control, are permitted at once.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -103,7 +104,12 @@ fn listen(bench: &Bench, server: &Server) -> Report {
     let plan = ListenPlan::new(OTHERS, RAMP, bench.window())
         .option(&format!("--streams={OTHERS}"))
         .option(&format!("--check={OTHERS}"));
+<<<<<<< HEAD
     plan.start(&server.http_url("live/show{n}.flv"), &[server.pid()])
+=======
+    crowd
+        .start(&server.http_url("/live/show{n}.flv"), &[server.pid()])
+>>>>>>> r-core
         .finish()
 }
 
@@ -119,12 +125,13 @@ fn beside<T>(server: &Server, group: &Group, work: impl FnOnce() -> T) -> T {
                 }
             }
         });
-        let done = work();
+        // The groups have to end before a panic goes on: the scope waits for them.
+        let done = catch_unwind(AssertUnwindSafe(work));
         is_over.store(true, Ordering::Relaxed);
         if let Err(panic) = groups.join() {
-            std::panic::resume_unwind(panic);
+            resume_unwind(panic);
         }
-        done
+        done.unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 

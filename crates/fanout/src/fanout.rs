@@ -309,24 +309,34 @@ impl Fanout {
 
     /// Removes a listener, wherever it is. Waits for room in the workers' inboxes; not for asynchronous callers.
     pub fn kick(&self, id: ListenerId) {
-        self.kick_by(id, |worker, command| worker.tell(command));
-    }
-
-    fn kick_by(&self, id: ListenerId, tell: impl Fn(&Handle, Command) -> bool) {
-        if let Some(control) = self.handles().get(&id) {
-            control.kick();
+        if self.kick_handle(id) {
             return;
         }
+        let ids: Arc<[ListenerId]> = Arc::new([id]);
         for worker in &self.workers {
-            tell(worker, Command::Kick(id));
+            worker.tell(Command::Kick(Arc::clone(&ids)));
         }
     }
 
-    /// Removes the listeners whose permission is over, without waiting. Where a worker's inbox is full, a later
-    /// call removes them.
+    /// Removes a listener that has a [`ListenerHandle`]; false if there is none of that id.
+    fn kick_handle(&self, id: ListenerId) -> bool {
+        let handles = self.handles();
+        let control = handles.get(&id);
+        control.inspect(|control| control.kick()).is_some()
+    }
+
+    /// Removes the listeners whose permission is over, without waiting: one command for each worker, however
+    /// many they are. Where a worker's inbox is full, a later call removes them.
     pub(crate) fn end_permissions(&self, now: Instant) {
-        for id in self.directory.over(now) {
-            self.kick_by(id, |worker, command| worker.try_tell(command));
+        let mut over = self.directory.over(now);
+        over.retain(|id| !self.kick_handle(*id));
+        if over.is_empty() {
+            return;
+        }
+        over.sort_unstable();
+        let ids: Arc<[ListenerId]> = over.into();
+        for worker in &self.workers {
+            worker.try_tell(Command::Kick(Arc::clone(&ids)));
         }
     }
 

@@ -31,7 +31,7 @@ pub const IDENTITY_BYTES_MAX: usize = 64;
 /// Permission to do `A`, granted by the gate.
 ///
 /// It may end. From [`until`](Self::until) on the permitted action has to stop: the drivers of publishers end
-/// the publication with words; a listener that joined by [`join`](crate::join) is removed by the registry, at its
+/// the publication with words; a listener that joined by [`join`](crate::join()) is removed by the registry, at its
 /// first tick after that.
 #[derive(Debug)]
 pub struct Authorized<A> {

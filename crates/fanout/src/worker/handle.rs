@@ -34,8 +34,8 @@ pub(crate) struct Attach {
 #[derive(Debug)]
 pub(crate) enum Command {
     Attach(Box<Attach>),
-    /// Remove a listener, if it is here.
-    Kick(ListenerId),
+    /// Remove these listeners, as far as they are here. Their ids ascend.
+    Kick(Arc<[ListenerId]>),
     /// Tell every listener whose protocol can express it that the server is about to leave.
     AnnounceLeave,
     /// Report how each listener fares.
@@ -123,7 +123,7 @@ impl Handle {
     /// The same without waiting; false if the inbox is full.
     pub(crate) fn try_tell(&self, command: Command) -> bool {
         let told = self.inbox.try_send(command).is_ok();
-        self.wakers.wake();
+        self.waker.wake();
         told
     }
 }

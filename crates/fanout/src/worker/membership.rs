@@ -227,20 +227,25 @@ impl Worker {
         }
     }
 
-    pub(super) fn kick(&mut self, id: ListenerId) {
-        if let Some(position) = self.find(id) {
-            self.dismiss(position, Reason::Kicked);
-        }
+    /// Removes the listeners of these ids, which ascend. Looks at each listener once.
+    pub(super) fn kick(&mut self, ids: &[ListenerId]) {
+        let is_named = |listener: &Listener| ids.binary_search(&listener.id).is_ok();
+        self.dismiss_where(Reason::Kicked, is_named);
     }
 
     pub(super) fn dismiss_all(&mut self) {
+        self.dismiss_where(Reason::Shutdown, |_| true);
+    }
+
+    fn dismiss_where(&mut self, reason: Reason, goes: impl Fn(&Listener) -> bool) {
         let slots: Vec<Slot> = self
             .listeners()
+            .filter(|(_, _, listener)| goes(listener))
             .map(|(_, _, listener)| listener.slot)
             .collect();
         for slot in slots {
             if let Some(position) = self.positions.get(slot).copied() {
-                self.dismiss(position, Reason::Shutdown);
+                self.dismiss(position, reason);
             }
         }
     }

@@ -189,7 +189,7 @@ impl Worker {
         for _ in 0..COMMANDS_PER_ROUND {
             match self.inbox.try_recv() {
                 Ok(Command::Attach(attach)) => self.attach(*attach, now),
-                Ok(Command::Kick(id)) => self.kick(id),
+                Ok(Command::Kick(ids)) => self.kick(&ids),
                 Ok(Command::AnnounceLeave) => self.announce_leave(now),
                 Ok(Command::Report(reply)) => {
                     // The caller may have given up waiting.

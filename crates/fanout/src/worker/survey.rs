@@ -1,4 +1,4 @@
-//! Looks at all listeners of a worker: for a report, to find one, and once a second to see how they fare.
+//! Looks at all listeners of a worker: for a report, to find some, and once a second to see how they fare.
 //! Nothing here runs per sample.
 
 use std::time::{Duration, Instant};
@@ -10,7 +10,6 @@ use super::carousel::Carousel;
 use super::handle::ListenerReport;
 use super::listener::Listener;
 use super::position::Position;
-use crate::ListenerId;
 use crate::books::CHECKUP_INTERVAL;
 use crate::cursor::{Reason, Verdict, judge, lag};
 
@@ -18,12 +17,6 @@ use crate::cursor::{Reason, Verdict, judge, lag};
 const ENDED_GRACE: Duration = Duration::from_secs(5);
 
 impl Worker {
-    pub(super) fn find(&self, id: ListenerId) -> Option<Position> {
-        self.listeners()
-            .find(|(_, _, listener)| listener.id == id)
-            .map(|(position, ..)| position)
-    }
-
     pub(super) fn listeners(&self) -> impl Iterator<Item = (Position, &Carousel, &Listener)> {
         let lanes = self.lanes.iter().map(|(slot, lane)| (slot.index, lane));
         let groups =

@@ -30,8 +30,8 @@ impl World {
             }
             // A wake-up for nothing.
             _ => {
-                let scheduled = self.rng.next() as usize % self.workers.len();
-                self.give_turn(scheduled, self.now);
+                let index = self.rng.next() as usize % self.workers.len();
+                self.give_turn(index, self.now);
                 0
             }
         };

@@ -233,12 +233,12 @@ impl IntakeThread {
             let why = match (why, entry.then.take()) {
                 (Some(why), _) | (None, Some(Then::Leave(why))) => why,
                 (None, Some(Then::Move) | None) => {
-                    let watched = match entry.pace {
+                    let moved = match entry.pace {
                         Pace::Prompt => relaxed.watch(slot, &entry.socket),
                         Pace::Relaxed => prompt.watch(slot, &entry.socket),
                     };
                     watched.entries.change_pace(slot);
-                    if let Err(error) = watched {
+                    if let Err(error) = moved {
                         watched.left.push((slot, Some(Returned::Failed(error))));
                     }
                     continue;
