@@ -104,12 +104,7 @@ fn listen(bench: &Bench, server: &Server) -> Report {
     let plan = ListenPlan::new(OTHERS, RAMP, bench.window())
         .option(&format!("--streams={OTHERS}"))
         .option(&format!("--check={OTHERS}"));
-<<<<<<< HEAD
-    plan.start(&server.http_url("live/show{n}.flv"), &[server.pid()])
-=======
-    crowd
-        .start(&server.http_url("/live/show{n}.flv"), &[server.pid()])
->>>>>>> r-core
+    plan.start(&server.http_url("/live/show{n}.flv"), &[server.pid()])
         .finish()
 }
 
