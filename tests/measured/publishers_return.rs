@@ -27,6 +27,9 @@ const SHOWN_MIN: f64 = 0.95;
 const DELAY_MORE_MAX_MS: f64 = 100.0;
 /// Between sound and picture as played.
 const APART_MAX_MS: f64 = 40.0;
+/// A frame of Opus: the step in which a browser places what it hears, so that the median of a stretch moves by as
+/// much from one to the next.
+const APART_STEP_MS: f64 = 20.0;
 
 /// Records the browser's figures on its session, ten times a second.
 const LOOK: &str = r"
