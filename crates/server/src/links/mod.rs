@@ -21,6 +21,7 @@ mod trust;
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::Config;
 use fanout::Registry;
 use fanout::events::Events;
 use media::StreamName;
@@ -35,7 +36,6 @@ use self::push::Pushes;
 pub use self::trust::TrustError;
 pub(crate) use self::trust::connector;
 use crate::gate::AuthorityGate;
-use config::Config;
 
 /// How often new streams are looked for, and so how late a push is at most.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);

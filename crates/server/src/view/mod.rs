@@ -4,5 +4,5 @@
 mod stream;
 mod track;
 
-pub(crate) use self::stream::StreamView;
+pub(crate) use self::stream::{State, StreamView};
 pub(crate) use self::track::TrackView;
