@@ -157,7 +157,7 @@ impl Relay {
     /// # Errors
     /// See [`StartError`].
     pub async fn start(self) -> Result<Running, StartError> {
-        let sockets = sockets::bind(&self.config, self.certificate.as_deref())?;
+        let sockets = sockets::bind(&self.config, self.certificate.as_ref())?;
         let Self {
             config,
             generated,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use config::Config;
 use tokio::net::{TcpListener, TcpSocket};
@@ -63,7 +64,7 @@ pub(crate) type Socket = (Bound, TcpListener, Option<Door>);
 /// When an address cannot be bound, or the certificate is of no use.
 pub(crate) fn bind(
     config: &Config,
-    certificate: Option<&Certificate>,
+    certificate: Option<&Arc<Certificate>>,
 ) -> Result<Vec<Socket>, StartError> {
     let Config {
         rtmp, http, admin, ..

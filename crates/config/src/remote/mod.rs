@@ -19,9 +19,6 @@ pub use self::push::PushUrl;
 use self::template::{PULLED, PUSHED, Words};
 use super::setting::nearest;
 
-/// What stands in for a part that is not shown.
-const HIDDEN: &str = "***";
-
 /// What is wrong with an address. It repeats none of it but a scheme, a placeholder, or one character of the
 /// host.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

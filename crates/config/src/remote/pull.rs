@@ -4,7 +4,7 @@ use std::fmt;
 
 use http::uri::PathAndQuery;
 use media::StreamName;
-use net::url::{Url, shown_path};
+use net::url::{Url, last_segment, shown_path};
 
 use super::template::{Named, PULLED, Placeholder, Template, is_placeholder};
 use super::{UrlFault, segments};
@@ -132,7 +132,7 @@ impl PullUrl {
 impl fmt::Display for PullUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = self.0.url();
-        let last = url.path().rsplit('/').next().unwrap_or_default();
+        let (_, last, _) = last_segment(url.path());
         // A placeholder is no key.
         match is_placeholder(last.strip_suffix(".flv").unwrap_or(last)) {
             true => url.fmt_with_path(url.path(), f),

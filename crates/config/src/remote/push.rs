@@ -3,10 +3,10 @@
 use std::fmt;
 
 use media::StreamName;
-use net::url::{Url, UrlError};
+use net::url::{Url, UrlError, last_segment, shown_path};
 
 use super::template::{Named, PUSHED, Placeholder, Template, is_placeholder};
-use super::{HIDDEN, UrlFault, segments};
+use super::{UrlFault, segments};
 
 /// Where streams are pushed to: `rtmp://` or `rtmps://`, with `{stream}`, `{app}` and `{name}` in
 /// its path or query. It shows itself without its secrets.
@@ -51,11 +51,10 @@ impl fmt::Display for PushUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = self.0.url();
         // What the operator wrote out in the last segment is what platforms call the stream key.
-        match url.path().rsplit_once('/') {
-            Some((app, last)) if !is_placeholder(last) => {
-                url.fmt_with_path(&format!("{app}/{HIDDEN}"), f)
-            }
-            _ => url.fmt_with_path(url.path(), f),
+        let (_, last, _) = last_segment(url.path());
+        match is_placeholder(last) {
+            true => url.fmt_with_path(url.path(), f),
+            false => url.fmt_with_path(&shown_path(url.path()), f),
         }
     }
 }

@@ -134,7 +134,7 @@ impl TryFrom<&Url> for HttpAddress {
             _ => return Err(SourceError::Http),
         };
         let target: PathAndQuery = url.target().parse().map_err(|_| SourceError::Http)?;
-        let authorization = match url.credentials() {
+        let authorization = match url.raw_credentials() {
             None => None,
             Some((user, password)) => Some(basic(&user, &password)?),
         };
@@ -147,9 +147,10 @@ impl TryFrom<&Url> for HttpAddress {
     }
 }
 
-/// `Authorization` for a user and a password (RFC 7617 §2).
-fn basic(user: &str, password: &str) -> Result<HeaderValue, SourceError> {
-    let value = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
+/// `Authorization` for a user and a password (RFC 7617 §2). The colon is there without a password, too: nginx and
+/// Icecast take a value that has none for no credentials.
+fn basic(user: &[u8], password: &[u8]) -> Result<HeaderValue, SourceError> {
+    let value = format!("Basic {}", STANDARD.encode([user, password].join(&b':')));
     let mut value = HeaderValue::try_from(value).map_err(|_| SourceError::Http)?;
     value.set_sensitive(true);
     Ok(value)
@@ -184,7 +185,7 @@ impl fmt::Debug for PullSource {
 
 impl fmt::Display for HttpAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.url.fmt(f)
+        fmt::Display::fmt(&self.url, f)
     }
 }
 
@@ -276,6 +277,20 @@ mod tests {
             for secret in ["qwerty", "hunter2", "sesame"] {
                 assert!(!shown.contains(secret), "{shown}");
             }
+        }
+    }
+
+    #[test]
+    fn credentials_are_those_of_basic_authentication() {
+        for (text, expected) in [
+            ("https://u@h/a.flv", Some("Basic dTo=")),
+            ("https://u:p%E9@h/a.flv", Some("Basic dTpw6Q==")),
+            ("https://@h/a.flv", None),
+            ("https://h/a.flv", None),
+        ] {
+            let address = http(text);
+            let value = address.authorization().map(HeaderValue::as_bytes);
+            assert_eq!(value, expected.map(str::as_bytes), "{text}");
         }
     }
 

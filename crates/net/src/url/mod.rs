@@ -42,7 +42,7 @@ const PORTS: [(&str, u16); 4] = [("http", 80), ("https", 443), ("rtmp", 1935), (
 pub struct Url {
     /// In lower case.
     scheme: String,
-    /// As written, without the `@`.
+    /// As written, without the `@`; not empty.
     userinfo: Option<String>,
     /// Without brackets.
     host: String,
@@ -94,11 +94,19 @@ impl Url {
         self.userinfo.as_deref()
     }
 
-    /// User and password, percent-decoded; without a colon the password is empty. Secret.
+    /// User and password, percent-decoded; without a colon the password is empty. Bytes that are not UTF-8 become
+    /// U+FFFD. Secret.
     pub fn credentials(&self) -> Option<(String, String)> {
+        let (user, password) = self.raw_credentials()?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Some((text(user), text(password)))
+    }
+
+    /// The same as bytes: a percent-encoded password may be in another encoding than UTF-8. Secret.
+    pub fn raw_credentials(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let userinfo = self.userinfo.as_deref()?;
         let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
-        let decode = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let decode = |text| percent_decode_str(text).collect();
         Some((decode(user), decode(password)))
     }
 
@@ -241,7 +249,7 @@ impl FromStr for Url {
         let url = Self {
             port: port.or_else(|| default_port(&scheme)),
             scheme,
-            userinfo: userinfo.map(str::to_owned),
+            userinfo: userinfo.filter(|text| !text.is_empty()).map(str::to_owned),
             host: host.to_owned(),
             path: path.to_owned(),
             query: query.map(str::to_owned),
@@ -318,14 +326,22 @@ fn default_port(scheme: &str) -> Option<u16> {
     known.map(|(_, port)| *port)
 }
 
-/// A path without its last segment, which services call a stream key; an ending `.flv` is kept.
+/// A path without its last segment, which services call a stream key; an ending `.flv` is kept. Slashes at the
+/// end of a path hide no key: it is the segment before them.
 pub fn shown_path(path: &str) -> String {
-    let Some((front, last)) = path.rsplit_once('/') else {
-        return path.to_owned();
-    };
+    let (front, last, slashes) = last_segment(path);
     let extension = if last.ends_with(".flv") { ".flv" } else { "" };
     let hidden = if last.is_empty() { "" } else { HIDDEN };
-    format!("{front}/{hidden}{extension}")
+    format!("{front}{hidden}{extension}{slashes}")
+}
+
+/// A path in three parts: up to and with the slash before the last segment that is not empty, that segment, and
+/// the slashes after it.
+pub fn last_segment(path: &str) -> (&str, &str, &str) {
+    let end = path.trim_end_matches('/').len();
+    let (whole, slashes) = path.split_at(end);
+    let (front, last) = whole.split_at(whole.rfind('/').map_or(0, |slash| slash + 1));
+    (front, last, slashes)
 }
 
 /// Scheme, host, port, and the path without its last segment.

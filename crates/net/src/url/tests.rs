@@ -105,12 +105,18 @@ fn user_and_password_are_decoded_and_may_hold_an_at_sign() {
         ("rtmp://u:p@ss:w@h/a/b", Some(("u", "p@ss:w"))),
         ("rtmp://u%3A:%20p@h/a/b", Some(("u:", " p"))),
         ("rtmp://key@h/a/b", Some(("key", ""))),
-        ("rtmp://@h/a/b", Some(("", ""))),
+        ("rtmp://u:@h/a/b", Some(("u", ""))),
+        ("rtmp://u:p%2540@h/a/b", Some(("u", "p%40"))),
+        ("rtmp://u:p%E9@h/a/b", Some(("u", "p\u{fffd}"))),
+        ("rtmp://:@h/a/b", Some(("", ""))),
+        ("rtmp://@h/a/b", None),
         ("rtmp://h/a@b", None),
     ] {
         let expected = expected.map(|(user, password)| (user.to_owned(), password.to_owned()));
         assert_eq!(url(text).credentials(), expected, "{text}");
     }
+    let latin = url("rtmp://u:p%E9@h/a/b").raw_credentials();
+    assert_eq!(latin, Some((b"u".to_vec(), b"p\xe9".to_vec())));
 }
 
 #[test]
@@ -152,8 +158,10 @@ fn nothing_secret_is_shown() {
             "http://h:81/live/***.flv",
         ),
         ("rtmp://SECRET@h/live/SECRET?SECRET", "rtmp://h/live/***"),
-        ("rtmp://h/live/", "rtmp://h/live/"),
+        ("rtmp://h/live/SECRET/", "rtmp://h/live/***/"),
+        ("rtmp://h/live/SECRET//", "rtmp://h/live/***//"),
         ("https://h", "https://h"),
+        ("https://h/", "https://h/"),
     ] {
         let url = url(text);
         assert_eq!(format!("{url} {url:?}"), format!("{shown} Url({shown})"));

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::links::{Links, Row};
+use crate::stamp;
 use crate::view::StreamView;
 
 /// What the API shows and changes.
