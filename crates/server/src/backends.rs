@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use config::{self, Config};
+use config::Config;
 use fanout::Fanout;
 use net::intake::{Intake, Method};
 use net::{Backend, Epoll, Unavailable, Uring};

@@ -210,7 +210,7 @@ async fn a_connection_may_publish_again_and_play_after_that() {
 
 #[tokio::test]
 async fn what_stands_behind_the_end_of_a_stream_is_not_lost() {
-    let unparked = std::iter::once(house(Takeover::Never, 0));
+    let unparked = std::iter::once(test_context(Takeover::Never, 0));
     for context in unparked.chain(contexts(Takeover::Never).map(Arc::new)) {
         let (mut client, task) = Client::publish(&context, &at("one", KEY)).await;
         client.audio(0, AAC_HEADER).await;
