@@ -124,10 +124,15 @@ impl FromStr for Target {
             .into_iter()
             .find(|(scheme, _, _)| *scheme == url.scheme())
             .ok_or(TargetError::Scheme)?;
-        let credentials = url.userinfo().unwrap_or_default();
-        if protocol == Protocol::Icecast && !credentials.contains(':') {
+        let userinfo = url.userinfo().unwrap_or_default();
+        if protocol == Protocol::Icecast && !userinfo.contains(':') {
             return Err(TargetError::Credentials);
         }
+        // A token is part of a header as it stands; user and password are decoded, as ffmpeg does.
+        let credentials = match (protocol, url.credentials()) {
+            (Protocol::Icecast, Some((user, password))) => format!("{user}:{password}"),
+            _ => userinfo.to_owned(),
+        };
         let path = url.path().strip_prefix('/').ok_or(TargetError::Path)?;
         let is_complete = match protocol {
             Protocol::Http | Protocol::Srtp => true,
@@ -149,7 +154,7 @@ impl FromStr for Target {
                 Some(query) => format!("{path}?{query}"),
                 None => path.to_owned(),
             },
-            credentials: credentials.to_owned(),
+            credentials,
         })
     }
 }
@@ -195,6 +200,8 @@ mod tests {
         assert_eq!(rtmp.app_and_name(7), names);
         let icecast = parse("icecast://source:p@ss@[::1]:9000/radio.mp3");
         assert_eq!(icecast.credentials(), "source:p@ss");
+        let encoded = parse("icecast://source:p%3Fss@127.0.0.1/radio.mp3");
+        assert_eq!(encoded.credentials(), "source:p?ss");
         assert_eq!(
             icecast.addr(),
             "[::1]:9000".parse::<SocketAddr>().expect("an address")
