@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use container::rtp::{
-    Arrival, Depacketizer, Event, PayloadFormat, Incoming, PACKETS_MAX, Packet, Patience, Reorder,
+    Arrival, Depacketizer, Event, Incoming, PACKETS_MAX, Packet, Patience, PayloadFormat, Reorder,
     ReportClock,
 };
 use libfuzzer_sys::fuzz_target;

@@ -3,14 +3,14 @@
 #![no_main]
 
 use container::rtp::{
-    Depacketizer, Event, Format, Incoming, Packet, Packetizer, Payloads, Sequencer,
+    Depacketizer, Event, Incoming, Packet, Packetizer, PayloadFormat, Payloads, Sequencer,
 };
 use libfuzzer_sys::fuzz_target;
 use media::{Framing, Item, Sample, Span, Timestamp, Track, TrackId};
 
 const PAYLOAD_BYTES_MIN: usize = 64;
 
-fn track(format: Format, config: &[u8]) -> Track {
+fn track(format: PayloadFormat, config: &[u8]) -> Track {
     Track {
         id: TrackId::VIDEO,
         kind: format.kind(),
@@ -24,7 +24,12 @@ fn track(format: Format, config: &[u8]) -> Track {
 }
 
 /// The frame inside a sample, as it would be packetized again.
-fn packets(format: Format, track: &Track, sample: &Sample, bytes: usize) -> Option<Payloads> {
+fn packets(
+    format: PayloadFormat,
+    track: &Track,
+    sample: &Sample,
+    bytes: usize,
+) -> Option<Payloads> {
     let mut payloads = Payloads::default();
     let picture = Packetizer::new(format, track, bytes).push(sample, &mut payloads);
     if picture.is_err() {
@@ -33,12 +38,12 @@ fn packets(format: Format, track: &Track, sample: &Sample, bytes: usize) -> Opti
     }
     let limit = bytes.max(PAYLOAD_BYTES_MIN);
     for (payload, _) in payloads.iter() {
-        assert!(!payload.is_empty() && (payload.len() <= limit || format == Format::Opus));
+        assert!(!payload.is_empty() && (payload.len() <= limit || format == PayloadFormat::Opus));
     }
     Some(payloads)
 }
 
-fn depacketize(format: Format, payloads: &Payloads) -> (Option<Track>, Option<Sample>) {
+fn depacketize(format: PayloadFormat, payloads: &Payloads) -> (Option<Track>, Option<Sample>) {
     let mut depacketizer = Depacketizer::new(format, TrackId::VIDEO, 2);
     let mut sequencer = Sequencer::new(1, 65_535, 0, format.clock_rate());
     let mut events = Vec::new();
@@ -73,7 +78,7 @@ fuzz_target!(|data: &[u8]| {
     let Some(([format, bytes, config], rest)) = data.split_first_chunk::<3>() else {
         return;
     };
-    let format = Format::ALL[usize::from(*format) % Format::ALL.len()];
+    let format = PayloadFormat::ALL[usize::from(*format) % PayloadFormat::ALL.len()];
     let bytes = PAYLOAD_BYTES_MIN + 5 * usize::from(*bytes);
     let (config, frame) = rest.split_at(usize::from(*config).min(rest.len()));
     let sent = track(format, config);
