@@ -86,7 +86,6 @@ fn context() -> Context {
         gate: Arc::new(Open(keeper)),
         settings: Settings::default(),
         stats: Arc::new(Stats::default()),
-        challenge: None,
         intake: None,
         leaving: tokio::sync::watch::channel(false).1,
     }
@@ -125,7 +124,7 @@ fn watch() -> LaneGuard {
     let stream = CONTEXT.registry.stream(&name).unwrap();
     let request = Request::new(&name, "fuzz", peer());
     let permission = at_once(&mut CONTEXT.gate.play(&request)).unwrap().unwrap();
-    let format = fanout::PayloadFormat {
+    let format = fanout::Format {
         name: "watch",
         protocol: fanout::Protocol::Http,
         retention: fanout::Retention::Live,
