@@ -5,7 +5,7 @@
 //! cargo run --release --example slow_authority -- serve --demo
 //! ```
 //!
-//! It shows how a program embeds the server, and `cargo xtask bench -- gate` measures by it that a slow
+//! It shows how a program embeds the server, and `cargo xtask bench gate` measures by it that a slow
 //! authority delays its own publisher alone.
 
 use std::process::ExitCode;
