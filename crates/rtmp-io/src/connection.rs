@@ -62,25 +62,20 @@ impl<S> RtmpConnection<S> {
 
     /// Takes the socket from the conversation, so that each can be used by itself.
     pub fn detach(self) -> (S, RtmpConnection<()>) {
-        let Self {
-            socket,
-            session,
-            peer,
-            agent,
-            unread,
-            is_asked,
-            is_unflushed,
-        } = self;
+        self.exchange(())
+    }
+
+    fn exchange<T>(self, socket: T) -> (S, RtmpConnection<T>) {
         let connection = RtmpConnection {
-            socket: (),
-            session,
-            peer,
-            agent,
-            unread,
-            is_asked,
-            is_unflushed,
+            socket,
+            session: self.session,
+            peer: self.peer,
+            agent: self.agent,
+            unread: self.unread,
+            is_asked: self.is_asked,
+            is_unflushed: self.is_unflushed,
         };
-        (socket, connection)
+        (self.socket, connection)
     }
 
     /// Asks the peer to connect again, as the server is about to leave, unless it was asked before. A peer
@@ -101,24 +96,7 @@ impl<S> RtmpConnection<S> {
 impl RtmpConnection<()> {
     /// The connection with its socket again.
     pub fn attach<S>(self, socket: S) -> RtmpConnection<S> {
-        let Self {
-            socket: (),
-            session,
-            peer,
-            agent,
-            unread,
-            is_asked,
-            is_unflushed,
-        } = self;
-        RtmpConnection {
-            socket,
-            session,
-            peer,
-            agent,
-            unread,
-            is_asked,
-            is_unflushed,
-        }
+        self.exchange(socket).1
     }
 }
 

@@ -17,8 +17,10 @@
 //! Invariants: each wait has a deadline, which the session keeps; what stands behind a request in the same
 //! read is kept unread for the request's owner.
 //!
-//! Called by the RTMP ports of `server`. Publishers go on in `ingest`, players in `egress-rtmp`.
+//! Called by the RTMP ports of `server`. Publishers go on in `ingest`, players in `egress-rtmp`; their links to
+//! other servers find out here where a URL leads ([`address()`]).
 
+mod address;
 mod connection;
 mod doorway;
 mod error;
@@ -29,6 +31,7 @@ use std::time::Instant;
 use rtmp::server::Config;
 use tokio::sync::watch;
 
+pub use address::{address, moved};
 pub use connection::RtmpConnection;
 pub use doorway::{Failed, NextRequest, PlayRequest, PublishRequest, next_request};
 pub use error::Error;

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use fanout::{Introduction, LaneGuard, LogReader, Phase, Reason, Registry, Stream, Subscription};
 use net::closing;
 use net::link::{Connector, State};
+use rtmp_io::moved;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::address::moved;
 use super::opening::{Opened, Opening, next_event, open};
 use super::{Failure, Push, now};
 use crate::format::{format, is_carried};

@@ -13,7 +13,6 @@
 //!
 //! `server` runs one task for each rule and stream; addresses never show their secrets.
 
-mod address;
 mod delivery;
 mod failure;
 mod opening;
@@ -30,7 +29,6 @@ use fanout::gate::{Authorized, Play};
 use net::link::{Backoff, Connector, State, Status};
 use tokio::time::sleep;
 
-pub use self::address::address;
 use self::delivery::{Delivery, End};
 pub use self::failure::Failure;
 

@@ -4,9 +4,9 @@ use ::rtmp::client::{Address, Config, Event, Purpose, Session};
 use bytes::BytesMut;
 use net::link::{Connector, Link};
 use net::{closing, tcp, wait};
+use rtmp_io::moved;
 use tokio::io::AsyncReadExt;
 
-use super::address::moved;
 use super::{Failure, now};
 
 /// Connections that authentication takes: without a password, with the user's name, with the proof.

@@ -137,7 +137,9 @@ impl SourceConnection {
                 Event::Challenged(next) => return Ok(Some(Went::Challenged(next))),
                 Event::Reconnect { tc_url } => {
                     let from = self.session.address();
-                    let to = tc_url.and_then(|tc_url| PullSource::moved(from, &tc_url));
+                    let to = tc_url
+                        .and_then(|tc_url| rtmp_io::moved(from, &tc_url))
+                        .map(PullSource::Rtmp);
                     return Ok(Some(Went::To(End::Moved(to))));
                 }
                 media => self.unpack(media, &mut feed.items),

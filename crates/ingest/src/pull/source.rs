@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ::rtmp::client::{Address, AddressError, Parts};
+use ::rtmp::client::{Address, AddressError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
@@ -42,15 +42,6 @@ pub struct HttpAddress {
     target: String,
     /// The value of `Authorization`.
     authorization: Option<HeaderValue>,
-}
-
-impl PullSource {
-    /// Where `tc_url` of a reconnect request leads from an address, with the same stream. `None` if nowhere.
-    pub(super) fn moved(from: &Address, tc_url: &str) -> Option<Self> {
-        let server: Url = from.server().parse().ok()?;
-        let there = server.join(tc_url).ok()?;
-        from.moved_to(parts(&there)).map(Self::Rtmp)
-    }
 }
 
 impl HttpAddress {
@@ -120,7 +111,7 @@ impl TryFrom<&Url> for PullSource {
     fn try_from(url: &Url) -> Result<Self, SourceError> {
         match url.scheme() {
             "http" | "https" => Ok(Self::Http(url.try_into()?)),
-            _ => Ok(Self::Rtmp(Address::new(parts(url))?)),
+            _ => Ok(Self::Rtmp(rtmp_io::address(url)?)),
         }
     }
 }
@@ -154,18 +145,6 @@ fn basic(user: &[u8], password: &[u8]) -> Result<HeaderValue, SourceError> {
     let mut value = HeaderValue::try_from(value).map_err(|_| SourceError::Http)?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-/// A URL in the parts that an RTMP address is made of.
-fn parts(url: &Url) -> Parts<'_> {
-    Parts {
-        scheme: url.scheme(),
-        host: url.host(),
-        port: url.port(),
-        path: url.path(),
-        query: url.query().unwrap_or_default(),
-        user: url.credentials(),
-    }
 }
 
 impl fmt::Display for PullSource {
@@ -243,40 +222,6 @@ mod tests {
             ("", SourceError::Url(UrlError::Scheme)),
         ] {
             assert_eq!(text.parse::<PullSource>(), Err(expected), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_source_may_send_us_elsewhere() {
-        let Ok(PullSource::Rtmp(address)) = "rtmps://u:p@h/live/show?key=K".parse() else {
-            panic!("an RTMP source")
-        };
-        for (tc_url, expected) in [
-            ("rtmps://other:4443/live", Some("rtmps://other:4443/live/…")),
-            ("//other/live", Some("rtmps://other/live/…")),
-            ("/elsewhere/", Some("rtmps://h/elsewhere/…")),
-            ("rtmp://other/live", None),
-            ("http://other/live", None),
-            ("other", None),
-            ("", None),
-        ] {
-            let moved = PullSource::moved(&address, tc_url).map(|source| source.to_string());
-            assert_eq!(moved.as_deref(), expected, "{tc_url}");
-        }
-    }
-
-    #[test]
-    fn nothing_secret_is_shown() {
-        for text in [
-            "http://qwerty:hunter2@h/live/sesame.flv?key=sesame",
-            "http://h/live/sesame",
-            "rtmp://qwerty:hunter2@h/live/show?key=sesame",
-        ] {
-            let source: PullSource = text.parse().unwrap();
-            let shown = format!("{source} {source:?}");
-            for secret in ["qwerty", "hunter2", "sesame"] {
-                assert!(!shown.contains(secret), "{shown}");
-            }
         }
     }
 

@@ -82,7 +82,7 @@ impl Pushes {
 fn address(rule: &PushRule, stream: &StreamName) -> Result<Address, String> {
     let url = rule.url.of(stream);
     let url = url.map_err(|error| format!("the address {error}"))?;
-    push::address(&url).map_err(|error| error.to_string())
+    rtmp_io::address(&url).map_err(|error| error.to_string())
 }
 
 /// Pushes until the stream is over or `stop` turns true.

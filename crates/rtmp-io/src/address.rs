@@ -1,7 +1,7 @@
-//! RTMP addresses, from the URLs that name them.
+//! Addresses of other RTMP servers, from the URLs that name them. For pulls and pushes, which begin as clients.
 
-use ::rtmp::client::{Address, AddressError, Parts};
 use net::url::Url;
+use rtmp::client::{Address, AddressError, Parts};
 
 /// The address that a URL is.
 ///
@@ -12,7 +12,7 @@ pub fn address(url: &Url) -> Result<Address, AddressError> {
 }
 
 /// Where `tc_url` of a reconnect request leads from an address, with the same stream. `None` if nowhere.
-pub(super) fn moved(from: &Address, tc_url: &str) -> Option<Address> {
+pub fn moved(from: &Address, tc_url: &str) -> Option<Address> {
     let server: Url = from.server().parse().ok()?;
     let there = server.join(tc_url).ok()?;
     from.moved_to(parts(&there))
