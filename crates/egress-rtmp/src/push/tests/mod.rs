@@ -39,7 +39,7 @@ impl Pushing {
         let status = Arc::new(Status::default());
         let push = Push {
             permission: Arc::new(permission.expect("at once").unwrap()),
-            address: address(&url.parse().unwrap()).unwrap(),
+            address: rtmp_io::address(&url.parse().unwrap()).unwrap(),
             status: Arc::clone(&status),
         };
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
