@@ -34,7 +34,7 @@ impl Bucket {
     }
 
     /// The same, but only from the upper half.
-    pub(crate) fn take_from_upper_half(&mut self, now: Instant) -> bool {
+    pub(super) fn take_from_upper_half(&mut self, now: Instant) -> bool {
         // The lowest rates have no halves.
         self.take_above((self.burst / 2.0).min(self.burst - 1.0), now)
     }

@@ -7,7 +7,7 @@ const STEADY_PART: u64 = 8;
 
 /// The egress rate as last measured, and what listeners that joined since then add to it.
 #[derive(Debug, Default)]
-pub(crate) struct Egress {
+pub(super) struct Egress {
     /// Bit/s.
     bits: AtomicU64,
     /// Listeners at the measurement.
@@ -18,7 +18,7 @@ pub(crate) struct Egress {
 
 impl Egress {
     /// Notes the present rate, its number of listeners, and a stream's average rate.
-    pub(crate) fn measured(&self, bits: u64, stream_bits: u64, listeners: u64) {
+    pub(super) fn measured(&self, bits: u64, stream_bits: u64, listeners: u64) {
         self.bits.store(bits, Ordering::Relaxed);
         let before = self.listeners.swap(listeners, Ordering::Relaxed);
         // New listeners were sent to for only part of the interval.
@@ -33,7 +33,7 @@ impl Egress {
     }
 
     /// The bit/s to expect with this many listeners.
-    pub(crate) fn expected(&self, listeners: u64) -> u64 {
+    pub(super) fn expected(&self, listeners: u64) -> u64 {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let joined = listeners.saturating_sub(of(&self.listeners));
         let added = joined.saturating_mul(of(&self.bits_each));

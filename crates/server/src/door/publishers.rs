@@ -12,7 +12,7 @@ const REMEMBERED_MAX: usize = 1_024;
 
 /// Addresses with an authenticated publisher, now or lately.
 #[derive(Debug, Default)]
-pub(crate) struct Publishers(HashMap<IpAddr, Presence>);
+pub(super) struct Publishers(HashMap<IpAddr, Presence>);
 
 #[derive(Debug)]
 struct Presence {
@@ -23,13 +23,13 @@ struct Presence {
 }
 
 impl Publishers {
-    pub(crate) fn are_at(&self, address: IpAddr, now: Instant) -> bool {
+    pub(super) fn are_at(&self, address: IpAddr, now: Instant) -> bool {
         self.0.get(&address).is_some_and(|presence| {
             presence.count > 0 || now.saturating_duration_since(presence.seen) < REMEMBERED
         })
     }
 
-    pub(crate) fn came(&mut self, address: IpAddr, now: Instant) {
+    pub(super) fn came(&mut self, address: IpAddr, now: Instant) {
         let presence = self.0.entry(address).or_insert(Presence {
             count: 0,
             seen: now,
@@ -37,7 +37,7 @@ impl Publishers {
         presence.count += 1;
     }
 
-    pub(crate) fn left(&mut self, address: IpAddr, now: Instant) {
+    pub(super) fn left(&mut self, address: IpAddr, now: Instant) {
         if let Some(presence) = self.0.get_mut(&address) {
             presence.count = presence.count.saturating_sub(1);
             presence.seen = now;

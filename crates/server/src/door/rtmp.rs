@@ -21,7 +21,7 @@ use crate::node::Node;
 use crate::sockets::Port;
 
 /// A plain socket, or TLS over one. Threads that serve many connections take plain sockets from their tasks.
-pub(crate) trait RtmpTransport:
+pub(super) trait RtmpTransport:
     AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static
 {
     /// Serves a publisher on it; `on_admitted` is called when the publisher is let in. Gives the connection
@@ -69,7 +69,7 @@ impl RtmpTransport for TlsStream<TcpStream> {
 }
 
 /// Serves a connection that has just been accepted.
-pub(crate) async fn serve<S: RtmpTransport>(
+pub(super) async fn serve<S: RtmpTransport>(
     node: &Arc<Node>,
     mut socket: S,
     permit: ConnectionPermit,

@@ -23,7 +23,7 @@ use crate::stamp;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// HTTP/2's ALPN name (RFC 9113 §3.2). A client that offers nothing is served HTTP/1.
-pub(crate) const HTTP_2: &[u8] = b"h2";
+pub(super) const HTTP_2: &[u8] = b"h2";
 
 /// Why TLS cannot be offered.
 #[derive(Debug, thiserror::Error)]
@@ -216,7 +216,7 @@ impl fmt::Debug for Acceptors {
 }
 
 /// Performs the handshake, in bounded time.
-pub(crate) async fn accept(
+pub(super) async fn accept(
     acceptor: &TlsAcceptor,
     socket: TcpStream,
 ) -> io::Result<TlsStream<TcpStream>> {

@@ -9,9 +9,9 @@ use crate::access::{AccessLine, request_line};
 use crate::node::Node;
 
 /// See the module's description.
-pub(crate) struct Asked {
-    pub(crate) peer: SocketAddr,
-    pub(crate) version: Version,
+pub(super) struct Asked {
+    pub(super) peer: SocketAddr,
+    pub(super) version: Version,
     since: SystemTime,
     began: Instant,
     request: String,
@@ -20,7 +20,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    pub(crate) fn by(head: &Head, peer: SocketAddr) -> Self {
+    pub(super) fn by(head: &Head, peer: SocketAddr) -> Self {
         let header = |name| head.header(name).unwrap_or_default().to_owned();
         let target = String::from_utf8_lossy(head.target());
         Self {
@@ -33,7 +33,7 @@ impl Asked {
     }
 
     /// For bytes that are not a valid request.
-    pub(crate) fn nothing(peer: SocketAddr) -> Self {
+    pub(super) fn nothing(peer: SocketAddr) -> Self {
         Self {
             peer,
             version: Version::Http11,
@@ -46,12 +46,12 @@ impl Asked {
     }
 
     /// `bytes` is the length of the answer's body.
-    pub(crate) fn log(&self, node: &Node, status: Status, bytes: usize) {
+    pub(super) fn log(&self, node: &Node, status: Status, bytes: usize) {
         self.log_code(node, status.code(), bytes);
     }
 
     /// Reads status and length from a complete answer of ours.
-    pub(crate) fn log_answer(&self, node: &Node, answer: &[u8]) {
+    pub(super) fn log_answer(&self, node: &Node, answer: &[u8]) {
         let code = answer.split(|byte| *byte == b' ').nth(1);
         let code = code.and_then(|code| str::from_utf8(code).ok()?.parse().ok());
         let head = answer.windows(4).position(|end| end == b"\r\n\r\n");

@@ -18,7 +18,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 ///
 /// # Errors
 /// When the head is not valid for the `http` crate.
-pub(crate) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::Error> {
+pub(super) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::Error> {
     let target = PathAndQuery::try_from(match head.origin_form() {
         // From the absolute form, which may have no path.
         b"" => b"/",
@@ -48,13 +48,13 @@ pub(crate) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::E
 
 /// What decides about an answer besides the response itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Terms {
+pub(super) struct Terms {
     /// The client's version.
-    pub(crate) version: Version,
+    pub(super) version: Version,
     /// The method was `HEAD`, so there is no body.
-    pub(crate) is_head: bool,
+    pub(super) is_head: bool,
     /// The connection may carry another request.
-    pub(crate) persists: bool,
+    pub(super) persists: bool,
 }
 
 /// How the end of a body is marked.
@@ -89,7 +89,7 @@ impl Framing {
 ///
 /// # Errors
 /// When the client is gone, or the body broke off: the connection cannot be used any more.
-pub(crate) async fn write<S: AsyncWrite + Unpin>(
+pub(super) async fn write<S: AsyncWrite + Unpin>(
     socket: &mut S,
     response: Response,
     terms: Terms,

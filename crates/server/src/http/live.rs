@@ -79,20 +79,20 @@ impl LiveTransport for TlsStream<TcpStream> {
 }
 
 /// A request that keeps its connection.
-pub(crate) struct Live<'a, S> {
-    pub(crate) node: &'a Arc<Node>,
-    pub(crate) socket: S,
-    pub(crate) head: Head,
+pub(super) struct Live<'a, S> {
+    pub(super) node: &'a Arc<Node>,
+    pub(super) socket: S,
+    pub(super) head: Head,
     /// Bytes that came after the head: the beginning of a body.
-    pub(crate) early: Bytes,
-    pub(crate) handover: Handover,
+    pub(super) early: Bytes,
+    pub(super) handover: Handover,
     /// The client, which a proxy may have reported.
-    pub(crate) peer: SocketAddr,
+    pub(super) peer: SocketAddr,
 }
 
 impl<S: LiveTransport> Live<'_, S> {
     /// Admits a listener, within the limits.
-    pub(crate) async fn listen(self, target: Target) {
+    pub(super) async fn listen(self, target: Target) {
         let (node, peer) = (self.node, self.peer);
         let permit = if node.drain.has_begun() {
             Err(Rejected::Draining)
@@ -113,7 +113,7 @@ impl<S: LiveTransport> Live<'_, S> {
     }
 
     /// Answers a request that asks what listening would give.
-    pub(crate) async fn look(self, target: Target) {
+    pub(super) async fn look(self, target: Target) {
         self.pass_on(target, Permit::new).await;
     }
 
@@ -127,7 +127,7 @@ impl<S: LiveTransport> Live<'_, S> {
         }
     }
 
-    pub(crate) async fn publish(self, name: Result<StreamName, ingest::Error>) {
+    pub(super) async fn publish(self, name: Result<StreamName, ingest::Error>) {
         let asked = Asked::by(&self.head, self.peer);
         let (node, peer, handover) = (self.node, self.peer, &self.handover);
         let mut is_admitted = false;
@@ -155,7 +155,7 @@ impl<S: LiveTransport> Live<'_, S> {
         }
     }
 
-    pub(crate) async fn set_title(self, dialect: Dialect) {
+    pub(super) async fn set_title(self, dialect: Dialect) {
         let asked = Asked::by(&self.head, self.peer);
         let (node, peer, head) = (self.node, self.peer, self.head);
         let (mut socket, limit) = (self.socket, node.config.http.head_timeout);
@@ -168,7 +168,7 @@ impl<S: LiveTransport> Live<'_, S> {
         head::answer(socket, &answer).await;
     }
 
-    pub(crate) async fn tell_capabilities(self) {
+    pub(super) async fn tell_capabilities(self) {
         let answer = ingest::icecast::answer_options(&self.node.ingest.settings, &self.head);
         Asked::by(&self.head, self.peer).log_answer(self.node, &answer);
         head::answer(self.socket, &answer).await;

@@ -25,7 +25,7 @@ pub(crate) fn refuse_unread(node: &Node, socket: &TcpStream, reason: Rejected) {
 }
 
 /// Answers a request that exceeds a limit or a deadline.
-pub(crate) async fn refuse<S: LiveTransport>(
+pub(super) async fn refuse<S: LiveTransport>(
     node: &Node,
     socket: S,
     asked: &Asked,
@@ -39,7 +39,7 @@ pub(crate) async fn refuse<S: LiveTransport>(
 
 /// Answers a request that is malformed, or that a proxy may have parsed differently. What follows it is not
 /// read as another one.
-pub(crate) async fn refuse_malformed<S: LiveTransport>(
+pub(super) async fn refuse_malformed<S: LiveTransport>(
     node: &Node,
     socket: S,
     asked: &Asked,
@@ -52,7 +52,7 @@ pub(crate) async fn refuse_malformed<S: LiveTransport>(
 }
 
 /// Answers bytes that are not a request.
-pub(crate) async fn refuse_headless<S: LiveTransport>(
+pub(super) async fn refuse_headless<S: LiveTransport>(
     node: &Node,
     socket: S,
     asked: &Asked,
@@ -79,7 +79,7 @@ pub(crate) async fn refuse_headless<S: LiveTransport>(
 }
 
 /// Answers with a line of text, and closes.
-pub(crate) async fn say<S: LiveTransport>(
+pub(super) async fn say<S: LiveTransport>(
     node: &Node,
     socket: S,
     asked: &Asked,
@@ -92,7 +92,7 @@ pub(crate) async fn say<S: LiveTransport>(
 }
 
 /// The only function that maps limits to statuses.
-pub(crate) const fn status_of(reason: Rejected) -> Status {
+pub(super) const fn status_of(reason: Rejected) -> Status {
     match reason {
         Rejected::Address | Rejected::PendingShare => Status::TOO_MANY_REQUESTS,
         Rejected::HeadTimeout => Status::REQUEST_TIMEOUT,
@@ -113,7 +113,7 @@ pub(crate) const fn status_of(reason: Rejected) -> Status {
 }
 
 /// A line of text as an answer, after which the connection ends.
-pub(crate) fn plain(node: &Node, version: Version, status: Status, text: &str) -> Vec<u8> {
+pub(super) fn plain(node: &Node, version: Version, status: Status, text: &str) -> Vec<u8> {
     let head = ResponseHead::new(version, status)
         .header("Server", &node.config.http.server_header)
         .date(HttpDate(stamp::unix_seconds(SystemTime::now())))

@@ -131,7 +131,7 @@ impl fmt::Debug for Pending {
 
 impl ConnectionPermits {
     /// For a process that may have `descriptors_max` descriptors.
-    pub(crate) fn new(settings: &config::Limits, descriptors_max: Option<u64>) -> Arc<Self> {
+    pub(super) fn new(settings: &config::Limits, descriptors_max: Option<u64>) -> Arc<Self> {
         let shares = |pool: Pool| Shares::new(pool.bounds(settings, descriptors_max));
         let http = Pool::Http.bounds(settings, descriptors_max);
         let idle = Bounds {
@@ -150,7 +150,7 @@ impl ConnectionPermits {
 
     /// A permit for a connection. A trusted proxy's is not counted for its address: its clients are, when the
     /// head has named them.
-    pub(crate) fn connection(
+    pub(super) fn connection(
         self: &Arc<Self>,
         pool: Pool,
         address: IpAddr,
@@ -168,14 +168,14 @@ impl ConnectionPermits {
 
     /// A count among the connections of an address, for a request on a connection that it shares with other
     /// clients.
-    pub(crate) fn counted(self: &Arc<Self>, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
+    pub(super) fn counted(self: &Arc<Self>, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
         let mut permit = ConnectionPermit::of(self);
         permit.count(address)?;
         Ok(permit)
     }
 
     /// Ends an idle connection, if there is one, for a new one that needs its descriptor.
-    pub(crate) fn evict_idle(&self) -> bool {
+    pub(super) fn evict_idle(&self) -> bool {
         let idle = self.idle().evict_greediest();
         let is_there = idle.is_some();
         self.end_idle(idle);
@@ -183,12 +183,12 @@ impl ConnectionPermits {
     }
 
     /// Idle connections now.
-    pub(crate) fn idle_now(&self) -> usize {
+    pub(super) fn idle_now(&self) -> usize {
         self.idle().len()
     }
 
     /// Pending connections or sessions in a pool.
-    pub(crate) fn pending(&self, pool: Pool) -> usize {
+    pub(super) fn pending(&self, pool: Pool) -> usize {
         self.pool(pool).len()
     }
 

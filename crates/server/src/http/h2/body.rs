@@ -10,9 +10,9 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::sync::mpsc;
 
 /// A live body, piece by piece, and what is held until it is over.
-pub(crate) struct Pieces<T> {
-    pub(crate) pieces: mpsc::Receiver<Bytes>,
-    pub(crate) _for: T,
+pub(super) struct Pieces<T> {
+    pub(super) pieces: mpsc::Receiver<Bytes>,
+    pub(super) _for: T,
 }
 
 impl<T: Unpin> HttpBody for Pieces<T> {
@@ -29,9 +29,9 @@ impl<T: Unpin> HttpBody for Pieces<T> {
 }
 
 /// A body, and what is held until it is taken.
-pub(crate) struct Held<T> {
-    pub(crate) body: Body,
-    pub(crate) _for: T,
+pub(super) struct Held<T> {
+    pub(super) body: Body,
+    pub(super) _for: T,
 }
 
 impl<T: Unpin> HttpBody for Held<T> {

@@ -7,7 +7,7 @@ use axum::response::Response;
 use http1::{Head, HeadReader};
 
 /// The head that HTTP/1 would have, marked as having come over HTTP/2.
-pub(crate) fn head(parts: &Parts) -> Result<Head, http1::Error> {
+pub(super) fn head(parts: &Parts) -> Result<Head, http1::Error> {
     let target = parts.uri.path_and_query();
     let target = target.ok_or(http1::Error::TargetMalformed)?.as_str();
     let mut text = format!("{} {target} HTTP/1.1\r\n", parts.method).into_bytes();
@@ -34,7 +34,7 @@ pub(crate) fn head(parts: &Parts) -> Result<Head, http1::Error> {
 }
 
 /// An HTTP/1 answer of ours, one header per line. `body` is used instead of its own.
-pub(crate) fn from_wire(answer: &[u8], body: Option<Body>) -> Response {
+pub(super) fn from_wire(answer: &[u8], body: Option<Body>) -> Response {
     let end = answer.windows(4).position(|end| end == b"\r\n\r\n");
     let (head, rest) = match end {
         Some(end) => (&answer[..end], &answer[end + 4..]),
