@@ -92,7 +92,7 @@ impl<T> Slab<T> {
     /// See [`vacant`](Self::vacant).
     pub fn insert(&mut self, value: T) -> Slot {
         let slot = self.vacant();
-        self.insert_with(|_| value);
+        self.fill(slot, value);
         slot
     }
 
@@ -102,7 +102,11 @@ impl<T> Slab<T> {
     /// See [`vacant`](Self::vacant).
     pub fn insert_with(&mut self, make: impl FnOnce(Slot) -> T) -> &mut T {
         let slot = self.vacant();
-        let value = make(slot);
+        self.fill(slot, make(slot))
+    }
+
+    /// Gives the vacant slot its value.
+    fn fill(&mut self, slot: Slot, value: T) -> &mut T {
         if self.free.pop().is_none() {
             self.places.push(Place {
                 reuse: slot.reuse,
