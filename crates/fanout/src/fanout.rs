@@ -96,7 +96,7 @@ pub struct Fanout {
     events: Arc<Events>,
     conditions: Conditions,
     /// Listeners that have a [`ListenerHandle`].
-    handles: Mutex<HashMap<ListenerId, Arc<Control>>>,
+    controls: Mutex<HashMap<ListenerId, Arc<Control>>>,
     /// Of listeners that tasks serve, and of those with a [`ListenerHandle`] that no thread serves yet.
     task_books: Arc<Books>,
     /// Of threads that serve listeners by themselves.
@@ -187,7 +187,7 @@ impl Fanout {
             directory: Directory::new(Arc::clone(&events)),
             events,
             conditions,
-            handles: Mutex::default(),
+            controls: Mutex::default(),
             task_books: Arc::new(Books::new(Plane::Tasks, 0)),
             other_books: Mutex::default(),
             readers_now: Counter::default(),
@@ -303,40 +303,37 @@ impl Fanout {
         let control = Arc::new(Control::new(standing));
         self.directory.enter(record);
         self.directory.joined(id);
-        self.handles().insert(id, Arc::clone(&control));
+        self.controls().insert(id, Arc::clone(&control));
         ListenerHandle::new(id, Arc::clone(self), lane, control, requested)
     }
 
     /// Removes a listener, wherever it is. Waits for room in the workers' inboxes; not for asynchronous callers.
     pub fn kick(&self, id: ListenerId) {
-        if self.kick_handle(id) {
-            return;
-        }
-        let ids: Arc<[ListenerId]> = Arc::new([id]);
-        for worker in &self.workers {
-            worker.tell(Command::Kick(Arc::clone(&ids)));
-        }
+        self.kick_all(vec![id], Handle::tell);
     }
 
-    /// Removes a listener that has a [`ListenerHandle`]; false if there is none of that id.
-    fn kick_handle(&self, id: ListenerId) -> bool {
-        let handles = self.handles();
-        let control = handles.get(&id);
-        control.inspect(|control| control.kick()).is_some()
-    }
-
-    /// Removes the listeners whose permission is over, without waiting: one command for each worker, however
-    /// many they are. Where a worker's inbox is full, a later call removes them.
+    /// Removes the listeners whose permission is over, without waiting. Where a worker's inbox is full, a later
+    /// call removes them.
     pub(crate) fn end_permissions(&self, now: Instant) {
-        let mut over = self.directory.over(now);
-        over.retain(|id| !self.kick_handle(*id));
-        if over.is_empty() {
+        self.kick_all(self.directory.over(now), Handle::try_tell);
+    }
+
+    /// One command for each worker, however many listeners they are.
+    fn kick_all(&self, mut ids: Vec<ListenerId>, tell: fn(&Handle, Command) -> bool) {
+        ids.retain(|id| match self.controls().get(id) {
+            Some(control) => {
+                control.kick();
+                false
+            }
+            None => true,
+        });
+        if ids.is_empty() {
             return;
         }
-        over.sort_unstable();
-        let ids: Arc<[ListenerId]> = over.into();
+        ids.sort_unstable();
+        let ids: Arc<[ListenerId]> = ids.into();
         for worker in &self.workers {
-            worker.try_tell(Command::Kick(Arc::clone(&ids)));
+            tell(worker, Command::Kick(Arc::clone(&ids)));
         }
     }
 
@@ -350,7 +347,7 @@ impl Fanout {
     /// How every listener fares. Blocks for a moment; not for asynchronous callers.
     pub fn report(&self) -> Vec<ListenerReport> {
         let mut all: Vec<_> = self
-            .handles()
+            .controls()
             .iter()
             .map(|(id, control)| control.report(*id))
             .collect();
@@ -469,8 +466,8 @@ impl Fanout {
 
     /// The listeners that tasks serve.
     pub(crate) fn readers(&self) -> Vec<(ListenerId, Arc<Control>)> {
-        let handles = self.handles();
-        let readers = handles.iter().filter(|(_, one)| one.standing().is_some());
+        let controls = self.controls();
+        let readers = controls.iter().filter(|(_, one)| one.standing().is_some());
         readers.map(|(id, one)| (*id, Arc::clone(one))).collect()
     }
 
@@ -490,7 +487,7 @@ impl Fanout {
     }
 
     pub(crate) fn reader_left(&self, departure: Departure) {
-        self.handles().remove(&departure.id);
+        self.controls().remove(&departure.id);
         if let Err(TrySendError::Full(departure) | TrySendError::Disconnected(departure)) =
             self.departures.try_send(departure)
         {
@@ -515,7 +512,7 @@ impl Fanout {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn handles(&self) -> MutexGuard<'_, HashMap<ListenerId, Arc<Control>>> {
-        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    fn controls(&self) -> MutexGuard<'_, HashMap<ListenerId, Arc<Control>>> {
+        self.controls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,16 +12,13 @@ extern crate carillon_fanout as fanout;
 mod support;
 
 use std::io::Read;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use fanout::gate::{Play, Terms};
-use fanout::{
-    Introduction, LaneGuard, ListenerRecord, NewListener, Reason, Settings, Subscription,
-};
+use fanout::{Introduction, LaneGuard, ListenerRecord, Reason, Settings, Subscription};
 use media::StreamName;
 use support::{Encoder, FORMAT, Frames, TestFanout};
 
@@ -67,20 +64,7 @@ fn a_listener_is_removed_when_its_permission_ends() {
 
     // One that a worker serves, one that a task does, and one of each that stays.
     let (lane, record) = joined(&server, Some(now + TERM));
-    let of_worker = record.id;
-    let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let mut socket = TcpStream::connect(door.local_addr().unwrap()).unwrap();
-    let (accepted, _) = door.accept().unwrap();
-    net::tcp::prepare_listener(&accepted).unwrap();
-    let attached = fanout.attach(NewListener {
-        record,
-        socket: accepted,
-        head: Bytes::new(),
-        lane,
-        conversation: None,
-        after: None,
-    });
-    attached.unwrap();
+    let of_worker = server.attach_as(record, lane, "", None);
     let (lane, record) = joined(&server, Some(now + TERM));
     let mut of_task = fanout.follow(record, lane);
     let stays = server.listen("radio", "");
@@ -93,10 +77,10 @@ fn a_listener_is_removed_when_its_permission_ends() {
     let departure = server.departure();
     assert_eq!(
         (departure.id, departure.reason),
-        (of_worker, Reason::Kicked)
+        (of_worker.id, Reason::Kicked)
     );
     fanout.directory().leave(&departure);
-    socket.read_to_end(&mut Vec::new()).unwrap();
+    (&of_worker.socket).read_to_end(&mut Vec::new()).unwrap();
 
     let of_task_id = of_task.id();
     let cx = Context::from_waker(Waker::noop());

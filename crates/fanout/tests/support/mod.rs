@@ -210,11 +210,21 @@ impl TestFanout {
         head: &'static str,
         conversation: Option<Box<dyn Conversation>>,
     ) -> Listener {
+        self.attach_as(self.record(name), self.lane(name), head, conversation)
+    }
+
+    /// Gives a worker the listener of a record.
+    pub(crate) fn attach_as(
+        &self,
+        record: ListenerRecord,
+        lane: fanout::LaneGuard,
+        head: &'static str,
+        conversation: Option<Box<dyn Conversation>>,
+    ) -> Listener {
         let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let socket = TcpStream::connect(door.local_addr().unwrap()).unwrap();
         let (accepted, _) = door.accept().unwrap();
         net::tcp::prepare_listener(&accepted).unwrap();
-        let record = self.record(name);
         let id = record.id;
         self.registry
             .fanout()
@@ -222,7 +232,7 @@ impl TestFanout {
                 record,
                 socket: accepted,
                 head: Bytes::from_static(head.as_bytes()),
-                lane: self.lane(name),
+                lane,
                 conversation,
                 after: None,
             })
