@@ -139,7 +139,7 @@ fn serve(
 async fn run_relay(relay: Relay) -> Result<(), Failure> {
     let signals = Signals::catch()?;
     let running = relay.start().await?;
-    log::announce(&running.notice());
+    log::announce(running.notice());
     let watch = signals.watch(running.reload());
     running.run_until(watch.shutdown, watch.hurry).await;
     tracing::info!("ended");

@@ -8,6 +8,7 @@
 //!              signalling (WHIP and WHEP, one UDP port) ──► ingest | egress-webrtc
 //!              links (pushes and pulls) ──► egress-rtmp | ingest
 //!              derived-audio (Opus beside AAC and MP3)
+//!              services (these ports, the links, housekeeping: one list, started and ended in order)
 //!              admin (metrics, health, API, events)     gate (permissions)     access (access log)
 //! ```
 //!
@@ -20,7 +21,6 @@ mod admin;
 mod allowance;
 mod backends;
 pub mod cli;
-mod demo;
 mod door;
 mod drain;
 mod gate;
@@ -29,14 +29,13 @@ mod keys;
 mod links;
 mod log;
 mod node;
-mod notice;
 mod overload;
 mod relay;
 mod reload;
 mod running;
+mod services;
 mod signalling;
 mod signals;
-mod sockets;
 mod stamp;
 mod view;
 
@@ -48,5 +47,5 @@ pub use http::routes;
 pub use links::TrustError;
 pub use relay::{Relay, StartError};
 pub use running::Running;
+pub use services::{Bound, Port};
 pub use signalling::OpenError;
-pub use sockets::{Bound, Port};

@@ -1,7 +1,7 @@
 //! What the connections of a running relay share: those of the doors, and WebRTC's sessions.
 //!
-//! Others have contexts of their own: [links](crate::links::Context), the [operator's port](crate::admin::Context)
-//! and the measuring of [overload](crate::overload::Overload).
+//! Others have contexts of their own: the [services](crate::services::Context), [links](crate::links::Context) and the
+//! measuring of [overload](crate::overload::Overload).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::door::limits::Limits;
 use crate::door::{Counts, host};
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;
+use crate::services::{Bound, Port};
 use crate::signalling::Rtc;
-use crate::sockets::{Bound, Port};
 
 /// See the module's description.
 pub(crate) struct Node {

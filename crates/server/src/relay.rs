@@ -14,6 +14,7 @@ use net::Unavailable;
 use net::link::Connector;
 
 use crate::access::{AccessLog, Departures};
+use crate::backends;
 use crate::door::pressure::Marks;
 use crate::door::tls::{Certificate, TlsError};
 use crate::gate::{Authority, AuthorityGate};
@@ -23,9 +24,8 @@ use crate::log::Log;
 use crate::node::{Node, Parts};
 use crate::overload::Overload;
 use crate::running::Running;
+use crate::services::{self, Bound, Ingredients, Port};
 use crate::signalling::{OpenError, Rtc, WebrtcService};
-use crate::sockets::{self, Bound, Port};
-use crate::{admin, backends};
 
 /// Why the relay does not start. The operator can solve each.
 #[derive(Debug, thiserror::Error)]
@@ -157,17 +157,22 @@ impl Relay {
     /// # Errors
     /// See [`StartError`].
     pub async fn start(self) -> Result<Running, StartError> {
-        let sockets = sockets::bind(&self.config, self.certificate.as_ref())?;
+        let services = services::open(Ingredients {
+            config: &self.config,
+            certificate: self.certificate.as_ref(),
+            connector: self.connector,
+            demo: self.demo,
+        })?;
         let Self {
             config,
             generated,
             password_demanded,
             certificate,
-            connector,
             demo,
             authority,
             log,
             marks,
+            connector: _,
         } = self;
         let config = Arc::new(config);
         let (fanout, departed) = backends::start_workers(&config)?;
@@ -182,7 +187,10 @@ impl Relay {
         let access = AccessLog::open(&config.log.access).map_err(StartError::AccessLog)?;
         let departures =
             Departures::read(departed, fanout, access.clone()).map_err(StartError::AccessLog)?;
-        let bound: Vec<_> = sockets.iter().map(|(bound, _, _)| *bound).collect();
+        let bound = services
+            .iter()
+            .flat_map(|service| service.bound())
+            .collect();
         let mut challenge_key = [0; 32];
         getrandom::fill(&mut challenge_key)?;
         let jitter_seed = getrandom::u64()?;
@@ -199,20 +207,23 @@ impl Relay {
         });
         open_webrtc(&mut node)?;
         let node = Arc::new(node);
-        let operator = admin::Context {
-            node: Arc::clone(&node),
-            audio,
-            links: links.clone(),
+        let notice = services::announce(&services, &node.config, &node.bound, &generated, demo);
+        let mut context = services::Context {
             overload: Arc::new(Overload::new(&node, marks)),
+            node,
+            audio,
+            links,
             log,
             certificate,
             demo_bytes: Arc::default(),
             password_demanded,
+            encoders: Vec::new(),
         };
-        let links = links_context(&node, connector, links);
-        let mut running = Running::new(node, Arc::new(operator), generated, demo, departures);
-        running.open(sockets, links);
-        Ok(running)
+        let encoders = services
+            .iter()
+            .filter_map(|service| service.metrics(&context));
+        context.encoders = encoders.collect();
+        Ok(Running::begin(context, services, notice, departures))
     }
 }
 
@@ -240,17 +251,6 @@ fn open_webrtc(node: &mut Node) -> Result<(), StartError> {
     });
     node.rtc = Some(Arc::new(Rtc::new(service)));
     Ok(())
-}
-
-fn links_context(node: &Node, connector: Connector, links: Links) -> links::Context {
-    links::Context {
-        config: Arc::clone(&node.config),
-        registry: Arc::clone(&node.registry),
-        gate: Arc::clone(&node.gate),
-        ingest: Arc::clone(&node.ingest),
-        connector,
-        links,
-    }
 }
 
 fn rules(config: Arc<Config>) -> fanout::Rules {

@@ -9,61 +9,44 @@ use std::time::Duration;
 
 use config::Secret;
 use fanout::Registry;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use crate::access::Departures;
 use crate::door::Counts;
-use crate::door::host::Host;
 use crate::door::limits::Limits;
-use crate::keys::Generated;
-use crate::log::Log;
+use crate::drain;
 use crate::node::Node;
-use crate::overload::Overload;
 use crate::reload::Reload;
-use crate::sockets::{Bound, Port, Socket};
-use crate::{admin, demo, door, drain, links, notice};
-
-/// The interval of housekeeping and of measuring.
-const TICK: Duration = Duration::from_millis(250);
+use crate::services::{Bound, Context, Phase, Phases, Port, Service};
 
 /// A running relay.
 pub struct Running {
     node: Arc<Node>,
-    /// What the operator's port shows beside the node.
-    operator: Arc<admin::Context>,
-    generated: Generated,
-    demo: bool,
-    stop_accepting: watch::Sender<bool>,
-    /// The accept loops of the public ports.
-    doors: JoinSet<()>,
-    /// What goes on while it drains: the operator's port, housekeeping, measuring, the demo.
-    services: JoinSet<()>,
-    stop_links: watch::Sender<bool>,
-    /// What keeps the links, until all have ended.
-    links: JoinSet<()>,
+    /// What the services use beside the node.
+    context: Arc<Context>,
+    phases: Phases,
+    notice: String,
     departures: Departures,
 }
 
 impl Running {
-    /// With a complete node. Nothing runs yet.
-    pub(crate) fn new(
-        node: Arc<Node>,
-        operator: Arc<admin::Context>,
-        generated: Generated,
-        demo: bool,
+    /// Begins the services. `notice` is their start-up notice.
+    pub(crate) fn begin(
+        context: Context,
+        services: Vec<Box<dyn Service>>,
+        notice: String,
         departures: Departures,
     ) -> Self {
+        let context = Arc::new(context);
+        let mut phases = Phases::new();
+        for service in services {
+            let (until, shown) = (service.until(), phases.shown());
+            phases.spawn(until, service.run(&context, shown));
+        }
         Self {
-            node,
-            operator,
-            generated,
-            demo,
-            stop_accepting: watch::channel(false).0,
-            doors: JoinSet::new(),
-            services: JoinSet::new(),
-            stop_links: watch::channel(false).0,
-            links: JoinSet::new(),
+            node: Arc::clone(&context.node),
+            context,
+            phases,
+            notice,
             departures,
         }
     }
@@ -91,7 +74,7 @@ impl Running {
     /// What can be reloaded while it serves.
     pub(crate) fn reload(&self) -> Reload {
         Reload {
-            certificate: self.operator.certificate.clone(),
+            certificate: self.context.certificate.clone(),
             access: self.node.access.clone(),
         }
     }
@@ -103,46 +86,8 @@ impl Running {
     }
 
     /// The start-up notice; see [`crate::cli`].
-    pub fn notice(&self) -> String {
-        notice::text(
-            &self.node.config,
-            &self.node.bound,
-            &self.generated,
-            self.demo,
-        )
-    }
-
-    /// Begins the links and the services, and opens the doors.
-    pub(crate) fn open(&mut self, sockets: Vec<Socket>, links: links::Context) {
-        let (node, operator) = (&self.node, &self.operator);
-        let stop = self.stop_links.subscribe();
-        self.links.spawn(links::supervise(links, stop));
-        for (_, socket, door) in sockets {
-            match door {
-                Some(door) => {
-                    let stop = self.stop_accepting.subscribe();
-                    self.doors
-                        .spawn(door::accept(socket, door, Arc::clone(node), stop));
-                }
-                None => {
-                    self.services
-                        .spawn(admin::serve(socket, Arc::clone(operator)));
-                }
-            }
-        }
-        let (registry, log) = (Arc::clone(&node.registry), operator.log.clone());
-        self.services.spawn(housekeep(registry, log));
-        let (limits, overload) = (Arc::clone(&node.limits), Arc::clone(&operator.overload));
-        self.services.spawn(measure(limits, overload));
-        if self.demo {
-            match demo::begin(&node.registry, &node.gate) {
-                Ok(demo) => {
-                    let bytes = Arc::clone(&operator.demo_bytes);
-                    self.services.spawn(demo::run(demo, bytes));
-                }
-                Err(error) => tracing::error!(%error, "there is no demo"),
-            }
-        }
+    pub fn notice(&self) -> &str {
+        &self.notice
     }
 
     /// Serves until `shutdown` resolves; then drains until the last listener has left, `hurry`
@@ -150,32 +95,27 @@ impl Running {
     pub async fn run_until(mut self, shutdown: impl Future, hurry: impl Future) {
         shutdown.await;
         self.node.drain.begin(self.node.registry.fanout());
-        self.stop_accepting.send_replace(true);
-        while self.doors.join_next().await.is_some() {}
-        let (fanout, links) = (self.node.registry.fanout(), &self.operator.links);
+        self.phases.enter(Phase::Closed).await;
+        let (fanout, links) = (self.node.registry.fanout(), &self.context.links);
         drain::wait_for_listeners(fanout, links, self.node.config.drain_timeout, hurry).await;
         self.end().await;
     }
 
     async fn end(mut self) {
-        self.services.shutdown().await;
-        self.stop_links.send_replace(true);
-        leave_others(self.links).await;
+        self.phases.enter(Phase::Drained).await;
+        self.phases.enter(Phase::Unlinked).await;
         self.node.registry.end_all();
         say_goodbye(&self.node.counts, &self.node.limits).await;
+        self.phases.enter(Phase::Ended).await;
         let fanout = Arc::clone(self.node.registry.fanout());
         let events = Arc::clone(fanout.events());
         let ingest = Arc::clone(&self.node.ingest);
-        let webrtc = self.node.rtc.as_ref().map(|rtc| rtc.service.port());
         let (departures, access) = (self.departures, self.node.access.clone());
         // Connections that are still there hold the node; their lines in the access log end here all the same.
-        drop((self.operator, self.node));
+        drop((self.context, self.node));
         let ended = tokio::task::spawn_blocking(move || {
             if let Some(intake) = &ingest.intake {
                 intake.stop();
-            }
-            if let Some(port) = webrtc {
-                port.stop();
             }
             fanout.stop();
             departures.finish();
@@ -197,20 +137,11 @@ impl Running {
     }
 }
 
-/// How long other servers, and then publishers and pages, may be told that the server ends.
+/// How long publishers and pages may be told that the server ends.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// How often it is checked whether something has ended.
 const POLL: Duration = Duration::from_millis(10);
-
-/// Ends the links. They end before the streams: a pull would take the end of its stream for a failure.
-async fn leave_others(mut links: JoinSet<()>) {
-    let left = async { while links.join_next().await.is_some() {} };
-    if tokio::time::timeout(GOODBYE, left).await.is_err() {
-        tracing::debug!("some links are cut off");
-    }
-    links.shutdown().await;
-}
 
 /// Waits until connections have been told, for [`GOODBYE`] at most.
 async fn say_goodbye(counts: &Counts, limits: &Limits) {
@@ -230,36 +161,5 @@ impl std::fmt::Debug for Running {
         f.debug_struct("Running")
             .field("bound", &self.node.bound)
             .finish_non_exhaustive()
-    }
-}
-
-/// Measures the host and the load, on threads where a file that is slow to read delays no connection.
-async fn measure(limits: Arc<Limits>, overload: Arc<Overload>) {
-    let host = Arc::new(Host::new());
-    let mut interval = tokio::time::interval(TICK);
-    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        let now = interval.tick().await.into_std();
-        let (host, limits) = (Arc::clone(&host), Arc::clone(&limits));
-        let overload = Arc::clone(&overload);
-        let look = move || {
-            host.look(&limits.pressure, now);
-            overload.measure(now);
-        };
-        if tokio::task::spawn_blocking(look).await.is_err() {
-            tracing::error!("looking at the host has failed");
-            return;
-        }
-    }
-}
-
-/// Housekeeping of the core and of the log.
-async fn housekeep(registry: Arc<Registry>, log: Log) {
-    let mut interval = tokio::time::interval(TICK);
-    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        let now = interval.tick().await.into_std();
-        registry.tick(now);
-        log.sum_up(now);
     }
 }

@@ -9,8 +9,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 use crate::drain::Drain;
-use crate::notice;
 use crate::overload::Overload;
+use crate::services::reachable;
 
 /// For each step of the request; container platforms allow a few seconds for all of it.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -53,7 +53,7 @@ pub(crate) enum Unhealthy {
 
 /// Asks a server on this host.
 pub(crate) fn ask_readiness(address: SocketAddr) -> Result<(), Unhealthy> {
-    let address = notice::reachable(address);
+    let address = reachable(address);
     let answer = ask(address).map_err(|error| Unhealthy::Unreachable(address, error))?;
     let status = answer.lines().next().unwrap_or_default();
     if status.split(' ').nth(1) == Some("200") {

@@ -11,11 +11,10 @@ mod api;
 mod connections;
 mod events;
 mod health;
-mod metrics;
+pub(crate) mod metrics;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -26,7 +25,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::on;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use derived_audio::DerivedAudio;
 use fanout::gate::Denied;
 use hyper::server::conn::http1 as hyper_http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -45,32 +43,12 @@ use self::connections::Connections;
 use self::events::EventStreams;
 use self::health::Readiness;
 use crate::door::AcceptWarning;
-use crate::door::tls::Certificate;
 use crate::gate::AuthorityGate;
 use crate::http::routes::{Demand, Endpoint, Surface};
-use crate::links::Links;
-use crate::log::Log;
-use crate::node::Node;
-use crate::overload::Overload;
+use crate::services::Context;
 
 /// For a request's head to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What the operator's port shows: the node, and what only operators see.
-pub(crate) struct Context {
-    pub(crate) node: Arc<Node>,
-    /// Opus beside AAC and MP3.
-    pub(crate) audio: DerivedAudio,
-    pub(crate) links: Links,
-    pub(crate) overload: Arc<Overload>,
-    pub(crate) log: Log,
-    /// What the ports behind TLS show.
-    pub(crate) certificate: Option<Arc<Certificate>>,
-    /// Media bytes of the demo, which comes through no port.
-    pub(crate) demo_bytes: Arc<AtomicU64>,
-    /// The port asks for the password.
-    pub(crate) password_demanded: bool,
-}
 
 /// Serves the port until it is dropped.
 pub(crate) async fn serve(listener: TcpListener, context: Arc<Context>) {

@@ -27,7 +27,7 @@ use fanout::events::{Events, Refusal};
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use net::panics::{self, Part};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -154,22 +154,13 @@ impl AcceptWarning {
     }
 }
 
-/// Accepts connections until told to stop.
-pub(crate) async fn accept(
-    listener: TcpListener,
-    door: Door,
-    node: Arc<Node>,
-    mut stop: watch::Receiver<bool>,
-) {
+/// Accepts connections until it is dropped.
+pub(crate) async fn accept(listener: TcpListener, door: Door, node: Arc<Node>) {
     let mut warning = AcceptWarning::default();
     // Made once: requests clone the parts they need, which takes much less time.
     let site = pages::service(&node);
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|stop| *stop) => return,
-        };
-        let error = match accepted {
+        let error = match listener.accept().await {
             Ok((socket, peer)) => {
                 admit(&node, &door, &site, socket, peer);
                 continue;

@@ -18,7 +18,7 @@ use super::head;
 use super::limits::ConnectionPermit;
 use super::rejected::Rejected;
 use crate::node::Node;
-use crate::sockets::Port;
+use crate::services::Port;
 
 /// A plain socket, or TLS over one. Threads that serve many connections take plain sockets from their tasks.
 pub(super) trait RtmpTransport:

@@ -29,7 +29,7 @@ use tokio::task::JoinHandle;
 use crate::door::pressure::Marks;
 use crate::gate::Authority;
 use crate::relay::Relay;
-use crate::sockets::Port;
+use crate::services::Port;
 
 /// For anything that should happen at once.
 const SOON: Duration = Duration::from_secs(60);
@@ -122,7 +122,7 @@ impl TestServer {
             admin: address(Port::Admin),
             https: running.address(Port::Https),
             rtmps: running.address(Port::Rtmps),
-            notice: running.notice(),
+            notice: running.notice().to_owned(),
             registry: Arc::clone(running.registry()),
             ingest: Arc::clone(running.ingest()),
             shutdown,

@@ -10,7 +10,7 @@ use super::page::Page;
 use super::table::*;
 use crate::links::{Links, Row, Totals};
 
-pub(super) fn encode(links: &Links, page: &mut Page<'_>) -> fmt::Result {
+pub(crate) fn encode(links: &Links, page: &mut Page<'_>) -> fmt::Result {
     let pushes = links.pushes.list();
     page.gauges(PUSHES, by_state(pushes.iter().map(|(_, report)| report)))?;
     page.gauges(

@@ -26,18 +26,21 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 
-use self::page::Page;
+pub(crate) use self::links::encode as links;
+pub(crate) use self::page::Page;
+pub(crate) use self::webrtc::encode as webrtc;
+
 use self::process::Process;
 #[cfg(test)]
 pub(crate) use self::table::METRICS;
 use self::table::*;
-use super::Context;
 use crate::access::ACCESS;
 use crate::door::rejected::Rejected;
 use crate::door::tls::Facts;
 use crate::log::MESSAGES;
+use crate::services::{Context, DEMO};
+use crate::stamp;
 use crate::view::StreamView;
-use crate::{demo, stamp};
 
 /// Streams that have series of their own; the rest are summed under `_other`. Prometheus pays for
 /// each series for as long as it keeps data.
@@ -85,9 +88,9 @@ impl Collector for Gather {
         self.doors(&mut page)?;
         self.streams(&mut page)?;
         self.transcoding(&mut page)?;
-        let node = &self.0.node;
-        webrtc::encode(node.rtc.as_deref(), &node.ingest.stats, &mut page)?;
-        links::encode(&self.0.links, &mut page)?;
+        for encode in &self.0.encoders {
+            encode(&mut page)?;
+        }
         Process::now().encode(&mut page)
     }
 }
@@ -143,10 +146,10 @@ impl Gather {
             .into_iter()
             .any(|info| is_demo(&StreamView::of(&info)));
         let now = protocols.map(|one| (one.label(), stats.publishers(one) as f64));
-        let demo = [(demo::NAME, f64::from(u8::from(demo)))];
+        let demo = [(DEMO, f64::from(u8::from(demo)))];
         page.gauges(PUBLISHERS, now.into_iter().chain(demo))?;
         let bytes = protocols.map(|one| (one.label(), stats.ingest_bytes(one) as f64));
-        let demo = (demo::NAME, self.0.demo_bytes.load(Ordering::Relaxed) as f64);
+        let demo = (DEMO, self.0.demo_bytes.load(Ordering::Relaxed) as f64);
         page.counters(INGEST_BYTES, bytes.into_iter().chain([demo]))?;
         let receives = protocols.map(|one| (one.label(), stats.receives(one) as f64));
         page.counters(INGEST_RECEIVES, receives)?;
@@ -300,7 +303,7 @@ fn unix_time(at: SystemTime) -> f64 {
 }
 
 fn is_demo(view: &StreamView<'_>) -> bool {
-    view.state.has_publisher() && view.protocol == demo::NAME
+    view.state.has_publisher() && view.protocol == DEMO
 }
 
 /// One value per stream, those beyond the limit summed.

@@ -8,7 +8,7 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use super::table::Metric;
 
 /// Writes metrics as the table says.
-pub(super) struct Page<'a>(DescriptorEncoder<'a>);
+pub(crate) struct Page<'a>(DescriptorEncoder<'a>);
 
 impl<'a> Page<'a> {
     pub(super) fn new(encoder: DescriptorEncoder<'a>) -> Self {

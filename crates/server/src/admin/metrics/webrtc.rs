@@ -9,7 +9,7 @@ use super::page::Page;
 use super::table::*;
 use crate::signalling::{Rtc, Way};
 
-pub(super) fn encode(rtc: Option<&Rtc>, stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
+pub(crate) fn encode(rtc: Option<&Rtc>, stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
     sessions(rtc, page)?;
     media(rtc, stats, page)?;
     let refusals = rtc.map(|rtc| rtc.refusals.list()).unwrap_or_default();

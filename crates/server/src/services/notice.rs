@@ -1,137 +1,91 @@
 //! What `serve` prints when it is ready: for programs one line per listening socket and `ready`, for people
-//! lines to copy.
+//! lines to copy, which the services add.
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use config::Config;
 
+use super::{Bound, Port};
 use crate::keys::Generated;
-use crate::sockets::{Bound, Port};
 
 /// Replaces a secret that the operator already knows.
 const KEY_PLACEHOLDER: &str = "KEY";
 
-/// The whole notice. Each `listening` line, and `ready`, is a contract with the programs that start us.
-pub(crate) fn text(config: &Config, bound: &[Bound], generated: &Generated, demo: bool) -> String {
-    let mut out = String::new();
-    for Bound { port, address } in bound {
-        line(&mut out, &format!("listening {} {address}", port.label()));
-    }
-    line(&mut out, "ready");
-    let first = |port| {
-        bound
-            .iter()
-            .find(|b| b.port == port)
-            .map(|b| reachable(b.address))
-    };
-    let key = match &config.auth.publish_key {
-        Some(key) if generated.publish_key => key.reveal(),
-        _ => KEY_PLACEHOLDER,
-    };
-    line(&mut out, "");
-    let secure = first(Port::Rtmps).map(|address| ("rtmps", address));
-    let rtmp = first(Port::Rtmp).map(|address| ("rtmp", address));
-    if let Some((scheme, address)) = rtmp.or(secure) {
-        publish_over_rtmp(&mut out, scheme, address, key, config.rtmp.challenge);
-    }
-    if let (Some(_), Some((_, address))) = (rtmp, secure) {
-        let secure = format!("  secure   the same to rtmps://{address}");
-        line(&mut out, &secure);
-    }
-    let http = first(Port::Http).map(|address| ("http", address));
-    let web = http.or_else(|| first(Port::Https).map(|address| ("https", address)));
-    if let Some((_, http)) = http {
-        line(&mut out, "Publish radio");
-        line(
-            &mut out,
-            &format!(
-                "  ffmpeg   ffmpeg -re -i FILE -c:a libmp3lame -b:a 128k -content_type audio/mpeg \
-                 -f mp3 'icecast://source:{key}@{http}/radio.mp3'"
-            ),
-        );
-        line(
-            &mut out,
-            &format!("  others   Icecast server {http}, user source, password {key}"),
-        );
-    }
-    if let Some((scheme, web)) = web {
-        if first(Port::Webrtc).is_some() {
-            line(&mut out, "Publish from a browser");
-            let page = format!("  camera   {scheme}://{web}/live/show/publish");
-            line(&mut out, &page);
-            let whip = format!("  OBS      Service WHIP, Server {scheme}://{web}/live/show/whip");
-            line(&mut out, &whip);
-            line(&mut out, &format!("           Bearer Token {key}"));
-        }
-        line(&mut out, "Listen");
-        line(&mut out, &format!("  browser  {scheme}://{web}/"));
-        line(
-            &mut out,
-            &format!("  player   {scheme}://{web}/live/show.flv"),
-        );
-        if demo {
-            line(&mut out, &format!("  demo     {scheme}://{web}/demo/"));
-        }
-    }
-    if let Some((scheme, address)) = rtmp.or(secure) {
-        line(
-            &mut out,
-            &format!("  RTMP     {scheme}://{address}/live/show"),
-        );
-    }
-    if let Some(admin) = first(Port::Admin) {
-        line(&mut out, "Operate");
-        line(&mut out, &format!("  metrics  http://{admin}/metrics"));
-        line(
-            &mut out,
-            &format!("  API      http://{admin}/api/v1/streams"),
-        );
-    }
-    told_once(&mut out, config, generated);
-    out
+/// What the lines are made of.
+pub(crate) struct Facts<'a> {
+    pub(super) config: &'a Config,
+    bound: &'a [Bound],
+    /// The key that publishers need, or a placeholder.
+    pub(super) key: &'a str,
+    /// There is the stream `demo`.
+    pub(super) demo: bool,
 }
 
-fn publish_over_rtmp(
-    out: &mut String,
-    scheme: &str,
-    address: SocketAddr,
-    key: &str,
-    challenge: bool,
-) {
-    // For a publisher that is asked for a password, the stream's name does not contain it.
-    let (target, name) = if challenge {
-        (
-            format!("{scheme}://source:{key}@{address}/live/show"),
-            "show".to_owned(),
-        )
-    } else {
-        let name = format!("show?key={key}");
-        (format!("{scheme}://{address}/live/{name}"), name)
-    };
-    line(out, "Publish sound and picture");
-    line(
-        out,
-        &format!(
-            "  ffmpeg   ffmpeg -re -i FILE -c:v libx264 -bf 0 -g 60 -pix_fmt yuv420p -c:a aac -f flv \
-             '{target}'"
-        ),
-    );
-    line(
-        out,
-        &format!("  OBS      Server      {scheme}://{address}/live"),
-    );
-    line(out, &format!("           Stream Key  {name}"));
-    // Without these options a viewer over WebRTC is refused, or waits long for the first picture.
-    line(
-        out,
-        "           Output      keyframe interval 2 s, no B-frames (x264: tune zerolatency)",
-    );
-    if challenge {
-        line(
-            out,
-            &format!("           User        source, password {key}"),
-        );
+impl<'a> Facts<'a> {
+    pub(super) fn new(
+        config: &'a Config,
+        bound: &'a [Bound],
+        generated: &Generated,
+        demo: bool,
+    ) -> Self {
+        let key = match &config.auth.publish_key {
+            Some(key) if generated.publish_key => key.reveal(),
+            _ => KEY_PLACEHOLDER,
+        };
+        Self {
+            config,
+            bound,
+            key,
+            demo,
+        }
+    }
+
+    /// The first address of a port, such that it works on this host.
+    pub(super) fn first(&self, port: Port) -> Option<SocketAddr> {
+        let bound = self.bound.iter().find(|bound| bound.port == port)?;
+        Some(reachable(bound.address))
+    }
+
+    /// Where the pages are: `http://…`, or `https://…` if there is no plain port.
+    pub(super) fn site(&self) -> Option<String> {
+        let at = |scheme, port| Some(format!("{scheme}://{}", self.first(port)?));
+        at("http", Port::Http).or_else(|| at("https", Port::Https))
+    }
+}
+
+/// Lines for people, by topic.
+#[derive(Debug, Default)]
+pub(crate) struct Notice {
+    /// Each way of publishing under a heading of its own.
+    pub(super) publish: Vec<String>,
+    pub(super) listen: Vec<String>,
+    pub(super) operate: Vec<String>,
+}
+
+impl Notice {
+    /// The whole notice. Each `listening` line, and `ready`, is a contract with the programs that start us.
+    pub(super) fn text(&self, facts: &Facts<'_>, generated: &Generated) -> String {
+        let mut out = String::new();
+        for Bound { port, address } in facts.bound {
+            line(&mut out, &format!("listening {} {address}", port.label()));
+        }
+        line(&mut out, "ready");
+        line(&mut out, "");
+        for (heading, lines) in [
+            (None, &self.publish),
+            (Some("Listen"), &self.listen),
+            (Some("Operate"), &self.operate),
+        ] {
+            if let Some(heading) = heading.filter(|_| !lines.is_empty()) {
+                line(&mut out, heading);
+            }
+            for text in lines {
+                line(&mut out, text);
+            }
+        }
+        told_once(&mut out, facts.config, generated);
+        out
     }
 }
 
@@ -208,7 +162,8 @@ mod tests {
                 address: text.parse().expect("an address"),
             })
             .collect();
-        text(&config, &bound, &generated, true)
+        let services = super::super::announcing();
+        super::super::announce(&services, &config, &bound, &generated, true)
     }
 
     #[test]

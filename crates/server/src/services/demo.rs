@@ -13,10 +13,12 @@ use fanout::{PublishRefused, Publisher, Registry, Source};
 use media::{Container, Item, Span, StreamName, TICKS_PER_SECOND, Timestamp};
 use tokio::time::{Instant, sleep_until};
 
+use super::phase::{Phase, Shown};
+use super::{Context, Run, Service};
 use crate::gate::AuthorityGate;
 
 /// Picture and sound of equal length, made by `cargo xtask demo-clip`.
-const CLIP: &[u8] = include_bytes!("../assets/demo.flv");
+const CLIP: &[u8] = include_bytes!("../../assets/demo.flv");
 
 /// The stream's name, and its protocol in the metrics.
 pub(crate) const NAME: &str = "demo";
@@ -25,9 +27,29 @@ pub(crate) const NAME: &str = "demo";
 /// all that it missed.
 const LATE_MAX: Duration = Duration::from_secs(1);
 
+/// See the module's description.
+pub(super) struct DemoStream;
+
+impl Service for DemoStream {
+    fn until(&self) -> Phase {
+        Phase::Drained
+    }
+
+    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
+        let demo = begin(&context.node.registry, &context.node.gate)
+            .inspect_err(|error| tracing::error!(%error, "there is no demo"));
+        let bytes = Arc::clone(&context.demo_bytes);
+        Box::pin(phase.cut(Phase::Drained, async move {
+            if let Ok(demo) = demo {
+                publish_for_ever(demo, bytes).await;
+            }
+        }))
+    }
+}
+
 /// Why there is no demo.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum DemoError {
+enum DemoError {
     #[error("the clip is damaged: {0}")]
     Clip(#[from] flv::ReadError),
     #[error("the clip holds no media")]
@@ -38,20 +60,20 @@ pub(crate) enum DemoError {
 
 /// A demo that has begun: its stream exists.
 #[derive(Debug)]
-pub(crate) struct Demo {
+struct Demo {
     reel: Reel,
     publisher: Publisher,
 }
 
 /// Begins the stream.
-pub(crate) fn begin(registry: &Registry, gate: &AuthorityGate) -> Result<Demo, DemoError> {
+fn begin(registry: &Registry, gate: &AuthorityGate) -> Result<Demo, DemoError> {
     let reel = Reel::read(CLIP)?;
     let publisher = publish(registry, gate)?;
     Ok(Demo { reel, publisher })
 }
 
 /// Publishes until another publisher takes the stream over or it is ended. `bytes` counts the media written.
-pub(crate) async fn run(demo: Demo, bytes: Arc<AtomicU64>) {
+async fn publish_for_ever(demo: Demo, bytes: Arc<AtomicU64>) {
     let Demo {
         reel,
         mut publisher,

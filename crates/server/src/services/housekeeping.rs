@@ -1,0 +1,62 @@
+//! Housekeeping of the core and of the log, and the measuring of host and load.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Interval, MissedTickBehavior};
+
+use super::phase::{Phase, Shown};
+use super::{Context, Run, Service};
+use crate::door::host::Host;
+
+/// The interval of housekeeping and of measuring.
+const TICK: Duration = Duration::from_millis(250);
+
+/// See the module's description.
+pub(super) struct Housekeeping;
+
+impl Service for Housekeeping {
+    fn until(&self) -> Phase {
+        Phase::Drained
+    }
+
+    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
+        let (keeping, measuring) = (housekeep(Arc::clone(context)), measure(Arc::clone(context)));
+        Box::pin(phase.cut(Phase::Drained, async {
+            tokio::join!(keeping, measuring);
+        }))
+    }
+}
+
+fn ticks() -> Interval {
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
+async fn housekeep(context: Arc<Context>) {
+    let mut ticks = ticks();
+    loop {
+        let now = ticks.tick().await.into_std();
+        context.node.registry.tick(now);
+        context.log.sum_up(now);
+    }
+}
+
+/// Measures on threads where a file that is slow to read delays no connection.
+async fn measure(context: Arc<Context>) {
+    let host = Arc::new(Host::new());
+    let mut ticks = ticks();
+    loop {
+        let now = ticks.tick().await.into_std();
+        let (host, context) = (Arc::clone(&host), Arc::clone(&context));
+        let look = move || {
+            host.look(&context.node.limits.pressure, now);
+            context.overload.measure(now);
+        };
+        if tokio::task::spawn_blocking(look).await.is_err() {
+            tracing::error!("looking at the host has failed");
+            return;
+        }
+    }
+}

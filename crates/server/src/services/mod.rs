@@ -1,0 +1,196 @@
+//! The services of a relay, in one list: its ports, its links, its housekeeping.
+//!
+//! A [`Service`] is made, with its sockets bound, before anything runs; it is announced, adds its metrics, runs in one
+//! task, and ends in the [`Phase`] that it names. [`open`] is the list: a further port, or a supervisor of something
+//! that runs beside the core, is one module and one line there. The relay starts the services, and ends them.
+
+mod demo;
+mod housekeeping;
+mod http;
+mod links;
+mod notice;
+mod operator;
+mod phase;
+mod rtmp;
+mod sockets;
+mod webrtc;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use config::Config;
+use derived_audio::DerivedAudio;
+use net::link::Connector;
+
+pub(crate) use self::demo::NAME as DEMO;
+pub(crate) use self::notice::reachable;
+pub(crate) use self::phase::{Phase, Phases};
+
+use self::notice::{Facts, Notice};
+use self::phase::Shown;
+use crate::admin::metrics::Page;
+use crate::door::tls::{Acceptors, Certificate};
+use crate::keys::Generated;
+use crate::links::Links;
+use crate::log::Log;
+use crate::node::Node;
+use crate::overload::Overload;
+use crate::relay::StartError;
+
+/// What a listening socket is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Port {
+    /// Publishers and players over RTMP.
+    Rtmp,
+    /// The same over TLS.
+    Rtmps,
+    /// Listeners, sources and pages.
+    Http,
+    /// The same over TLS.
+    Https,
+    /// The media of WebRTC sessions.
+    Webrtc,
+    /// The operator.
+    Admin,
+}
+
+impl Port {
+    /// The word in the start-up notice.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Rtmp => "rtmp",
+            Self::Rtmps => "rtmps",
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Webrtc => "webrtc",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// A listening socket as it was bound.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Bound {
+    /// What it is for.
+    pub port: Port,
+    /// Where it listens; never port 0.
+    pub address: SocketAddr,
+}
+
+/// What services are made of.
+pub(crate) struct Ingredients<'a> {
+    pub(crate) config: &'a Config,
+    /// What the ports behind TLS show, if there are any.
+    pub(crate) certificate: Option<&'a Arc<Certificate>>,
+    /// Connects to other servers.
+    pub(crate) connector: Connector,
+    /// The stream `demo` is wanted.
+    pub(crate) demo: bool,
+}
+
+/// Makes every service, in the order of starting, with its sockets bound.
+///
+/// # Errors
+/// When an address cannot be bound, or the certificate is of no use.
+pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>, StartError> {
+    let Ingredients {
+        config,
+        certificate,
+        connector,
+        demo,
+    } = ingredients;
+    let tls = certificate
+        .map(|certificate| certificate.acceptors())
+        .transpose()?;
+    let (rtmps, https) = match tls {
+        Some(Acceptors { rtmps, https }) => (Some(rtmps), Some(https)),
+        None => (None, None),
+    };
+    let mut services: Vec<Box<dyn Service>> = vec![
+        Box::new(links::LinkKeeper::new(connector)),
+        Box::new(rtmp::RtmpPorts::bind(&config.rtmp, rtmps)?),
+        Box::new(http::HttpPorts::bind(&config.http, https)?),
+        Box::new(webrtc::WebrtcPort),
+        Box::new(operator::OperatorPort::bind(&config.admin)?),
+        Box::new(housekeeping::Housekeeping),
+    ];
+    if demo {
+        services.push(Box::new(demo::DemoStream));
+    }
+    Ok(services)
+}
+
+/// A task of a service.
+pub(crate) type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Writes a service's metrics.
+pub(crate) type Encoder = Box<dyn Fn(&mut Page<'_>) -> fmt::Result + Send + Sync>;
+
+/// A part of the relay that runs beside its core.
+pub(crate) trait Service: Send {
+    /// The phase in which it ends.
+    fn until(&self) -> Phase;
+
+    /// Its listening sockets.
+    fn bound(&self) -> Vec<Bound> {
+        Vec::new()
+    }
+
+    /// Adds what people need to know of it to the start-up notice.
+    fn announce(&self, _facts: &Facts<'_>, _notice: &mut Notice) {}
+
+    /// Its metrics.
+    fn metrics(&self, _context: &Context) -> Option<Encoder> {
+        None
+    }
+
+    /// What it does until its phase; then it ends by itself, and soon.
+    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run;
+}
+
+/// The start-up notice of a relay with these services.
+pub(crate) fn announce(
+    services: &[Box<dyn Service>],
+    config: &Config,
+    bound: &[Bound],
+    generated: &Generated,
+    demo: bool,
+) -> String {
+    let facts = Facts::new(config, bound, generated, demo);
+    let mut notice = Notice::default();
+    for service in services {
+        service.announce(&facts, &mut notice);
+    }
+    notice.text(&facts, generated)
+}
+
+/// The services that have something to say, without sockets.
+#[cfg(test)]
+fn announcing() -> Vec<Box<dyn Service>> {
+    vec![
+        Box::new(rtmp::RtmpPorts::default()),
+        Box::new(http::HttpPorts::default()),
+        Box::new(webrtc::WebrtcPort),
+    ]
+}
+
+/// What services, and the operator's port among them, use of the relay.
+pub(crate) struct Context {
+    pub(crate) node: Arc<Node>,
+    /// Opus beside AAC and MP3.
+    pub(crate) audio: DerivedAudio,
+    pub(crate) links: Links,
+    pub(crate) overload: Arc<Overload>,
+    pub(crate) log: Log,
+    /// What the ports behind TLS show.
+    pub(crate) certificate: Option<Arc<Certificate>>,
+    /// Media bytes of the demo, which comes through no port.
+    pub(crate) demo_bytes: Arc<AtomicU64>,
+    /// The operator's port asks for the password.
+    pub(crate) password_demanded: bool,
+    /// The metrics of services.
+    pub(crate) encoders: Vec<Encoder>,
+}

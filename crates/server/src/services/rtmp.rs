@@ -1,0 +1,85 @@
+//! The RTMP and RTMPS ports.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use config::Rtmp;
+use tokio_rustls::TlsAcceptor;
+
+use super::notice::{Facts, Notice};
+use super::phase::{Phase, Shown};
+use super::sockets::Doors;
+use super::{Bound, Context, Port, Run, Service};
+use crate::door::Door;
+use crate::relay::StartError;
+
+/// See the module's description.
+#[derive(Default)]
+pub(super) struct RtmpPorts(Doors);
+
+impl RtmpPorts {
+    /// Binds the configured addresses; those of RTMPS if there is an acceptor.
+    pub(super) fn bind(config: &Rtmp, tls: Option<TlsAcceptor>) -> Result<Self, StartError> {
+        let mut doors = Doors::default();
+        doors.bind(Port::Rtmp, &config.listen, &Door::Rtmp)?;
+        if let Some(acceptor) = tls {
+            doors.bind(Port::Rtmps, &config.tls_listen, &Door::Rtmps(acceptor))?;
+        }
+        Ok(Self(doors))
+    }
+}
+
+impl Service for RtmpPorts {
+    fn until(&self) -> Phase {
+        Phase::Closed
+    }
+
+    fn bound(&self) -> Vec<Bound> {
+        self.0.bound()
+    }
+
+    fn announce(&self, facts: &Facts<'_>, notice: &mut Notice) {
+        let secure = facts.first(Port::Rtmps).map(|address| ("rtmps", address));
+        let plain = facts.first(Port::Rtmp).map(|address| ("rtmp", address));
+        let Some((scheme, address)) = plain.or(secure) else {
+            return;
+        };
+        publish(facts, &mut notice.publish, scheme, address);
+        if let (Some(_), Some((_, address))) = (plain, secure) {
+            let line = format!("  secure   the same to rtmps://{address}");
+            notice.publish.push(line);
+        }
+        let line = format!("  RTMP     {scheme}://{address}/live/show");
+        notice.listen.push(line);
+    }
+
+    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
+        self.0.run(context, &phase)
+    }
+}
+
+fn publish(facts: &Facts<'_>, lines: &mut Vec<String>, scheme: &str, address: SocketAddr) {
+    let key = facts.key;
+    let challenge = facts.config.rtmp.challenge;
+    // For a publisher that is asked for a password, the stream's name does not contain it.
+    let (target, name) = if challenge {
+        let target = format!("{scheme}://source:{key}@{address}/live/show");
+        (target, "show".to_owned())
+    } else {
+        let name = format!("show?key={key}");
+        (format!("{scheme}://{address}/live/{name}"), name)
+    };
+    lines.extend([
+        "Publish sound and picture".to_owned(),
+        format!(
+            "  ffmpeg   ffmpeg -re -i FILE -c:v libx264 -bf 0 -g 60 -pix_fmt yuv420p -c:a aac -f flv '{target}'"
+        ),
+        format!("  OBS      Server      {scheme}://{address}/live"),
+        format!("           Stream Key  {name}"),
+        // Without these options a viewer over WebRTC is refused, or waits long for the first picture.
+        "           Output      keyframe interval 2 s, no B-frames (x264: tune zerolatency)".to_owned(),
+    ]);
+    if challenge {
+        lines.push(format!("           User        source, password {key}"));
+    }
+}

@@ -1,0 +1,122 @@
+//! Listening TCP sockets, and the ports of one protocol, plain and behind TLS.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::task::JoinSet;
+
+use super::phase::{Phase, Shown};
+use super::{Bound, Context, Port, Run};
+use crate::door::{self, Door};
+use crate::relay::StartError;
+
+/// Connections that may wait to be accepted: a crowd that reconnects at once. The kernel caps it at
+/// `net.core.somaxconn`.
+const BACKLOG: u32 = 4_096;
+
+/// The sockets of one protocol's ports.
+#[derive(Default)]
+pub(super) struct Doors(Vec<(Bound, TcpListener, Door)>);
+
+impl Doors {
+    /// Binds every address of a port.
+    ///
+    /// # Errors
+    /// When an address cannot be bound.
+    pub(super) fn bind(
+        &mut self,
+        port: Port,
+        all: &[SocketAddr],
+        door: &Door,
+    ) -> Result<(), StartError> {
+        for address in all {
+            let (bound, socket) = bind(port, *address, all)?;
+            self.0.push((bound, socket, door.clone()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn bound(&self) -> Vec<Bound> {
+        self.0.iter().map(|(bound, _, _)| *bound).collect()
+    }
+
+    /// Accepts connections until the ports close.
+    pub(super) fn run(self, context: &Context, phase: &Shown) -> Run {
+        let mut loops = JoinSet::new();
+        for (_, socket, door) in self.0 {
+            let accepting = door::accept(socket, door, Arc::clone(&context.node));
+            loops.spawn(phase.clone().cut(Phase::Closed, accepting));
+        }
+        Box::pin(async move { while loops.join_next().await.is_some() {} })
+    }
+}
+
+/// Binds one address of those that a port has.
+///
+/// # Errors
+/// When it cannot be bound.
+pub(super) fn bind(
+    port: Port,
+    address: SocketAddr,
+    all: &[SocketAddr],
+) -> Result<(Bound, TcpListener), StartError> {
+    let bound = listen(address, has_ipv4_twin(address, all))
+        .and_then(|socket| Ok((socket.local_addr()?, socket)));
+    match bound {
+        Ok((address, socket)) => Ok((Bound { port, address }, socket)),
+        Err(source) => Err(StartError::Bind {
+            port,
+            address,
+            source,
+        }),
+    }
+}
+
+/// Whether an IPv6 address is listed beside an IPv4 address with the same port. The system would have
+/// its socket take IPv4 as well, which the other one then cannot.
+fn has_ipv4_twin(address: SocketAddr, all: &[SocketAddr]) -> bool {
+    let is_twin = |other: &SocketAddr| other.is_ipv4() && other.port() == address.port();
+    address.is_ipv6() && all.iter().any(is_twin)
+}
+
+fn listen(address: SocketAddr, is_ipv6_only: bool) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    if is_ipv6_only {
+        rustix::net::sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    // A restart must not wait for the connections of the previous run.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn both_families_listen_on_one_port() {
+        let ipv4: SocketAddr = "0.0.0.0:0".parse().expect("an address");
+        let first = listen(ipv4, false).expect("any port");
+        let port = first.local_addr().expect("bound").port();
+        let pair = [ipv4, "[::]:0".parse().expect("an address")].map(|mut address| {
+            address.set_port(port);
+            address
+        });
+        let ipv6 = pair[1];
+        assert!(!has_ipv4_twin(pair[0], &pair) && !has_ipv4_twin(ipv6, &[ipv6]));
+        let second = listen(ipv6, has_ipv4_twin(ipv6, &pair));
+        let second = second.expect("beside the IPv4 socket");
+        assert_eq!(second.local_addr().expect("bound").port(), port);
+        drop((first, second));
+        // Alone it takes both.
+        let alone = listen(ipv6, has_ipv4_twin(ipv6, &[ipv6])).expect("free again");
+        let connected = tokio::net::TcpStream::connect(("127.0.0.1", port)).await;
+        assert!(connected.is_ok() && alone.accept().await.is_ok());
+    }
+}
