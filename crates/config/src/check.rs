@@ -6,6 +6,7 @@ use fanout::{Class, Policy};
 use media::StreamName;
 
 use super::read::Walk;
+use super::sections::{Listen, Transport};
 use super::{Config, Glob, PolicyOverrides, PullRule, Pulled, PushRule, Secret};
 
 /// Notes every contradiction.
@@ -21,30 +22,25 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
 
 /// Two listeners on one address, of which the second could not be opened.
 fn ports(config: &Config, walk: &mut Walk<'_>) {
-    let mut seen: Vec<(&str, SocketAddr)> = Vec::new();
-    let admin = [config.admin.listen];
-    // No other setting uses UDP.
-    let webrtc = config.webrtc.listen.filter(|_| config.webrtc.tcp);
-    for (key, addresses) in [
-        ("rtmp.listen", &config.rtmp.listen[..]),
-        ("rtmp.tls_listen", &config.rtmp.tls_listen),
-        ("http.listen", &config.http.listen),
-        ("http.tls_listen", &config.http.tls_listen),
-        ("webrtc.listen", webrtc.as_slice()),
-        ("admin.listen", &admin),
-    ] {
+    let mut seen: Vec<(&str, SocketAddr, &[Transport])> = Vec::new();
+    for Listen {
+        key,
+        addresses,
+        transports,
+    } in config.listens()
+    {
         for &address in addresses {
-            let rival = seen
-                .iter()
-                .copied()
-                .find(|(_, other)| clash(address, *other));
-            if let Some((other_key, other)) = rival {
+            let rival = seen.iter().copied().find(|(_, other, others)| {
+                let is_shared = transports.iter().any(|one| others.contains(one));
+                is_shared && clash(address, *other)
+            });
+            if let Some((other_key, other, _)) = rival {
                 let message = format!("{address} clashes with {other} of {other_key}");
                 // The operator changes the one that is not a default.
                 let blamed = if walk.is_set(key) { key } else { other_key };
                 walk.problem(blamed, message, Some("give one of them another port"));
             }
-            seen.push((key, address));
+            seen.push((key, address, transports));
         }
     }
     let (rtmp, http) = (&config.rtmp, &config.http);

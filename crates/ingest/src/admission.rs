@@ -11,8 +11,8 @@ use fanout::{EpochWatch, Phase, PublishRefused, Publisher, Registry, Source};
 use media::{Container, Item, StreamName};
 use net::wait;
 
-use crate::stats::{Protocol, Stats};
 use crate::{Context, Error, now};
+use crate::{Protocol, Stats};
 
 /// Times a stream may end between finding it and taking it. The caller that finds it ended removes
 /// it, so a second time in a row means another publisher's interference.

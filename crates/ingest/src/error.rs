@@ -35,13 +35,9 @@ pub enum Error {
     ModeUnknown,
 
     // The peer broke its protocol, or a limit of it.
-    /// RTMP was broken.
+    /// What it sent was malformed, too much or too late.
     #[error("{0}")]
-    Rtmp(#[from] ::rtmp::Error),
-    /// The body of a source request was broken.
-    #[error("{0}")]
-    Http(#[from] http1::Error),
-
+    Protocol(#[from] ProtocolError),
     /// The body of a source is nothing that can be relayed.
     #[error("the body is none of MP3, AAC in ADTS, Ogg, WebM and FLAC; it was announced as {0:?}")]
     NotMedia(String),
@@ -75,6 +71,31 @@ pub enum Error {
     /// The connection broke.
     #[error("{0}")]
     Io(#[from] io::Error),
+}
+
+/// An error of the protocol that a publisher speaks, and how it is counted.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct ProtocolError {
+    rejection: Rejection,
+    cause: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl ProtocolError {
+    pub(crate) fn new(
+        rejection: Rejection,
+        cause: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            rejection,
+            cause: Box::new(cause),
+        }
+    }
+
+    /// The protocol's own error, if it is of this type.
+    pub fn cause<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        self.cause.downcast_ref()
+    }
 }
 
 /// Why publishers and metadata updates are refused: the label of a metric.
@@ -150,15 +171,6 @@ impl Rejection {
     }
 }
 
-impl From<rtmp_io::Error> for Error {
-    fn from(error: rtmp_io::Error) -> Self {
-        match error {
-            rtmp_io::Error::Rtmp(error) => Self::Rtmp(error),
-            rtmp_io::Error::Io(error) => Self::Io(error),
-        }
-    }
-}
-
 impl Error {
     /// How it is counted; `None` when no client was refused.
     pub fn rejection(&self) -> Option<Rejection> {
@@ -177,17 +189,7 @@ impl Error {
             Self::ParameterMissing(_) | Self::ModeUnknown | Self::NotMedia(_) => {
                 Rejection::Malformed
             }
-            Self::Rtmp(error) => match error.blame() {
-                ::rtmp::Blame::Protocol => Rejection::Malformed,
-                ::rtmp::Blame::Limit => Rejection::Oversized,
-                ::rtmp::Blame::Timeout => Rejection::Slow,
-            },
-            Self::Http(error) => match http1::status_of(*error) {
-                http1::Status::CONTENT_TOO_LARGE | http1::Status::HEADER_FIELDS_TOO_LARGE => {
-                    Rejection::Oversized
-                }
-                _ => Rejection::Malformed,
-            },
+            Self::Protocol(error) => error.rejection,
             Self::NoMedia(_) | Self::Silent(_) | Self::NotConnected(_) => Rejection::Slow,
             Self::Superseded | Self::Ended | Self::Panicked | Self::Io(_) => return None,
         })

@@ -8,7 +8,7 @@ use fanout::gate::Denied;
 use media::StreamName;
 
 use crate::Error;
-use crate::stats::{Protocol, Stats};
+use crate::{Protocol, Stats};
 
 /// What is refused.
 #[derive(Clone, Copy, Debug)]

@@ -3,35 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Rejection};
-use crate::whip;
-
-/// What a publisher speaks.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Protocol {
-    /// RTMP.
-    Rtmp,
-    /// `SOURCE` and `PUT`.
-    Icecast,
-    /// Another server, which we asked.
-    Pull,
-    /// WebRTC.
-    Whip,
-}
-
-impl Protocol {
-    /// Every protocol, in the order of their indices.
-    pub const ALL: [Self; 4] = [Self::Rtmp, Self::Icecast, Self::Pull, Self::Whip];
-
-    /// The metric label, and [`Source::protocol`](fanout::Source::protocol).
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Rtmp => "rtmp",
-            Self::Icecast => "icecast",
-            Self::Pull => "pull",
-            Self::Whip => "whip",
-        }
-    }
-}
+use crate::{Protocol, whip};
 
 /// Counts over all connections, for export.
 #[derive(Debug, Default)]

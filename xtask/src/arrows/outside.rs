@@ -132,7 +132,7 @@ const OUTSIDE: &[Outside] = &[
     },
 ];
 
-/// All external packages that the pure crates may bring into the server.
+/// All external packages that the pure crates, those of tiers 0 and 1, may bring into the server.
 const PURE: &[(&str, &[&str])] = &[
     ("media", &["bytes", "thiserror"]),
     ("container", &["bytes", "thiserror"]),
@@ -160,6 +160,18 @@ const PURE: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// What a crate of tiers 0 and 1 without a list of its own may use: byte buffers, errors, digests and ciphers.
+const PRIMITIVES: &[&str] = &[
+    "aes",
+    "bytes",
+    "ctr",
+    "hmac",
+    "pbkdf2",
+    "sha1",
+    "sha2",
+    "thiserror",
+];
+
 /// Why `member` may not use the external package `package`, if so.
 pub(super) fn broken_law(member: &Member, package: &str, in_tests: bool) -> Option<String> {
     let name = member.name.as_str();
@@ -177,7 +189,12 @@ pub(super) fn broken_law(member: &Member, package: &str, in_tests: bool) -> Opti
             ));
         }
     }
-    let (_, allowed) = PURE.iter().find(|(pure, _)| *pure == name)?;
+    let listed = PURE.iter().find(|(pure, _)| *pure == name);
+    let allowed = match listed {
+        Some((_, allowed)) => *allowed,
+        None if member.tier <= Tier::Shipped(1) => PRIMITIVES,
+        None => return None,
+    };
     (!in_tests && !allowed.contains(&package)).then(|| {
         format!("`{name}` is pure: `{package}` is not among the outside crates it may use")
     })
@@ -228,6 +245,27 @@ mod tests {
         );
         assert!(shipped("http1", "httparse").is_none());
         assert!(tested("media", "proptest").is_none());
+    }
+
+    #[test]
+    fn a_pure_member_without_a_list_has_primitives() {
+        let named = |tier| Member {
+            name: "srt".to_owned(),
+            tier: Tier::Shipped(tier),
+            may_use: Vec::new(),
+            line: 0,
+        };
+        for (tier, package, refused) in [
+            (1, "aes", false),
+            (1, "httparse", true),
+            (2, "httparse", false),
+        ] {
+            assert_eq!(
+                broken_law(&named(tier), package, false).is_some(),
+                refused,
+                "{tier} {package}"
+            );
+        }
     }
 
     #[test]

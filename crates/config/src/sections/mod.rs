@@ -130,6 +130,48 @@ impl Config {
     }
 }
 
+/// The addresses of one key.
+pub(crate) struct Listen<'a> {
+    pub(crate) key: &'static str,
+    pub(crate) addresses: &'a [SocketAddr],
+    pub(crate) transports: &'static [Transport],
+}
+
+/// What a port speaks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Transport {
+    Tcp,
+    Udp,
+}
+
+impl Config {
+    /// Every address that the server listens on.
+    pub(crate) fn listens(&self) -> Vec<Listen<'_>> {
+        const TCP: &[Transport] = &[Transport::Tcp];
+        let webrtc: &[_] = match self.webrtc.tcp {
+            true => &[Transport::Udp, Transport::Tcp],
+            false => &[Transport::Udp],
+        };
+        let listen = |key, addresses, transports| Listen {
+            key,
+            addresses,
+            transports,
+        };
+        vec![
+            listen("rtmp.listen", &self.rtmp.listen, TCP),
+            listen("rtmp.tls_listen", &self.rtmp.tls_listen, TCP),
+            listen("http.listen", &self.http.listen, TCP),
+            listen("http.tls_listen", &self.http.tls_listen, TCP),
+            listen("webrtc.listen", self.webrtc.listen.as_slice(), webrtc),
+            listen(
+                "admin.listen",
+                std::slice::from_ref(&self.admin.listen),
+                TCP,
+            ),
+        ]
+    }
+}
+
 /// A port at all IPv4 addresses.
 fn any(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))

@@ -48,10 +48,13 @@ pub fn status_of(error: &Error) -> (Status, String) {
         Error::Refused(PublishRefused::Ended) | Error::Ended | Error::Superseded => {
             Status::SERVICE_UNAVAILABLE
         }
-        Error::Http(error) => http1::status_of(*error),
+        Error::Protocol(error) => match error.cause::<http1::Error>() {
+            Some(error) => http1::status_of(*error),
+            None => Status::INTERNAL_SERVER_ERROR,
+        },
         Error::NotMedia(_) => Status::UNSUPPORTED_MEDIA_TYPE,
         Error::NoMedia(_) | Error::Silent(_) | Error::NotConnected(_) => Status::REQUEST_TIMEOUT,
-        Error::Rtmp(_) | Error::Panicked | Error::Io(_) => Status::INTERNAL_SERVER_ERROR,
+        Error::Panicked | Error::Io(_) => Status::INTERNAL_SERVER_ERROR,
     };
     (status, error.to_string())
 }

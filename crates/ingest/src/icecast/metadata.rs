@@ -7,8 +7,8 @@ use http1::{Head, Password, Query};
 use media::{Container, StreamName, Title};
 
 use super::{Credentials, answer};
+use crate::Protocol;
 use crate::refusal::Refused;
-use crate::stats::Protocol;
 use crate::{Context, Error, now};
 
 /// Longest title and longest link, in bytes; what does not fit into an ICY block is of no use.

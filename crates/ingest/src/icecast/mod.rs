@@ -31,10 +31,10 @@ use tokio::time::{sleep_until, timeout};
 
 use self::content::Content;
 use self::pace::Pace;
+use crate::Protocol;
 use crate::admission::PublishedEpoch;
 use crate::refusal::Refused;
-use crate::stats::Protocol;
-use crate::{Context, Error, Settings, admission, now};
+use crate::{Context, Error, ProtocolError, Rejection, Settings, admission, now};
 
 pub use answer::{answer_options, status_of};
 pub use metadata::{Dialect, update_metadata};
@@ -42,6 +42,18 @@ pub use metadata::{Dialect, update_metadata};
 /// Bytes read at once. At most four seconds of a 32 kb/s stream, so that a file sent faster than it
 /// plays does not arrive in lumps.
 const READ_BYTES: usize = 16 * 1024;
+
+impl From<http1::Error> for Error {
+    fn from(error: http1::Error) -> Self {
+        let rejection = match http1::status_of(error) {
+            http1::Status::CONTENT_TOO_LARGE | http1::Status::HEADER_FIELDS_TOO_LARGE => {
+                Rejection::Oversized
+            }
+            _ => Rejection::Malformed,
+        };
+        ProtocolError::new(rejection, error).into()
+    }
+}
 
 /// Runs a source's connection from its request head to its end, and closes it.
 ///

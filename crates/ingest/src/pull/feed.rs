@@ -11,8 +11,8 @@ use media::{Container, Item};
 use net::link::{State, Status};
 
 use super::Failure;
+use crate::Protocol;
 use crate::admission::{self, PublishedEpoch};
-use crate::stats::Protocol;
 use crate::{Context, Error, now};
 
 /// Items that may be held before the first media: metadata, and script messages that servers send

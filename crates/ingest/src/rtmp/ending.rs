@@ -6,8 +6,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::session::PublisherSession;
 use super::words;
+use crate::Protocol;
 use crate::refusal::Refused;
-use crate::stats::Protocol;
 use crate::{Context, Error};
 
 /// Counts and logs a connection that has failed before it asked for a stream, and closes it.

@@ -30,9 +30,29 @@ use tokio::sync::watch;
 
 use self::ending::finish;
 use self::session::{News, PublisherSession};
-use crate::{Context, Error, now};
+use crate::{Context, Error, ProtocolError, Rejection, now};
 
 pub use self::ending::refuse;
+
+impl From<::rtmp::Error> for Error {
+    fn from(error: ::rtmp::Error) -> Self {
+        let rejection = match error.blame() {
+            ::rtmp::Blame::Protocol => Rejection::Malformed,
+            ::rtmp::Blame::Limit => Rejection::Oversized,
+            ::rtmp::Blame::Timeout => Rejection::Slow,
+        };
+        ProtocolError::new(rejection, error).into()
+    }
+}
+
+impl From<rtmp_io::Error> for Error {
+    fn from(error: rtmp_io::Error) -> Self {
+        match error {
+            rtmp_io::Error::Rtmp(error) => error.into(),
+            rtmp_io::Error::Io(error) => Self::Io(error),
+        }
+    }
+}
 
 /// Serves a publisher from its request on, and closes the connection. Gives it back if the publisher has
 /// ended its stream, or has taken the request back: it may have another request.

@@ -14,8 +14,8 @@ use media::{Container, StreamName};
 use net::wait;
 
 use super::words;
+use crate::Protocol;
 use crate::admission::{self, PublishedEpoch};
-use crate::stats::Protocol;
 use crate::{Context, Error};
 
 /// The query parameter that carries the publish key.

@@ -48,7 +48,7 @@ pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
         | Error::Silent(_)
         | Error::NotConnected(_)
         | Error::Ended => Rejection::Failed,
-        Error::Rtmp(_) | Error::Http(_) | Error::NotMedia(_) | Error::Panicked | Error::Io(_) => {
+        Error::Protocol(_) | Error::NotMedia(_) | Error::Panicked | Error::Io(_) => {
             return None;
         }
     };

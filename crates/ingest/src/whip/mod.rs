@@ -58,9 +58,9 @@ use webrtc::mux::{CloseReason, Handle};
 use webrtc::srtp::Keys;
 
 use self::session::Session;
+use crate::Protocol;
 use crate::admission::{self, PublishedEpoch};
 use crate::refusal::Refused;
-use crate::stats::Protocol;
 use crate::{Context, Error, Settings, Stats};
 
 pub use agree::{Agreed, Unusable, agree};

@@ -46,8 +46,9 @@ use crate::door::head::{Inbox, NoBody, NoHead, Taken};
 use crate::door::is_trusted;
 use crate::door::limits::{ConnectionPermit, Handover};
 use crate::door::rejected::Rejected;
+use crate::http::pages::Page;
 use crate::http::pages::Visitor;
-use crate::http::route::{Page, Route};
+use crate::http::route::Route;
 use crate::node::Node;
 use crate::stamp;
 

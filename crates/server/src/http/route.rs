@@ -9,8 +9,7 @@ use fanout::Registry;
 use ingest::icecast::Dialect;
 use media::StreamName;
 
-use crate::http::routes::Endpoint;
-use crate::signalling;
+use crate::http::pages::Page;
 
 /// What a request is for.
 #[derive(Debug)]
@@ -30,62 +29,6 @@ pub(crate) enum Route {
     /// No method has such a target (RFC 9112 §3.2.4).
     Malformed,
 }
-
-/// Which page, document, or WHIP or WHEP address.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Page {
-    /// The list of public streams.
-    List,
-    /// Icecast's status document.
-    Status,
-    /// An embedded file.
-    Asset(Asset),
-    /// The player page of a stream.
-    Player(StreamName),
-    /// The state that the player page needs.
-    Info(StreamName),
-    /// The page that publishes a stream from a browser.
-    Publish(StreamName),
-    /// A session of WHIP or WHEP, or an endpoint that opens one.
-    Rtc(signalling::Address),
-    /// A CORS preflight.
-    Preflight,
-    /// There may be a resource, but not for this method.
-    NotAllowed,
-    /// There is no resource.
-    Nothing,
-}
-
-/// Files that are embedded in the binary.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Asset {
-    Favicon,
-    Icon,
-    ListScript,
-    Script,
-    InfoScript,
-    WaysScript,
-    Library,
-    Style,
-    RtcScript,
-    PublishScript,
-}
-
-/// Pages at fixed addresses, without a stream's name.
-static FIXED: [(Endpoint, Page); 12] = [
-    (Endpoint::List, Page::List),
-    (Endpoint::Status, Page::Status),
-    (Endpoint::Favicon, Page::Asset(Asset::Favicon)),
-    (Endpoint::Icon, Page::Asset(Asset::Icon)),
-    (Endpoint::ListScript, Page::Asset(Asset::ListScript)),
-    (Endpoint::Script, Page::Asset(Asset::Script)),
-    (Endpoint::InfoScript, Page::Asset(Asset::InfoScript)),
-    (Endpoint::WaysScript, Page::Asset(Asset::WaysScript)),
-    (Endpoint::Library, Page::Asset(Asset::Library)),
-    (Endpoint::Style, Page::Asset(Asset::Style)),
-    (Endpoint::RtcScript, Page::Asset(Asset::RtcScript)),
-    (Endpoint::PublishScript, Page::Asset(Asset::PublishScript)),
-];
 
 impl Route {
     /// Takes a method, case-sensitive, and a path, percent-decoded once. A stream's exact name wins over a
@@ -134,44 +77,12 @@ impl Route {
     }
 }
 
-impl Page {
-    fn of(method: &str, path: &str) -> Self {
-        let fixed = FIXED.iter().find(|(endpoint, _)| endpoint.path() == path);
-        let fixed = fixed.map(|(_, page)| page);
-        if fixed.is_none()
-            && let Some(address) = signalling::Address::of(method, path)
-        {
-            return Self::Rtc(address);
-        }
-        match (method, fixed) {
-            ("GET" | "HEAD", Some(page)) => page.clone(),
-            ("GET" | "HEAD", None) => Self::beside(path).unwrap_or(Self::Nothing),
-            ("OPTIONS", _) => Self::Preflight,
-            _ => Self::NotAllowed,
-        }
-    }
-
-    /// The page that a suffix of a stream's name means.
-    fn beside(path: &str) -> Option<Self> {
-        let name = |suffix| StreamName::parse(path.strip_suffix(suffix)?).ok();
-        let publish = name("/publish").map(Self::Publish);
-        publish
-            .or_else(|| name("/info.json").map(Self::Info))
-            .or_else(|| name("/").map(Self::Player))
-    }
-
-    /// Whether the answer depends on the request's body.
-    pub(crate) fn reads_body(&self) -> bool {
-        matches!(self, Self::Rtc(_))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use fanout::{Config, Fanout};
 
     use super::*;
-    use crate::http::routes::Surface;
+    use crate::http::routes::{Endpoint, Surface};
 
     /// The row of the table for a route; `None` for routes that mean there is no such row.
     fn row(method: &str, route: &Route) -> Option<Endpoint> {
@@ -192,9 +103,9 @@ mod tests {
 
     fn page_row(method: &str, page: &Page) -> Option<Endpoint> {
         Some(match page {
-            Page::List | Page::Status | Page::Asset(_) => {
-                FIXED.iter().find(|(_, known)| known == page)?.0
-            }
+            Page::List => Endpoint::List,
+            Page::Status => Endpoint::Status,
+            Page::Asset(endpoint) => *endpoint,
             Page::Player(_) => Endpoint::Player,
             Page::Info(_) => Endpoint::Info,
             Page::Publish(_) => Endpoint::Publish,

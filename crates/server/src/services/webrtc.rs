@@ -1,11 +1,19 @@
-//! The WebRTC port. Its threads are the node's, because sessions begin over HTTP; they end with this service.
+//! The WebRTC port, and its metrics. Its threads are the node's, because sessions begin over HTTP; they end with this
+//! service.
+//!
+//! Metrics with a direction have it as a label: `whep` to listeners, `whip` from publishers.
 
+use std::fmt;
 use std::sync::Arc;
+
+use ingest::Stats;
 
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Port, Run, Service};
-use crate::admin::metrics;
+use crate::admin::metrics::Page;
+use crate::admin::metrics::table::*;
+use crate::signalling::{Rtc, Way};
 
 /// See the module's description.
 pub(super) struct WebrtcPort;
@@ -30,7 +38,7 @@ impl Service for WebrtcPort {
     fn metrics(&self, context: &Context) -> Option<Encoder> {
         let (rtc, ingest) = (context.node.rtc.clone(), Arc::clone(&context.node.ingest));
         Some(Box::new(move |page| {
-            metrics::webrtc(rtc.as_deref(), &ingest.stats, page)
+            encode(rtc.as_deref(), &ingest.stats, page)
         }))
     }
 
@@ -48,4 +56,85 @@ impl Service for WebrtcPort {
             }
         })
     }
+}
+
+fn encode(rtc: Option<&Rtc>, stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
+    sessions(rtc, page)?;
+    media(rtc, stats, page)?;
+    let refusals = rtc.map(|rtc| rtc.refusals.list()).unwrap_or_default();
+    let refusals = refusals
+        .into_iter()
+        .map(|(status, count)| (status.to_string(), count as f64));
+    page.counters(WEBRTC_REQUESTS_REFUSED, refusals)
+}
+
+fn sessions(rtc: Option<&Rtc>, page: &mut Page<'_>) -> fmt::Result {
+    let port = rtc.map(|rtc| rtc.service.counters()).unwrap_or_default();
+    let count = rtc.map_or(0, |rtc| rtc.service.sessions());
+    page.gauge(WEBRTC_SESSIONS, count as f64)?;
+    page.gauge(WEBRTC_HANDSHAKES, port.mux.half_open as f64)?;
+    page.counter(WEBRTC_CONNECTED, port.mux.connected as f64)?;
+    let failures = [
+        ("ice", port.expired),
+        ("dtls", port.mux.handshakes_failed),
+        ("connect", port.abandoned),
+    ];
+    page.counters(WEBRTC_FAILURES, counts(failures))?;
+    let refused = [
+        ("stun", port.mux.checks_refused),
+        ("dtls", port.mux.dtls_refused),
+        ("srtp", port.mux.srtp_refused),
+        ("stray", port.mux.strays),
+        ("oversized", port.oversized),
+        ("tcp", port.connections_refused),
+    ];
+    page.counters(WEBRTC_REFUSED, counts(refused))?;
+    let datagrams = [("received", port.received), ("sent", port.datagrams)];
+    page.counters(WEBRTC_DATAGRAMS, counts(datagrams))?;
+    page.counter(WEBRTC_SENDS, port.sends as f64)?;
+    page.counter(WEBRTC_BLOCKED, port.blocked as f64)?;
+    page.counter(WEBRTC_UNSENT, port.lost as f64)?;
+    page.counter(WEBRTC_FORWARDED, port.forwarded as f64)?;
+    page.counter(WEBRTC_TCP, port.connections as f64)
+}
+
+fn media(rtc: Option<&Rtc>, stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
+    let service = rtc.map(|rtc| &rtc.service);
+    let out = service
+        .map(|service| service.listeners())
+        .unwrap_or_default();
+    let into = stats.whip.counts();
+    let both = |to_listeners: u64, from_publishers: u64| {
+        counts([
+            (Way::Out.segment(), to_listeners),
+            (Way::In.segment(), from_publishers),
+        ])
+    };
+    page.counters(WEBRTC_PACKETS, both(out.packets, into.packets))?;
+    page.counters(WEBRTC_LOST, both(out.lost, into.lost))?;
+    page.counters(WEBRTC_NACKS, both(out.nacks, into.nacks))?;
+    page.counters(WEBRTC_NACKED, both(out.nacked, into.nacked))?;
+    page.counters(WEBRTC_REPEATED, both(out.retransmissions, into.recovered))?;
+    page.counter(WEBRTC_NOT_REPEATED, out.nacks_refused as f64)?;
+    page.counters(
+        WEBRTC_KEYFRAMES_ASKED,
+        both(out.keyframe_requests, into.plis),
+    )?;
+    page.counter(WEBRTC_ROUND_TRIP, out.round_trip_micros as f64 / 1e6)?;
+    page.counter(WEBRTC_ROUND_TRIPS, out.round_trips as f64)?;
+    page.counter(WEBRTC_JITTER, into.jitter.as_secs_f64())?;
+    page.counter(WEBRTC_JITTERS, into.reports as f64)?;
+    let tally = service.map(|service| service.tally());
+    let frames = [
+        ("b_frame", tally.map_or(0, |tally| tally.left_out())),
+        ("unsendable", tally.map_or(0, |tally| tally.unsendable())),
+        ("incomplete", into.dropped_frames),
+    ];
+    page.counters(WEBRTC_LEFT_OUT, counts(frames))?;
+    let reordered = tally.map_or(0, |tally| tally.reordered());
+    page.counter(WEBRTC_REORDERED, reordered as f64)
+}
+
+fn counts<const N: usize>(values: [(&'static str, u64); N]) -> [(&'static str, f64); N] {
+    values.map(|(label, count)| (label, count as f64))
 }

@@ -143,7 +143,7 @@ async fn a_broken_chunked_body_ends_the_source() {
         let (mut source, task) = source(&context, &head);
         source.write_all(body.as_bytes()).await.expect("it is read");
         let ended = task.await.expect("no panic").expect_err("it is broken");
-        assert!(matches!(ended, Error::Http(_)), "{body}");
+        assert!(matches!(ended, Error::Protocol(_)), "{body}");
     }
 }
 

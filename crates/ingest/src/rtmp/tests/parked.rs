@@ -255,7 +255,7 @@ async fn a_lie_ends_the_connection_and_what_came_before_is_heard() {
             .await
             .expect("it is read");
         assert_eq!(hear(&mut listener, 3).await, b"one");
-        assert!(matches!(ended(task).await, Error::Rtmp(_)));
+        assert!(matches!(ended(task).await, Error::Protocol(_)));
     }
 }
 

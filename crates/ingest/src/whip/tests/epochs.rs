@@ -17,7 +17,7 @@ use super::offers::{FEEDBACK, agreed, offer, picture, sound};
 use super::peer::{Line, ntp};
 use super::trial::{Link, Trial, keys};
 use super::{Said, handle, live, name, ticket};
-use crate::stats::Protocol;
+use crate::Protocol;
 use crate::testing::{
     FLOODER, KEY, LOST_KEY, Log, OTHER_KEY, PEER, publishing, request, test_context,
 };

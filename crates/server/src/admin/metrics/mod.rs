@@ -1,14 +1,12 @@
 //! `/metrics`, in the OpenMetrics text format.
 //!
-//! Workers, doors and publishers' connections keep plain counts; nothing is gathered until a scrape. The
-//! [`table`] names every metric with its type, its labels and its meaning, and a test holds `docs/metrics.md`
-//! and the page itself to it.
+//! Workers, doors and publishers' connections keep plain counts; nothing is gathered until a scrape. A
+//! [service](crate::services) adds its own metrics. The [`table`] names every metric with its type, its labels
+//! and its meaning, and a test holds `docs/metrics.md` and the page itself to it.
 
-mod links;
 mod page;
 mod process;
-mod table;
-mod webrtc;
+pub(crate) mod table;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,9 +24,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 
-pub(crate) use self::links::encode as links;
 pub(crate) use self::page::Page;
-pub(crate) use self::webrtc::encode as webrtc;
 
 use self::process::Process;
 #[cfg(test)]
@@ -314,7 +310,8 @@ fn by_stream(
     capped(views.iter().map(|view| (view.name, value(view))))
 }
 
-fn capped<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {
+/// The values of streams as they are shown: of at most [`STREAM_SERIES_MAX`], and the sum of the rest.
+pub(crate) fn capped<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {
     let mut rest = None;
     let mut all = Vec::new();
     for (name, value) in values {

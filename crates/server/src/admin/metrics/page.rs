@@ -11,7 +11,7 @@ use super::table::Metric;
 pub(crate) struct Page<'a>(DescriptorEncoder<'a>);
 
 impl<'a> Page<'a> {
-    pub(super) fn new(encoder: DescriptorEncoder<'a>) -> Self {
+    pub(crate) fn new(encoder: DescriptorEncoder<'a>) -> Self {
         Self(encoder)
     }
 
@@ -20,20 +20,20 @@ impl<'a> Page<'a> {
             .encode_descriptor(metric.name, metric.help, None, metric.kind)
     }
 
-    pub(super) fn gauge(&mut self, metric: Metric, value: f64) -> fmt::Result {
+    pub(crate) fn gauge(&mut self, metric: Metric, value: f64) -> fmt::Result {
         self.descriptor(metric)?.encode_gauge(&value)
     }
 
-    pub(super) fn counter(&mut self, metric: Metric, value: f64) -> fmt::Result {
+    pub(crate) fn counter(&mut self, metric: Metric, value: f64) -> fmt::Result {
         self.descriptor(metric)?
             .encode_counter::<NoLabelSet, _, f64>(&value, None)
     }
 
-    pub(super) fn histogram(&mut self, metric: Metric, value: &HistogramValue) -> fmt::Result {
+    pub(crate) fn histogram(&mut self, metric: Metric, value: &HistogramValue) -> fmt::Result {
         encode_histogram(&mut self.descriptor(metric)?, value)
     }
 
-    pub(super) fn gauges<L: AsRef<str>>(
+    pub(crate) fn gauges<L: AsRef<str>>(
         &mut self,
         metric: Metric,
         values: impl IntoIterator<Item = (L, f64)>,
@@ -46,7 +46,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    pub(super) fn counters<L: AsRef<str>>(
+    pub(crate) fn counters<L: AsRef<str>>(
         &mut self,
         metric: Metric,
         values: impl IntoIterator<Item = (L, f64)>,
@@ -59,7 +59,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    pub(super) fn histograms<L: AsRef<str>>(
+    pub(crate) fn histograms<L: AsRef<str>>(
         &mut self,
         metric: Metric,
         values: impl IntoIterator<Item = (L, HistogramValue)>,

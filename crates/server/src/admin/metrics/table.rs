@@ -32,7 +32,7 @@ impl Metric {
 
 macro_rules! metrics {
     ($($constant:ident $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
-        $(pub(super) const $constant: Metric = Metric {
+        $(pub(crate) const $constant: Metric = Metric {
             name: $name,
             kind: MetricType::$kind,
             labels: &[$($label),*],

@@ -37,8 +37,9 @@ use self::wire::from_wire;
 use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, exchange, refusal, visitor};
 use crate::door::limits::{ConnectionPermit, Evict, Handover};
 use crate::door::rejected::Rejected;
+use crate::http::pages::Page;
 use crate::http::pages::Visitor;
-use crate::http::route::{Page, Route};
+use crate::http::route::Route;
 use crate::node::Node;
 
 /// Requests at once on one connection, and bytes of each one's head: together half of what a connection may own

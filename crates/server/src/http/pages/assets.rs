@@ -7,13 +7,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
-use crate::http::route;
+use crate::http::routes::Endpoint;
 
 /// Revalidated each time, by its tag: a new version of the server takes effect at once.
 const CACHING: &str = "public, no-cache";
 
 /// One file.
-pub(super) struct Asset {
+struct Asset {
     content_type: &'static str,
     bytes: &'static [u8],
     tag: LazyLock<String>,
@@ -27,18 +27,31 @@ struct Packed {
     tag: LazyLock<String>,
 }
 
-/// The file that a request is for.
-pub(super) fn file(asset: route::Asset) -> &'static Asset {
-    match asset {
-        route::Asset::Favicon | route::Asset::Icon => &ICON,
-        route::Asset::ListScript => &LIST,
-        route::Asset::Script => &SCRIPT,
-        route::Asset::InfoScript => &INFO,
-        route::Asset::WaysScript => &WAYS,
-        route::Asset::Library => &LIBRARY,
-        route::Asset::Style => &STYLE,
-        route::Asset::RtcScript => &RTC,
-        route::Asset::PublishScript => &PUBLISH,
+/// Each file and its address.
+static ALL: [(Endpoint, &Asset); 10] = [
+    (Endpoint::Favicon, &ICON),
+    (Endpoint::Icon, &ICON),
+    (Endpoint::ListScript, &LIST),
+    (Endpoint::Script, &SCRIPT),
+    (Endpoint::InfoScript, &INFO),
+    (Endpoint::WaysScript, &WAYS),
+    (Endpoint::Library, &LIBRARY),
+    (Endpoint::Style, &STYLE),
+    (Endpoint::RtcScript, &RTC),
+    (Endpoint::PublishScript, &PUBLISH),
+];
+
+/// The row of a file by its path.
+pub(super) fn at(path: &str) -> Option<Endpoint> {
+    let found = ALL.iter().find(|(endpoint, _)| endpoint.path() == path);
+    found.map(|(endpoint, _)| *endpoint)
+}
+
+/// The file of a row.
+pub(super) fn answer(row: Endpoint, headers: &HeaderMap) -> Response {
+    match ALL.iter().find(|(endpoint, _)| *endpoint == row) {
+        Some((_, asset)) => asset.answer(headers),
+        None => StatusCode::NOT_FOUND.into_response(),
     }
 }
 
@@ -103,7 +116,7 @@ asset!(
 
 impl Asset {
     /// The file, or 304 if the client already has it.
-    pub(super) fn answer(&'static self, headers: &HeaderMap) -> Response {
+    fn answer(&'static self, headers: &HeaderMap) -> Response {
         let packed = self.packed.as_ref().filter(|_| takes_gzip(headers));
         let (bytes, tag) = match packed {
             Some(packed) => (packed.bytes, packed.tag.as_str()),

@@ -6,6 +6,7 @@
 
 mod assets;
 mod base;
+mod finish;
 mod html;
 mod info;
 mod list;
@@ -14,21 +15,19 @@ mod publish;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
 
 use axum::extract::{Extension, Query, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
-use axum::middleware::{self, Next};
+use axum::http::{StatusCode, Uri, header};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use config::BaseUrl;
-use hyper::body::Body as _;
+use media::StreamName;
 use serde::Deserialize;
 
 use self::html::nothing_here;
-use crate::access::{AccessLine, AccessLog, request_line};
 use crate::door::limits::Handover;
-use crate::http::route::Page;
+use crate::http::routes::Endpoint;
 use crate::http::status::{self, Question};
 use crate::node::Node;
 use crate::signalling;
@@ -54,12 +53,80 @@ pub(crate) struct Visitor {
     pub(crate) is_proxied: bool,
 }
 
+/// Which page, document, or WHIP or WHEP address.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Page {
+    /// The list of public streams.
+    List,
+    /// Icecast's status document.
+    Status,
+    /// The embedded file of this row.
+    Asset(Endpoint),
+    /// The player page of a stream.
+    Player(StreamName),
+    /// The state that the player page needs.
+    Info(StreamName),
+    /// The page that publishes a stream from a browser.
+    Publish(StreamName),
+    /// A session of WHIP or WHEP, or an endpoint that opens one.
+    Rtc(signalling::Address),
+    /// A CORS preflight.
+    Preflight,
+    /// There may be a resource, but not for this method.
+    NotAllowed,
+    /// There is no resource.
+    Nothing,
+}
+
+impl Page {
+    /// What a path means that names no stream.
+    pub(crate) fn of(method: &str, path: &str) -> Self {
+        let fixed = Self::fixed(path);
+        if fixed.is_none()
+            && let Some(address) = signalling::Address::of(method, path)
+        {
+            return Self::Rtc(address);
+        }
+        match (method, fixed) {
+            ("GET" | "HEAD", Some(page)) => page,
+            ("GET" | "HEAD", None) => Self::beside(path).unwrap_or(Self::Nothing),
+            ("OPTIONS", _) => Self::Preflight,
+            _ => Self::NotAllowed,
+        }
+    }
+
+    /// The page at a fixed address, without a stream's name.
+    fn fixed(path: &str) -> Option<Self> {
+        let row = |endpoint: Endpoint, page| (endpoint.path() == path).then_some(page);
+        row(Endpoint::List, Self::List)
+            .or_else(|| row(Endpoint::Status, Self::Status))
+            .or_else(|| assets::at(path).map(Self::Asset))
+    }
+
+    /// The page that a suffix of a stream's name means.
+    fn beside(path: &str) -> Option<Self> {
+        let name = |suffix| StreamName::parse(path.strip_suffix(suffix)?).ok();
+        let publish = name("/publish").map(Self::Publish);
+        publish
+            .or_else(|| name("/info.json").map(Self::Info))
+            .or_else(|| name("/").map(Self::Player))
+    }
+
+    /// Whether the answer depends on the request's body.
+    pub(crate) fn reads_body(&self) -> bool {
+        matches!(self, Self::Rtc(_))
+    }
+}
+
 /// The service that answers page requests. The router has already found the page; it comes with the request,
 /// like the [`Visitor`] and the [`Handover`].
 pub(crate) fn service(node: &Arc<Node>) -> Router {
     Router::new()
         .fallback(answer)
-        .layer(middleware::from_fn_with_state(Arc::clone(node), finish))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(node),
+            finish::finish,
+        ))
         .with_state(Arc::clone(node))
 }
 
@@ -76,7 +143,7 @@ async fn answer(
     match page {
         Page::List => html(StatusCode::OK, list::page(&node.registry, &outside())),
         Page::Status => status(&node, &outside(), request.uri()),
-        Page::Asset(asset) => assets::file(asset).answer(headers),
+        Page::Asset(endpoint) => assets::answer(endpoint, headers),
         Page::Player(name) => {
             let (status, page) = player::page(&node.registry, &name, has_webrtc, &outside());
             html(status, page)
@@ -118,101 +185,6 @@ fn status(node: &Node, base: &BaseUrl, uri: &Uri) -> Response {
         started: node.started,
     };
     Json(status::document(&node.registry, question)).into_response()
-}
-
-/// Completes every answer: CORS, the Server header, no sniffing of types; and logs it.
-async fn finish(
-    State(node): State<Arc<Node>>,
-    Extension(page): Extension<Page>,
-    Extension(visitor): Extension<Visitor>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let began = (SystemTime::now(), Instant::now());
-    let said = Said::by(&request, &page);
-    let is_head = request.method() == Method::HEAD;
-    let mut response = next.run(request).await;
-    if is_head {
-        without_body(&mut response);
-    }
-    let headers = response.headers_mut();
-    for (name, value) in http1::CORS {
-        let name = HeaderName::from_bytes(name.as_bytes()).expect("the table holds header names");
-        headers
-            .entry(name)
-            .or_insert(HeaderValue::from_static(value));
-    }
-    if let Ok(server) = HeaderValue::from_str(&node.config.http.server_header) {
-        headers.insert(header::SERVER, server);
-    }
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    headers
-        .entry(header::CACHE_CONTROL)
-        .or_insert(HeaderValue::from_static("no-cache, no-store"));
-    said.log(&node.access, visitor, &response, began);
-    response
-}
-
-/// The parts of a request that the access log keeps.
-struct Said {
-    request: String,
-    referer: String,
-    agent: String,
-}
-
-impl Said {
-    fn by(request: &Request, page: &Page) -> Self {
-        let header = |name| {
-            let value = request.headers().get(name).map(HeaderValue::as_bytes);
-            String::from_utf8_lossy(value.unwrap_or_default()).into_owned()
-        };
-        let target = match page {
-            Page::Rtc(address) => address.loggable(),
-            _ => request.uri().to_string(),
-        };
-        Self {
-            request: request_line(
-                request.method().as_str(),
-                &target,
-                &format!("{:?}", request.version()),
-            ),
-            referer: header(header::REFERER),
-            agent: header(header::USER_AGENT),
-        }
-    }
-
-    fn log(
-        &self,
-        access: &AccessLog,
-        visitor: Visitor,
-        response: &Response,
-        (since, began): (SystemTime, Instant),
-    ) {
-        access.write(&AccessLine {
-            peer: visitor.peer.ip(),
-            since,
-            request: &self.request,
-            status: response.status().as_u16(),
-            bytes: response.body().size_hint().exact().unwrap_or_default(),
-            referer: &self.referer,
-            agent: &self.agent,
-            duration: began.elapsed(),
-        });
-    }
-}
-
-/// For `HEAD`: the headers about the body stay as for `GET` (RFC 9110 §9.3.2).
-fn without_body(response: &mut Response) {
-    let body = std::mem::take(response.body_mut());
-    if let Some(length) = body.size_hint().exact() {
-        let headers = response.headers_mut();
-        headers
-            .entry(header::CONTENT_LENGTH)
-            .or_insert(length.into());
-    }
 }
 
 fn html(status: StatusCode, page: String) -> Response {
