@@ -3,6 +3,8 @@
 //! Pure functions over a [`View`], shared by the workers' listeners and by
 //! [`LogReader`](crate::LogReader).
 
+use std::ops::ControlFlow::{Break, Continue};
+
 use bytes::Bytes;
 use media::{Span, Timestamp};
 
@@ -84,23 +86,21 @@ pub(crate) fn start(
     after: Option<Timestamp>,
 ) -> Option<Start> {
     let newest = view.newest()?.at;
-    let mut best = None;
-    for (unit, preamble) in view.joins_back() {
+    // Folded, for there may be hundreds: a loop would take each through all layers of the iterator.
+    let best = view.joins_back().try_fold(None, |best, join| {
+        let (unit, preamble) = join;
         let age = newest - unit.at;
         if age > reach || after.is_some_and(|after| unit.at <= after) {
-            break;
+            return Break(best);
         }
-        let Some(begins) = begins(view, unit, preamble) else {
-            continue;
-        };
-        if newest - begins >= burst {
-            if best.is_none() || age <= behind {
-                best = Some((unit, preamble));
-            }
-            break;
+        match begins(view, unit, preamble) {
+            None => Continue(best),
+            Some(begins) if newest - begins < burst => Continue(Some(join)),
+            Some(_) if age <= behind => Break(Some(join)),
+            Some(_) => Break(best.or(Some(join))),
         }
-        best = Some((unit, preamble));
-    }
+    });
+    let (Continue(best) | Break(best)) = best;
     best.map(|(unit, preamble)| Start {
         offset: unit.offset,
         preamble: preamble.opening(view, unit.offset),

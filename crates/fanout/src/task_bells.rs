@@ -69,11 +69,17 @@ impl TaskBells {
         fence(Ordering::SeqCst);
     }
 
+    #[inline]
     pub(crate) fn ring(&self) {
         fence(Ordering::SeqCst);
-        if self.armed.load(Ordering::Relaxed) == 0 {
-            return;
+        if self.armed.load(Ordering::Relaxed) != 0 {
+            self.wake();
         }
+    }
+
+    /// Apart from [`ring`](Self::ring), which a writer calls at each commit and mostly finds nothing to do.
+    #[inline(never)]
+    fn wake(&self) {
         for slot in self.slots().iter() {
             if let Some(waker) = self.disarm(slot) {
                 waker.wake();

@@ -9,8 +9,6 @@
 //! [`Sink`]'s. A muxer is pure; it copies nothing but the metadata's reference, and allocates
 //! nothing per sample.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
@@ -190,20 +188,19 @@ impl<P: Clone> Muxer<P> {
     }
 
     fn sample(&mut self, sample: &Sample, sink: &mut impl Sink<Preamble = P>) {
-        let Some(index) = self.tracks.iter().position(|c| c.track.id == sample.track) else {
+        let mut tracks = self.tracks.iter();
+        let Some(carried) = tracks.find(|c| c.track.id == sample.track) else {
             return;
         };
-        let Some(sample) = self.tracks[index].payload(sample) else {
+        let Some(payload) = carried.payload(sample) else {
             return;
         };
+        let kind = carried.track.kind;
+        let tag = Tag::with_payload(&carried.track, sample, payload);
         self.at = self.at.max(sample.dts);
-        let kind = self.tracks[index].track.kind;
-        let may_join = self.may_join(kind, &sample);
+        let may_join = self.may_join(kind, sample);
         self.has_begun |= may_join;
-        if !self.has_begun {
-            return;
-        }
-        if let Some(tag) = Tag::sample(&self.tracks[index].track, &sample) {
+        if let Some(tag) = tag.filter(|_| self.has_begun) {
             sink.tag(&tag);
             let join = may_join.then(|| self.preamble(kind, sample.dts, sink));
             sink.end_unit(self.at, join);
@@ -314,18 +311,14 @@ impl Carried {
         }
     }
 
-    /// The sample as a tag holds it; `None` for an ADTS frame of more than one access unit, which a tag
-    /// cannot hold.
-    fn payload<'a>(&self, sample: &'a Sample) -> Option<Cow<'a, Sample>> {
+    /// The sample's bytes as a tag holds them; `None` for an ADTS frame of more than one access unit, which a
+    /// tag cannot hold.
+    fn payload<'a>(&self, sample: &'a Sample) -> Option<&'a [u8]> {
         if !self.is_adts {
-            return Some(Cow::Borrowed(sample));
+            return Some(&sample.data);
         }
         let header = AdtsHeader::parse(&sample.data).filter(|header| header.blocks == 1)?;
-        let data = sample.data.get(header.header_bytes..)?;
-        Some(Cow::Owned(Sample {
-            data: sample.data.slice_ref(data),
-            ..sample.clone()
-        }))
+        sample.data.get(header.header_bytes..)
     }
 }
 

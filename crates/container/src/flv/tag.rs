@@ -75,11 +75,21 @@ impl<'a> Tag<'a> {
     /// The tag of one sample; `None` for a track that [`carries`] denies, and for a sample of
     /// 16 MiB or more.
     pub fn sample(track: &Track, sample: &'a Sample) -> Option<Self> {
+        Self::with_payload(track, sample, &sample.data)
+    }
+
+    /// The same with other bytes than the sample's own, unless it has a whole body.
+    #[inline]
+    pub(super) fn with_payload(
+        track: &Track,
+        sample: &'a Sample,
+        payload: &'a [u8],
+    ) -> Option<Self> {
         match &sample.flv {
             Some(body) => Self::media(track, sample.dts, Prelude::default(), body),
-            None if is_plain(track) && !sample.data.is_empty() => {
+            None if is_plain(track) && !payload.is_empty() => {
                 let prelude = Prelude::of_sample(track, sample);
-                Self::media(track, sample.dts, prelude, &sample.data)
+                Self::media(track, sample.dts, prelude, payload)
             }
             None => None,
         }

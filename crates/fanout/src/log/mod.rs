@@ -20,7 +20,6 @@
 //!   short, by any log's writer that needs some (see [`budget`](crate::budget)); never the last two, and none
 //!   that holds bytes not yet committed. A [`View`] keeps alive the pages it still knows, until its next
 //!   refresh.
-//!   next refresh.
 //! * A dropped page that a [`Hold`] still needs is kept for it, up to the hold's own bound, and counted as
 //!   if it had not been dropped. When memory is short such pages are the first to go.
 //! * Each page carries the index of the units that begin in it, append-only like the bytes.

@@ -27,8 +27,10 @@ pub(crate) struct Writer {
     page_count: usize,
     /// Log offset after the last byte written; at or after `committed`.
     written: u64,
-    /// The unit being written.
-    open: Option<OpenUnit>,
+    /// Where the unit begins that is being written.
+    open: Option<u64>,
+    /// The page it begins in, whose index will hold it, if that is no longer the current one.
+    open_page: Option<Arc<Page>>,
     next_ordinal: u64,
     generation: u32,
     /// The epoch of the units that end now.
@@ -38,13 +40,6 @@ pub(crate) struct Writer {
     /// Where and when the newest unit begins that a listener may start at.
     newest_join: Option<(u64, Timestamp)>,
     has_failed: bool,
-}
-
-#[derive(Debug)]
-struct OpenUnit {
-    /// The page it began in, whose index will hold it.
-    page: Arc<Page>,
-    offset: u64,
 }
 
 impl Writer {
@@ -68,6 +63,7 @@ impl Writer {
             page_count: 1,
             written: 0,
             open: None,
+            open_page: None,
             next_ordinal: 0,
             generation: 0,
             epoch: 0,
@@ -111,14 +107,17 @@ impl Writer {
 
     /// Ends the open unit; without one nothing happens, for a unit has at least one byte.
     pub(crate) fn end_unit(&mut self, at: Timestamp, arrived: Instant, entry: Entry) {
-        let Some(open) = self.open.take() else { return };
+        let Some(offset) = self.open.take() else {
+            return;
+        };
         if let Entry::Join(preamble) = &entry {
             self.generation = preamble.generation;
-            self.newest_join = Some((open.offset, at));
+            self.newest_join = Some((offset, at));
         }
         self.newest = Some(at);
-        open.page.add_unit(Unit {
-            offset: open.offset,
+        let page = self.open_page.as_ref().unwrap_or(&self.current);
+        page.add_unit(Unit {
+            offset,
             ordinal: self.next_ordinal,
             at,
             arrived,
@@ -126,12 +125,13 @@ impl Writer {
             epoch: self.epoch,
             entry,
         });
+        self.open_page = None;
         self.next_ordinal += 1;
     }
 
     /// The bytes of the open unit.
     pub(crate) fn open_range(&self) -> Option<Range<u64>> {
-        self.open.as_ref().map(|open| open.offset..self.written)
+        self.open.map(|offset| offset..self.written)
     }
 
     /// The epoch of the units that end now.
@@ -147,7 +147,7 @@ impl Writer {
     /// Makes all ended units readable and drops what exceeds the retention. `false` when there was
     /// nothing new.
     pub(crate) fn commit(&mut self) -> bool {
-        let end = self.open.as_ref().map_or(self.written, |open| open.offset);
+        let end = self.open.unwrap_or(self.written);
         if end == self.shared.committed.load(Ordering::Relaxed) {
             return false;
         }
@@ -174,18 +174,16 @@ impl Writer {
         if (full || !self.current.has_unit_room()) && !self.turn_page() {
             return false;
         }
-        self.open = Some(OpenUnit {
-            page: Arc::clone(&self.current),
-            offset: self.written,
-        });
+        self.open = Some(self.written);
         true
     }
 
     fn turn_page(&mut self) -> bool {
         if !self.shared.account.reserve(self.limits.page_weight()) {
             self.has_failed = true;
-            if let Some(open) = self.open.take() {
-                self.written = open.offset;
+            if let Some(offset) = self.open.take() {
+                self.written = offset;
+                self.open_page = None;
             }
             return false;
         }
@@ -198,7 +196,10 @@ impl Writer {
         self.current.link(&page);
         self.shared.pages().push(Arc::clone(&page));
         self.page_count += 1;
-        self.current = page;
+        let full = std::mem::replace(&mut self.current, page);
+        if self.open.is_some() {
+            self.open_page.get_or_insert(full);
+        }
         self.evict();
         true
     }

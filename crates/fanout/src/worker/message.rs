@@ -31,6 +31,8 @@ impl<'a> Message<'a> {
         message
     }
 
+    // Few listeners need one of their own: the loop over all of them is not to carry its weight.
+    #[inline(never)]
     pub(super) fn for_listener(view: &'a View, listener: &'a Listener, to: u64) -> Self {
         let mut message = Self::empty();
         for part in listener.head().filter(|part| !part.is_empty()) {
