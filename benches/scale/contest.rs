@@ -29,7 +29,7 @@ pub(crate) enum Way {
 }
 
 /// Names of this build and of another one, in notes and figures.
-const OURS: &str = "carillon";
+pub(crate) const OURS: &str = "carillon";
 pub(crate) const BEFORE: &str = "before";
 
 /// The name of streams that go over RTMP.

@@ -11,7 +11,7 @@ use testkit::{Clip, Metrics, PUBLISH_KEY, Process, Server};
 
 use crate::audience::{ListenPlan, Report};
 use crate::bench::Bench;
-use crate::contest::{attend, run_floor, serve};
+use crate::contest::{BEFORE, OURS, attend, run_floor, serve, serve_build};
 use crate::figure::{Against, Target, Unit};
 use crate::source;
 
@@ -147,6 +147,7 @@ pub(crate) fn thousand(bench: &mut Bench) {
     };
     let mut turns = Vec::new();
     let mut floors = Vec::new();
+    let mut before = Vec::new();
     let (mut quiet, mut busy) = (Pauses::default(), Pauses::default());
     for round in 0..bench.rounds() {
         let turn = serve_viewers(bench, round, LISTENERS, RAMP, window);
@@ -156,6 +157,11 @@ pub(crate) fn thousand(bench: &mut Bench) {
         let bytes = |report: &Report| report.number("/window/bytes");
         floors.push(floor_report.cpu() * bytes(&turn.report) / bytes(&floor_report));
         turns.push(turn);
+        if let Some(build) = bench.before() {
+            let server = serve_build(&build, SETTINGS);
+            let plan = ListenPlan::new(LISTENERS, RAMP, window);
+            before.push(watched(bench, round, BEFORE, server, plan).report.cpu());
+        }
         let _other_work = BusyLoop::start();
         let window = BUSY_WINDOW.min(window);
         let turn = serve_viewers(bench, round, LISTENERS, RAMP, window);
@@ -173,6 +179,10 @@ pub(crate) fn thousand(bench: &mut Bench) {
         Some(Against::Floor(floors)),
         Some(Target::AtMost(CPU_TO_FLOOR_MAX)),
     );
+    if !before.is_empty() {
+        let before = Some(Against::Itself(BEFORE, before));
+        bench.figure("CPU", Unit::Core, cpu.clone(), before, None);
+    }
     bench.figure("CPU", Unit::Core, cpu, None, Some(Target::AtMost(CPU_MAX)));
     bench.losses(each(&|turn| turn.report.missing()));
     bench.figure(
@@ -303,14 +313,25 @@ fn serve_viewers(
     window: Duration,
 ) -> Turn {
     let server = serve(bench, SETTINGS);
+    watched(
+        bench,
+        round,
+        OURS,
+        server,
+        ListenPlan::new(listeners, ramp, window),
+    )
+}
+
+/// A server with a publisher and viewers.
+fn watched(bench: &mut Bench, round: usize, who: &str, server: Server, plan: ListenPlan) -> Turn {
     let _publisher = publish(&server);
-    let plan = ListenPlan::new(listeners, ramp, window).option(CHECKED);
+    let plan = plan.option(CHECKED);
     let url = format!("whep+http://{}/{SHOW}/whep", server.addr("http"));
     let (mut turn, _) = attend(&server, &[plan], &url);
     let metrics = server.metrics();
     let report = turn.0.remove(0);
-    bench.note(round, "carillon", &[&report]);
-    bench.note_value(round, "carillon", said(&metrics));
+    bench.note(round, who, &[&report]);
+    bench.note_value(round, who, said(&metrics));
     let sum = |name| metrics.sum(name, &[]);
     Turn {
         report,
