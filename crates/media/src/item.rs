@@ -23,15 +23,16 @@ pub struct Sample {
     /// The bytes, framed as the track's [`Framing`](crate::Framing) says.
     pub data: Bytes,
     /// For a track that has [`Track::flv`]: the whole body of the tag that `data` came in. There
-    /// may be such a body without any data of the codec's.
-    pub flv: Option<Bytes>,
+    /// may be such a body without any data of the codec's. Boxed, because few samples have one, and every stream
+    /// keeps its last picture group.
+    pub flv: Option<Box<Bytes>>,
 }
 
 impl Sample {
     /// Bytes that it keeps in memory.
     pub fn bytes(&self) -> usize {
         // The FLV body is the buffer that `data` lies in.
-        self.flv.as_ref().map_or(self.data.len(), Bytes::len)
+        self.flv.as_ref().map_or(self.data.len(), |body| body.len())
     }
 }
 

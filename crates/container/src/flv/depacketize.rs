@@ -309,7 +309,7 @@ impl Arrival {
             ..
         } = self;
         let (data, flv) = if track.flv.is_some() {
-            (body.slice(coded), Some(body))
+            (body.slice(coded), Some(Box::new(body)))
         } else {
             // Not split, because splitting makes a shared buffer, which costs another allocation.
             body.advance(coded.start);

@@ -421,7 +421,7 @@ fn file(frames: &[(bool, Vec<u8>, u8)]) -> (Vec<u8>, Vec<Item>) {
         if track.codec == Codec::Hevc {
             let first = if keyframe { 0x93 } else { 0xA3 };
             let body = [&[first], b"hvc1".as_slice(), payload].concat();
-            sample.flv = Some(body.into());
+            sample.flv = Some(Box::new(body.into()));
         }
         Tag::sample(track, &sample).unwrap().write(&mut emit);
         items.push(Item::Sample(sample));
