@@ -10,13 +10,14 @@
 //! * [`fmp4`] is what `/{stream}.mp4` is made of.
 //! * [`rtp`] is what WebRTC carries.
 //! * [`ts`] is what set-top boxes, and the older half of HTTP Live Streaming, use.
-//! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames.
+//! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames, [`id3`] writes tags.
 
 pub mod adts;
 pub mod flv;
 pub mod fmp4;
 pub mod frames;
 pub mod icy;
+pub mod id3;
 pub mod ogg;
 pub mod raw;
 pub mod rtp;

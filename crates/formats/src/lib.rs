@@ -8,7 +8,8 @@
 //!   [`fanout::Stream::lane`], and never looks into its bytes.
 //! * [`Form`] is the table of what HTTP listeners can have of a stream: which address, packager, media type
 //!   and codecs.
-//! * [`Mp4::segmented`] is the lane that HLS reads by ranges.
+//! * [`Mp4::segmented`] is the lane that HLS reads by ranges; [`Ts::segmented`] and [`PackedAudio::segmented`] have the
+//!   same segments in other containers.
 //! * [`rtmp`] has the lanes of RTMP players, [`rtp`] those of WebRTC viewers.
 //!
 //! A lane that opens in the middle of a stream is first given the tracks, the header, the metadata, the title
@@ -21,10 +22,15 @@ mod form;
 mod icy;
 mod mp4;
 mod opus;
+mod packed_audio;
 mod raw;
 pub mod rtmp;
 pub mod rtp;
 mod segmenter;
+mod segments;
+#[cfg(test)]
+mod testing;
+mod titles;
 mod ts;
 
 pub use elementary::Elementary;
@@ -33,5 +39,6 @@ pub use form::{Extension, Form};
 pub use icy::{Icy, METAINT};
 pub use mp4::Mp4;
 pub use opus::Opus;
+pub use packed_audio::PackedAudio;
 pub use raw::Raw;
-pub use ts::Ts;
+pub use ts::{Ts, TsSegments};

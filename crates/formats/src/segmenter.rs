@@ -20,7 +20,14 @@
 use std::sync::Arc;
 
 use fanout::{Preamble, SegmentStart, Segmentation};
-use media::Timestamp;
+use media::{Span, Timestamp};
+
+/// How much a lane of segments keeps. A minute holds the longest playlist of a low-latency stream, for as
+/// long again as a segment stays readable after it has left it (RFC 8216bis §6.2.2).
+pub(crate) const SEGMENTS_KEPT: Span = Span::from_millis(60_000);
+
+/// A minute of 17 Mb/s.
+pub(crate) const SEGMENT_BYTES_MAX: usize = 128 << 20;
 
 /// How far a segment's number may be behind its slot and still be followed by the next number: the slot's
 /// keyframe is still to come, and the last slot ended before one came. If it is further behind, there was no

@@ -38,6 +38,8 @@ pub(super) struct Description {
 /// See the module's description.
 #[derive(Debug)]
 pub(super) struct Carried {
+    /// As it was announced.
+    pub(super) track: Track,
     pub(super) id: TrackId,
     pub(super) kind: Kind,
     codec: Codec,
@@ -82,6 +84,7 @@ impl Carried {
         }
         let facts = Facts::of(track)?;
         Some(Self {
+            track: track.clone(),
             id: track.id,
             kind: track.kind,
             codec: track.codec,

@@ -113,7 +113,12 @@ impl Fragment {
         self.pictures.iter().any(|picture| picture.is_sync)
     }
 
-    /// Writes the fragment with its number, and forgets the samples.
+    /// The pictures and the sound.
+    pub(super) fn pieces(&self) -> (&[Piece], &[Piece]) {
+        (&self.pictures, &self.sounds)
+    }
+
+    /// Writes the fragment with its number.
     pub(super) fn write(&mut self, number: u32, put: &mut impl FnMut(&[u8])) {
         let tables = [
             (self.pictures.len(), PICTURE_ROW_BYTES),
@@ -137,7 +142,6 @@ impl Fragment {
         for piece in self.pictures.iter().chain(&self.sounds) {
             put(&piece.data);
         }
-        self.clear();
     }
 
     /// Forgets the samples.

@@ -17,13 +17,18 @@
 //! The boxes are written here and not by a library: codecs' records go into them unchanged, the fragments are
 //! the data path, and the rest is two hundred lines of constants.
 //!
+//! [`Collected`] is the seam between what a fragment holds and how it is written: a sink may put the samples into
+//! another container, which then has the same parts, or write an [`EventMessage`] first.
+//!
 //! Sources: ISO/IEC 14496-12 (boxes), 14496-14 and -15 (AAC, H.264, HEVC), 23000-19 (CMAF); the
 //! ISOBMFF bindings of AV1, VP9, Opus and FLAC; ETSI TS 102 366 annex F (AC-3).
 
 mod boxes;
 mod carried;
 mod clock;
+mod collected;
 mod entry;
+mod event;
 mod fragment;
 mod init;
 mod muxer;
@@ -33,6 +38,8 @@ mod sink;
 #[cfg(test)]
 mod tests;
 
+pub use collected::{Collected, MediaTime};
+pub use event::EventMessage;
 pub use muxer::Muxer;
 pub use name::{can_mux, codec_string, media_type};
 pub use sink::{Content, FragmentCandidate, Fragmentation, Init, Sink, Turn, Unit};

@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use media::{Span, Timestamp};
 
+use super::Collected;
+
 /// The longest fragment that may be configured. Longer ones serve no live listener, and no picture's length
 /// overflows its field before it.
 const FRAGMENT_SPAN_MAX: Span = Span::from_millis(10_000);
@@ -19,6 +21,14 @@ pub struct Fragmentation {
 }
 
 impl Fragmentation {
+    /// For fragments that end by their sink's [`room`](Sink::room) of `room_max`, and never before they are as
+    /// long as that.
+    pub fn of_parts(room_max: Span) -> Self {
+        Self {
+            span: room_max + room_max,
+        }
+    }
+
     pub(super) fn bounded(self) -> Span {
         self.span.min(FRAGMENT_SPAN_MAX)
     }
@@ -40,6 +50,11 @@ pub trait Sink {
 
     /// Appends to the open unit.
     fn put(&mut self, bytes: &[u8]);
+
+    /// Writes a fragment, which [`end_unit`](Self::end_unit) then ends.
+    fn fragment(&mut self, fragment: Collected<'_>) {
+        fragment.write(&mut |bytes| self.put(bytes));
+    }
 
     /// Makes what joiners receive first. Called once for each initialization segment, when the first of them
     /// may start.
@@ -96,17 +111,17 @@ pub struct Unit {
     pub duration: Span,
     /// It has a picture that depends on none before it; or it is sound at which a listener may start.
     pub is_independent: bool,
-    /// Where in its epoch it is.
+    /// Whether its epoch is still the present one.
     pub turn: Turn,
+    /// It is the first fragment of its epoch.
+    pub begins_epoch: bool,
 }
 
-/// Where in an epoch a unit is.
+/// When in relation to epochs a unit is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Turn {
-    /// It is the epoch's first fragment.
-    First,
-    /// It follows another.
-    Further,
+    /// In its epoch.
+    InTime,
     /// It was left over when the next epoch began.
     Late,
 }

@@ -12,7 +12,8 @@
 //!   something else.
 //! * Continuity counters run through the log without a hole, across epochs.
 //! * A join begins with the tables, and its picture with parameter sets. A joiner needs no
-//!   preamble, and an HTTP Live Streaming segment is a run of units from one join to another.
+//!   preamble. HTTP Live Streaming segments begin likewise, where their writer wants them to
+//!   ([`Muxer::begin_segment`]).
 //! * The program clock reference is the time that items carry, and everything is decoded
 //!   [`CLOCK_LEAD`] later.
 //! * Frames of sound share PES packets ([`Muxer`] says for how long they wait for each other), and

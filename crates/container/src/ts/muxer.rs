@@ -58,6 +58,21 @@ enum Media {
 }
 
 impl Muxer {
+    /// A muxer for segments, which are begun by their writer ([`begin_segment`](Self::begin_segment)) and not
+    /// by listeners that join. It writes whatever it is given, but no picture before its track's first
+    /// keyframe.
+    pub fn of_segments() -> Self {
+        Self {
+            has_begun: true,
+            ..Self::default()
+        }
+    }
+
+    /// The next unit begins with the tables, so that a player may start there. Continuity counters go on.
+    pub fn begin_segment(&mut self) {
+        self.program.want_tables();
+    }
+
     /// Appends the units of `item`.
     pub fn push(&mut self, item: &Item, sink: &mut impl Sink) {
         match item {

@@ -47,6 +47,11 @@ impl Program {
         self.clock.break_off();
     }
 
+    /// The next unit begins with the tables.
+    pub(super) fn want_tables(&mut self) {
+        self.tables.want();
+    }
+
     /// Whether a unit of the time `at` is to begin with the tables.
     pub(super) fn wants_tables(&self, at: Timestamp) -> bool {
         self.tables.are_due(at)

@@ -31,6 +31,8 @@ pub(super) struct Tables {
     clock_pid: Pid,
     /// When these were written last; `None` before the first time.
     written_at: Option<Timestamp>,
+    /// They are due whenever they were written last.
+    are_wanted: bool,
 }
 
 impl Default for Tables {
@@ -41,6 +43,7 @@ impl Default for Tables {
             version: 0,
             clock_pid: Pid::NONE,
             written_at: None,
+            are_wanted: false,
         };
         tables.map = tables.map_of(&mut std::iter::empty());
         tables
@@ -62,10 +65,17 @@ impl Tables {
         self.map = self.map_of(&mut streams);
     }
 
+    /// The next unit is to begin with them.
+    pub(super) fn want(&mut self) {
+        self.are_wanted = true;
+    }
+
     /// Whether they are to be written into a unit of the time `at`.
     pub(super) fn are_due(&self, at: Timestamp) -> bool {
-        self.written_at
-            .is_none_or(|written| at - written >= TABLES_EVERY)
+        self.are_wanted
+            || self
+                .written_at
+                .is_none_or(|written| at - written >= TABLES_EVERY)
     }
 
     /// The PID that carries the clock.
@@ -77,6 +87,7 @@ impl Tables {
         write_section(&self.programs, Pid::PAT, counters, sink);
         write_section(&self.map, Pid::PMT, counters, sink);
         self.written_at = Some(at);
+        self.are_wanted = false;
     }
 
     /// §2.4.4.8: the clock's PID, no descriptors of the program, and the streams.

@@ -7,36 +7,42 @@
 //!
 //! [`fmp4::Muxer`] decides which fragments there are and where listeners may join. In a lane of segments each
 //! fragment is a part, of the greatest length allowed, and ends before the next segment only, wherever
-//! keyframes are; the `Segmenter` decides where that begins.
+//! keyframes are; the `Segmenter` decides where that begins. There a title that has changed is told by an event
+//! message before the next fragment; a long body has none.
 
 use std::sync::Arc;
 
-use container::fmp4::{self, Content, FragmentCandidate, Fragmentation, Init, Muxer, Turn, Unit};
+use container::fmp4::{
+    self, Collected, Content, EventMessage, FragmentCandidate, Fragmentation, Init, Muxer, Turn,
+    Unit,
+};
+use container::id3::Tag;
 use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Retention, Segmentation, Sink};
 use media::{Item, Span, Timestamp};
 
-use crate::segmenter::Segmenter;
-
-/// How much a lane of segments keeps. A minute holds the longest playlist of a low-latency stream, for as
-/// long again as a segment stays readable after it has left it (RFC 8216bis §6.2.2).
-const SEGMENTS_KEPT: Span = Span::from_millis(60_000);
-
-/// A minute of 17 Mb/s.
-const SEGMENT_BYTES_MAX: usize = 128 << 20;
+use crate::segmenter::{SEGMENT_BYTES_MAX, SEGMENTS_KEPT, Segmenter};
+use crate::titles::{self, Titles};
 
 /// Writes fragments.
 #[derive(Debug)]
 pub struct Mp4 {
     muxer: Muxer<Arc<Preamble>>,
     /// `None` for one long body.
-    segmenter: Option<Segmenter>,
+    segments: Option<Segmented>,
+}
+
+/// What fragments are as parts.
+#[derive(Debug)]
+struct Segmented {
+    segmenter: Segmenter,
+    titles: Titles,
 }
 
 impl Default for Mp4 {
     fn default() -> Self {
         Self {
             muxer: Muxer::new(Fragmentation::default()),
-            segmenter: None,
+            segments: None,
         }
     }
 }
@@ -45,7 +51,7 @@ impl Mp4 {
     /// The lane of [`segmented`](Self::segmented).
     pub const SEGMENTS: Format = Format {
         name: "segments",
-        protocol: Protocol::Http,
+        protocol: Protocol::Hls,
         retention: Retention::Window {
             time: SEGMENTS_KEPT,
             bytes_max: SEGMENT_BYTES_MAX,
@@ -54,35 +60,40 @@ impl Mp4 {
 
     /// Fragments that are parts of segments.
     pub fn segmented(bounds: Segmentation) -> Self {
-        // Its parts end by `Sink::room`, and never before they are that long.
-        let span = bounds.part_max + bounds.part_max;
         Self {
-            muxer: Muxer::new(Fragmentation { span }),
-            segmenter: Some(Segmenter::new(bounds)),
+            muxer: Muxer::new(Fragmentation::of_parts(bounds.part_max)),
+            segments: Some(Segmented {
+                segmenter: Segmenter::new(bounds),
+                titles: Titles::default(),
+            }),
         }
     }
 }
 
 impl Packager for Mp4 {
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
-        let segmenter = self.segmenter.as_mut();
-        self.muxer.push(item, &mut Fragments { sink, segmenter });
+        let segments = self.segments.as_mut();
+        self.muxer.push(item, &mut Fragments { sink, segments });
+        if let Some(segments) = &mut self.segments {
+            segments.titles.hear(item);
+        }
     }
 
     fn end(&mut self, sink: &mut Sink<'_>) {
-        let segmenter = self.segmenter.as_mut();
-        self.muxer.finish(&mut Fragments { sink, segmenter });
+        let segments = self.segments.as_mut();
+        self.muxer.finish(&mut Fragments { sink, segments });
     }
 
     fn segmentation(&self) -> Option<Segmentation> {
-        self.segmenter.as_ref().map(Segmenter::bounds)
+        let segments = self.segments.as_ref();
+        segments.map(|segments| segments.segmenter.bounds())
     }
 }
 
 /// Puts fragments into the lane's log.
 struct Fragments<'a, 'b> {
     sink: &'a mut Sink<'b>,
-    segmenter: Option<&'a mut Segmenter>,
+    segments: Option<&'a mut Segmented>,
 }
 
 impl fmp4::Sink for Fragments<'_, '_> {
@@ -92,40 +103,55 @@ impl fmp4::Sink for Fragments<'_, '_> {
         self.sink.put(bytes);
     }
 
+    fn fragment(&mut self, fragment: Collected<'_>) {
+        if let Some(segments) = &mut self.segments
+            // What the last epoch has left is not what the next one's titles are about.
+            && fragment.unit().turn != Turn::Late
+            && let Some(title) = segments.titles.take_news()
+        {
+            let tag = titles::tell(&title, Tag::default()).into_bytes();
+            let at = fragment.presented_at();
+            self.sink.put(&EventMessage { at, tag: &tag }.to_bytes());
+        }
+        fragment.write(&mut |bytes| self.sink.put(bytes));
+    }
+
     fn preamble(&mut self, init: &Init) -> Arc<Preamble> {
         preamble(init)
     }
 
     fn end_unit(&mut self, unit: Unit, join: Option<Arc<Preamble>>) {
-        let segmenter = &mut self.segmenter;
+        let segmenter = self.segments.as_mut().map(|it| &mut it.segmenter);
         match unit.turn {
             Turn::Late => self
                 .sink
                 .of_last_epoch(|sink| end_unit(sink, segmenter, unit, join)),
-            Turn::First | Turn::Further => end_unit(self.sink, segmenter, unit, join),
+            Turn::InTime => end_unit(self.sink, segmenter, unit, join),
         }
     }
 
     fn room(&self, _at: Timestamp) -> Option<Span> {
-        let segmenter = self.segmenter.as_ref()?;
-        Some(segmenter.bounds().part_max)
+        let segments = self.segments.as_ref()?;
+        Some(segments.segmenter.bounds().part_max)
     }
 
     fn splits_at(&self, next: FragmentCandidate) -> bool {
-        match &self.segmenter {
-            Some(segmenter) => segmenter.splits_at(next.at, next.is_independent, self.sink.epoch()),
+        match &self.segments {
+            Some(Segmented { segmenter, .. }) => {
+                segmenter.splits_at(next.at, next.is_independent, self.sink.epoch())
+            }
             None => next.is_picture && next.is_independent,
         }
     }
 
     fn split(&mut self, next: FragmentCandidate) {
-        if let Some(segmenter) = &mut self.segmenter {
+        if let Some(Segmented { segmenter, .. }) = &mut self.segments {
             segmenter.split(next.at, self.sink.epoch());
         }
     }
 
     fn init(&mut self, init: &Init) {
-        if let Some(segmenter) = &mut self.segmenter {
+        if let Some(Segmented { segmenter, .. }) = &mut self.segments {
             segmenter.describe(preamble(init));
         }
     }
@@ -133,7 +159,7 @@ impl fmp4::Sink for Fragments<'_, '_> {
 
 fn end_unit(
     sink: &mut Sink<'_>,
-    segmenter: &mut Option<&mut Segmenter>,
+    segmenter: Option<&mut Segmenter>,
     unit: Unit,
     join: Option<Arc<Preamble>>,
 ) {
@@ -143,8 +169,7 @@ fn end_unit(
     };
     match (unit.content, segmenter) {
         (Content::Fragment, Some(segmenter)) => {
-            let is_first = unit.turn == Turn::First;
-            let starts = segmenter.part(unit.at, is_first, sink.epoch());
+            let starts = segmenter.part(unit.at, unit.begins_epoch, sink.epoch());
             let part = Part {
                 duration: unit.duration,
                 is_independent: unit.is_independent,

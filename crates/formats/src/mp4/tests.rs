@@ -2,28 +2,14 @@
 
 use std::io::Write;
 use std::ops::Range;
-use std::time::Duration;
 
-use container::flv::Reader;
 use fanout::testing::BareLane;
 use fanout::{ARCHIVE_BYTES_MAX, Archived, Class, LaneIndex, ListedPart, RangeReader, Segment};
-use media::{Kind, Sample, TrackId};
+use media::{Kind, Sample, Title, TrackId};
 use testkit::{Clip, Tool};
 
 use super::*;
-
-const DEADLINE: Duration = Duration::from_secs(120);
-
-const BOUNDS: Segmentation = Segmentation::DEFAULT;
-
-/// The items of a clip: pictures at 25 a second with a keyframe each second, and AAC.
-fn of_flv(clip: Clip, seconds: u32) -> Vec<Item> {
-    let file = std::fs::read(clip.seconds(seconds)).expect("the clip was made");
-    let mut items = Vec::new();
-    let read = Reader::default().push(&file, &mut items);
-    read.expect("ffmpeg writes FLV");
-    items
-}
+use crate::testing::{BOUNDS, DEADLINE, Written, later, of_flv};
 
 fn is_of(item: &Item, kind: Kind) -> bool {
     let id = match item {
@@ -37,19 +23,6 @@ fn is_of(item: &Item, kind: Kind) -> bool {
         Kind::Video => TrackId::VIDEO,
     };
     id == wanted
-}
-
-/// The same items later, as the stream's timeline has another epoch.
-fn later(items: Vec<Item>, by: Span) -> Vec<Item> {
-    let moved = items.into_iter().map(|item| match item {
-        Item::Sample(sample) => Item::Sample(Sample {
-            dts: sample.dts + by,
-            pts: sample.pts + by,
-            ..sample
-        }),
-        other => other,
-    });
-    std::iter::once(Item::Epoch).chain(moved).collect()
 }
 
 /// A node's lane of segments.
@@ -180,7 +153,8 @@ fn probe(bytes: &[u8]) -> Vec<Packet> {
         Packet {
             is_picture,
             dts: next().parse().expect("a time"),
-            duration: next().parse().expect("a span"),
+            // Of the first sound, if that begins late, there is none.
+            duration: next().parse().unwrap_or(0),
             at: next().parse().expect("a position"),
             is_key: next().starts_with('K'),
         }
@@ -401,4 +375,139 @@ fn an_archive_of_fragments_hears_whose_they_are() {
         .filter(|packet| packet.is_picture)
         .count();
     assert_eq!(pictures, 200);
+}
+
+/// The event message that `part` begins with: its time in units of a track's clock, and the tag.
+fn event(part: &[u8]) -> Option<(u64, u32, Vec<u8>)> {
+    if part.get(4..8)? != b"emsg" {
+        assert_eq!(&part[4..8], b"moof");
+        return None;
+    }
+    let number = |at: usize| u32::from_be_bytes(part[at..at + 4].try_into().expect("four bytes"));
+    let size = number(0) as usize;
+    assert_eq!(part[8..12], [1, 0, 0, 0], "its version");
+    assert_eq!(
+        &part[size + 4..size + 8],
+        b"moof",
+        "it precedes the fragment"
+    );
+    let behind = part[32..size].strip_prefix(b"https://aomedia.org/emsg/ID3\0\0");
+    let tag = behind.expect("the scheme, and no value");
+    let at = u64::from(number(16)) << 32 | u64::from(number(20));
+    Some((at, number(12), tag.to_vec()))
+}
+
+fn title(text: &str) -> Item {
+    Item::Title(Arc::new(Title {
+        text: text.to_owned(),
+        url: String::new(),
+    }))
+}
+
+/// Puts a title before the first sample at `millis` or later.
+fn with_title(mut items: Vec<Item>, millis: i64, text: &str) -> Vec<Item> {
+    let time = Timestamp::from_millis(millis);
+    let is_late = |item: &Item| matches!(item, Item::Sample(sample) if sample.dts >= time);
+    let at = items.iter().position(is_late);
+    items.insert(at.expect("it is longer"), title(text));
+    items
+}
+
+#[test]
+fn a_title_is_told_before_the_next_part() {
+    for (clip, kind) in [
+        (Clip::FlvBframes, Kind::Video),
+        (Clip::FlvBframes, Kind::Audio),
+    ] {
+        let mut items = of_flv(clip, 6);
+        items.retain(|item| kind == Kind::Video || is_of(item, kind));
+        let items = with_title(with_title(items, 0, "One"), 4_100, "Two");
+        let written = Written::of(Mp4::SEGMENTS, Mp4::segmented(BOUNDS), &items);
+        let mut told = Vec::new();
+        let segments = written.index().segments;
+        let begins = segments[0].start;
+        for segment in &segments {
+            for part in &segment.parts {
+                let Some((at, timescale, tag)) = event(&written.bytes(part.range.clone())) else {
+                    continue;
+                };
+                let at = Timestamp::ZERO + Span::from_samples(at, timescale);
+                let end = part.start + part.duration;
+                assert!(part.start <= at && at < end, "within the fragment");
+                if kind == Kind::Audio {
+                    assert_eq!(at, part.start);
+                }
+                let is_near = (end - Timestamp::from_millis(4_100)).millis().abs() < 500;
+                told.push((tag, part.start == begins, is_near));
+            }
+        }
+        let tag = |text: &str| Tag::default().title(text).into_bytes();
+        let expected = [(tag("One"), true, false), (tag("Two"), false, true)];
+        assert_eq!(told, expected, "{kind:?}");
+        // Players that know no event messages find what they found before.
+        let first = &segments[0];
+        let bytes = [&first.preamble.bytes[..], &written.segments().concat()].concat();
+        let plain: Vec<_> = items
+            .iter()
+            .filter(|item| !matches!(item, Item::Title(_)))
+            .cloned()
+            .collect();
+        let plain = Written::of(Mp4::SEGMENTS, Mp4::segmented(BOUNDS), &plain);
+        let without = [&first.preamble.bytes[..], &plain.segments().concat()].concat();
+        let facts = |bytes: &[u8]| {
+            let packets = probe(bytes).into_iter();
+            let facts = packets.map(|it| (it.is_picture, it.dts, it.duration, it.is_key));
+            facts.collect::<Vec<_>>()
+        };
+        assert_eq!(facts(&bytes), facts(&without), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_title_of_the_next_publisher_is_told_with_its_own_media() {
+    let mut items = with_title(of_flv(Clip::FlvBframes, 4), 0, "One");
+    let mut next = later(of_flv(Clip::FlvBframes, 4), Span::from_millis(4_000));
+    next.insert(1, title("Two"));
+    items.extend(next);
+    let written = Written::of(Mp4::SEGMENTS, Mp4::segmented(BOUNDS), &items);
+    let segments = written.index().segments;
+    let parts = segments
+        .iter()
+        .flat_map(|segment| segment.parts.iter().map(|part| (segment.epoch, part)));
+    let told: Vec<_> = parts
+        .filter_map(|(epoch, part)| {
+            let (.., tag) = event(&written.bytes(part.range.clone()))?;
+            Some((epoch, tag))
+        })
+        .collect();
+    let tag = |text: &str| Tag::default().title(text).into_bytes();
+    assert_eq!(told, [(1, tag("One")), (2, tag("Two"))]);
+}
+
+#[test]
+fn a_long_body_has_no_titles() {
+    let items = of_flv(Clip::FlvBframes, 4);
+    let live = Format {
+        retention: Retention::Window {
+            time: SEGMENTS_KEPT,
+            bytes_max: SEGMENT_BYTES_MAX,
+        },
+        ..Mp4::SEGMENTS
+    };
+    let body = |items: &[Item]| {
+        let mut lane = BareLane::open(live, Class::Video, 1, Box::new(Mp4::default()));
+        let mut archive = lane.archive(ARCHIVE_BYTES_MAX);
+        items.iter().for_each(|item| lane.push(item));
+        drop(lane);
+        let mut bytes = Vec::new();
+        while let Ok(Some(next)) = archive.at_hand() {
+            if let Archived::Media { bytes: media, .. } = next {
+                bytes.extend_from_slice(&media.concat());
+            }
+        }
+        bytes
+    };
+    let plain = body(&items);
+    assert!(!plain.is_empty());
+    assert_eq!(body(&with_title(items, 1_000, "One")), plain);
 }

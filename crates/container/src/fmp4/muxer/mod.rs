@@ -40,6 +40,10 @@ pub struct Muxer<P> {
     is_first: bool,
     /// Whether the collected and pending samples belong to the last epoch, described by the segment in force.
     is_closing: bool,
+    /// The tracks of that epoch.
+    closing_tracks: Vec<Carried>,
+    /// No fragment of that epoch has been written.
+    is_closing_first: bool,
     /// Whether no picture can be decoded before the next keyframe.
     wants_keyframe: bool,
     /// The configuration of the pictures so far.
@@ -74,6 +78,8 @@ impl<P: Clone> Muxer<P> {
             has_begun: false,
             is_first: true,
             is_closing: false,
+            closing_tracks: Vec::new(),
+            is_closing_first: false,
             wants_keyframe: true,
             picture_config: None,
             picture_clock: PictureClock::default(),
@@ -113,8 +119,9 @@ impl<P: Clone> Muxer<P> {
         let known = self.tracks.iter().position(|known| known.id == track.id);
         let carried = Carried::new(track);
         if let Some(index) = known {
-            let known = &self.tracks[index];
+            let known = &mut self.tracks[index];
             if carried.as_ref().is_some_and(|new| new.is_like(known)) {
+                known.track = track.clone();
                 return;
             }
             let kind = known.kind;
@@ -143,10 +150,12 @@ impl<P: Clone> Muxer<P> {
         if self.pending.is_some() {
             self.renew_init(sink);
             self.is_closing = true;
+            self.is_closing_first = self.is_first;
+            self.closing_tracks = std::mem::take(&mut self.tracks);
         } else {
             self.end_fragment(sink);
+            self.tracks.clear();
         }
-        self.tracks.clear();
         self.joins = Joins::default();
         self.has_begun = false;
         self.is_first = true;
@@ -161,6 +170,7 @@ impl<P: Clone> Muxer<P> {
             self.end_fragment(sink);
             self.picture_span = PICTURE_SPAN_ASSUMED;
             self.is_closing = false;
+            self.closing_tracks.clear();
         }
     }
 

@@ -3,6 +3,7 @@
 use media::{Kind, Span};
 
 use super::super::clock::to_time;
+use super::super::collected::Collected;
 use super::super::sink::{Content, Init, Sink, Turn, Unit};
 use super::super::{PICTURE_TIMESCALE, init};
 use super::{Muxer, picture_span};
@@ -27,27 +28,35 @@ impl<P: Clone> Muxer<P> {
             return;
         }
         self.at = self.at.max(begin);
-        let turn = match (self.is_closing, self.is_first) {
-            (true, _) => Turn::Late,
-            (false, true) => Turn::First,
-            (false, false) => Turn::Further,
-        };
-        if !self.is_closing {
+        let (turn, begins_epoch) = if self.is_closing {
+            (Turn::Late, std::mem::take(&mut self.is_closing_first))
+        } else {
             self.renew_init(sink);
-            self.is_first = false;
-        }
+            (Turn::InTime, std::mem::take(&mut self.is_first))
+        };
         let join = may_join.then(|| self.preamble(sink)).flatten();
         self.number = self.number.wrapping_add(1);
         let is_independent = self.fragment.has_keyframe() || is_sound && self.joins_at_sound;
-        self.fragment
-            .write(self.number, &mut |bytes| sink.put(bytes));
         let unit = Unit {
             content: Content::Fragment,
             at: self.at,
             duration,
             is_independent,
             turn,
+            begins_epoch,
         };
+        let tracks = match turn {
+            Turn::Late => &self.closing_tracks,
+            Turn::InTime => &self.tracks,
+        };
+        sink.fragment(Collected {
+            unit,
+            number: self.number,
+            sound_rate: rate,
+            fragment: &mut self.fragment,
+            tracks,
+        });
+        self.fragment.clear();
         sink.end_unit(unit, join);
     }
 
@@ -70,7 +79,8 @@ impl<P: Clone> Muxer<P> {
                     at: self.at,
                     duration: Span::ZERO,
                     is_independent: false,
-                    turn: Turn::Further,
+                    turn: Turn::InTime,
+                    begins_epoch: false,
                 };
                 sink.end_unit(unit, None);
                 known.generation.wrapping_add(1)

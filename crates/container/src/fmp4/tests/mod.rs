@@ -4,6 +4,7 @@
 mod broken;
 mod clips;
 mod codecs;
+mod collected;
 mod cutting;
 mod joining;
 mod made_up;

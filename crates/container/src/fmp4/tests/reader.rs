@@ -102,7 +102,7 @@ impl File {
                     let fragment = Moof::parse(content, whole, moov, file.moovs.len());
                     file.fragments.push(fragment);
                 }
-                b"mdat" | b"mfra" | b"free" | b"sidx" | b"styp" => {}
+                b"mdat" | b"emsg" | b"mfra" | b"free" | b"sidx" | b"styp" => {}
                 other => panic!("a box {:?}", String::from_utf8_lossy(other)),
             }
             at += 8 + content.len();

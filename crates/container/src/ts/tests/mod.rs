@@ -5,6 +5,7 @@ mod demuxer;
 mod hostile;
 mod joins;
 mod packets;
+mod segments;
 mod sound;
 mod tables;
 mod timing;

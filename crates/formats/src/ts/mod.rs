@@ -1,14 +1,18 @@
-//! MPEG transport stream.
+//! MPEG transport stream, as one long body or as segments.
 //!
-//! A unit is a run of packets, and what a joiner needs first (tables, parameter sets) stands in the log at
+//! In the body a unit is a run of packets, and what a joiner needs first (tables, parameter sets) stands in the log at
 //! every join point; so preambles are empty. [`ts::Muxer`] decides which packets there are and where
 //! listeners may join.
+
+mod segments;
 
 use std::sync::Arc;
 
 use container::ts::{self, JoinPoint, Muxer, PACKET_BYTES};
 use fanout::{Entry, Packager, Preamble, Sink};
 use media::{Item, Timestamp};
+
+pub use segments::TsSegments;
 
 /// Writes transport stream packets.
 #[derive(Debug, Default)]
@@ -48,3 +52,6 @@ impl ts::Sink for Packets<'_, '_> {
         self.sink.end_unit(at, entry);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! What sinks hear of a fragment before it is written, and what they may write before it.
+
+use media::{Codec, Kind, TrackId};
+
+use super::super::{Collected, EventMessage, MediaTime, Turn};
+use super::*;
+use crate::id3::Tag;
+use crate::testing::id3_frames;
+
+/// Writes an event before each fragment, and keeps its samples.
+#[derive(Default)]
+struct Teller {
+    log: Log,
+    fragments: Vec<(Unit, Vec<Sample>)>,
+    /// The tracks of each.
+    codecs: Vec<[Option<Codec>; 2]>,
+    times: Vec<MediaTime>,
+    is_collecting: bool,
+}
+
+impl Sink for Teller {
+    type Preamble = Arc<Init>;
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.log.put(bytes);
+    }
+
+    fn fragment(&mut self, fragment: Collected<'_>) {
+        assert!(!std::mem::replace(&mut self.is_collecting, true));
+        let at = fragment.presented_at();
+        let tag = Tag::default().title("A title").into_bytes();
+        self.put(&EventMessage { at, tag: &tag }.to_bytes());
+        self.times.push(at);
+        self.fragments
+            .push((fragment.unit(), fragment.samples().collect()));
+        let codec = |kind| fragment.track(kind).map(|track| track.codec);
+        self.codecs.push([Kind::Video, Kind::Audio].map(codec));
+        fragment.write(&mut |bytes| self.log.put(bytes));
+    }
+
+    fn preamble(&mut self, init: &Init) -> Arc<Init> {
+        self.log.preamble(init)
+    }
+
+    fn end_unit(&mut self, unit: Unit, join: Option<Arc<Init>>) {
+        if unit.content == Content::Fragment {
+            assert!(std::mem::take(&mut self.is_collecting));
+            assert_eq!(self.fragments.last().map(|last| last.0), Some(unit));
+        }
+        self.log.end_unit(unit, join);
+    }
+}
+
+fn told(items: &[Item]) -> Teller {
+    let mut teller = Teller::default();
+    let mut muxer = Muxer::new(Fragmentation::default());
+    items.iter().for_each(|item| muxer.push(item, &mut teller));
+    muxer.finish(&mut teller);
+    teller
+}
+
+#[test]
+fn samples_are_those_that_are_written() {
+    let items = broadcast(2, (25, 1), 25);
+    let teller = told(&items);
+    let both = [Some(Codec::H264), Some(Codec::Aac)];
+    assert!(teller.codecs.iter().all(|codecs| *codecs == both));
+    let file = teller.log.file();
+    assert_eq!(file.fragments.len(), teller.fragments.len());
+    for (fragment, (unit, samples)) in file.fragments.iter().zip(&teller.fragments) {
+        for (id, track, timescale) in [(1, TrackId::VIDEO, 90_000_u32), (2, TrackId::AUDIO, 48_000)]
+        {
+            let rows = fragment.rows(id).iter();
+            let of_track = samples.iter().filter(|sample| sample.track == track);
+            assert!(
+                rows.clone()
+                    .map(|row| &row.data[..])
+                    .eq(of_track.clone().map(|sample| &sample.data[..]))
+            );
+            let at = |units| Timestamp::ZERO + Span::from_samples(units, timescale);
+            assert!(
+                rows.map(|row| (at(row.at), row.is_sync))
+                    .eq(of_track.map(|sample| (sample.dts, sample.keyframe)))
+            );
+        }
+        assert_eq!(samples[0].dts, unit.at, "the first picture leads");
+        let behind = &samples[1..];
+        assert!(behind.windows(2).all(|pair| pair[0].dts <= pair[1].dts));
+    }
+}
+
+#[test]
+fn sound_alone_is_timed_by_its_own_clock() {
+    let sounds: Vec<_> = (0..50).map(|n| sound(n * 1_024 / 48 + 1_000)).collect();
+    let teller = told(&[vec![aac()], sounds].concat());
+    let first = MediaTime {
+        count: 48_000,
+        timescale: 48_000,
+    };
+    assert_eq!(teller.times.first(), Some(&first));
+    assert_eq!(teller.codecs[0], [None, Some(Codec::Aac)]);
+    let samples = teller.fragments.iter().flat_map(|(_, samples)| samples);
+    let frame = Span::from_samples(1_024, 48_000);
+    let begins = Timestamp::from_millis(1_000);
+    assert_eq!(samples.clone().count(), 50);
+    for (n, sample) in samples.enumerate() {
+        let at = begins + Span::from_samples(1_024 * n as u64, 48_000);
+        assert_eq!((sample.dts, sample.duration), (at, frame));
+    }
+}
+
+#[test]
+fn what_an_epoch_leaves_over_is_late() {
+    let mut items = broadcast(1, (25, 1), 25);
+    items.push(Item::Epoch);
+    items.push(h264());
+    items.push(picture(1_040, true));
+    items.push(picture(1_080, false));
+    let teller = told(&items);
+    let units: Vec<_> = teller.fragments.iter().map(|it| it.0).collect();
+    let turns = units.iter().map(|unit| (unit.turn, unit.begins_epoch));
+    let turns: Vec<_> = turns.collect();
+    assert_eq!(turns[0], (Turn::InTime, true));
+    assert_eq!(
+        turns[turns.len() - 2..],
+        [(Turn::Late, false), (Turn::InTime, true)]
+    );
+    let (_, late) = &teller.fragments[turns.len() - 2];
+    assert!(late.iter().any(|it| it.track == TrackId::VIDEO));
+}
+
+#[test]
+fn an_epoch_of_one_picture_has_its_own_tracks_although_it_is_late() {
+    let items = [
+        vec![h264(), picture(0, true), Item::Epoch],
+        vec![aac(), sound(200)],
+    ];
+    let teller = told(&items.concat());
+    let shape = teller.fragments.iter().zip(&teller.codecs);
+    let shape = shape.map(|((unit, _), codecs)| (unit.turn, unit.begins_epoch, *codecs));
+    assert!(shape.eq([
+        (Turn::Late, true, [Some(Codec::H264), None]),
+        (Turn::InTime, true, [None, Some(Codec::Aac)]),
+    ]));
+}
+
+#[test]
+fn an_event_message_is_byte_for_byte_as_specified() {
+    let tag = Tag::default().title("x").into_bytes();
+    let at = MediaTime {
+        count: 0x1_0000_0002,
+        timescale: 90_000,
+    };
+    let bytes = EventMessage { at, tag: &tag }.to_bytes();
+    let expected = [
+        &b"\x00\x00\x00\x54emsg\x01\x00\x00\x00"[..],
+        &[0, 1, 0x5F, 0x90],
+        &[0, 0, 0, 1, 0, 0, 0, 2],
+        &[0xFF; 4],
+        &[0, 0, 0, 2],
+        b"https://aomedia.org/emsg/ID3\0\0",
+        &tag,
+    ];
+    assert_eq!(bytes, expected.concat());
+    assert_eq!(id3_frames(&bytes[62..]).len(), 1);
+}

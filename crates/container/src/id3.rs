@@ -1,0 +1,192 @@
+//! ID3v2.4 tags: what segments of packed audio begin with, and what tells titles in fragmented MP4.
+//!
+//! ```text
+//! tag:   "ID3" 04 00 │ flags:8 │ size:32 │ frame │ frame │ …
+//! frame: name:32 │ size:32 │ flags:16 │ content
+//! ```
+//!
+//! Sizes have seven bits in each byte, so that no decoder takes one for a frame of MPEG audio. There is no
+//! padding, no footer and no unsynchronization.
+//!
+//! Sources: "ID3 tag version 2.4.0", main structure (§3, §6.2) and native frames (§4.2, §4.27); RFC 8216bis §3.1.4
+//! for the timestamp.
+
+use media::{Span, TICKS_PER_SECOND, Timestamp};
+
+const MAGIC_AND_VERSION: [u8; 5] = *b"ID3\x04\x00";
+
+/// UTF-8 (§4).
+const ENCODING_UTF8: u8 = 3;
+
+/// Text beyond this is cut. No source announces as much, and players show a line.
+const TEXT_BYTES_MAX: usize = 4_096;
+
+/// Whose frame says when the first sample of packed audio is presented (RFC 8216bis §3.1.4).
+const TIMESTAMP_OWNER: &str = "com.apple.streaming.transportStreamTimestamp";
+
+/// The clock of that timestamp, and how far it counts.
+const TIMESTAMP_RATE: i64 = 90_000;
+const TIMESTAMP_MODULUS: i64 = 1 << 33;
+
+/// A tag that is being put together.
+///
+/// Text is untrusted: control characters in it become spaces, because a zero would end it early, and what is
+/// too long is cut between characters.
+#[derive(Clone, Debug, Default)]
+pub struct Tag {
+    frames: Vec<u8>,
+}
+
+impl Tag {
+    /// Adds the time at which the first sample behind the tag is presented: 33 bits at 90 kHz, rounded to the
+    /// nearest unit.
+    #[must_use]
+    pub fn transport_timestamp(self, at: Timestamp) -> Self {
+        let unit = TICKS_PER_SECOND / TIMESTAMP_RATE;
+        let count = (at + Span::from_ticks(unit / 2)).ticks().div_euclid(unit);
+        let stamp = count.rem_euclid(TIMESTAMP_MODULUS);
+        self.private(TIMESTAMP_OWNER, &stamp.to_be_bytes())
+    }
+
+    /// Adds a title: `TIT2`.
+    #[must_use]
+    pub fn title(self, text: &str) -> Self {
+        self.frame(b"TIT2", |content| {
+            content.push(ENCODING_UTF8);
+            content.extend_from_slice(plain(text).as_bytes());
+        })
+    }
+
+    /// Adds a text with a description of its own: `TXXX`. There should be one of each description.
+    #[must_use]
+    pub fn user_text(self, description: &str, value: &str) -> Self {
+        self.frame(b"TXXX", |content| {
+            content.push(ENCODING_UTF8);
+            content.extend_from_slice(plain(description).as_bytes());
+            content.push(0);
+            content.extend_from_slice(plain(value).as_bytes());
+        })
+    }
+
+    /// Adds data in a format of `owner`'s: `PRIV`.
+    #[must_use]
+    pub fn private(self, owner: &str, data: &[u8]) -> Self {
+        self.frame(b"PRIV", |content| {
+            content.extend_from_slice(plain(owner).as_bytes());
+            content.push(0);
+            content.extend_from_slice(data);
+        })
+    }
+
+    /// The bytes of the tag. Without a frame there are none, for a tag has at least one (§3).
+    pub fn into_bytes(self) -> Vec<u8> {
+        if self.frames.is_empty() {
+            return Vec::new();
+        }
+        let mut bytes = MAGIC_AND_VERSION.to_vec();
+        bytes.push(0);
+        bytes.extend_from_slice(&syncsafe(self.frames.len()));
+        bytes.extend_from_slice(&self.frames);
+        bytes
+    }
+
+    fn frame(mut self, name: &[u8; 4], fill: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let mut content = Vec::new();
+        fill(&mut content);
+        self.frames.extend_from_slice(name);
+        self.frames.extend_from_slice(&syncsafe(content.len()));
+        self.frames.extend_from_slice(&[0, 0]);
+        self.frames.extend_from_slice(&content);
+        self
+    }
+}
+
+/// A size in four bytes of seven bits (§6.2). Tags that are written here have a few kilobytes.
+fn syncsafe(size: usize) -> [u8; 4] {
+    [21, 14, 7, 0].map(|shift| (size >> shift) as u8 & 0x7F)
+}
+
+fn plain(text: &str) -> String {
+    let mut text = text.replace(char::is_control, " ");
+    text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::id3_frames;
+
+    #[test]
+    fn a_timestamp_is_byte_for_byte_as_specified() {
+        let tag = Tag::default().transport_timestamp(Timestamp::from_millis(10_000));
+        let owner = b"com.apple.streaming.transportStreamTimestamp\0";
+        let expected = [
+            &b"ID3\x04\x00\x00\x00\x00\x00\x3F"[..],
+            b"PRIV\x00\x00\x00\x35\x00\x00",
+            owner,
+            &[0, 0, 0, 0, 0, 0x0D, 0xBB, 0xA0],
+        ];
+        assert_eq!(tag.into_bytes(), expected.concat());
+    }
+
+    #[test]
+    fn timestamps_count_in_33_bits() {
+        let stamp = |at: Timestamp| {
+            let tag = Tag::default().transport_timestamp(at).into_bytes();
+            let at = tag.len() - 8;
+            tag[at..]
+                .iter()
+                .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+        };
+        let unit = TICKS_PER_SECOND / TIMESTAMP_RATE;
+        assert_eq!(stamp(Timestamp::from_ticks(unit)), 1);
+        assert_eq!(stamp(Timestamp::from_ticks(unit / 2 - 1)), 0);
+        assert_eq!(stamp(Timestamp::from_ticks(unit / 2)), 1);
+        assert_eq!(stamp(Timestamp::from_ticks(((1 << 33) + 7) * unit)), 7);
+        // 1,024 samples at 44.1 kHz: 2,089.795… units.
+        assert_eq!(
+            stamp(Timestamp::ZERO + Span::from_samples(1_024, 44_100)),
+            2_090
+        );
+    }
+
+    #[test]
+    fn texts_are_utf_8() {
+        let tag = Tag::default()
+            .title("Björk – Jóga")
+            .user_text("StreamUrl", "http://x/");
+        let frames = id3_frames(&tag.into_bytes());
+        let title = (
+            "TIT2".to_owned(),
+            b"\x03Bj\xC3\xB6rk \xE2\x80\x93 J\xC3\xB3ga".to_vec(),
+        );
+        let link = ("TXXX".to_owned(), b"\x03StreamUrl\0http://x/".to_vec());
+        assert_eq!(frames, [title, link]);
+        assert!(Tag::default().into_bytes().is_empty());
+    }
+
+    #[test]
+    fn sizes_have_seven_bits_to_a_byte() {
+        assert_eq!(syncsafe(0x7F), [0, 0, 0, 0x7F]);
+        assert_eq!(syncsafe(0x80), [0, 0, 1, 0]);
+        assert_eq!(syncsafe((1 << 28) - 1), [0x7F; 4]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_in_its_frame(text in any::<String>(), times in 1_usize..1_000) {
+            let text = text.repeat(times);
+            let bytes = Tag::default().title(&text).user_text(&text, &text).into_bytes();
+            let frames = id3_frames(&bytes);
+            let names: Vec<_> = frames.iter().map(|frame| &frame.0[..]).collect();
+            prop_assert_eq!(names, ["TIT2", "TXXX"]);
+            let written = std::str::from_utf8(&frames[0].1[1..]).expect("UTF-8");
+            prop_assert!(written.len() <= TEXT_BYTES_MAX);
+            prop_assert!(text.replace(char::is_control, " ").starts_with(written));
+            prop_assert_eq!(frames[1].1.iter().filter(|byte| **byte == 0).count(), 1);
+        }
+    }
+}

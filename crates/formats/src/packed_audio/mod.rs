@@ -1,0 +1,183 @@
+//! Packed audio: sound alone as segments of plain frames, ADTS or MP3 (RFC 8216bis §3.1.4).
+//!
+//! ```text
+//! log: ID3 frame frame … │ frame frame … │ ID3 frame frame … │ frame … │ ID3 frame …
+//!      │ segment           └ part          │ part                        └ segment
+//!      └ timestamp, title                  └ timestamp, title: it has changed
+//! ```
+//!
+//! The tag at the beginning of a segment says when its first frame is presented, and what is playing. A title
+//! that changes is told with the next part of AAC, and with the next segment of MP3. Frames are those of the
+//! source, byte for byte; bare AAC gets its header. A frame is left out where the sound before it lasts too far
+//! beyond its time, because frames have no times of their own.
+
+use std::sync::Arc;
+
+use container::adts;
+use container::fmp4::{self, Collected};
+use container::id3::Tag;
+use fanout::{Format, Packager, Protocol, Retention, Segmentation, Sink};
+use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
+
+use crate::segmenter::SEGMENTS_KEPT;
+use crate::segments::{PartWriter, Segments};
+use crate::titles::{self, Titles};
+
+/// A minute of 2 Mb/s. Most sound has a tenth of that, and what is not needed is not taken.
+const SEGMENT_BYTES_MAX: usize = 16 << 20;
+
+/// Writes segments of the first track of AAC or MP3.
+#[derive(Debug)]
+pub struct PackedAudio {
+    segments: Segments<FrameWriter>,
+    /// The track that is heard.
+    heard: Option<(TrackId, FrameKind)>,
+}
+
+impl PackedAudio {
+    /// The lane of [`segmented`](Self::segmented).
+    pub const SEGMENTS: Format = Format {
+        name: "packed-audio",
+        protocol: Protocol::Hls,
+        retention: Retention::Window {
+            time: SEGMENTS_KEPT,
+            bytes_max: SEGMENT_BYTES_MAX,
+        },
+    };
+
+    /// Segments with the numbers, the beginnings and the parts that those of
+    /// [`Mp4::segmented`](crate::Mp4::segmented) have where there is nothing but this sound.
+    pub fn segmented(bounds: Segmentation) -> Self {
+        Self {
+            segments: Segments::new(bounds, FrameWriter::default()),
+            heard: None,
+        }
+    }
+
+    /// Whether segments can carry `track`.
+    pub fn carries(track: &Track) -> bool {
+        FrameKind::of(track).is_some()
+    }
+
+    /// A track appeared, or changed. One that changes into what cannot be carried falls silent, and another may
+    /// be heard from its next announcement on.
+    fn hear(&mut self, track: &Track, sink: &mut Sink<'_>) {
+        if self.heard.as_ref().is_some_and(|(id, _)| *id != track.id) {
+            return;
+        }
+        let kind = FrameKind::of(track);
+        match kind {
+            Some(_) => {
+                let track = Track {
+                    // Its samples are collected with their headers.
+                    framing: Framing::Bare,
+                    ..track.clone()
+                };
+                self.segments.push(&Item::Track(Arc::new(track)), sink);
+            }
+            None => self.segments.refuse(track, sink),
+        }
+        self.heard = kind.map(|kind| (track.id, kind));
+    }
+
+    fn frame(&self, sample: &Sample) -> Option<Sample> {
+        let (_, kind) = self.heard.as_ref().filter(|(id, _)| *id == sample.track)?;
+        let data = match kind {
+            _ if sample.data.is_empty() => return None,
+            FrameKind::Framed => sample.data.clone(),
+            FrameKind::Aac(writer) => {
+                let header = writer.header(sample.data.len())?;
+                [&header[..], &sample.data].concat().into()
+            }
+        };
+        Some(Sample {
+            data,
+            flv: None,
+            ..sample.clone()
+        })
+    }
+}
+
+impl Packager for PackedAudio {
+    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+        match item {
+            Item::Epoch => {
+                self.segments.push(item, sink);
+                self.heard = None;
+            }
+            Item::Track(track) => self.hear(track, sink),
+            Item::Sample(sample) => {
+                if let Some(frame) = self.frame(sample) {
+                    self.segments.push(&Item::Sample(frame), sink);
+                }
+            }
+            // Sound waits for no picture that metadata announces.
+            Item::Header(_) | Item::Metadata(_) | Item::Script(_) | Item::Title(_) => {}
+        }
+        self.segments.writer.titles.hear(item);
+    }
+
+    fn end(&mut self, sink: &mut Sink<'_>) {
+        self.segments.end(sink);
+    }
+
+    fn segmentation(&self) -> Option<Segmentation> {
+        Some(self.segments.bounds())
+    }
+}
+
+/// What turns a track's samples into frames.
+#[derive(Debug)]
+enum FrameKind {
+    /// They are frames.
+    Framed,
+    /// Bare AAC, with a header before each.
+    Aac(adts::Writer),
+}
+
+impl FrameKind {
+    fn of(track: &Track) -> Option<Self> {
+        if !fmp4::can_mux(track) {
+            return None;
+        }
+        match (track.kind, track.codec, track.framing) {
+            (Kind::Audio, Codec::Mp3, Framing::Bare | Framing::SelfFramed)
+            | (Kind::Audio, Codec::Aac, Framing::SelfFramed) => Some(Self::Framed),
+            (Kind::Audio, Codec::Aac, Framing::Bare) => {
+                adts::Writer::new(&track.config).map(Self::Aac)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Writes the frames of parts, and the tags before them.
+#[derive(Debug, Default)]
+struct FrameWriter {
+    titles: Titles,
+}
+
+impl PartWriter for FrameWriter {
+    fn write(&mut self, part: &Collected<'_>, is_start: bool, put: &mut dyn FnMut(&[u8])) {
+        let codec = part.track(Kind::Audio).map(|track| track.codec);
+        // ffmpeg loses a frame of MP3 at a tag that is not at a segment's beginning.
+        let may_tell = is_start || codec == Some(Codec::Aac);
+        let news = may_tell.then(|| self.titles.take_news()).flatten();
+        let has_tag = is_start || news.is_some();
+        let title = news.or_else(|| self.titles.now());
+        for (number, sample) in part.samples().enumerate() {
+            if has_tag && number == 0 {
+                let tag = Tag::default().transport_timestamp(sample.pts);
+                let tag = match &title {
+                    Some(title) => titles::tell(title, tag),
+                    None => tag,
+                };
+                put(&tag.into_bytes());
+            }
+            put(&sample.data);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! Lanes of segments in other containers than fragmented MP4.
+//!
+//! ```text
+//! item ─► fmp4::Muxer ─► Collected, a part's samples ─► PartWriter ─► a part's bytes ─► log
+//!              └──────── Segmenter: where segments begin, and their numbers
+//! ```
+//!
+//! [`fmp4::Muxer`] collects the parts here, too, and the same [`Segmenter`] decides. So where such a lane
+//! carries the tracks that [`Mp4::segmented`](crate::Mp4::segmented) carries, both have the same segments and
+//! parts, with the same numbers and times.
+
+use std::sync::Arc;
+
+use container::fmp4::{
+    self, Collected, Content, FragmentCandidate, Fragmentation, Init, Muxer, Turn, Unit,
+};
+use fanout::{Entry, Part, Preamble, SegmentStart, Segmentation, Sink};
+use media::{Codec, Item, Span, Timestamp, Track};
+
+use crate::segmenter::Segmenter;
+
+/// How the parts of a lane are written.
+pub(crate) trait PartWriter {
+    /// Writes a part's samples; `is_start` for the first part of a segment.
+    fn write(&mut self, part: &Collected<'_>, is_start: bool, put: &mut dyn FnMut(&[u8]));
+}
+
+/// Collects parts for a writer.
+#[derive(Debug)]
+pub(crate) struct Segments<W> {
+    muxer: Muxer<()>,
+    segmenter: Segmenter,
+    pub(crate) writer: W,
+    /// The segment that the next written part begins.
+    starts: Option<SegmentStart>,
+}
+
+impl<W: PartWriter> Segments<W> {
+    pub(crate) fn new(bounds: Segmentation, writer: W) -> Self {
+        Self {
+            muxer: Muxer::new(Fragmentation::of_parts(bounds.part_max)),
+            segmenter: Segmenter::new(bounds),
+            writer,
+            starts: None,
+        }
+    }
+
+    pub(crate) fn bounds(&self) -> Segmentation {
+        self.segmenter.bounds()
+    }
+
+    pub(crate) fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+        let (muxer, mut parts) = self.split(sink);
+        muxer.push(item, &mut parts);
+    }
+
+    /// The lane carries nothing more of `track`'s, whatever it was before.
+    pub(crate) fn refuse(&mut self, track: &Track, sink: &mut Sink<'_>) {
+        let refused = Track {
+            codec: Codec::UNKNOWN,
+            ..track.clone()
+        };
+        self.push(&Item::Track(Arc::new(refused)), sink);
+    }
+
+    pub(crate) fn end(&mut self, sink: &mut Sink<'_>) {
+        let (muxer, mut parts) = self.split(sink);
+        muxer.finish(&mut parts);
+    }
+
+    fn split<'a, 'b>(
+        &'a mut self,
+        sink: &'a mut Sink<'b>,
+    ) -> (&'a mut Muxer<()>, Parts<'a, 'b, W>) {
+        let parts = Parts {
+            sink,
+            segmenter: &mut self.segmenter,
+            writer: &mut self.writer,
+            starts: &mut self.starts,
+            is_written: false,
+        };
+        (&mut self.muxer, parts)
+    }
+}
+
+/// Puts parts into the lane's log.
+struct Parts<'a, 'b, W> {
+    sink: &'a mut Sink<'b>,
+    segmenter: &'a mut Segmenter,
+    writer: &'a mut W,
+    starts: &'a mut Option<SegmentStart>,
+    /// The part that ends next has bytes.
+    is_written: bool,
+}
+
+impl<W: PartWriter> fmp4::Sink for Parts<'_, '_, W> {
+    type Preamble = ();
+
+    /// Only initialization segments come here, and these containers have none.
+    fn put(&mut self, _bytes: &[u8]) {}
+
+    fn fragment(&mut self, fragment: Collected<'_>) {
+        let unit = fragment.unit();
+        let epoch = match unit.turn {
+            Turn::Late => self.sink.epoch().saturating_sub(1),
+            Turn::InTime => self.sink.epoch(),
+        };
+        let Self {
+            sink,
+            segmenter,
+            writer,
+            starts,
+            is_written,
+        } = self;
+        if let Some(start) = segmenter.part(unit.at, unit.begins_epoch, epoch) {
+            **starts = Some(start);
+        }
+        writer.write(&fragment, starts.is_some(), &mut |bytes| {
+            *is_written |= !bytes.is_empty();
+            sink.put(bytes);
+        });
+    }
+
+    fn preamble(&mut self, _init: &Init) {}
+
+    fn end_unit(&mut self, unit: Unit, join: Option<()>) {
+        if unit.content == Content::Init || !std::mem::take(&mut self.is_written) {
+            return;
+        }
+        let starts = self.starts.take();
+        let entry = match (&starts, join) {
+            (Some(_), Some(())) => Entry::Join(Arc::default()),
+            _ => Entry::None,
+        };
+        let part = Part {
+            duration: unit.duration,
+            is_independent: unit.is_independent,
+            starts,
+        };
+        let end = |sink: &mut Sink<'_>| sink.end_part(unit.at, entry, part);
+        match unit.turn {
+            Turn::Late => self.sink.of_last_epoch(end),
+            Turn::InTime => end(self.sink),
+        }
+    }
+
+    fn room(&self, _at: Timestamp) -> Option<Span> {
+        Some(self.segmenter.bounds().part_max)
+    }
+
+    fn splits_at(&self, next: FragmentCandidate) -> bool {
+        let epoch = self.sink.epoch();
+        self.segmenter
+            .splits_at(next.at, next.is_independent, epoch)
+    }
+
+    fn split(&mut self, next: FragmentCandidate) {
+        self.segmenter.split(next.at, self.sink.epoch());
+    }
+
+    fn init(&mut self, _init: &Init) {
+        // A segment begins with whatever its container needs, so there is nothing that a reader needs before it.
+        self.segmenter.describe(Arc::new(Preamble::default()));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! MPEG transport stream as segments, for players that know no fragmented MP4.
+//!
+//! ```text
+//! log: PAT PMT keyframe … │ … │ … │ PAT PMT keyframe … │ … │
+//!      └ segment            └ part   └ segment
+//! ```
+//!
+//! Nothing precedes a segment: it begins with the tables, and where it begins with a keyframe, that comes right
+//! behind them with its parameter sets. The continuity counters run on from one segment to the next, and each
+//! part ends at the end of a packet of PES, so segments put together are one stream. Parts other than a
+//! segment's first have the tables only every 400 ms, so playlists list segments alone.
+//!
+//! The first picture track and the first sound track are carried, as in the segments of fragmented MP4.
+
+use std::sync::Arc;
+
+use container::fmp4::{self, Collected};
+use container::ts::{self, JoinPoint, Muxer, PACKET_BYTES};
+use fanout::{Format, Packager, Protocol, Retention, Segmentation, Sink};
+use media::{Framing, Item, Kind, Timestamp, Track, TrackId};
+
+use super::Ts;
+use crate::segmenter::{SEGMENT_BYTES_MAX, SEGMENTS_KEPT};
+use crate::segments::{PartWriter, Segments};
+
+/// Writes segments; made by [`Ts::segmented`].
+#[derive(Debug)]
+pub struct TsSegments {
+    segments: Segments<PacketWriter>,
+}
+
+impl Ts {
+    /// The lane of [`segmented`](Self::segmented).
+    pub const SEGMENTS: Format = Format {
+        name: "ts-segments",
+        protocol: Protocol::Hls,
+        retention: Retention::Window {
+            time: SEGMENTS_KEPT,
+            bytes_max: SEGMENT_BYTES_MAX,
+        },
+    };
+
+    /// Segments with the numbers, the beginnings and the parts that those of
+    /// [`Mp4::segmented`](crate::Mp4::segmented) have.
+    pub fn segmented(bounds: Segmentation) -> TsSegments {
+        let muxer = Muxer::of_segments();
+        TsSegments {
+            segments: Segments::new(bounds, PacketWriter { muxer }),
+        }
+    }
+}
+
+impl TsSegments {
+    /// Whether segments can carry `track`.
+    pub fn carries(track: &Track) -> bool {
+        fmp4::can_mux(track) && ts::can_mux(&as_written(track))
+    }
+}
+
+/// The announcement of a track whose samples have been [collected](Collected::samples).
+fn as_written(track: &Track) -> Track {
+    Track {
+        id: match track.kind {
+            Kind::Video => TrackId::VIDEO,
+            Kind::Audio => TrackId::AUDIO,
+        },
+        // They have been taken out of the source's frames, and get headers of their own.
+        framing: Framing::Bare,
+        ..track.clone()
+    }
+}
+
+impl Packager for TsSegments {
+    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+        match item {
+            Item::Track(track) if !Self::carries(track) => self.segments.refuse(track, sink),
+            _ => self.segments.push(item, sink),
+        }
+    }
+
+    fn end(&mut self, sink: &mut Sink<'_>) {
+        self.segments.end(sink);
+    }
+
+    fn segmentation(&self) -> Option<Segmentation> {
+        Some(self.segments.bounds())
+    }
+}
+
+/// Writes the packets of parts.
+#[derive(Debug)]
+struct PacketWriter {
+    muxer: Muxer,
+}
+
+impl PartWriter for PacketWriter {
+    fn write(&mut self, part: &Collected<'_>, is_start: bool, put: &mut dyn FnMut(&[u8])) {
+        let packets = &mut PartPackets(put);
+        if part.unit().begins_epoch {
+            self.muxer.push(&Item::Epoch, packets);
+        }
+        let tracks = [Kind::Video, Kind::Audio].map(|kind| part.track(kind));
+        for track in tracks.into_iter().flatten() {
+            let track = Arc::new(as_written(track));
+            self.muxer.push(&Item::Track(track), packets);
+        }
+        if is_start {
+            self.muxer.begin_segment();
+        }
+        for sample in part.samples() {
+            self.muxer.push(&Item::Sample(sample), packets);
+        }
+        self.muxer.flush(packets);
+    }
+}
+
+/// Packets of a part, whose end is its writer's.
+struct PartPackets<'a>(&'a mut dyn FnMut(&[u8]));
+
+impl ts::Sink for PartPackets<'_> {
+    fn packet(&mut self, packet: &[u8; PACKET_BYTES]) {
+        (self.0)(packet);
+    }
+
+    fn end_unit(&mut self, _at: Timestamp, _join: Option<JoinPoint>) {}
+}
