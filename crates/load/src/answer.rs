@@ -15,6 +15,8 @@ pub(crate) struct Answer {
     pub(crate) is_chunked: bool,
     /// Bytes of the body, where the server says so.
     pub(crate) content_length: Option<usize>,
+    /// The connection ends with this answer.
+    pub(crate) closes: bool,
 }
 
 /// Why there is no answer.
@@ -64,6 +66,7 @@ fn parse(head: &str) -> Option<Answer> {
     }
     let mut answer = Answer {
         status: words.next()?.parse().ok()?,
+        closes: version != "HTTP/1.1",
         ..Answer::default()
     };
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
@@ -73,6 +76,7 @@ fn parse(head: &str) -> Option<Answer> {
             "icy-metaint" => answer.metaint = value.parse().ok(),
             "content-length" => answer.content_length = value.parse().ok(),
             "transfer-encoding" => answer.is_chunked = value.eq_ignore_ascii_case("chunked"),
+            "connection" => answer.closes = value.eq_ignore_ascii_case("close"),
             _ => {}
         }
     }

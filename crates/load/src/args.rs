@@ -33,8 +33,8 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 pub(crate) struct Listen {
-    /// http://host:port/path, rtmp://host/app/name, whep+http://host:port/stream/whep; `{n}` is the number
-    /// of a stream, see --streams.
+    /// http://host:port/path, rtmp://host/app/name, hls+http://host:port/stream/index.m3u8,
+    /// whep+http://host:port/stream/whep; `{n}` is the number of a stream, see --streams.
     pub(crate) url: Target,
     /// Number of listeners.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
@@ -59,6 +59,12 @@ pub(crate) struct Listen {
     /// Streams to spread the listeners over: `{n}` in the address, from 0 on.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) streams: u64,
+    /// Over HLS: plays whole segments, and leaves the parts of low-latency HLS alone.
+    #[arg(long)]
+    pub(crate) whole_segments: bool,
+    /// Over HLS: requests the next part before it is listed, as Apple's players do.
+    #[arg(long, conflicts_with = "whole_segments")]
+    pub(crate) hints: bool,
 }
 
 #[derive(Args, Debug)]
@@ -161,6 +167,7 @@ mod tests {
             "listen",
             "listen ftp://127.0.0.1/x",
             "listen http://127.0.0.1/x --duration 5",
+            "listen hls+http://127.0.0.1/x --hints --whole-segments",
             "publish rtmp://127.0.0.1/live/a --file a.flv --audio-rate 64k",
         ] {
             assert!(parse(line).is_err(), "{line}");

@@ -172,6 +172,7 @@ mod tests {
             metaint: metaint.and_then(NonZeroUsize::new),
             is_chunked,
             content_length: None,
+            closes: false,
         }
     }
 

@@ -54,10 +54,15 @@ pub enum LoadError {
     },
 }
 
-/// How many processes `members` are spread over.
-pub(crate) fn processes(members: u64, asked: Option<u64>) -> Result<u64, LoadError> {
+/// How many processes `members` are spread over, each of which needs so many `descriptors`.
+pub(crate) fn processes(
+    members: u64,
+    descriptors: u64,
+    asked: Option<u64>,
+) -> Result<u64, LoadError> {
     let limit = worker::raise_descriptor_limit();
-    let each = limit.saturating_sub(DESCRIPTORS_SPARE).max(1);
+    let each = limit.saturating_sub(DESCRIPTORS_SPARE) / descriptors;
+    let each = each.max(1);
     let needed = members.div_ceil(each).max(1);
     if needed > PROCESSES_MAX {
         return Err(LoadError::TooMany { members, needed });
@@ -251,13 +256,14 @@ mod tests {
     #[test]
     fn descriptors_decide_how_many_processes() {
         let limit = worker::raise_descriptor_limit();
-        assert_eq!(processes(10, None).expect("few"), 1);
-        assert_eq!(processes(10, Some(3)).expect("few"), 3);
+        assert_eq!(processes(10, 1, None).expect("few"), 1);
+        assert_eq!(processes(10, 1, Some(3)).expect("few"), 3);
         if let Some(more) = limit.checked_mul(2) {
-            assert_eq!(processes(more, Some(1)).expect("not many"), 3);
+            assert_eq!(processes(more, 1, Some(1)).expect("not many"), 3);
+            assert_eq!(processes(limit, 2, Some(1)).expect("not many"), 3);
         }
         assert!(
-            matches!(processes(u64::MAX, None), Err(LoadError::TooMany { .. }))
+            matches!(processes(u64::MAX, 1, None), Err(LoadError::TooMany { .. }))
                 || limit == u64::MAX
         );
     }

@@ -6,7 +6,7 @@ use crate::histogram::Histogram;
 use crate::stamp::{Flaw, Stamp};
 
 /// Kinds of track, which are numbered separately.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Audio,
     Video,
@@ -58,7 +58,8 @@ impl Findings {
 }
 
 impl Ledger {
-    /// Records a frame that came at `now`, to a listener that asked at `asked`; both wall clock.
+    /// Records a frame that came at `now`, to a listener that asked at `asked`; both wall clock. Returns when it was
+    /// sent, if it says so.
     pub(crate) fn enter(
         &mut self,
         kind: Kind,
@@ -66,16 +67,16 @@ impl Ledger {
         asked: u64,
         now: u64,
         findings: &mut Findings,
-    ) {
+    ) -> Option<u64> {
         let stamp = match Stamp::read(sample) {
             Ok(stamp) => stamp,
             Err(Flaw::Damaged) => {
                 findings.damaged += 1;
-                return;
+                return None;
             }
             Err(Flaw::Unstamped) => {
                 findings.unstamped += 1;
-                return;
+                return None;
             }
         };
         findings.frames += 1;
@@ -91,7 +92,7 @@ impl Ledger {
             Some((source, _)) if source != stamp.source => findings.restarts += 1,
             Some((_, number)) if stamp.number <= number => {
                 findings.repeated += 1;
-                return;
+                return Some(stamp.sent);
             }
             Some((_, number)) => {
                 let missing = stamp.number - number - 1;
@@ -100,6 +101,7 @@ impl Ledger {
             }
         }
         *last = Some((stamp.source, stamp.number));
+        Some(stamp.sent)
     }
 }
 

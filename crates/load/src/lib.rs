@@ -15,6 +15,8 @@
 //! and listeners are two commands and may run on different hosts; the frames carry all that one needs to know
 //! of the other.
 //!
+//! Over HLS (`hls`) a listener is a player with two connections, and checks the rules that playlists keep.
+//!
 //! Over WebRTC (`rtc`) each member has a session of its own; most viewers count the packets that they
 //! receive, and those that are checked decrypt them.
 //!
@@ -28,6 +30,7 @@ mod clock;
 mod conversation;
 mod coordinator;
 mod histogram;
+mod hls;
 mod ledger;
 mod listen;
 mod muster;
@@ -42,6 +45,7 @@ mod socket;
 mod stamp;
 mod tally;
 mod target;
+mod timers;
 mod watch;
 mod worker;
 
@@ -50,7 +54,7 @@ use std::io::Write;
 pub use crate::args::Arguments;
 use crate::args::{Command, Course, Listen, Publish};
 pub use crate::coordinator::LoadError;
-use crate::plan::{Listening, Plan, Source, Work};
+use crate::plan::{Listening, Plan, Playing, Source, Work};
 pub use crate::publish::recording::FileError;
 use crate::publish::recording::Recording;
 pub use crate::publish::synthetic::RateError;
@@ -128,7 +132,17 @@ fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
                 "viewers over WebRTC take everything: no --icy, --stalled, --slow",
             ));
         }
-        Protocol::Http | Protocol::Rtmp | Protocol::Whep | Protocol::Srtp => {}
+        Protocol::Hls if listen.icy || listen.stalled > 0.0 || listen.slow.is_some() => {
+            return Err(Error::Use(
+                "players over HLS take whole answers: no --icy, --stalled, --slow",
+            ));
+        }
+        Protocol::Http | Protocol::Rtmp | Protocol::Whep | Protocol::Srtp | Protocol::Hls => {}
+    }
+    if listen.url.protocol() != Protocol::Hls && (listen.whole_segments || listen.hints) {
+        return Err(Error::Use(
+            "--whole-segments and --hints are for hls+http:// addresses",
+        ));
     }
     if listen.streams > 1 && !listen.url.is_numbered() {
         return Err(Error::Use(
@@ -141,6 +155,10 @@ fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
         slow: listen.slow.unwrap_or_default(),
         churn: listen.churn.unwrap_or(0.0),
         checked: listen.check,
+        playing: Playing {
+            whole_segments: listen.whole_segments,
+            hints: listen.hints,
+        },
     };
     let members = listen.listeners;
     let mut plan = plan(listen.url, members, &listen.course, Work::Listen(listening))?;
@@ -206,7 +224,7 @@ fn plan(target: Target, members: u64, course: &Course, work: Work) -> Result<Pla
         via: course.via,
         streams: 1,
         process: 0,
-        processes: coordinator::processes(members, course.processes)?,
+        processes: coordinator::processes(members, descriptors(target_protocol), course.processes)?,
         begin_at: 0,
         members,
         ramp: course.ramp.unwrap_or_else(|| usual_ramp(target_protocol)),
@@ -214,6 +232,14 @@ fn plan(target: Target, members: u64, course: &Course, work: Work) -> Result<Pla
         window: course.duration,
         work,
     })
+}
+
+/// Sockets of a member.
+fn descriptors(protocol: Protocol) -> u64 {
+    match protocol {
+        Protocol::Hls => 2,
+        _ => 1,
+    }
 }
 
 /// Joins per second, unless configured: a handshake costs both sides a millisecond.

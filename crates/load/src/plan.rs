@@ -55,6 +55,16 @@ pub(crate) struct Listening {
     pub(crate) churn: f64,
     /// Listeners whose every frame is checked.
     pub(crate) checked: u64,
+    pub(crate) playing: Playing,
+}
+
+/// How players over HLS behave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Playing {
+    /// Parts are of no interest to them.
+    pub(crate) whole_segments: bool,
+    /// They request parts before those are listed.
+    pub(crate) hints: bool,
 }
 
 /// What publishers send.

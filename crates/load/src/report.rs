@@ -6,6 +6,8 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::histogram::Histogram;
+use crate::hls::record::Record;
+use crate::hls::report::Hls;
 use crate::rtc::packets::Packets;
 use crate::tally::{Reasons, Tally};
 use crate::watch::Usage;
@@ -77,6 +79,9 @@ pub(crate) struct Report {
     /// Over WebRTC only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packets: Option<Packets>,
+    /// Over HLS only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hls: Option<Hls>,
     /// This program itself.
     pub(crate) generator: Generator,
     /// The server, if its processes were named.
@@ -228,6 +233,7 @@ impl Report {
                 restarts: findings.restarts,
             },
             packets: (tally.packets != Packets::default()).then(|| tally.packets.clone()),
+            hls: (tally.hls != Record::default()).then(|| Hls::of(&tally.hls)),
             server: frame.server,
         }
     }
@@ -309,6 +315,9 @@ impl Report {
         if let Some(packets) = &self.packets {
             write_packets(packets, out)?;
         }
+        if let Some(hls) = &self.hls {
+            hls.write(out)?;
+        }
         if let Some(server) = &self.server {
             write_usage(server, out)?;
         }
@@ -337,7 +346,7 @@ impl Times {
     }
 
     /// Of nanoseconds.
-    fn of(histogram: &Histogram) -> Self {
+    pub(crate) fn of(histogram: &Histogram) -> Self {
         let millis = |nanoseconds: u64| nanoseconds as f64 / 1e6;
         Self {
             count: histogram.count(),
@@ -347,7 +356,7 @@ impl Times {
         }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let Self { p50, p99, max, .. } = self;
         format!("p50 {p50:.1}  p99 {p99:.1}  max {max:.1} ms")
     }
@@ -433,7 +442,8 @@ impl Generator {
                 "the kernel has no memory for sockets: net.ipv4.tcp_mem",
             ),
         ] {
-            if tally.failed.iter().any(|(reason, _)| reason.contains(sign)) {
+            let mut reasons = tally.failed.iter().chain(tally.hls.refused.iter());
+            if reasons.any(|(reason, _)| reason.contains(sign)) {
                 bottlenecks.push(advice.to_owned());
             }
         }
@@ -504,7 +514,8 @@ fn write_usage(usage: &Usage, out: &mut String) -> std::fmt::Result {
     )
 }
 
-fn table(reasons: &Reasons) -> BTreeMap<String, u64> {
+/// Reasons by their text.
+pub(crate) fn table(reasons: &Reasons) -> BTreeMap<String, u64> {
     let rows = reasons
         .iter()
         .map(|(reason, count)| (reason.to_owned(), count));

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
+use crate::hls::record::Record;
 use crate::ledger::Findings;
 use crate::rtc::packets::Packets;
 
@@ -60,6 +61,8 @@ pub(crate) struct Tally {
     pub(crate) findings: Findings,
     /// Of viewers over WebRTC; of publishers, what was requested of them.
     pub(crate) packets: Packets,
+    /// Of players over HLS.
+    pub(crate) hls: Record,
     pub(crate) generators: Vec<Generator>,
 }
 
@@ -110,7 +113,7 @@ impl Reasons {
         *self.0.entry(reason).or_default() += count;
     }
 
-    fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         for (reason, count) in other.0 {
             self.add(reason, count);
         }
@@ -140,6 +143,7 @@ impl Tally {
         self.checked += other.checked;
         self.findings.merge(&other.findings);
         self.packets.merge(&other.packets);
+        self.hls.merge(other.hls);
         self.generators.extend(other.generators);
     }
 

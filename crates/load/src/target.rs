@@ -32,16 +32,19 @@ pub(crate) enum Protocol {
     /// WebRTC, agreed on over HTTP.
     Whep,
     Whip,
+    /// HLS and low-latency HLS.
+    Hls,
     /// Sealed packets for every client that greets the server: the floor's.
     Srtp,
 }
 
 impl Protocol {
     /// The scheme of an address, and the port if it names none.
-    const SCHEMES: [(&str, Self, u16); 6] = [
+    const SCHEMES: [(&str, Self, u16); 7] = [
         ("http", Self::Http, 80),
         ("rtmp", Self::Rtmp, 1935),
         ("icecast", Self::Icecast, 8000),
+        ("hls+http", Self::Hls, 80),
         ("whep+http", Self::Whep, 80),
         ("whip+http", Self::Whip, 80),
         ("srtp", Self::Srtp, 8189),
@@ -58,7 +61,9 @@ impl Protocol {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TargetError {
     /// Another scheme.
-    #[error("an address begins with http://, rtmp://, icecast://, whep+http:// or whip+http://")]
+    #[error(
+        "an address begins with http://, hls+http://, rtmp://, icecast://, whep+http:// or whip+http://"
+    )]
     Scheme,
     /// It is no URL.
     #[error("the address {0}")]
@@ -136,7 +141,7 @@ impl FromStr for Target {
         let path = url.path().strip_prefix('/').ok_or(TargetError::Path)?;
         let is_complete = match protocol {
             Protocol::Http | Protocol::Srtp => true,
-            Protocol::Icecast | Protocol::Whep | Protocol::Whip => !path.is_empty(),
+            Protocol::Icecast | Protocol::Hls | Protocol::Whep | Protocol::Whip => !path.is_empty(),
             Protocol::Rtmp => {
                 matches!(path.rsplit_once('/'), Some((app, name)) if !app.is_empty() && !name.is_empty())
             }
@@ -211,6 +216,9 @@ mod tests {
         assert_eq!(whip.protocol(), Protocol::Whip);
         assert_eq!(whip.credentials(), "key");
         assert_eq!(whip.path(2), "live/show2/whip");
+        let hls = parse("hls+http://127.0.0.1:8000/live/show{n}/index.m3u8");
+        assert_eq!(hls.protocol(), Protocol::Hls);
+        assert_eq!(hls.path(2), "live/show2/index.m3u8");
     }
 
     #[test]
@@ -234,6 +242,7 @@ mod tests {
             "icecast://source:key@127.0.0.1/",
             "http://127.0.0.1:99999/x",
             "whep+http://127.0.0.1:8000/",
+            "hls+http://127.0.0.1:8000/",
         ] {
             assert!(text.parse::<Target>().is_err(), "{text}");
         }

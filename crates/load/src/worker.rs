@@ -16,7 +16,7 @@ use crate::histogram::Histogram;
 use crate::plan::{Plan, Timeline, Work};
 use crate::tally::{Generator, Progress, Tally};
 use crate::target::Protocol;
-use crate::{listen, publish, rtc, socket};
+use crate::{hls, listen, publish, rtc, socket};
 
 /// Sockets looked at between two sleeps: about a millisecond's work.
 const EVENTS_PER_WAIT: usize = 512;
@@ -50,6 +50,7 @@ pub(crate) fn run() -> io::Result<()> {
     let tally = match &plan.work {
         Work::Listen(listening) => match plan.target.protocol() {
             Protocol::Whep | Protocol::Srtp => rtc::audience::run(&plan, listening, &mut progress)?,
+            Protocol::Hls => hls::audience::run(&plan, listening, &mut progress)?,
             _ => listen::run(&plan, listening, &mut progress)?,
         },
         Work::Publish(source) if plan.target.protocol() == Protocol::Whip => {

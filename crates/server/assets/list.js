@@ -1,25 +1,20 @@
-// Keeps the list of streams up to date while the page is visible.
+// Made from crates/server/web/src by `npm run build`; do not edit.
 "use strict";
-
 (() => {
-  const REFRESH_MS = 15000;
-
-  const main = document.querySelector("main");
-
-  const refresh = async () => {
-    if (document.hidden) return;
+  // src/list.ts
+  var REFRESH_MS = 15e3;
+  var main = document.querySelector("main");
+  var refresh = async () => {
+    if (document.hidden || !main) return;
     try {
       const answer = await fetch(location.pathname, { cache: "no-store" });
       if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.querySelector("main");
-      // An unchanged list is left alone, so that a focused link keeps the focus.
       if (fresh && fresh.innerHTML !== main.innerHTML) main.replaceChildren(...fresh.childNodes);
     } catch {
-      // The next refresh may succeed.
     }
   };
-
-  setInterval(refresh, REFRESH_MS);
-  document.addEventListener("visibilitychange", refresh);
+  setInterval(() => void refresh(), REFRESH_MS);
+  document.addEventListener("visibilitychange", () => void refresh());
 })();

@@ -1,91 +1,47 @@
-// Publishes a camera or a screen, and a microphone, over WHIP.
+// Made from crates/server/web/src by `npm run build`; do not edit.
 "use strict";
-
 (() => {
-  const FIRST_RETRY_MS = 1000;
-  const LAST_RETRY_MS = 15000;
-  const FIGURES_MS = 1000;
-  // A lost connection recovers within this time, or not at all.
-  const LOST_MS = 4000;
-  // On air for this long, the pause before a retry is short again; two publishers that replace each other never are.
-  const STEADY_MS = 60000;
-  // Every player decodes it, so the stream can be sent over RTMP and HTTP as well.
-  const PREFERRED_CODEC = "video/h264";
-
-  const byId = (id) => document.getElementById(id);
-  const form = byId("publish");
-  const status = byId("status");
-  const preview = byId("preview");
-  const picture = byId("picture");
-  const camera = byId("camera");
-  const microphone = byId("microphone");
-  const music = byId("music");
-  const key = byId("key");
-  const bitrate = byId("bitrate");
-  const goButton = byId("go");
-  const stopButton = byId("stop");
-  const figures = byId("figures");
-
-  const { path } = JSON.parse(byId("offer").textContent);
-
-  let media = null;
-  let session = null;
-  let retryMs = FIRST_RETRY_MS;
-  let retryTimer = null;
-  let lostTimer = null;
-  let steadyTimer = null;
-  let wasOnAir = false;
-  let figuresTimer = null;
-  // Counts attempts, so that callbacks of an earlier one can tell that they are out of date.
-  let turn = 0;
-
-  const say = (text, isError = false) => {
-    status.textContent = text;
-    status.classList.toggle("error", isError);
-  };
-
-  // Why the browser gives no picture or sound, and what to do about it.
-  const explain = (error) => ({
-    NotAllowedError: "The browser did not permit it. Allow camera and microphone for this page, in the "
-      + "address bar or in the system's settings, and try again.",
+  // src/capture.ts
+  var REASONS = {
+    NotAllowedError: "The browser did not permit it. Allow camera and microphone for this page, in the address bar or in the system's settings, and try again.",
     NotFoundError: "There is no camera or no microphone of this kind. Plug one in, or choose another.",
     OverconstrainedError: "The chosen device is gone. Choose another.",
     NotReadableError: "The device is in use by another program, or the system does not release it.",
-    AbortError: "The device failed to start. Try again.",
-  })[error.name] ?? error.message;
-
-  const wantsVideo = () => picture.value !== "none";
-  const wantsAudio = () => microphone.value !== "none";
-
-  const chosen = (select) => (select.value && select.value !== "any" ? { deviceId: { exact: select.value } } : {});
-
-  // Music is sent unprocessed; speech is cleaned up.
-  const soundWanted = () => ({
-    ...chosen(microphone),
+    AbortError: "The device failed to start. Try again."
+  };
+  var explain = (error) => {
+    const { name, message } = error instanceof Error ? error : new Error(String(error));
+    return REASONS[name] ?? message;
+  };
+  var chosen = (id) => id && id !== "any" ? { deviceId: { exact: id } } : {};
+  var soundWanted = ({ microphone: microphone2, isMusic }) => ({
+    ...chosen(microphone2),
     channelCount: 2,
-    echoCancellation: !music.checked,
-    noiseSuppression: !music.checked,
-    autoGainControl: !music.checked,
+    echoCancellation: !isMusic,
+    noiseSuppression: !isMusic,
+    autoGainControl: !isMusic
   });
-
-  const capture = async () => {
+  var capture = async (wanted2) => {
     const tracks = [];
     try {
-      if (picture.value === "screen") {
+      if (wanted2.picture === "screen") {
         const screen = await navigator.mediaDevices.getDisplayMedia({
           video: { frameRate: { ideal: 30 } },
-          audio: microphone.value === "screen",
+          audio: wanted2.microphone === "screen"
         });
         tracks.push(...screen.getTracks());
       }
-      const isCamera = picture.value === "camera";
-      const isMicrophone = wantsAudio() && microphone.value !== "screen";
+      const isCamera = wanted2.picture === "camera";
+      const isMicrophone = !["none", "screen"].includes(wanted2.microphone);
       if (isCamera || isMicrophone) {
         const devices = await navigator.mediaDevices.getUserMedia({
           video: isCamera && {
-            ...chosen(camera), width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ideal: 30 },
+            ...chosen(wanted2.camera),
+            width: { ideal: 1280 },
+            height: { ideal: 720 },
+            frameRate: { ideal: 30 }
           },
-          audio: isMicrophone && soundWanted(),
+          audio: isMicrophone && soundWanted(wanted2)
         });
         tracks.push(...devices.getTracks());
       }
@@ -95,68 +51,262 @@
     }
     return new MediaStream(tracks);
   };
-
-  // The browser names devices only after permission to use one.
-  const listDevices = async () => {
+  var listDevices = async (camera2, microphone2) => {
     const all = await navigator.mediaDevices.enumerateDevices();
     const fill = (select, kind, word) => {
       const before = select.value;
       for (const old of [...select.querySelectorAll("option[data-device]")]) old.remove();
       all.filter((one) => one.kind === kind && one.deviceId && one.deviceId !== "default").forEach((one, at) => {
         const option = new Option(one.label || `${word} ${at + 1}`, one.deviceId);
-        option.dataset.device = "";
+        option.dataset["device"] = "";
         select.add(option);
       });
       if ([...select.options].some((option) => option.value === before)) select.value = before;
     };
-    fill(camera, "videoinput", "Camera");
-    fill(microphone, "audioinput", "Microphone");
+    fill(camera2, "videoinput", "Camera");
+    fill(microphone2, "audioinput", "Microphone");
   };
 
-  const showChoices = () => {
+  // src/dom.ts
+  var byId = (id) => {
+    const found = document.getElementById(id);
+    if (!found) throw new Error(`the page has no element #${id}`);
+    return found;
+  };
+
+  // src/figures.ts
+  var amount = (bits) => bits >= 1e6 ? `${(bits / 1e6).toFixed(1)} Mb/s` : `${Math.round(bits / 1e3)} kb/s`;
+  var number = (entry, name) => {
+    const value = entry?.[name];
+    return typeof value === "number" ? value : void 0;
+  };
+  var Figures = class {
+    constructor() {
+      this.last = null;
+    }
+    /** `now` is in milliseconds of any clock. */
+    of(stats, now) {
+      const report = [];
+      stats.forEach((one) => report.push(one));
+      const sent = report.filter((one) => one["type"] === "outbound-rtp");
+      const bytes = sent.reduce((sum, one) => sum + (number(one, "bytesSent") ?? 0), 0);
+      const video = sent.find((one) => one["kind"] === "video" && one["frameHeight"]);
+      const remote = report.filter((one) => one["type"] === "remote-inbound-rtp");
+      const trip = remote.map((one) => number(one, "roundTripTime")).find((time) => time !== void 0);
+      const loss = Math.max(0, ...remote.map((one) => number(one, "fractionLost") ?? 0));
+      const parts = [];
+      if (this.last) parts.push(`${amount((bytes - this.last.bytes) * 8e3 / (now - this.last.at))} sent`);
+      if (video) {
+        const rate = Math.round(number(video, "framesPerSecond") ?? 0);
+        parts.push(`${String(video["frameWidth"])}×${String(video["frameHeight"])}, ${rate} fps`);
+      }
+      if (trip !== void 0) parts.push(`round trip ${Math.round(trip * 1e3)} ms`);
+      if (remote.length > 0) parts.push(`${(loss * 100).toFixed(1)} % lost`);
+      this.last = { bytes, at: now };
+      return parts.join(" · ");
+    }
+  };
+
+  // src/rtc.ts
+  var CONNECT_MS = 1e4;
+  var PASSING = [409, 429, 503];
+  var Problem = class extends Error {
+    constructor(message, status2 = 0, isUnreachable = false) {
+      super(message);
+      this.status = status2;
+      this.isUnreachable = isUnreachable;
+    }
+    /** Whether a retry may succeed. */
+    get passes() {
+      return PASSING.includes(this.status);
+    }
+  };
+  var isSupported = () => typeof RTCPeerConnection === "function";
+  var problemOf = async (answer) => {
+    let words = "";
+    try {
+      const document2 = await answer.json();
+      if (typeof document2.detail === "string") words = document2.detail;
+    } catch {
+    }
+    words || (words = `The server answered with status ${answer.status}.`);
+    return new Problem(words.charAt(0).toUpperCase() + words.slice(1), answer.status);
+  };
+  var inStereo = (sdp) => {
+    const numbers = [...sdp.matchAll(/^a=rtpmap:(\d+) opus\/48000\/2/gim)].map((match) => match[1] ?? "");
+    return numbers.reduce((text, number2) => text.replace(
+      new RegExp(`^a=fmtp:${number2} (?!.*stereo=)(.*)$`, "m"),
+      `a=fmtp:${number2} $1;stereo=1;sprop-stereo=1`
+    ), sdp);
+  };
+  var headersFor = (key2, type = "") => ({
+    ...type ? { "Content-Type": type } : {},
+    ...key2 ? { Authorization: `Bearer ${key2}` } : {}
+  });
+  var connected = (peer, ms) => new Promise((resolve, reject) => {
+    const unreachable = () => reject(new Problem(
+      "The server answers, but its media port cannot be reached from this network.",
+      0,
+      true
+    ));
+    const timer = setTimeout(unreachable, ms);
+    const look = () => {
+      if (peer.connectionState === "connected") resolve();
+      else if (["failed", "closed"].includes(peer.connectionState)) unreachable();
+      else return;
+      clearTimeout(timer);
+      peer.removeEventListener("connectionstatechange", look);
+    };
+    peer.addEventListener("connectionstatechange", look);
+    look();
+  });
+  var sessionAt = (address, endpoint) => {
+    const { pathname, search } = new URL(address, endpoint);
+    const id = pathname.split("/").pop() ?? "";
+    return new URL(`${endpoint.pathname}/${id}${search}`, endpoint);
+  };
+  var open = (peer, path2, { key: key2 = "", connectMs = CONNECT_MS } = {}) => {
+    const endpoint = new URL(path2, location.href);
+    let session2 = null;
+    let hasAnswer = false;
+    let isOver = false;
+    let abandon = () => {
+    };
+    const abandoned = new Promise((_, reject) => {
+      abandon = reject;
+    });
+    abandoned.catch(() => {
+    });
+    const leave = () => {
+      if (!session2) return;
+      fetch(session2, { method: "DELETE", headers: headersFor(key2), keepalive: true }).catch(() => {
+      });
+      session2 = null;
+    };
+    const end = () => {
+      if (isOver) return;
+      isOver = true;
+      peer.close();
+      leave();
+      abandon(new Problem("The session was ended."));
+    };
+    const post = async () => {
+      try {
+        return await fetch(endpoint, {
+          method: "POST",
+          headers: headersFor(key2, "application/sdp"),
+          body: peer.localDescription?.sdp ?? "",
+          cache: "no-store"
+        });
+      } catch {
+        throw new Problem("The server cannot be reached.");
+      }
+    };
+    const begin2 = async () => {
+      const offer = await peer.createOffer();
+      await peer.setLocalDescription({ type: "offer", sdp: inStereo(offer.sdp ?? "") });
+      const answer = await post();
+      if (answer.status !== 201) throw await problemOf(answer);
+      const address = answer.headers.get("Location");
+      session2 = address ? sessionAt(address, endpoint) : null;
+      const sdp = await answer.text();
+      if (isOver) {
+        leave();
+        return;
+      }
+      hasAnswer = true;
+      await peer.setRemoteDescription({ type: "answer", sdp });
+      await connected(peer, connectMs);
+    };
+    const ready = Promise.race([begin2(), abandoned]);
+    ready.catch(end);
+    return { ready, end, isAnswered: () => hasAnswer };
+  };
+
+  // src/publish.ts
+  var FIRST_RETRY_MS = 1e3;
+  var LAST_RETRY_MS = 15e3;
+  var FIGURES_MS = 1e3;
+  var LOST_MS = 4e3;
+  var STEADY_MS = 6e4;
+  var PREFERRED_CODEC = "video/h264";
+  var form = byId("publish");
+  var status = byId("status");
+  var preview = byId("preview");
+  var picture = byId("picture");
+  var camera = byId("camera");
+  var microphone = byId("microphone");
+  var music = byId("music");
+  var key = byId("key");
+  var bitrate = byId("bitrate");
+  var goButton = byId("go");
+  var stopButton = byId("stop");
+  var figures = byId("figures");
+  var { path } = JSON.parse(byId("offer").textContent ?? "");
+  var media = null;
+  var session = null;
+  var retryMs = FIRST_RETRY_MS;
+  var retryTimer;
+  var lostTimer;
+  var steadyTimer;
+  var figuresTimer;
+  var wasOnAir = false;
+  var turn = 0;
+  var say = (text, isError = false) => {
+    status.textContent = text;
+    status.classList.toggle("error", isError);
+  };
+  var wanted = () => ({
+    picture: picture.value,
+    camera: camera.value,
+    microphone: microphone.value,
+    isMusic: music.checked
+  });
+  var refreshDevices = () => {
+    listDevices(camera, microphone).catch(() => {
+    });
+  };
+  var showChoices = () => {
     byId("camera-row").hidden = picture.value !== "camera";
-    byId("bitrate-row").hidden = !wantsVideo();
-    byId("music-row").hidden = !wantsAudio();
+    byId("bitrate-row").hidden = picture.value === "none";
+    byId("music-row").hidden = microphone.value === "none";
     const ofScreen = microphone.querySelector("option[value=screen]");
+    if (!ofScreen) return;
     ofScreen.hidden = picture.value !== "screen";
     if (ofScreen.hidden && microphone.value === "screen") microphone.value = "any";
   };
-
-  const showState = (isOnAir) => {
-    for (const field of form.querySelectorAll("select, input")) field.disabled = isOnAir;
-    // The bitrate can be changed on air.
+  var showState = (isOnAir) => {
+    for (const field of form.querySelectorAll("select, input")) {
+      field.disabled = isOnAir;
+    }
     bitrate.disabled = false;
     goButton.hidden = isOnAir;
     stopButton.hidden = !isOnAir;
     figures.hidden = !isOnAir;
   };
-
-  const preferCodec = (transceiver) => {
+  var preferCodec = (transceiver) => {
     const codecs = RTCRtpSender.getCapabilities?.("video")?.codecs;
-    if (!codecs || !transceiver.setCodecPreferences) return;
-    const rank = (codec) => Number(codec.mimeType.toLowerCase() !== PREFERRED_CODEC);
+    if (!codecs || typeof transceiver.setCodecPreferences !== "function") return;
+    const rank = ({ mimeType }) => Number(mimeType.toLowerCase() !== PREFERRED_CODEC);
     try {
-      transceiver.setCodecPreferences([...codecs].sort((a, b) => rank(a) - rank(b)));
+      transceiver.setCodecPreferences([...codecs].sort((one, other) => rank(one) - rank(other)));
     } catch {
-      // The browser's own order is acceptable.
     }
   };
-
-  const limitBitrate = async (peer) => {
+  var limitBitrate = async (peer) => {
     const sender = peer.getSenders().find((one) => one.track?.kind === "video");
     if (!sender) return;
     const parameters = sender.getParameters();
-    if (!parameters.encodings?.length) return;
-    parameters.encodings[0].maxBitrate = Number(bitrate.value) * 1000;
-    // A screen must stay readable, a camera must stay fluent.
-    parameters.degradationPreference = picture.value === "screen"
-      ? "maintain-resolution" : "maintain-framerate";
-    await sender.setParameters(parameters).catch(() => {});
+    const [encoding] = parameters.encodings ?? [];
+    if (!encoding) return;
+    encoding.maxBitrate = Number(bitrate.value) * 1e3;
+    const degradationPreference = picture.value === "screen" ? "maintain-resolution" : "maintain-framerate";
+    await sender.setParameters({ ...parameters, degradationPreference }).catch(() => {
+    });
   };
-
-  const addTracks = (peer) => {
-    for (const track of media.getTracks()) {
-      const transceiver = peer.addTransceiver(track, { direction: "sendonly", streams: [media] });
+  var addTracks = (peer, stream) => {
+    for (const track of stream.getTracks()) {
+      const transceiver = peer.addTransceiver(track, { direction: "sendonly", streams: [stream] });
       if (track.kind === "video") {
         track.contentHint = picture.value === "screen" ? "detail" : "motion";
         preferCodec(transceiver);
@@ -165,43 +315,22 @@
       }
     }
   };
-
-  const amount = (bits) => (bits >= 1e6 ? `${(bits / 1e6).toFixed(1)} Mb/s` : `${Math.round(bits / 1e3)} kb/s`);
-
-  const showFigures = (peer) => {
-    let last = null;
+  var showFigures = (peer) => {
+    const words = new Figures();
     figuresTimer = setInterval(async () => {
-      const report = [...(await peer.getStats()).values()];
-      const sent = report.filter((one) => one.type === "outbound-rtp");
-      const bytes = sent.reduce((sum, one) => sum + (one.bytesSent ?? 0), 0);
-      const now = performance.now();
-      const video = sent.find((one) => one.kind === "video" && one.frameHeight);
-      const remote = report.filter((one) => one.type === "remote-inbound-rtp");
-      const trip = remote.map((one) => one.roundTripTime).find((time) => time !== undefined);
-      const loss = Math.max(0, ...remote.map((one) => one.fractionLost ?? 0));
-      const parts = [];
-      if (last) parts.push(`${amount((bytes - last.bytes) * 8000 / (now - last.at))} sent`);
-      if (video) parts.push(`${video.frameWidth}×${video.frameHeight}, ${Math.round(video.framesPerSecond ?? 0)} fps`);
-      if (trip !== undefined) parts.push(`round trip ${Math.round(trip * 1000)} ms`);
-      if (remote.length > 0) parts.push(`${(loss * 100).toFixed(1)} % lost`);
-      figures.textContent = parts.join(" · ");
-      last = { bytes, at: now };
+      figures.textContent = words.of(await peer.getStats(), performance.now());
     }, FIGURES_MS);
   };
-
-  const hangUp = () => {
+  var hangUp = () => {
     turn += 1;
     clearTimeout(retryTimer);
     clearTimeout(lostTimer);
     clearTimeout(steadyTimer);
     clearInterval(figuresTimer);
-    if (session) {
-      session.end();
-      session = null;
-    }
+    session?.end();
+    session = null;
   };
-
-  const stop = (words, isError = false) => {
+  var stop = (words, isError = false) => {
     hangUp();
     wasOnAir = false;
     retryMs = FIRST_RETRY_MS;
@@ -212,50 +341,28 @@
     showState(false);
     say(words, isError);
   };
-
-  // Whether the stream has a publisher, as the player's page says.
-  const isLive = async () => {
+  var isLive = async () => {
     try {
       const answer = await fetch(new URL("./", location.href), { cache: "no-store" });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      return JSON.parse(page.getElementById("offer").textContent).live;
+      const offer = JSON.parse(page.getElementById("offer")?.textContent ?? "");
+      return Boolean(offer.live);
     } catch {
       return false;
     }
   };
-
-  const again = (words) => {
+  var again = (words) => {
     hangUp();
     say(`${words} Trying again.`, true);
-    retryTimer = setTimeout(connect, retryMs);
+    retryTimer = setTimeout(() => void connect(), retryMs);
     retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
   };
-
-  const connect = async () => {
-    hangUp();
-    const mine = turn;
-    const isOver = () => mine !== turn;
-    const peer = new RTCPeerConnection();
-    addTracks(peer);
-    say("Connecting.");
-    session = rtc.open(peer, path, key.value.trim());
-    try {
-      await session.ready;
-    } catch (error) {
-      if (isOver()) return;
-      // Another publisher may leave, and the network may recover; a wrong key stays wrong, and so does a
-      // network that never let media through: each attempt would take the stream from its present publisher.
-      const isHopeless = error.isUnreachable && !wasOnAir;
-      if (!isHopeless && (error.passes || error.status === 0)) again(error.message);
-      else stop(error.message, true);
-      return;
-    }
-    if (isOver()) return;
-    await limitBitrate(peer);
-    if (isOver()) return;
-    wasOnAir = true;
-    steadyTimer = setTimeout(() => { retryMs = FIRST_RETRY_MS; }, STEADY_MS);
-    // The server closed the session: it is shutting down, or another publisher has the stream.
+  var failed = (error) => {
+    const isHopeless = error.isUnreachable && !wasOnAir;
+    if (!isHopeless && (error.passes || error.status === 0)) again(error.message);
+    else stop(error.message, true);
+  };
+  var watch = (peer, isOver) => {
     const transport = peer.getSenders()[0]?.transport;
     if (transport) {
       transport.onstatechange = async () => {
@@ -273,66 +380,87 @@
       if (peer.connectionState === "failed") lost();
       if (peer.connectionState === "disconnected") lostTimer = setTimeout(lost, LOST_MS);
     };
-    bitrate.onchange = () => limitBitrate(peer);
+  };
+  var connect = async () => {
+    hangUp();
+    if (!media) return;
+    const mine = turn;
+    const isOver = () => mine !== turn;
+    const peer = new RTCPeerConnection();
+    addTracks(peer, media);
+    say("Connecting.");
+    session = open(peer, path, { key: key.value.trim() });
+    try {
+      await session.ready;
+    } catch (error) {
+      if (!isOver()) failed(error instanceof Problem ? error : new Problem(String(error)));
+      return;
+    }
+    if (isOver()) return;
+    await limitBitrate(peer);
+    if (isOver()) return;
+    wasOnAir = true;
+    steadyTimer = setTimeout(() => {
+      retryMs = FIRST_RETRY_MS;
+    }, STEADY_MS);
+    watch(peer, isOver);
+    bitrate.onchange = () => void limitBitrate(peer);
     showFigures(peer);
     say("On air.");
   };
-
-  const go = async () => {
-    if (!wantsVideo() && !wantsAudio()) {
+  var go = async () => {
+    const wish = wanted();
+    if (wish.picture === "none" && wish.microphone === "none") {
       say("Choose a picture, a sound, or both.", true);
       return;
     }
     say("Waiting for the browser's permission.");
     goButton.disabled = true;
     try {
-      media = await capture();
+      media = await capture(wish);
     } catch (error) {
       say(explain(error), true);
       return;
     } finally {
       goButton.disabled = false;
     }
-    if (microphone.value === "screen" && media.getAudioTracks().length === 0) {
+    if (wish.microphone === "screen" && media.getAudioTracks().length === 0) {
       stop("The browser shared the screen without its sound. Choose a tab with sound, or a microphone.", true);
       return;
     }
     preview.srcObject = media;
     preview.hidden = media.getVideoTracks().length === 0;
     media.getTracks().forEach((track) => {
-      // The device was unplugged, or the browser's own button ended it.
       track.addEventListener("ended", () => stop("The device was removed, or sharing the screen has ended."));
     });
     showState(true);
-    listDevices().catch(() => {});
-    connect();
+    refreshDevices();
+    void connect();
   };
-
-  const begin = () => {
+  var begin = () => {
     showChoices();
-    if (!rtc.isSupported()) {
+    if (!isSupported()) {
       goButton.disabled = true;
       say("This browser has no WebRTC.", true);
     } else if (!navigator.mediaDevices) {
       goButton.disabled = true;
-      say("Browsers allow camera and microphone only on pages over HTTPS, or on localhost. "
-        + "Open this page by its https:// address.", true);
+      say("Browsers allow camera and microphone only on pages over HTTPS, or on localhost. Open this page by its https:// address.", true);
     } else {
-      if (!navigator.mediaDevices.getDisplayMedia) picture.querySelector("option[value=screen]").remove();
-      listDevices().catch(() => {});
-      navigator.mediaDevices.addEventListener?.("devicechange", () => listDevices().catch(() => {}));
+      if (typeof navigator.mediaDevices.getDisplayMedia !== "function") {
+        picture.querySelector("option[value=screen]")?.remove();
+      }
+      refreshDevices();
+      navigator.mediaDevices.addEventListener?.("devicechange", refreshDevices);
       say("Ready.");
     }
   };
-
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    go();
+    void go();
   });
   stopButton.addEventListener("click", () => stop("Stopped."));
   picture.addEventListener("change", showChoices);
   microphone.addEventListener("change", showChoices);
   addEventListener("pagehide", () => stop("Stopped."));
-
   begin();
 })();

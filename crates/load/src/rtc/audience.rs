@@ -15,7 +15,6 @@ use super::reach::reach;
 use super::receiver::Moment;
 use super::session::Session;
 use super::signal::{SignalReader, post};
-use super::timers::Timers;
 use super::viewer::{Asking, Link, Phase, Viewer};
 use super::{offer, random};
 use crate::churn::Churn;
@@ -28,6 +27,7 @@ use crate::reception::Reception;
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
+use crate::timers::Timers;
 use crate::worker::{self, Rounds};
 
 /// Joins begun between two looks at the sockets: a handshake costs half a millisecond.
@@ -68,7 +68,7 @@ struct WhepGroup<'a> {
     identity: ClientIdentity,
     /// By place, which identifies a viewer's events.
     viewers: Slab<Viewer>,
-    timers: Timers,
+    timers: Timers<Instant>,
     /// The next place to be checked.
     cursor: usize,
     next_tick: u64,

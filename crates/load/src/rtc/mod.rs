@@ -25,5 +25,4 @@ mod signal;
 mod testing;
 #[cfg(test)]
 mod tests;
-mod timers;
 mod viewer;

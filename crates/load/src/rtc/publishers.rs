@@ -15,7 +15,6 @@ use webrtc::srtp::Profile;
 use super::reach::reach;
 use super::sender::{Offered, Sender, send};
 use super::signal::{SignalReader, post};
-use super::timers::Timers;
 use super::{offer, random};
 use crate::clock::{Clock, nanoseconds};
 use crate::muster::Muster;
@@ -24,6 +23,7 @@ use crate::publish::piece::{Performer, Piece, Script, timestamp};
 use crate::publish::schedule::Schedule;
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
+use crate::timers::Timers;
 use crate::worker::{self, Rounds};
 
 /// Connections begun in a round, so that present publishers keep their time.
@@ -58,7 +58,7 @@ struct WhipGroup<'a> {
     publishers: Vec<Option<Publisher>>,
     /// When each publisher's next piece is due.
     due: Schedule,
-    timers: Timers,
+    timers: Timers<Instant>,
     muster: Muster<'a>,
     in_window: bool,
     tally: Tally,

@@ -1,19 +1,18 @@
-//! Which member is to be woken when.
+//! Which member is to be woken when, on a clock of the owner's.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::time::Instant;
 
 /// Each member has one entry that counts, the one in `scheduled`; others are skipped.
-#[derive(Debug, Default)]
-pub(super) struct Timers {
-    entries: BinaryHeap<Reverse<(Instant, usize)>>,
-    scheduled: Vec<Option<Instant>>,
+#[derive(Debug)]
+pub(crate) struct Timers<T> {
+    entries: BinaryHeap<Reverse<(T, usize)>>,
+    scheduled: Vec<Option<T>>,
 }
 
-impl Timers {
+impl<T: Copy + Ord> Timers<T> {
     /// Wakes the member at `place` at `due` or before.
-    pub(super) fn set(&mut self, place: usize, due: Instant) {
+    pub(crate) fn set(&mut self, place: usize, due: T) {
         if self.scheduled.len() <= place {
             self.scheduled.resize(place + 1, None);
         }
@@ -24,14 +23,14 @@ impl Timers {
     }
 
     /// The member at `place` is gone.
-    pub(super) fn clear(&mut self, place: usize) {
+    pub(crate) fn clear(&mut self, place: usize) {
         if let Some(scheduled) = self.scheduled.get_mut(place) {
             *scheduled = None;
         }
     }
 
     /// Removes and returns a member that is due.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<usize> {
+    pub(crate) fn pop(&mut self, now: T) -> Option<usize> {
         while let Some(Reverse((due, place))) = self.entries.peek().copied() {
             if due > now {
                 return None;
@@ -46,35 +45,40 @@ impl Timers {
     }
 
     /// When the next one is due; sometimes too early.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<T> {
         self.entries.peek().map(|Reverse((due, _))| *due)
+    }
+}
+
+impl<T: Ord> Default for Timers<T> {
+    fn default() -> Self {
+        Self {
+            entries: BinaryHeap::new(),
+            scheduled: Vec::new(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn the_earliest_entry_of_a_member_counts() {
-        let start = Instant::now();
-        let at = |millis| start + Duration::from_millis(millis);
         let mut timers = Timers::default();
-        timers.set(2, at(50));
-        timers.set(2, at(20));
-        timers.set(2, at(90));
-        timers.set(0, at(30));
-        timers.set(1, at(10));
+        timers.set(2, 50);
+        timers.set(2, 20);
+        timers.set(2, 90);
+        timers.set(0, 30);
+        timers.set(1, 10);
         timers.clear(1);
         timers.clear(7);
-        assert_eq!(timers.pop(at(15)), None);
-        assert_eq!(timers.pop(at(60)), Some(2));
-        assert_eq!(timers.pop(at(60)), Some(0));
-        assert_eq!(timers.pop(at(99)), None);
+        assert_eq!(timers.pop(15), None);
+        assert_eq!(timers.pop(60), Some(2));
+        assert_eq!(timers.pop(60), Some(0));
+        assert_eq!(timers.pop(99), None);
         assert_eq!(timers.next(), None);
-        timers.set(2, at(99));
-        assert_eq!(timers.pop(at(99)), Some(2));
+        timers.set(2, 99);
+        assert_eq!(timers.pop(99), Some(2));
     }
 }

@@ -1,0 +1,127 @@
+//! The values of a playlist's tags: lists of attributes, seconds, dates (RFC 8216 §4.2, §4.3.2.6).
+
+/// Durations above this are mistakes. A playlist has fewer than 40,000 entries, so their sum does not overflow,
+/// nor does a date with it.
+const SECONDS_MAX: f64 = 1e5;
+const YEARS: std::ops::RangeInclusive<i64> = 1970..=2300;
+const NANOSECONDS_PER_MINUTE: u64 = 60_000_000_000;
+
+/// The attributes of a list in their order: names, and values without quotation marks.
+pub(super) fn attributes(list: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = list;
+    std::iter::from_fn(move || {
+        let (name, value) = rest.split_once('=')?;
+        let (value, after) = match value.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            None => value.split_at(value.find(',').unwrap_or(value.len())),
+        };
+        let after = after.trim_start();
+        rest = after.strip_prefix(',').unwrap_or(after);
+        Some((name.trim(), value.trim()))
+    })
+}
+
+/// A decimal number of seconds, in nanoseconds.
+pub(super) fn seconds(text: &str) -> Option<u64> {
+    let seconds: f64 = text.trim().parse().ok()?;
+    let is_sane = (0.0..=SECONDS_MAX).contains(&seconds);
+    is_sane.then(|| (seconds * 1e9).round() as u64)
+}
+
+/// A date with time and zone (ISO 8601), in nanoseconds since 1970.
+pub(super) fn date(text: &str) -> Option<u64> {
+    let (day, time) = text.trim().split_once('T')?;
+    let days = days(day)?;
+    let (time, zone) = time.split_at(time.find(['Z', 'z', '+', '-'])?);
+    let mut fields = time.splitn(3, ':');
+    let hours = bounded(fields.next()?, 24)?;
+    let minutes = bounded(fields.next()?, 59)?;
+    let nanoseconds = seconds(fields.next()?)?;
+    let minutes = (days * 24 + hours) * 60 + minutes - offset(zone)?;
+    let minutes = u64::try_from(minutes).ok()?;
+    Some(minutes * NANOSECONDS_PER_MINUTE + nanoseconds)
+}
+
+/// Days from 1970 to `YYYY-MM-DD`: years begin in March, so that the leap day is the last.
+fn days(day: &str) -> Option<i64> {
+    let mut fields = day.splitn(3, '-');
+    let year: i64 = fields.next()?.parse().ok()?;
+    let month = bounded(fields.next()?, 12)?;
+    let day = bounded(fields.next()?, 31)?;
+    if !YEARS.contains(&year) || month == 0 || day == 0 {
+        return None;
+    }
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year / 400, year % 400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = of_era * 365 + of_era / 4 - of_era / 100 + day_of_year;
+    Some(era * 146_097 + day_of_era - 719_468)
+}
+
+/// Minutes that a zone is ahead of UTC: `Z`, `+hh:mm`, `-hhmm`.
+fn offset(zone: &str) -> Option<i64> {
+    if matches!(zone, "Z" | "z") {
+        return Some(0);
+    }
+    let (sign, digits) = zone.split_at_checked(1)?;
+    let (hours, minutes) = digits.split_at_checked(2)?;
+    let minutes = minutes.strip_prefix(':').unwrap_or(minutes);
+    let minutes = if minutes.is_empty() { "0" } else { minutes };
+    let ahead = bounded(hours, 24)? * 60 + bounded(minutes, 59)?;
+    Some(if sign == "-" { -ahead } else { ahead })
+}
+
+fn bounded(digits: &str, max: u16) -> Option<i64> {
+    let number: u16 = digits.parse().ok()?;
+    (number <= max).then(|| number.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_taken_apart() {
+        let list = "CODECS=\"avc1.4d401f,mp4a.40.2\", BANDWIDTH=1280000,NAME=\"a=b\",DEFAULT=YES";
+        let found: Vec<_> = attributes(list).collect();
+        let expected = [
+            ("CODECS", "avc1.4d401f,mp4a.40.2"),
+            ("BANDWIDTH", "1280000"),
+            ("NAME", "a=b"),
+            ("DEFAULT", "YES"),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(attributes("").count(), 0);
+        assert_eq!(attributes("A=\"open").collect::<Vec<_>>(), [("A", "open")]);
+    }
+
+    #[test]
+    fn seconds_are_exact() {
+        assert_eq!(seconds("0.5"), Some(500_000_000));
+        assert_eq!(seconds("0.50000"), seconds("0.5"));
+        assert_eq!(seconds("6"), Some(6_000_000_000));
+        assert_eq!(seconds("0.033333333"), Some(33_333_333));
+        for text in ["", "-1", "inf", "NaN", "1e9", "x"] {
+            assert_eq!(seconds(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn dates_are_moments() {
+        let second = 1_000_000_000;
+        assert_eq!(date("1970-01-01T00:00:00Z"), Some(0));
+        assert_eq!(date("2001-09-09T01:46:40Z"), Some(1_000_000_000 * second));
+        let leap = Some(1_709_210_096 * second + 250_000_000);
+        assert_eq!(date("2024-02-29T12:34:56.250Z"), leap);
+        assert_eq!(date("2024-02-29T14:34:56.250+02:00"), leap);
+        assert_eq!(date("2024-02-29T06:34:56.250-0600"), leap);
+        for text in [
+            "",
+            "2024-02-29",
+            "2024-13-01T00:00:00Z",
+            "2024-02-29T12:34:56",
+        ] {
+            assert_eq!(date(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! A connection that carries one request after the other, and is made again when the server has closed it.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use rustix::event::epoll;
+
+use super::reading::{Keep, Reading};
+use super::request::{Failure, Request};
+use crate::answer::Answer;
+use crate::socket::{self, Moved};
+
+/// Bytes taken at once of an answer whose body is of no interest: its head, and how the body begins.
+const HEAD_BYTES: usize = 4 << 10;
+/// Reads of a connection in a row: a part of an ordinary rate.
+const READS_PER_EVENT: usize = 8;
+
+/// What a connection needs to be made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link<'a> {
+    pub(super) addr: SocketAddr,
+    /// Of the player in the load, from which its address follows.
+    pub(super) number: u64,
+    pub(super) epoll: &'a OwnedFd,
+    /// Identifies its events.
+    pub(super) token: usize,
+}
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    socket: Option<OwnedFd>,
+    /// Times that it was made.
+    made: u32,
+    /// A request was answered on this socket, so that the server may close it at any time.
+    is_used: bool,
+    exchange: Option<Box<Exchange>>,
+}
+
+/// A request under way.
+#[derive(Debug)]
+struct Exchange {
+    request: Vec<u8>,
+    is_sent: bool,
+    at: u64,
+    /// When the answer's first byte came.
+    heard: Option<u64>,
+    reading: Reading,
+}
+
+/// What happened.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// Bytes came that were asked for, maybe of the answer that is complete.
+    pub(super) body: usize,
+    pub(super) outcome: Option<Result<Answered, Failure>>,
+}
+
+/// A complete answer.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) status: u16,
+    /// What was kept of it.
+    pub(super) body: Vec<u8>,
+    /// When the first byte of the answer came.
+    pub(super) heard: u64,
+}
+
+impl Connection {
+    /// Sends a request; there is no other under way. `authority` is the server's.
+    pub(super) fn ask(
+        &mut self,
+        request: &Request,
+        authority: &str,
+        keep: Keep,
+        link: Link<'_>,
+        now: u64,
+    ) -> Result<(), Failure> {
+        let exchange = self.exchange.insert(Box::new(Exchange {
+            request: words(request, authority),
+            is_sent: false,
+            at: now,
+            heard: None,
+            reading: Reading::new(keep),
+        }));
+        if let Some(socket) = &self.socket
+            && socket::say(socket, &exchange.request).is_ok()
+        {
+            exchange.is_sent = true;
+            return Ok(());
+        }
+        self.connect(link)
+    }
+
+    /// When the request under way was made.
+    pub(super) fn asked_at(&self) -> Option<u64> {
+        self.exchange.as_ref().map(|exchange| exchange.at)
+    }
+
+    /// Times that it was made again.
+    pub(super) fn remade(&self) -> u64 {
+        self.made.saturating_sub(1).into()
+    }
+
+    /// Gives up the request under way, and the connection with it.
+    pub(super) fn abandon(&mut self) {
+        self.socket = None;
+        self.exchange = None;
+    }
+
+    /// Something happened at the socket.
+    pub(super) fn attend(&mut self, link: Link<'_>, buffer: &mut [u8], now: u64) -> Progress {
+        let mut progress = Progress::default();
+        let Some(socket) = &self.socket else {
+            return progress;
+        };
+        let Some(exchange) = &mut self.exchange else {
+            // The server closes it, or says what it was not asked.
+            self.socket = None;
+            return progress;
+        };
+        if !exchange.is_sent {
+            let greeted = socket::greet(socket, &exchange.request, link.epoll, link.token);
+            exchange.is_sent = true;
+            if let Err(reason) = greeted {
+                progress.outcome = Some(Err(self.fail(reason)));
+            }
+            return progress;
+        }
+        for _ in 0..READS_PER_EVENT {
+            match read(socket, exchange, buffer, now) {
+                // What comes with a refusal was not asked for.
+                Ok(Moved::Bytes(body)) if exchange.reading.is_success() => progress.body += body,
+                Ok(Moved::Bytes(_)) => {}
+                Ok(Moved::Later) => return progress,
+                Ok(Moved::Gone(why)) => {
+                    self.gone(why, link, &mut progress);
+                    return progress;
+                }
+                Err(reason) => {
+                    progress.outcome = Some(Err(self.fail(reason)));
+                    return progress;
+                }
+            }
+            if exchange.reading.is_complete() {
+                progress.outcome = self.finish().map(Ok);
+                return progress;
+            }
+        }
+        progress
+    }
+
+    /// The server has closed the connection while a request is under way.
+    fn gone(&mut self, why: &str, link: Link<'_>, progress: &mut Progress) {
+        self.socket = None;
+        let Some(exchange) = &mut self.exchange else {
+            return;
+        };
+        if exchange.heard.is_none() && self.is_used {
+            // It was closing when the request was sent.
+            exchange.is_sent = false;
+            progress.outcome = self.connect(link).err().map(Err);
+            return;
+        }
+        progress.outcome = match exchange.reading.close() {
+            Ok(()) => self.finish().map(Ok),
+            Err(_) => Some(Err(self.fail(why.to_owned()))),
+        };
+    }
+
+    fn connect(&mut self, link: Link<'_>) -> Result<(), Failure> {
+        self.socket = None;
+        self.is_used = false;
+        self.made = self.made.saturating_add(1);
+        let connected = socket::connect(link.addr, link.number, None);
+        let socket = match connected {
+            Ok(socket) => socket,
+            Err(error) => return Err(self.fail(format!("no connection: {error}"))),
+        };
+        let data = epoll::EventData::new_u64(link.token as u64);
+        if let Err(error) = epoll::add(link.epoll, &socket, data, epoll::EventFlags::OUT) {
+            return Err(self.fail(format!("not watched: {error}")));
+        }
+        self.socket = Some(socket);
+        Ok(())
+    }
+
+    /// The answer is complete.
+    fn finish(&mut self) -> Option<Answered> {
+        let exchange = self.exchange.take()?;
+        let (Answer { status, closes, .. }, body) = exchange.reading.finish();
+        self.is_used = true;
+        if closes {
+            self.socket = None;
+        }
+        Some(Answered {
+            status,
+            body,
+            heard: exchange.heard.unwrap_or(exchange.at),
+        })
+    }
+
+    /// There is no answer, and the connection is of no further use.
+    fn fail(&mut self, reason: String) -> Failure {
+        self.abandon();
+        Failure::Broken(reason)
+    }
+}
+
+/// Reads once. Returns how many bytes of the body came.
+fn read(
+    socket: &OwnedFd,
+    exchange: &mut Exchange,
+    buffer: &mut [u8],
+    now: u64,
+) -> Result<Moved, String> {
+    let reading = &mut exchange.reading;
+    let skippable = reading.skippable().min(buffer.len());
+    if skippable > 0 {
+        let moved = socket::discard(socket, &mut buffer[..skippable]);
+        if let Moved::Bytes(length) = moved {
+            reading.skip(length);
+        }
+        return Ok(moved);
+    }
+    let space = if reading.keeps_all() {
+        buffer.len()
+    } else {
+        buffer.len().min(HEAD_BYTES)
+    };
+    let moved = socket::receive(socket, &mut buffer[..space]);
+    let Moved::Bytes(length) = moved else {
+        return Ok(moved);
+    };
+    exchange.heard.get_or_insert(now);
+    let body = reading.push(&buffer[..length]);
+    Ok(Moved::Bytes(body.map_err(|error| error.to_string())?))
+}
+
+fn words(request: &Request, authority: &str) -> Vec<u8> {
+    let Request { path, range } = request;
+    let range = range.map_or_else(String::new, |range| {
+        format!("Range: bytes={}-{}\r\n", range.begin, range.end - 1)
+    });
+    let words = format!(
+        "GET /{path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: carillon-load\r\nAccept: */*\r\n{range}\r\n"
+    );
+    words.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::playlist::ByteRange;
+    use super::*;
+
+    #[test]
+    fn a_request_is_http() {
+        let mut request = Request {
+            path: "live/show/p1.mp4?t=1".to_owned(),
+            range: None,
+        };
+        let head = "GET /live/show/p1.mp4?t=1 HTTP/1.1\r\nHost: host:80\r\n\
+            User-Agent: carillon-load\r\nAccept: */*\r\n";
+        let text = |request: &Request| String::from_utf8(words(request, "host:80"));
+        assert_eq!(text(&request), Ok(format!("{head}\r\n")));
+        request.range = Some(ByteRange { begin: 5, end: 10 });
+        assert_eq!(
+            text(&request),
+            Ok(format!("{head}Range: bytes=5-9\r\n\r\n"))
+        );
+    }
+
+    #[test]
+    fn a_connection_is_small() {
+        // Between two requests; a player has two of them.
+        assert!(size_of::<Connection>() <= 24, "{}", size_of::<Connection>());
+    }
+}

@@ -1,0 +1,302 @@
+//! One player: playlists, media and the time in; requests out. It has at most one request of each kind under way.
+//!
+//! A low-latency player starts PART-HOLD-BACK behind the end, at an independent part. It fetches each further part
+//! as soon as that is listed, and has the server hold the next version of the playlist until there is another part.
+//! A player of whole segments starts HOLD-BACK behind the end, and loads the playlist again after the target
+//! duration, or after half of it if there was nothing new. Times are of the load, in nanoseconds.
+
+mod media;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::changes;
+use super::flaw::Flaw;
+use super::location::{LocationError, resolve};
+use super::playhead::Playhead;
+use super::playlist::{ByteRange, Piece, Playlist, Position};
+use super::record::Record;
+use super::request::{Failure, Request};
+use crate::plan::Playing;
+
+/// No time.
+const NEVER: u64 = u64::MAX;
+/// Between a failure and the next request for the same.
+const RETRY_INTERVAL: u64 = 1_000_000_000;
+/// Requests of a kind that fail in a row before the player gives up. A server that is about to be back does not count.
+const FAILURES_MAX: u8 = 5;
+/// Versions of the playlist whose parts may still be on their way to a slow player.
+const ANSWERS_MAX: usize = 16;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Player {
+    playing: Playing,
+    is_checked: bool,
+    authority: Rc<str>,
+    /// Of the playlist: at first the address of the stream, which may name variants.
+    path: String,
+    has_variant: bool,
+    playlist: Option<Rc<Playlist>>,
+    is_low_latency: bool,
+    /// What is to be fetched next.
+    position: Position,
+    map: Option<Map>,
+    loading: Option<Load>,
+    fetching: Option<Fetch>,
+    hint: Hint,
+    /// The next playlist is requested without directives, because the server refused them.
+    is_modest: bool,
+    /// When the next playlist is due.
+    reload_at: u64,
+    /// No media is requested before.
+    fetch_at: u64,
+    tries: u8,
+    /// Failures in a row, of playlists and of media.
+    failures: [u8; 2],
+    /// The ends of playlists before a blocking answer, and when the first byte of that answer came.
+    answers: VecDeque<(Position, u64)>,
+    playhead: Playhead,
+}
+
+/// What the media of a player needs to be decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Map {
+    uri: Box<str>,
+    range: Option<ByteRange>,
+}
+
+/// A playlist under way.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    at: u64,
+    /// The answer is to list that part.
+    asked: Option<Position>,
+}
+
+/// Media under way.
+#[derive(Debug)]
+enum Fetch {
+    Map(Map),
+    Listed(Piece),
+    /// A part that was not listed when it was requested, by its URI.
+    Hinted(Box<str>),
+}
+
+/// The last part that was requested before it was listed.
+#[derive(Debug)]
+enum Hint {
+    None,
+    /// It has come, and is not fetched again.
+    Fetched(Box<str>),
+    /// It was refused, and is fetched when it is listed.
+    Refused(Box<str>),
+}
+
+impl Player {
+    pub(super) fn new(
+        authority: &Rc<str>,
+        path: String,
+        playing: Playing,
+        is_checked: bool,
+    ) -> Self {
+        Self {
+            playing,
+            is_checked,
+            authority: Rc::clone(authority),
+            path,
+            has_variant: false,
+            playlist: None,
+            is_low_latency: false,
+            position: Position::default(),
+            map: None,
+            loading: None,
+            fetching: None,
+            hint: Hint::None,
+            is_modest: false,
+            reload_at: 0,
+            fetch_at: 0,
+            tries: 0,
+            failures: [0; 2],
+            answers: VecDeque::new(),
+            playhead: Playhead::new(0, 0),
+        }
+    }
+
+    /// When there is something to request.
+    pub(super) fn due(&self) -> u64 {
+        let reload = match self.loading {
+            None => self.reload_at,
+            Some(_) => NEVER,
+        };
+        match self.fetching {
+            None if self.fetch_at > 0 => reload.min(self.fetch_at),
+            _ => reload,
+        }
+    }
+
+    /// Whether media is under way, and not what describes it.
+    pub(super) fn is_fetching_media(&self) -> bool {
+        matches!(self.fetching, Some(Fetch::Listed(_) | Fetch::Hinted(_)))
+    }
+
+    /// The playlist to request now.
+    pub(super) fn playlist_request(&mut self, now: u64) -> Option<Request> {
+        if self.loading.is_some() || now < self.reload_at {
+            return None;
+        }
+        let playlist = self.playlist.as_deref();
+        let blocking = playlist.filter(|_| self.is_low_latency && !self.is_modest);
+        let asked = blocking.map(Playlist::end);
+        let mut path = self.path.clone();
+        if let Some(Position { segment, part }) = asked {
+            let joint = if path.contains('?') { '&' } else { '?' };
+            path += &format!("{joint}_HLS_msn={segment}&_HLS_part={part}");
+            // Only with media in hand, because a delta does not repeat its map.
+            let can_skip = playlist.is_some_and(|playlist| playlist.can_skip_until.is_some());
+            // A delta leaves out what is six target durations behind the end.
+            if can_skip && self.map.is_some() && self.position.segment + 1 >= segment {
+                path += "&_HLS_skip=YES";
+            }
+        }
+        self.is_modest = false;
+        self.loading = Some(Load { at: now, asked });
+        Some(Request { path, range: None })
+    }
+
+    /// The address leads to variants, of which this is the best.
+    ///
+    /// # Errors
+    /// When it cannot be followed; the player is lost.
+    pub(super) fn follow(&mut self, variant: &str) -> Result<(), String> {
+        self.loading = None;
+        if self.has_variant || self.playlist.is_some() {
+            return Err("a variant names variants".to_owned());
+        }
+        self.has_variant = true;
+        self.path = self.locate(variant).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    /// The playlist has come; the answer's first byte came at `heard`.
+    pub(super) fn update(
+        &mut self,
+        playlist: &Rc<Playlist>,
+        heard: u64,
+        now: u64,
+        record: &mut Record,
+    ) {
+        let Some(load) = self.loading.take() else {
+            return;
+        };
+        self.failures[0] = 0;
+        record.playlists += 1;
+        record.deltas += u64::from(playlist.skipped > 0);
+        let old = self.playlist.replace(Rc::clone(playlist));
+        changes::judge(old.as_deref(), playlist, self.is_checked, record);
+        let has_grown = match &old {
+            None => {
+                self.is_low_latency = !self.playing.whole_segments && playlist.is_low_latency();
+                let (distance, hold_back) = self.choose_start(playlist);
+                self.playhead = Playhead::new(distance, hold_back);
+                true
+            }
+            Some(old) => playlist.end() > old.end(),
+        };
+        if let (Some(asked), Some(old)) = (load.asked, &old) {
+            if has_grown {
+                self.answers.truncate(ANSWERS_MAX - 1);
+                self.answers.push_front((old.end(), heard));
+            }
+            if playlist.end() <= asked && !playlist.is_ended {
+                record.enter_flaw(Flaw::Unheld);
+            }
+        }
+        // A stream that was begun anew.
+        if playlist.end().segment + 1 < self.position.segment {
+            self.start_again(playlist, now, record);
+        }
+        self.reload_at = self.next_load(playlist, load.at, has_grown);
+        if playlist.is_ended {
+            record.ended += 1;
+        }
+    }
+
+    /// There is no playlist.
+    ///
+    /// # Errors
+    /// When the player gives up.
+    pub(super) fn miss_playlist(
+        &mut self,
+        failure: &Failure,
+        now: u64,
+        record: &mut Record,
+    ) -> Result<(), String> {
+        let Some(load) = self.loading.take() else {
+            return Ok(());
+        };
+        record.refused.count(&format_args!("playlist: {failure}"));
+        if self.playlist.is_none() {
+            return Err(failure.to_string());
+        }
+        self.reload_at = now + RETRY_INTERVAL;
+        if load.asked.is_some() && *failure == Failure::Status(400) {
+            record.enter_flaw(Flaw::Rejected);
+            self.is_modest = true;
+        }
+        self.count_failure(0, failure)
+    }
+
+    /// The player leaves.
+    pub(super) fn leave(&mut self, now: u64, record: &mut Record) {
+        self.playhead.finish(now, record);
+    }
+
+    fn count_failure(&mut self, kind: usize, failure: &Failure) -> Result<(), String> {
+        if failure.is_passing() {
+            return Ok(());
+        }
+        self.failures[kind] += 1;
+        if self.failures[kind] < FAILURES_MAX {
+            return Ok(());
+        }
+        let what = if kind == 0 { "playlist" } else { "media" };
+        Err(format!("{what}: {failure}"))
+    }
+
+    /// When the next playlist is due after one that was requested at `at`.
+    fn next_load(&self, playlist: &Playlist, at: u64, has_grown: bool) -> u64 {
+        if playlist.is_ended {
+            return NEVER;
+        }
+        match (self.is_low_latency, has_grown) {
+            (true, true) => 0,
+            // The server did not hold the request: do not ask without end.
+            (true, false) => at + playlist.part_target.unwrap_or(RETRY_INTERVAL),
+            (false, true) => at + playlist.target,
+            (false, false) => at + playlist.target / 2,
+        }
+    }
+
+    /// Chooses where to begin. Returns how far behind the end that is, and how far behind it the player plays.
+    fn choose_start(&mut self, playlist: &Playlist) -> (u64, u64) {
+        let hold_back = playlist.distance(self.is_low_latency);
+        let (position, distance) = playlist.start(hold_back, self.is_low_latency);
+        self.position = position;
+        self.answers.clear();
+        (distance, hold_back)
+    }
+
+    /// The position is listed no more, or was never listed.
+    fn start_again(&mut self, playlist: &Playlist, now: u64, record: &mut Record) {
+        record.jumps += 1;
+        let (distance, hold_back) = self.choose_start(playlist);
+        self.playhead.jump(distance, hold_back, now);
+    }
+
+    fn locate(&self, uri: &str) -> Result<String, LocationError> {
+        resolve(&self.authority, &self.path, uri)
+    }
+}

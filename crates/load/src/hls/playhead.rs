@@ -1,0 +1,143 @@
+//! A playhead that nobody watches: when it would start, and how often and how long it would stand still.
+//!
+//! A player that joins loads everything from its start position to the end, and begins to play that is hold-back
+//! behind the end. From then on the playhead runs with the clock, and stands still while nothing is buffered.
+//! Spans and times are in nanoseconds.
+
+use super::record::Record;
+
+/// See the module's description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Playhead {
+    state: State,
+    /// Media loaded since the start position.
+    loaded: u64,
+    /// Where the playhead was at `since`, as far after the start position.
+    at: u64,
+    since: u64,
+    /// What has to be loaded before it moves.
+    needed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It has not moved yet.
+    Filling,
+    Playing,
+    Stalled,
+    /// The stream is over.
+    Done,
+}
+
+impl Playhead {
+    /// Of a player that starts `distance` behind the end, and plays `hold_back` behind it.
+    pub(super) fn new(distance: u64, hold_back: u64) -> Self {
+        let lead = distance.saturating_sub(hold_back);
+        Self {
+            state: State::Filling,
+            loaded: 0,
+            at: lead,
+            since: 0,
+            needed: lead + hold_back,
+        }
+    }
+
+    /// `duration` of media was loaded.
+    pub(super) fn load(&mut self, duration: u64, now: u64, record: &mut Record) {
+        self.settle(now);
+        self.loaded += duration;
+        let is_enough = self.loaded >= self.needed;
+        match self.state {
+            State::Filling if is_enough => self.play(now),
+            State::Stalled if is_enough => {
+                record.enter_stall(now.saturating_sub(self.since));
+                self.play(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// The player starts anew, `distance` behind the end: what it had is of no use.
+    pub(super) fn jump(&mut self, distance: u64, hold_back: u64, now: u64) {
+        self.settle(now);
+        let (state, since) = match self.state {
+            State::Playing => (State::Stalled, now),
+            state => (state, self.since),
+        };
+        *self = Self {
+            state,
+            since,
+            ..Self::new(distance, hold_back)
+        };
+    }
+
+    /// The stream or the player is over. What is left to play is no stall.
+    pub(super) fn finish(&mut self, now: u64, record: &mut Record) {
+        self.settle(now);
+        if self.state == State::Stalled {
+            record.enter_stall(now.saturating_sub(self.since));
+        }
+        self.state = State::Done;
+    }
+
+    /// Notices that the playhead has reached the end of what is loaded.
+    fn settle(&mut self, now: u64) {
+        let empty_at = self.since + self.loaded.saturating_sub(self.at);
+        if self.state == State::Playing && now > empty_at {
+            self.state = State::Stalled;
+            self.since = empty_at;
+            self.at = self.loaded;
+            // Browsers go on with whatever comes.
+            self.needed = self.loaded + 1;
+        }
+    }
+
+    fn play(&mut self, now: u64) {
+        self.state = State::Playing;
+        self.since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn media_in_time_is_no_stall() {
+        let mut record = Record::default();
+        let mut playhead = Playhead::new(5, 3);
+        (0..5).for_each(|now| playhead.load(1, now, &mut record));
+        assert_eq!(playhead.state, State::Playing);
+        // Three are buffered at 4; each following one comes before they are used up.
+        (1..20).for_each(|number| playhead.load(1, 6 + number, &mut record));
+        playhead.finish(25, &mut record);
+        assert_eq!(record.stall.count(), 0);
+    }
+
+    #[test]
+    fn an_empty_buffer_is_a_stall_until_more_comes() {
+        let mut record = Record::default();
+        let mut playhead = Playhead::new(3, 3);
+        playhead.load(2, 0, &mut record);
+        assert_eq!(playhead.state, State::Filling);
+        playhead.load(1, 10, &mut record);
+        // Plays from 10 to 13.
+        playhead.load(2, 20, &mut record);
+        assert_eq!((record.stall.count(), record.stall.max()), (1, 7));
+        // Plays from 20 to 22.
+        playhead.finish(30, &mut record);
+        assert_eq!((record.stall.count(), record.stall.max()), (2, 8));
+    }
+
+    #[test]
+    fn a_jump_stalls_until_the_new_position_is_loaded() {
+        let mut record = Record::default();
+        let mut playhead = Playhead::new(3, 3);
+        playhead.load(3, 0, &mut record);
+        playhead.jump(4, 3, 1);
+        playhead.load(3, 2, &mut record);
+        assert_eq!(record.stall.count(), 0);
+        playhead.load(1, 5, &mut record);
+        assert_eq!((record.stall.count(), record.stall.max()), (1, 4));
+    }
+}

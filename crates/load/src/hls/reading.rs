@@ -1,0 +1,254 @@
+//! One answer of HTTP/1.1 on a connection that others follow on (RFC 9112 §6): its head, and its body as far as it
+//! is wanted.
+
+use http1::{ChunkedDecoder, Step};
+
+use crate::answer::{Answer, AnswerError, AnswerReader};
+
+/// Bytes of a body that tell what it is.
+const START_BYTES: usize = 12;
+
+/// How much of a body is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Its first bytes.
+    Start,
+    /// All of it; more bytes than this are an error.
+    All(usize),
+}
+
+/// Why an answer cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ReadingError {
+    #[error(transparent)]
+    Head(#[from] AnswerError),
+    #[error("its chunks make no sense")]
+    Chunks,
+    #[error("its answer is too long")]
+    TooLong,
+    #[error("its answer is cut off")]
+    Cut,
+}
+
+/// Reads one answer.
+#[derive(Debug)]
+pub(super) struct Reading {
+    keep: Keep,
+    head: AnswerReader,
+    answer: Option<Answer>,
+    rest: Rest,
+    body: Vec<u8>,
+}
+
+/// What is left of the body.
+#[derive(Debug)]
+enum Rest {
+    Bytes(usize),
+    Chunks(ChunkedDecoder),
+    UntilClose,
+}
+
+impl Reading {
+    pub(super) fn new(keep: Keep) -> Self {
+        Self {
+            keep,
+            head: AnswerReader::default(),
+            answer: None,
+            rest: Rest::UntilClose,
+            body: Vec::new(),
+        }
+    }
+
+    /// Takes what came. Returns how many bytes of it are body.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<usize, ReadingError> {
+        if self.answer.is_some() {
+            return self.push_body(bytes);
+        }
+        let Some((answer, body)) = self.head.push(bytes)? else {
+            return Ok(0);
+        };
+        self.rest = match (answer.status, answer.content_length) {
+            (204 | 304, _) => Rest::Bytes(0),
+            _ if answer.is_chunked => Rest::Chunks(ChunkedDecoder::strict()),
+            (_, Some(length)) => Rest::Bytes(length),
+            (_, None) => Rest::UntilClose,
+        };
+        self.answer = Some(answer);
+        self.push_body(&body)
+    }
+
+    /// Whether the answer is what was asked for, as far as its head has come.
+    pub(super) fn is_success(&self) -> bool {
+        let answer = self.answer.as_ref();
+        answer.is_some_and(|answer| (200..300).contains(&answer.status))
+    }
+
+    /// How many of the next bytes are body that need not be looked at.
+    pub(super) fn skippable(&self) -> usize {
+        match self.rest {
+            Rest::Bytes(left) if self.answer.is_some() && self.has_start() => left,
+            _ => 0,
+        }
+    }
+
+    /// Whether all of the body is kept.
+    pub(super) fn keeps_all(&self) -> bool {
+        matches!(self.keep, Keep::All(_))
+    }
+
+    /// So many bytes came of what is [skippable](Self::skippable).
+    pub(super) fn skip(&mut self, bytes: usize) {
+        if let Rest::Bytes(left) = &mut self.rest {
+            *left = left.saturating_sub(bytes);
+        }
+    }
+
+    /// Whether all of the answer has come.
+    pub(super) fn is_complete(&self) -> bool {
+        self.answer.is_some()
+            && match &self.rest {
+                Rest::Bytes(left) => *left == 0,
+                Rest::Chunks(decoder) => decoder.is_done(),
+                Rest::UntilClose => false,
+            }
+    }
+
+    /// The connection is over, which ends an answer of undeclared length.
+    pub(super) fn close(&mut self) -> Result<(), ReadingError> {
+        match (&self.answer, &self.rest) {
+            (Some(_), Rest::UntilClose) => {
+                self.rest = Rest::Bytes(0);
+                Ok(())
+            }
+            _ => Err(ReadingError::Cut),
+        }
+    }
+
+    /// The answer, and what was kept of its body.
+    pub(super) fn finish(self) -> (Answer, Vec<u8>) {
+        (self.answer.unwrap_or_default(), self.body)
+    }
+
+    fn has_start(&self) -> bool {
+        self.keep == Keep::Start && self.body.len() >= START_BYTES
+    }
+
+    fn push_body(&mut self, bytes: &[u8]) -> Result<usize, ReadingError> {
+        let mut input = bytes;
+        match &mut self.rest {
+            Rest::UntilClose => keep(&mut self.body, self.keep, input)?,
+            Rest::Bytes(left) => {
+                // Nothing was asked after this answer, so what follows it is not looked at.
+                input = &input[..input.len().min(*left)];
+                *left -= input.len();
+                keep(&mut self.body, self.keep, input)?;
+            }
+            Rest::Chunks(decoder) => {
+                let mut count = 0;
+                loop {
+                    match decoder.step(&mut input).map_err(|_| ReadingError::Chunks)? {
+                        Step::Data(data) => {
+                            count += data.len();
+                            keep(&mut self.body, self.keep, data)?;
+                        }
+                        Step::NeedMore | Step::End => return Ok(count),
+                    }
+                }
+            }
+        }
+        Ok(input.len())
+    }
+}
+
+fn keep(body: &mut Vec<u8>, keep: Keep, bytes: &[u8]) -> Result<(), ReadingError> {
+    let bytes = match keep {
+        Keep::All(max) if body.len() + bytes.len() > max => return Err(ReadingError::TooLong),
+        Keep::All(_) => bytes,
+        Keep::Start => &bytes[..bytes.len().min(START_BYTES - body.len())],
+    };
+    body.extend_from_slice(bytes);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODY: &str = "a body of twenty-six bytes";
+
+    fn text(is_chunked: bool) -> String {
+        if is_chunked {
+            let (one, other) = BODY.split_at(9);
+            return format!(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+                 9\r\n{one}\r\n11\r\n{other}\r\n0\r\n\r\n"
+            );
+        }
+        let length = BODY.len();
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{BODY}")
+    }
+
+    #[test]
+    fn an_answer_is_read_however_it_is_cut() {
+        for is_chunked in [false, true] {
+            let text = text(is_chunked);
+            for cut in 0..text.len() {
+                let mut reading = Reading::new(Keep::All(26));
+                let mut count = reading.push(&text.as_bytes()[..cut]).expect("a beginning");
+                assert!(!reading.is_complete(), "{cut}");
+                count += reading.push(&text.as_bytes()[cut..]).expect("the rest");
+                assert!(reading.is_complete() && count == BODY.len(), "{cut}");
+                let (answer, body) = reading.finish();
+                assert_eq!((answer.status, answer.closes), (200, !is_chunked));
+                assert_eq!(body, BODY.as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_wanted_may_be_skipped() {
+        let text = text(false);
+        let mut reading = Reading::new(Keep::Start);
+        let head = text.len() - BODY.len();
+        reading.push(&text.as_bytes()[..head + 5]).expect("HTTP");
+        assert_eq!(reading.skippable(), 0);
+        reading
+            .push(&text.as_bytes()[head + 5..head + 15])
+            .expect("HTTP");
+        assert_eq!(reading.skippable(), 11);
+        reading.skip(10);
+        assert!(!reading.is_complete() && reading.is_success());
+        reading.skip(1);
+        assert!(reading.is_complete());
+        assert_eq!(reading.finish().1, &BODY.as_bytes()[..START_BYTES]);
+    }
+
+    #[test]
+    fn an_answer_without_a_length_ends_with_the_connection() {
+        let mut reading = Reading::new(Keep::All(100));
+        let text = format!("HTTP/1.0 404 No\r\n\r\n{BODY}");
+        reading.push(text.as_bytes()).expect("HTTP");
+        assert!(!reading.is_complete() && !reading.is_success());
+        assert_eq!(reading.close(), Ok(()));
+        assert!(reading.is_complete());
+        let (answer, body) = reading.finish();
+        assert_eq!((answer.status, answer.closes, body.len()), (404, true, 26));
+    }
+
+    #[test]
+    fn what_is_no_whole_answer_is_an_error() {
+        let mut reading = Reading::new(Keep::All(25));
+        assert_eq!(
+            reading.push(text(false).as_bytes()),
+            Err(ReadingError::TooLong)
+        );
+        let mut reading = Reading::new(Keep::Start);
+        reading
+            .push(&text(false).as_bytes()[..60])
+            .expect("a beginning");
+        assert_eq!(reading.close(), Err(ReadingError::Cut));
+        let mut reading = Reading::new(Keep::Start);
+        let broken = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n";
+        assert_eq!(reading.push(broken.as_bytes()), Err(ReadingError::Chunks));
+    }
+}

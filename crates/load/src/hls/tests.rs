@@ -1,0 +1,197 @@
+//! Players against the test server.
+
+use std::time::Duration;
+
+use super::audience;
+use super::flaw::Flaw;
+use super::testing::{Manners, Server};
+use crate::clock;
+use crate::plan::{Listening, Plan, Playing, Work};
+use crate::tally::Tally;
+
+const PLAYERS: u64 = 6;
+const CHECKED: u64 = 3;
+
+/// What players of this path see of a server with such manners.
+fn play(path: &str, manners: Manners, playing: Playing) -> Tally {
+    let listening = Listening {
+        checked: CHECKED,
+        playing,
+        ..Listening::default()
+    };
+    listen(path, manners, &listening)
+}
+
+fn listen(path: &str, manners: Manners, listening: &Listening) -> Tally {
+    let server = Server::start(manners);
+    let url = format!("hls+http://{}/{path}", server.addr);
+    let plan = Plan {
+        target: url.parse().expect("an address"),
+        via: None,
+        streams: 1,
+        process: 0,
+        processes: 1,
+        begin_at: clock::wall(),
+        members: PLAYERS,
+        ramp: 50.0,
+        settle: Duration::from_millis(300),
+        window: Duration::from_millis(2_000),
+        work: Work::Listen(listening.clone()),
+    };
+    let tally = audience::run(&plan, listening, &mut |_| {}).expect("it runs");
+    server.stop();
+    tally
+}
+
+fn assert_all_stayed(tally: &Tally) {
+    let reasons = (&tally.failed, &tally.lost, &tally.hls.refused);
+    assert_eq!(
+        (tally.joined, tally.alive, tally.checked),
+        (PLAYERS, PLAYERS, CHECKED),
+        "{reasons:?}"
+    );
+    assert_eq!(tally.join.count(), PLAYERS);
+    assert_eq!(tally.rate.count(), PLAYERS);
+}
+
+fn assert_clean(tally: &Tally) {
+    let findings = &tally.findings;
+    assert_eq!(
+        (
+            findings.holes,
+            findings.repeated,
+            findings.damaged,
+            findings.unstamped
+        ),
+        (0, 0, 0, 0),
+        "{findings:?}"
+    );
+    let hls = &tally.hls;
+    assert_eq!(
+        (hls.refused.total(), hls.violations.total()),
+        (0, 0),
+        "{:?} {:?}",
+        hls.refused,
+        hls.violations
+    );
+    assert_eq!((hls.skipped, hls.jumps, hls.gaps), (0, 0, 0), "{hls:?}");
+}
+
+#[test]
+fn low_latency_players_get_each_part_when_it_is_complete() {
+    let tally = play("show/index.m3u8", Manners::default(), Playing::default());
+    assert_all_stayed(&tally);
+    assert_clean(&tally);
+    let hls = &tally.hls;
+    assert_eq!((hls.maps, hls.segments, hls.hinted), (PLAYERS, 0, 0));
+    // Ten a second, for two seconds at least.
+    assert!(hls.parts >= PLAYERS * 20 && hls.reconnects == 0, "{hls:?}");
+    assert!(hls.playlists >= PLAYERS * 20 && hls.deltas > hls.playlists / 2);
+    // Four frames a part, half of the players.
+    assert!(tally.findings.frames >= CHECKED * 20 * 4);
+    assert!(hls.fetch.count() >= PLAYERS * 15, "{hls:?}");
+    assert!(hls.delay.count() >= CHECKED * 15, "{hls:?}");
+    let delays = (hls.fetch.percentile(50.0), hls.delay.percentile(50.0));
+    assert!(
+        delays.0 < 500_000_000 && delays.1 < 500_000_000,
+        "{delays:?}"
+    );
+}
+
+#[test]
+fn players_of_segments_leave_parts_alone() {
+    let manners = Manners {
+        closes: true,
+        ..Manners::default()
+    };
+    let playing = Playing {
+        whole_segments: true,
+        hints: false,
+    };
+    let tally = play("show/hls/live.m3u8", manners, playing);
+    assert_all_stayed(&tally);
+    assert_clean(&tally);
+    let hls = &tally.hls;
+    assert_eq!((hls.maps, hls.parts, hls.deltas), (PLAYERS, 0, 0));
+    // Three seconds of half a second each to begin with, and what comes.
+    assert!(hls.segments >= PLAYERS * 8, "{hls:?}");
+    assert!(hls.playlists >= PLAYERS * 2, "{hls:?}");
+    assert!(hls.reconnects >= hls.segments, "{hls:?}");
+    assert!(tally.findings.frames >= CHECKED * 8 * 20);
+}
+
+#[test]
+fn hinted_parts_are_fetched_before_they_are_listed() {
+    let playing = Playing {
+        whole_segments: false,
+        hints: true,
+    };
+    let tally = play("show/index.m3u8", Manners::default(), playing);
+    assert_all_stayed(&tally);
+    assert_clean(&tally);
+    let hls = &tally.hls;
+    assert!(hls.hinted > hls.parts / 2, "{hls:?}");
+    assert!(hls.delay.count() >= CHECKED * 15, "{hls:?}");
+}
+
+#[test]
+fn a_connection_that_was_closed_is_made_again() {
+    let manners = Manners {
+        hangs_up: true,
+        ..Manners::default()
+    };
+    let tally = play("show/index.m3u8", manners, Playing::default());
+    assert_all_stayed(&tally);
+    assert_clean(&tally);
+    assert!(tally.hls.reconnects >= PLAYERS * 20, "{:?}", tally.hls);
+}
+
+#[test]
+fn players_come_and_go() {
+    let listening = Listening {
+        churn: 10.0,
+        ..Listening::default()
+    };
+    let tally = listen("show/index.m3u8", Manners::default(), &listening);
+    assert!(tally.churned >= 15, "{tally:?}");
+    assert_eq!(tally.begun, PLAYERS + tally.churned);
+    assert!(
+        tally.joined > PLAYERS && tally.alive <= PLAYERS,
+        "{tally:?}"
+    );
+    assert_eq!((tally.lost.total(), tally.hls.violations.total()), (0, 0));
+}
+
+#[test]
+fn what_the_server_does_wrong_is_counted() {
+    let manners = Manners {
+        rushes: true,
+        loses: Some(7),
+        ..Manners::default()
+    };
+    let tally = play("show/index.m3u8", manners, Playing::default());
+    assert_all_stayed(&tally);
+    let hls = &tally.hls;
+    for flaw in [Flaw::Unheld, Flaw::Refused] {
+        let mut violations = hls.violations.iter();
+        let text = flaw.to_string();
+        assert!(
+            violations.any(|(found, _)| found == text),
+            "{text}: {hls:?}"
+        );
+    }
+    let mut refused = hls.refused.iter();
+    assert!(refused.any(|(reason, _)| reason == "part: status 404"));
+    assert!(hls.skipped > 0, "{hls:?}");
+    let findings = &tally.findings;
+    assert!(findings.holes > 0 && findings.damaged == 0, "{findings:?}");
+}
+
+#[test]
+fn a_stream_that_is_not_there_is_the_reason() {
+    let tally = play("other/index.m3u8", Manners::default(), Playing::default());
+    assert_eq!(tally.bytes, 0);
+    let failed: Vec<_> = tally.failed.iter().collect();
+    assert_eq!(failed, [("status 404", PLAYERS)]);
+    assert_eq!((tally.joined, tally.alive), (0, 0));
+}

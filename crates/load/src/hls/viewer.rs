@@ -1,0 +1,135 @@
+//! One player, its two connections, and what they have received.
+
+use super::client::Connection;
+use super::judge::Judge;
+use super::parser::PLAYLIST_BYTES_MAX;
+use super::player::Player;
+use super::reading::Keep;
+use super::record::Record;
+use super::request::{Failure, Request};
+use crate::listen::role::Role;
+use crate::reception::Reception;
+
+/// Bytes of a segment that is checked: ten seconds of 25 Mb/s.
+const MEDIA_BYTES_MAX: usize = 32 << 20;
+
+/// What a connection of a player is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Channel {
+    Playlists,
+    Media,
+}
+
+/// See the module's description. There are thousands in a process.
+#[derive(Debug)]
+pub(super) struct Viewer {
+    /// In the load.
+    pub(super) number: u64,
+    pub(super) role: Role,
+    pub(super) player: Player,
+    /// By channel.
+    pub(super) connections: [Connection; 2],
+    pub(super) has_media: bool,
+    pub(super) reception: Reception,
+    pub(super) judge: Option<Box<Judge>>,
+}
+
+impl Channel {
+    /// Media first: a player waits for it.
+    pub(super) const ALL: [Self; 2] = [Self::Media, Self::Playlists];
+
+    /// What the events of its connection carry, of the player at `place`.
+    pub(super) fn token(self, place: usize) -> usize {
+        place * Self::ALL.len() + self as usize
+    }
+
+    pub(super) fn of_token(token: usize) -> (usize, Self) {
+        let channel = match token % Self::ALL.len() {
+            0 => Self::Playlists,
+            _ => Self::Media,
+        };
+        (token / Self::ALL.len(), channel)
+    }
+}
+
+impl Viewer {
+    /// A player that begins at `began`; with `judge` its media is checked.
+    pub(super) fn new(
+        number: u64,
+        role: Role,
+        player: Player,
+        began: u64,
+        judge: Option<Box<Judge>>,
+    ) -> Self {
+        Self {
+            number,
+            role,
+            player,
+            connections: Default::default(),
+            has_media: false,
+            reception: Reception::new(began),
+            judge,
+        }
+    }
+
+    /// What the player requests on a channel, and how much of the answer it needs.
+    pub(super) fn request(
+        &mut self,
+        channel: Channel,
+        now: u64,
+        record: &mut Record,
+    ) -> Option<(Request, Keep)> {
+        match channel {
+            Channel::Playlists => {
+                let request = self.player.playlist_request(now)?;
+                Some((request, Keep::All(PLAYLIST_BYTES_MAX)))
+            }
+            Channel::Media => {
+                let request = self.player.media_request(now, record)?;
+                let keep = match self.judge {
+                    Some(_) => Keep::All(MEDIA_BYTES_MAX),
+                    None => Keep::Start,
+                };
+                Some((request, keep))
+            }
+        }
+    }
+
+    /// The request on a channel has no result.
+    ///
+    /// # Errors
+    /// When the player gives up.
+    pub(super) fn miss(
+        &mut self,
+        channel: Channel,
+        failure: &Failure,
+        now: u64,
+        record: &mut Record,
+    ) -> Result<(), String> {
+        match channel {
+            Channel::Playlists => self.player.miss_playlist(failure, now, record),
+            Channel::Media => self.player.miss_media(failure, now, record),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_player_is_small() {
+        // Beside its path, the playlist that it shares, and its sockets in the kernel.
+        assert!(size_of::<Option<Viewer>>() <= 800);
+    }
+
+    #[test]
+    fn a_token_names_a_connection() {
+        for place in [0, 1, 77] {
+            for channel in Channel::ALL {
+                let token = channel.token(place);
+                assert_eq!(Channel::of_token(token), (place, channel));
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+// Keeping up with live: how a player that loads by itself comes back after a drift.
+
+/** Kept loaded to cover late packets. */
+const TARGET_S = 0.8;
+/** The drift from which on playback is faster; smaller ones come and go. */
+const MARGIN_S = 0.6;
+/** Playback is faster by the small rate up to this drift, and by the large one beyond. Neither is noticed. */
+const SMALL_DRIFT_S = 1.5;
+const SMALL_RATE = 1.05;
+const LARGE_RATE = 1.1;
+/** A larger drift would take minutes to make up, so playback jumps. */
+export const JUMP_S = 4;
+/** Each time the player runs dry it keeps this much more, up to a limit. */
+const STALL_STEP_S = 0.4;
+const STALL_MAX_S = 2;
+
+/** What to do now. */
+export interface Step {
+  rate: number;
+  /** The delay to jump to; `null` to play on. */
+  jump: number | null;
+}
+
+/** Decides for one source; reads no clock. */
+export class Governor {
+  private stalls = 0;
+  private rate = 1;
+
+  /** The player ran dry. */
+  stalled(): void {
+    this.stalls += 1;
+  }
+
+  /** The delay that is aimed at, in seconds. */
+  target(): number {
+    return TARGET_S + Math.min(this.stalls * STALL_STEP_S, STALL_MAX_S);
+  }
+
+  /** For a player this many seconds behind live. */
+  step(delay: number): Step {
+    const drift = delay - this.target();
+    if (drift > JUMP_S) {
+      this.rate = 1;
+      return { rate: 1, jump: this.target() };
+    }
+    const isFaster = this.rate > 1;
+    if (drift <= 0 || (!isFaster && drift < MARGIN_S)) this.rate = 1;
+    else this.rate = drift < SMALL_DRIFT_S ? SMALL_RATE : LARGE_RATE;
+    return { rate: this.rate, jump: null };
+  }
+}

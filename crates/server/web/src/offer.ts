@@ -1,0 +1,69 @@
+// What the server says of a stream: `/{stream}/info.json`, which the page also contains as it was when it was sent.
+
+import { byId } from "./dom";
+
+/** One elementary stream. */
+export interface Track {
+  kind: "video" | "audio";
+  /** The codec's name in lower case: `h264`, `hevc`, `aac`, … */
+  codec: string;
+  /** The codec's name for use in a sentence. */
+  label: string;
+}
+
+/** Where the stream can be had over HTTP. */
+export interface Address {
+  label: string;
+  /** Relative to the page. */
+  path: string;
+  /** The media type. Untrusted text. */
+  type: string;
+}
+
+/** WebRTC's way to the stream. */
+export interface Webrtc {
+  /** The WHEP endpoint, relative to the page. */
+  path: string;
+  /** Whether sound comes with it. */
+  audio: boolean;
+  /** `false` if the server knows that it cannot send the pictures, because of B-frames for example. */
+  picture?: boolean;
+}
+
+/** See the head of this file. Titles and labels are untrusted text. */
+export interface Offer {
+  /** There is something to hear or see. */
+  live: boolean;
+  /** The publisher is away and may return. */
+  away: boolean;
+  tracks: Track[];
+  title: string | null;
+  /** Hints for people, in sentences. */
+  notes: string[];
+  addresses: Address[];
+  webrtc: Webrtc | null;
+  /** How many listen now. */
+  listeners?: number;
+}
+
+/** The first track of a kind, which is the one that plays. */
+export const trackOf = (offer: Offer, kind: Track["kind"]): Track | undefined =>
+  offer.tracks.find((one) => one.kind === kind);
+
+/** The codecs, for finding out whether they have changed. */
+export const codecsOf = (offer: Offer): string =>
+  JSON.stringify(offer.tracks.map(({ kind, codec }) => [kind, codec]));
+
+/** What the page was delivered with. */
+export const delivered = (): Offer => JSON.parse(byId("offer").textContent ?? "") as Offer;
+
+/** The present state; `null` when the server cannot be reached. A stream that is not live has a document, too. */
+export const ask = async (): Promise<Offer | null> => {
+  try {
+    const answer = await fetch("info.json", { cache: "no-store" });
+    const offer = await answer.json() as Partial<Offer>;
+    return Array.isArray(offer.tracks) ? offer as Offer : null;
+  } catch {
+    return null;
+  }
+};

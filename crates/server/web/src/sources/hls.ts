@@ -1,0 +1,134 @@
+// HLS and low-latency HLS by hls.js, and HLS by the browser's own player.
+
+import type Hls from "hls.js";
+
+import { JUMP_S } from "../live";
+import { ElementSource, Trouble, library, type Levels, type Task } from "./source";
+
+type Library = typeof Hls;
+
+/** Seconds; the light build of hls.js keeps everything it has played unless told otherwise. */
+const BACK_BUFFER_S = 30;
+/** A stall makes the player stay this much further behind, in seconds, and it never comes back. */
+const STALL_INCREASE_S = 0.25;
+/** Faster playback is noticed. */
+const RATE_MAX = 1.1;
+/** The browser's own player does not say how late it wants to be. Half of it is usual. */
+const NATIVE_DELAY_S = 6;
+
+const load = library<Library>("hls.js", () => (globalThis as { Hls?: Library }).Hls);
+
+export class HlsSource extends ElementSource {
+  private hls: Hls | null = null;
+  private parts = 0;
+  private hasRecovered = false;
+
+  constructor(task: Task) {
+    super(task);
+  }
+
+  override async open(): Promise<void> {
+    const Library = await load();
+    if (this.isClosed) return;
+    if (!Library.isSupported()) throw new Trouble("This browser cannot play HLS from a script.", true);
+    const hls = new Library({
+      lowLatencyMode: true,
+      liveSyncOnStallIncrease: STALL_INCREASE_S,
+      maxLiveSyncPlaybackRate: RATE_MAX,
+      backBufferLength: BACK_BUFFER_S,
+      // Fragmented MP4 passes through unchanged: a worker would only copy it.
+      enableWorker: false,
+    });
+    this.hls = hls;
+    const { Events, ErrorTypes } = Library;
+    hls.on(Events.FRAG_LOADED, () => { this.parts += 1; });
+    hls.on(Events.LEVEL_LOADED, () => { this.parts += 1; });
+    hls.on(Events.ERROR, (_, { fatal, type, details }) => {
+      if (!fatal || this.isClosed) return;
+      const { owner } = this.task;
+      if (details === Library.ErrorDetails.MANIFEST_INCOMPATIBLE_CODECS_ERROR) {
+        owner.fails("This browser does not decode what the publisher sends.");
+      } else if (type !== ErrorTypes.MEDIA_ERROR) {
+        owner.lost();
+      } else if (this.hasRecovered) {
+        owner.undecoded();
+      } else {
+        this.hasRecovered = true;
+        hls.recoverMediaError();
+      }
+    });
+    hls.loadSource(new URL(this.task.way.path, location.href).href);
+    hls.attachMedia(this.element);
+  }
+
+  override close(): void {
+    this.isClosed = true;
+    this.hls?.destroy();
+    super.close();
+  }
+
+  override received(): number {
+    return super.received() + this.parts;
+  }
+
+  override delay(): number | null {
+    // Zero until a playlist is known.
+    return this.hls?.latency || null;
+  }
+
+  /** hls.js plays faster by itself; it jumps only where media is missing. */
+  override catchUp(): boolean {
+    const late = this.lag() - (this.hls?.targetLatency ?? 0);
+    return late < JUMP_S || this.toLive();
+  }
+
+  override toLive(): boolean {
+    const position = this.hls?.liveSyncPosition;
+    if (position === null || position === undefined) return false;
+    if (position > this.element.currentTime) this.element.currentTime = position;
+    return true;
+  }
+
+  override levels(): Levels {
+    const levels = this.hls?.levels ?? [];
+    const name = ({ height, bitrate }: { height: number; bitrate: number }): string =>
+      height ? `${height}p` : `${Math.round(bitrate / 1000)} kb/s`;
+    const isAutomatic = this.hls?.autoLevelEnabled ?? true;
+    return {
+      names: levels.length > 1 ? levels.map(name) : [],
+      chosen: isAutomatic ? -1 : this.hls?.nextLevel ?? -1,
+    };
+  }
+
+  override choose(level: number): void {
+    if (this.hls) this.hls.nextLevel = level;
+  }
+}
+
+/** For browsers that give scripts no Media Source Extensions. */
+export class NativeHlsSource extends ElementSource {
+  constructor(task: Task) {
+    super(task);
+  }
+
+  override async open(): Promise<void> {
+    this.element.src = this.task.way.path;
+  }
+
+  override delay(): number | null {
+    const { seekable, currentTime } = this.element;
+    return seekable.length > 0 ? Math.max(0, seekable.end(seekable.length - 1) - currentTime) : null;
+  }
+
+  override catchUp(): boolean {
+    return this.lag() < NATIVE_DELAY_S + JUMP_S || this.toLive();
+  }
+
+  override toLive(): boolean {
+    const { seekable } = this.element;
+    if (seekable.length === 0) return false;
+    const position = seekable.end(seekable.length - 1) - NATIVE_DELAY_S / 2;
+    if (position > this.element.currentTime) this.element.currentTime = position;
+    return true;
+  }
+}

@@ -1,0 +1,149 @@
+// What all ways of playing have in common: a source brings the stream to a media element.
+
+import type { Way } from "../ways";
+
+/** Why a source does not begin. */
+export class Trouble extends Error {
+  /** Whether this way will not work here later either. */
+  readonly isFinal: boolean;
+
+  constructor(words: string, isFinal: boolean) {
+    super(words);
+    this.isFinal = isFinal;
+  }
+}
+
+/** What a source tells the playback that owns it. After `close` it tells nothing. */
+export interface Owner {
+  /** The stream was interrupted or has ended. */
+  lost(): void;
+  /** This way does not work here, in a sentence. */
+  fails(words: string): void;
+  /** The media cannot be decoded. The same again may work once. */
+  undecoded(): void;
+  /** The publisher has described its stream again: its tracks may be others. */
+  described(): void;
+}
+
+/** What a source is made from. */
+export interface Task {
+  way: Way;
+  element: HTMLMediaElement;
+  owner: Owner;
+}
+
+/** The renditions to choose from. */
+export interface Levels {
+  /** Best last; empty if there is nothing to choose. */
+  names: string[];
+  /** The chosen one; -1 for automatic. */
+  chosen: number;
+}
+
+/** See the head of this file. It is used once. */
+export interface Source {
+  /** Begins. Resolves when the element may be played; rejects with `Trouble`. */
+  open(): Promise<void>;
+  /** Ends it and frees the element. */
+  close(): void;
+  /** A number that changes whenever media arrives. */
+  received(): number;
+  /** A number that changes whenever media is played. */
+  played(): number;
+  /** Seconds between what plays and live; `null` where that is unknown. */
+  delay(): number | null;
+  /** The same as far as it can be estimated; decides whether a way back to live is offered. */
+  lag(): number;
+  /** Called each second of playback: comes back to live after a drift. False if only a new source can. */
+  catchUp(): boolean;
+  /** Continues live at once. False if only a new source can. */
+  toLive(): boolean;
+  levels(): Levels;
+  /** Chooses a rendition, or -1. */
+  choose(level: number): void;
+}
+
+/** Parts that sources with a plain media element share. */
+export abstract class ElementSource implements Source {
+  protected readonly element: HTMLMediaElement;
+  protected isClosed = false;
+
+  constructor(protected readonly task: Task) {
+    this.element = task.element;
+  }
+
+  abstract open(): Promise<void>;
+
+  close(): void {
+    this.isClosed = true;
+    this.element.playbackRate = 1;
+    this.element.srcObject = null;
+    this.element.removeAttribute("src");
+    this.element.load();
+  }
+
+  received(): number {
+    return this.end() ?? 0;
+  }
+
+  played(): number {
+    return this.element.currentTime;
+  }
+
+  delay(): number | null {
+    const end = this.end();
+    return end === null ? null : Math.max(0, end - this.element.currentTime);
+  }
+
+  lag(): number {
+    return this.delay() ?? 0;
+  }
+
+  catchUp(): boolean {
+    return true;
+  }
+
+  toLive(): boolean {
+    return false;
+  }
+
+  levels(): Levels {
+    return { names: [], chosen: -1 };
+  }
+
+  choose(_level: number): void {
+    // There is one.
+  }
+
+  /** The end of what is loaded; `null` before there is anything. */
+  protected end(): number | null {
+    const { buffered } = this.element;
+    return buffered.length > 0 ? buffered.end(buffered.length - 1) : null;
+  }
+}
+
+/** Loads one of the server's scripts, once. `name` is beside this script. */
+export const library = <T>(name: string, found: () => T | undefined): (() => Promise<T>) => {
+  let loading: Promise<T> | null = null;
+  return () => {
+    loading ??= new Promise<T>((resolve, reject) => {
+      const fail = (): void => {
+        loading = null;
+        reject(new Trouble("The server cannot be reached.", false));
+      };
+      const script = document.createElement("script");
+      script.src = new URL(name, HERE).href;
+      script.onload = () => {
+        const library = found();
+        if (library) resolve(library);
+        else fail();
+      };
+      script.onerror = fail;
+      document.head.append(script);
+    });
+    return loading;
+  };
+};
+
+/** The address of this script, known only while it runs for the first time. */
+const HERE = (document.currentScript as HTMLScriptElement | null)?.src ?? location.href;

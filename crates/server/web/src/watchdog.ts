@@ -1,0 +1,43 @@
+// Whether a player gets on. Reads no clock.
+
+/** A gap between two looks that no timer has by itself: the page was frozen, or hidden for long. */
+const FROZEN_MS = 5_000;
+
+/** Times in milliseconds. */
+export interface Progress {
+  /** It has played something since the last look. */
+  hasMoved: boolean;
+  /** For how long nothing has played. */
+  stillMs: number;
+  /** For how long nothing has played and nothing has arrived. */
+  idleMs: number;
+}
+
+/** Watches two numbers that change whenever media arrives, and whenever it is played. */
+export class Watchdog {
+  private lookedAt = 0;
+  private movedAt = 0;
+  private arrivedAt = 0;
+
+  constructor(now: number, private played: number, private received: number) {
+    this.reset(now);
+  }
+
+  /** Begins anew: what lies before does not count. */
+  reset(now: number): void {
+    [this.lookedAt, this.movedAt, this.arrivedAt] = [now, now, now];
+  }
+
+  look(now: number, played: number, received: number): Progress {
+    if (now - this.lookedAt > FROZEN_MS) this.reset(now);
+    this.lookedAt = now;
+    const hasMoved = played !== this.played;
+    if (hasMoved) [this.played, this.movedAt] = [played, now];
+    if (received !== this.received) [this.received, this.arrivedAt] = [received, now];
+    return {
+      hasMoved,
+      stillMs: now - this.movedAt,
+      idleMs: now - Math.max(this.movedAt, this.arrivedAt),
+    };
+  }
+}

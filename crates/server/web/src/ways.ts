@@ -1,0 +1,163 @@
+// In which ways a browser can play a stream, and how much of it, best first.
+
+import type { Browser } from "./browser";
+import { trackOf, type Address, type Offer, type Track } from "./offer";
+
+/** The protocols. `native` is HLS by the browser's own player, `http` any other body that it plays by itself. */
+export type WayName = "webrtc" | "flv" | "hls" | "native" | "http";
+
+/** One way to play the stream. */
+export interface Way {
+  name: WayName;
+  /** For people. */
+  label: string;
+  /** Relative to the page. */
+  path: string;
+  /** Whether pictures come with it. */
+  picture: boolean;
+  /** Whether sound comes with it. */
+  sound: boolean;
+}
+
+/** With pictures: the lowest delay first. HLS by the browser's own player is late and often fails. */
+const FOR_PICTURES: readonly WayName[] = ["webrtc", "flv", "hls", "native", "http"];
+/** Sound alone: what costs server and listener least comes first. */
+const FOR_SOUND: readonly WayName[] = ["http", "flv", "hls", "native", "webrtc"];
+
+const FLV = "video/x-flv";
+const HLS = /^application\/(vnd\.apple\.|x-)mpegurl\b/i;
+
+/** What Media Source Extensions must accept: of a codec one of these. */
+const IN_MP4: Readonly<Record<string, readonly string[]>> = {
+  h264: ['video/mp4; codecs="avc1.42E01E"'],
+  hevc: ['video/mp4; codecs="hvc1.1.6.L93.B0"'],
+  av1: ['video/mp4; codecs="av01.0.05M.08"'],
+  vp9: ['video/mp4; codecs="vp09.00.10.08"'],
+  aac: ['audio/mp4; codecs="mp4a.40.2"'],
+  mp3: ["audio/mpeg", 'audio/mp4; codecs="mp3"'],
+  opus: ['audio/mp4; codecs="opus"'],
+  flac: ['audio/mp4; codecs="flac"'],
+  ac3: ['audio/mp4; codecs="ac-3"'],
+};
+
+/** What mpegts.js reads from FLV. It reads AV1 as well, but fails on what FFmpeg sends. */
+const IN_FLV: readonly string[] = ["h264", "hevc", "aac", "mp3", "opus", "flac"];
+
+const IN_RTP: Readonly<Record<string, string>> = {
+  h264: "video/h264",
+  hevc: "video/h265",
+  av1: "video/av1",
+  vp8: "video/vp8",
+  vp9: "video/vp9",
+};
+
+const isHls = (one: Address): boolean => HLS.test(one.type);
+
+/** What a media element follows live by itself: no playlist, no FLV, no fragments, no transport stream. */
+const isPlain = (one: Address): boolean =>
+  one.type !== FLV && !isHls(one) && !/^(audio|video)\/mp(4|2t)\b/.test(one.type);
+
+const isAppended = (browser: Browser, one: Track | undefined): boolean =>
+  Boolean(one && IN_MP4[one.codec]?.some((type) => browser.appends(type)));
+
+/** Pictures and sound are in one playlist, so a browser that lacks one codec plays nothing of it. */
+const isWhole = (offer: Offer, plays: (type: string) => boolean): boolean => {
+  const tracks = [trackOf(offer, "video"), trackOf(offer, "audio")];
+  return tracks.every((one) => !one || IN_MP4[one.codec]?.some(plays));
+};
+
+const overFlv = (offer: Offer, browser: Browser): Way | undefined => {
+  const address = offer.addresses.find((one) => one.type === FLV);
+  const plays = (one: Track | undefined): boolean =>
+    Boolean(one && IN_FLV.includes(one.codec)) && isAppended(browser, one);
+  return address && {
+    name: "flv",
+    label: "FLV",
+    path: address.path,
+    picture: plays(trackOf(offer, "video")),
+    sound: plays(trackOf(offer, "audio")),
+  };
+};
+
+const overHls = (offer: Offer, browser: Browser): Way | undefined => {
+  const address = offer.addresses.find(isHls);
+  const has = isWhole(offer, browser.appends);
+  return address && {
+    name: "hls",
+    label: "HLS",
+    path: address.path,
+    picture: has && Boolean(trackOf(offer, "video")),
+    sound: has && Boolean(trackOf(offer, "audio")),
+  };
+};
+
+const overNativeHls = (offer: Offer, browser: Browser): Way | undefined => {
+  const address = offer.addresses.find(isHls);
+  if (!address || !browser.plays(address.type) || !isWhole(offer, browser.plays)) return undefined;
+  return {
+    name: "native",
+    label: "HLS (browser’s own)",
+    path: address.path,
+    picture: Boolean(trackOf(offer, "video")),
+    sound: Boolean(trackOf(offer, "audio")),
+  };
+};
+
+const overHttp = (offer: Offer, browser: Browser): Way | undefined => {
+  const address = offer.addresses.find((one) => isPlain(one) && browser.plays(one.type));
+  return address && {
+    name: "http",
+    label: address.label,
+    path: address.path,
+    picture: address.type.startsWith("video/") && Boolean(trackOf(offer, "video")),
+    // The server does not know the content of some containers.
+    sound: offer.tracks.length === 0 || Boolean(trackOf(offer, "audio")),
+  };
+};
+
+const overWebrtc = (offer: Offer, browser: Browser): Way | undefined => {
+  const { webrtc } = offer;
+  if (!webrtc) return undefined;
+  const type = IN_RTP[trackOf(offer, "video")?.codec ?? ""];
+  return {
+    name: "webrtc",
+    label: "WebRTC",
+    path: webrtc.path,
+    picture: webrtc.picture !== false && Boolean(type && browser.receives(type)),
+    sound: webrtc.audio && browser.receives("audio/opus"),
+  };
+};
+
+const worth = (way: Way): number => 2 * Number(way.picture) + Number(way.sound);
+
+/**
+ * All ways that play something. A picture counts more than sound, and `wish` most, unless it lacks the picture that
+ * the stream has; among equals the order is the one above.
+ */
+export const waysOf = (offer: Offer, browser: Browser, wish: WayName | null): Way[] => {
+  const hasVideo = Boolean(trackOf(offer, "video"));
+  const all = [overWebrtc, overFlv, overHls, overNativeHls, overHttp].map((over) => over(offer, browser));
+  const rank = (way: Way): number => worth(way) + (way.name === wish && (way.picture || !hasVideo) ? 4 : 0);
+  const place = (way: Way): number => (way.picture ? FOR_PICTURES : FOR_SOUND).indexOf(way.name);
+  return all
+    .filter((way): way is Way => way !== undefined && worth(way) > 0)
+    .sort((one, other) => rank(other) - rank(one) || place(one) - place(other));
+};
+
+/** What this way leaves out of the stream, in words. */
+export const missing = (offer: Offer, way: Way): string => {
+  const [video, audio] = [trackOf(offer, "video"), trackOf(offer, "audio")];
+  if (video && !way.picture) return `This browser cannot show the picture, which is ${video.label}.`;
+  if (audio && !way.sound) return "This browser cannot play the sound of this stream.";
+  return "";
+};
+
+/** Why a wish cannot be had from the beginning, in words; empty where that is not the codec's fault. */
+export const refused = (offer: Offer, ways: Way[], wish: WayName | null): string => {
+  if (wish !== "webrtc" || !offer.webrtc) return "";
+  const webrtc = ways.find((way) => way.name === "webrtc");
+  const video = trackOf(offer, "video");
+  if (webrtc && (webrtc.picture || !video)) return "";
+  if (offer.webrtc.picture === false) return "WebRTC does not work here: it cannot carry the pictures of this stream.";
+  return `WebRTC does not work here: this browser takes no ${video?.label ?? "sound"} over WebRTC.`;
+};
