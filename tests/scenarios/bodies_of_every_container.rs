@@ -17,7 +17,7 @@ use crate::support::{
 };
 
 /// Longer than all players take to join and to get enough.
-const SECONDS: u32 = 60;
+pub(crate) const SECONDS: u32 = 60;
 /// What players get before the publishers stop: some seconds.
 const PICTURE_BYTES: u64 = 200_000;
 const SOUND_BYTES: u64 = 40_000;
@@ -32,19 +32,22 @@ const FRAMES: usize = 50;
 /// shown earlier would come next.
 const REORDERED: usize = 8;
 
+/// What makes a stream's address that of its playlist.
+pub(crate) const PLAYLIST: &str = "/index.m3u8";
+
 const BOTH: &[&str] = &[".ts", ".mp4"];
 
 /// One stream: its media, and the forms it is available in.
-struct Show {
-    stream: &'static str,
-    clip: Clip,
-    picture: Option<&'static Coding>,
-    sound: &'static Coding,
-    bodies: &'static [&'static str],
+pub(crate) struct Show {
+    pub(crate) stream: &'static str,
+    pub(crate) clip: Clip,
+    pub(crate) picture: Option<&'static Coding>,
+    pub(crate) sound: &'static Coding,
+    pub(crate) bodies: &'static [&'static str],
 }
 
 /// How tracks of a codec are written to a file.
-struct Coding {
+pub(crate) struct Coding {
     /// What GStreamer puts between its demuxer and the file.
     gstreamer: &'static str,
     extension: &'static str,
@@ -52,12 +55,12 @@ struct Coding {
     filter: &'static [&'static str],
 }
 
-const H264: Coding = Coding {
+pub(crate) const H264: Coding = Coding {
     gstreamer: "h264parse ! video/x-h264,stream-format=byte-stream",
     extension: "h264",
     filter: &[],
 };
-const HEVC: Coding = Coding {
+pub(crate) const HEVC: Coding = Coding {
     gstreamer: "h265parse ! video/x-h265,stream-format=byte-stream",
     extension: "hevc",
     filter: &[],
@@ -65,19 +68,24 @@ const HEVC: Coding = Coding {
 /// Decoded, because AV1 as GStreamer writes it has no delimiters by which ffmpeg would find pictures. Of a
 /// fragment with one picture its `qtdemux` (1.22) reports no frame rate, upon which its AV1 decoder, unlike
 /// the others, starts anew within a group and fails, with files of ffmpeg's as well; so the rate is given.
-const AV1: Coding = Coding {
+pub(crate) const AV1: Coding = Coding {
     gstreamer: "capssetter caps=video/x-av1,framerate=25/1 ! av1dec ! videoconvert ! video/x-raw,format=I420",
     extension: DECODED,
     filter: &[],
 };
-const AAC: Coding = Coding {
+pub(crate) const AAC: Coding = Coding {
     gstreamer: "aacparse ! audio/mpeg,stream-format=adts",
     extension: "aac",
     filter: &["-bsf:a", "aac_adtstoasc"],
 };
-const OPUS: Coding = Coding {
+pub(crate) const OPUS: Coding = Coding {
     gstreamer: "opusparse ! oggmux",
     extension: "ogg",
+    filter: &[],
+};
+pub(crate) const MP3: Coding = Coding {
+    gstreamer: "mpegaudioparse",
+    extension: "mp3",
     filter: &[],
 };
 
@@ -136,8 +144,8 @@ const SHOWS: [Show; 7] = [
 
 impl Show {
     /// Publishes it over RTMP by an ffmpeg with Enhanced RTMP, or as a source.
-    fn publish(&self, server: &Server) -> Process {
-        if self.clip == Clip::Adts {
+    pub(crate) fn publish(&self, server: &Server) -> Process {
+        if matches!(self.clip, Clip::Adts | Clip::Mp3) {
             return publish_icecast(server, self.clip, SECONDS, self.stream);
         }
         let no_picture: &[&str] = if self.picture.is_none() {
@@ -156,7 +164,7 @@ impl Show {
     }
 
     /// The pictures that a file decodes to.
-    fn pictures(&self, file: &Path) -> Vec<Frame> {
+    pub(crate) fn pictures(&self, file: &Path) -> Vec<Frame> {
         if self.picture.is_none() {
             return Vec::new();
         }
@@ -168,7 +176,7 @@ impl Show {
     }
 
     /// The frames of sound in a file, as they are coded.
-    fn sounds(&self, file: &Path) -> Vec<Frame> {
+    pub(crate) fn sounds(&self, file: &Path) -> Vec<Frame> {
         let how = [&["-vn"], self.sound.filter].concat();
         framemd5::audio(&framemd5::packets_by(Tool::current_ffmpeg(), file, &how))
     }
@@ -180,17 +188,23 @@ fn is_decoded(file: &Path) -> bool {
 }
 
 /// A player that writes the tracks of a body to files.
-struct Recorder {
-    name: String,
-    show: &'static Show,
-    process: Process,
+pub(crate) struct Recorder {
+    pub(crate) name: String,
+    pub(crate) show: &'static Show,
+    pub(crate) process: Process,
     picture: Option<PathBuf>,
     sound: PathBuf,
 }
 
 impl Recorder {
-    fn ffmpeg(server: &Server, show: &'static Show, suffix: &str, folder: &Path) -> Self {
-        let file = folder.join(format!("{}{suffix}.mkv", show.stream.replace('/', "-")));
+    pub(crate) fn ffmpeg(
+        server: &Server,
+        show: &'static Show,
+        suffix: &str,
+        folder: &Path,
+    ) -> Self {
+        let name = format!("{}{suffix}.mkv", show.stream).replace('/', "-");
+        let file = folder.join(name);
         let process = Tool::current_ffmpeg()
             .args(["-i", &server.http_url(&format!("/{}{suffix}", show.stream))])
             .args(["-map", "0", "-c", "copy", "-f", "matroska"])
@@ -206,20 +220,23 @@ impl Recorder {
         }
     }
 
-    fn gstreamer(server: &Server, show: &'static Show, suffix: &str, folder: &Path) -> Self {
+    pub(crate) fn gstreamer(
+        server: &Server,
+        show: &'static Show,
+        suffix: &str,
+        folder: &Path,
+    ) -> Self {
         let demuxer = match suffix {
             ".ts" => "tsdemux",
+            PLAYLIST => "hlsdemux ! qtdemux",
             _ => "qtdemux",
         };
         let url = server.http_url(&format!("/{}{suffix}", show.stream));
         let mut pipeline =
             format!("souphttpsrc retries=0 location={url} ! {demuxer} name=demuxer ");
         let mut write = |coding: &Coding| {
-            let name = format!(
-                "{}{suffix}.{}",
-                show.stream.replace('/', "-"),
-                coding.extension
-            );
+            let name = format!("{}{suffix}.{}", show.stream, coding.extension);
+            let name = name.replace('/', "-");
             let file = folder.join(name);
             pipeline += &format!(
                 "demuxer. ! queue ! {} ! filesink buffer-mode=unbuffered location={} ",
@@ -242,7 +259,7 @@ impl Recorder {
         }
     }
 
-    fn has_enough(&self) -> bool {
+    pub(crate) fn has_enough(&self) -> bool {
         let has = |file: &Path, bytes| file.metadata().is_ok_and(|it| it.len() >= bytes);
         let has_pictures = |file| match is_decoded(file) {
             true => has(file, DECODED_BYTES),
@@ -252,7 +269,7 @@ impl Recorder {
     }
 
     /// Demands that the files hold what was sent, once the stream has ended.
-    fn check(mut self, pictures: &[Frame], sounds: &[Frame]) {
+    pub(crate) fn check(mut self, pictures: &[Frame], sounds: &[Frame]) {
         // GStreamer reconnects after the end, and reports that there is nothing as an error.
         self.process.wait(DEADLINE);
         let joins = |sent, got: &[Frame]| {
@@ -272,7 +289,7 @@ impl Recorder {
 }
 
 /// VLC names the tracks it found, and those it cannot decode.
-fn start_vlc(server: &Server, show: &Show, suffix: &str) -> Process {
+pub(crate) fn start_vlc(server: &Server, show: &Show, suffix: &str) -> Process {
     vlc()
         .args(["-vv", "--intf", "dummy", "--no-video-title-show"])
         .args(["--vout", "dummy"])
@@ -282,7 +299,7 @@ fn start_vlc(server: &Server, show: &Show, suffix: &str) -> Process {
         .start()
 }
 
-fn check_vlc(mut player: Process, show: &Show, suffix: &str) {
+pub(crate) fn check_vlc(mut player: Process, show: &Show, suffix: &str) {
     let what = format!("{}{suffix}", show.stream);
     player.wait(DEADLINE);
     let said = player.stderr();

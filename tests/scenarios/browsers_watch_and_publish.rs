@@ -5,6 +5,7 @@ use testkit::{Clip, PUBLISH_KEY, Server, Tool, wait_until};
 
 use crate::browser::Browser;
 use crate::firefox::Firefox;
+use crate::pages_play_what_the_browser_can::{choose, plays_by};
 use crate::session::{assert_watched, figures, publish_camera, watch};
 use crate::support::{DEADLINE, play_url, publish_icecast, publish_rtmp, wait_for_stream};
 
@@ -144,22 +145,22 @@ const LISTEN_IN: &str = r"
 ";
 
 #[test]
-fn the_player_page_plays_with_low_delay_and_goes_back() {
+fn the_player_page_plays_by_the_chosen_protocol() {
     let server = Server::builder().arg("--demo").start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(90), "live/show");
     wait_for_stream(&server, "live/show");
     let browser = Browser::open();
     for stream in ["demo", "live/show"] {
-        play_with_low_delay(&browser, &server, stream);
+        play_by_choice(&browser, &server, stream);
     }
 }
 
-fn play_with_low_delay(browser: &Browser, server: &Server, stream: &str) {
-    browser.go(&server.http_url(&format!("/{stream}/")));
-    says(browser, "Playing.");
+fn play_by_choice(browser: &Browser, server: &Server, stream: &str) {
+    browser.go(&server.http_url(&format!("/{stream}/?way=flv")));
+    plays_by(browser, "flv");
     browser.run(LISTEN_IN);
-    browser.run("document.getElementById('low-delay').click(); return null;");
-    says(browser, "Playing with low delay.");
+    choose(browser, "webrtc");
+    plays_by(browser, "webrtc");
     let figures = assert_watched(browser, FRAMES, 8.0);
     assert!(figures["firstFrame"].is_number(), "{figures}");
     assert_is_at_rate(browser);
@@ -169,9 +170,9 @@ fn play_with_low_delay(browser: &Browser, server: &Server, stream: &str) {
     assert_eq!((&state[0], &state[1]), (&false.into(), &true.into()));
     assert!(state[2].as_u64() > Some(0), "{state}");
     assert_eq!(state[3], true, "{state}");
-    browser.screenshot("low-delay");
-    browser.run("document.getElementById('low-delay').click(); return null;");
-    says(browser, "Playing.");
+    browser.screenshot("webrtc");
+    choose(browser, "flv");
+    plays_by(browser, "flv");
     assert_eq!(browser.run(shown)[1], false);
     wait_until("the session to end", DEADLINE, || {
         !server.api("listeners").to_string().contains("webrtc")
@@ -179,7 +180,7 @@ fn play_with_low_delay(browser: &Browser, server: &Server, stream: &str) {
 }
 
 #[test]
-fn the_player_page_says_why_low_delay_does_not_work() {
+fn the_player_page_says_why_webrtc_does_not_work() {
     // No server can be reached there, so no session connects.
     let server = Server::builder()
         .arg("--demo")
@@ -187,11 +188,11 @@ fn the_player_page_says_why_low_delay_does_not_work() {
         .start();
     let browser = Browser::open();
     browser.go(&server.http_url("/demo/#live"));
-    says(&browser, "Playing.");
+    plays_by(&browser, "flv");
     let note = browser.run("return document.getElementById('note').innerText;");
     let note = note.as_str().unwrap();
     assert!(
-        note.contains("Low delay does not work here") && note.contains("media port"),
+        note.contains("WebRTC does not work here") && note.contains("media port"),
         "{note}"
     );
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use testkit::{Clip, PUBLISH_KEY, Proxy, Server, wait_until};
 
 use crate::browser::Browser;
-use crate::pages_play_what_the_browser_can::{says, shows_pictures};
+use crate::pages_play_what_the_browser_can::{choose, plays_by, shows_pictures};
 use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 
 #[test]
@@ -22,18 +22,16 @@ fn a_proxy_that_says_nothing_may_put_all_pages_below_a_prefix() {
     // The bare name leads to the page.
     browser.go(&proxy.url("/demo"));
     assert_eq!(browser.run("return location.href;"), proxy.url("/demo/"));
-    says(&browser, "Playing.");
+    plays_by(&browser, "webrtc");
     shows_pictures(&browser);
     let shown = browser.run("return document.getElementById('addresses').innerText;");
     let shown = shown.as_str().unwrap();
     assert!(shown.contains(&proxy.url("/demo.flv")), "{shown}");
 
     let sessions = || server.api("listeners").to_string().contains("webrtc");
-    browser.click("#low-delay");
-    says(&browser, "Playing with low delay.");
     wait_until("a session", DEADLINE, sessions);
-    browser.click("#low-delay");
-    says(&browser, "Playing.");
+    choose(&browser, "flv");
+    plays_by(&browser, "flv");
     wait_until("its end", DEADLINE, || !sessions());
 
     browser.go(&proxy.url("/live/cam/publish"));

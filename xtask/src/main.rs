@@ -14,12 +14,14 @@ mod demo_clip;
 mod fuzz;
 mod icy_clients;
 mod instructions;
+mod npm;
 mod report;
 mod run;
 mod sanitize;
 mod source;
 mod tidy;
 mod tools;
+mod web;
 mod webrtc_players;
 mod wheel;
 
@@ -55,6 +57,12 @@ const STEPS: &[Step] = &[
         about: "file length, unsafe, clocks and sockets where they may not be",
         in_test: true,
         run: tidy::check,
+    },
+    Step {
+        name: "web",
+        about: "the pages' scripts: types, tests, and that the committed ones are built from them",
+        in_test: true,
+        run: web::check,
     },
     Step {
         name: "arrows",

@@ -10,6 +10,7 @@ use crate::aiortc;
 use crate::axe;
 use crate::current_ffmpeg;
 use crate::icy_clients;
+use crate::npm;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::sanitize;
@@ -104,6 +105,14 @@ const NEEDS: &[Need] = &[
         "gstreamer1.0-plugins-bad",
     ),
     gstreamer(
+        &["gst-inspect-1.0", "--exists", "hlsdemux"],
+        "gstreamer1.0-plugins-bad",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "hlsdemux2"],
+        "gstreamer1.0-plugins-good",
+    ),
+    gstreamer(
         &["gst-inspect-1.0", "--exists", "av1dec"],
         "gstreamer1.0-plugins-bad",
     ),
@@ -142,6 +151,7 @@ const NEEDS: &[Need] = &[
         ],
         "vlc-plugin-base",
     ),
+    need("mpv", &["mpv", "--version"], "mpv"),
     need("valgrind", &["valgrind", "--version"], "valgrind"),
     need("setpriv", &["setpriv", "--version"], "util-linux"),
     need("tshark", &["tshark", "--version"], "tshark"),
@@ -194,18 +204,13 @@ const fn gstreamer(probe: &'static [&'static str], package: &'static str) -> Nee
 pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     rust_components(workspace)?;
     sanitize::require_runtime(workspace)?;
-    let missing = missing_needs();
-    if !missing.is_empty() {
-        let packages = packages(&missing);
-        let names: Vec<_> = missing.iter().map(|need| need.what).collect();
-        println!("missing: {}", names.join(", "));
-        install(workspace, &packages)?;
-        require_present(&packages)?;
-    }
+    let all: Vec<_> = NEEDS.iter().map(|need| need.what).collect();
+    require(workspace, &all)?;
     encoders(workspace)?;
     current_ffmpeg::install(workspace)?;
     aiortc::install(workspace)?;
     webrtc_players::install(workspace)?;
+    npm::install(workspace, "hls")?;
     axe::install(workspace)?;
     icy_clients::install(workspace)?;
     cargo_deny(workspace)?;
@@ -214,8 +219,22 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     Ok(())
 }
 
-fn missing_needs() -> Vec<&'static Need> {
-    NEEDS.iter().filter(|need| !succeeds(need.probe)).collect()
+/// Installs those of the needs with these names that are missing.
+pub(crate) fn require(workspace: &Workspace, names: &[&str]) -> Result<(), Failure> {
+    let missing = missing_needs(names);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let packages = packages(&missing);
+    let absent: Vec<_> = missing.iter().map(|need| need.what).collect();
+    println!("missing: {}", absent.join(", "));
+    install(workspace, &packages)?;
+    require_present(names, &packages)
+}
+
+fn missing_needs(names: &[&str]) -> Vec<&'static Need> {
+    let wanted = NEEDS.iter().filter(|need| names.contains(&need.what));
+    wanted.filter(|need| !succeeds(need.probe)).collect()
 }
 
 fn packages(missing: &[&Need]) -> Vec<&'static str> {
@@ -225,8 +244,8 @@ fn packages(missing: &[&Need]) -> Vec<&'static str> {
     packages
 }
 
-fn require_present(installed: &[&str]) -> Result<(), Failure> {
-    let still = missing_needs();
+fn require_present(names: &[&str], installed: &[&str]) -> Result<(), Failure> {
+    let still = missing_needs(names);
     if still.is_empty() {
         return Ok(());
     }

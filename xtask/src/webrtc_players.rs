@@ -1,9 +1,9 @@
 //! Independent WebRTC players: pion (Go) and werift (Node.js). Their programs are in
 //! `tests/clients`, each with the exact versions and digests of what it needs.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use crate::npm;
 use crate::run::{self, Failure, Workspace};
 
 /// The oldest Go that builds the player; Debian 12 has 1.19.
@@ -20,11 +20,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
             "{failure}\nthe player on pion could not be built with modules of the Go proxy"
         ))
     })?;
-    werift(workspace).map_err(|failure| {
-        Failure(format!(
-            "{failure}\nthe package werift could not be had through npm"
-        ))
-    })
+    npm::install(workspace, "werift")
 }
 
 /// Go itself knows whether there is anything to be built.
@@ -64,34 +60,6 @@ fn parse_version(text: &str) -> Option<(u32, u32)> {
     let version = text.split_whitespace().nth(2)?.strip_prefix("go")?;
     let mut numbers = version.split('.').map(|part| part.parse().ok());
     Some((numbers.next()??, numbers.next()??))
-}
-
-fn werift(workspace: &Workspace) -> Result<(), Failure> {
-    let source = workspace.root.join("tests/clients/werift");
-    let folder = workspace.target.join("tools/werift");
-    let (wanted, present) = (
-        source.join("package-lock.json"),
-        folder.join("installed.json"),
-    );
-    if is_same(&wanted, &present) {
-        return Ok(());
-    }
-    println!("downloading werift");
-    fs::create_dir_all(&folder)?;
-    for name in ["package.json", "package-lock.json"] {
-        fs::copy(source.join(name), folder.join(name))?;
-    }
-    let mut npm = workspace.command("npm", &["ci", "--silent", "--ignore-scripts"]);
-    npm.args(["--no-audit", "--no-fund"]).current_dir(&folder);
-    run::run(&mut npm)?;
-    // Only now is it complete.
-    fs::copy(wanted, present)?;
-    Ok(())
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    let read = |path| fs::read(path).ok();
-    read(one).is_some_and(|bytes| read(other) == Some(bytes))
 }
 
 #[cfg(test)]

@@ -30,11 +30,20 @@ pub enum Protocol {
     Rtmp,
     /// WebRTC, whatever the player.
     Webrtc,
+    /// HLS: playlists and pieces over HTTP.
+    Hls,
 }
 
 impl Protocol {
     /// Every protocol, in the order of their indices.
-    pub const ALL: [Self; 5] = [Self::Http, Self::Icy, Self::Flv, Self::Rtmp, Self::Webrtc];
+    pub const ALL: [Self; 6] = [
+        Self::Http,
+        Self::Icy,
+        Self::Flv,
+        Self::Rtmp,
+        Self::Webrtc,
+        Self::Hls,
+    ];
 
     /// The metric label.
     pub const fn label(self) -> &'static str {
@@ -44,6 +53,7 @@ impl Protocol {
             Self::Flv => "flv",
             Self::Rtmp => "rtmp",
             Self::Webrtc => "webrtc",
+            Self::Hls => "hls",
         }
     }
 }

@@ -28,6 +28,11 @@ impl RangeReader {
         self.guard.format()
     }
 
+    /// Whether nothing follows.
+    pub fn is_ended(&self) -> bool {
+        self.lane().ended()
+    }
+
     /// The segments that can be read now.
     pub fn index(&self) -> LaneIndex {
         let lane = self.lane();

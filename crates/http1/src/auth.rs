@@ -52,7 +52,7 @@ impl fmt::Debug for Password {
 }
 
 /// Reads the value of an Authorization header with the Basic scheme (RFC 7617).
-pub(crate) fn basic(value: &str) -> Option<Credentials> {
+pub fn basic(value: &str) -> Option<Credentials> {
     let bytes = BASE64.decode(scheme(value, "basic")?).ok()?;
     let text = utf8_or_latin1(&bytes);
     let (user, password) = text.split_once(':').unwrap_or(("", &text));
@@ -60,7 +60,7 @@ pub(crate) fn basic(value: &str) -> Option<Credentials> {
 }
 
 /// Reads the value of an Authorization header with the Bearer scheme (RFC 6750).
-pub(crate) fn bearer(value: &str) -> Option<Password> {
+pub fn bearer(value: &str) -> Option<Password> {
     scheme(value, "bearer").map(Password::new)
 }
 

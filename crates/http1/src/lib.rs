@@ -31,7 +31,7 @@ mod sniff;
 mod source;
 mod text;
 
-pub use auth::{Credentials, Password};
+pub use auth::{Credentials, Password, basic, bearer};
 pub use body::{Body, BodyDecoder};
 pub use chunked::{ChunkedDecoder, Step};
 pub use date::HttpDate;

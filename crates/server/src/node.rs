@@ -17,6 +17,7 @@ use crate::door::limits::Limits;
 use crate::door::{Counts, host};
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;
+use crate::http::pages::Limited;
 use crate::services::{Bound, Port};
 use crate::signalling::Rtc;
 
@@ -31,6 +32,8 @@ pub(crate) struct Node {
     pub(crate) egress: Arc<egress_http::Context>,
     /// Listeners over RTMP.
     pub(crate) players: Arc<egress_rtmp::Context>,
+    /// Listeners over HLS.
+    pub(crate) hls: egress_hls::Context,
     /// WebRTC, unless it is switched off.
     pub(crate) rtc: Option<Arc<Rtc>>,
     pub(crate) limits: Arc<Limits>,
@@ -105,15 +108,27 @@ impl Node {
             play_wait: config.rtmp.play_wait,
             leaving: drain.subscribe(),
         };
+        let limits = Limits::new(config.limits.clone(), host::descriptors_max(), now);
+        let drain = Arc::new(drain);
+        let admission = Limited {
+            limits: Arc::clone(&limits),
+            drain: Arc::clone(&drain),
+        };
+        let hls = egress_hls::Context::new(
+            Arc::clone(&registry),
+            Arc::clone(&gate) as _,
+            Box::new(admission),
+        );
         Self {
             rtmp,
             ingest: Arc::new(ingest),
             egress: Arc::new(egress),
             players: Arc::new(players),
             rtc: None,
-            limits: Limits::new(config.limits.clone(), host::descriptors_max(), now),
+            hls,
+            limits,
             counts: Counts::new(registry.fanout().events()),
-            drain: Arc::new(drain),
+            drain,
             started: SystemTime::now(),
             config,
             registry,

@@ -238,6 +238,21 @@ impl Listener {
 }
 
 impl Response {
+    /// Reads an answer as `curl --include` writes it: the head, and the body without any coding.
+    ///
+    /// # Panics
+    /// When there is no head.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Self {
+        let end = find(bytes, b"\r\n\r\n").unwrap_or_else(|| panic!("an answer without a head"));
+        let (status, headers) = parse_head(&String::from_utf8_lossy(&bytes[..end]));
+        Self {
+            status,
+            headers,
+            body: bytes[end + 4..].to_vec(),
+        }
+    }
+
     /// The first header field of that name, in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {

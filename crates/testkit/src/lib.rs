@@ -2,7 +2,7 @@
 //!
 //! A scenario starts a [`Server`], publishes a [`Clip`] with a [`Tool`] or a socket, listens with
 //! [`http::Listener`] or another tool, perhaps through a bad network ([`Impaired`]), and compares
-//! [`framemd5`] lists. Everything here waits for conditions under a deadline, kills what it started when it
+//! [`framemd5`] lists; [`hls`] watches and judges playlists. Everything here waits for conditions under a deadline, kills what it started when it
 //! is dropped, and reports by panicking with the output of the children: it is for tests only.
 #![allow(
     clippy::panic,
@@ -14,6 +14,7 @@ mod control;
 mod conversation;
 mod descriptors;
 pub mod framemd5;
+pub mod hls;
 pub mod http;
 mod icecast;
 mod impaired;
@@ -44,7 +45,7 @@ pub use self::proxy::Proxy;
 pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{PUBLISH_KEY, Server, ServerBuilder, build_release};
-pub use self::tool::{Finished, Tool, aiortc, axe, icy_clients, require};
+pub use self::tool::{Finished, Tool, aiortc, axe, hls_clients, icy_clients, require};
 pub use self::wait::{DEADLINE, wait_until};
 
 use std::net::{SocketAddr, TcpListener};

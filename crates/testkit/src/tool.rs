@@ -27,6 +27,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("curl", "curl"),
     ("openssl", "openssl"),
     ("cvlc", "vlc-bin"),
+    ("mpv", "mpv"),
     ("rtmpdump", "rtmpdump"),
     ("setpriv", "util-linux"),
     ("tshark", "tshark"),
@@ -87,6 +88,21 @@ pub fn icy_clients() -> PathBuf {
     assert!(
         folder.join("node_modules").is_dir(),
         "{} is missing, npm packages that read titles: cargo xtask tools",
+        folder.display()
+    );
+    folder
+}
+
+/// The folder of the npm packages that read and play HLS: `m3u8-parser`, `hls-parser`, `hls.js`, `shaka-player`.
+///
+/// # Panics
+/// When `cargo xtask tools` has not put them below the target directory.
+#[must_use]
+pub fn hls_clients() -> PathBuf {
+    let folder = target_dir().join("tools/hls");
+    assert!(
+        folder.join("installed.json").is_file(),
+        "{} is missing, npm packages that read and play HLS: cargo xtask tools",
         folder.display()
     );
     folder

@@ -119,6 +119,11 @@ pub struct ListedPart {
 }
 
 impl Segment {
+    /// When it ends, as far as it has come.
+    pub fn end(&self) -> Timestamp {
+        self.start + self.duration
+    }
+
     /// A segment that begins with the marked part, and is still empty.
     pub(super) fn begin(mark: &Mark, start: SegmentStart, number: u64, discontinuity: u64) -> Self {
         Self {

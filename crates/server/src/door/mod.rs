@@ -236,6 +236,8 @@ fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: 
     });
 }
 
+// Each protocol's part is boxed: a task is as large as the largest of its branches, for as long as it lives, and
+// thousands of publishers and of kept-alive connections stay in theirs.
 async fn serve(
     node: &Arc<Node>,
     door: Door,
@@ -245,20 +247,22 @@ async fn serve(
     peer: SocketAddr,
 ) {
     match door {
-        Door::Rtmp => rtmp::serve(node, socket, permit, peer).await,
-        Door::Http => http::serve(node, site, socket, permit, peer).await,
+        Door::Rtmp => Box::pin(rtmp::serve(node, socket, permit, peer)).await,
+        Door::Http => Box::pin(http::serve(node, site, socket, permit, peer)).await,
         Door::Https(acceptor) => {
             let Some(socket) = secure(node, &acceptor, socket, peer).await else {
                 return;
             };
             match socket.get_ref().1.alpn_protocol() {
-                Some(tls::HTTP_2) => http::h2::serve(node, site, socket, permit, peer).await,
-                _ => http::serve(node, site, socket, permit, peer).await,
+                Some(tls::HTTP_2) => {
+                    Box::pin(http::h2::serve(node, site, socket, permit, peer)).await;
+                }
+                _ => Box::pin(http::serve(node, site, socket, permit, peer)).await,
             }
         }
         Door::Rtmps(acceptor) => {
             if let Some(socket) = secure(node, &acceptor, socket, peer).await {
-                rtmp::serve(node, socket, permit, peer).await;
+                Box::pin(rtmp::serve(node, socket, permit, peer)).await;
             }
         }
     }
@@ -271,7 +275,7 @@ async fn secure(
     socket: TcpStream,
     peer: SocketAddr,
 ) -> Option<TlsStream<TcpStream>> {
-    tls::accept(acceptor, socket)
+    Box::pin(tls::accept(acceptor, socket))
         .await
         .inspect_err(|error| node.counts.reject_for(Rejected::Tls, peer, error))
         .ok()

@@ -109,21 +109,22 @@ async fn converse<S: RtmpTransport>(
 ) -> Result<(), ingest::Error> {
     let mut connection = RtmpConnection::new(&node.rtmp, socket, early, peer)?;
     loop {
-        match next_request(&node.rtmp, connection).await {
+        // Boxed, so that a publisher's task, which may live for days, holds only what publishing needs.
+        match Box::pin(next_request(&node.rtmp, connection)).await {
             NextRequest::Publish(request) => {
                 let on_admitted = || permit.settle_publisher();
-                match S::publish(node, request, on_admitted).await? {
+                match Box::pin(S::publish(node, request, on_admitted)).await? {
                     Some(back) => connection = back,
                     None => return Ok(()),
                 }
             }
             NextRequest::Play(request) => {
-                play(node, request, permit).await;
+                Box::pin(play(node, request, permit)).await;
                 return Ok(());
             }
             NextRequest::Closed => return Ok(()),
             NextRequest::Failed(failed) => {
-                return Err(ingest::rtmp::refuse(&node.ingest, failed).await);
+                return Err(Box::pin(ingest::rtmp::refuse(&node.ingest, failed)).await);
             }
         }
     }

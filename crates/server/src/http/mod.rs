@@ -24,6 +24,7 @@ pub mod routes;
 pub(crate) mod status;
 
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -160,12 +161,13 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
 
     async fn dispatch(self, route: Route, head: Head, visitor: Visitor) -> Option<Self> {
         match route {
-            Route::Page(page) => return self.page(page, head, visitor).await,
-            Route::Source(name) => self.live(head, visitor).publish(name).await,
-            Route::Title(dialect) => self.live(head, visitor).set_title(dialect).await,
-            Route::Capabilities => self.live(head, visitor).tell_capabilities().await,
-            Route::Listen(target) => self.live(head, visitor).listen(target).await,
-            Route::Look(target) => self.live(head, visitor).look(target).await,
+            Route::Page(page) => return Box::pin(self.page(page, head, visitor)).await,
+            // Boxed, so that a connection that only fetches pages does not hold what these need.
+            Route::Source(name) => Box::pin(self.live(head, visitor).publish(name)).await,
+            Route::Title(dialect) => Box::pin(self.live(head, visitor).set_title(dialect)).await,
+            Route::Capabilities => Box::pin(self.live(head, visitor).tell_capabilities()).await,
+            Route::Listen(target) => Box::pin(self.live(head, visitor).listen(target)).await,
+            Route::Look(target) => Box::pin(self.live(head, visitor).look(target)).await,
             // Was refused above.
             Route::Malformed => {}
         }
@@ -235,12 +237,18 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
                 return None;
             }
         };
+        let may_wait = page.may_wait();
         let extensions = request.extensions_mut();
         extensions.insert(page);
         extensions.insert(visitor);
         extensions.insert(self.handover.clone());
         let service = TowerToHyperService::new(self.site.clone());
-        let Ok(response) = timeout(PAGE_TIMEOUT, service.call(request)).await else {
+        let called = timeout(PAGE_TIMEOUT, service.call(request));
+        let called = match may_wait {
+            true => self.unless_gone(called).await?,
+            false => called.await,
+        };
+        let Ok(response) = called else {
             let text = "The answer was not there in time.";
             say(node, self.socket, &asked, Status::SERVICE_UNAVAILABLE, text).await;
             return None;
@@ -252,6 +260,26 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             persists: head.keeps_alive() && body.is_whole && self.may_go_on(),
         };
         self.answer(response, terms).await
+    }
+
+    /// Waits for an answer, unless the client leaves meanwhile: then what was held for it is released. `None` when it
+    /// has left.
+    async fn unless_gone<T>(&mut self, answer: impl Future<Output = T>) -> Option<T> {
+        let Some(inbox) = self.inbox.as_mut().filter(|inbox| inbox.is_blank()) else {
+            // The next request is there, so the client is.
+            return Some(answer.await);
+        };
+        let mut answer = pin!(answer);
+        let next = tokio::select! {
+            // First, so that a client that need not wait is answered even if it has closed its half.
+            biased;
+            answer = &mut answer => return Some(answer),
+            next = inbox.request(&mut self.socket) => next,
+        };
+        match next {
+            Ok(true) => Some(answer.await),
+            Ok(false) | Err(_) => None,
+        }
     }
 
     /// A request's body, as far as the page needs it. Other bodies are read if they are short, because the next

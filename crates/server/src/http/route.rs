@@ -79,6 +79,7 @@ impl Route {
 
 #[cfg(test)]
 mod tests {
+    use egress_hls::Resource;
     use fanout::{Config, Fanout};
 
     use super::*;
@@ -109,6 +110,9 @@ mod tests {
             Page::Player(_) => Endpoint::Player,
             Page::Info(_) => Endpoint::Info,
             Page::Publish(_) => Endpoint::Publish,
+            Page::Hls(_, Resource::Multivariant) => Endpoint::Hls,
+            Page::Hls(_, Resource::Playlist) => Endpoint::HlsPlaylist,
+            Page::Hls(..) => Endpoint::HlsPiece,
             Page::Rtc(address) => return address.endpoint_for(method),
             Page::Preflight | Page::NotAllowed | Page::Nothing => return None,
         })
@@ -144,9 +148,28 @@ mod tests {
             };
             let path = endpoint.path().replace("{stream}", name);
             let path = path.replace("{id}", &"0".repeat(32));
+            let path = path.replace("{piece}", "41.0.m4s");
             let route = Route::of(endpoint.method(), &path, &registry);
             let found = row(endpoint.method(), &route);
             assert_eq!(found, Some(endpoint), "{path}: {route:?}");
+        }
+    }
+
+    /// An address with the suffix of a live body would be taken for one.
+    #[test]
+    fn each_piece_of_hls_is_a_page() {
+        let registry = registry();
+        for resource in [
+            Resource::Playlist,
+            Resource::Init("0123abcd".to_owned()),
+            Resource::Segment(41),
+            Resource::Part(41, 2),
+        ] {
+            let route = Route::of("GET", &format!("/a/b/hls/{resource}"), &registry);
+            let Route::Page(Page::Hls(stream, found)) = route else {
+                panic!("{resource:?}: {route:?}");
+            };
+            assert_eq!((stream.as_str(), found), ("a/b", resource));
         }
     }
 

@@ -101,16 +101,12 @@ endpoints! {
     ListScript: Page "GET" "/_/list.js", Nothing;
     /// The player page's script.
     Script: Page "GET" "/_/player.js", Nothing;
-    /// The player page's script that shows what is playing.
-    InfoScript: Page "GET" "/_/info.js", Nothing;
-    /// The player page's script that knows what browsers can play.
-    WaysScript: Page "GET" "/_/ways.js", Nothing;
-    /// The library that the player page uses.
-    Library: Page "GET" "/_/mpegts.js", Nothing;
+    /// The library by which the player page plays FLV.
+    FlvLibrary: Page "GET" "/_/mpegts.js", Nothing;
+    /// The library by which the player page plays HLS.
+    HlsLibrary: Page "GET" "/_/hls.js", Nothing;
     /// The pages' style.
     Style: Page "GET" "/_/style.css", Nothing;
-    /// The script that the player page and the publish page share.
-    RtcScript: Page "GET" "/_/rtc.js", Nothing;
     /// The publish page's script.
     PublishScript: Page "GET" "/_/publish.js", Nothing;
     /// The player page.
@@ -119,6 +115,13 @@ endpoints! {
     Info: Page "GET" "/{stream}/info.json", Nothing;
     /// The publish page.
     Publish: Page "GET" "/{stream}/publish", Nothing;
+
+    /// The multivariant playlist of HLS.
+    Hls: Page "GET" "/{stream}/index.m3u8", Nothing;
+    /// The media playlist of HLS.
+    HlsPlaylist: Page "GET" "/{stream}/hls/live.m3u8", Nothing;
+    /// An initialization segment, a segment or a part of HLS.
+    HlsPiece: Page "GET" "/{stream}/hls/{piece}", Nothing;
 
     /// Open a session to listen (WHEP).
     Whep: Page "POST" "/{stream}/whep", Nothing;

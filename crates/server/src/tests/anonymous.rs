@@ -107,6 +107,7 @@ fn is_served(endpoint: Endpoint, answer: &str) -> bool {
             let is_problem = kind == Some("application/problem+json");
             is_problem && matches!(status(answer), 404 | 415)
         }
+        Endpoint::HlsPiece => body(answer).contains("no such piece"),
         _ => !matches!(status(answer), 404 | 405 | 501),
     }
 }
@@ -116,7 +117,7 @@ async fn try_it(server: &TestServer, endpoint: Endpoint) -> String {
         .path()
         .replace("{stream}", stream(endpoint))
         .replace("{*name}", "radio.mp3");
-    let path = path.replace("{id}", "1");
+    let path = path.replace("{id}", "1").replace("{piece}", "1.m4s");
     let query = "?mode=updinfo&mount=/radio.mp3&song=x";
     match endpoint.surface() {
         Surface::Rtmp => rtmp(server.rtmp, endpoint.method(), "show").await,

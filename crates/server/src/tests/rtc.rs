@@ -578,11 +578,10 @@ async fn the_publish_page_is_framed_by_no_other_page() {
     assert_eq!(status(&page), 200, "{page}");
     let policy = header(&page, "content-security-policy").expect("a policy");
     assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
-    for script in ["/_/rtc.js", "/_/publish.js"] {
-        assert!(page.contains(script), "{page}");
-        let answer = ask(server.http, "GET", script, "").await;
-        assert_eq!(status(&answer), 200);
-    }
+    let script = "/_/publish.js";
+    assert!(page.contains(script), "{page}");
+    let answer = ask(server.http, "GET", script, "").await;
+    assert_eq!(status(&answer), 200);
     server.close().await;
 }
 

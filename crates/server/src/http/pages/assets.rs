@@ -1,4 +1,7 @@
 //! Files that are embedded in the binary.
+//!
+//! Scripts and libraries are made by `npm run build` in `web`, which records their checksums; the rest is written by
+//! hand. What is made is committed, so that a build of the server needs no Node.js.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -28,16 +31,14 @@ struct Packed {
 }
 
 /// Each file and its address.
-static ALL: [(Endpoint, &Asset); 10] = [
+static ALL: [(Endpoint, &Asset); 8] = [
     (Endpoint::Favicon, &ICON),
     (Endpoint::Icon, &ICON),
     (Endpoint::ListScript, &LIST),
     (Endpoint::Script, &SCRIPT),
-    (Endpoint::InfoScript, &INFO),
-    (Endpoint::WaysScript, &WAYS),
-    (Endpoint::Library, &LIBRARY),
+    (Endpoint::FlvLibrary, &FLV_LIBRARY),
+    (Endpoint::HlsLibrary, &HLS_LIBRARY),
     (Endpoint::Style, &STYLE),
-    (Endpoint::RtcScript, &RTC),
     (Endpoint::PublishScript, &PUBLISH),
 ];
 
@@ -77,37 +78,31 @@ macro_rules! asset {
 }
 
 asset!(
-    /// The player page's own script.
-    SCRIPT = "text/javascript; charset=utf-8", "../../../assets/player.js"
+    /// The player page's script.
+    SCRIPT = "text/javascript; charset=utf-8", "../../../assets/player.js",
+    packed "../../../assets/player.js.gz"
 );
 asset!(
     /// The list's script.
     LIST = "text/javascript; charset=utf-8", "../../../assets/list.js"
 );
 asset!(
-    /// The player page's script that shows what is playing.
-    INFO = "text/javascript; charset=utf-8", "../../../assets/info.js"
-);
-asset!(
-    /// The player page's script that knows what browsers can play.
-    WAYS = "text/javascript; charset=utf-8", "../../../assets/ways.js"
-);
-asset!(
     /// The pages' icon.
     ICON = "image/svg+xml", "../../../assets/icon.svg"
 );
 asset!(
-    /// The script that the player page and the publish page share.
-    RTC = "text/javascript; charset=utf-8", "../../../assets/rtc.js"
-);
-asset!(
-    /// The publish page's own script.
+    /// The publish page's script.
     PUBLISH = "text/javascript; charset=utf-8", "../../../assets/publish.js"
 );
 asset!(
     /// mpegts.js 1.8.2, Apache-2.0, unchanged from its npm package; beside it the same by `gzip -9 -n`.
-    LIBRARY = "text/javascript; charset=utf-8", "../../../assets/vendor/mpegts.js",
+    FLV_LIBRARY = "text/javascript; charset=utf-8", "../../../assets/vendor/mpegts.js",
     packed "../../../assets/vendor/mpegts.js.gz"
+);
+asset!(
+    /// hls.js 1.7.4, its light build, Apache-2.0, likewise.
+    HLS_LIBRARY = "text/javascript; charset=utf-8", "../../../assets/vendor/hls.light.min.js",
+    packed "../../../assets/vendor/hls.light.min.js.gz"
 );
 asset!(
     /// The pages' style.
@@ -173,22 +168,63 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
+    /// What the page, its script and its style may weigh before libraries.
+    const PAGE_BYTES_MAX: usize = 150 << 10;
+
+    /// Demands that each file is in the list of checksums, as `sha256sum` writes it.
+    fn assert_recorded(sums: &str, files: &[(&str, &[u8])]) {
+        for (name, bytes) in files {
+            let expected = format!("{}  {name}", hex(&Sha256::digest(bytes)));
+            let is_recorded = sums.lines().any(|line| line == expected);
+            assert!(is_recorded, "{name} was changed");
+        }
+        assert_eq!(sums.lines().count(), files.len(), "files without a check");
+    }
+
+    fn packed(asset: &'static Asset) -> &'static [u8] {
+        asset.packed.as_ref().expect("it is packed, too").bytes
+    }
+
     #[test]
     fn vendored_files_are_what_was_reviewed() {
         let sums = include_str!("../../../assets/vendor/SHA256SUMS");
-        let licence: &[u8] = include_bytes!("../../../assets/vendor/mpegts.LICENSE");
-        let packed = LIBRARY.packed.as_ref().expect("it is packed, too");
-        for (name, bytes) in [
-            ("mpegts.js", LIBRARY.bytes),
-            ("mpegts.js.gz", packed.bytes),
-            ("mpegts.LICENSE", licence),
-        ] {
-            let expected = format!("{}  {name}", hex(&Sha256::digest(bytes)));
-            assert!(
-                sums.lines().any(|line| line == expected),
-                "{name} was changed"
-            );
-        }
+        let files: &[(&str, &[u8])] = &[
+            ("mpegts.js", FLV_LIBRARY.bytes),
+            ("mpegts.js.gz", packed(&FLV_LIBRARY)),
+            (
+                "mpegts.js.LICENSE.txt",
+                include_bytes!("../../../assets/vendor/mpegts.js.LICENSE.txt"),
+            ),
+            (
+                "mpegts.LICENSE",
+                include_bytes!("../../../assets/vendor/mpegts.LICENSE"),
+            ),
+            ("hls.light.min.js", HLS_LIBRARY.bytes),
+            ("hls.light.min.js.gz", packed(&HLS_LIBRARY)),
+            (
+                "hls.LICENSE",
+                include_bytes!("../../../assets/vendor/hls.LICENSE"),
+            ),
+        ];
+        assert_recorded(sums, files);
+    }
+
+    #[test]
+    fn scripts_are_what_was_built() {
+        let sums = include_str!("../../../assets/SHA256SUMS");
+        let files: &[(&str, &[u8])] = &[
+            ("list.js", LIST.bytes),
+            ("player.js", SCRIPT.bytes),
+            ("player.js.gz", packed(&SCRIPT)),
+            ("publish.js", PUBLISH.bytes),
+        ];
+        assert_recorded(sums, files);
+    }
+
+    #[test]
+    fn script_and_style_stay_small() {
+        let bytes = SCRIPT.bytes.len() + STYLE.bytes.len() + ICON.bytes.len();
+        assert!(bytes < PAGE_BYTES_MAX, "{bytes} bytes");
     }
 
     #[test]
@@ -213,7 +249,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(sent));
-            let answer = LIBRARY.answer(&headers);
+            let answer = FLV_LIBRARY.answer(&headers);
             let coding = answer.headers().get(header::CONTENT_ENCODING);
             assert_eq!(coding.is_some(), expected, "{sent:?}");
             assert_eq!(answer.headers()[header::VARY], "Accept-Encoding");

@@ -45,7 +45,10 @@ pub(super) async fn finish(
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-cache, no-store"));
-    said.log(&node.access, visitor, &response, began);
+    // A viewer of HLS has one line, when it has left, like any other listener.
+    if !matches!(page, Page::Hls(..)) {
+        said.log(&node.access, visitor, &response, began);
+    }
     response
 }
 

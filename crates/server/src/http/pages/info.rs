@@ -50,7 +50,12 @@ pub(super) fn addresses(info: &Info) -> Vec<Value> {
         let path = format!("../{last}{}", suffix.unwrap_or_default());
         json!({ "label": one.label, "path": path, "type": one.media_type })
     };
-    egress_http::addresses(info).into_iter().map(row).collect()
+    let hls = egress_hls::address(info).map(|address| {
+        let path = format!("../{last}/{}", address.path);
+        json!({ "label": address.label, "path": path, "type": address.media_type })
+    });
+    let others = egress_http::addresses(info).into_iter().map(row);
+    others.chain(hls).collect()
 }
 
 /// Whether WebRTC has the sound: the publisher's own Opus, or transcoded Opus.

@@ -7,6 +7,7 @@
 mod assets;
 mod base;
 mod finish;
+mod hls;
 mod html;
 mod info;
 mod list;
@@ -22,6 +23,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use config::BaseUrl;
+use egress_hls::Resource;
 use media::StreamName;
 use serde::Deserialize;
 
@@ -33,6 +35,7 @@ use crate::node::Node;
 use crate::signalling;
 
 pub(crate) use base::base;
+pub(crate) use hls::Limited;
 
 /// Only what this server sends, and media that a script makes from it.
 const POLICY: &str = "default-src 'self'; media-src 'self' blob:; worker-src 'self' blob:; \
@@ -68,6 +71,8 @@ pub(crate) enum Page {
     Info(StreamName),
     /// The page that publishes a stream from a browser.
     Publish(StreamName),
+    /// A playlist or a piece of HLS.
+    Hls(StreamName, Resource),
     /// A session of WHIP or WHEP, or an endpoint that opens one.
     Rtc(signalling::Address),
     /// A CORS preflight.
@@ -108,8 +113,17 @@ impl Page {
         let name = |suffix| StreamName::parse(path.strip_suffix(suffix)?).ok();
         let publish = name("/publish").map(Self::Publish);
         publish
+            .or_else(|| {
+                let (stream, resource) = Resource::of(path)?;
+                Some(Self::Hls(StreamName::parse(stream).ok()?, resource))
+            })
             .or_else(|| name("/info.json").map(Self::Info))
             .or_else(|| name("/").map(Self::Player))
+    }
+
+    /// Whether the answer may take a while, so that it matters whether the client still waits.
+    pub(crate) fn may_wait(&self) -> bool {
+        matches!(self, Self::Hls(..) | Self::Rtc(_))
     }
 
     /// Whether the answer depends on the request's body.
@@ -152,6 +166,9 @@ async fn answer(
         Page::Publish(name) => {
             let (status, page) = publish::page(&name, has_webrtc);
             html_by(POLICY_UNFRAMED, status, page)
+        }
+        Page::Hls(stream, resource) => {
+            hls::answer(&node, visitor, &stream, &resource, request).await
         }
         Page::Rtc(address) => signalling::serve(&node, visitor, handover, address, request).await,
         Page::Preflight => StatusCode::NO_CONTENT.into_response(),

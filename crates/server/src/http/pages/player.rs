@@ -45,46 +45,62 @@ fn render(name: &StreamName, info: Option<&Info>, has_webrtc: bool, base: &BaseU
     let page = Page::new(&format!("/{name}/"), shown)
         .described(&description, &format!("{base}/{name}/"))
         .told(&info::document(info, has_webrtc))
-        .script("rtc.js")
-        .script("ways.js")
-        .script("info.js")
         .script("player.js");
     page.render(&main(&page.up, shown, title, info))
 }
 
+/// What the page contains before its script runs, and all elements that the script fills.
 fn main(up: &str, shown: &str, title: &str, info: Option<&Info>) -> String {
     let has_video =
         info.is_some_and(|info| info.tracks.iter().any(|track| track.kind == Kind::Video));
     let status = match info {
         Some(_) => "Connecting.",
-        None => "Not live. This page starts to play when it is.",
+        None => "Not live. Waiting for the broadcaster.",
     };
     let hidden = |is_hidden| if is_hidden { " hidden" } else { "" };
     let label = escape(shown);
+    let kind = if has_video { "picture" } else { "sound" };
     let (no_video, no_audio) = (hidden(!has_video), hidden(info.is_none() || has_video));
     let (no_title, no_addresses) = (hidden(title.is_empty()), hidden(info.is_none()));
     let title = escape(title);
     let links = info.map(links).unwrap_or_default();
     format!(
         "<h1>{label}</h1>\n\
-         <div class=\"player\">\n\
-         <video id=\"video\" controls playsinline aria-label=\"{label}\"{no_video}></video>\n\
-         <audio id=\"audio\" controls preload=\"none\" aria-label=\"{label}\"{no_audio}></audio>\n\
-         </div>\n\
-         <p id=\"status\" role=\"status\">{status}</p>\n\
-         <p class=\"actions\"><button id=\"play\" type=\"button\" hidden>Play</button>\n\
+         <div id=\"player\" class=\"player\" data-kind=\"{kind}\"{no_addresses}>\n\
+         <video id=\"video\" playsinline aria-label=\"{label}\"{no_video}></video>\n\
+         <audio id=\"audio\" preload=\"none\" aria-label=\"{label}\"{no_audio}></audio>\n\
+         <canvas id=\"meter\" width=\"480\" height=\"48\" aria-hidden=\"true\" hidden></canvas>\n\
          <button id=\"sound\" type=\"button\" hidden>Sound on</button>\n\
-         <button id=\"go-live\" type=\"button\" hidden>Go live</button>\n\
-         <button id=\"low-delay\" type=\"button\" aria-pressed=\"false\" hidden>Low delay</button></p>\n\
+         {CONTROLS}</div>\n\
+         <p id=\"status\" role=\"status\">{status}</p>\n\
          <p id=\"note\" hidden></p>\n\
          <p id=\"title\" class=\"title\"{no_title}>{title}</p>\n\
+         <p id=\"listeners\" class=\"count\" hidden></p>\n\
          <ul id=\"notes\" class=\"notes\" hidden></ul>\n\
          <section id=\"players\"{no_addresses}>\n<h2>In a player</h2>\n\
          <ul id=\"addresses\" class=\"addresses\"></ul>\n\
          <noscript><p>The player of this page needs JavaScript. {links}</p></noscript>\n</section>\n\
-         <p><a href=\"{up}\">All live streams</a></p>\n"
+         <details id=\"share\" hidden>\n<summary>QR code of this page</summary>\n\
+         <div id=\"qr\"></div>\n</details>\n\
+         <p class=\"elsewhere\"><a href=\"{up}\">All live streams</a></p>\n"
     )
 }
+
+/// The player's own controls. The script gives the buttons signs and names, and shows those that the browser and the
+/// stream have a use for.
+const CONTROLS: &str = "<div id=\"controls\" class=\"controls\" role=\"group\" aria-label=\"Player\" hidden>\n\
+     <button id=\"play\" type=\"button\">Play</button>\n\
+     <button id=\"mute\" type=\"button\">Mute</button>\n\
+     <input id=\"volume\" type=\"range\" min=\"0\" max=\"100\" step=\"5\" value=\"100\" aria-label=\"Volume\">\n\
+     <span id=\"delay\" hidden></span>\n\
+     <button id=\"go-live\" type=\"button\" hidden>Go live</button>\n\
+     <span class=\"space\"></span>\n\
+     <select id=\"quality\" aria-label=\"Quality\" hidden></select>\n\
+     <select id=\"protocol\" aria-label=\"Protocol\" hidden></select>\n\
+     <button id=\"cast\" type=\"button\" hidden>Play on another device</button>\n\
+     <button id=\"pip\" type=\"button\" hidden>Picture in picture</button>\n\
+     <button id=\"full-screen\" type=\"button\" hidden>Full screen</button>\n\
+     </div>\n";
 
 /// The stream's addresses as links, for browsers without scripts.
 fn links(info: &Info) -> String {

@@ -74,7 +74,6 @@ fn render(name: &StreamName) -> String {
     // The endpoint, relative to the page.
     Page::new(&path(name), &format!("Publish {name}"))
         .told(&json!({ "path": Way::In.segment() }))
-        .script("rtc.js")
         .script("publish.js")
         .render(&main)
 }

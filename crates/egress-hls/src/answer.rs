@@ -1,0 +1,265 @@
+//! Answers: statuses, headers and bodies; and the refusals, by whose fault they are.
+//!
+//! How long an answer may be cached follows RFC 8216bis Appendix B: what its address determines (a segment, a part, a
+//! playlist that was waited for) six target durations, the present playlist half of one by shared caches, refusals a
+//! short time. What was incomplete when the lane opened is not cached, because another server may have all of it.
+
+use bytes::Bytes;
+use fanout::gate::Denied;
+use fanout::{JoinRefused, LaneRefused};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+use crate::Turned;
+use crate::channel::Rendered;
+use crate::encoding::{Coding, Encoded};
+use crate::reload::Directives;
+
+pub(crate) const PLAYLIST_TYPE: &str = "application/vnd.apple.mpegurl";
+const MEDIA_TYPE: &str = "video/mp4";
+
+/// What an address determines for good, for six target durations.
+const CACHED_LONG: &str = "public, max-age=36";
+
+/// The present playlist. Browsers revalidate it, so that a page that is loaded again begins with the present.
+const CACHED_SHORT: &str = "public, max-age=1, s-maxage=3";
+
+/// A refusal that a moment may change.
+const CACHED_MOMENT: &str = "public, max-age=1";
+
+/// A refusal of what will never be: for one target duration, or four where it was waited for.
+const CACHED_REFUSAL: &str = "public, max-age=6";
+const CACHED_WAITED_REFUSAL: &str = "public, max-age=24";
+
+const NOT_CACHED: &str = "no-store";
+
+/// How urgent an answer is to its client (RFC 9218); playlists before media, as Appendix B has it.
+const PRIORITY: HeaderName = HeaderName::from_static("priority");
+const PLAYLIST_PRIORITY: &str = "u=1";
+const MEDIA_PRIORITY: &str = "u=2";
+
+/// The realm that Icecast names; players remember passwords by it.
+const CHALLENGE: &str = "Basic realm=\"Icecast2 Server\"";
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its headers, without those that all answers of the server have.
+    pub headers: HeaderMap,
+    /// Its body, in pieces that share the memory of the log.
+    pub body: Vec<Bytes>,
+}
+
+impl Answer {
+    fn new(status: StatusCode, content_type: &'static str, caching: &'static str) -> Self {
+        let mut answer = Self {
+            status,
+            headers: HeaderMap::with_capacity(8),
+            body: Vec::new(),
+        };
+        answer.set(header::CONTENT_TYPE, content_type);
+        answer.set(header::CACHE_CONTROL, caching);
+        answer
+    }
+
+    fn set(&mut self, name: HeaderName, value: &'static str) {
+        self.headers.insert(name, HeaderValue::from_static(value));
+    }
+
+    /// Bytes of its body.
+    pub(crate) fn length(&self) -> u64 {
+        self.body.iter().map(|piece| piece.len() as u64).sum()
+    }
+
+    /// The multivariant playlist.
+    pub(crate) fn multivariant(text: String, headers: &HeaderMap) -> Self {
+        let mut answer = Self::new(StatusCode::OK, PLAYLIST_TYPE, CACHED_MOMENT);
+        answer.set(PRIORITY, PLAYLIST_PRIORITY);
+        answer.encode(&Encoded::new(text), headers);
+        answer
+    }
+
+    /// A media playlist, or that the client has it already.
+    pub(crate) fn playlist(
+        rendered: &Rendered,
+        directives: &Directives,
+        headers: &HeaderMap,
+    ) -> Self {
+        let caching = match directives.wait_for {
+            Some(_) => CACHED_LONG,
+            None => CACHED_SHORT,
+        };
+        let mut answer = Self::new(StatusCode::OK, PLAYLIST_TYPE, caching);
+        answer.set(PRIORITY, PLAYLIST_PRIORITY);
+        if let Ok(tag) = HeaderValue::from_str(&rendered.tag) {
+            answer.headers.insert(header::ETAG, tag);
+        }
+        if is_known(&rendered.tag, headers) {
+            answer.status = StatusCode::NOT_MODIFIED;
+            answer.set(header::VARY, "Accept-Encoding");
+            answer.headers.remove(header::CONTENT_TYPE);
+        } else {
+            answer.encode(&rendered.text, headers);
+        }
+        answer
+    }
+
+    fn encode(&mut self, text: &Encoded, headers: &HeaderMap) {
+        let coding = Coding::accepted(headers);
+        self.set(header::VARY, "Accept-Encoding");
+        if let Some(token) = coding.token() {
+            self.set(header::CONTENT_ENCODING, token);
+        }
+        self.body.push(text.bytes(coding));
+    }
+
+    /// An initialization segment.
+    pub(crate) fn init(bytes: Bytes) -> Self {
+        Self::media(vec![bytes], true)
+    }
+
+    /// A segment or a part; not `is_whole` if the lane was opened in the middle of it.
+    pub(crate) fn media(pieces: Vec<Bytes>, is_whole: bool) -> Self {
+        let caching = if is_whole { CACHED_LONG } else { NOT_CACHED };
+        let mut answer = Self::new(StatusCode::OK, MEDIA_TYPE, caching);
+        answer.set(PRIORITY, MEDIA_PRIORITY);
+        answer.body = pieces;
+        answer
+    }
+}
+
+/// Whether the client has the version of a tag (RFC 9110 §13.1.2).
+fn is_known(tag: &str, headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(header::IF_NONE_MATCH).iter();
+    let mut tags = lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(','));
+    tags.any(|known| {
+        let known = known.trim();
+        known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
+    })
+}
+
+/// Why there is no resource, sorted by blame.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    // The client asks for what it may not have, or what there is not.
+    /// The gate denied it.
+    #[error("you cannot watch here: {0}")]
+    Denied(Denied),
+    /// An operator has removed the viewer.
+    #[error("you were removed from this stream")]
+    Removed,
+    /// A malformed directive.
+    #[error("{0}")]
+    Directives(&'static str),
+    /// A segment or part that no player that follows asks for.
+    #[error("that is too far ahead")]
+    TooFarAhead,
+    /// No such segment, part or initialization segment.
+    #[error("there is no such piece of the stream")]
+    NoSuchPiece,
+    /// No such stream.
+    #[error("there is no such stream")]
+    NoSuchStream,
+    /// The stream's codecs do not allow it.
+    #[error("the stream has a codec that HLS does not carry")]
+    NotCarried,
+
+    // The publisher.
+    /// It has not sent enough.
+    #[error("the stream has not begun yet")]
+    NotBegun,
+    /// What was waited for did not come.
+    #[error("it did not come in time")]
+    NotInTime,
+
+    // This server.
+    /// A limit of the server.
+    #[error("{}", .0.reason)]
+    Turned(Turned),
+    /// The stream has as many viewers as it may.
+    #[error("the stream has as many viewers as it may")]
+    Full,
+    /// The stream cannot be fetched, or has no lane.
+    #[error("{0}")]
+    Unavailable(&'static str),
+}
+
+impl From<Turned> for Refused {
+    fn from(turned: Turned) -> Self {
+        Self::Turned(turned)
+    }
+}
+
+impl From<LaneRefused> for Refused {
+    fn from(refused: LaneRefused) -> Self {
+        match refused {
+            LaneRefused::Ended => Self::NoSuchStream,
+            LaneRefused::Memory => Self::Unavailable("the server has no memory for this stream"),
+            LaneRefused::Derivation | LaneRefused::TooMany => {
+                Self::Unavailable("the stream has no room for this format")
+            }
+        }
+    }
+}
+
+impl From<JoinRefused> for Refused {
+    fn from(refused: JoinRefused) -> Self {
+        match refused {
+            JoinRefused::Denied(denied) => Self::Denied(denied),
+            JoinRefused::NotFound | JoinRefused::Late => Self::NoSuchStream,
+            JoinRefused::Unclear(_) => Self::NotBegun,
+            JoinRefused::Impossible(_) => Self::NotCarried,
+            JoinRefused::Unavailable => {
+                Self::Unavailable("the stream cannot be fetched at the moment")
+            }
+            JoinRefused::Lane(refused) => refused.into(),
+        }
+    }
+}
+
+impl Refused {
+    fn status(&self) -> (StatusCode, &'static str) {
+        match self {
+            Self::Denied(Denied::Missing | Denied::Wrong) => (StatusCode::UNAUTHORIZED, NOT_CACHED),
+            Self::Denied(Denied::TooManyAttempts) => (StatusCode::TOO_MANY_REQUESTS, NOT_CACHED),
+            Self::Denied(Denied::Unavailable)
+            | Self::Turned(_)
+            | Self::Full
+            | Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, NOT_CACHED),
+            // A cache must not keep an audience from a publisher that has returned.
+            Self::NotBegun | Self::NotInTime => (StatusCode::SERVICE_UNAVAILABLE, NOT_CACHED),
+            Self::Removed => (StatusCode::FORBIDDEN, NOT_CACHED),
+            Self::Directives(_) => (StatusCode::BAD_REQUEST, CACHED_WAITED_REFUSAL),
+            // It is in time that decides, so a cache must not keep it.
+            Self::TooFarAhead => (StatusCode::BAD_REQUEST, NOT_CACHED),
+            Self::NoSuchPiece => (StatusCode::NOT_FOUND, CACHED_REFUSAL),
+            Self::NoSuchStream => (StatusCode::NOT_FOUND, CACHED_MOMENT),
+            Self::NotCarried => (StatusCode::NOT_ACCEPTABLE, CACHED_MOMENT),
+        }
+    }
+
+    /// The answer: the one place where refusals become words on the wire.
+    pub(crate) fn answer(&self) -> Answer {
+        let (status, caching) = self.status();
+        let mut answer = Answer::new(status, "text/plain; charset=utf-8", caching);
+        answer.body.push(format!("{self}\n").into());
+        match self {
+            Self::Denied(Denied::Missing | Denied::Wrong) => {
+                answer.set(header::WWW_AUTHENTICATE, CHALLENGE)
+            }
+            Self::Turned(turned) => {
+                answer
+                    .headers
+                    .insert(header::RETRY_AFTER, turned.retry_after.into());
+            }
+            Self::NotBegun | Self::NotInTime | Self::Unavailable(_) => {
+                answer.set(header::RETRY_AFTER, "2")
+            }
+            _ => {}
+        }
+        answer
+    }
+}

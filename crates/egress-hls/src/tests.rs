@@ -1,0 +1,447 @@
+//! A stream of sound, and what its viewers are answered.
+
+use std::future::{Future, ready};
+use std::net::Ipv4Addr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use bytes::Bytes;
+use fanout::gate::{Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, UpdateMetadata};
+use fanout::{Config, Fanout, Permit, Protocol, Publisher, Registry, Settings, Source};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use media::{
+    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
+};
+use net::wait::at_once;
+
+use crate::{Admission, Answer, Context, Request, Resource, Turned, answer};
+
+/// What opens the streams below `secret/`.
+const PASSWORD: &str = "open-sesame";
+
+/// AAC-LC, 48 kHz, stereo.
+const ASC: [u8; 2] = [0x11, 0x90];
+const RATE: u32 = 48_000;
+const FRAME_SAMPLES: u64 = 1_024;
+
+/// Lets every caller publish, and watch everything but what lies below `secret/`.
+struct TestGate(Gatekeeper);
+
+impl Gate for TestGate {
+    fn publish<'a>(&'a self, request: &'a fanout::gate::Request<'a>) -> Decision<'a, Publish> {
+        Box::pin(ready(Ok(self.0.authorize(Publish {
+            stream: request.stream.clone(),
+            credential: Credential(1),
+        }))))
+    }
+
+    fn play<'a>(&'a self, request: &'a fanout::gate::Request<'a>) -> Decision<'a, Play> {
+        let stream = request.stream.clone();
+        let is_secret = stream.as_str().starts_with("secret/");
+        Box::pin(ready(if is_secret && request.secret() != Some(PASSWORD) {
+            Err(request.secret().map_or(Denied::Missing, |_| Denied::Wrong))
+        } else {
+            Ok(self.0.authorize(Play { stream }))
+        }))
+    }
+
+    fn update_metadata<'a>(
+        &'a self,
+        request: &'a fanout::gate::Request<'a>,
+    ) -> Decision<'a, UpdateMetadata> {
+        let stream = request.stream.clone();
+        Box::pin(ready(Ok(self.0.authorize(UpdateMetadata { stream }))))
+    }
+}
+
+/// Admits every viewer.
+struct NoLimit;
+
+impl Admission for NoLimit {
+    fn admit(&self, _peer: std::net::SocketAddr) -> Result<Permit, Turned> {
+        Ok(Permit::new(()))
+    }
+}
+
+struct TestServer {
+    registry: Arc<Registry>,
+    gate: Arc<TestGate>,
+    context: Context,
+}
+
+impl TestServer {
+    fn new() -> Self {
+        let config = Config {
+            workers: 1,
+            target_utilisation: 0.02,
+            log_bytes_max: 64 << 20,
+        };
+        let backend = || net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>);
+        let (fanout, _departures) = Fanout::start(&config, backend).expect("workers");
+        let (registry, keeper) = Registry::new(fanout, 0, Box::new(|_| Settings::default()));
+        let (registry, gate) = (Arc::new(registry), Arc::new(TestGate(keeper)));
+        let context = Context::new(
+            Arc::clone(&registry),
+            Arc::clone(&gate) as _,
+            Box::new(NoLimit),
+        );
+        Self {
+            registry,
+            gate,
+            context,
+        }
+    }
+
+    fn publish(&self, stream: &str) -> Publisher {
+        let name = name(stream);
+        let request = fanout::gate::Request::new(&name, "test", (Ipv4Addr::LOCALHOST, 1).into());
+        let permission = at_once(&mut self.gate.publish(&request))
+            .expect("at once")
+            .expect("permitted");
+        let source = Source {
+            protocol: "test",
+            peer: None,
+            agent: String::new(),
+            container: Container::Tracks,
+            content_type: String::new(),
+            headers: Vec::new(),
+        };
+        let mut publisher = self
+            .registry
+            .publish(&permission, source, Instant::now())
+            .expect("published");
+        write(
+            &mut publisher,
+            vec![Item::Track(Arc::new(Track {
+                id: TrackId::AUDIO,
+                kind: Kind::Audio,
+                codec: Codec::Aac,
+                framing: Framing::Bare,
+                config: Bytes::from_static(&ASC),
+                sample_rate: RATE,
+                channels: 2,
+                flv: None,
+            }))],
+        );
+        publisher
+    }
+
+    /// The answer to a request of `agent` for a path with its query.
+    async fn ask_as(&self, agent: &'static str, target: &str) -> Answer {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let (stream, resource) = Resource::of(path).expect("a resource");
+        let mut headers = HeaderMap::new();
+        headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
+        let request = Request {
+            stream: &name(stream),
+            resource: &resource,
+            peer: (Ipv4Addr::LOCALHOST, 1).into(),
+            headers: &headers,
+            query,
+        };
+        answer(&self.context, request).await
+    }
+
+    async fn ask(&self, target: &str) -> Answer {
+        self.ask_as("player", target).await
+    }
+
+    async fn text(&self, target: &str) -> String {
+        let answer = self.ask(target).await;
+        assert_eq!(answer.status, StatusCode::OK, "{target}: {}", text(&answer));
+        text(&answer)
+    }
+
+    fn viewers(&self) -> u64 {
+        let books = self.registry.fanout().books();
+        books
+            .iter()
+            .map(|books| books.listeners[Protocol::Hls as usize].value())
+            .sum()
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.registry.end_all();
+        self.registry.fanout().stop();
+    }
+}
+
+fn name(text: &str) -> StreamName {
+    StreamName::parse(text).expect("a name")
+}
+
+fn body(answer: &Answer) -> Vec<u8> {
+    answer.body.concat()
+}
+
+fn text(answer: &Answer) -> String {
+    String::from_utf8(body(answer)).expect("text")
+}
+
+fn write(publisher: &mut Publisher, mut items: Vec<Item>) {
+    publisher
+        .write(&mut items, Instant::now())
+        .expect("it publishes");
+}
+
+/// Writes the frames of a time, in milliseconds of the publisher's clock.
+fn play(publisher: &mut Publisher, from: i64, to: i64) {
+    let at = |frame: u64| Timestamp::ZERO + Span::from_samples(frame * FRAME_SAMPLES, RATE);
+    let frames = (0..).map(|frame| (frame, at(frame)));
+    let frames = frames.skip_while(|(_, at)| at.millis() < from);
+    let items = frames
+        .take_while(|(_, at)| at.millis() < to)
+        .map(|(frame, at)| {
+            Item::Sample(Sample {
+                track: TrackId::AUDIO,
+                dts: at,
+                pts: at,
+                duration: Span::from_samples(FRAME_SAMPLES, RATE),
+                keyframe: true,
+                data: frame.to_be_bytes().repeat(20).into(),
+                flv: None,
+            })
+        });
+    write(publisher, items.collect());
+}
+
+/// The values of a tag's lines, in order.
+fn tags<'a>(playlist: &'a str, tag: &str) -> Vec<&'a str> {
+    playlist
+        .lines()
+        .filter_map(|line| line.strip_prefix(tag)?.strip_prefix(':'))
+        .collect()
+}
+
+/// The attribute of a tag's line, without its quotation marks.
+fn attribute<'a>(line: &'a str, name: &str) -> &'a str {
+    let value = line
+        .split(',')
+        .find_map(|one| one.strip_prefix(name)?.strip_prefix('='));
+    value.expect("the attribute").trim_matches('"')
+}
+
+/// The segments' addresses.
+fn segments(playlist: &str) -> Vec<&str> {
+    playlist
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_playlist_lists_what_can_be_fetched() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 1_000);
+    let listing = server.text("/live/show/hls/live.m3u8?_parts").await;
+    assert!(
+        segments(&listing).is_empty() && !tags(&listing, "#EXT-X-PART").is_empty(),
+        "{listing}"
+    );
+    play(&mut publisher, 1_000, 13_000);
+    let listing = server.text("/live/show/hls/live.m3u8").await;
+    assert!(listing.starts_with("#EXTM3U\n"), "{listing}");
+    assert_eq!(tags(&listing, "#EXT-X-TARGETDURATION"), ["6"]);
+    assert_eq!(tags(&listing, "#EXT-X-PART-INF"), ["PART-TARGET=0.50000"]);
+    let control = tags(&listing, "#EXT-X-SERVER-CONTROL");
+    assert_eq!(attribute(control[0], "PART-HOLD-BACK"), "1.50000");
+    assert_eq!(tags(&listing, "#EXT-X-PRELOAD-HINT").len(), 1);
+
+    let init = server
+        .ask(&format!(
+            "/live/show/hls/{}",
+            attribute(tags(&listing, "#EXT-X-MAP")[0], "URI")
+        ))
+        .await;
+    assert_eq!(&body(&init)[4..8], b"ftyp");
+    let mut parts = tags(&listing, "#EXT-X-PART").into_iter().peekable();
+    for segment in segments(&listing) {
+        let mut bytes = Vec::new();
+        let stem = segment.trim_end_matches("m4s");
+        while let Some(part) = parts.next_if(|part| attribute(part, "URI").starts_with(stem)) {
+            let duration: f64 = attribute(part, "DURATION").parse().expect("a number");
+            assert!(duration <= 0.5, "{part}");
+            let part = server
+                .ask(&format!("/live/show/hls/{}", attribute(part, "URI")))
+                .await;
+            assert_eq!(part.status, StatusCode::OK);
+            bytes.extend(body(&part));
+        }
+        let whole = server.ask(&format!("/live/show/hls/{segment}")).await;
+        assert_eq!(body(&whole), bytes, "{segment}");
+    }
+    assert!(parts.peek().is_some(), "the open segment has parts");
+    let missing = server.ask("/live/show/hls/9999.m4s").await;
+    assert_eq!(missing.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_multivariant_playlist_names_codecs_and_address() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 3_000);
+    let listing = server.text("/live/show/index.m3u8").await;
+    let variant = tags(&listing, "#EXT-X-STREAM-INF");
+    assert_eq!(attribute(variant[0], "CODECS"), "mp4a.40.2");
+    assert_eq!(segments(&listing), ["hls/live.m3u8"]);
+    let absent = server.ask("/live/other/index.m3u8").await;
+    assert_eq!(absent.status, StatusCode::NOT_FOUND);
+}
+
+/// The number of the newest segment, and of its parts.
+fn newest(listing: &str) -> (u64, usize) {
+    let hint = tags(listing, "#EXT-X-PRELOAD-HINT");
+    let file = attribute(hint[0], "URI");
+    let mut numbers = file.split('.').map(|number| number.parse::<u64>().ok());
+    let number = numbers.next().flatten().expect("a number");
+    (number, numbers.next().flatten().expect("a part") as usize)
+}
+
+#[tokio::test]
+async fn a_reload_waits_for_what_it_names() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 7_000);
+    let listing = server.text("/live/show/hls/live.m3u8").await;
+    let (number, part) = newest(&listing);
+    let status = |query: String| {
+        let server = &server;
+        async move {
+            server
+                .ask(&format!("/live/show/hls/live.m3u8?{query}"))
+                .await
+                .status
+        }
+    };
+    assert_eq!(
+        status("_HLS_part=0".to_owned()).await,
+        StatusCode::BAD_REQUEST
+    );
+    assert_eq!(
+        status(format!("_HLS_msn={}", number + 3)).await,
+        StatusCode::BAD_REQUEST
+    );
+    assert_eq!(
+        status(format!("_HLS_msn={number}&_HLS_part={}", part + 10)).await,
+        StatusCode::BAD_REQUEST
+    );
+    assert_eq!(
+        status("_HLS_msn=0&_HLS_part=0".to_owned()).await,
+        StatusCode::OK,
+        "it is gone"
+    );
+    assert_eq!(
+        status(format!("_HLS_msn={number}&_HLS_part={}", part - 1)).await,
+        StatusCode::OK
+    );
+
+    let target = format!("/live/show/hls/live.m3u8?_HLS_msn={number}&_HLS_part={part}");
+    let mut reload = pin!(server.ask(&target));
+    let hinted = format!("/live/show/hls/{}", Resource::Part(number, part));
+    let mut hint = pin!(server.ask(&hinted));
+    let mut is_waiting = async || {
+        tokio::task::yield_now().await;
+        std::future::poll_fn(|cx| {
+            let reload = reload.as_mut().poll(cx).is_pending();
+            Poll::Ready(reload && hint.as_mut().poll(cx).is_pending())
+        })
+        .await
+    };
+    assert!(is_waiting().await && is_waiting().await);
+    play(&mut publisher, 7_000, 8_100);
+    let reloaded = text(&reload.await);
+    let address = format!("URI=\"{}\"", Resource::Part(number, part));
+    assert!(reloaded.contains(&address), "{reloaded}");
+    assert_eq!(hint.await.status, StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_come_in_time_is_told() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 7_000);
+    let (number, part) = newest(&server.text("/live/show/hls/live.m3u8").await);
+    let began = tokio::time::Instant::now();
+    let target = format!("/live/show/hls/live.m3u8?_HLS_msn={number}&_HLS_part={part}");
+    let answer = server.ask(&target).await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(began.elapsed().as_secs(), 18);
+}
+
+#[tokio::test]
+async fn viewers_are_counted_and_shown_to_the_gate() {
+    let server = TestServer::new();
+    let mut open = server.publish("live/show");
+    play(&mut open, 0, 4_000);
+    for _ in 0..3 {
+        server.text("/live/show/hls/live.m3u8").await;
+    }
+    assert_eq!(server.viewers(), 1);
+    server
+        .ask_as("another player", "/live/show/index.m3u8")
+        .await;
+    assert_eq!(server.viewers(), 2);
+
+    let mut secret = server.publish("secret/show");
+    play(&mut secret, 0, 4_000);
+    let refused = server.ask("/secret/show/hls/live.m3u8").await;
+    assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+    let listing = server
+        .text(&format!("/secret/show/hls/live.m3u8?key={PASSWORD}&_parts"))
+        .await;
+    let part = attribute(tags(&listing, "#EXT-X-PART")[0], "URI");
+    assert!(part.ends_with(&format!("?key={PASSWORD}")), "{part}");
+    let piece = server.ask(&format!("/secret/show/hls/{part}")).await;
+    assert_eq!(piece.status, StatusCode::OK);
+    let without = server
+        .ask(&format!(
+            "/secret/show/hls/{}",
+            part.split('?').next().expect("a file")
+        ))
+        .await;
+    assert_eq!(
+        without.status,
+        StatusCode::UNAUTHORIZED,
+        "a piece needs what its playlist needs"
+    );
+}
+
+#[tokio::test]
+async fn numbers_go_on_over_a_publisher_s_return() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 7_100);
+    let first = server.text("/live/show/hls/live.m3u8").await;
+    drop(publisher);
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 7_000);
+    let (number, _) = newest(&first);
+    let second = server.text("/live/show/hls/live.m3u8").await;
+    assert_eq!(
+        second.matches("#EXT-X-DISCONTINUITY\n").count(),
+        1,
+        "{second}"
+    );
+    assert!(newest(&second).0 > number, "{second}");
+    let sequence = |listing: &str| tags(listing, "#EXT-X-DISCONTINUITY-SEQUENCE")[0].to_owned();
+    assert_eq!(sequence(&first), sequence(&second));
+}
+
+#[tokio::test]
+async fn the_end_is_told_and_no_viewer_is_counted_after_it() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 7_000);
+    server.text("/live/show/hls/live.m3u8").await;
+    server.registry.end_all();
+    let listing = server.text("/live/show/hls/live.m3u8").await;
+    assert!(listing.ends_with("#EXT-X-ENDLIST\n"), "{listing}");
+    while server.viewers() > 0 {
+        tokio::task::yield_now().await;
+    }
+}

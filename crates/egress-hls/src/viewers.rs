@@ -1,0 +1,318 @@
+//! Who watches a channel: viewers, told apart by what their requests have in common.
+//!
+//! A viewer is one address with one program and one set of credentials, since HLS has no connection to count. Its
+//! first request passes the gate and the limits, and makes it a listener with a record, like any other; it leaves
+//! when it has requested nothing for [`SILENT_FOR`]. One that an operator has removed is refused for
+//! [`REMOVED_FOR`], because its player would only ask again.
+
+use std::collections::HashMap;
+use std::collections::hash_map::{Entry, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::net::IpAddr;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fanout::{
+    Choice, Info, Introduction, Joined, ListenerHandle, ListenerRecord, Protocol, Reason, Waits,
+    Wish, gate, join,
+};
+use formats::{Extension, Form};
+use http::{HeaderMap, HeaderName, header};
+use http1::{Password, Query};
+
+use crate::answer::{Answer, Refused};
+use crate::channel::Channel;
+use crate::reload::Directives;
+use crate::{Context, Request, Resource};
+
+/// A player that still plays requests something at least once in a target duration, and after a stall in three.
+const SILENT_FOR: Duration = Duration::from_secs(20);
+
+/// How long a viewer that was removed is refused.
+const REMOVED_FOR: Duration = Duration::from_secs(60);
+
+/// Viewers of one channel. Each takes about a kilobyte, its record included.
+const VIEWERS_MAX: usize = 65_536;
+
+/// The query parameters that are read as a key.
+const KEYS: [&str; 2] = ["key", "token"];
+
+/// Random for each run, so that no client can choose requests that collide.
+static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+/// What the requests of one viewer have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Viewer {
+    key: (IpAddr, u64),
+    /// Its own query, with its question mark: the addresses in its playlists need it as well.
+    suffix: String,
+}
+
+impl Viewer {
+    /// The viewer that makes a request.
+    pub(crate) fn of(request: &Request<'_>) -> Self {
+        let parameters = request.query.split('&');
+        let own: Vec<_> = parameters
+            .filter(|parameter| !parameter.is_empty() && !Directives::is_one(parameter))
+            .collect();
+        let suffix = match own.is_empty() {
+            true => String::new(),
+            // A quotation mark would end the attribute that an address stands in.
+            false => format!("?{}", own.join("&").replace('"', "%22")),
+        };
+        let mut hasher = HASHES.build_hasher();
+        suffix.hash(&mut hasher);
+        for name in [header::USER_AGENT, header::AUTHORIZATION] {
+            request
+                .headers
+                .get(name)
+                .map(AsRef::<[u8]>::as_ref)
+                .hash(&mut hasher);
+        }
+        Self {
+            key: (request.peer.ip(), hasher.finish()),
+            suffix,
+        }
+    }
+
+    pub(crate) fn suffix(&self) -> &str {
+        &self.suffix
+    }
+}
+
+/// A viewer that has been let in.
+pub(crate) struct Introduced {
+    pub(crate) channel: Arc<Channel>,
+    pub(crate) listener: Listener,
+}
+
+/// A viewer's entry in the books.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    handle: ListenerHandle,
+    /// When its permission ends, if it does.
+    until: Option<Instant>,
+}
+
+impl Listener {
+    /// Whether it was removed because its permission has ended: it may be introduced again.
+    fn is_expired(&self, now: Instant) -> bool {
+        self.until.is_some_and(|until| until <= now)
+    }
+}
+
+/// Joins a viewer to its stream: the gate, the stream, the limits, the channel.
+///
+/// # Errors
+/// Why it may not, or cannot.
+pub(crate) async fn introduce(
+    context: &Context,
+    request: &Request<'_>,
+) -> Result<Introduced, Refused> {
+    let text = |name: HeaderName| text(request.headers, &name);
+    let agent = text(header::USER_AGENT);
+    let authorization = text(header::AUTHORIZATION);
+    let basic = http1::basic(authorization);
+    let bearer = http1::bearer(authorization);
+    let query = Query::new(request.query.as_bytes());
+    let key = KEYS.into_iter().find_map(|name| query.get(name));
+    let wish = Wish {
+        request: gate::Request {
+            agent,
+            user: basic.as_ref().map(|credentials| &credentials.user[..]),
+            password: basic
+                .as_ref()
+                .map(|credentials| credentials.password.reveal()),
+            token: bearer.as_ref().map(Password::reveal).or(key.as_deref()),
+            query: request.query,
+            ..gate::Request::new(request.stream, Protocol::Hls.label(), request.peer)
+        },
+        introduction: Introduction {
+            peer: request.peer,
+            // Without the query, which may hold a key.
+            request: format!("GET /{}/{} HLS/9", request.stream, Resource::Multivariant),
+            agent: ListenerRecord::cut(agent).to_owned(),
+            referer: ListenerRecord::cut(text(header::REFERER)).to_owned(),
+            permit: None,
+        },
+    };
+    let joined = join(
+        &context.registry,
+        &*context.gate,
+        wish,
+        Waits::default(),
+        choose,
+    )
+    .await;
+    let Joined {
+        mut subscription, ..
+    } = joined?;
+    subscription.set_permit(context.admission.admit(request.peer)?);
+    let now = Instant::now();
+    let channel = context.channels.open(&subscription, now)?;
+    let lane = channel.lane(&subscription, now)?;
+    let record = subscription.record(&lane);
+    let until = record.until;
+    let handle = context.registry.fanout().handle(record, lane);
+    let listener = Listener { handle, until };
+    Ok(Introduced { channel, listener })
+}
+
+/// Whether a stream's tracks can be carried, as its fragmented MP4 tells.
+pub(crate) fn choose(info: &Info) -> Choice<()> {
+    Form::choose(info, Some(Extension::Mp4), false).map(|_| ())
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
+    let value = headers.get(name).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default()
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Viewers(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    present: HashMap<(IpAddr, u64), Presence>,
+    /// When there was one last.
+    seen: Instant,
+}
+
+#[derive(Debug)]
+enum Presence {
+    Watching { listener: Listener, seen: Instant },
+    Removed { at: Instant },
+}
+
+impl Viewers {
+    /// None.
+    pub(crate) fn new(now: Instant) -> Self {
+        Self(Mutex::new(State {
+            present: HashMap::new(),
+            seen: now,
+        }))
+    }
+
+    /// Records that a viewer has requested something. False for one that has to be introduced.
+    ///
+    /// # Errors
+    /// When it was removed.
+    pub(crate) fn touch(&self, viewer: &Viewer, now: Instant) -> Result<bool, Refused> {
+        let mut state = self.state();
+        state.seen = now;
+        match state.present.get_mut(&viewer.key) {
+            Some(Presence::Watching { listener, .. }) if listener.handle.is_kicked() => {
+                let is_expired = listener.is_expired(now);
+                state.remove(viewer, is_expired, now);
+                match is_expired {
+                    true => Ok(false),
+                    false => Err(Refused::Removed),
+                }
+            }
+            Some(Presence::Watching { seen, .. }) => {
+                *seen = now;
+                Ok(true)
+            }
+            Some(Presence::Removed { .. }) => Err(Refused::Removed),
+            None => Ok(false),
+        }
+    }
+
+    /// Takes a viewer that was introduced, unless another of its requests was faster.
+    ///
+    /// # Errors
+    /// When there are [`VIEWERS_MAX`].
+    pub(crate) fn enter(
+        &self,
+        viewer: &Viewer,
+        listener: Listener,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        let mut state = self.state();
+        state.seen = now;
+        if state.present.len() >= VIEWERS_MAX {
+            return Err(Refused::Full);
+        }
+        if let Entry::Vacant(entry) = state.present.entry(viewer.key) {
+            entry.insert(Presence::Watching {
+                listener,
+                seen: now,
+            });
+        }
+        Ok(())
+    }
+
+    /// Counts what a viewer is sent.
+    pub(crate) fn sent(&self, viewer: &Viewer, answer: &Answer, resource: &Resource, now: Instant) {
+        let mut state = self.state();
+        state.seen = now;
+        if let Some(Presence::Watching { listener, seen }) = state.present.get_mut(&viewer.key) {
+            // A request may have waited for longer than viewers may be silent.
+            *seen = now;
+            listener.handle.sent(answer.length(), 1);
+            if matches!(resource, Resource::Segment(_) | Resource::Part(..)) {
+                listener.handle.began(now);
+            }
+        }
+    }
+
+    /// Lets go of those that have left.
+    pub(crate) fn expire(&self, now: Instant) {
+        let since = |at: Instant| now.saturating_duration_since(at);
+        let mut state = self.state();
+        let mut removed = Vec::new();
+        state.present.retain(|key, presence| match presence {
+            Presence::Watching { listener, .. } if listener.handle.is_kicked() => {
+                listener.handle.ends_by(Reason::Kicked);
+                if !listener.is_expired(now) {
+                    removed.push(*key);
+                }
+                false
+            }
+            Presence::Watching { seen, .. } => since(*seen) < SILENT_FOR,
+            Presence::Removed { at } => since(*at) < REMOVED_FOR,
+        });
+        let removed = removed.into_iter();
+        state
+            .present
+            .extend(removed.map(|key| (key, Presence::Removed { at: now })));
+    }
+
+    /// Lets go of all of them: the stream has ended.
+    pub(crate) fn end(&self) {
+        for (_, presence) in self.state().present.drain() {
+            if let Presence::Watching { mut listener, .. } = presence {
+                listener.handle.ends_by(Reason::Ended);
+            }
+        }
+    }
+
+    /// Whether there has been no viewer for so long.
+    pub(crate) fn is_idle(&self, now: Instant, time: Duration) -> bool {
+        let mut state = self.state();
+        let is_watched = |presence: &Presence| matches!(presence, Presence::Watching { .. });
+        if state.present.values().any(is_watched) {
+            state.seen = now;
+        }
+        now.saturating_duration_since(state.seen) >= time
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // The map is valid between any two statements of its users.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Lets go of a viewer that was removed; one whose permission has ended may be introduced again.
+    fn remove(&mut self, viewer: &Viewer, is_expired: bool, now: Instant) {
+        if let Some(Presence::Watching { mut listener, .. }) = self.present.remove(&viewer.key) {
+            listener.handle.ends_by(Reason::Kicked);
+        }
+        if !is_expired {
+            self.present
+                .insert(viewer.key, Presence::Removed { at: now });
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Which time of day a moment of the stream was: `EXT-X-PROGRAM-DATE-TIME`.
+//!
+//! Within an epoch the two clocks differ by a constant, fixed when the first segment of the epoch is listed, so the
+//! times of segments are as continuous as their media.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fanout::Segment;
+use media::{TICKS_PER_SECOND, Timestamp};
+
+/// Ticks of the stream's clock in a millisecond.
+const TICKS_PER_MILLI: i64 = TICKS_PER_SECOND / 1_000;
+
+/// The times of day of the listed epochs: what is added to the stream's ticks for those since 1970.
+#[derive(Debug, Default)]
+pub(crate) struct Wall(Vec<(u32, i64)>);
+
+impl Wall {
+    /// Takes the epochs of `segments`, of which the newest media came just `now`.
+    pub(crate) fn observe(&mut self, segments: &[Arc<Segment>], now: SystemTime) {
+        self.0
+            .retain(|(epoch, _)| segments.iter().any(|segment| segment.epoch == *epoch));
+        let since_unix = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        for segment in segments.iter().rev() {
+            if self.0.iter().any(|(epoch, _)| *epoch == segment.epoch) {
+                continue;
+            }
+            // Seen from the back: the newest segment of its epoch.
+            let end = segment.start + segment.duration;
+            let millis = i64::try_from(since_unix.as_millis()).unwrap_or_default();
+            let offset = millis.saturating_mul(TICKS_PER_MILLI) - (end - Timestamp::ZERO).ticks();
+            self.0.push((segment.epoch, offset));
+        }
+    }
+
+    /// When a segment began, in milliseconds since 1970; `None` for an epoch that was not observed.
+    pub(crate) fn began(&self, segment: &Segment) -> Option<i64> {
+        let (_, offset) = self.0.iter().find(|(epoch, _)| *epoch == segment.epoch)?;
+        let ticks = (segment.start - Timestamp::ZERO).ticks() + offset;
+        Some(ticks.div_euclid(TICKS_PER_MILLI))
+    }
+}
+
+/// The time of day as ISO 8601 has it, in UTC: `2026-11-23T04:05:06.789Z`.
+pub(crate) fn iso8601(millis: i64) -> String {
+    let (days, of_day) = (millis.div_euclid(86_400_000), millis.rem_euclid(86_400_000));
+    let (year, month, day) = civil(days);
+    let (seconds, millis) = (of_day / 1_000, of_day % 1_000);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+/// The date of a day counted from 1970-01-01, in the Gregorian calendar.
+fn civil(days: i64) -> (i64, i64, i64) {
+    // Years are counted from March, so that the leap day is the last of its year, and in eras of 400 years.
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march + 2) / 5 + 1;
+    let month = if march < 10 { march + 3 } else { march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (millis, expected) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_709_251_199_000, "2024-02-29T23:59:59.000Z"),
+            (1_795_406_706_789, "2026-11-23T04:05:06.789Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(iso8601(millis), expected);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! A strict client of HLS, which knows what a server owes it.
+//!
+//! [`MediaPlaylist`] and [`MultivariantPlaylist`] read playlists to the letter of RFC 8216bis. A [`Watch`]
+//! follows a live stream as a low-latency player does, with a request for each part before it is there, and
+//! records in a [`History`] what it was answered. [`violations`] compares the history with the rules.
+//!
+//! The parser, the client and the rules share nothing with the server, so they are a second opinion.
+
+mod attributes;
+mod history;
+mod multivariant;
+mod parse;
+mod playlist;
+mod rules;
+mod watch;
+
+pub use self::attributes::Attributes;
+pub use self::history::{Answer, CodingTrial, DeltaTrial, History, Subject, Version};
+pub use self::multivariant::{MultivariantPlaylist, Variant};
+pub use self::parse::SyntaxError;
+pub use self::playlist::{File, Hint, Map, MediaPlaylist, Part, Segment, ServerControl, resolve};
+pub use self::rules::{Obligation, Rule, Sightings, Violation, latenesses, violations};
+pub use self::watch::Watch;

@@ -1,0 +1,292 @@
+//! What a server of low-latency HLS owes its clients, rule by rule (RFC 8216bis and its appendix B; Apple's
+//! HLS Authoring Specification §14).
+//!
+//! [`violations`] compares a [`History`] with all of them. It reports a rule once per breach, as a sentence
+//! with the place, and says nothing about what the history has no evidence of: a test asks the history for
+//! that.
+
+mod availability;
+mod bytes;
+mod delivery;
+mod evolution;
+mod single;
+
+use std::fmt;
+use std::time::Duration;
+
+use super::history::History;
+
+pub use availability::{Obligation, Sightings};
+
+/// The rules by name.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Rule {
+    /// The grammar of playlists.
+    Syntax,
+    /// `PART-INF` where there are parts; the protocol version that the tags need.
+    Header,
+    /// The distances of `SERVER-CONTROL`.
+    HoldBack,
+    /// No part is longer than the target, and hardly one shorter.
+    PartDuration,
+    /// No segment is longer than the target.
+    SegmentDuration,
+    /// A segment is as long as its parts together.
+    PartSum,
+    /// Parts are listed near the end, and only there.
+    PartsListed,
+    /// Dates are there and continue.
+    Dates,
+    /// The next part is announced.
+    Hint,
+    /// The initialization section is there and changes with a discontinuity.
+    Map,
+    /// A live playlist has no type.
+    Kind,
+    /// Addresses are relative, and each is of one thing.
+    Addresses,
+    /// Each segment has a frame to begin with.
+    Independence,
+    /// Other media playlists are reported on.
+    Reports,
+    /// What is constant.
+    Constants,
+    /// What may change from version to version.
+    Changes,
+    /// Sequence numbers.
+    Sequence,
+    /// The least duration of a playlist.
+    Length,
+    /// What is listed, and what was, can be had.
+    Availability,
+    /// Bytes of parts and segments.
+    Bytes,
+    /// Delta updates.
+    Delta,
+    /// `Content-Type`.
+    ContentType,
+    /// `Cache-Control` and `Age`.
+    Caching,
+    /// `ETag` and conditional requests.
+    Validators,
+    /// Compression.
+    Coding,
+    /// Headers for pages of other origins.
+    Cors,
+    /// The `priority` header.
+    Priority,
+    /// Nothing is redirected.
+    Redirects,
+    /// New parts and segments come in time.
+    Pace,
+}
+
+/// A breach of a rule.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Violation {
+    /// Which.
+    pub rule: Rule,
+    /// How and where.
+    pub sentence: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.rule, self.sentence)
+    }
+}
+
+/// Collects violations of one place, such as one version of a playlist.
+pub(super) struct Findings<'a> {
+    place: String,
+    list: &'a mut Vec<Violation>,
+}
+
+impl Findings<'_> {
+    fn add(&mut self, rule: Rule, sentence: impl fmt::Display) {
+        let sentence = format!("{}: {sentence}", self.place);
+        self.list.push(Violation { rule, sentence });
+    }
+
+    /// Adds the sentence unless `holds`.
+    fn demand(&mut self, holds: bool, rule: Rule, sentence: impl fmt::Display) {
+        if !holds {
+            self.add(rule, sentence);
+        }
+    }
+}
+
+/// Every breach that the history shows.
+#[must_use]
+pub fn violations(history: &History) -> Vec<Violation> {
+    let mut list = Vec::new();
+    for reason in &history.unreadable {
+        list.push(Violation {
+            rule: Rule::Syntax,
+            sentence: reason.clone(),
+        });
+    }
+    for (index, version) in history.versions.iter().enumerate() {
+        let place = place(index, version.at);
+        let list = &mut list;
+        single::check(
+            &version.playlist,
+            &history.others,
+            &mut Findings { place, list },
+        );
+    }
+    for (index, pair) in history.versions.windows(2).enumerate() {
+        let place = place(index + 1, pair[1].at);
+        let list = &mut list;
+        evolution::check(
+            &pair[0].playlist,
+            &pair[1].playlist,
+            &mut Findings { place, list },
+        );
+    }
+    availability::check(history, &mut list);
+    bytes::check(history, &mut list);
+    delivery::check(history, &mut list);
+    list
+}
+
+/// Parts and segments that came later than the rules allow by more than `slack` (§6.2.2: a part within a part
+/// target of the one before, a segment within one and a half target durations). This depends on the machine and
+/// on the publisher, so it is no part of [`violations`].
+#[must_use]
+pub fn latenesses(history: &History, slack: Duration) -> Vec<Violation> {
+    let mut list = Vec::new();
+    evolution::pace(&history.versions, slack, &mut list);
+    list
+}
+
+fn place(index: usize, at: Duration) -> String {
+    format!("version {index} at {:.3} s", at.as_secs_f64())
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    //! A stream that keeps every rule, for tests that break one.
+
+    use std::time::Duration;
+
+    use super::super::history::{Answer, History, Subject};
+    use super::super::playlist::MediaPlaylist;
+    use super::{Findings, Rule, Violation};
+    use crate::http::Response;
+
+    /// Segments of two seconds with four parts each.
+    const PARTS: u64 = 4;
+
+    /// The text of a version whose last part is `parts` parts after the stream's beginning, and which lists at
+    /// most `segments` whole segments.
+    pub(crate) fn text(parts: u64, segments: u64) -> String {
+        let (last, open) = (parts / PARTS, parts % PARTS);
+        let first = last.saturating_sub(segments);
+        let mut text = format!(
+            "#EXTM3U\n#EXT-X-VERSION:9\n#EXT-X-TARGETDURATION:2\n#EXT-X-PART-INF:PART-TARGET=0.5\n\
+             #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5,HOLD-BACK=6,CAN-SKIP-UNTIL=12\n\
+             #EXT-X-MEDIA-SEQUENCE:{first}\n#EXT-X-MAP:URI=\"init.mp4\"\n"
+        );
+        let part = |segment, number| {
+            let independent = if number == 0 { ",INDEPENDENT=YES" } else { "" };
+            format!("#EXT-X-PART:DURATION=0.5,URI=\"{segment}.{number}.mp4\"{independent}\n")
+        };
+        for segment in first..=last {
+            let count = if segment == last { open } else { PARTS };
+            if count > 0 {
+                let seconds = segment * 2;
+                text += &format!(
+                    "#EXT-X-PROGRAM-DATE-TIME:2026-11-23T00:{:02}:{:02}.000Z\n",
+                    seconds / 60,
+                    seconds % 60
+                );
+            }
+            if last - segment <= 3 {
+                text.extend((0..count).map(|number| part(segment, number)));
+            }
+            if segment < last {
+                text += &format!("#EXTINF:2.000,\n{segment}.mp4\n");
+            }
+        }
+        text + &format!("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"{last}.{open}.mp4\"\n")
+    }
+
+    pub(crate) fn playlist(text: &str) -> MediaPlaylist {
+        MediaPlaylist::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    /// What `check` finds, as the rules alone.
+    pub(crate) fn rules(check: impl FnOnce(&mut Findings<'_>)) -> Vec<Rule> {
+        let mut list = Vec::new();
+        check(&mut Findings {
+            place: "here".to_owned(),
+            list: &mut list,
+        });
+        names(&list)
+    }
+
+    pub(crate) fn names(list: &[Violation]) -> Vec<Rule> {
+        let mut names: Vec<Rule> = list.iter().map(|violation| violation.rule).collect();
+        names.dedup();
+        names
+    }
+
+    /// An answer with the headers that every answer of its kind has.
+    pub(crate) fn answer(subject: Subject, path: &str, status: u16, body: &[u8]) -> Answer {
+        let (kind, priority) = match subject {
+            Subject::Media => ("video/mp4", "u=3"),
+            _ => ("application/vnd.apple.mpegurl", "u=1"),
+        };
+        let age = match (subject, status) {
+            (Subject::Playlist | Subject::Multivariant, 200) => 1,
+            (_, 200) => 12,
+            (Subject::BlockingPlaylist, _) => 8,
+            _ => 2,
+        };
+        let headers = [
+            ("content-type", kind),
+            ("priority", priority),
+            ("access-control-allow-origin", "*"),
+            ("cache-control", &format!("max-age={age}")),
+            ("etag", &format!("\"{path}-{}\"", body.len())),
+            ("vary", "Accept-Encoding"),
+        ];
+        Answer {
+            asked: Duration::ZERO,
+            answered: Duration::ZERO,
+            subject,
+            path: path.to_owned(),
+            condition: None,
+            response: Response {
+                status,
+                headers: headers
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .to_vec(),
+                body: body.to_vec(),
+            },
+        }
+    }
+
+    /// A stream of `seconds`, watched from its beginning part by part, of which ten segments are listed.
+    pub(crate) fn history(seconds: u64) -> History {
+        let mut history = History {
+            playlist: "/live/hls/live.m3u8".to_owned(),
+            ..History::default()
+        };
+        for parts in 1..=seconds * 2 {
+            let text = text(parts, 10);
+            let at = Duration::from_millis(500 * parts);
+            history.see(at, text.clone(), playlist(&text));
+        }
+        history
+    }
+
+    #[test]
+    fn the_example_keeps_every_rule() {
+        let found = super::violations(&history(60));
+        assert!(found.is_empty(), "{found:?}");
+        let late = super::latenesses(&history(60), Duration::ZERO);
+        assert!(late.is_empty(), "{late:?}");
+    }
+}

@@ -1,0 +1,470 @@
+//! Rules about one version of a playlist.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::{Findings, Rule};
+use crate::hls::playlist::{MediaPlaylist, Segment};
+
+/// `PART-HOLD-BACK` is at least this many part targets (Authoring Specification 14.3).
+const PART_HOLD_BACK_PARTS: u32 = 3;
+/// `HOLD-BACK` is at least this many target durations (§4.4.3.8).
+const HOLD_BACK_TARGETS: u32 = 3;
+/// `CAN-SKIP-UNTIL` likewise.
+const SKIP_TARGETS: u32 = 6;
+/// Parts are listed up to this many target durations from the end (§4.4.4.9).
+pub(super) const PARTS_LISTED_TARGETS: u32 = 3;
+/// A part is at least this share of the target, in per cent (§4.4.4.9).
+const PART_SHARE: u32 = 85;
+/// The version of the protocol that has `EXT-X-SKIP` (§8).
+const SKIP_VERSION: u64 = 9;
+/// The version that has `EXT-X-MAP` in playlists of any kind.
+const MAP_VERSION: u64 = 6;
+/// By how much times may differ: they are written with three decimals or more.
+pub(super) const ROUNDING: Duration = Duration::from_millis(1);
+
+/// `others` are the media playlists of the presentation other than this one.
+pub(super) fn check(playlist: &MediaPlaylist, others: &[String], found: &mut Findings<'_>) {
+    header(playlist, found);
+    hold_backs(playlist, found);
+    part_durations(playlist, found);
+    segments(playlist, found);
+    parts_listed(playlist, found);
+    dates(playlist, found);
+    hints(playlist, found);
+    maps(playlist, found);
+    addresses(playlist, found);
+    independence(playlist, found);
+    let is_reported = |other: &&String| playlist.reports.contains(*other);
+    let missing = others.iter().find(|other| !is_reported(other));
+    found.demand(
+        missing.is_none() || playlist.is_ended,
+        Rule::Reports,
+        format_args!("there is no report on {missing:?}"),
+    );
+}
+
+fn has_parts(playlist: &MediaPlaylist) -> bool {
+    let has_some = |segment: &Segment| !segment.parts.is_empty();
+    playlist.segments.iter().any(has_some)
+}
+
+fn header(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
+    found.demand(
+        playlist.part_target.is_some() || !has_parts(playlist),
+        Rule::Header,
+        "there are parts and no PART-INF",
+    );
+    let can_skip = playlist
+        .control
+        .as_ref()
+        .and_then(|control| control.can_skip_until);
+    let needed = match (
+        can_skip,
+        playlist
+            .segments
+            .iter()
+            .any(|segment| segment.map.is_some()),
+    ) {
+        _ if playlist.skipped.is_some() => SKIP_VERSION,
+        (Some(_), _) => SKIP_VERSION,
+        (None, true) => MAP_VERSION,
+        (None, false) => 0,
+    };
+    found.demand(
+        playlist.version >= needed,
+        Rule::Header,
+        format_args!("version {} is declared, {needed} needed", playlist.version),
+    );
+    found.demand(
+        playlist.kind.is_none(),
+        Rule::Kind,
+        "a live playlist has a PLAYLIST-TYPE",
+    );
+}
+
+fn hold_backs(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
+    let control = playlist.control.clone().unwrap_or_default();
+    let mut demand = |name, stated: Option<Duration>, least: Duration| {
+        let is_enough = stated.is_none_or(|stated| stated >= least);
+        found.demand(
+            is_enough,
+            Rule::HoldBack,
+            format_args!("{name} is {stated:?}, less than {least:?}"),
+        );
+    };
+    demand(
+        "HOLD-BACK",
+        control.hold_back,
+        playlist.target * HOLD_BACK_TARGETS,
+    );
+    demand(
+        "CAN-SKIP-UNTIL",
+        control.can_skip_until,
+        playlist.target * SKIP_TARGETS,
+    );
+    if let Some(target) = playlist.part_target {
+        let stated = control.part_hold_back.unwrap_or_default();
+        demand(
+            "PART-HOLD-BACK",
+            Some(stated),
+            target * PART_HOLD_BACK_PARTS,
+        );
+    }
+}
+
+fn part_durations(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
+    let Some(target) = playlist.part_target else {
+        return;
+    };
+    let least = target * PART_SHARE / 100;
+    for segment in &playlist.segments {
+        for (index, part) in segment.parts.iter().enumerate() {
+            let duration = part.duration;
+            found.demand(
+                duration <= target,
+                Rule::PartDuration,
+                format_args!("{} lasts {duration:?}, the target is {target:?}", part.uri),
+            );
+            // Of the part at the end it is not known whether it is the last of its segment.
+            let next = segment.parts.get(index + 1);
+            let is_exempt =
+                next.is_none_or(|next| next.is_gap) || part.is_gap || part.is_independent;
+            found.demand(
+                is_exempt || duration >= least,
+                Rule::PartDuration,
+                format_args!(
+                    "{} lasts {duration:?}, less than 85 % of {target:?}",
+                    part.uri
+                ),
+            );
+        }
+    }
+}
+
+fn segments(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
+    for file in playlist
+        .segments
+        .iter()
+        .filter_map(|segment| segment.file.as_ref())
+    {
+        let rounded = (file.duration + Duration::from_millis(500)).as_secs();
+        found.demand(
+            rounded <= playlist.target.as_secs(),
+            Rule::SegmentDuration,
+            format_args!(
+                "{} lasts {:?}, the target is {:?}",
+                file.uri, file.duration, playlist.target
+            ),
+        );
+    }
+}
+
+fn parts_listed(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
+    if playlist.part_target.is_none() {
+        return;
+    }
+    let reach = playlist.target * PARTS_LISTED_TARGETS;
+    for (segment, following) in playlist.with_distances() {
+        let Some(file) = &segment.file else { continue };
+        let count = segment.parts.len() as u32;
+        found.demand(
+            count == 0 || following <= reach,
+            Rule::PartsListed,
+            format_args!("{} still has parts, {following:?} from the end", file.uri),
+        );
+        let is_near = following + file.duration <= reach;
+        found.demand(
+            count > 0 || !is_near || segment.is_gap || playlist.skipped.is_some(),
+            Rule::PartsListed,
+            format_args!(
+                "{} has no parts any more, {following:?} from the end",
+                file.uri
+            ),
+        );
+        let sum = segment.parts_duration();
+        let is_sum = sum.abs_diff(file.duration) <= ROUNDING * count;
+        // Of a segment that reaches beyond the limit some parts may have gone.
+        let is_rest = !is_near && sum <= file.duration + ROUNDING * count;
+        found.demand(
+            count == 0 || is_sum || is_rest,
+            Rule::PartSum,
+            format_args!("{} lasts {:?}, its parts {sum:?}", file.uri, file.duration),
+        );
+    }
+}
+
+fn dates(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
+    // When the next segment is to begin, and how many durations that is the sum of.
+    let mut expected: Option<(Duration, u32)> = None;
+    for segment in &playlist.segments {
+        if segment.is_discontinuous {
+            expected = None;
+        }
+        if let (Some(date), Some((due, steps))) = (segment.date, expected) {
+            let difference = date.abs_diff(due);
+            found.demand(
+                difference <= ROUNDING * (steps + 1),
+                Rule::Dates,
+                format_args!("segment {} is {difference:?} off its date", segment.number),
+            );
+        }
+        let begins = segment.date.map(|date| (date, 0)).or(expected);
+        found.demand(
+            begins.is_some() || playlist.skipped.is_some(),
+            Rule::Dates,
+            format_args!("segment {} has no date", segment.number),
+        );
+        expected = begins.map(|(date, steps)| (date + segment.duration(), steps + 1));
+    }
+}
+
+fn hints(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
+    let count = |kind| {
+        playlist
+            .hints
+            .iter()
+            .filter(|hint| hint.kind == kind)
+            .count()
+    };
+    let (parts, maps) = (count("PART"), count("MAP"));
+    if playlist.is_ended {
+        found.demand(
+            parts + maps == 0,
+            Rule::Hint,
+            "a playlist that has ended has a hint",
+        );
+        return;
+    }
+    if playlist.part_target.is_some() {
+        found.demand(
+            parts == 1,
+            Rule::Hint,
+            format_args!("{parts} hints of parts"),
+        );
+    }
+    found.demand(maps <= 1, Rule::Hint, format_args!("{maps} hints of maps"));
+    let mut listed = playlist.segments.iter().flat_map(|segment| &segment.parts);
+    let hinted = playlist.hinted_part();
+    let again = listed.find(|part| part.range.is_none() && Some(part.uri.as_str()) == hinted);
+    found.demand(
+        again.is_none(),
+        Rule::Hint,
+        format_args!("the hint {hinted:?} is listed already"),
+    );
+}
+
+fn maps(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
+    for pair in playlist.segments.windows(2) {
+        let has_changed = pair[0].map != pair[1].map;
+        found.demand(
+            !has_changed || pair[1].is_discontinuous,
+            Rule::Map,
+            format_args!(
+                "the map changes with segment {} in mid-stream",
+                pair[1].number
+            ),
+        );
+    }
+    let first = playlist
+        .segments
+        .first()
+        .filter(|_| playlist.skipped.is_none());
+    found.demand(
+        first.is_none_or(|first| first.map.is_some()),
+        Rule::Map,
+        "the first segment has no map",
+    );
+}
+
+fn addresses(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
+    let mut seen = HashMap::new();
+    for segment in &playlist.segments {
+        let file = segment.file.iter().filter(|file| file.range.is_none());
+        let parts = segment.parts.iter().filter(|part| part.range.is_none());
+        let uris = file
+            .map(|file| &file.uri)
+            .chain(parts.map(|part| &part.uri));
+        for uri in uris {
+            found.demand(
+                !uri.starts_with('/') && !uri.contains("://"),
+                Rule::Addresses,
+                format_args!("{uri} is not relative"),
+            );
+            let before = seen.insert(uri, segment.number);
+            found.demand(
+                before.is_none(),
+                Rule::Addresses,
+                format_args!("{uri} is in segments {before:?} and {}", segment.number),
+            );
+        }
+    }
+}
+
+fn independence(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
+    for (segment, following) in playlist.with_distances() {
+        let is_listed = following + segment.duration() <= playlist.target * PARTS_LISTED_TARGETS;
+        let Some(first) = segment.parts.first().filter(|_| is_listed) else {
+            continue;
+        };
+        found.demand(
+            first.is_independent || !playlist.has_independent_segments,
+            Rule::Independence,
+            format_args!("segment {} does not begin with a keyframe", segment.number),
+        );
+        let has_one = segment.parts.iter().any(|part| part.is_independent);
+        found.demand(
+            has_one || segment.file.is_none() || segment.is_gap,
+            Rule::Independence,
+            format_args!("no part of segment {} is independent", segment.number),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{playlist, rules, text};
+    use super::*;
+
+    /// What one version is found to break, after a change to its text.
+    fn broken(from: &str, to: &str) -> Vec<Rule> {
+        let text = text(42, 10);
+        assert!(text.contains(from), "{from:?} in {text}");
+        let changed = playlist(&text.replacen(from, to, 1));
+        rules(|found| check(&changed, &[], found))
+    }
+
+    #[test]
+    fn the_example_breaks_nothing() {
+        for parts in 0..60 {
+            let found = rules(|found| check(&playlist(&text(parts, 10)), &[], found));
+            assert_eq!(found, [], "{parts}");
+        }
+    }
+
+    #[test]
+    fn each_break_is_found() {
+        let cases: &[(&str, &str, &[Rule])] = &[
+            ("#EXT-X-PART-INF:PART-TARGET=0.5\n", "", &[Rule::Header]),
+            ("VERSION:9", "VERSION:7", &[Rule::Header]),
+            (
+                "#EXT-X-MEDIA-SEQ",
+                "#EXT-X-PLAYLIST-TYPE:EVENT\n#EXT-X-MEDIA-SEQ",
+                &[Rule::Kind],
+            ),
+            (
+                "PART-HOLD-BACK=1.5",
+                "PART-HOLD-BACK=1.4",
+                &[Rule::HoldBack],
+            ),
+            ("PART-HOLD-BACK=1.5,", "", &[Rule::HoldBack]),
+            (",HOLD-BACK=6", ",HOLD-BACK=5.9", &[Rule::HoldBack]),
+            ("CAN-SKIP-UNTIL=12", "CAN-SKIP-UNTIL=11", &[Rule::HoldBack]),
+            (
+                "DURATION=0.5,URI=\"10.1",
+                "DURATION=0.501,URI=\"10.1",
+                &[Rule::PartDuration],
+            ),
+            (
+                "DURATION=0.5,URI=\"9.1",
+                "DURATION=0.42,URI=\"9.1",
+                &[Rule::PartDuration, Rule::PartSum],
+            ),
+            (
+                "#EXTINF:2.000,\n0.mp4",
+                "#EXTINF:2.600,\n0.mp4",
+                &[Rule::SegmentDuration, Rule::Dates],
+            ),
+            (
+                "#EXTINF:2.000,\n9.mp4",
+                "#EXTINF:2.005,\n9.mp4",
+                &[Rule::PartSum, Rule::Dates],
+            ),
+            (
+                "#EXTINF:2.000,\n2.mp4",
+                "#EXT-X-PART:DURATION=2,URI=\"2.0.mp4\"\n#EXTINF:2.000,\n2.mp4",
+                &[Rule::PartDuration, Rule::PartsListed],
+            ),
+            ("00:00:04.000Z", "00:00:04.003Z", &[Rule::Dates]),
+            (
+                "#EXT-X-PROGRAM-DATE-TIME:2026-11-23T00:00:00.000Z\n",
+                "",
+                &[Rule::Dates],
+            ),
+            (
+                "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"10.2.mp4\"\n",
+                "",
+                &[Rule::Hint],
+            ),
+            ("URI=\"10.2.mp4\"", "URI=\"10.1.mp4\"", &[Rule::Hint]),
+            (
+                "#EXT-X-PRELOAD",
+                "#EXT-X-ENDLIST\n#EXT-X-PRELOAD",
+                &[Rule::Hint],
+            ),
+            (
+                "#EXTINF:2.000,\n3.mp4",
+                "#EXT-X-MAP:URI=\"b.mp4\"\n#EXTINF:2.000,\n3.mp4",
+                &[Rule::Map],
+            ),
+            ("#EXT-X-MAP:URI=\"init.mp4\"\n", "", &[Rule::Map]),
+            ("\n3.mp4", "\n/3.mp4", &[Rule::Addresses]),
+            ("\n3.mp4", "\n2.mp4", &[Rule::Addresses]),
+            (
+                "URI=\"9.0.mp4\",INDEPENDENT=YES",
+                "URI=\"9.0.mp4\"",
+                &[Rule::Independence],
+            ),
+        ];
+        for (from, to, expected) in cases {
+            assert_eq!(broken(from, to), *expected, "{from:?} to {to:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_allowed_is_not_reported() {
+        // A short part that is independent, last, or beside a gap; a discontinuity with another map and date.
+        for (from, to) in [
+            ("DURATION=0.5,URI=\"10.0", "DURATION=0.1,URI=\"10.0"),
+            ("URI=\"10.1.mp4\"", "GAP=YES,URI=\"10.1.mp4\""),
+            (
+                "#EXT-X-PROGRAM-DATE-TIME:2026-11-23T00:00:04.000Z\n",
+                "#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI=\"b.mp4\"\n\
+                 #EXT-X-PROGRAM-DATE-TIME:2026-11-23T00:00:14.000Z\n#EXT-X-DISCONTINUITY\n",
+            ),
+        ] {
+            let mut found = broken(from, to);
+            // The dates that follow are those of the example.
+            found.retain(|rule| *rule != Rule::Dates);
+            assert_eq!(found, [], "{to:?}");
+        }
+    }
+
+    #[test]
+    fn segments_that_claim_it_begin_with_a_keyframe() {
+        let claim = "#EXT-X-INDEPENDENT-SEGMENTS\n#EXT-X-MEDIA-SEQUENCE";
+        assert_eq!(broken("#EXT-X-MEDIA-SEQUENCE", claim), []);
+        let late = text(42, 10)
+            .replace("#EXT-X-MEDIA-SEQUENCE", claim)
+            .replace("9.0.mp4\",INDEPENDENT=YES", "9.0.mp4\"")
+            .replace("9.1.mp4\"", "9.1.mp4\",INDEPENDENT=YES");
+        assert_eq!(
+            rules(|found| check(&playlist(&late), &[], found)),
+            [Rule::Independence]
+        );
+    }
+
+    #[test]
+    fn other_playlists_are_reported_on() {
+        let others = ["sound.m3u8".to_owned()];
+        let without = text(42, 10);
+        let report = "#EXT-X-RENDITION-REPORT:URI=\"sound.m3u8\",LAST-MSN=10\n";
+        for (text, expected) in [
+            (without.clone(), &[Rule::Reports][..]),
+            (without + report, &[]),
+        ] {
+            let found = rules(|found| check(&playlist(&text), &others, found));
+            assert_eq!(found, expected);
+        }
+    }
+}
