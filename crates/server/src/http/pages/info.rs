@@ -5,7 +5,7 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fanout::{DerivedOffer, Info, Registry};
+use fanout::{DerivedOffer, Info, PictureOrder, Registry};
 use media::{Codec, Framing, StreamName};
 use serde_json::{Value, json};
 
@@ -27,7 +27,11 @@ pub(super) fn answer(registry: &Registry, name: &StreamName, has_webrtc: bool) -
 pub(super) fn document(info: Option<&Info>, has_webrtc: bool) -> Value {
     let webrtc = info
         .filter(|info| has_webrtc && !info.tracks.is_empty())
-        .map(|info| json!({ "path": Way::Out.segment(), "audio": has_opus(info) }));
+        .map(|info| {
+            // B-frames are refused there.
+            let picture = info.picture_order != PictureOrder::Reordered;
+            json!({ "path": Way::Out.segment(), "audio": has_opus(info), "picture": picture })
+        });
     let view = info.map(StreamView::of);
     let is = |state| view.as_ref().is_some_and(|view| view.state == state);
     json!({
@@ -35,6 +39,7 @@ pub(super) fn document(info: Option<&Info>, has_webrtc: bool) -> Value {
         "away": is(State::Lingering),
         "tracks": view.as_ref().map(StreamView::tracks).unwrap_or_default(),
         "title": view.as_ref().and_then(|view| view.title),
+        "listeners": view.as_ref().map(|view| view.listeners),
         "notes": info.map(notes).unwrap_or_default(),
         "addresses": info.map(addresses).unwrap_or_default(),
         "webrtc": webrtc,
