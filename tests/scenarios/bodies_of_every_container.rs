@@ -17,7 +17,7 @@ use crate::support::{
 };
 
 /// Longer than all players take to join and to get enough.
-pub(crate) const SECONDS: u32 = 60;
+pub(crate) const SECONDS: u32 = 120;
 /// What players get before the publishers stop: some seconds.
 const PICTURE_BYTES: u64 = 200_000;
 const SOUND_BYTES: u64 = 40_000;

@@ -8,12 +8,12 @@
 //!
 //! * A playlist is a view of a lane's index; segments and parts are ranges of its log. Nothing is copied but the
 //!   playlist's text, which is rendered and compressed once per version of the playlist.
-//! * A stream has one [`Channel`](channel::Channel) while it has viewers, which keeps its lane open.
+//! * A stream has one channel while it has viewers, which keeps its lane open.
 //! * A viewer is one address with one program and one set of credentials: it passes the gate and the limits once,
 //!   counts as one listener, and leaves when it has requested nothing for a while.
 //! * Requests wait for what is about to come, with a deadline; a request that is dropped leaves nothing behind.
 //!
-//! The server's pages find the [`Resource`] of a path and call [`answer`].
+//! The server's pages find the [`Resource`] of a path and call [`answer()`].
 
 mod answer;
 mod channel;

@@ -2,9 +2,8 @@
 //!
 //! * Every figure about time that a playlist promises is fixed for as long as the lane is open: the target durations
 //!   and the distances that players keep follow from [`Segmentation`] alone.
-//! * A playlist only gains at its end and loses at its beginning. It lists the segments of the last
-//!   [`LISTED_TARGETS`] target durations, once so much has come; the lane keeps them for long enough afterwards
-//!   (§6.2.2).
+//! * A playlist only gains at its end and loses at its beginning. It lists the segments of the last three and a half
+//!   target durations, once so much has come; the lane keeps them for long enough afterwards (§6.2.2).
 //! * Parts are listed for as long as §4.4.4.9 wants them, three target durations.
 
 use std::fmt::{self, Write};
