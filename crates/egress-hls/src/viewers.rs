@@ -174,13 +174,14 @@ pub(crate) struct Viewers(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    present: HashMap<(IpAddr, u64), Presence>,
+    present: HashMap<(IpAddr, u64), ViewerState>,
     /// When there was one last.
     seen: Instant,
 }
 
+/// Whether a viewer is a listener.
 #[derive(Debug)]
-enum Presence {
+enum ViewerState {
     Watching { listener: Listener, seen: Instant },
     Removed { at: Instant },
 }
@@ -202,7 +203,7 @@ impl Viewers {
         let mut state = self.state();
         state.seen = now;
         match state.present.get_mut(&viewer.key) {
-            Some(Presence::Watching { listener, .. }) if listener.handle.is_kicked() => {
+            Some(ViewerState::Watching { listener, .. }) if listener.handle.is_kicked() => {
                 let is_expired = listener.is_expired(now);
                 state.remove(viewer, is_expired, now);
                 match is_expired {
@@ -210,11 +211,11 @@ impl Viewers {
                     false => Err(Refused::Removed),
                 }
             }
-            Some(Presence::Watching { seen, .. }) => {
+            Some(ViewerState::Watching { seen, .. }) => {
                 *seen = now;
                 Ok(true)
             }
-            Some(Presence::Removed { .. }) => Err(Refused::Removed),
+            Some(ViewerState::Removed { .. }) => Err(Refused::Removed),
             None => Ok(false),
         }
     }
@@ -235,7 +236,7 @@ impl Viewers {
             return Err(Refused::Full);
         }
         if let Entry::Vacant(entry) = state.present.entry(viewer.key) {
-            entry.insert(Presence::Watching {
+            entry.insert(ViewerState::Watching {
                 listener,
                 seen: now,
             });
@@ -247,7 +248,7 @@ impl Viewers {
     pub(crate) fn sent(&self, viewer: &Viewer, answer: &Answer, resource: &Resource, now: Instant) {
         let mut state = self.state();
         state.seen = now;
-        if let Some(Presence::Watching { listener, seen }) = state.present.get_mut(&viewer.key) {
+        if let Some(ViewerState::Watching { listener, seen }) = state.present.get_mut(&viewer.key) {
             // A request may have waited for longer than viewers may be silent.
             *seen = now;
             listener.handle.sent(answer.length(), 1);
@@ -262,27 +263,27 @@ impl Viewers {
         let since = |at: Instant| now.saturating_duration_since(at);
         let mut state = self.state();
         let mut removed = Vec::new();
-        state.present.retain(|key, presence| match presence {
-            Presence::Watching { listener, .. } if listener.handle.is_kicked() => {
+        state.present.retain(|key, viewer| match viewer {
+            ViewerState::Watching { listener, .. } if listener.handle.is_kicked() => {
                 listener.handle.ends_by(Reason::Kicked);
                 if !listener.is_expired(now) {
                     removed.push(*key);
                 }
                 false
             }
-            Presence::Watching { seen, .. } => since(*seen) < SILENT_FOR,
-            Presence::Removed { at } => since(*at) < REMOVED_FOR,
+            ViewerState::Watching { seen, .. } => since(*seen) < SILENT_FOR,
+            ViewerState::Removed { at } => since(*at) < REMOVED_FOR,
         });
         let removed = removed.into_iter();
         state
             .present
-            .extend(removed.map(|key| (key, Presence::Removed { at: now })));
+            .extend(removed.map(|key| (key, ViewerState::Removed { at: now })));
     }
 
     /// Lets go of all of them: the stream has ended.
     pub(crate) fn end(&self) {
-        for (_, presence) in self.state().present.drain() {
-            if let Presence::Watching { mut listener, .. } = presence {
+        for (_, viewer) in self.state().present.drain() {
+            if let ViewerState::Watching { mut listener, .. } = viewer {
                 listener.handle.ends_by(Reason::Ended);
             }
         }
@@ -291,7 +292,7 @@ impl Viewers {
     /// Whether there has been no viewer for so long.
     pub(crate) fn is_idle(&self, now: Instant, time: Duration) -> bool {
         let mut state = self.state();
-        let is_watched = |presence: &Presence| matches!(presence, Presence::Watching { .. });
+        let is_watched = |viewer: &ViewerState| matches!(viewer, ViewerState::Watching { .. });
         if state.present.values().any(is_watched) {
             state.seen = now;
         }
@@ -307,12 +308,12 @@ impl Viewers {
 impl State {
     /// Lets go of a viewer that was removed; one whose permission has ended may be introduced again.
     fn remove(&mut self, viewer: &Viewer, is_expired: bool, now: Instant) {
-        if let Some(Presence::Watching { mut listener, .. }) = self.present.remove(&viewer.key) {
+        if let Some(ViewerState::Watching { mut listener, .. }) = self.present.remove(&viewer.key) {
             listener.handle.ends_by(Reason::Kicked);
         }
         if !is_expired {
             self.present
-                .insert(viewer.key, Presence::Removed { at: now });
+                .insert(viewer.key, ViewerState::Removed { at: now });
         }
     }
 }
