@@ -5,7 +5,8 @@ use std::path::Path;
 
 use crate::run::{self, Failure, Workspace};
 
-/// Installs what `tests/clients/NAME` needs at `target/tools/NAME`, exactly as its lock file says, unless that is there.
+/// Installs what `tests/clients/NAME` needs at `target/tools/NAME`, exactly as its lock file says, unless that is
+/// there.
 pub(crate) fn install(workspace: &Workspace, name: &str) -> Result<(), Failure> {
     let source = workspace.root.join("tests/clients").join(name);
     let folder = workspace.target.join("tools").join(name);

@@ -137,7 +137,7 @@ fn is_known(tag: &str, headers: &HeaderMap) -> bool {
         .flat_map(|line| line.split(','));
     tags.any(|known| {
         let known = known.trim();
-        known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
+        known == "*" || known.trim_start_matches("W/") == tag.trim_start_matches("W/")
     })
 }
 

@@ -167,10 +167,12 @@ impl Channel {
             suffix,
             is_delta,
         };
+        let text = sheet.to_string();
         let rendered = Arc::new(Rendered {
             version,
-            text: Encoded::new(sheet.to_string()),
-            tag: version.tag(is_delta),
+            // Weak, because the codings of a text differ in their bytes (RFC 9110 §8.8.3).
+            tag: format!("W/\"{}\"", digest(text.as_bytes())),
+            text: Encoded::new(text),
         });
         if suffix.is_empty() {
             sheets.rendered[usize::from(is_delta)] = Some(Arc::clone(&rendered));
@@ -261,18 +263,6 @@ impl Version {
             parts: last.map_or(0, |segment| segment.parts.len()),
             is_ended,
         }
-    }
-
-    fn tag(self, is_delta: bool) -> String {
-        let Self {
-            first,
-            last,
-            parts,
-            is_ended,
-        } = self;
-        let end = if is_ended { "e" } else { "" };
-        let delta = if is_delta { "d" } else { "" };
-        format!("\"{first}-{last}.{parts}{end}{delta}\"")
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! * Every figure about time that a playlist promises is fixed for as long as the lane is open: the target durations
 //!   and the distances that players keep follow from [`Segmentation`] alone.
-//! * A playlist only gains at its end and loses at its beginning. It lists the segments of the last three and a half
-//!   target durations, once so much has come; the lane keeps them for long enough afterwards (§6.2.2).
+//! * A playlist only gains at its end and loses at its beginning. It lists the segments of the last
+//!   [`LISTED_TARGETS`] target durations, once so much has come; the lane keeps them for long enough afterwards
+//!   (§6.2.2).
 //! * Parts are listed for as long as §4.4.4.9 wants them, three target durations.
 
 use std::fmt::{self, Write};
@@ -24,9 +25,9 @@ const HOLD_BACK: i64 = 3;
 /// What is older than this many target durations may be left out of a delta update (§4.4.3.8).
 const SKIP_TARGETS: i64 = 6;
 
-/// How much is listed, in halves of a target duration: three at the least (§6.2.2), and a half for a player that
-/// begins that far back and is slow to ask.
-const LISTED_HALVES: i64 = 7;
+/// How much is listed, in target durations: three at the least (§6.2.2), which whole segments alone have to make up,
+/// and one for the segment that is still growing.
+const LISTED_TARGETS: i64 = 4;
 
 /// How long parts are listed, in target durations.
 const PART_TARGETS: i64 = 3;
@@ -58,7 +59,7 @@ pub(crate) fn listed(index: &LaneIndex) -> &[Arc<Segment>] {
     let (Some(segmentation), Some(end)) = (&index.segmentation, end(&index.segments)) else {
         return &[];
     };
-    let time = Span::from_millis(target_seconds(segmentation) * 500 * LISTED_HALVES);
+    let time = Span::from_millis(target_seconds(segmentation) * 1_000 * LISTED_TARGETS);
     let old = |segment: &&Arc<Segment>| end - segment.end() > time;
     let count = index.segments.iter().take_while(old).count();
     &index.segments[count..]

@@ -22,11 +22,12 @@ use std::sync::Arc;
 use fanout::{Preamble, SegmentStart, Segmentation};
 use media::{Span, Timestamp};
 
-/// How much a lane of segments keeps. A minute holds the longest playlist of a low-latency stream, for as
-/// long again as a segment stays readable after it has left it (RFC 8216bis §6.2.2).
-pub(crate) const SEGMENTS_KEPT: Span = Span::from_millis(60_000);
+/// How much a lane of segments keeps: what a playlist of a low-latency stream lists (24 s and a segment), and for as
+/// long again as a segment stays readable after it has left it (RFC 8216bis §6.2.2: its own duration and the
+/// playlist's).
+pub(crate) const SEGMENTS_KEPT: Span = Span::from_millis(75_000);
 
-/// A minute of 17 Mb/s.
+/// That time of 14 Mb/s.
 pub(crate) const SEGMENT_BYTES_MAX: usize = 128 << 20;
 
 /// How far a segment's number may be behind its slot and still be followed by the next number: the slot's

@@ -14,6 +14,18 @@ const load = createRequire(`${folder}/`);
 const { Parser } = load('m3u8-parser');
 const hlsParser = load('hls-parser');
 
+// hls-parser counts segments and not seconds, as if each were as long as the target duration; and it takes the last
+// part of a segment for a further one while the segment is not listed yet.
+const MISTAKEN = [
+    'Remove EXT-X-PART tags from the Playlist after they are greater than three target durations',
+    'All Partial Segments except the last part of a segment must have a duration of at least 85%',
+];
+const complain = console.error;
+let playlist = '';
+console.error = said => {
+    if (!MISTAKEN.some(words => String(said).includes(words))) complain(`${said}\n${playlist}`);
+};
+
 const micros = seconds => Math.round((seconds ?? 0) * 1e6);
 const part = one => [one.uri, micros(one.duration), Boolean(one.independent)];
 
@@ -37,14 +49,14 @@ const byM3u8 = text => {
 };
 
 const byHls = text => {
-    const playlist = hlsParser.parse(text);
+    const found = hlsParser.parse(text);
     const isListed = one => !one.hint;
-    const segments = playlist.segments.filter(one => one.uri || one.parts.some(isListed));
+    const segments = found.segments.filter(one => one.uri || one.parts.some(isListed));
     let map;
     return {
-        sequence: playlist.mediaSequenceBase,
-        target: micros(playlist.targetDuration),
-        partTarget: micros(playlist.partTargetDuration),
+        sequence: found.mediaSequenceBase,
+        target: micros(found.targetDuration),
+        partTarget: micros(found.partTargetDuration),
         segments: segments.map(segment => {
             // It is given once, where it changes.
             map = segment.map?.uri ?? map;
@@ -55,6 +67,6 @@ const byHls = text => {
 };
 
 for (const file of files) {
-    const text = fs.readFileSync(file, 'utf8');
-    console.log(JSON.stringify({ 'm3u8-parser': byM3u8(text), 'hls-parser': byHls(text) }));
+    playlist = fs.readFileSync(file, 'utf8');
+    console.log(JSON.stringify({ 'm3u8-parser': byM3u8(playlist), 'hls-parser': byHls(playlist) }));
 }

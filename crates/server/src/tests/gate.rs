@@ -94,19 +94,33 @@ async fn a_listener_that_hangs_up_waits_for_no_permission() {
     server.close().await;
 }
 
+/// Something that is no offer, for WHIP or WHEP.
+async fn offer(server: &TestServer, address: &str) -> TcpStream {
+    let mut client = connect(server.http).await;
+    let head = format!(
+        "POST /late/a/{address}?key={KEY} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+         Content-Type: application/sdp\r\nContent-Length: 5\r\n\r\nhello"
+    );
+    client.write_all(head.as_bytes()).await.expect("written");
+    client
+}
+
+#[tokio::test]
+async fn a_client_of_webrtc_that_hangs_up_waits_for_no_permission() {
+    let (server, late) = server().await;
+    for address in ["whep", "whip"] {
+        let client = offer(&server, address).await;
+        until("the question", || late.waiting() == 1).await;
+        drop(client);
+        until("its end", || late.waiting() == 0).await;
+    }
+    server.close().await;
+}
+
 #[tokio::test]
 async fn a_viewer_and_a_publisher_over_webrtc_wait_for_their_own_answers() {
     let (server, late) = server().await;
-    let mut asked = Vec::new();
-    for address in ["whep", "whip"] {
-        let mut client = connect(server.http).await;
-        let head = format!(
-            "POST /late/a/{address}?key={KEY} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
-             Content-Type: application/sdp\r\nContent-Length: 5\r\n\r\nhello"
-        );
-        client.write_all(head.as_bytes()).await.expect("written");
-        asked.push(client);
-    }
+    let asked = [offer(&server, "whep").await, offer(&server, "whip").await];
     until("both questions", || late.waiting() == 2).await;
     late.open();
     for mut client in asked {
