@@ -1643,12 +1643,15 @@
     if (audio && !way.sound) return "This browser cannot play the sound of this stream.";
     return "";
   };
-  var refused = (offer, ways, wish) => {
+  var refused = (offer, browser, ways, wish) => {
     if (wish !== "webrtc" || !offer.webrtc) return "";
     const webrtc = ways.find((way) => way.name === "webrtc");
     const video = trackOf(offer, "video");
     if (webrtc && (webrtc.picture || !video)) return "";
-    if (offer.webrtc.picture === false) return "WebRTC does not work here: it cannot carry the pictures of this stream.";
+    const takes = !video || browser.receives(IN_RTP[video.codec] ?? "");
+    if (takes && offer.webrtc.picture === false) {
+      return "WebRTC does not work here: it cannot carry B-frames, which this stream has.";
+    }
     return `WebRTC does not work here: this browser takes no ${video?.label ?? "sound"} over WebRTC.`;
   };
 
@@ -1952,7 +1955,7 @@
       this.tracksTimer = setTimeout(() => void this.followTracks(), TRACKS_MS);
     }
     noteOn(way) {
-      const wish = refused(this.offer, this.ways(), this.wish) || this.wishFailed();
+      const wish = refused(this.offer, this.browser, this.ways(), this.wish) || this.wishFailed();
       const words2 = [wish, way ? missing(this.offer, way) : "", this.problem];
       return words2.filter(Boolean).join(" ");
     }

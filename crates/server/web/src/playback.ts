@@ -350,7 +350,7 @@ export class Playback {
   }
 
   private noteOn(way: Way | null): string {
-    const wish = refused(this.offer, this.ways(), this.wish) || this.wishFailed();
+    const wish = refused(this.offer, this.browser, this.ways(), this.wish) || this.wishFailed();
     const words = [wish, way ? missing(this.offer, way) : "", this.problem];
     return words.filter(Boolean).join(" ");
   }

@@ -153,11 +153,14 @@ export const missing = (offer: Offer, way: Way): string => {
 };
 
 /** Why a wish cannot be had from the beginning, in words; empty where that is not the codec's fault. */
-export const refused = (offer: Offer, ways: Way[], wish: WayName | null): string => {
+export const refused = (offer: Offer, browser: Browser, ways: Way[], wish: WayName | null): string => {
   if (wish !== "webrtc" || !offer.webrtc) return "";
   const webrtc = ways.find((way) => way.name === "webrtc");
   const video = trackOf(offer, "video");
   if (webrtc && (webrtc.picture || !video)) return "";
-  if (offer.webrtc.picture === false) return "WebRTC does not work here: it cannot carry the pictures of this stream.";
+  const takes = !video || browser.receives(IN_RTP[video.codec] ?? "");
+  if (takes && offer.webrtc.picture === false) {
+    return "WebRTC does not work here: it cannot carry B-frames, which this stream has.";
+  }
   return `WebRTC does not work here: this browser takes no ${video?.label ?? "sound"} over WebRTC.`;
 };
