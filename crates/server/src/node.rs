@@ -13,11 +13,11 @@ use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
 
 use crate::access::AccessLog;
+use crate::door::admission::ListenerAdmission;
 use crate::door::limits::Limits;
 use crate::door::{Counts, host};
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;
-use crate::http::pages::Limited;
 use crate::services::{Bound, Port};
 use crate::signalling::Rtc;
 
@@ -36,6 +36,7 @@ pub(crate) struct Node {
     pub(crate) hls: egress_hls::Context,
     /// WebRTC, unless it is switched off.
     pub(crate) rtc: Option<Arc<Rtc>>,
+    pub(crate) admission: ListenerAdmission,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
     pub(crate) access: AccessLog,
@@ -110,14 +111,14 @@ impl Node {
         };
         let limits = Limits::new(config.limits.clone(), host::descriptors_max(), now);
         let drain = Arc::new(drain);
-        let admission = Limited {
+        let admission = ListenerAdmission {
             limits: Arc::clone(&limits),
             drain: Arc::clone(&drain),
         };
         let hls = egress_hls::Context::new(
             Arc::clone(&registry),
             Arc::clone(&gate) as _,
-            Box::new(admission),
+            Box::new(admission.clone()),
         );
         Self {
             rtmp,
@@ -126,6 +127,7 @@ impl Node {
             players: Arc::new(players),
             rtc: None,
             hls,
+            admission,
             limits,
             counts: Counts::new(registry.fanout().events()),
             drain,
