@@ -35,7 +35,6 @@ use crate::node::Node;
 use crate::signalling;
 
 pub(crate) use base::base;
-pub(crate) use hls::Limited;
 
 /// Only what this server sends, and media that a script makes from it.
 const POLICY: &str = "default-src 'self'; media-src 'self' blob:; worker-src 'self' blob:; \
