@@ -17,6 +17,7 @@
 
 mod answer;
 mod channel;
+mod date_range;
 mod encoding;
 mod multivariant;
 mod packaging;

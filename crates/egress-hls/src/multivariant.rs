@@ -13,10 +13,18 @@ use crate::resource::{Piece, Resource};
 const PICTURES_ASSUMED: u64 = 2_500_000;
 const SOUND_ASSUMED: u64 = 160_000;
 
+/// Closed captions within the pictures (§4.4.6.1). They are never declared to be absent: they may come later.
+const CAPTION_GROUP: &str = "cc";
+const CAPTIONS: &str =
+    "#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID=\"cc\",NAME=\"CC1\",INSTREAM-ID=\"CC1\"\n";
+
 /// The playlist of a stream. `suffix` is appended to the address in it.
 pub(crate) fn text(info: &Info, packaging: Packaging, index: &LaneIndex, suffix: &str) -> String {
     let (average, peak) = bandwidth(info, index);
     let mut out = String::from("#EXTM3U\n#EXT-X-VERSION:9\n");
+    if info.captions {
+        out.push_str(CAPTIONS);
+    }
     write!(
         out,
         "#EXT-X-STREAM-INF:BANDWIDTH={peak},AVERAGE-BANDWIDTH={average}"
@@ -36,6 +44,9 @@ pub(crate) fn text(info: &Info, packaging: Packaging, index: &LaneIndex, suffix:
         if let Some(rate) = info.rates.get(at).copied().flatten() {
             write!(out, ",FRAME-RATE={:.3}", rate.samples_per_second).expect(INFALLIBLE);
         }
+    }
+    if info.captions {
+        write!(out, ",CLOSED-CAPTIONS=\"{CAPTION_GROUP}\"").expect(INFALLIBLE);
     }
     let address = Resource::Media(packaging, Piece::Playlist);
     writeln!(out, "\n{address}{suffix}").expect(INFALLIBLE);

@@ -43,6 +43,7 @@ pub(super) fn document(info: Option<&Info>, has_webrtc: bool) -> Value {
         "notes": info.map(notes).unwrap_or_default(),
         "addresses": info.map(addresses).unwrap_or_default(),
         "webrtc": webrtc,
+        "captions": info.is_some_and(|info| info.captions),
     })
 }
 
