@@ -34,6 +34,7 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use container::id3::Tag;
     use media::EventContent;
     use testkit::Clip;
@@ -45,7 +46,7 @@ mod tests {
     fn event(millis: i64) -> Item {
         Item::Event(Arc::new(TimedEvent {
             at: Timestamp::from_millis(millis),
-            content: EventContent::Id3(Vec::new().into()),
+            content: EventContent::Id3(Bytes::new()),
             is_scripted: false,
         }))
     }

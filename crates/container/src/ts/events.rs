@@ -51,10 +51,10 @@ impl Carriage {
         }
     }
 
-    const fn entry(self) -> MapEntry<'static> {
-        let (stream_type, descriptors) = match self {
+    fn entry<'a>(self) -> MapEntry<'a> {
+        let (stream_type, descriptors): (u8, &[u8]) = match self {
             Self::Id3 => (TYPE_METADATA, METADATA),
-            Self::Splice => (TYPE_SPLICE, &[][..]),
+            Self::Splice => (TYPE_SPLICE, &[]),
         };
         MapEntry {
             stream_type,
@@ -86,7 +86,7 @@ impl EventStreams {
     }
 
     /// Their lines in the map.
-    pub(super) fn entries(&self) -> impl Iterator<Item = MapEntry<'static>> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = MapEntry<'_>> {
         self.0.iter().map(|carriage| carriage.entry())
     }
 

@@ -228,7 +228,7 @@ fn events_are_listed_with_the_segment_that_begins_behind_them() {
     let event = |millis: i64| {
         Arc::new(TimedEvent {
             at: Timestamp::from_millis(millis),
-            content: media::EventContent::Id3(Vec::new().into()),
+            content: media::EventContent::Id3(bytes::Bytes::new()),
             is_scripted: false,
         })
     };

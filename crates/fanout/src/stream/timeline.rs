@@ -58,26 +58,22 @@ impl Timeline {
 
     /// Moves a data message onto the stream's timeline.
     pub(super) fn place_script(&self, script: &mut Script) {
-        script.at = self.place_at(script.at);
+        script.at = match self.shift {
+            Some(shift) => (script.at + shift).max(Timestamp::ZERO),
+            None => self.end,
+        };
     }
 
     /// Moves an event onto the stream's timeline.
     pub(super) fn place_event(&self, event: &mut TimedEvent) {
-        let at = self.place_at(event.at);
+        let at = self.shift.map_or(self.end, |shift| event.at + shift);
         let is_near = at - self.end <= EVENT_SKEW_MAX && self.end - at <= EVENT_SKEW_MAX;
-        event.at = if is_near { at } else { self.end };
+        event.at = if is_near { at } else { self.end }.max(Timestamp::ZERO);
     }
 
     /// Where the newest sample of all tracks ends.
     pub(super) fn end(&self) -> Timestamp {
         self.end
-    }
-
-    fn place_at(&self, at: Timestamp) -> Timestamp {
-        match self.shift {
-            Some(shift) => (at + shift).max(Timestamp::ZERO),
-            None => self.end,
-        }
     }
 
     fn place_dts(&mut self, id: TrackId, dts: Timestamp) -> Timestamp {
