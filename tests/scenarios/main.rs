@@ -24,6 +24,7 @@ mod browsers_play_the_page;
 mod browsers_watch_and_publish;
 mod demo_clip_loops_in_step;
 mod enhanced_codecs_are_relayed;
+mod events_reach_players;
 mod every_protocol_is_in_the_books;
 mod hls_keeps_its_rules;
 mod hls_plays_everywhere;

@@ -82,6 +82,8 @@ struct Version {
     last: u64,
     parts: usize,
     is_complete: bool,
+    /// Events that wait for a segment.
+    waiting: usize,
     is_ended: bool,
 }
 
@@ -157,7 +159,7 @@ impl Channel {
         let segments = playlist::listed(&index);
         let is_delta =
             directives.skips && !index.is_ended && playlist::skipped(segments, &SEGMENTATION) > 0;
-        let version = Version::of(segments, index.is_ended);
+        let version = Version::of(segments, &index);
         let mut sheets = self.sheets();
         let cached = &sheets.rendered[usize::from(is_delta)];
         if let Some(cached) = cached
@@ -171,6 +173,7 @@ impl Channel {
         let sheet = Sheet {
             packaging: self.packaging,
             segments,
+            waiting: &index.waiting,
             segmentation: SEGMENTATION,
             is_ended: index.is_ended,
             start: directives.start,
@@ -274,14 +277,15 @@ fn find(index: &LaneIndex, number: u64) -> Option<&Arc<Segment>> {
 }
 
 impl Version {
-    fn of(segments: &[Arc<Segment>], is_ended: bool) -> Self {
+    fn of(segments: &[Arc<Segment>], index: &LaneIndex) -> Self {
         let last = segments.last();
         Self {
             first: segments.first().map_or(0, |segment| segment.number),
             last: last.map_or(0, |segment| segment.number),
             parts: last.map_or(0, |segment| segment.parts.len()),
             is_complete: last.is_some_and(|segment| segment.is_complete),
-            is_ended,
+            waiting: index.waiting.len(),
+            is_ended: index.is_ended,
         }
     }
 }

@@ -19,6 +19,7 @@
 
 mod answer;
 mod channel;
+mod date_range;
 mod encoding;
 mod multivariant;
 mod packaging;

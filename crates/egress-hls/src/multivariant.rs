@@ -18,6 +18,11 @@ use crate::variants::Quality;
 const PICTURES_ASSUMED: u64 = 2_500_000;
 const SOUND_ASSUMED: u64 = 160_000;
 
+/// Closed captions within the pictures (§4.4.6.1). They are never declared to be absent: they may come later.
+const CAPTION_GROUP: &str = "cc";
+const CAPTIONS: &str =
+    "#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID=\"cc\",NAME=\"CC1\",INSTREAM-ID=\"CC1\"\n";
+
 /// One of the streams that a player chooses from.
 pub(crate) struct Variant {
     pub(crate) quality: Quality,
@@ -32,6 +37,9 @@ pub(crate) struct Variant {
 /// The playlist of variants, in their order. `suffix` is appended to each address.
 pub(crate) fn text(variants: &[Variant], suffix: &str) -> String {
     let mut out = String::from("#EXTM3U\n#EXT-X-VERSION:9\n");
+    if variants.iter().any(|variant| variant.quality.info.captions) {
+        out.push_str(CAPTIONS);
+    }
     for variant in variants {
         describe(variant, &mut out);
         writeln!(out, "\n{}{suffix}", variant.address).expect(INFALLIBLE);
@@ -64,6 +72,9 @@ fn describe(variant: &Variant, out: &mut String) {
         .position(|track| track.kind == Kind::Video);
     if let Some(rate) = picture.and_then(|at| info.rates.get(at).copied().flatten()) {
         write!(out, ",FRAME-RATE={:.3}", rate.samples_per_second).expect(INFALLIBLE);
+    }
+    if info.captions {
+        write!(out, ",CLOSED-CAPTIONS=\"{CAPTION_GROUP}\"").expect(INFALLIBLE);
     }
 }
 

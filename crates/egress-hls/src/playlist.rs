@@ -6,13 +6,16 @@
 //!   [`LISTED_TARGETS`] target durations, once so much has come; the lane keeps them for long enough afterwards
 //!   (§6.2.2).
 //! * Parts are listed for as long as §4.4.4.9 wants them, three target durations.
+//! * Date ranges of events stand before the first segment that begins at their time or later, and behind the last one
+//!   until that has come. A delta update has all of them, since it may leave out no more than segments (§6.2.5.1).
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use fanout::{LaneIndex, ListedPart, Preamble, Segment, Segmentation};
-use media::{Span, StreamName, TICKS_PER_SECOND, Timestamp};
+use media::{Span, StreamName, TICKS_PER_SECOND, TimedEvent, Timestamp};
 
+use crate::date_range;
 use crate::packaging::Packaging;
 use crate::report::Report;
 use crate::resource::Piece;
@@ -40,6 +43,8 @@ pub(crate) struct Sheet<'a> {
     pub(crate) packaging: Packaging,
     /// See [`listed`].
     pub(crate) segments: &'a [Arc<Segment>],
+    /// The events that no segment is listed with.
+    pub(crate) waiting: &'a [Arc<TimedEvent>],
     pub(crate) segmentation: Segmentation,
     /// Nothing follows.
     pub(crate) is_ended: bool,
@@ -107,11 +112,15 @@ impl fmt::Display for Sheet<'_> {
         if skipped > 0 {
             writeln!(f, "#EXT-X-SKIP:SKIPPED-SEGMENTS={skipped}")?;
         }
+        for segment in &self.segments[..skipped] {
+            self.date_ranges(f, &segment.events)?;
+        }
         let mut before = skipped.checked_sub(1).map(|last| &self.segments[last]);
         for segment in &self.segments[skipped..] {
             self.segment(f, segment, before)?;
             before = Some(segment);
         }
+        self.date_ranges(f, self.waiting)?;
         match self.segments.last() {
             _ if self.is_ended => f.write_str("#EXT-X-ENDLIST\n"),
             Some(last) if self.packaging.has_parts() => self.hint(f, last),
@@ -184,6 +193,7 @@ impl Sheet<'_> {
         if let Some(millis) = self.wall.began(segment) {
             writeln!(f, "#EXT-X-PROGRAM-DATE-TIME:{}", iso8601(millis))?;
         }
+        self.date_ranges(f, &segment.events)?;
         if self.lists_parts(segment) {
             for (number, part) in segment.parts.iter().enumerate() {
                 self.part(f, segment.number, number, part)?;
@@ -202,6 +212,13 @@ impl Sheet<'_> {
     /// The address of a piece, with the viewer's query.
     fn address(&self, piece: Piece) -> impl fmt::Display {
         fmt::from_fn(move |f| write!(f, "{}{}", piece.name(self.packaging), self.suffix))
+    }
+
+    fn date_ranges(&self, f: &mut fmt::Formatter<'_>, events: &[Arc<TimedEvent>]) -> fmt::Result {
+        let wall = |at| self.wall.moment(self.segments, at);
+        events
+            .iter()
+            .try_for_each(|event| date_range::write(f, event, wall))
     }
 
     fn lists_parts(&self, segment: &Segment) -> bool {
@@ -245,7 +262,7 @@ pub(crate) fn next(last: &Segment) -> (u64, usize) {
 }
 
 /// A duration as decimal seconds. Rounded to a hundredth of a millisecond, which no bound is finer than.
-struct Seconds(Span);
+pub(crate) struct Seconds(pub(crate) Span);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,7 +14,8 @@ use fanout::gate::{Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish
 use fanout::{Config, Fanout, Permit, Protocol, Publisher, Registry, Settings, Source};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use media::{
-    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
+    Codec, Container, Cue, CueAction, EventContent, Framing, Item, Kind, Sample, Span, StreamName,
+    Timestamp, Track, TrackId,
 };
 use net::wait::at_once;
 
@@ -564,4 +565,66 @@ async fn the_end_is_told_and_no_viewer_is_counted_after_it() {
     while server.viewers() > 0 {
         tokio::task::yield_now().await;
     }
+}
+
+/// Announces a cue behind what was written.
+fn announce(server: &TestServer, stream: &str, id: &str, action: CueAction) {
+    let name = name(stream);
+    let request = fanout::gate::Request::new(&name, "test", (Ipv4Addr::LOCALHOST, 1).into());
+    let permission = at_once(&mut server.gate.update_metadata(&request))
+        .expect("at once")
+        .expect("permitted");
+    let stream = server.registry.stream(&name).expect("published");
+    let content = EventContent::Cue(Cue {
+        id: id.to_owned(),
+        action,
+        duration: None,
+        section: Bytes::from_static(&[0xFC, 0x30]),
+        began: None,
+    });
+    let at = stream.announce(&permission, content, Instant::now());
+    assert!(at.is_some(), "it has a publisher");
+}
+
+#[tokio::test]
+async fn a_date_range_stands_before_the_first_segment_behind_it() {
+    const RANGE: &str = "#EXT-X-DATERANGE";
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 1_000);
+    let playlist = "/live/show/hls/live.m3u8";
+    assert!(tags(&server.text(playlist).await, RANGE).is_empty());
+    play(&mut publisher, 1_000, 4_000);
+    announce(&server, "live/show", "ad1", CueAction::Out);
+    let listing = server.text(playlist).await;
+    let line = |listing: &str, of: &str| {
+        let found = listing.lines().position(|line| line.starts_with(of));
+        found.unwrap_or_else(|| panic!("{of} in {listing}"))
+    };
+    assert!(
+        line(&listing, RANGE) + 1 == line(&listing, "#EXT-X-PRELOAD-HINT"),
+        "{listing}"
+    );
+    let range = tags(&listing, RANGE)[0].to_owned();
+    assert_eq!(attribute(&range, "SCTE35-OUT"), "0xFC30");
+    play(&mut publisher, 4_000, 8_000);
+    announce(&server, "live/show", "ad1", CueAction::In);
+    play(&mut publisher, 8_000, 13_000);
+    let listing = server.text(playlist).await;
+    let ranges = tags(&listing, RANGE);
+    assert_eq!(ranges.len(), 2, "{listing}");
+    assert_eq!(ranges[0], range, "it does not change");
+    assert_eq!(attribute(ranges[1], "ID"), "ad1");
+    let start = |range: &str| attribute(range, "START-DATE").to_owned();
+    assert_eq!(start(ranges[1]), start(&range));
+    let duration: f64 = attribute(ranges[1], "DURATION").parse().expect("a number");
+    assert!((duration - 4.0).abs() < 0.05, "{duration}");
+    // The segment behind it begins at its time or later.
+    let behind = &listing[listing.find(&range).expect("listed")..];
+    let number = segments(behind)[0].trim_end_matches(".m4s");
+    let number: i64 = number.parse().expect("a number");
+    assert!(
+        (number - 1) * 3_000 >= 3_900,
+        "segment {number} in {listing}"
+    );
 }

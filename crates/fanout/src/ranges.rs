@@ -40,9 +40,13 @@ impl RangeReader {
         // Read first: everything marked is in the index when a lane ends.
         let is_ended = lane.ended();
         let index = lane.index.as_ref();
+        let (segments, waiting) = index
+            .map(|index| index.list(lane.log.start()))
+            .unwrap_or_default();
         LaneIndex {
             segmentation: index.map(|index| index.segmentation()),
-            segments: index.map_or_else(Vec::new, |index| index.list(lane.log.start())),
+            segments,
+            waiting,
             is_ended,
         }
     }

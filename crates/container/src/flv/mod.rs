@@ -9,6 +9,7 @@
 mod body;
 mod codec;
 mod depacketize;
+mod event;
 mod multitrack;
 mod muxer;
 mod prelude;

@@ -6,6 +6,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
+use media::codec::captions::CaptionWatch;
 use media::{Container, Item, Kind, Sample, Script, Span, Title, Track, TrackId};
 
 use super::backlog::Backlog;
@@ -16,6 +17,7 @@ use super::news::News;
 use super::order::OrderWatch;
 use super::replaced::Replaced;
 use super::tap::TapWriter;
+use super::timed::TimedEvents;
 use super::timeline::Timeline;
 use super::{DerivedOffer, DeriverCell, Keyframes, Phase, Rate, Settings, Source};
 use crate::events::{EndReason, StreamEvents};
@@ -63,9 +65,11 @@ pub(super) struct Core {
     pub(super) title: Option<Arc<Title>>,
     pub(super) backlog: Backlog,
     pub(super) picture_order: OrderWatch,
+    pub(super) captions: CaptionWatch,
     pub(super) picture_groups: PictureGroups,
     pub(super) meters: Meters,
     pub(super) timeline: Timeline,
+    pub(super) timed: TimedEvents,
     pub(super) lanes: Vec<LaneWriter>,
     pub(super) taps: Vec<TapWriter>,
     pub(super) deriver: DeriverCell,
@@ -126,9 +130,11 @@ impl Core {
             title: None,
             backlog: Backlog::default(),
             picture_order: OrderWatch::default(),
+            captions: CaptionWatch::default(),
             picture_groups: PictureGroups::default(),
             meters: Meters::default(),
             timeline: Timeline::default(),
+            timed: TimedEvents::default(),
             lanes: Vec::new(),
             taps: Vec::new(),
             deriver,
@@ -192,6 +198,11 @@ impl Core {
 
     /// Brings a lane that has just opened to the present.
     pub(super) fn replay(&self, lane: &mut LaneWriter, now: Instant) {
+        if let Some(oldest) = self.backlog.samples().next() {
+            for event in self.timed.since(oldest.dts) {
+                lane.tell(event, now);
+            }
+        }
         let derived = self.derived.as_ref().filter(|_| lane.takes_derived);
         let mut track = derived.and_then(|derived| derived.track.clone());
         let mut samples = derived
@@ -268,6 +279,11 @@ impl Core {
                     self.metadata = Some(script.clone());
                 }
                 Item::Script(script) => self.timeline.place_script(script),
+                Item::Event(event) => {
+                    self.timeline.place_event(Arc::make_mut(event));
+                    self.tell_event(Arc::clone(event), now);
+                    continue;
+                }
                 Item::Title(title) => {
                     if std::mem::take(&mut has_new_tracks) {
                         self.tell_tracks();
@@ -281,6 +297,7 @@ impl Core {
                     self.meters.push(sample);
                     if self.video() == Some(sample.track) {
                         is_news |= self.picture_order.saw(sample);
+                        is_news |= self.captions.saw(sample);
                     }
                     if is_news {
                         self.news.ring();
@@ -375,6 +392,9 @@ impl Core {
                 return false;
             }
         }
+        if self.video() == Some(track.id) && !self.captions.has_captions() {
+            self.captions = CaptionWatch::of(track);
+        }
         true
     }
 
@@ -399,6 +419,7 @@ impl Core {
         self.offer = DerivedOffer::Nothing;
         self.backlog.clear();
         self.picture_order = OrderWatch::default();
+        self.captions = CaptionWatch::default();
         self.picture_groups = PictureGroups::default();
         self.meters = Meters::default();
         self.wish.set_heeded(false);

@@ -18,13 +18,14 @@ mod publisher;
 mod readers;
 mod replaced;
 mod tap;
+mod timed;
 mod timeline;
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use media::{Item, Kind, Span, StreamName, Title};
+use media::{EventContent, Item, Kind, Span, StreamName, Timestamp, Title};
 
 pub(crate) use derived::DeriverCell;
 pub use derived::{Derivation, DerivedOffer, DerivedWriter, Deriver};
@@ -156,6 +157,7 @@ impl Stream {
             tracks: core.tracks.clone(),
             rates: core.rates(),
             picture_order: core.picture_order.order(),
+            captions: core.captions.has_captions(),
             keyframes: core.keyframes(),
             offer: core.offer.clone(),
             is_deriving: core.is_deriving(),
@@ -320,6 +322,19 @@ impl Stream {
         debug_assert_eq!(permission.action().stream, self.name);
         self.core()
             .write(&mut vec![Item::Title(Arc::new(title))], now);
+    }
+
+    /// Announces an event from outside the source's own bytes, and returns when it takes effect: now, behind the
+    /// newest sample. `None` without a publisher.
+    pub fn announce(
+        &self,
+        permission: &Authorized<crate::gate::UpdateMetadata>,
+        content: EventContent,
+        now: Instant,
+    ) -> Option<Timestamp> {
+        debug_assert_eq!(permission.action().stream, self.name);
+        let mut core = self.core();
+        (core.phase == Phase::Live).then(|| core.announce(content, now))
     }
 
     /// Requests a keyframe, if its publisher has an encoder that can be asked.

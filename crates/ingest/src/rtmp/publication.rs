@@ -10,7 +10,7 @@ use fanout::EpochWatch;
 use media::{Item, Script, Timestamp};
 
 use crate::admission::PublishedEpoch;
-use crate::{Error, Settings};
+use crate::{Error, Settings, script_events};
 
 /// Items passed on at once. A read of tiny messages brings thousands; this bounds their memory as
 /// items. Media is not affected: a read brings a few of its messages.
@@ -72,10 +72,12 @@ impl Publication {
             }
             Event::Data(media) => {
                 let at = self.clock.data(media.timestamp);
-                self.items.push(Item::Script(Script {
+                let script = Script {
                     at,
                     body: media.payload,
-                }));
+                };
+                self.items.extend(script_events::event(&script));
+                self.items.push(Item::Script(script));
             }
             _ => {}
         }

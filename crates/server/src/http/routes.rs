@@ -154,6 +154,8 @@ endpoints! {
     Streams: Admin "GET" "/api/v1/streams", Password;
     /// End a stream.
     EndStream: Admin "DELETE" "/api/v1/streams/{*name}", Password;
+    /// Announce an event; behind the name stands `/events`.
+    Announce: Admin "POST" "/api/v1/streams/{*name}", Password;
     /// All listeners.
     Listeners: Admin "GET" "/api/v1/listeners", Password;
     /// The event stream.

@@ -41,6 +41,7 @@ pub(super) fn document(presentation: &Presentation, has_webrtc: bool) -> Value {
         "notes": info.map(notes).unwrap_or_default(),
         "addresses": addresses(presentation),
         "webrtc": webrtc,
+        "captions": info.is_some_and(|info| info.captions),
     });
     if let Some(all) = &presentation.qualities {
         let row = |(one, label)| quality(presentation, one, label, has_webrtc);
