@@ -44,6 +44,7 @@ mod players_of_other_makes_watch;
 mod players_outlive_publishers;
 mod publishers_reconnect;
 mod publishers_take_turns;
+mod renditions_of_one_publisher;
 mod rtmp_players_join;
 mod rtmp_publish_plays_as_flv;
 mod rtmps_and_credentials;

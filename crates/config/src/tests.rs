@@ -961,6 +961,29 @@ fn the_first_matching_rule_decides() {
 }
 
 #[test]
+fn renditions_have_the_rules_of_their_stream() {
+    let source = "[auth]\npublish_key = \"x7Kq-92mPz\"\n\
+        [[stream]]\nmatch = \"live/show~own\"\nlinger = \"1s\"\n\
+        [[stream]]\nmatch = \"live/show\"\nlinger = \"2s\"\npublish_key = \"other-k3y-here\"\n\
+        [[stream]]\nmatch = \"**\"\nlinger = \"3s\"\n";
+    let config = parse(source).expect("valid");
+    for (stream, seconds, is_own) in [
+        ("live/show", 2, true),
+        ("live/show~1", 2, true),
+        ("live/show~1~2", 2, true),
+        ("live/show~own", 1, false),
+        ("live/shows~1", 3, false),
+        ("live/show~a_b", 3, false),
+    ] {
+        let stream = StreamName::parse(stream).expect("a name");
+        assert_eq!(config.linger(&stream).as_secs(), seconds, "{stream}");
+        let mut keys = config.publish_keys(&stream);
+        let opens = keys.any(|one| one.secret.matches("other-k3y-here"));
+        assert_eq!(opens, is_own, "{stream}");
+    }
+}
+
+#[test]
 fn named_keys_open_the_streams_that_they_are_for() {
     let source = "[auth]\npublish_key = \"x7Kq-92mPz\"\n\
         [[auth.key]]\nname = \"studio\"\nkey = \"studio-k3y-1\"\nmatch = \"live/*\"\n\
