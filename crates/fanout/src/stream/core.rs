@@ -38,6 +38,8 @@ const KEYFRAME_INTERVAL: Span = Span::from_millis(3_000);
 pub(super) struct Core {
     pub(super) phase: Phase,
     pub(super) epoch: u32,
+    /// The present epoch is written by the publisher of the stream that this is a rendition of.
+    pub(super) is_rendition: bool,
     pub(super) credential: Credential,
     /// The identity of the present publisher's permission.
     pub(super) identity: Option<Identity>,
@@ -107,6 +109,7 @@ impl Core {
         Self {
             phase: Phase::Lingering,
             epoch: 0,
+            is_rendition: false,
             credential,
             identity: None,
             promised: (source.container, source.content_type.clone()),
@@ -161,6 +164,11 @@ impl Core {
     pub(super) fn keyframes(&self) -> Option<Keyframes> {
         self.video()?;
         Some(self.picture_groups.facts(self.wish.is_heeded()))
+    }
+
+    /// Whether there are lanes (listeners, or some not long ago) or taps.
+    pub(super) fn is_followed(&self) -> bool {
+        !self.lanes.is_empty() || !self.taps.is_empty()
     }
 
     /// Whether there are listeners that cannot request a keyframe, and none recent enough for the next joiner.
@@ -247,11 +255,31 @@ impl Core {
 
     /// Takes over items, in order, and passes them to every lane.
     pub(super) fn write(&mut self, items: &mut Vec<Item>, now: Instant) {
+        self.place(items);
+        self.write_placed(items, now);
+    }
+
+    /// Moves items onto the stream's timeline.
+    pub(super) fn place(&mut self, items: &mut [Item]) {
+        for item in items {
+            match item {
+                Item::Sample(sample) if sample.track == TrackId::DERIVED => {}
+                Item::Sample(sample) => self.timeline.place(sample),
+                Item::Metadata(script) | Item::Script(script) => {
+                    self.timeline.place_script(script);
+                }
+                Item::Epoch | Item::Header(_) | Item::Title(_) | Item::Track(_) => {}
+            }
+        }
+    }
+
+    /// Takes over items that are on the stream's timeline.
+    pub(super) fn write_placed(&mut self, items: &mut Vec<Item>, now: Instant) {
         let video = self.video();
         let burst = self.settings.audio.burst;
         let mut has_new_tracks = false;
-        for mut item in items.drain(..) {
-            match &mut item {
+        for item in items.drain(..) {
+            match &item {
                 // Only the stream itself writes it.
                 Item::Epoch => continue,
                 // That number is reserved.
@@ -263,11 +291,8 @@ impl Core {
                     self.backlog.clear();
                     self.header = Some(header.clone());
                 }
-                Item::Metadata(script) => {
-                    self.timeline.place_script(script);
-                    self.metadata = Some(script.clone());
-                }
-                Item::Script(script) => self.timeline.place_script(script),
+                Item::Metadata(script) => self.metadata = Some(script.clone()),
+                Item::Script(_) => {}
                 Item::Title(title) => {
                     if std::mem::take(&mut has_new_tracks) {
                         self.tell_tracks();
@@ -275,7 +300,6 @@ impl Core {
                     self.remember_title(title);
                 }
                 Item::Sample(sample) => {
-                    self.timeline.place(sample);
                     let mut is_news = !std::mem::replace(&mut self.has_media, true);
                     self.ingest_bytes += sample.bytes() as u64;
                     self.meters.push(sample);
@@ -378,9 +402,10 @@ impl Core {
         true
     }
 
-    /// Another publisher's epoch begins.
+    /// Another publisher's epoch begins, with a number above that of the last one.
     pub(super) fn begin_epoch(
         &mut self,
+        epoch: u32,
         credential: Credential,
         source: Source,
         settings: Settings,
@@ -404,7 +429,7 @@ impl Core {
         self.wish.set_heeded(false);
         self.timeline.begin_epoch();
         for lane in &mut self.lanes {
-            lane.begin_epoch(self.epoch + 1, now);
+            lane.begin_epoch(epoch, now);
         }
         self.begin_derived_epoch(now);
         for tap in &self.taps {
@@ -413,7 +438,9 @@ impl Core {
         }
         self.taken_over = (self.phase == Phase::Live).then_some(now);
         self.phase = Phase::Live;
-        self.epoch += 1;
+        let is_first = self.epoch == 0;
+        self.epoch = epoch;
+        self.is_rendition = false;
         self.credential = credential;
         self.source = Arc::new(source);
         self.announced_type = None;
@@ -422,7 +449,7 @@ impl Core {
         self.since = SystemTime::now();
         self.began = now;
         self.last_item = now;
-        self.tell_epoch();
+        self.tell_epoch(is_first);
         self.news.ring();
     }
 

@@ -16,6 +16,7 @@ mod news;
 mod order;
 mod publisher;
 mod readers;
+mod rendition;
 mod replaced;
 mod tap;
 mod timeline;
@@ -33,6 +34,8 @@ pub use keyframes::Keyframes;
 pub use meter::Rate;
 pub use order::PictureOrder;
 pub use publisher::{EpochWatch, Publisher, Superseded};
+pub(crate) use rendition::Rendition;
+pub use rendition::{RENDITIONS_MAX, RenditionRefused};
 pub use tap::{Tap, Tapped};
 
 use self::core::{Core, Shared};
@@ -138,6 +141,18 @@ impl Stream {
 
     pub(crate) fn phase(&self) -> Phase {
         self.core().phase
+    }
+
+    /// Whether it has a publisher of its own: the publisher of a rendition is that of its parent.
+    pub(crate) fn has_own_publisher(&self) -> bool {
+        let core = self.core();
+        core.phase == Phase::Live && !core.is_rendition
+    }
+
+    /// Whether the publisher of another stream writes it as a rendition.
+    pub(crate) fn is_rendition(&self) -> bool {
+        let core = self.core();
+        core.phase == Phase::Live && core.is_rendition
     }
 
     /// The public description now.

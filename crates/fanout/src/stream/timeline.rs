@@ -45,6 +45,16 @@ impl Timeline {
         self.tracks.clear();
     }
 
+    /// The samples of the epoch that has just begun come with times on this timeline, and keep them.
+    pub(super) fn follow(&mut self) {
+        self.shift = Some(Span::ZERO);
+    }
+
+    /// End of the newest sample of all tracks.
+    pub(super) fn end(&self) -> Timestamp {
+        self.end
+    }
+
     /// Moves a sample onto the stream's timeline.
     pub(super) fn place(&mut self, sample: &mut Sample) {
         let dts = self.place_dts(sample.track, sample.dts);
