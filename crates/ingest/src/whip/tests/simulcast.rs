@@ -313,7 +313,7 @@ fn of_equal_layers_the_first_of_the_offer_is_the_stream() {
 fn a_listener_of_one_layer_has_that_layer_asked_for_a_keyframe() {
     let (mut trial, _small) = trial(Link::default());
     trial.run(2 * SECOND);
-    assert_eq!(trial.pli_sources, []);
+    assert!(trial.pli_sources.is_empty());
     let stream = trial.context.registry.stream(&rendition("m"));
     stream.expect("it is there").request_keyframe();
     trial.run(3 * SECOND);
