@@ -223,6 +223,11 @@ impl PublishedEpoch {
         self.publisher.takes_keyframe_request(now)
     }
 
+    /// The same of the rendition that carries the picture track `track`.
+    pub(crate) fn takes_keyframe_request_of(&mut self, track: TrackId, now: Instant) -> bool {
+        self.publisher.takes_keyframe_request_of(track, now)
+    }
+
     /// What ended the epoch: another publisher has the stream, the stream or the permission has
     /// ended.
     pub(crate) fn check(&self, now: Instant) -> Result<(), Error> {

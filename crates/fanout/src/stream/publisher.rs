@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use media::{Container, Item, StreamName};
+use media::{Container, Item, StreamName, TrackId};
 
 use super::rendition::{Parent, RENDITIONS_MAX, Rendition, RenditionRefused, divide};
 use super::{Phase, Settings, Source, Stream};
@@ -171,6 +171,13 @@ impl Publisher {
         }
         wish.clear();
         true
+    }
+
+    /// The same of the rendition that carries the picture track `track`; false if there is none.
+    pub fn takes_keyframe_request_of(&mut self, track: TrackId, now: Instant) -> bool {
+        let mut renditions = self.renditions.iter_mut();
+        let rendition = renditions.find(|rendition| rendition.track == track);
+        rendition.is_some_and(|rendition| rendition.takes_keyframe_request(now))
     }
 
     /// Signals its end.

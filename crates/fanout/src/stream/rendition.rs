@@ -157,6 +157,12 @@ impl Rendition {
         publisher.any(Publisher::is_followed)
     }
 
+    /// Whether its encoder is to be asked for a keyframe now.
+    pub(super) fn takes_keyframe_request(&mut self, now: Instant) -> bool {
+        let publisher = self.publisher.as_mut();
+        publisher.is_some_and(|publisher| publisher.takes_keyframe_request(now))
+    }
+
     fn push(&mut self, item: Item) {
         if self.publisher.is_some() {
             self.items.push(item);
