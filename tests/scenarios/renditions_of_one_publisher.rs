@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use testkit::{Clip, Listener, PUBLISH_KEY, Player, Process, Server, Signal, Tool, wait_until};
+use testkit::http::Listener;
+use testkit::{Clip, PUBLISH_KEY, Player, Process, Server, Signal, Tool, wait_until};
 
 use crate::flv;
 use crate::support::{DEADLINE, file, play_url, wait_for_stream};
