@@ -17,7 +17,7 @@ use crate::door::limits::Limits;
 use crate::door::{Counts, host};
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;
-use crate::http::pages::Limited;
+use crate::http::pages::{Kept, Limited};
 use crate::services::{Bound, Port};
 use crate::signalling::Rtc;
 
@@ -36,6 +36,7 @@ pub(crate) struct Node {
     pub(crate) hls: egress_hls::Context,
     /// WebRTC, unless it is switched off.
     pub(crate) rtc: Option<Arc<Rtc>>,
+    pub(crate) pages: Kept,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
     pub(crate) access: AccessLog,
@@ -126,6 +127,7 @@ impl Node {
             players: Arc::new(players),
             rtc: None,
             hls,
+            pages: Kept::default(),
             limits,
             counts: Counts::new(registry.fanout().events()),
             drain,

@@ -32,7 +32,7 @@ pub(crate) enum Route {
 
 impl Route {
     /// Takes a method, case-sensitive, and a path, percent-decoded once. A stream's exact name wins over a
-    /// suffix: `/a/publish` is a stream while one of that name exists. A path that means nothing else may name a
+    /// suffix: `/a/publish` is a stream while one of that name exists. Names that cannot be published are the pages'. A path that means nothing else may name a
     /// stream on another server.
     pub(crate) fn of(method: &str, path: &str, registry: &Registry) -> Self {
         match (method, path) {
@@ -44,7 +44,9 @@ impl Route {
             _ => {}
         }
         let named = match method {
-            "GET" | "HEAD" | "OPTIONS" => Target::find(path, registry),
+            "GET" | "HEAD" | "OPTIONS" if !Page::hides_stream(path, registry) => {
+                Target::find(path, registry)
+            }
             _ => None,
         };
         if let Some(target) = named {
@@ -107,7 +109,10 @@ mod tests {
             Page::List => Endpoint::List,
             Page::Status => Endpoint::Status,
             Page::Asset(endpoint) => *endpoint,
+            Page::PublicStreams => Endpoint::PublicStreams,
             Page::Player(_) => Endpoint::Player,
+            Page::Embed(_) => Endpoint::Embed,
+            Page::Still(_) => Endpoint::Still,
             Page::Info(_) => Endpoint::Info,
             Page::Publish(_) => Endpoint::Publish,
             Page::Hls(_, Resource::Multivariant) => Endpoint::Hls,
@@ -179,12 +184,28 @@ mod tests {
         for &endpoint in Endpoint::ALL {
             let is_public = matches!(endpoint.surface(), Surface::Live | Surface::Page);
             let path = endpoint.path();
-            if !is_public || path == "*" || path == "/" || path.starts_with("/{") {
+            if !is_public || path == "*" || path == "/" || path.contains('{') {
                 continue;
             }
             assert!(ingest::name(path).is_err(), "{path} could be published");
             let route = Route::of(endpoint.method(), path, &registry);
             assert_eq!(row(endpoint.method(), &route), Some(endpoint), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_page_begins_with_is_no_streams_name() {
+        for &endpoint in Endpoint::ALL {
+            let path = endpoint.path();
+            if endpoint.surface() != Surface::Page || path.starts_with("/{") {
+                continue;
+            }
+            let path = path.replace("{stream}", "show.flv");
+            let is_list = endpoint == Endpoint::List;
+            assert!(
+                is_list || ingest::name(&path).is_err(),
+                "{path} could be published"
+            );
         }
     }
 
@@ -203,6 +224,17 @@ mod tests {
             ("GET", "/live//", Page::Nothing),
             ("GET", "/../x/", Page::Nothing),
             ("GET", "//", Page::Nothing),
+            (
+                "GET",
+                "/embed/live/show.flv",
+                Page::Embed(name("live/show.flv")),
+            ),
+            ("HEAD", "/embed/radio.mp3", Page::Embed(name("radio.mp3"))),
+            ("GET", "/embed/live/show/", Page::Nothing),
+            ("GET", "/embed/embed/live", Page::Nothing),
+            ("GET", "/embed", Page::Nothing),
+            ("GET", "/still.mp4/", Page::Player(name("still.mp4"))),
+            ("OPTIONS", "/live/show/still.mp4", Page::Preflight),
             ("POST", "/", Page::NotAllowed),
             ("POST", "/radio.mp3", Page::NotAllowed),
             ("get", "/", Page::NotAllowed),

@@ -31,9 +31,10 @@ struct Packed {
 }
 
 /// Each file and its address.
-static ALL: [(Endpoint, &Asset); 8] = [
+static ALL: [(Endpoint, &Asset); 9] = [
     (Endpoint::Favicon, &ICON),
     (Endpoint::Icon, &ICON),
+    (Endpoint::Component, &COMPONENT),
     (Endpoint::ListScript, &LIST),
     (Endpoint::Script, &SCRIPT),
     (Endpoint::FlvLibrary, &FLV_LIBRARY),
@@ -87,6 +88,10 @@ asset!(
     LIST = "text/javascript; charset=utf-8", "../../../assets/list.js"
 );
 asset!(
+    /// The element `<carillon-player>`.
+    COMPONENT = "text/javascript; charset=utf-8", "../../../assets/carillon.js"
+);
+asset!(
     /// The pages' icon.
     ICON = "image/svg+xml", "../../../assets/icon.svg"
 );
@@ -118,11 +123,7 @@ impl Asset {
             None => (self.bytes, self.tag.as_str()),
         };
         let common = [(header::ETAG, tag), (header::CACHE_CONTROL, CACHING)];
-        let known = headers
-            .get(header::IF_NONE_MATCH)
-            .and_then(|value| value.to_str().ok());
-        let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
-        let mut response = if is_known {
+        let mut response = if is_known(headers, tag) {
             (StatusCode::NOT_MODIFIED, common).into_response()
         } else {
             let content_type = [(header::CONTENT_TYPE, self.content_type)];
@@ -139,6 +140,14 @@ impl Asset {
     }
 }
 
+/// Whether the client has the version of a tag.
+pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+    let known = headers
+        .get(header::IF_NONE_MATCH)
+        .and_then(|value| value.to_str().ok());
+    known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag))
+}
+
 /// Whether the client accepts gzip (RFC 9110 §12.5.3): `gzip`, and not with the quality 0.
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(header::ACCEPT_ENCODING).iter();
@@ -153,7 +162,8 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-fn tag(bytes: &[u8]) -> String {
+/// The tag of a version: its digest.
+pub(super) fn tag(bytes: &[u8]) -> String {
     format!("\"{}\"", &hex(&Sha256::digest(bytes))[..16])
 }
 
@@ -168,8 +178,8 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// What the page, its script and its style may weigh before libraries.
-    const PAGE_BYTES_MAX: usize = 150 << 10;
+    /// What a page of others loads before the frame.
+    const COMPONENT_BYTES_MAX: usize = 8 << 10;
 
     /// Demands that each file is in the list of checksums, as `sha256sum` writes it.
     fn assert_recorded(sums: &str, files: &[(&str, &[u8])]) {
@@ -213,6 +223,7 @@ mod tests {
     fn scripts_are_what_was_built() {
         let sums = include_str!("../../../assets/SHA256SUMS");
         let files: &[(&str, &[u8])] = &[
+            ("carillon.js", COMPONENT.bytes),
             ("list.js", LIST.bytes),
             ("player.js", SCRIPT.bytes),
             ("player.js.gz", packed(&SCRIPT)),
@@ -222,9 +233,9 @@ mod tests {
     }
 
     #[test]
-    fn script_and_style_stay_small() {
-        let bytes = SCRIPT.bytes.len() + STYLE.bytes.len() + ICON.bytes.len();
-        assert!(bytes < PAGE_BYTES_MAX, "{bytes} bytes");
+    fn the_element_for_other_pages_stays_small() {
+        let bytes = COMPONENT.bytes.len();
+        assert!(bytes < COMPONENT_BYTES_MAX, "{bytes} bytes");
     }
 
     #[test]
