@@ -50,12 +50,12 @@ fn render(streams: &[PublicStream<'_>], search: &str, base: &BaseUrl, now: Syste
     let count = count(shown.len(), streams.len());
     let search = escape(search);
     let main = format!(
-        "<h1>Live now</h1>\n\
+        "<div class=\"top\">\n<h1>Live now</h1>\n\
          <form id=\"search\" class=\"search\" role=\"search\" action=\"./\" method=\"get\"{no_search}>\n\
          <label for=\"q\">Search</label>\n\
          <input id=\"q\" name=\"q\" type=\"search\" value=\"{search}\" maxlength=\"{SEARCH_CHARS_MAX}\" \
-         autocomplete=\"off\">\n\
-         <noscript><button type=\"submit\">Search</button></noscript>\n</form>\n\
+         placeholder=\"Search\" autocomplete=\"off\">\n\
+         <noscript><button type=\"submit\">Search</button></noscript>\n</form>\n</div>\n\
          <p id=\"count\" class=\"count\" role=\"status\"{no_search}>{count}</p>\n\
          <div id=\"empty\" class=\"empty\"{no_empty}>\n<p>Nothing is live at the moment.</p>\n\
          <p>A stream appears here by itself as soon as its broadcaster is on air.</p>\n</div>\n\
