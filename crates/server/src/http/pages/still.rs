@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use axum::extract::Request;
@@ -137,6 +137,8 @@ pub(super) struct Stills(Mutex<HashMap<StreamName, Still>>);
 
 #[derive(Clone, Debug)]
 struct Still {
+    /// Whose it is: the next stream of that name has pictures of its own.
+    stream: Weak<Stream>,
     /// When it was made, or found to be the newest still.
     found: Instant,
     made: Instant,
@@ -148,9 +150,15 @@ struct Still {
 
 impl Stills {
     /// The newest still of a stream. `None` if there is none, or none that MP4 can carry.
-    fn of(&self, stream: &Stream, permission: &Authorized<Play>, now: Instant) -> Option<Still> {
+    fn of(
+        &self,
+        stream: &Arc<Stream>,
+        permission: &Authorized<Play>,
+        now: Instant,
+    ) -> Option<Still> {
         let mut stills = self.stills();
         let known = stills.get_mut(stream.name());
+        let known = known.filter(|known| std::ptr::eq(known.stream.as_ptr(), Arc::as_ptr(stream)));
         if let Some(known) = &known
             && now.saturating_duration_since(known.found) < FRESH_FOR
         {
@@ -170,7 +178,7 @@ impl Stills {
             known.found = now;
             return Some(known.clone());
         }
-        let still = Still::new(&track, &picture, now)?;
+        let still = Still::new(stream, &track, &picture, now)?;
         stills.retain(|_, still| is_kept(still, now));
         let stored: usize = stills.values().map(|still| still.bytes.len()).sum();
         make_room(&mut stills, stored + still.bytes.len());
@@ -206,13 +214,19 @@ fn make_room(stills: &mut HashMap<StreamName, Still>, mut stored: usize) {
 }
 
 impl Still {
-    fn new(track: &Arc<Track>, picture: &Sample, now: Instant) -> Option<Self> {
+    fn new(
+        stream: &Arc<Stream>,
+        track: &Arc<Track>,
+        picture: &Sample,
+        now: Instant,
+    ) -> Option<Self> {
         if picture.data.len() > STILL_BYTES_MAX {
             return None;
         }
         let bytes = one_picture(track, picture)?;
         let tag = HeaderValue::from_str(&tag(&bytes)).ok()?;
         Some(Self {
+            stream: Arc::downgrade(stream),
             found: now,
             made: now,
             at: picture.dts,
@@ -358,6 +372,7 @@ mod tests {
 
     fn still(now: Instant, bytes: usize) -> Still {
         Still {
+            stream: Weak::new(),
             found: now,
             made: now,
             at: Timestamp::ZERO,
