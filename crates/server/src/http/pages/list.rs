@@ -113,7 +113,6 @@ struct Card<'a> {
 }
 
 fn card(out: &mut String, stream: &PublicStream<'_>, is_first: bool, now: SystemTime) {
-    let has_picture = stream.kinds.contains(&"video");
     let preload = if is_first { "auto" } else { "none" };
     let video = match stream.has_still() {
         true => format!(
@@ -131,7 +130,7 @@ fn card(out: &mut String, stream: &PublicStream<'_>, is_first: bool, now: System
     let seconds = now.duration_since(stream.began()).unwrap_or_default();
     Card {
         name: stream.name,
-        kind: if has_picture { "picture" } else { "sound" },
+        kind: if stream.has_picture() { "picture" } else { "sound" },
         video: &video,
         shown: &escape(stream.display_name),
         title: &escape(title),

@@ -30,6 +30,9 @@ const KEPT_MAX: usize = 4;
 /// The media type of what a WHEP endpoint takes and gives (RFC 9725 §4).
 const SDP: &str = "application/sdp";
 
+/// A track's kind, as [`TrackView`](crate::view::TrackView) has it.
+const VIDEO: &str = "video";
+
 /// The streams that are shown to everyone, in the order of their names: those that can be played now, unless their
 /// settings say otherwise, and no renditions.
 pub(super) fn streams(registry: &Registry) -> Vec<Info> {
@@ -55,7 +58,7 @@ pub(super) struct PublicStream<'a> {
     since: String,
     pub(super) listeners: usize,
     /// `video`, `audio`.
-    pub(super) kinds: Vec<&'static str>,
+    kinds: Vec<&'static str>,
     codecs: Vec<String>,
     width: Option<u32>,
     height: Option<u32>,
@@ -83,11 +86,12 @@ impl<'a> PublicStream<'a> {
     /// A stream on a server that is reached at `base`.
     pub(super) fn of(info: &'a Info, has_webrtc: bool, base: &BaseUrl) -> Self {
         let view = StreamView::of(info);
-        let tracks = view.tracks();
+        let mut tracks = view.tracks();
+        // Pictures first, whatever came first.
+        tracks.sort_by_key(|track| track.kind != VIDEO);
         let named = |header| view.header(header).filter(|text| !text.is_empty());
-        let picture = tracks.iter().find(|track| track.kind == "video");
+        let picture = tracks.iter().find(|track| track.kind == VIDEO);
         let mut kinds: Vec<_> = tracks.iter().map(|track| track.kind).collect();
-        kinds.sort_unstable_by(|one, other| other.cmp(one));
         kinds.dedup();
         let page = format!("{base}/{}/", view.name);
         let words = tracks
@@ -127,6 +131,10 @@ impl<'a> PublicStream<'a> {
 
     pub(super) fn format(&self) -> &str {
         &self.format
+    }
+
+    pub(super) fn has_picture(&self) -> bool {
+        self.kinds.contains(&VIDEO)
     }
 
     pub(super) fn has_still(&self) -> bool {
