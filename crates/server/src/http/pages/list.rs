@@ -130,7 +130,11 @@ fn card(out: &mut String, stream: &PublicStream<'_>, is_first: bool, now: System
     let seconds = now.duration_since(stream.began()).unwrap_or_default();
     Card {
         name: stream.name,
-        kind: if stream.has_picture() { "picture" } else { "sound" },
+        kind: if stream.has_picture() {
+            "picture"
+        } else {
+            "sound"
+        },
         video: &video,
         shown: &escape(stream.display_name),
         title: &escape(title),
