@@ -6,14 +6,15 @@ use container::fmp4;
 use fanout::{Info, LaneIndex};
 use media::{Description, Kind, TICKS_PER_SECOND};
 
-use crate::resource::playlist_address;
+use crate::packaging::Packaging;
+use crate::resource::{Piece, Resource};
 
 /// Assumed where nothing has been measured yet, in bits per second: a usual stream with pictures, and one without.
 const PICTURES_ASSUMED: u64 = 2_500_000;
 const SOUND_ASSUMED: u64 = 160_000;
 
 /// The playlist of a stream. `suffix` is appended to the address in it.
-pub(crate) fn text(info: &Info, index: &LaneIndex, suffix: &str) -> String {
+pub(crate) fn text(info: &Info, packaging: Packaging, index: &LaneIndex, suffix: &str) -> String {
     let (average, peak) = bandwidth(info, index);
     let mut out = String::from("#EXTM3U\n#EXT-X-VERSION:9\n");
     write!(
@@ -21,7 +22,7 @@ pub(crate) fn text(info: &Info, index: &LaneIndex, suffix: &str) -> String {
         "#EXT-X-STREAM-INF:BANDWIDTH={peak},AVERAGE-BANDWIDTH={average}"
     )
     .expect(INFALLIBLE);
-    if let Some(codecs) = codecs(info) {
+    if let Some(codecs) = codecs(info, packaging) {
         write!(out, ",CODECS=\"{codecs}\"").expect(INFALLIBLE);
     }
     let picture = info
@@ -36,14 +37,21 @@ pub(crate) fn text(info: &Info, index: &LaneIndex, suffix: &str) -> String {
             write!(out, ",FRAME-RATE={:.3}", rate.samples_per_second).expect(INFALLIBLE);
         }
     }
-    writeln!(out, "\n{}{suffix}", playlist_address()).expect(INFALLIBLE);
+    let address = Resource::Media(packaging, Piece::Playlist);
+    writeln!(out, "\n{address}{suffix}").expect(INFALLIBLE);
     out
 }
 
 const INFALLIBLE: &str = "a String takes all text";
 
+/// MP3 as plain frames. In fragmented MP4 it has another name, which browsers do not know.
+const MP3_FRAMES: &str = "mp4a.40.34";
+
 /// What the tracks in the segments are called in `CODECS`.
-fn codecs(info: &Info) -> Option<String> {
+fn codecs(info: &Info, packaging: Packaging) -> Option<String> {
+    if packaging == Packaging::Mp3 {
+        return Some(MP3_FRAMES.to_owned());
+    }
     let media_type = fmp4::media_type(info.tracks.iter().map(AsRef::as_ref))?;
     let (_, codecs) = media_type.split_once("codecs=\"")?;
     Some(codecs.trim_end_matches('"').to_owned())

@@ -13,11 +13,13 @@ use std::sync::Arc;
 use fanout::{LaneIndex, ListedPart, Preamble, Segment, Segmentation};
 use media::{Span, TICKS_PER_SECOND, Timestamp};
 
-use crate::resource::Resource;
+use crate::packaging::Packaging;
+use crate::resource::Piece;
 use crate::wall::{Wall, iso8601};
 
-/// The protocol version that delta updates need (§8).
+/// The protocol version that delta updates need (§8), and the one of old players: durations with decimals.
 const VERSION: u32 = 9;
+const VERSION_OF_SEGMENTS: u32 = 3;
 
 /// Players keep this many target durations of segments, or of parts, from the end (§4.4.3.8).
 const HOLD_BACK: i64 = 3;
@@ -34,11 +36,14 @@ const PART_TARGETS: i64 = 3;
 
 /// What a playlist is made of.
 pub(crate) struct Sheet<'a> {
+    pub(crate) packaging: Packaging,
     /// See [`listed`].
     pub(crate) segments: &'a [Arc<Segment>],
     pub(crate) segmentation: Segmentation,
     /// Nothing follows.
     pub(crate) is_ended: bool,
+    /// How far from the end players are to start, if they are told.
+    pub(crate) start: Option<Span>,
     pub(crate) wall: &'a Wall,
     /// The digest of an initialization segment.
     pub(crate) digest: &'a dyn Fn(&Arc<Preamble>) -> String,
@@ -52,6 +57,11 @@ pub(crate) struct Sheet<'a> {
 pub(crate) fn target_seconds(segmentation: &Segmentation) -> i64 {
     let ticks = segmentation.segment_max().ticks();
     (ticks + TICKS_PER_SECOND / 2) / TICKS_PER_SECOND
+}
+
+/// How far from the end players with low latency stay.
+fn part_hold_back(segmentation: &Segmentation) -> Span {
+    Span::from_ticks(segmentation.part_max.ticks() * HOLD_BACK)
 }
 
 /// The segments that a playlist lists, of those that can be read.
@@ -97,8 +107,8 @@ impl fmt::Display for Sheet<'_> {
         }
         match self.segments.last() {
             _ if self.is_ended => f.write_str("#EXT-X-ENDLIST\n"),
-            Some(last) => self.hint(f, last),
-            None => Ok(()),
+            Some(last) if self.packaging.has_parts() => self.hint(f, last),
+            _ => Ok(()),
         }
     }
 }
@@ -106,24 +116,44 @@ impl fmt::Display for Sheet<'_> {
 impl Sheet<'_> {
     fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let target = target_seconds(&self.segmentation);
-        let part = self.segmentation.part_max;
-        let part_hold = Span::from_ticks(part.ticks() * HOLD_BACK);
         let first = self.segments.first();
+        let version = match self.packaging.has_parts() {
+            true => VERSION,
+            false => VERSION_OF_SEGMENTS,
+        };
         writeln!(
             f,
             "#EXTM3U\n\
-             #EXT-X-VERSION:{VERSION}\n\
+             #EXT-X-VERSION:{version}\n\
              #EXT-X-TARGETDURATION:{target}\n\
-             #EXT-X-PART-INF:PART-TARGET={}\n\
-             #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL={}.0,HOLD-BACK={}.0,PART-HOLD-BACK={}\n\
              #EXT-X-MEDIA-SEQUENCE:{}\n\
              #EXT-X-DISCONTINUITY-SEQUENCE:{}",
-            Seconds(part),
-            target * SKIP_TARGETS,
-            target * HOLD_BACK,
-            Seconds(part_hold),
             first.map_or(0, |segment| segment.number),
             first.map_or(0, |segment| segment.discontinuity),
+        )?;
+        if self.packaging.has_parts() {
+            self.control(f)?;
+        }
+        match self.start {
+            Some(start) => {
+                let start = Seconds(start.max(part_hold_back(&self.segmentation)));
+                writeln!(f, "#EXT-X-START:TIME-OFFSET=-{start}")
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What players with low latency are promised.
+    fn control(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let target = target_seconds(&self.segmentation);
+        writeln!(
+            f,
+            "#EXT-X-PART-INF:PART-TARGET={}\n\
+             #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL={}.0,HOLD-BACK={}.0,PART-HOLD-BACK={}",
+            Seconds(self.segmentation.part_max),
+            target * SKIP_TARGETS,
+            target * HOLD_BACK,
+            Seconds(part_hold_back(&self.segmentation)),
         )
     }
 
@@ -138,9 +168,9 @@ impl Sheet<'_> {
             f.write_str("#EXT-X-DISCONTINUITY\n")?;
         }
         let has_map = before.is_some_and(|before| Arc::ptr_eq(&before.preamble, &segment.preamble));
-        if !has_map {
-            let init = Resource::Init((self.digest)(&segment.preamble));
-            writeln!(f, "#EXT-X-MAP:URI=\"{init}{}\"", self.suffix)?;
+        if !has_map && !segment.preamble.bytes.is_empty() {
+            let init = Piece::Init((self.digest)(&segment.preamble));
+            writeln!(f, "#EXT-X-MAP:URI=\"{}\"", self.address(init))?;
         }
         if let Some(millis) = self.wall.began(segment) {
             writeln!(f, "#EXT-X-PROGRAM-DATE-TIME:{}", iso8601(millis))?;
@@ -156,16 +186,19 @@ impl Sheet<'_> {
         if segment.is_gap {
             f.write_str("#EXT-X-GAP\n")?;
         }
-        let address = Resource::Segment(segment.number);
-        writeln!(
-            f,
-            "#EXTINF:{},\n{address}{}",
-            Seconds(segment.duration),
-            self.suffix
-        )
+        let address = self.address(Piece::Segment(segment.number));
+        writeln!(f, "#EXTINF:{},\n{address}", Seconds(segment.duration))
+    }
+
+    /// The address of a piece, with the viewer's query.
+    fn address(&self, piece: Piece) -> impl fmt::Display {
+        fmt::from_fn(move |f| write!(f, "{}{}", piece.name(self.packaging), self.suffix))
     }
 
     fn lists_parts(&self, segment: &Segment) -> bool {
+        if !self.packaging.has_parts() {
+            return false;
+        }
         let time = Span::from_millis(target_seconds(&self.segmentation) * 1_000 * PART_TARGETS);
         end(self.segments).is_some_and(|end| end - segment.end() <= time)
     }
@@ -177,29 +210,20 @@ impl Sheet<'_> {
         index: usize,
         part: &ListedPart,
     ) -> fmt::Result {
-        let address = Resource::Part(number, index);
+        let address = self.address(Piece::Part(number, index));
         let duration = Seconds(part.duration);
-        write!(
-            f,
-            "#EXT-X-PART:DURATION={duration},URI=\"{address}{}\"",
-            self.suffix
-        )?;
+        write!(f, "#EXT-X-PART:DURATION={duration},URI=\"{address}\"")?;
         if part.is_independent {
             f.write_str(",INDEPENDENT=YES")?;
         }
         f.write_char('\n')
     }
 
-    /// The part that comes next. If it begins a segment, which is known only when it has come, it has another name
-    /// then, and the hinted one does not exist.
+    /// The part that comes next.
     fn hint(&self, f: &mut fmt::Formatter<'_>, last: &Segment) -> fmt::Result {
         let (number, part) = next(last);
-        let address = Resource::Part(number, part);
-        writeln!(
-            f,
-            "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"{address}{}\"",
-            self.suffix
-        )
+        let address = self.address(Piece::Part(number, part));
+        writeln!(f, "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"{address}\"")
     }
 }
 

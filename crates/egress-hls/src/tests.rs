@@ -16,7 +16,7 @@ use media::{
 };
 use net::wait::at_once;
 
-use crate::{Admission, Answer, Context, Request, Resource, Turned, answer};
+use crate::{Admission, Answer, Context, Packaging, Piece, Request, Resource, Turned, answer};
 
 /// What opens the streams below `secret/`.
 const PASSWORD: &str = "open-sesame";
@@ -288,9 +288,105 @@ async fn the_multivariant_playlist_names_codecs_and_address() {
     let listing = server.text("/live/show/index.m3u8").await;
     let variant = tags(&listing, "#EXT-X-STREAM-INF");
     assert_eq!(attribute(variant[0], "CODECS"), "mp4a.40.2");
-    assert_eq!(segments(&listing), ["hls/live.m3u8"]);
+    assert_eq!(segments(&listing), ["aac/live.m3u8"]);
+    for (format, folder) in [("ts", "ts"), ("mp4", "hls")] {
+        let listing = server
+            .text(&format!("/live/show/index.m3u8?format={format}&start=4"))
+            .await;
+        let address = format!("{folder}/live.m3u8?start=4");
+        assert_eq!(segments(&listing), [address]);
+    }
     let absent = server.ask("/live/other/index.m3u8").await;
     assert_eq!(absent.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn each_packaging_has_the_same_segments() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 1_000);
+    for folder in ["hls", "aac", "ts"] {
+        let target = format!("/live/show/{folder}/live.m3u8?_parts");
+        server.text(&target).await;
+    }
+    play(&mut publisher, 1_000, 13_000);
+    let mut lists = Vec::new();
+    for (folder, media_type, first) in [
+        ("hls", "video/mp4", None),
+        ("aac", "audio/aac", Some(&b"ID3"[..])),
+        ("ts", "video/mp2t", Some(&b"\x47\x40"[..])),
+    ] {
+        let listing = server.text(&format!("/live/show/{folder}/live.m3u8")).await;
+        let has_map = !tags(&listing, "#EXT-X-MAP").is_empty();
+        assert_eq!(has_map, folder == "hls", "{listing}");
+        let has_parts = !tags(&listing, "#EXT-X-PART").is_empty();
+        let promises = !tags(&listing, "#EXT-X-SERVER-CONTROL").is_empty();
+        assert!(
+            has_parts == promises && has_parts == (folder != "ts"),
+            "{listing}"
+        );
+        for file in segments(&listing) {
+            let segment = server.ask(&format!("/live/show/{folder}/{file}")).await;
+            assert_eq!(segment.headers[header::CONTENT_TYPE], media_type);
+            assert!(first.is_none_or(|first| body(&segment).starts_with(first)));
+        }
+        let numbers = segments(&listing).into_iter();
+        let numbers = numbers.map(|file| file.split('.').next().expect("a number").to_owned());
+        lists.push((
+            numbers.collect::<Vec<_>>(),
+            tags(&listing, "#EXTINF").join(" "),
+        ));
+    }
+    assert!(lists.windows(2).all(|pair| pair[0] == pair[1]), "{lists:?}");
+    assert!(lists[0].0.len() > 2, "{lists:?}");
+    let other = server.ask("/live/show/mp3/live.m3u8").await;
+    assert_eq!(other.status, StatusCode::NOT_ACCEPTABLE, "it is no MP3");
+}
+
+#[tokio::test]
+async fn players_are_told_where_to_start_if_they_ask() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 13_000);
+    for (query, offset) in [
+        ("start=6", &["TIME-OFFSET=-6.00000"][..]),
+        ("start=0", &["TIME-OFFSET=-1.50000"]),
+        ("", &[]),
+    ] {
+        let listing = server
+            .text(&format!("/live/show/hls/live.m3u8?{query}"))
+            .await;
+        assert_eq!(tags(&listing, "#EXT-X-START"), offset, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn each_hinted_part_comes() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 1_000);
+    for millis in (1_000..14_000).step_by(100) {
+        let listing = server.text("/live/show/hls/live.m3u8?_parts").await;
+        let hint = tags(&listing, "#EXT-X-PRELOAD-HINT");
+        let target = format!("/live/show/hls/{}", attribute(hint[0], "URI"));
+        let mut hinted = pin!(server.ask(&target));
+        let mut is_waiting = true;
+        std::future::poll_fn(|cx| {
+            is_waiting = hinted.as_mut().poll(cx).is_pending();
+            Poll::Ready(())
+        })
+        .await;
+        assert!(is_waiting, "{target}");
+        play(&mut publisher, millis, millis + 100);
+        let polled = std::future::poll_fn(|cx| Poll::Ready(hinted.as_mut().poll(cx))).await;
+        if let Poll::Ready(answer) = polled {
+            assert_eq!(answer.status, StatusCode::OK, "{target}");
+        }
+    }
+}
+
+fn part_of(number: u64, part: usize) -> Resource {
+    Resource::Media(Packaging::Mp4, Piece::Part(number, part))
 }
 
 /// The number of the newest segment, and of its parts.
@@ -342,7 +438,7 @@ async fn a_reload_waits_for_what_it_names() {
 
     let target = format!("/live/show/hls/live.m3u8?_HLS_msn={number}&_HLS_part={part}");
     let mut reload = pin!(server.ask(&target));
-    let hinted = format!("/live/show/hls/{}", Resource::Part(number, part));
+    let hinted = format!("/live/show/{}", part_of(number, part));
     let mut hint = pin!(server.ask(&hinted));
     let mut is_waiting = async || {
         tokio::task::yield_now().await;
@@ -355,7 +451,7 @@ async fn a_reload_waits_for_what_it_names() {
     assert!(is_waiting().await && is_waiting().await);
     play(&mut publisher, 7_000, 8_100);
     let reloaded = text(&reload.await);
-    let address = format!("URI=\"{}\"", Resource::Part(number, part));
+    let address = format!("URI=\"{number}.{part}.m4s\"");
     assert!(reloaded.contains(&address), "{reloaded}");
     assert_eq!(hint.await.status, StatusCode::OK);
 }

@@ -13,11 +13,12 @@ use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
 
 use crate::access::AccessLog;
+use crate::door::admission::ListenerAdmission;
 use crate::door::limits::Limits;
 use crate::door::{Counts, host};
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;
-use crate::http::pages::{Kept, Limited};
+use crate::http::pages::Kept;
 use crate::services::{Bound, Port};
 use crate::signalling::Rtc;
 
@@ -37,6 +38,7 @@ pub(crate) struct Node {
     /// WebRTC, unless it is switched off.
     pub(crate) rtc: Option<Arc<Rtc>>,
     pub(crate) pages: Kept,
+    pub(crate) admission: ListenerAdmission,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
     pub(crate) access: AccessLog,
@@ -111,14 +113,14 @@ impl Node {
         };
         let limits = Limits::new(config.limits.clone(), host::descriptors_max(), now);
         let drain = Arc::new(drain);
-        let admission = Limited {
+        let admission = ListenerAdmission {
             limits: Arc::clone(&limits),
             drain: Arc::clone(&drain),
         };
         let hls = egress_hls::Context::new(
             Arc::clone(&registry),
             Arc::clone(&gate) as _,
-            Box::new(admission),
+            Box::new(admission.clone()),
         );
         Self {
             rtmp,
@@ -128,6 +130,7 @@ impl Node {
             rtc: None,
             hls,
             pages: Kept::default(),
+            admission,
             limits,
             counts: Counts::new(registry.fanout().events()),
             drain,

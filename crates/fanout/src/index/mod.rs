@@ -39,7 +39,7 @@ const SEGMENTS_MAX: usize = 2_048;
 pub struct LaneIndex {
     /// The bounds of parts and segments; `None` for a lane that has no segments.
     pub segmentation: Option<Segmentation>,
-    /// Oldest first, with consecutive numbers. The last one may still grow.
+    /// Oldest first, with consecutive numbers. The last one may still grow, unless it is complete.
     pub segments: Vec<Arc<Segment>>,
     /// Nothing follows.
     pub is_ended: bool,
@@ -121,7 +121,9 @@ impl Segments {
         // Without a segment that it belongs to it is not listed: a packager begins with one, and the log
         // may drop the beginning of one that is open.
         if let Some(open) = self.list.back_mut() {
-            Arc::make_mut(open).grow(&mark);
+            let open = Arc::make_mut(open);
+            open.grow(&mark);
+            open.is_complete = mark.ends_segment;
         }
         if let Some(last) = &mut self.last {
             last.end = last.end.max(mark.end());

@@ -67,6 +67,8 @@ pub(crate) struct Mark {
     pub(crate) at: Timestamp,
     pub(crate) epoch: u32,
     pub(crate) part: Part,
+    /// Its segment ends with it.
+    pub(crate) ends_segment: bool,
 }
 
 impl Mark {

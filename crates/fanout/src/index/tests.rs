@@ -28,6 +28,14 @@ impl Marker {
     }
 
     fn part(&mut self, starts: Option<SegmentStart>) {
+        self.mark(starts, false);
+    }
+
+    fn last_part(&mut self) {
+        self.mark(None, true);
+    }
+
+    fn mark(&mut self, starts: Option<SegmentStart>, ends_segment: bool) {
         let mark = Mark {
             range: self.offset..self.offset + 100,
             at: Timestamp::from_millis(self.millis),
@@ -37,6 +45,7 @@ impl Marker {
                 is_independent: starts.is_some(),
                 starts,
             },
+            ends_segment,
         };
         self.index.add(&mut vec![mark], self.start);
         self.offset += 100;
@@ -194,6 +203,23 @@ fn a_reader_is_told_where_a_part_is() {
     );
     marker.segment(23, 1);
     assert_eq!(marker.place(22, 2), there(23, 0));
+}
+
+#[test]
+fn a_segment_may_be_complete_before_the_next_begins() {
+    let mut marker = Marker::new();
+    marker.segment(20, 2);
+    assert!(!marker.list()[0].is_complete);
+    marker.last_part();
+    let list = marker.list();
+    assert!(list[0].is_complete);
+    assert_eq!(list[0].parts.len(), 3);
+    assert_eq!(marker.place(20, 2), there(20, 2));
+    assert_eq!(marker.place(20, 3), None, "the first of the next");
+    assert_eq!(marker.place(21, 0), None);
+    assert_eq!(marker.place(21, 6), Some(PartState::TooFarAhead));
+    marker.segment(21, 1);
+    assert_eq!(marker.place(20, 3), there(21, 0));
 }
 
 #[test]

@@ -146,6 +146,7 @@ impl fmp4::Sink for Fragments<'_, '_> {
 
     fn split(&mut self, next: FragmentCandidate) {
         if let Some(Segmented { segmenter, .. }) = &mut self.segments {
+            self.sink.end_segment();
             segmenter.split(next.at, self.sink.epoch());
         }
     }

@@ -117,7 +117,8 @@ asset!(
 impl Asset {
     /// The file, or 304 if the client already has it.
     fn answer(&'static self, headers: &HeaderMap) -> Response {
-        let packed = self.packed.as_ref().filter(|_| takes_gzip(headers));
+        let takes_gzip = http1::accepts_coding(lines(headers, header::ACCEPT_ENCODING), "gzip");
+        let packed = self.packed.as_ref().filter(|_| takes_gzip);
         let (bytes, tag) = match packed {
             Some(packed) => (packed.bytes, packed.tag.as_str()),
             None => (self.bytes, self.tag.as_str()),
@@ -142,24 +143,13 @@ impl Asset {
 
 /// Whether the client has the version of a tag.
 pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
-    let known = headers
-        .get(header::IF_NONE_MATCH)
-        .and_then(|value| value.to_str().ok());
-    known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag))
+    http1::has_version(lines(headers, header::IF_NONE_MATCH), tag)
 }
 
-/// Whether the client accepts gzip (RFC 9110 §12.5.3): `gzip`, and not with the quality 0.
-fn takes_gzip(headers: &HeaderMap) -> bool {
-    let lines = headers.get_all(header::ACCEPT_ENCODING).iter();
-    let mut codings = lines
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(','));
-    codings.any(|coding| {
-        let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
-        let quality = parameters.trim().strip_prefix("q=");
-        let is_refused = quality.is_some_and(|quality| quality.trim().parse() == Ok(0.0_f32));
-        name.trim().eq_ignore_ascii_case("gzip") && !is_refused
-    })
+/// The values of a header that are text.
+fn lines(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(name).into_iter();
+    lines.filter_map(|line| line.to_str().ok())
 }
 
 /// The tag of a version: its digest.

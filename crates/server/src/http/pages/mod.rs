@@ -27,7 +27,6 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use config::BaseUrl;
 use egress_hls::Resource;
-use fanout::{Expected, Registry};
 use media::StreamName;
 use serde::Deserialize;
 
@@ -39,7 +38,6 @@ use crate::node::Node;
 use crate::signalling;
 
 pub(crate) use base::base;
-pub(crate) use hls::Limited;
 
 /// A Content-Security-Policy: only what this server sends, and media that a script makes from it; beside that what is
 /// named.
@@ -162,20 +160,13 @@ impl Page {
             .or_else(|| assets::at(path).map(Self::Asset))
     }
 
-    /// Whether a path is a page's although it could be read as a stream's name with an extension.
-    pub(crate) fn hides_stream(path: &str, registry: &Registry) -> bool {
-        let name = |text: &str| StreamName::parse(text).ok();
-        if name(path).is_some_and(|name| name.is_reserved()) {
-            return true;
-        }
-        let is_stream = |text: &str| {
-            let name = name(text);
-            name.is_some_and(|name| {
-                registry.stream(&name).is_some() || registry.expects(&name) == Expected::Named
-            })
-        };
-        let body = path.strip_suffix(still::EXTENSION).unwrap_or(path);
-        path.ends_with(still::SUFFIX) && !is_stream(path) && !is_stream(body)
+    /// Whether a path is a page's although it may end like the address of a live body.
+    pub(crate) fn resembles_body(path: &str) -> bool {
+        let is_name = |text: &str| StreamName::parse(text).is_ok();
+        let is_piece = Resource::of(path).is_some_and(|(stream, _)| is_name(stream));
+        let is_still = path.strip_suffix(still::SUFFIX).is_some_and(is_name);
+        let is_reserved = StreamName::parse(path).is_ok_and(|name| name.is_reserved());
+        is_piece || is_still || is_reserved
     }
 
     /// The page that a suffix of a stream's name means, or a prefix.

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use container::fmp4::{self, Fragmentation, Init, Muxer, Unit};
 use fanout::gate::{self, Authorized, Denied, Gate, Play};
 use fanout::{Info, Protocol, Stream};
-use http1::{Password, Query};
+use http1::Password;
 use media::{Item, Kind, Sample, StreamName, Timestamp, Track};
 
 use super::Visitor;
@@ -26,10 +26,8 @@ use crate::node::Node;
 /// Relative to the stream's page.
 pub(super) const NAME: &str = "still.mp4";
 
-/// What the path of a still ends with. A stream of such a name comes first, and so does one that this could be the
-/// body of.
+/// What the path of a still ends with.
 pub(super) const SUFFIX: &str = "/still.mp4";
-pub(super) const EXTENSION: &str = ".mp4";
 
 const MEDIA_TYPE: &str = "video/mp4";
 
@@ -47,9 +45,6 @@ const STILL_BYTES_MAX: usize = 2 << 20;
 
 /// Of all stills: a thousand of 720p.
 const STORED_BYTES_MAX: usize = 64 << 20;
-
-/// The query parameters that are read as a key.
-const KEYS: [&str; 2] = ["key", "token"];
 
 /// Whether there may be a still of a stream, as its tracks tell.
 pub(super) fn may_exist(info: &Info) -> bool {
@@ -104,13 +99,12 @@ async fn permit(
     let basic = http1::basic(authorization);
     let bearer = http1::bearer(authorization);
     let query = uri.query().unwrap_or_default();
-    let pairs = Query::new(query.as_bytes());
-    let key = KEYS.into_iter().find_map(|name| pairs.get(name));
+    let key = http1::key_in(query);
     let request = gate::Request {
         agent: text(header::USER_AGENT),
         user: basic.as_ref().map(|basic| &basic.user[..]),
         password: basic.as_ref().map(|basic| basic.password.reveal()),
-        token: bearer.as_ref().map(Password::reveal).or(key.as_deref()),
+        token: bearer.as_ref().or(key.as_ref()).map(Password::reveal),
         query,
         ..gate::Request::new(name, Protocol::Http.label(), visitor.peer)
     };
