@@ -54,6 +54,7 @@ mod the_log_never_stops_the_server;
 mod the_server_leaves_in_order;
 mod titles_change_as_on_icecast;
 mod titles_travel_with_the_sound;
+mod variants_are_one_presentation;
 mod webrtc_peers_play;
 mod webrtc_sessions_go_on;
 mod wireshark_agrees;

@@ -24,6 +24,7 @@ use crate::encoding::Encoded;
 use crate::packaging::Packaging;
 use crate::playlist::{self, Sheet};
 use crate::reload::Directives;
+use crate::report::Report;
 use crate::viewers::Viewers;
 use crate::wall::Wall;
 
@@ -47,6 +48,8 @@ const DIGEST_CHARS: usize = 12;
 pub(crate) struct Channel {
     stream: Arc<Stream>,
     packaging: Packaging,
+    /// See [`timeline`](crate::timeline).
+    discontinuity_base: u64,
     reader: RangeReader,
     viewers: Viewers,
     sheets: Mutex<Sheets>,
@@ -66,6 +69,7 @@ struct Sheets {
 #[derive(Debug)]
 pub(crate) struct Rendered {
     version: Version,
+    reports: Vec<Report>,
     pub(crate) text: Encoded,
     /// The entity tag.
     pub(crate) tag: String,
@@ -85,12 +89,14 @@ impl Channel {
     fn new(
         subscription: &Subscription,
         packaging: Packaging,
+        discontinuity_base: u64,
         now: Instant,
     ) -> Result<Arc<Self>, LaneRefused> {
         let reader = subscription.ranges(packaging.format(), packager(packaging), now)?;
         Ok(Arc::new(Self {
             stream: Arc::clone(subscription.stream()),
             packaging,
+            discontinuity_base,
             reader,
             viewers: Viewers::new(now),
             sheets: Mutex::default(),
@@ -140,8 +146,13 @@ impl Channel {
         self.index().segments.is_empty()
     }
 
-    /// The playlist of this moment, with the viewer's own query behind its addresses.
-    pub(crate) fn playlist(&self, directives: &Directives, suffix: &str) -> Arc<Rendered> {
+    /// The playlist of this moment with its rendition reports, and the viewer's own query behind its addresses.
+    pub(crate) fn playlist(
+        &self,
+        directives: &Directives,
+        reports: Vec<Report>,
+        suffix: &str,
+    ) -> Arc<Rendered> {
         let index = self.index();
         let segments = playlist::listed(&index);
         let is_delta =
@@ -152,6 +163,7 @@ impl Channel {
         if let Some(cached) = cached
             && suffix.is_empty()
             && cached.version == version
+            && cached.reports == reports
         {
             return Arc::clone(cached);
         }
@@ -164,12 +176,16 @@ impl Channel {
             start: directives.start,
             wall: &sheets.wall,
             digest: &|preamble| sheets.digest(preamble),
+            stream: self.stream.name(),
+            discontinuity_base: self.discontinuity_base,
+            reports: &reports,
             suffix,
             is_delta,
         };
         let text = sheet.to_string();
         let rendered = Arc::new(Rendered {
             version,
+            reports,
             // Weak, because the codings of a text differ in their bytes (RFC 9110 §8.8.3).
             tag: format!("W/\"{}\"", digest(text.as_bytes())),
             text: Encoded::new(text),
@@ -339,6 +355,7 @@ impl Channels {
         self: &Arc<Self>,
         subscription: &Subscription,
         packaging: Packaging,
+        discontinuity_base: u64,
         now: Instant,
     ) -> Result<Arc<Channel>, LaneRefused> {
         let stream = subscription.stream();
@@ -347,7 +364,7 @@ impl Channels {
                 Ok(Arc::clone(entry.get()))
             }
             entry => {
-                let channel = Channel::new(subscription, packaging, now)?;
+                let channel = Channel::new(subscription, packaging, discontinuity_base, now)?;
                 tokio::spawn(keep(Arc::downgrade(self), Arc::clone(&channel)));
                 entry.insert_entry(Arc::clone(&channel));
                 Ok(channel)

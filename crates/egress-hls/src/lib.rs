@@ -9,6 +9,8 @@
 //! * A playlist is a view of a lane's index; segments and parts are ranges of its log. Nothing is copied but the
 //!   playlist's text, which is rendered and compressed once per version of the playlist.
 //! * A stream has one channel for each packaging that has viewers, which keeps its lane open.
+//! * Several streams may be the qualities of one name ([`Variants`]). Each has its own channels and viewers; they have
+//!   a multivariant playlist in common, and each one's media playlist reports where the others end.
 //! * A viewer is one address with one program and one set of credentials: it passes the gate and the limits once,
 //!   counts as one listener, and leaves when it has requested nothing for a while.
 //! * Requests wait for what is about to come, with a deadline; a request that is dropped leaves nothing behind.
@@ -21,10 +23,15 @@ mod encoding;
 mod multivariant;
 mod packaging;
 mod playlist;
+mod presentation;
+mod relative;
 mod reload;
+mod report;
 mod resource;
 #[cfg(test)]
 mod tests;
+mod timeline;
+mod variants;
 mod viewers;
 mod wall;
 
@@ -39,9 +46,12 @@ use media::StreamName;
 
 pub use self::answer::{Answer, Refused};
 pub use self::packaging::Packaging;
+pub use self::relative::relative;
 pub use self::resource::{Piece, Resource};
+pub use self::variants::{QUALITIES_MAX, Quality, Variants};
 
 use self::channel::{Channel, Channels};
+use self::multivariant::Variant;
 use self::reload::Directives;
 use self::viewers::{Introduced, Viewer};
 
@@ -68,6 +78,7 @@ pub struct Context {
     registry: Arc<Registry>,
     gate: Arc<dyn Gate>,
     admission: Box<dyn Admission>,
+    variants: Arc<Variants>,
     channels: Arc<Channels>,
 }
 
@@ -83,11 +94,13 @@ impl Context {
         registry: Arc<Registry>,
         gate: Arc<dyn Gate>,
         admission: Box<dyn Admission>,
+        variants: Arc<Variants>,
     ) -> Self {
         Self {
             registry,
             gate,
             admission,
+            variants,
             channels: Arc::default(),
         }
     }
@@ -141,12 +154,18 @@ pub async fn answer(context: &Context, request: Request<'_>) -> Answer {
 
 async fn resource(context: &Context, request: &Request<'_>) -> Result<Answer, Refused> {
     let directives = Directives::parse(request.query)?;
+    if *request.resource == Resource::Multivariant {
+        let streams = context.variants.streams(&context.registry, request.stream);
+        if streams != [request.stream.clone()] {
+            return presentation::answer(context, request, &directives, &streams).await;
+        }
+    }
     let viewer = Viewer::of(request);
     let channel = channel(context, request, &directives, &viewer).await?;
     let answer = match request.resource {
         Resource::Multivariant => multivariant(&channel, &viewer, request),
         Resource::Media(_, piece) => match piece {
-            Piece::Playlist => playlist(&channel, &viewer, &directives, request).await?,
+            Piece::Playlist => playlist(context, &channel, &viewer, &directives, request).await?,
             Piece::Init(digest) => {
                 let bytes = channel.init(digest).ok_or(Refused::NoSuchPiece)?;
                 Answer::init(bytes)
@@ -198,19 +217,25 @@ async fn channel(
 }
 
 fn multivariant(channel: &Channel, viewer: &Viewer, request: &Request<'_>) -> Answer {
-    let info = channel.info();
-    let index = channel.index();
-    let text = multivariant::text(&info, channel.packaging(), &index, viewer.suffix());
+    let variant = Variant {
+        quality: Quality::of(channel.info()),
+        packaging: channel.packaging(),
+        segments: channel.index().segments,
+        address: Resource::Media(channel.packaging(), Piece::Playlist).to_string(),
+    };
+    let text = multivariant::text(&[variant], viewer.suffix());
     Answer::multivariant(text, request.headers)
 }
 
 async fn playlist(
+    context: &Context,
     channel: &Channel,
     viewer: &Viewer,
     directives: &Directives,
     request: &Request<'_>,
 ) -> Result<Answer, Refused> {
     reload::wait(channel, directives).await?;
-    let rendered = channel.playlist(directives, viewer.suffix());
+    let reports = report::all(context, request.stream, channel.packaging());
+    let rendered = channel.playlist(directives, reports, viewer.suffix());
     Ok(Answer::playlist(&rendered, directives, request.headers))
 }

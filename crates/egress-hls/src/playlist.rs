@@ -11,9 +11,10 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use fanout::{LaneIndex, ListedPart, Preamble, Segment, Segmentation};
-use media::{Span, TICKS_PER_SECOND, Timestamp};
+use media::{Span, StreamName, TICKS_PER_SECOND, Timestamp};
 
 use crate::packaging::Packaging;
+use crate::report::Report;
 use crate::resource::Piece;
 use crate::wall::{Wall, iso8601};
 
@@ -47,6 +48,12 @@ pub(crate) struct Sheet<'a> {
     pub(crate) wall: &'a Wall,
     /// The digest of an initialization segment.
     pub(crate) digest: &'a dyn Fn(&Arc<Preamble>) -> String,
+    /// Whose playlist it is.
+    pub(crate) stream: &'a StreamName,
+    /// Added to its discontinuity sequence numbers.
+    pub(crate) discontinuity_base: u64,
+    /// Where the other playlists of the presentation end.
+    pub(crate) reports: &'a [Report],
     /// What is appended to each address: the viewer's own query with its question mark, or nothing.
     pub(crate) suffix: &'a str,
     /// Leave out what a delta update may.
@@ -109,7 +116,9 @@ impl fmt::Display for Sheet<'_> {
             _ if self.is_ended => f.write_str("#EXT-X-ENDLIST\n"),
             Some(last) if self.packaging.has_parts() => self.hint(f, last),
             _ => Ok(()),
-        }
+        }?;
+        let mut reports = self.reports.iter().filter(|_| !self.is_ended);
+        reports.try_for_each(|report| report.write(f, self.stream, self.packaging, self.suffix))
     }
 }
 
@@ -129,7 +138,7 @@ impl Sheet<'_> {
              #EXT-X-MEDIA-SEQUENCE:{}\n\
              #EXT-X-DISCONTINUITY-SEQUENCE:{}",
             first.map_or(0, |segment| segment.number),
-            first.map_or(0, |segment| segment.discontinuity),
+            self.discontinuity_base + first.map_or(0, |segment| segment.discontinuity),
         )?;
         if self.packaging.has_parts() {
             self.control(f)?;

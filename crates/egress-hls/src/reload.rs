@@ -23,7 +23,7 @@ use crate::packaging::Packaging;
 
 /// How long a player that asks for the present waits for a first segment: what it takes until one is complete at
 /// most. Players that know no parts give up on a playlist without segments.
-const START_WAIT: Duration = Duration::from_secs(8);
+pub(crate) const START_WAIT: Duration = Duration::from_secs(8);
 
 /// No list is longer than a day.
 const START_MAX_SECONDS: f64 = 86_400.0;

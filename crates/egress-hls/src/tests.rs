@@ -1,7 +1,9 @@
 //! A stream of sound, and what its viewers are answered.
 
+mod variants;
+
 use std::future::{Future, ready};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -16,7 +18,9 @@ use media::{
 };
 use net::wait::at_once;
 
-use crate::{Admission, Answer, Context, Packaging, Piece, Request, Resource, Turned, answer};
+use crate::{
+    Admission, Answer, Context, Packaging, Piece, Request, Resource, Turned, Variants, answer,
+};
 
 /// What opens the streams below `secret/`.
 const PASSWORD: &str = "open-sesame";
@@ -60,7 +64,7 @@ impl Gate for TestGate {
 struct NoLimit;
 
 impl Admission for NoLimit {
-    fn admit(&self, _peer: std::net::SocketAddr) -> Result<Permit, Turned> {
+    fn admit(&self, _peer: SocketAddr) -> Result<Permit, Turned> {
         Ok(Permit::new(()))
     }
 }
@@ -73,6 +77,16 @@ struct TestServer {
 
 impl TestServer {
     fn new() -> Self {
+        Self::with_groups(&[])
+    }
+
+    /// With groups of streams.
+    fn with_groups(groups: &[(&str, &[&str])]) -> Self {
+        let groups = groups.iter().map(|(group, streams)| {
+            let streams = streams.iter().map(|stream| name(stream));
+            (name(group), streams.collect())
+        });
+        let variants = Variants::new(groups);
         let config = Config {
             workers: 1,
             target_utilisation: 0.02,
@@ -86,6 +100,7 @@ impl TestServer {
             Arc::clone(&registry),
             Arc::clone(&gate) as _,
             Box::new(NoLimit),
+            Arc::new(variants),
         );
         Self {
             registry,
@@ -95,6 +110,10 @@ impl TestServer {
     }
 
     fn publish(&self, stream: &str) -> Publisher {
+        self.publish_from(stream, None)
+    }
+
+    fn publish_from(&self, stream: &str, peer: Option<SocketAddr>) -> Publisher {
         let name = name(stream);
         let request = fanout::gate::Request::new(&name, "test", (Ipv4Addr::LOCALHOST, 1).into());
         let permission = at_once(&mut self.gate.publish(&request))
@@ -102,7 +121,7 @@ impl TestServer {
             .expect("permitted");
         let source = Source {
             protocol: "test",
-            peer: None,
+            peer,
             agent: String::new(),
             container: Container::Tracks,
             content_type: String::new(),
@@ -190,6 +209,11 @@ fn write(publisher: &mut Publisher, mut items: Vec<Item>) {
 
 /// Writes the frames of a time, in milliseconds of the publisher's clock.
 fn play(publisher: &mut Publisher, from: i64, to: i64) {
+    play_at(publisher, from, to, 20);
+}
+
+/// The same in frames of eight times so many bytes.
+fn play_at(publisher: &mut Publisher, from: i64, to: i64, words: usize) {
     let at = |frame: u64| Timestamp::ZERO + Span::from_samples(frame * FRAME_SAMPLES, RATE);
     let frames = (0..).map(|frame| (frame, at(frame)));
     let frames = frames.skip_while(|(_, at)| at.millis() < from);
@@ -202,7 +226,7 @@ fn play(publisher: &mut Publisher, from: i64, to: i64) {
                 pts: at,
                 duration: Span::from_samples(FRAME_SAMPLES, RATE),
                 keyframe: true,
-                data: frame.to_be_bytes().repeat(20).into(),
+                data: frame.to_be_bytes().repeat(words).into(),
                 flv: None,
             })
         });

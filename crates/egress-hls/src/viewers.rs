@@ -17,12 +17,14 @@ use fanout::{
     Wish, gate, join,
 };
 use http::{HeaderMap, HeaderName, header};
-use http1::Password;
+use http1::{Credentials, Password};
+use media::StreamName;
 
 use crate::answer::{Answer, Refused};
 use crate::channel::Channel;
 use crate::packaging::Packaging;
 use crate::reload::Directives;
+use crate::timeline::discontinuity_base;
 use crate::{Context, Request, Resource};
 
 /// A player that still plays requests something at least once in a target duration, and after a stall in three.
@@ -98,6 +100,54 @@ impl Listener {
     }
 }
 
+/// Who makes a request, as the gate and the books are told.
+pub(crate) struct Caller<'a> {
+    request: &'a Request<'a>,
+    basic: Option<Credentials>,
+    token: Option<Password>,
+}
+
+impl<'a> Caller<'a> {
+    pub(crate) fn of(request: &'a Request<'a>) -> Self {
+        let authorization = text(request.headers, &header::AUTHORIZATION);
+        Self {
+            request,
+            basic: http1::basic(authorization),
+            token: http1::bearer(authorization).or_else(|| http1::key_in(request.query)),
+        }
+    }
+
+    /// The wish to watch a stream.
+    pub(crate) fn wish<'w>(&'w self, stream: &'w StreamName) -> Wish<'w> {
+        let Request {
+            peer,
+            headers,
+            query,
+            ..
+        } = *self.request;
+        let agent = text(headers, &header::USER_AGENT);
+        let basic = self.basic.as_ref();
+        Wish {
+            request: gate::Request {
+                agent,
+                user: basic.map(|credentials| &credentials.user[..]),
+                password: basic.map(|credentials| credentials.password.reveal()),
+                token: self.token.as_ref().map(Password::reveal),
+                query,
+                ..gate::Request::new(stream, Protocol::Hls.label(), peer)
+            },
+            introduction: Introduction {
+                peer,
+                // Without the query, which may hold a key.
+                request: format!("GET /{stream}/{} HLS/9", Resource::Multivariant),
+                agent: ListenerRecord::cut(agent).to_owned(),
+                referer: ListenerRecord::cut(text(headers, &header::REFERER)).to_owned(),
+                permit: None,
+            },
+        }
+    }
+}
+
 /// Joins a viewer to its stream: the gate, the stream, the limits, the channel of the packaging that is chosen.
 ///
 /// # Errors
@@ -107,35 +157,11 @@ pub(crate) async fn introduce(
     request: &Request<'_>,
     choose: impl Fn(&Info) -> Choice<Packaging>,
 ) -> Result<Introduced, Refused> {
-    let text = |name: HeaderName| text(request.headers, &name);
-    let agent = text(header::USER_AGENT);
-    let authorization = text(header::AUTHORIZATION);
-    let basic = http1::basic(authorization);
-    let token = http1::bearer(authorization).or_else(|| http1::key_in(request.query));
-    let wish = Wish {
-        request: gate::Request {
-            agent,
-            user: basic.as_ref().map(|credentials| &credentials.user[..]),
-            password: basic
-                .as_ref()
-                .map(|credentials| credentials.password.reveal()),
-            token: token.as_ref().map(Password::reveal),
-            query: request.query,
-            ..gate::Request::new(request.stream, Protocol::Hls.label(), request.peer)
-        },
-        introduction: Introduction {
-            peer: request.peer,
-            // Without the query, which may hold a key.
-            request: format!("GET /{}/{} HLS/9", request.stream, Resource::Multivariant),
-            agent: ListenerRecord::cut(agent).to_owned(),
-            referer: ListenerRecord::cut(text(header::REFERER)).to_owned(),
-            permit: None,
-        },
-    };
+    let caller = Caller::of(request);
     let joined = join(
         &context.registry,
         &*context.gate,
-        wish,
+        caller.wish(request.stream),
         Waits::default(),
         choose,
     )
@@ -147,7 +173,8 @@ pub(crate) async fn introduce(
     } = joined?;
     subscription.set_permit(context.admission.admit(request.peer)?);
     let now = Instant::now();
-    let channel = context.channels.open(&subscription, packaging, now)?;
+    let base = discontinuity_base(&context.variants, &context.registry, subscription.stream());
+    let channel = context.channels.open(&subscription, packaging, base, now)?;
     let lane = channel.lane(&subscription, now)?;
     let record = subscription.record(&lane);
     let until = record.until;

@@ -1,6 +1,6 @@
 //! All streams by name.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -71,7 +71,8 @@ pub struct Registry {
     publishers_max: usize,
     blocks: Blocks,
     takeovers: AtomicU64,
-    streams: Mutex<HashMap<StreamName, Arc<Stream>>>,
+    /// In the order of their names, so that a stream's renditions stand together.
+    streams: Mutex<BTreeMap<StreamName, Arc<Stream>>>,
     /// Rung when a publisher has begun.
     appeared: TaskBells,
     origins: Arc<Origins>,
@@ -80,6 +81,9 @@ pub struct Registry {
 
 /// Finds the rules for a stream by its name.
 pub type Rules = Box<dyn Fn(&StreamName) -> Settings + Send + Sync>;
+
+/// No label of a rendition comes before it.
+const FIRST_LABEL: &str = "-";
 
 /// Upper bound on streams, lingering ones included: bounds what publishers can make us remember.
 pub const STREAMS_MAX: usize = 100_000;
@@ -232,7 +236,7 @@ impl Registry {
     /// Whether a publisher of the stream would be within the limit.
     fn has_room(
         &self,
-        streams: &HashMap<StreamName, Arc<Stream>>,
+        streams: &BTreeMap<StreamName, Arc<Stream>>,
         name: &StreamName,
     ) -> Result<(), PublishRefused> {
         let is_live = |stream: &Arc<Stream>| stream.phase() == Phase::Live;
@@ -306,9 +310,21 @@ impl Registry {
 
     /// All streams, in the order of their names.
     pub fn list(&self) -> Vec<Arc<Stream>> {
-        let mut all: Vec<_> = self.streams().values().cloned().collect();
-        all.sort_by(|a, b| a.name().cmp(b.name()));
-        all
+        self.streams().values().cloned().collect()
+    }
+
+    /// The renditions of a stream, whether that is here or not, in the order of their names: at most `max`.
+    pub fn renditions(&self, name: &StreamName, max: usize) -> Vec<Arc<Stream>> {
+        let Some(first) = name.rendition(FIRST_LABEL) else {
+            return Vec::new();
+        };
+        let streams = self.streams();
+        let from = streams.range(first..);
+        let beginning = from.take_while(|(other, _)| other.as_str().starts_with(name.as_str()));
+        let own = beginning.filter(|(other, _)| other.parent().as_ref() == Some(name));
+        own.map(|(_, stream)| Arc::clone(stream))
+            .take(max)
+            .collect()
     }
 
     /// Ends streams that have lingered long enough and listeners whose permission is over, closes idle lanes,
@@ -326,12 +342,12 @@ impl Registry {
 
     /// Ends every stream.
     pub fn end_all(&self) {
-        for (_, stream) in self.streams().drain() {
+        for stream in std::mem::take(&mut *self.streams()).into_values() {
             stream.end(EndReason::Shutdown);
         }
     }
 
-    fn streams(&self) -> MutexGuard<'_, HashMap<StreamName, Arc<Stream>>> {
+    fn streams(&self) -> MutexGuard<'_, BTreeMap<StreamName, Arc<Stream>>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

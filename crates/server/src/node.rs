@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use config::Config;
+use egress_hls::Variants;
 use net::intake::Intake;
 use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
@@ -33,6 +34,8 @@ pub(crate) struct Node {
     pub(crate) egress: Arc<egress_http::Context>,
     /// Listeners over RTMP.
     pub(crate) players: Arc<egress_rtmp::Context>,
+    /// Which streams are qualities of one name.
+    pub(crate) variants: Arc<Variants>,
     /// Listeners over HLS.
     pub(crate) hls: egress_hls::Context,
     /// WebRTC, unless it is switched off.
@@ -117,10 +120,14 @@ impl Node {
             limits: Arc::clone(&limits),
             drain: Arc::clone(&drain),
         };
+        let groups = config.variants.iter();
+        let groups = groups.map(|group| (group.name.clone(), group.streams.clone()));
+        let variants = Arc::new(Variants::new(groups));
         let hls = egress_hls::Context::new(
             Arc::clone(&registry),
             Arc::clone(&gate) as _,
             Box::new(admission.clone()),
+            Arc::clone(&variants),
         );
         Self {
             rtmp,
@@ -128,6 +135,7 @@ impl Node {
             egress: Arc::new(egress),
             players: Arc::new(players),
             rtc: None,
+            variants,
             hls,
             pages: Kept::default(),
             admission,

@@ -13,6 +13,7 @@ mod html;
 mod info;
 mod list;
 mod player;
+mod presentation;
 mod public;
 mod publish;
 mod still;
@@ -31,6 +32,7 @@ use media::StreamName;
 use serde::Deserialize;
 
 use self::html::nothing_here;
+use self::presentation::Presentation;
 use crate::door::limits::Handover;
 use crate::http::routes::Endpoint;
 use crate::http::status::{self, Question};
@@ -223,6 +225,7 @@ async fn answer(
     let headers = request.headers();
     let outside = || base(node.config.http.base_url.as_ref(), visitor, headers);
     let has_webrtc = node.rtc.is_some();
+    let presentation = |name| Presentation::of(&node.registry, &node.variants, name);
     match page {
         Page::List => {
             let asked = request.uri().query().unwrap_or_default();
@@ -237,16 +240,16 @@ async fn answer(
         Page::Asset(endpoint) => assets::answer(endpoint, headers),
         Page::Player(name) => {
             let view = player::View::Page(&outside());
-            let (status, page) = player::page(&node.registry, &name, has_webrtc, view);
+            let (status, page) = player::page(&presentation(name), has_webrtc, view);
             html_by(POLICY_PLAYER, status, page)
         }
         Page::Embed(name) => {
-            let (status, page) =
-                player::page(&node.registry, &name, has_webrtc, player::View::Frame);
+            let view = player::View::Frame;
+            let (status, page) = player::page(&presentation(name), has_webrtc, view);
             html_by(POLICY_EMBED, status, page)
         }
         Page::Still(name) => still::answer(&node, visitor, &name, request).await,
-        Page::Info(name) => info::answer(&node.registry, &name, has_webrtc),
+        Page::Info(name) => info::answer(&presentation(name), has_webrtc),
         Page::Publish(name) => {
             let (status, page) = publish::page(&name, has_webrtc);
             html_by(POLICY_UNFRAMED, status, page)

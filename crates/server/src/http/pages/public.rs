@@ -3,6 +3,7 @@
 //! The document is rendered at most once in [`FRESH_FOR`] for each address under which the server is reached, since any
 //! number of clients may poll it.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,9 +12,11 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use config::BaseUrl;
 use fanout::{Info, Registry};
+use media::StreamName;
 use serde::Serialize;
 
 use super::assets::{is_known, tag};
+use super::presentation::Presentation;
 use super::{EMBED, info, still};
 use crate::http::status::STREAMS_MAX;
 use crate::signalling::Way;
@@ -33,16 +36,32 @@ const SDP: &str = "application/sdp";
 /// A track's kind, as [`TrackView`](crate::view::TrackView) has it.
 const VIDEO: &str = "video";
 
+/// A stream that is shown to everyone.
+pub(super) struct Listed {
+    info: Info,
+    /// Of its renditions as well.
+    listeners: usize,
+}
+
 /// The streams that are shown to everyone, in the order of their names: those that can be played now, unless their
-/// settings say otherwise, and no renditions.
-pub(super) fn streams(registry: &Registry) -> Vec<Info> {
-    let own = |stream: &fanout::Stream| stream.name().parent().is_none();
-    let streams = registry.list().into_iter().filter(|stream| own(stream));
-    let infos = streams.map(|stream| stream.info());
-    infos
-        .filter(|info| info.settings.public && info.is_on_air())
-        .take(STREAMS_MAX)
-        .collect()
+/// settings say otherwise. A rendition is part of its stream.
+pub(super) fn streams(registry: &Registry) -> Vec<Listed> {
+    let infos = registry.list().into_iter().map(|stream| stream.info());
+    let (renditions, own): (Vec<_>, Vec<_>) = infos
+        .filter(Info::is_on_air)
+        .partition(|info| info.name.parent().is_some());
+    let mut beside: HashMap<StreamName, usize> = HashMap::new();
+    for rendition in renditions {
+        if let Some(parent) = rendition.name.parent() {
+            *beside.entry(parent).or_default() += rendition.listeners;
+        }
+    }
+    let public = own.into_iter().filter(|info| info.settings.public);
+    let listed = public.take(STREAMS_MAX).map(|info| Listed {
+        listeners: info.listeners + beside.get(&info.name).copied().unwrap_or_default(),
+        info,
+    });
+    listed.collect()
 }
 
 /// A stream on the list.
@@ -84,7 +103,8 @@ struct PublicAddress {
 
 impl<'a> PublicStream<'a> {
     /// A stream on a server that is reached at `base`.
-    pub(super) fn of(info: &'a Info, has_webrtc: bool, base: &BaseUrl) -> Self {
+    pub(super) fn of(listed: &'a Listed, has_webrtc: bool, base: &BaseUrl) -> Self {
+        let info = &listed.info;
         let view = StreamView::of(info);
         let mut tracks = view.tracks();
         // Pictures first, whatever came first.
@@ -107,7 +127,7 @@ impl<'a> PublicStream<'a> {
             description: named("description"),
             title: view.title.filter(|title| !title.is_empty()),
             since: stamp::iso8601(view.since, "Z"),
-            listeners: view.listeners,
+            listeners: listed.listeners,
             kinds,
             width: picture.and_then(|track| track.width),
             height: picture.and_then(|track| track.height),
@@ -164,7 +184,12 @@ fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress
         url: format!("{base}/{name}/{}", Way::Out.segment()),
         media_type: SDP.to_owned(),
     });
-    let rows = info::addresses(info).into_iter().map(row);
+    let alone = Presentation {
+        name: info.name.clone(),
+        lead: Some(info.clone()),
+        qualities: None,
+    };
+    let rows = info::addresses(&alone).into_iter().map(row);
     rows.chain(webrtc).collect()
 }
 
@@ -225,10 +250,9 @@ pub(super) fn answer(
     (common, content_type, document.text).into_response()
 }
 
-fn render(infos: &[Info], has_webrtc: bool, base: &BaseUrl) -> String {
-    let streams = infos
-        .iter()
-        .map(|info| PublicStream::of(info, has_webrtc, base));
+fn render(listed: &[Listed], has_webrtc: bool, base: &BaseUrl) -> String {
+    let streams = listed.iter();
+    let streams = streams.map(|one| PublicStream::of(one, has_webrtc, base));
     let streams: Vec<_> = streams.collect();
     serde_json::json!({ "streams": streams }).to_string()
 }

@@ -35,7 +35,7 @@ export class FlvSource extends ElementSource {
       {
         type: "flv",
         isLive: true,
-        url: new URL(way.path, document.baseURI).href,
+        url: new URL(this.path(), document.baseURI).href,
         hasAudio: way.sound,
         hasVideo: way.picture,
       },
