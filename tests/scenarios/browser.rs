@@ -91,6 +91,12 @@ impl Browser {
         self.devtools("Emulation.setDeviceMetricsOverride", &size);
     }
 
+    /// Tells pages what their visitor has set for a media feature, such as `prefers-color-scheme`.
+    pub(crate) fn prefer(&self, feature: &str, value: &str) {
+        let features = json!({ "features": [{ "name": feature, "value": value }] });
+        self.devtools("Emulation.setEmulatedMedia", &features);
+    }
+
     /// Clicks as a person does, which lets the page play aloud from then on.
     pub(crate) fn click(&self, selector: &str) {
         let wanted = json!({ "using": "css selector", "value": selector });

@@ -40,6 +40,7 @@ mod pages_are_controlled;
 mod pages_behind_proxies;
 mod pages_fit_and_go_live;
 mod pages_play_what_the_browser_can;
+mod pages_show_what_is_on;
 mod players_of_other_makes_watch;
 mod players_outlive_publishers;
 mod publishers_reconnect;

@@ -18,7 +18,7 @@ fn press(browser: &Browser, key: &str) {
     ));
 }
 
-fn wait_for(browser: &Browser, what: &str, expression: &str) {
+pub(crate) fn wait_for(browser: &Browser, what: &str, expression: &str) {
     wait_until(what, DEADLINE, || {
         browser.run(&format!("return {expression};")) == true
     });
@@ -94,7 +94,7 @@ fn keys_control_the_player() {
 }
 
 /// Puts the player into a frame of the page that is open, and keeps what it tells.
-fn embed(browser: &Browser, address: &str) {
+pub(crate) fn embed(browser: &Browser, address: &str) {
     browser.run(&format!(
         "window.told = []; \
          addEventListener('message', event => told.push(event.data)); \
@@ -104,14 +104,14 @@ fn embed(browser: &Browser, address: &str) {
     ));
 }
 
-fn command(browser: &Browser, message: &Value) {
+pub(crate) fn command(browser: &Browser, message: &Value) {
     browser.run(&format!(
         "document.getElementById('frame').contentWindow.postMessage({message}, '*'); return null;"
     ));
 }
 
 /// Waits until the player's last word has this value.
-fn tells(browser: &Browser, key: &str, value: &Value) {
+pub(crate) fn tells(browser: &Browser, key: &str, value: &Value) {
     let mut last = Value::Null;
     wait_until(&format!("{key} to be {value}"), DEADLINE, || {
         last = browser.run("return told.length ? told[told.length - 1] : null;");

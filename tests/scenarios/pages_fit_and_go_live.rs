@@ -49,6 +49,7 @@ fn axe_finds_nothing_to_complain_of() {
         ("/", None),
         ("/demo/", Some("Playing")),
         ("/radio.mp3/", Some("Playing")),
+        ("/embed/demo", Some("Playing")),
         ("/absent/", Some("Not live.")),
         ("/live/cam/publish", Some("Ready.")),
     ] {

@@ -24,10 +24,13 @@ const LABEL_MARK: char = '~';
 
 /// First segments of names that would hide the server's own pages. A test of the server checks that all
 /// of its table are here.
-const RESERVED: [&str; 6] = [
+const RESERVED: [&str; 9] = [
     "_",
     "admin",
     "admin.cgi",
+    "api",
+    "carillon.js",
+    "embed",
     "favicon.ico",
     "status-json.xsl",
     "status.xsl",

@@ -273,10 +273,138 @@
     return canvas.modules;
   };
 
+  // src/sources/source.ts
+  var Trouble = class extends Error {
+    constructor(words2, isFinal) {
+      super(words2);
+      this.isFinal = isFinal;
+    }
+  };
+  var ElementSource = class {
+    constructor(task) {
+      this.task = task;
+      this.isClosed = false;
+      this.element = task.element;
+    }
+    close() {
+      this.isClosed = true;
+      this.element.playbackRate = 1;
+      this.element.srcObject = null;
+      this.element.removeAttribute("src");
+      this.element.load();
+    }
+    received() {
+      return this.end() ?? 0;
+    }
+    played() {
+      return this.element.currentTime;
+    }
+    delay() {
+      const end = this.end();
+      return end === null ? null : Math.max(0, end - this.element.currentTime);
+    }
+    lag() {
+      return this.delay() ?? 0;
+    }
+    catchUp() {
+      return true;
+    }
+    toLive() {
+      return false;
+    }
+    /** A source plays one rendition; another is played by another source. */
+    levels() {
+      const { rendition, isAutomatic } = this.task;
+      const all = this.renditions();
+      return { names: all.map(({ name }) => name), chosen: isAutomatic || !rendition ? -1 : all.indexOf(rendition) };
+    }
+    choose(level) {
+      this.task.owner.chosen(this.renditions()[level]?.stream ?? null);
+    }
+    /** What is played, relative to the page. */
+    path() {
+      return this.task.rendition?.path ?? this.task.way.path;
+    }
+    /** Best last. */
+    renditions() {
+      return [...this.task.way.renditions].reverse();
+    }
+    /** The end of what is loaded; `null` before there is anything. */
+    end() {
+      const { buffered } = this.element;
+      return buffered.length > 0 ? buffered.end(buffered.length - 1) : null;
+    }
+  };
+  var library = (name, found) => {
+    let loading = null;
+    return () => {
+      loading ?? (loading = new Promise((resolve, reject) => {
+        const fail = () => {
+          loading = null;
+          reject(new Trouble("The server cannot be reached.", false));
+        };
+        const script = document.createElement("script");
+        script.src = new URL(name, HERE).href;
+        script.onload = () => {
+          const library2 = found();
+          if (library2) resolve(library2);
+          else fail();
+        };
+        script.onerror = fail;
+        document.head.append(script);
+      }));
+      return loading;
+    };
+  };
+  var HERE = document.currentScript?.src ?? location.href;
+
+  // src/words.ts
+  var WORDS = {
+    connecting: "Connecting.",
+    playing: "Playing.",
+    buffering: "Waiting for the stream.",
+    paused: "Paused.",
+    blocked: "Ready. Press Play.",
+    reconnecting: "Reconnecting.",
+    unreachable: "Reconnecting. The server cannot be reached.",
+    away: "Waiting for the broadcaster. Playback continues by itself.",
+    offline: "Not live. Waiting for the broadcaster.",
+    failed: "This browser cannot play the stream. Use a player with an address from below."
+  };
+  var DELAY_STEP_S = 0.5;
+  var DELAY_SAID_MS = 5e3;
+  var SHORTEST_S = 0.1;
+  var seconds = (delay, under = "under ") => {
+    if (delay < SHORTEST_S) return `${under}${SHORTEST_S} s`;
+    return `${delay.toFixed(delay < 10 ? 1 : 0)} s`;
+  };
+  var listenersOf = (count) => count === 1 ? "1 listener" : `${count} listeners`;
+  var MINUTE_S = 60;
+  var HOUR_S = 60 * MINUTE_S;
+  var DAY_S = 24 * HOUR_S;
+  var Words = class {
+    constructor() {
+      this.saidS = null;
+      this.saidAt = 0;
+    }
+    /** The state at this time, in milliseconds of any clock. */
+    of(playback2, now2) {
+      if (playback2.state !== "playing") {
+        this.saidS = null;
+        return WORDS[playback2.state];
+      }
+      const delay = playback2.delay();
+      if (delay === null) return WORDS.playing;
+      const isNew = this.saidS === null || Math.abs(delay - this.saidS) >= DELAY_STEP_S && now2 - this.saidAt >= DELAY_SAID_MS;
+      if (isNew) [this.saidS, this.saidAt] = [delay, now2];
+      return `Playing, ${seconds(this.saidS ?? delay)} behind.`;
+    }
+  };
+
   // src/about.ts
   var QUIET = 4;
   var rowOf = ({ label, path }) => {
-    const url = new URL(path, location.href).href;
+    const url = new URL(path, document.baseURI).href;
     const row = element("li");
     const text = element("code", url);
     const copy = Object.assign(element("button", "Copy"), { type: "button" });
@@ -299,19 +427,34 @@
     const urls = (nodes) => [...nodes].map((row) => row.querySelector("code")?.textContent).join();
     if (urls(list.children) !== urls(rows)) list.replaceChildren(...rows);
   };
-  var showMetadata = (title) => {
+  var showMetadata = ({ title, picture }) => {
     if (typeof MediaMetadata !== "function" || !navigator.mediaSession) return;
     const name = document.querySelector("h1")?.textContent ?? "";
-    navigator.mediaSession.metadata = new MediaMetadata({ title: title || name, artist: name });
+    const icon = { src: new URL("icon.svg", HERE).href, type: "image/svg+xml", sizes: "any" };
+    const artwork = picture ? [{ src: picture }] : [icon];
+    navigator.mediaSession.metadata = new MediaMetadata({ title: title || name, artist: name, artwork });
+  };
+  var showCover = (picture) => {
+    const cover = byId("cover");
+    if ((cover.dataset["of"] ?? "") === (picture ?? "")) return;
+    cover.dataset["of"] = picture ?? "";
+    cover.hidden = true;
+    cover.onload = () => {
+      cover.hidden = false;
+    };
+    cover.referrerPolicy = "no-referrer";
+    if (picture) cover.src = picture;
+    else cover.removeAttribute("src");
   };
   var showOffer = (offer) => {
     const title = byId("title");
     title.hidden = !offer.title;
     say(title, offer.title ?? "");
-    showMetadata(offer.title);
+    showMetadata(offer);
+    showCover(offer.picture);
     const count = byId("listeners");
     count.hidden = typeof offer.listeners !== "number";
-    say(count, offer.listeners === 1 ? "1 listener" : `${offer.listeners ?? 0} listeners`);
+    say(count, listenersOf(offer.listeners ?? 0));
     const notes = byId("notes");
     notes.hidden = offer.notes.length === 0;
     notes.replaceChildren(...offer.notes.map((text) => element("li", text)));
@@ -425,6 +568,7 @@
     return {
       isEmbedded: isOn(query.get("embed")),
       isMuted: isOn(query.get("muted")),
+      isBare: isOff(query.get("controls")),
       isHeld: isOff(query.get("autoplay")),
       volume: shareOf(query.get("volume")) ?? shareOf(remembered(VOLUME_KEY)) ?? 1,
       way: wantsLive() ? "webrtc" : wayOf(query.get("way") ?? remembered(WAY_KEY))
@@ -432,45 +576,6 @@
   };
   var rememberWay = (way) => remember(WAY_KEY, way ?? "");
   var rememberVolume = (volume) => remember(VOLUME_KEY, String(Math.round(volume * 100)));
-
-  // src/words.ts
-  var WORDS = {
-    connecting: "Connecting.",
-    playing: "Playing.",
-    buffering: "Waiting for the stream.",
-    paused: "Paused.",
-    blocked: "Ready. Press Play.",
-    reconnecting: "Reconnecting.",
-    unreachable: "Reconnecting. The server cannot be reached.",
-    away: "Waiting for the broadcaster. Playback continues by itself.",
-    offline: "Not live. Waiting for the broadcaster.",
-    failed: "This browser cannot play the stream. Use a player with an address from below."
-  };
-  var DELAY_STEP_S = 0.5;
-  var DELAY_SAID_MS = 5e3;
-  var SHORTEST_S = 0.1;
-  var seconds = (delay, under = "under ") => {
-    if (delay < SHORTEST_S) return `${under}${SHORTEST_S} s`;
-    return `${delay.toFixed(delay < 10 ? 1 : 0)} s`;
-  };
-  var Words = class {
-    constructor() {
-      this.saidS = null;
-      this.saidAt = 0;
-    }
-    /** The state at this time, in milliseconds of any clock. */
-    of(playback2, now2) {
-      if (playback2.state !== "playing") {
-        this.saidS = null;
-        return WORDS[playback2.state];
-      }
-      const delay = playback2.delay();
-      if (delay === null) return WORDS.playing;
-      const isNew = this.saidS === null || Math.abs(delay - this.saidS) >= DELAY_STEP_S && now2 - this.saidAt >= DELAY_SAID_MS;
-      if (isNew) [this.saidS, this.saidAt] = [delay, now2];
-      return `Playing, ${seconds(this.saidS ?? delay)} behind.`;
-    }
-  };
 
   // src/controls.ts
   var BEHIND_S = 5;
@@ -495,23 +600,26 @@
     }
     if (select.value !== chosen) select.value = chosen;
   };
+  var buttonOf = (id) => byId(id);
+  var selectOf = (id) => byId(id);
   var Controls = class {
     constructor(playback2, stage2) {
       this.playback = playback2;
       this.stage = stage2;
       this.player = byId("player");
       this.bar = byId("controls");
-      this.playButton = byId("play");
-      this.muteButton = byId("mute");
-      this.soundButton = byId("sound");
+      this.playButton = buttonOf("play");
+      this.muteButton = buttonOf("mute");
+      this.soundButton = buttonOf("sound");
+      this.startButton = buttonOf("start");
       this.volume = byId("volume");
       this.delay = byId("delay");
       this.delayFigure = element("span");
-      this.goLiveButton = byId("go-live");
-      this.quality = byId("quality");
-      this.protocol = byId("protocol");
-      this.pipButton = byId("pip");
-      this.fullButton = byId("full-screen");
+      this.goLiveButton = buttonOf("go-live");
+      this.quality = selectOf("quality");
+      this.protocol = selectOf("protocol");
+      this.pipButton = buttonOf("pip");
+      this.fullButton = buttonOf("full-screen");
       const behind = Object.assign(element("span", " behind"), { className: "wide" });
       this.delay.replaceChildren(this.delayFigure, behind);
       this.hearButtons();
@@ -537,6 +645,8 @@
       sign(this.muteButton, isSilent ? "muted" : "sound", isSilent ? "Sound on" : "Mute");
       this.volume.value = String(Math.round((isSilent ? 0 : media.volume) * 100));
       this.soundButton.hidden = !(playback2.isSilenced && playback2.way?.sound && media.muted);
+      this.startButton.hidden = !(kind === "picture" && playback2.state === "blocked");
+      sign(this.startButton, "play", "Play");
       this.goLiveButton.hidden = playback2.lag() < BEHIND_S;
       const delay = playback2.delay();
       this.delay.hidden = delay === null || !this.goLiveButton.hidden;
@@ -604,6 +714,7 @@
     }
     hearButtons() {
       this.playButton.addEventListener("click", () => this.toggle());
+      this.startButton.addEventListener("click", () => this.playback.play());
       this.muteButton.addEventListener("click", () => this.flipMuted());
       this.soundButton.addEventListener("click", () => this.setMuted(false));
       this.goLiveButton.addEventListener("click", () => this.playback.goLive());
@@ -969,91 +1080,6 @@
     }
   };
 
-  // src/sources/source.ts
-  var Trouble = class extends Error {
-    constructor(words2, isFinal) {
-      super(words2);
-      this.isFinal = isFinal;
-    }
-  };
-  var ElementSource = class {
-    constructor(task) {
-      this.task = task;
-      this.isClosed = false;
-      this.element = task.element;
-    }
-    close() {
-      this.isClosed = true;
-      this.element.playbackRate = 1;
-      this.element.srcObject = null;
-      this.element.removeAttribute("src");
-      this.element.load();
-    }
-    received() {
-      return this.end() ?? 0;
-    }
-    played() {
-      return this.element.currentTime;
-    }
-    delay() {
-      const end = this.end();
-      return end === null ? null : Math.max(0, end - this.element.currentTime);
-    }
-    lag() {
-      return this.delay() ?? 0;
-    }
-    catchUp() {
-      return true;
-    }
-    toLive() {
-      return false;
-    }
-    /** A source plays one rendition; another is played by another source. */
-    levels() {
-      const { rendition, isAutomatic } = this.task;
-      const all = this.renditions();
-      return { names: all.map(({ name }) => name), chosen: isAutomatic || !rendition ? -1 : all.indexOf(rendition) };
-    }
-    choose(level) {
-      this.task.owner.chosen(this.renditions()[level]?.stream ?? null);
-    }
-    /** What is played, relative to the page. */
-    path() {
-      return this.task.rendition?.path ?? this.task.way.path;
-    }
-    /** Best last. */
-    renditions() {
-      return [...this.task.way.renditions].reverse();
-    }
-    /** The end of what is loaded; `null` before there is anything. */
-    end() {
-      const { buffered } = this.element;
-      return buffered.length > 0 ? buffered.end(buffered.length - 1) : null;
-    }
-  };
-  var library = (name, found) => {
-    let loading = null;
-    return () => {
-      loading ?? (loading = new Promise((resolve, reject) => {
-        const fail = () => {
-          loading = null;
-          reject(new Trouble("The server cannot be reached.", false));
-        };
-        const script = document.createElement("script");
-        script.src = new URL(name, HERE).href;
-        script.onload = () => {
-          const library2 = found();
-          if (library2) resolve(library2);
-          else fail();
-        };
-        script.onerror = fail;
-        document.head.append(script);
-      }));
-      return loading;
-    };
-  };
-  var HERE = document.currentScript?.src ?? location.href;
-
   // src/sources/flv.ts
   var BEHIND_MAX_S = 40;
   var BEHIND_MIN_S = 20;
@@ -1078,7 +1104,7 @@
         {
           type: "flv",
           isLive: true,
-          url: new URL(this.path(), location.href).href,
+          url: new URL(this.path(), document.baseURI).href,
           hasAudio: way.sound,
           hasVideo: way.picture
         },
@@ -1193,7 +1219,7 @@
           hls.recoverMediaError();
         }
       });
-      hls.loadSource(new URL(this.task.way.path, location.href).href);
+      hls.loadSource(new URL(this.task.way.path, document.baseURI).href);
       hls.attachMedia(this.element);
     }
     close() {
@@ -1345,7 +1371,7 @@
     return new URL(`${endpoint.pathname}/${id}${search}`, endpoint);
   };
   var open = (peer, path, { key = "", connectMs = CONNECT_MS } = {}) => {
-    const endpoint = new URL(path, location.href);
+    const endpoint = new URL(path, document.baseURI);
     let session = null;
     let hasAnswer = false;
     let isOver = false;
@@ -1598,27 +1624,22 @@
       sound: plays(trackOf(offer, "audio"))
     };
   };
-  var overHls = (offer, browser) => {
+  var overAnyHls = (offer, plays, name, label) => {
     const address = offer.addresses.find(isHls);
-    const has = isWhole(offer, browser.appends);
-    return address && {
-      name: "hls",
-      label: "HLS",
-      path: address.path,
-      picture: has && Boolean(trackOf(offer, "video")),
-      sound: has && Boolean(trackOf(offer, "audio"))
-    };
-  };
-  var overNativeHls = (offer, browser) => {
-    const address = offer.addresses.find(isHls);
-    if (!address || !browser.plays(address.type) || !isWhole(offer, browser.plays)) return void 0;
+    if (!address || !isWhole(offer, plays)) return void 0;
     return {
-      name: "native",
-      label: "HLS (browser’s own)",
+      name,
+      label,
       path: address.path,
       picture: Boolean(trackOf(offer, "video")),
       sound: Boolean(trackOf(offer, "audio"))
     };
+  };
+  var overHls = (offer, browser) => overAnyHls(offer, browser.appends, "hls", "HLS");
+  var overNativeHls = (offer, browser) => {
+    const address = offer.addresses.find(isHls);
+    if (!address || !browser.plays(address.type)) return void 0;
+    return overAnyHls(offer, browser.plays, "native", "HLS (browser’s own)");
   };
   var overHttp = (offer, browser) => {
     const address = offer.addresses.find((one) => isPlain(one) && browser.plays(one.type));
@@ -2134,11 +2155,44 @@
     }
   };
 
+  // src/poster.ts
+  var Poster = class {
+    /** `video` is the element that plays. */
+    constructor(video) {
+      this.still = byId("still");
+      this.isLoaded = false;
+      this.isOver = false;
+      const { still } = this;
+      still.addEventListener("loadeddata", () => this.load());
+      still.addEventListener("error", () => this.end());
+      video.addEventListener("playing", () => this.end());
+      if (still.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA) this.load();
+      if (!still.getAttribute("src")) this.isOver = true;
+    }
+    show() {
+      this.still.hidden = this.isOver || !this.isLoaded;
+    }
+    load() {
+      this.isLoaded = true;
+      this.show();
+    }
+    end() {
+      if (this.isOver) return;
+      this.isOver = true;
+      this.show();
+      this.still.removeAttribute("src");
+      this.still.load();
+    }
+  };
+
   // src/player.ts
   var INFO_MS = 1e4;
   var settings = read();
-  if (settings.isEmbedded) document.documentElement.classList.add("embedded");
+  var { classList } = document.documentElement;
+  if (settings.isEmbedded) classList.add("embedded");
+  if (settings.isBare) classList.add("bare");
   var stage = { video: byId("video"), audio: byId("audio") };
+  var poster = new Poster(stage.video);
   var status = byId("status");
   var note = byId("note");
   var words = new Words();
@@ -2155,6 +2209,10 @@
     }
     const isHeard = playback.state === "playing" && playback.element === stage.audio;
     if (isHeard || playback.element === null) meter.follow(isHeard ? stage.audio : null);
+    poster.show();
+    if (navigator.mediaSession) {
+      navigator.mediaSession.playbackState = controls.isPaused() ? "paused" : "playing";
+    }
     embedding.show();
   };
   var playback = new Playback(stage, delivered(), thisBrowser, () => show());

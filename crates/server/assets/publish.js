@@ -166,7 +166,7 @@
     return new URL(`${endpoint.pathname}/${id}${search}`, endpoint);
   };
   var open = (peer, path2, { key: key2 = "", connectMs = CONNECT_MS } = {}) => {
-    const endpoint = new URL(path2, location.href);
+    const endpoint = new URL(path2, document.baseURI);
     let session2 = null;
     let hasAnswer = false;
     let isOver = false;

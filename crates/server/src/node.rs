@@ -19,6 +19,7 @@ use crate::door::limits::Limits;
 use crate::door::{Counts, host};
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;
+use crate::http::pages::Kept;
 use crate::services::{Bound, Port};
 use crate::signalling::Rtc;
 
@@ -39,6 +40,7 @@ pub(crate) struct Node {
     pub(crate) hls: egress_hls::Context,
     /// WebRTC, unless it is switched off.
     pub(crate) rtc: Option<Arc<Rtc>>,
+    pub(crate) pages: Kept,
     pub(crate) admission: ListenerAdmission,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
@@ -135,6 +137,7 @@ impl Node {
             rtc: None,
             variants,
             hls,
+            pages: Kept::default(),
             admission,
             limits,
             counts: Counts::new(registry.fanout().events()),

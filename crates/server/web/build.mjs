@@ -14,8 +14,8 @@ import { build } from "esbuild";
 const here = fileURLToPath(new URL(".", import.meta.url));
 const assets = process.env.CARILLON_ASSETS ?? join(here, "../assets");
 
-/** The pages' scripts, each a bundle without imports. */
-const SCRIPTS = ["list", "player", "publish"];
+/** The pages' scripts and the element for other pages, each a bundle without imports. */
+const SCRIPTS = ["carillon", "list", "player", "publish"];
 /** Scripts large enough to be sent compressed. */
 const PACKED = ["player.js"];
 

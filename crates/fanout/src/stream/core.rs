@@ -167,6 +167,14 @@ impl Core {
             .map(|track| track.id)
     }
 
+    /// The keyframe that the recent past begins with, and its track.
+    pub(super) fn keyframe(&self) -> Option<(Arc<Track>, Sample)> {
+        let track = self.tracks.iter().find(|track| track.kind == Kind::Video)?;
+        let mut samples = self.backlog.samples();
+        let picture = samples.find(|sample| sample.track == track.id && sample.keyframe)?;
+        Some((Arc::clone(track), picture.clone()))
+    }
+
     pub(super) fn keyframes(&self) -> Option<Keyframes> {
         self.video()?;
         Some(self.picture_groups.facts(self.wish.is_heeded()))

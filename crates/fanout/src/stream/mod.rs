@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use media::{EventContent, Item, Kind, Span, StreamName, Timestamp, Title};
+use media::{EventContent, Item, Kind, Sample, Span, StreamName, Timestamp, Title, Track};
 
 pub(crate) use derived::DeriverCell;
 pub use derived::{Derivation, DerivedOffer, DerivedWriter, Deriver};
@@ -313,6 +313,13 @@ impl Stream {
         core.recall(|item, kind| writer.push(item, kind));
         core.taps.push(writer);
         Some(tap)
+    }
+
+    /// The newest keyframe of the pictures, on the stream's timeline, and the track that describes it. `None` without
+    /// pictures, and when the newest keyframe is too old for a listener to start at.
+    pub fn keyframe(&self, permission: &Authorized<Play>) -> Option<(Arc<Track>, Sample)> {
+        debug_assert_eq!(permission.action().stream, self.name);
+        self.core().keyframe()
     }
 
     /// Begins the stream's derived track. `None` while there is one, or when the stream is over.

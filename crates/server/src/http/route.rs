@@ -4,7 +4,6 @@
 //! again. The table in [`routes`](crate::http::routes) lists the same for readers, and the tests here check the two
 //! against each other: each row of the table has a route, and each route that is served has a row.
 
-use egress_hls::Resource;
 use egress_http::Target;
 use fanout::Registry;
 use ingest::icecast::Dialect;
@@ -33,8 +32,9 @@ pub(crate) enum Route {
 
 impl Route {
     /// Takes a method, case-sensitive, and a path, percent-decoded once. A stream's exact name wins over a
-    /// suffix: `/a/publish` is a stream while one of that name exists. A piece of HLS wins over the suffix of a live
-    /// body, unless there is that body's stream. A path that means nothing else may name a
+    /// suffix: `/a/publish` is a stream while one of that name exists. A piece of HLS, a still, and what is below a name
+    /// that cannot be published win over the suffix of a live body, unless there is that body's stream. A path that
+    /// means nothing else may name a
     /// stream on another server.
     pub(crate) fn of(method: &str, path: &str, registry: &Registry) -> Self {
         match (method, path) {
@@ -49,12 +49,8 @@ impl Route {
             "GET" | "HEAD" | "OPTIONS" => Target::find(path, registry),
             _ => None,
         };
-        let is_piece = || {
-            let (stream, _) = Resource::of(path)?;
-            StreamName::parse(stream).ok()
-        };
         if let Some(target) = named
-            && (target.is_known(registry) || is_piece().is_none())
+            && (target.is_known(registry) || !Page::resembles_body(path))
         {
             return Self::to(method, target);
         }
@@ -87,7 +83,7 @@ impl Route {
 
 #[cfg(test)]
 mod tests {
-    use egress_hls::{Packaging, Piece};
+    use egress_hls::{Packaging, Piece, Resource};
     use fanout::{Config, Fanout};
 
     use super::*;
@@ -115,7 +111,10 @@ mod tests {
             Page::List => Endpoint::List,
             Page::Status => Endpoint::Status,
             Page::Asset(endpoint) => *endpoint,
+            Page::PublicStreams => Endpoint::PublicStreams,
             Page::Player(_) => Endpoint::Player,
+            Page::Embed(_) => Endpoint::Embed,
+            Page::Still(_) => Endpoint::Still,
             Page::Info(_) => Endpoint::Info,
             Page::Publish(_) => Endpoint::Publish,
             Page::Hls(_, Resource::Multivariant) => Endpoint::Hls,
@@ -189,12 +188,28 @@ mod tests {
         for &endpoint in Endpoint::ALL {
             let is_public = matches!(endpoint.surface(), Surface::Live | Surface::Page);
             let path = endpoint.path();
-            if !is_public || path == "*" || path == "/" || path.starts_with("/{") {
+            if !is_public || path == "*" || path == "/" || path.contains('{') {
                 continue;
             }
             assert!(ingest::name(path).is_err(), "{path} could be published");
             let route = Route::of(endpoint.method(), path, &registry);
             assert_eq!(row(endpoint.method(), &route), Some(endpoint), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_page_begins_with_is_no_streams_name() {
+        for &endpoint in Endpoint::ALL {
+            let path = endpoint.path();
+            if endpoint.surface() != Surface::Page || path.starts_with("/{") {
+                continue;
+            }
+            let path = path.replace("{stream}", "show.flv");
+            let is_list = endpoint == Endpoint::List;
+            assert!(
+                is_list || ingest::name(&path).is_err(),
+                "{path} could be published"
+            );
         }
     }
 
@@ -213,6 +228,17 @@ mod tests {
             ("GET", "/live//", Page::Nothing),
             ("GET", "/../x/", Page::Nothing),
             ("GET", "//", Page::Nothing),
+            (
+                "GET",
+                "/embed/live/show.flv",
+                Page::Embed(name("live/show.flv")),
+            ),
+            ("HEAD", "/embed/radio.mp3", Page::Embed(name("radio.mp3"))),
+            ("GET", "/embed/live/show/", Page::Nothing),
+            ("GET", "/embed/embed/live", Page::Nothing),
+            ("GET", "/embed", Page::Nothing),
+            ("GET", "/still.mp4/", Page::Player(name("still.mp4"))),
+            ("OPTIONS", "/live/show/still.mp4", Page::Preflight),
             ("POST", "/", Page::NotAllowed),
             ("POST", "/radio.mp3", Page::NotAllowed),
             ("get", "/", Page::NotAllowed),

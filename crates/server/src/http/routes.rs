@@ -93,6 +93,10 @@ endpoints! {
     List: Page "GET" "/", Nothing;
     /// The state of public streams in Icecast's format.
     Status: Page "GET" "/status-json.xsl", Nothing;
+    /// The public streams, for programs of others.
+    PublicStreams: Page "GET" "/api/v1/public/streams", Nothing;
+    /// The element that puts a player into any page.
+    Component: Page "GET" "/carillon.js", Nothing;
     /// The icon where browsers look for it.
     Favicon: Page "GET" "/favicon.ico", Nothing;
     /// The icon where pages link it.
@@ -111,6 +115,10 @@ endpoints! {
     PublishScript: Page "GET" "/_/publish.js", Nothing;
     /// The player page.
     Player: Page "GET" "/{stream}/", Nothing;
+    /// The player alone, for frames.
+    Embed: Page "GET" "/embed/{stream}", Nothing;
+    /// The newest picture.
+    Still: Page "GET" "/{stream}/still.mp4", Nothing;
     /// The state that the player page needs.
     Info: Page "GET" "/{stream}/info.json", Nothing;
     /// The publish page.

@@ -107,6 +107,7 @@ fn is_served(endpoint: Endpoint, answer: &str) -> bool {
             let is_problem = kind == Some("application/problem+json");
             is_problem && matches!(status(answer), 404 | 415)
         }
+        Endpoint::Still => body(answer).contains("no picture"),
         Endpoint::HlsPiece => body(answer).contains("no such piece"),
         _ => !matches!(status(answer), 404 | 405 | 501),
     }

@@ -9,6 +9,7 @@ mod keep_alive;
 mod lifecycle;
 mod links;
 mod operator;
+mod pages;
 mod rtc;
 mod secure;
 mod smuggling;

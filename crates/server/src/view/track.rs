@@ -7,18 +7,18 @@ use serde::Serialize;
 /// One track. Unknown values are left out.
 #[derive(Debug, Serialize)]
 pub(crate) struct TrackView {
-    kind: &'static str,
-    codec: String,
+    pub(crate) kind: &'static str,
+    pub(crate) codec: String,
     /// The codec's name for use in a sentence.
-    label: &'static str,
+    pub(crate) label: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    width: Option<u32>,
+    pub(crate) width: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    height: Option<u32>,
+    pub(crate) height: Option<u32>,
     /// Frames per second, over the last two seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     frame_rate: Option<f64>,

@@ -3,12 +3,14 @@
 import { byId, drawing, element, say } from "./dom";
 import type { Address, Offer } from "./offer";
 import { encode } from "./qr";
+import { HERE } from "./sources/source";
+import { listenersOf } from "./words";
 
 /** The light frame around a QR code, in modules (ISO/IEC 18004 §6.3.8). */
 const QUIET = 4;
 
 const rowOf = ({ label, path }: Address): HTMLLIElement => {
-  const url = new URL(path, location.href).href;
+  const url = new URL(path, document.baseURI).href;
   const row = element("li");
   const text = element("code", url);
   const copy = Object.assign(element("button", "Copy"), { type: "button" });
@@ -36,10 +38,26 @@ const listAddresses = (addresses: Address[]): void => {
   if (urls(list.children) !== urls(rows)) list.replaceChildren(...rows);
 };
 
-const showMetadata = (title: string | null): void => {
+/** Tells the device what plays, for its lock screen and its keys. */
+const showMetadata = ({ title, picture }: Offer): void => {
   if (typeof MediaMetadata !== "function" || !navigator.mediaSession) return;
   const name = document.querySelector("h1")?.textContent ?? "";
-  navigator.mediaSession.metadata = new MediaMetadata({ title: title || name, artist: name });
+  const icon = { src: new URL("icon.svg", HERE).href, type: "image/svg+xml", sizes: "any" };
+  const artwork = picture ? [{ src: picture }] : [icon];
+  navigator.mediaSession.metadata = new MediaMetadata({ title: title || name, artist: name, artwork });
+};
+
+/** Shows the picture that belongs to the title, unless it cannot be had. */
+const showCover = (picture: string | null | undefined): void => {
+  const cover = byId<HTMLImageElement>("cover");
+  if ((cover.dataset["of"] ?? "") === (picture ?? "")) return;
+  cover.dataset["of"] = picture ?? "";
+  cover.hidden = true;
+  cover.onload = () => { cover.hidden = false; };
+  // The host of the picture need not learn what is listened to.
+  cover.referrerPolicy = "no-referrer";
+  if (picture) cover.src = picture;
+  else cover.removeAttribute("src");
 };
 
 /** Writes what the server says. */
@@ -47,10 +65,11 @@ export const showOffer = (offer: Offer): void => {
   const title = byId("title");
   title.hidden = !offer.title;
   say(title, offer.title ?? "");
-  showMetadata(offer.title);
+  showMetadata(offer);
+  showCover(offer.picture);
   const count = byId("listeners");
   count.hidden = typeof offer.listeners !== "number";
-  say(count, offer.listeners === 1 ? "1 listener" : `${offer.listeners ?? 0} listeners`);
+  say(count, listenersOf(offer.listeners ?? 0));
   const notes = byId("notes");
   notes.hidden = offer.notes.length === 0;
   notes.replaceChildren(...offer.notes.map((text) => element("li", text)));

@@ -47,20 +47,24 @@ interface Webkit {
   webkitEnterFullscreen?(): void;
 }
 
+const buttonOf = (id: string): HTMLButtonElement => byId(id);
+const selectOf = (id: string): HTMLSelectElement => byId(id);
+
 export class Controls {
   private readonly player = byId("player");
   private readonly bar = byId("controls");
-  private readonly playButton = byId<HTMLButtonElement>("play");
-  private readonly muteButton = byId<HTMLButtonElement>("mute");
-  private readonly soundButton = byId<HTMLButtonElement>("sound");
+  private readonly playButton = buttonOf("play");
+  private readonly muteButton = buttonOf("mute");
+  private readonly soundButton = buttonOf("sound");
+  private readonly startButton = buttonOf("start");
   private readonly volume = byId<HTMLInputElement>("volume");
   private readonly delay = byId("delay");
   private readonly delayFigure = element("span");
-  private readonly goLiveButton = byId<HTMLButtonElement>("go-live");
-  private readonly quality = byId<HTMLSelectElement>("quality");
-  private readonly protocol = byId<HTMLSelectElement>("protocol");
-  private readonly pipButton = byId<HTMLButtonElement>("pip");
-  private readonly fullButton = byId<HTMLButtonElement>("full-screen");
+  private readonly goLiveButton = buttonOf("go-live");
+  private readonly quality = selectOf("quality");
+  private readonly protocol = selectOf("protocol");
+  private readonly pipButton = buttonOf("pip");
+  private readonly fullButton = buttonOf("full-screen");
   private idleTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly playback: Playback, private readonly stage: Stage) {
@@ -91,6 +95,8 @@ export class Controls {
     sign(this.muteButton, isSilent ? "muted" : "sound", isSilent ? "Sound on" : "Mute");
     this.volume.value = String(Math.round((isSilent ? 0 : media.volume) * 100));
     this.soundButton.hidden = !(playback.isSilenced && playback.way?.sound && media.muted);
+    this.startButton.hidden = !(kind === "picture" && playback.state === "blocked");
+    sign(this.startButton, "play", "Play");
     this.goLiveButton.hidden = playback.lag() < BEHIND_S;
     const delay = playback.delay();
     this.delay.hidden = delay === null || !this.goLiveButton.hidden;
@@ -165,6 +171,7 @@ export class Controls {
 
   private hearButtons(): void {
     this.playButton.addEventListener("click", () => this.toggle());
+    this.startButton.addEventListener("click", () => this.playback.play());
     this.muteButton.addEventListener("click", () => this.flipMuted());
     this.soundButton.addEventListener("click", () => this.setMuted(false));
     this.goLiveButton.addEventListener("click", () => this.playback.goLive());

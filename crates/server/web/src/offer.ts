@@ -53,6 +53,8 @@ export interface Offer {
   away: boolean;
   tracks: Track[];
   title: string | null;
+  /** The address of the title's picture, anywhere. Untrusted. */
+  picture?: string | null;
   /** Hints for people, in sentences. */
   notes: string[];
   addresses: Address[];

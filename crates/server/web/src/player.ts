@@ -9,6 +9,7 @@ import { Embedding } from "./embed";
 import { Meter } from "./meter";
 import { delivered } from "./offer";
 import { Playback } from "./playback";
+import { Poster } from "./poster";
 import { read, wantsLive } from "./settings";
 import type { Stage } from "./state";
 import { Words } from "./words";
@@ -17,9 +18,13 @@ import { Words } from "./words";
 const INFO_MS = 10_000;
 
 const settings = read();
-if (settings.isEmbedded) document.documentElement.classList.add("embedded");
+const { classList } = document.documentElement;
+// The page for frames has it from the server.
+if (settings.isEmbedded) classList.add("embedded");
+if (settings.isBare) classList.add("bare");
 
 const stage: Stage = { video: byId<HTMLVideoElement>("video"), audio: byId<HTMLAudioElement>("audio") };
+const poster = new Poster(stage.video);
 const status = byId("status");
 const note = byId("note");
 const words = new Words();
@@ -37,6 +42,10 @@ const show = (): void => {
   }
   const isHeard = playback.state === "playing" && playback.element === stage.audio;
   if (isHeard || playback.element === null) meter.follow(isHeard ? stage.audio : null);
+  poster.show();
+  if (navigator.mediaSession) {
+    navigator.mediaSession.playbackState = controls.isPaused() ? "paused" : "playing";
+  }
   embedding.show();
 };
 

@@ -97,11 +97,11 @@ const sessionAt = (address: string, endpoint: URL): URL => {
   return new URL(`${endpoint.pathname}/${id}${search}`, endpoint);
 };
 
-/** Opens a session for what `peer` wants to send or receive. `path` is relative to the page. */
+/** Opens a session for what `peer` wants to send or receive. `path` is relative to the stream's page. */
 export const open = (
   peer: RTCPeerConnection, path: string, { key = "", connectMs = CONNECT_MS }: Options = {},
 ): Session => {
-  const endpoint = new URL(path, location.href);
+  const endpoint = new URL(path, document.baseURI);
   let session: URL | null = null;
   let hasAnswer = false;
   let isOver = false;

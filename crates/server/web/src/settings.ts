@@ -13,6 +13,8 @@ export interface Settings {
   /** The compact layout, for a frame in another page. */
   isEmbedded: boolean;
   isMuted: boolean;
+  /** Nothing is shown but the picture. */
+  isBare: boolean;
   /** Nothing is loaded before the first click. */
   isHeld: boolean;
   /** 0 to 1. */
@@ -55,6 +57,7 @@ export const read = (): Settings => {
   return {
     isEmbedded: isOn(query.get("embed")),
     isMuted: isOn(query.get("muted")),
+    isBare: isOff(query.get("controls")),
     isHeld: isOff(query.get("autoplay")),
     volume: shareOf(query.get("volume")) ?? shareOf(remembered(VOLUME_KEY)) ?? 1,
     way: wantsLive() ? "webrtc" : wayOf(query.get("way") ?? remembered(WAY_KEY)),

@@ -105,28 +105,27 @@ const overFlv: Over = (offer, browser) => {
   };
 };
 
-const overHls: Over = (offer, browser) => {
+/** HLS by a player that takes types as `plays` says. */
+const overAnyHls = (
+  offer: Offer, plays: (type: string) => boolean, name: WayName, label: string,
+): ReturnType<Over> => {
   const address = offer.addresses.find(isHls);
-  const has = isWhole(offer, browser.appends);
-  return address && {
-    name: "hls",
-    label: "HLS",
-    path: address.path,
-    picture: has && Boolean(trackOf(offer, "video")),
-    sound: has && Boolean(trackOf(offer, "audio")),
-  };
-};
-
-const overNativeHls: Over = (offer, browser) => {
-  const address = offer.addresses.find(isHls);
-  if (!address || !browser.plays(address.type) || !isWhole(offer, browser.plays)) return undefined;
+  if (!address || !isWhole(offer, plays)) return undefined;
   return {
-    name: "native",
-    label: "HLS (browser’s own)",
+    name,
+    label,
     path: address.path,
     picture: Boolean(trackOf(offer, "video")),
     sound: Boolean(trackOf(offer, "audio")),
   };
+};
+
+const overHls: Over = (offer, browser) => overAnyHls(offer, browser.appends, "hls", "HLS");
+
+const overNativeHls: Over = (offer, browser) => {
+  const address = offer.addresses.find(isHls);
+  if (!address || !browser.plays(address.type)) return undefined;
+  return overAnyHls(offer, browser.plays, "native", "HLS (browser’s own)");
 };
 
 const overHttp: Over = (offer, browser) => {

@@ -30,6 +30,23 @@ export const seconds = (delay: number, under = "under "): string => {
   return `${delay.toFixed(delay < 10 ? 1 : 0)} s`;
 };
 
+/** How many listen, for people. */
+export const listenersOf = (count: number): string => count === 1 ? "1 listener" : `${count} listeners`;
+
+const MINUTE_S = 60;
+const HOUR_S = 60 * MINUTE_S;
+const DAY_S = 24 * HOUR_S;
+
+/** For how long a stream has been live, for people; the server says it in the same words. */
+export const ageOf = (age: number): string => {
+  const minutes = Math.floor(age / MINUTE_S);
+  const [days, hours] = [Math.floor(age / DAY_S), Math.floor(age / HOUR_S)];
+  if (days > 1) return `live for ${days} days`;
+  if (days === 1) return "live for a day";
+  if (hours > 0) return `live for ${hours} h ${minutes % 60} min`;
+  return minutes > 0 ? `live for ${minutes} min` : "just went live";
+};
+
 /** Remembers what it has said. */
 export class Words {
   private saidS: number | null = null;

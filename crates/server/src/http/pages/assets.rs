@@ -31,9 +31,10 @@ struct Packed {
 }
 
 /// Each file and its address.
-static ALL: [(Endpoint, &Asset); 8] = [
+static ALL: [(Endpoint, &Asset); 9] = [
     (Endpoint::Favicon, &ICON),
     (Endpoint::Icon, &ICON),
+    (Endpoint::Component, &COMPONENT),
     (Endpoint::ListScript, &LIST),
     (Endpoint::Script, &SCRIPT),
     (Endpoint::FlvLibrary, &FLV_LIBRARY),
@@ -87,6 +88,10 @@ asset!(
     LIST = "text/javascript; charset=utf-8", "../../../assets/list.js"
 );
 asset!(
+    /// The element `<carillon-player>`.
+    COMPONENT = "text/javascript; charset=utf-8", "../../../assets/carillon.js"
+);
+asset!(
     /// The pages' icon.
     ICON = "image/svg+xml", "../../../assets/icon.svg"
 );
@@ -112,20 +117,14 @@ asset!(
 impl Asset {
     /// The file, or 304 if the client already has it.
     fn answer(&'static self, headers: &HeaderMap) -> Response {
-        let lines = |name| {
-            headers
-                .get_all(name)
-                .iter()
-                .filter_map(|line| line.to_str().ok())
-        };
-        let takes_gzip = http1::accepts_coding(lines(header::ACCEPT_ENCODING), "gzip");
+        let takes_gzip = http1::accepts_coding(lines(headers, header::ACCEPT_ENCODING), "gzip");
         let packed = self.packed.as_ref().filter(|_| takes_gzip);
         let (bytes, tag) = match packed {
             Some(packed) => (packed.bytes, packed.tag.as_str()),
             None => (self.bytes, self.tag.as_str()),
         };
         let common = [(header::ETAG, tag), (header::CACHE_CONTROL, CACHING)];
-        let mut response = if http1::has_version(lines(header::IF_NONE_MATCH), tag) {
+        let mut response = if is_known(headers, tag) {
             (StatusCode::NOT_MODIFIED, common).into_response()
         } else {
             let content_type = [(header::CONTENT_TYPE, self.content_type)];
@@ -142,7 +141,19 @@ impl Asset {
     }
 }
 
-fn tag(bytes: &[u8]) -> String {
+/// Whether the client has the version of a tag.
+pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+    http1::has_version(lines(headers, header::IF_NONE_MATCH), tag)
+}
+
+/// The values of a header that are text.
+fn lines(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(name).into_iter();
+    lines.filter_map(|line| line.to_str().ok())
+}
+
+/// The tag of a version: its digest.
+pub(super) fn tag(bytes: &[u8]) -> String {
     format!("\"{}\"", &hex(&Sha256::digest(bytes))[..16])
 }
 
@@ -157,8 +168,8 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// What the page, its script and its style may weigh before libraries.
-    const PAGE_BYTES_MAX: usize = 150 << 10;
+    /// What a page of others loads before the frame.
+    const COMPONENT_BYTES_MAX: usize = 8 << 10;
 
     /// Demands that each file is in the list of checksums, as `sha256sum` writes it.
     fn assert_recorded(sums: &str, files: &[(&str, &[u8])]) {
@@ -202,6 +213,7 @@ mod tests {
     fn scripts_are_what_was_built() {
         let sums = include_str!("../../../assets/SHA256SUMS");
         let files: &[(&str, &[u8])] = &[
+            ("carillon.js", COMPONENT.bytes),
             ("list.js", LIST.bytes),
             ("player.js", SCRIPT.bytes),
             ("player.js.gz", packed(&SCRIPT)),
@@ -211,9 +223,9 @@ mod tests {
     }
 
     #[test]
-    fn script_and_style_stay_small() {
-        let bytes = SCRIPT.bytes.len() + STYLE.bytes.len() + ICON.bytes.len();
-        assert!(bytes < PAGE_BYTES_MAX, "{bytes} bytes");
+    fn the_element_for_other_pages_stays_small() {
+        let bytes = COMPONENT.bytes.len();
+        assert!(bytes < COMPONENT_BYTES_MAX, "{bytes} bytes");
     }
 
     #[test]

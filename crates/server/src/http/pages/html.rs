@@ -13,6 +13,10 @@ pub(super) struct Page {
     pub(super) up: String,
     title: String,
     head: String,
+    /// The class attribute of the whole document.
+    class: &'static str,
+    /// Where its relative links begin, if that is not where it is.
+    base: Option<String>,
 }
 
 impl Page {
@@ -22,6 +26,18 @@ impl Page {
             up: way_up(path),
             title: escape(title),
             head: String::new(),
+            class: "",
+            base: None,
+        }
+    }
+
+    /// The page at `path`, sent at `sent_at` as a frame of other pages: no more than its player is shown.
+    pub(super) fn framed(path: &str, sent_at: &str, title: &str) -> Self {
+        let base = format!("{}{}", way_up(sent_at), path.trim_start_matches('/'));
+        Self {
+            class: " class=\"embedded\"",
+            base: Some(base),
+            ..Self::new(path, title)
         }
     }
 
@@ -38,6 +54,12 @@ impl Page {
             self.title,
         )
         .expect("a String takes all text");
+        self
+    }
+
+    /// As wide as the window, for many things side by side.
+    pub(super) fn wide(mut self) -> Self {
+        self.class = " class=\"wide\"";
         self
     }
 
@@ -65,9 +87,17 @@ impl Page {
 
     /// The whole page.
     pub(super) fn render(&self, main: &str) -> String {
-        let Self { up, title, head } = self;
+        let Self {
+            up,
+            title,
+            head,
+            class,
+            base,
+        } = self;
+        let base = base.as_ref();
+        let base = base.map_or_else(String::new, |base| format!("<base href=\"{base}\">\n"));
         format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+            "<!doctype html>\n<html lang=\"en\"{class}>\n<head>\n<meta charset=\"utf-8\">\n{base}\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{title}</title>\n<link rel=\"icon\" href=\"{up}_/icon.svg\">\n\

@@ -7,12 +7,15 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use egress_hls::Quality;
 use fanout::{DerivedOffer, Info, PictureOrder};
-use media::{Codec, Framing};
+use media::{Codec, Framing, Title};
 use serde_json::{Value, json};
 
 use super::presentation::{Presentation, labels};
 use crate::signalling::Way;
 use crate::view::{State, StreamView};
+
+/// What the address of a picture ends with.
+const PICTURES: [&str; 6] = ["avif", "gif", "jpeg", "jpg", "png", "webp"];
 
 /// The answer; 404 comes with the document of a stream that is not live.
 pub(super) fn answer(presentation: &Presentation, has_webrtc: bool) -> Response {
@@ -37,6 +40,7 @@ pub(super) fn document(presentation: &Presentation, has_webrtc: bool) -> Value {
         "away": is(State::Lingering),
         "tracks": view.as_ref().map(StreamView::tracks).unwrap_or_default(),
         "title": view.as_ref().and_then(|view| view.title),
+        "picture": info.and_then(|info| picture(info.title.as_deref()?)),
         "listeners": presentation.listeners(),
         "notes": info.map(notes).unwrap_or_default(),
         "addresses": addresses(presentation),
@@ -117,6 +121,17 @@ fn hls(info: &Info, path: &str) -> Option<Value> {
     Some(json!({ "label": address.label, "path": path, "type": address.media_type }))
 }
 
+/// The address of the picture that belongs to a title: the link that the source gave with it, if it ends like one of a
+/// picture that browsers show. Untrusted.
+fn picture(title: &Title) -> Option<&str> {
+    let url = &*title.url;
+    let is_web = url.starts_with("https://") || url.starts_with("http://");
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let (_, extension) = path.rsplit_once('.')?;
+    let is_picture = |known: &&str| extension.eq_ignore_ascii_case(known);
+    (is_web && PICTURES.iter().any(|known| is_picture(&known))).then_some(url)
+}
+
 /// Whether WebRTC has the sound: the publisher's own Opus, or transcoded Opus.
 fn has_opus(info: &Info) -> bool {
     own_opus(info) || info.offer.track().is_some()
@@ -137,4 +152,28 @@ fn notes(info: &Info) -> Vec<String> {
     let sound = sound.map(|words| format!("Sound over WebRTC: {words}."));
     let keyframes = info.keyframes.and_then(|keyframes| keyframes.words());
     sound.into_iter().chain(keyframes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_to_a_picture_is_one() {
+        for (url, is_picture) in [
+            ("https://example.com/cover.jpg", true),
+            ("http://example.com/a.b/cover.WebP?size=600", true),
+            ("https://example.com/song.html", false),
+            ("https://example.com/?file=cover.jpg", false),
+            ("javascript:alert(1)//.jpg", false),
+            ("cover.jpg", false),
+            ("", false),
+        ] {
+            let title = Title {
+                text: String::new(),
+                url: url.to_owned(),
+            };
+            assert_eq!(picture(&title), is_picture.then_some(url), "{url}");
+        }
+    }
 }

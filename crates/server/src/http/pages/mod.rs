@@ -1,5 +1,6 @@
-//! The public pages: the list of streams, for each stream a player, its state and a page to publish it from a
-//! browser, and Icecast's status document. Requests of WHIP and WHEP are routed here as well.
+//! The public pages: the list of streams, for each stream a player, its newest picture, its state and a page to
+//! publish it from a browser; the list as JSON, and Icecast's status document. Requests of WHIP and WHEP are routed
+//! here as well.
 //!
 //! Text from publishers is escaped where it is written. Pages run only this server's scripts, which their
 //! Content-Security-Policy enforces.
@@ -13,7 +14,9 @@ mod info;
 mod list;
 mod player;
 mod presentation;
+mod public;
 mod publish;
+mod still;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,13 +41,56 @@ use crate::signalling;
 
 pub(crate) use base::base;
 
-/// Only what this server sends, and media that a script makes from it.
-const POLICY: &str = "default-src 'self'; media-src 'self' blob:; worker-src 'self' blob:; \
-    base-uri 'none'; form-action 'none'; object-src 'none'; frame-ancestors *";
+/// A Content-Security-Policy: only what this server sends, and media that a script makes from it; beside that what is
+/// named.
+macro_rules! policy {
+    ($($directive:literal),*) => {
+        concat!(
+            "default-src 'self'; media-src 'self' blob:; object-src 'none'"
+            $(, "; ", $directive)*
+        )
+    };
+}
 
-/// The same for a page that must not be framed, so that no other page can lead people to press its buttons.
-const POLICY_UNFRAMED: &str = "default-src 'self'; media-src 'self' blob:; \
-    base-uri 'none'; form-action 'none'; object-src 'none'; frame-ancestors 'none'";
+const POLICY: &str = policy!("base-uri 'none'", "form-action 'none'", "frame-ancestors *");
+
+/// For the list: its search leads to itself.
+const POLICY_LIST: &str = policy!("base-uri 'none'", "form-action 'self'", "frame-ancestors *");
+
+/// For the player: a title may name its picture, which is anywhere.
+const POLICY_PLAYER: &str = policy!(
+    "worker-src 'self' blob:",
+    "img-src 'self' http: https:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors *"
+);
+
+/// The same for frames: addresses in it are relative to the player page's.
+const POLICY_EMBED: &str = policy!(
+    "worker-src 'self' blob:",
+    "img-src 'self' http: https:",
+    "base-uri 'self'",
+    "form-action 'none'",
+    "frame-ancestors *"
+);
+
+/// For a page that must not be framed, so that no other page can lead people to press its buttons.
+const POLICY_UNFRAMED: &str = policy!(
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'"
+);
+
+/// What the player's address for frames begins with.
+const EMBED: &str = "/embed/";
+
+/// What pages keep between requests.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    stills: still::Stills,
+    public: public::Rendered,
+}
 
 /// The client of a request, as the door knows it.
 #[derive(Clone, Copy, Debug)]
@@ -64,10 +110,16 @@ pub(crate) enum Page {
     List,
     /// Icecast's status document.
     Status,
+    /// The public streams as JSON.
+    PublicStreams,
     /// The embedded file of this row.
     Asset(Endpoint),
     /// The player page of a stream.
     Player(StreamName),
+    /// The player of a stream, for frames.
+    Embed(StreamName),
+    /// The newest picture of a stream.
+    Still(StreamName),
     /// The state that the player page needs.
     Info(StreamName),
     /// The page that publishes a stream from a browser.
@@ -106,12 +158,29 @@ impl Page {
         let row = |endpoint: Endpoint, page| (endpoint.path() == path).then_some(page);
         row(Endpoint::List, Self::List)
             .or_else(|| row(Endpoint::Status, Self::Status))
+            .or_else(|| row(Endpoint::PublicStreams, Self::PublicStreams))
             .or_else(|| assets::at(path).map(Self::Asset))
     }
 
-    /// The page that a suffix of a stream's name means.
+    /// Whether a path is a page's although it may end like the address of a live body.
+    pub(crate) fn resembles_body(path: &str) -> bool {
+        let is_name = |text: &str| StreamName::parse(text).is_ok();
+        let is_piece = Resource::of(path).is_some_and(|(stream, _)| is_name(stream));
+        let is_still = path.strip_suffix(still::SUFFIX).is_some_and(is_name);
+        let is_reserved = StreamName::parse(path).is_ok_and(|name| name.is_reserved());
+        is_piece || is_still || is_reserved
+    }
+
+    /// The page that a suffix of a stream's name means, or a prefix.
     fn beside(path: &str) -> Option<Self> {
-        let name = |suffix| StreamName::parse(path.strip_suffix(suffix)?).ok();
+        let published = |text: &str| {
+            let name = StreamName::parse(text).ok()?;
+            (!name.is_reserved()).then_some(name)
+        };
+        let name = |suffix| published(path.strip_suffix(suffix)?);
+        if let Some(stream) = path.strip_prefix(EMBED) {
+            return published(stream).map(Self::Embed);
+        }
         let publish = name("/publish").map(Self::Publish);
         publish
             .or_else(|| {
@@ -119,12 +188,13 @@ impl Page {
                 Some(Self::Hls(StreamName::parse(stream).ok()?, resource))
             })
             .or_else(|| name("/info.json").map(Self::Info))
+            .or_else(|| name(still::SUFFIX).map(Self::Still))
             .or_else(|| name("/").map(Self::Player))
     }
 
     /// Whether the answer may take a while, so that it matters whether the client still waits.
     pub(crate) fn may_wait(&self) -> bool {
-        matches!(self, Self::Hls(..) | Self::Rtc(_))
+        matches!(self, Self::Hls(..) | Self::Rtc(_) | Self::Still(_))
     }
 
     /// Whether the answer depends on the request's body.
@@ -157,13 +227,28 @@ async fn answer(
     let has_webrtc = node.rtc.is_some();
     let presentation = |name| Presentation::of(&node.registry, &node.variants, name);
     match page {
-        Page::List => html(StatusCode::OK, list::page(&node.registry, &outside())),
+        Page::List => {
+            let asked = request.uri().query().unwrap_or_default();
+            let page = list::page(&node.registry, asked, &outside());
+            html_by(POLICY_LIST, StatusCode::OK, page)
+        }
+        Page::PublicStreams => {
+            let kept = &node.pages.public;
+            public::answer(kept, &node.registry, has_webrtc, &outside(), headers)
+        }
         Page::Status => status(&node, &outside(), request.uri()),
         Page::Asset(endpoint) => assets::answer(endpoint, headers),
         Page::Player(name) => {
-            let (status, page) = player::page(&presentation(name), has_webrtc, &outside());
-            html(status, page)
+            let view = player::View::Page(&outside());
+            let (status, page) = player::page(&presentation(name), has_webrtc, view);
+            html_by(POLICY_PLAYER, status, page)
         }
+        Page::Embed(name) => {
+            let view = player::View::Frame;
+            let (status, page) = player::page(&presentation(name), has_webrtc, view);
+            html_by(POLICY_EMBED, status, page)
+        }
+        Page::Still(name) => still::answer(&node, visitor, &name, request).await,
         Page::Info(name) => info::answer(&presentation(name), has_webrtc),
         Page::Publish(name) => {
             let (status, page) = publish::page(&name, has_webrtc);

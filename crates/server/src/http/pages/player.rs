@@ -1,4 +1,4 @@
-//! `/{stream}/`: a page that plays the stream.
+//! `/{stream}/`: a page that plays the stream; `/embed/{stream}`: the same player alone, for frames of other pages.
 //!
 //! The page gives its script, as JSON in an inert element, what the stream offers; the script picks
 //! what the browser can play. A stream that is not live has the same page, which waits for it.
@@ -10,24 +10,33 @@ use http::StatusCode;
 use media::Kind;
 
 use super::html::{Page, escape};
-use super::info;
 use super::presentation::Presentation;
+use super::{EMBED, info, still};
 use crate::view::StreamView;
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum View<'a> {
+    /// All of it, at the stream's own address below this one.
+    Page(&'a BaseUrl),
+    /// The player, in a frame.
+    Frame,
+}
 
 /// The page and its status. With `has_webrtc` it offers WebRTC as well.
 pub(super) fn page(
     presentation: &Presentation,
     has_webrtc: bool,
-    base: &BaseUrl,
+    view: View<'_>,
 ) -> (StatusCode, String) {
     let status = match presentation.lead {
         Some(_) => StatusCode::OK,
         None => StatusCode::NOT_FOUND,
     };
-    (status, render(presentation, has_webrtc, base))
+    (status, render(presentation, has_webrtc, view))
 }
 
-fn render(presentation: &Presentation, has_webrtc: bool, base: &BaseUrl) -> String {
+fn render(presentation: &Presentation, has_webrtc: bool, view: View<'_>) -> String {
     let name = &presentation.name;
     let info = presentation.lead.as_ref();
     let said = |header| {
@@ -37,13 +46,19 @@ fn render(presentation: &Presentation, has_webrtc: bool, base: &BaseUrl) -> Stri
     let shown = said("name").unwrap_or(name.as_str());
     let title = info.and_then(|info| info.title.as_ref());
     let title = title.map_or("", |title| title.text.as_str());
-    let description = match (said("description"), title) {
-        (Some(text), _) => text.to_owned(),
-        (None, "") => format!("Live on {}.", base.host()),
-        (None, title) => title.to_owned(),
+    let path = format!("/{name}/");
+    let page = match view {
+        View::Page(base) => {
+            let description = match (said("description"), title) {
+                (Some(text), _) => text.to_owned(),
+                (None, "") => format!("Live on {}.", base.host()),
+                (None, title) => title.to_owned(),
+            };
+            Page::new(&path, shown).described(&description, &format!("{base}{path}"))
+        }
+        View::Frame => Page::framed(&path, &format!("{EMBED}{name}"), shown),
     };
-    let page = Page::new(&format!("/{name}/"), shown)
-        .described(&description, &format!("{base}/{name}/"))
+    let page = page
         .told(&info::document(presentation, has_webrtc))
         .script("player.js");
     page.render(&main(&page.up, shown, title, presentation))
@@ -65,12 +80,21 @@ fn main(up: &str, shown: &str, title: &str, presentation: &Presentation) -> Stri
     let (no_title, no_addresses) = (hidden(title.is_empty()), hidden(info.is_none()));
     let title = escape(title);
     let links = links(presentation);
+    let still = info.filter(|info| still::may_exist(info)).map(|info| {
+        let path = presentation.path_of(&info.name);
+        format!(" src=\"{path}/{}\"", still::NAME)
+    });
+    let still = still.unwrap_or_default();
     format!(
         "<h1>{label}</h1>\n\
          <div id=\"player\" class=\"player\" data-kind=\"{kind}\"{no_addresses}>\n\
          <video id=\"video\" playsinline aria-label=\"{label}\"{no_video}></video>\n\
+         <video id=\"still\" class=\"still\" muted playsinline preload=\"auto\" aria-hidden=\"true\" \
+         tabindex=\"-1\"{still} hidden></video>\n\
          <audio id=\"audio\" preload=\"none\" aria-label=\"{label}\"{no_audio}></audio>\n\
+         <img id=\"cover\" class=\"cover\" alt=\"\" hidden>\n\
          <canvas id=\"meter\" width=\"480\" height=\"48\" aria-hidden=\"true\" hidden></canvas>\n\
+         <button id=\"start\" class=\"start\" type=\"button\" hidden>Play</button>\n\
          <button id=\"sound\" type=\"button\" hidden>Sound on</button>\n\
          {CONTROLS}</div>\n\
          <p id=\"status\" role=\"status\">{status}</p>\n\
@@ -128,7 +152,7 @@ mod tests {
             qualities: None,
         };
         let base = "https://radio.example.com/tv".parse().expect("an address");
-        let page = render(&absent, true, &base);
+        let page = render(&absent, true, View::Page(&base));
         assert!(
             page.contains("Not live") && page.contains("\"live\":false"),
             "{page}"

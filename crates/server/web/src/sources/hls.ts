@@ -57,7 +57,7 @@ export class HlsSource extends ElementSource {
         hls.recoverMediaError();
       }
     });
-    hls.loadSource(new URL(this.task.way.path, location.href).href);
+    hls.loadSource(new URL(this.task.way.path, document.baseURI).href);
     hls.attachMedia(this.element);
   }
 

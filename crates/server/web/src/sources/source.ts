@@ -165,4 +165,4 @@ export const library = <T>(name: string, found: () => T | undefined): (() => Pro
 };
 
 /** The address of this script, known only while it runs for the first time. */
-const HERE = (document.currentScript as HTMLScriptElement | null)?.src ?? location.href;
+export const HERE = (document.currentScript as HTMLScriptElement | null)?.src ?? location.href;

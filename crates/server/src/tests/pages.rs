@@ -1,0 +1,306 @@
+//! What the pages show of streams, to whom, and how often it is made.
+
+use std::sync::Arc;
+
+use fanout::gate::{Action, Denied, Request};
+use media::StreamName;
+use serde_json::Value;
+
+use super::*;
+use crate::gate::{Grant, Verdict};
+
+const LIST: &str = "/api/v1/public/streams";
+
+/// What is published on the open server, but for one that is hidden.
+const HIDDEN: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n\
+    [[stream]]\nmatch = \"secret/*\"\npublic = false\n";
+
+/// What a page may weigh with its own scripts, style and icon, before libraries and media: as it is, and as a client
+/// gets it that accepts gzip.
+const PAGE_BYTES_MAX: usize = 150 << 10;
+const PACKED_BYTES_MAX: usize = 56 << 10;
+
+/// An open server with a stream of pictures.
+async fn with_demo(toml: &str) -> TestServer {
+    TestServer::start("", toml, |relay| relay.with_demo(true)).await
+}
+
+/// Asks until the answer is as it should be.
+async fn ask_until(
+    server: &TestServer,
+    path: &str,
+    headers: &str,
+    fits: impl Fn(&str) -> bool,
+) -> String {
+    let asked = async {
+        loop {
+            let answer = ask(server.http, "GET", path, headers).await;
+            if fits(&answer) {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let answer = tokio::time::timeout(SOON, asked).await;
+    answer.unwrap_or_else(|_| panic!("{path} never answers so"))
+}
+
+/// The list, once it has this many streams.
+async fn list_of(server: &TestServer, count: usize) -> Vec<Value> {
+    let streams = |answer: &str| -> Vec<Value> {
+        let document: Value = serde_json::from_str(body(answer)).expect("JSON");
+        document["streams"].as_array().expect("a list").clone()
+    };
+    streams(&ask_until(server, LIST, "", |answer| streams(answer).len() == count).await)
+}
+
+#[tokio::test]
+async fn the_list_has_what_is_public_and_nothing_else() {
+    let server = with_demo(HIDDEN).await;
+    let mut sources = Vec::new();
+    for name in ["radio.mp3", "radio.mp3~low", "secret/radio.mp3"] {
+        sources.push(server.publish(name).await);
+    }
+    let streams = list_of(&server, 2).await;
+    let names: Vec<_> = streams.iter().map(|stream| &stream["name"]).collect();
+    assert_eq!(names, ["demo", "radio.mp3"]);
+    let (demo, radio) = (&streams[0], &streams[1]);
+    let base = format!("http://{}", server.http);
+    assert_eq!(demo["kinds"], serde_json::json!(["video", "audio"]));
+    assert_eq!(demo["codecs"], serde_json::json!(["h264", "aac"]));
+    assert_eq!(
+        (&demo["width"], &demo["height"]),
+        (&640.into(), &360.into())
+    );
+    assert_eq!(demo["page"], format!("{base}/demo/"));
+    assert_eq!(demo["embed"], format!("{base}/embed/demo"));
+    assert_eq!(demo["still"], format!("{base}/demo/still.mp4"));
+    let urls: Vec<_> = demo["addresses"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .collect();
+    for path in ["demo.flv", "demo/index.m3u8", "demo/whep"] {
+        let url = format!("{base}/{path}");
+        assert!(urls.iter().any(|one| one["url"] == *url), "{url}: {urls:?}");
+    }
+    assert_eq!(radio["display_name"], "<b>Tower</b>");
+    assert_eq!(radio["addresses"][0]["url"], format!("{base}/radio.mp3"));
+    assert_eq!(
+        (&radio["still"], &radio["width"]),
+        (&Value::Null, &Value::Null)
+    );
+
+    let page = ask(server.http, "GET", "/", "").await;
+    assert!(page.contains("&lt;b&gt;Tower&lt;/b&gt;"), "{page}");
+    assert!(!page.contains("<b>Tower"), "{page}");
+    assert!(page.contains("src=\"./demo/still.mp4\""), "{page}");
+    assert!(
+        page.contains("2 streams") && !page.contains("secret"),
+        "{page}"
+    );
+    assert!(!page.contains("~low"), "{page}");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_search_works_without_scripts() {
+    let server = with_demo(HIDDEN).await;
+    let _radio = server.publish("live/radio.mp3").await;
+    list_of(&server, 2).await;
+    for (query, shows_demo, shows_radio, words) in [
+        ("?q=", true, true, "2 streams"),
+        ("?q=TOWER+radio", false, true, "1 of 2 streams"),
+        ("?q=tower%20demo", false, false, "0 of 2 streams"),
+        (
+            "?q=%22%3E%3Cscript%3E",
+            false,
+            false,
+            "value=\"&quot;&gt;&lt;script&gt;\"",
+        ),
+        ("?other=1", true, true, "2 streams"),
+    ] {
+        let page = ask(server.http, "GET", &format!("/{query}"), "").await;
+        let shows = |name: &str| page.contains(&format!("data-name=\"{name}\""));
+        let shown = (shows("demo"), shows("live/radio.mp3"));
+        assert_eq!(shown, (shows_demo, shows_radio), "{query}: {page}");
+        assert!(page.contains(words), "{query}: {page}");
+        let is_missed = !page.contains("id=\"no-match\" class=\"empty\" hidden");
+        assert_eq!(is_missed, !shows_demo && !shows_radio, "{query}: {page}");
+    }
+    server.close().await;
+}
+
+#[tokio::test]
+async fn programs_of_others_may_poll_the_list() {
+    let server = with_demo("").await;
+    let answer = ask_until(&server, LIST, "Origin: https://example.com\r\n", |answer| {
+        body(answer).contains("\"name\":\"demo\"")
+    })
+    .await;
+    assert_eq!(header(&answer, "access-control-allow-origin"), Some("*"));
+    assert_eq!(header(&answer, "cache-control"), Some("public, max-age=2"));
+    assert_eq!(header(&answer, "content-type"), Some("application/json"));
+    // The document is another as soon as one of its figures is, so this may take more than one try.
+    let known = async {
+        loop {
+            let answer = ask(server.http, "GET", LIST, "").await;
+            let tag = header(&answer, "etag").expect("a tag");
+            let tag = format!("If-None-Match: {tag}\r\n");
+            let again = ask(server.http, "GET", LIST, &tag).await;
+            if status(&again) == 304 {
+                return again;
+            }
+        }
+    };
+    let known = tokio::time::timeout(SOON, known).await.expect("304");
+    assert_eq!(body(&known), "");
+    let preflight = ask(server.http, "OPTIONS", LIST, "").await;
+    assert_eq!(status(&preflight), 204);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_still_is_a_picture_that_counts_no_listener() {
+    let server = with_demo("").await;
+    let is_there = |answer: &str| status(answer) == 200;
+    let still = ask_until(&server, "/demo/still.mp4", "", is_there).await;
+    assert_eq!(header(&still, "content-type"), Some("video/mp4"));
+    assert_eq!(header(&still, "cache-control"), Some("public, max-age=5"));
+    assert_eq!(body(&still).get(4..8), Some("ftyp"));
+    for name in ["moov", "avc1", "moof", "mdat"] {
+        assert_eq!(body(&still).matches(name).count(), 1, "{name}");
+    }
+    let part = ask(
+        server.http,
+        "GET",
+        "/demo/still.mp4",
+        "Range: bytes=4-7\r\n",
+    )
+    .await;
+    assert_eq!((status(&part), body(&part)), (206, "ftyp"));
+    let name = StreamName::parse("demo").expect("a name");
+    let info = server.registry.stream(&name).expect("the demo").info();
+    assert_eq!((info.listeners, info.listeners_peak), (0, 0));
+    for path in ["/absent/still.mp4", "/demo/still.mp4/"] {
+        let answer = ask(server.http, "GET", path, "").await;
+        assert_eq!(status(&answer), 404, "{path}");
+    }
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_stream_whose_name_is_a_stills_comes_first() {
+    let server = with_demo("[auth]\npublish_key = \"bells-at-noon-41\"\n").await;
+    let _radio = server.publish("demo/still.mp4").await;
+    let answer = ask(
+        server.http,
+        "GET",
+        "/demo/still.mp4",
+        "Range: bytes=0-1\r\n",
+    )
+    .await;
+    assert_eq!(header(&answer, "content-type"), Some("audio/mpeg"));
+    server.close().await;
+}
+
+/// Every stream may be published, and none played but by whom it knows.
+#[derive(Debug)]
+struct Members;
+
+impl Authority for Members {
+    fn decide<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Verdict<'a> {
+        let answer = match (action, request.secret()) {
+            (Action::Play, None) => Err(Denied::Missing),
+            (Action::Play, Some(secret)) if secret != KEY => Err(Denied::Wrong),
+            _ => Ok(Grant::to_all()),
+        };
+        Box::pin(async move { answer })
+    }
+}
+
+#[tokio::test]
+async fn a_protected_stream_gives_no_still_to_strangers() {
+    let relay = TestServer::load("", "").with_authority(Arc::new(Members));
+    let server = TestServer::run(relay.with_demo(true)).await;
+    let bearer = format!("Authorization: Bearer {KEY}\r\n");
+    let is_there = |answer: &str| status(answer) == 200;
+    let still = ask_until(&server, "/demo/still.mp4", &bearer, is_there).await;
+    assert_eq!(header(&still, "cache-control"), Some("private, max-age=5"));
+    for (query, headers) in [
+        ("", ""),
+        ("?key=guess-guess", ""),
+        ("", "Authorization: Bearer guess-guess\r\n"),
+    ] {
+        let path = format!("/demo/still.mp4{query}");
+        let answer = ask(server.http, "GET", &path, headers).await;
+        assert_eq!(status(&answer), 403, "{answer}");
+        // A browser would ask for a password.
+        assert_eq!(header(&answer, "www-authenticate"), None);
+    }
+    let known = format!("/demo/still.mp4?key={KEY}");
+    assert_eq!(status(&ask(server.http, "GET", &known, "").await), 200);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_frame_has_the_player_alone_and_addresses_of_its_page() {
+    let server = with_demo("").await;
+    let is_live = |answer: &str| answer.contains("\"live\":true");
+    let page = ask_until(&server, "/embed/demo", "", is_live).await;
+    assert!(
+        page.contains("<html lang=\"en\" class=\"embedded\">"),
+        "{page}"
+    );
+    let base = page.find("<base href=\"../demo/\">").expect("a base");
+    assert!(base < page.find("<link").expect("a link"), "{page}");
+    assert!(page.contains("src=\"../_/player.js\""), "{page}");
+    let policy = header(&page, "content-security-policy").expect("a policy");
+    assert!(policy.contains("frame-ancestors *"), "{policy}");
+    assert!(policy.contains("base-uri 'self'"), "{policy}");
+    let deep = ask(server.http, "GET", "/embed/live/show", "").await;
+    assert!(deep.contains("<base href=\"../../live/show/\">"), "{deep}");
+    assert_eq!(status(&deep), 404);
+    server.close().await;
+}
+
+/// The addresses below `/_/` that a page loads at once.
+fn own_files(page: &str) -> Vec<String> {
+    let quoted = page
+        .split('"')
+        .filter(|text| text.contains("_/") && text.starts_with('.'));
+    quoted
+        .map(|text| text.trim_start_matches(['.', '/']))
+        .map(|text| format!("/{text}"))
+        .collect()
+}
+
+#[tokio::test]
+async fn every_page_is_light() {
+    let server = with_demo("").await;
+    list_of(&server, 1).await;
+    for (path, files) in [
+        ("/", 3),
+        ("/demo/", 3),
+        ("/embed/demo", 3),
+        ("/demo/publish", 3),
+    ] {
+        let page = ask(server.http, "GET", path, "").await;
+        let own = own_files(body(&page));
+        assert_eq!(own.len(), files, "{path}: {own:?}");
+        let (mut plain, mut packed) = (body(&page).len(), body(&page).len());
+        for file in own {
+            let length = async |headers| -> usize {
+                let answer = ask(server.http, "HEAD", &file, headers).await;
+                let length = header(&answer, "content-length").expect("a length");
+                length.parse().expect("a number")
+            };
+            plain += length("").await;
+            packed += length("Accept-Encoding: gzip\r\n").await;
+        }
+        assert!(plain < PAGE_BYTES_MAX, "{path}: {plain} bytes");
+        assert!(packed < PACKED_BYTES_MAX, "{path}: {packed} bytes by gzip");
+        assert!(plain > 10_000, "{path}: {plain} bytes");
+    }
+    server.close().await;
+}

@@ -1,0 +1,25 @@
+// Ages and counts: the server says them in the same words (`http/pages/list.rs`).
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import test from "node:test";
+
+const { ageOf, listenersOf } = await import(join(process.env.CARILLON_MODULES, "words.mjs"));
+
+test("a long time is told roughly", () => {
+  for (const [seconds, expected] of [
+    [-3, "just went live"],
+    [0, "just went live"],
+    [59, "just went live"],
+    [60, "live for 1 min"],
+    [3_599, "live for 59 min"],
+    [3_660, "live for 1 h 1 min"],
+    [86_399, "live for 23 h 59 min"],
+    [86_400, "live for a day"],
+    [180_000, "live for 2 days"],
+  ]) assert.equal(ageOf(seconds), expected);
+});
+
+test("one listener is one", () => {
+  assert.deepEqual([0, 1, 2].map(listenersOf), ["0 listeners", "1 listener", "2 listeners"]);
+});
