@@ -91,6 +91,34 @@ impl Browser {
         self.devtools("Emulation.setDeviceMetricsOverride", &size);
     }
 
+    /// Opens another window and turns to it. All windows are in sight, so that no page is slowed down as in a hidden
+    /// tab. Returns its name for [`turn_to`](Self::turn_to).
+    pub(crate) fn open_window(&self) -> String {
+        let opened = self.call("window/new", &json!({ "type": "window" }));
+        let window = opened["handle"].as_str();
+        let window = window.unwrap_or_else(|| panic!("{opened}")).to_owned();
+        self.turn_to(&window);
+        window
+    }
+
+    /// What follows is about this window.
+    pub(crate) fn turn_to(&self, window: &str) {
+        self.call("window", &json!({ "handle": window }));
+    }
+
+    /// Freezes the page as a browser does with one that is out of sight for long, or lets it go on.
+    pub(crate) fn set_frozen(&self, is_frozen: bool) {
+        let state = if is_frozen { "frozen" } else { "active" };
+        self.devtools("Page.setWebLifecycleState", &json!({ "state": state }));
+    }
+
+    /// Has pages ask for dark colours, or for light ones.
+    pub(crate) fn set_dark(&self, is_dark: bool) {
+        let value = if is_dark { "dark" } else { "light" };
+        let wish = json!({ "features": [{ "name": "prefers-color-scheme", "value": value }] });
+        self.devtools("Emulation.setEmulatedMedia", &wish);
+    }
+
     /// Clicks as a person does, which lets the page play aloud from then on.
     pub(crate) fn click(&self, selector: &str) {
         let wanted = json!({ "using": "css selector", "value": selector });
@@ -101,7 +129,8 @@ impl Browser {
         self.call(&format!("element/{element}/click"), &json!({}));
     }
 
-    fn devtools(&self, command: &str, parameters: &Value) {
+    /// A command of the DevTools protocol.
+    pub(crate) fn devtools(&self, command: &str, parameters: &Value) {
         self.call(
             "goog/cdp/execute",
             &json!({ "cmd": command, "params": parameters }),
@@ -119,12 +148,17 @@ impl Browser {
 
     /// Keeps a picture of the page for later inspection.
     pub(crate) fn screenshot(&self, name: &str) {
-        let path = format!("/session/{}/screenshot", self.session);
-        let picture = call(self.driver, "GET", &path, &Value::Null);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
         std::fs::create_dir_all(&folder).unwrap();
-        let text = picture.as_str().unwrap_or_default();
-        std::fs::write(folder.join(format!("{name}.png.base64")), text).unwrap();
+        let path = folder.join(format!("{name}.png"));
+        std::fs::write(path, self.picture()).unwrap();
+    }
+
+    /// The page as it is shown now: a PNG.
+    pub(crate) fn picture(&self) -> Vec<u8> {
+        let path = format!("/session/{}/screenshot", self.session);
+        let picture = call(self.driver, "GET", &path, &Value::Null);
+        from_base64(picture.as_str().unwrap_or_default())
     }
 }
 
@@ -143,4 +177,22 @@ fn call(driver: SocketAddr, method: &str, path: &str, body: &Value) -> Value {
     let document: Value = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!(answer.status, 200, "{document}");
     document["value"].clone()
+}
+
+/// Decodes base64 without line breaks; what is no digit of it is padding.
+fn from_base64(text: &str) -> Vec<u8> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let values = text
+        .bytes()
+        .map_while(|digit| DIGITS.iter().position(|one| *one == digit));
+    let (mut bytes, mut held, mut bits) = (Vec::new(), 0, 0);
+    for value in values {
+        held = (held << 6 | value) & 0xFFFF;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((held >> bits & 0xFF) as u8);
+        }
+    }
+    bytes
 }

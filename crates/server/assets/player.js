@@ -934,18 +934,20 @@
   };
 
   // src/live.ts
-  var TARGET_S = 0.8;
-  var MARGIN_S = 0.6;
+  var TARGET_S = 0.4;
+  var MARGIN_S = 0.2;
   var SMALL_DRIFT_S = 1.5;
   var SMALL_RATE = 1.05;
   var LARGE_RATE = 1.1;
   var JUMP_S = 4;
+  var BEGIN_STEPS = 2;
   var STALL_STEP_S = 0.4;
   var STALL_MAX_S = 2;
   var Governor = class {
     constructor() {
       this.stalls = 0;
       this.rate = 1;
+      this.steps = 0;
     }
     /** The player ran dry. */
     stalled() {
@@ -958,7 +960,8 @@
     /** For a player this many seconds behind live. */
     step(delay) {
       const drift = delay - this.target();
-      if (drift > JUMP_S) {
+      this.steps += 1;
+      if (drift > (this.steps > BEGIN_STEPS ? JUMP_S : MARGIN_S)) {
         this.rate = 1;
         return { rate: 1, jump: this.target() };
       }
@@ -1053,6 +1056,9 @@
       this.governor = new Governor();
       this.statistics = 0;
       this.onWaiting = () => this.governor.stalled();
+      this.onPlaying = () => {
+        this.catchUp();
+      };
     }
     async open() {
       const mpegts = await load();
@@ -1096,11 +1102,13 @@
         if (report.speed) this.statistics += 1;
       });
       this.element.addEventListener("waiting", this.onWaiting);
+      this.element.addEventListener("playing", this.onPlaying, { once: true });
       player.attachMediaElement(this.element);
       player.load();
     }
     close() {
       this.element.removeEventListener("waiting", this.onWaiting);
+      this.element.removeEventListener("playing", this.onPlaying);
       this.isClosed = true;
       this.player?.destroy();
       super.close();

@@ -10,13 +10,22 @@ const { Words, seconds } = await import(join(process.env.CARILLON_MODULES, "word
 test("a small drift is left alone, a larger one made up, a large one jumped over", () => {
   const governor = new Governor();
   const target = governor.target();
-  assert.deepEqual(governor.step(target + 0.5), { rate: 1, jump: null });
+  assert.deepEqual(governor.step(target + 0.1), { rate: 1, jump: null });
+  assert.deepEqual(governor.step(target + 0.1), { rate: 1, jump: null });
   assert.deepEqual(governor.step(target + 2), { rate: 1.1, jump: null });
   // It goes on until live is reached.
   assert.deepEqual(governor.step(target + 0.1), { rate: 1.05, jump: null });
   assert.deepEqual(governor.step(target), { rate: 1, jump: null });
   assert.deepEqual(governor.step(target + 0.1), { rate: 1, jump: null });
   assert.deepEqual(governor.step(target + JUMP_S + 1), { rate: 1, jump: target });
+});
+
+test("a player begins live, whatever was sent before", () => {
+  const governor = new Governor();
+  const target = governor.target();
+  assert.deepEqual(governor.step(target + 1), { rate: 1, jump: target });
+  assert.deepEqual(governor.step(target + 1), { rate: 1, jump: target });
+  assert.deepEqual(governor.step(target + 1), { rate: 1.05, jump: null });
 });
 
 test("a player that runs dry keeps more, within a bound", () => {

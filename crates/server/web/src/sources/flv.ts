@@ -18,6 +18,9 @@ export class FlvSource extends ElementSource {
   private readonly governor = new Governor();
   private statistics = 0;
   private readonly onWaiting = (): void => this.governor.stalled();
+  private readonly onPlaying = (): void => {
+    this.catchUp();
+  };
 
   constructor(task: Task) {
     super(task);
@@ -63,12 +66,14 @@ export class FlvSource extends ElementSource {
       if ((report as { speed?: number }).speed) this.statistics += 1;
     });
     this.element.addEventListener("waiting", this.onWaiting);
+    this.element.addEventListener("playing", this.onPlaying, { once: true });
     player.attachMediaElement(this.element);
     player.load();
   }
 
   override close(): void {
     this.element.removeEventListener("waiting", this.onWaiting);
+    this.element.removeEventListener("playing", this.onPlaying);
     this.isClosed = true;
     this.player?.destroy();
     super.close();

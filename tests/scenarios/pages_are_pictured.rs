@@ -1,0 +1,83 @@
+//! Pictures of the pages for the documentation. With `CARILLON_PICTURES=1` they are written to `docs/pictures`;
+//! otherwise the test only makes them, so that the repository stays as it is.
+
+use std::path::Path;
+
+use testkit::{Clip, PUBLISH_KEY, Server, Tool};
+
+use crate::browser::Browser;
+use crate::pages_play_what_the_browser_can::{plays_by, says, shows_pictures};
+use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+
+/// Set to write the pictures.
+const WRITE: &str = "CARILLON_PICTURES";
+
+/// A picture's size in bytes at most, for the sake of those who clone the repository.
+const BYTES_MAX: usize = 150 << 10;
+
+const DESKTOP: (u32, u32) = (1000, 720);
+const PHONE: (u32, u32) = (390, 844);
+
+/// The file's name, the page, the window, and whether colours are dark.
+const PICTURES: [(&str, &str, (u32, u32), bool); 9] = [
+    ("front-page", "/", DESKTOP, false),
+    ("front-page-dark", "/", DESKTOP, true),
+    ("front-page-phone", "/", PHONE, false),
+    ("player", "/demo/", DESKTOP, false),
+    ("player-dark", "/demo/", DESKTOP, true),
+    ("player-phone", "/demo/", PHONE, true),
+    ("radio", "/radio.mp3/", DESKTOP, false),
+    ("radio-dark", "/radio.mp3/", DESKTOP, true),
+    ("radio-phone", "/radio.mp3/", PHONE, false),
+];
+
+#[test]
+fn for_the_documentation() {
+    let server = Server::builder().arg("--demo").start();
+    let _radio = publish_icecast(&server, Clip::Mp3, 240, "radio.mp3");
+    let _show = publish_rtmp(&server, &Clip::Flv.seconds(240), "live/show");
+    for stream in ["radio.mp3", "live/show"] {
+        wait_for_stream(&server, stream);
+    }
+    let title = "/admin/metadata?mode=updinfo&mount=/radio.mp3&song=Carillon+-+First+bells";
+    let url = server.http_url(title);
+    let url = url.replace("//", &format!("//source:{PUBLISH_KEY}@"));
+    Tool::new("curl").args(["-sf", &url]).run(DEADLINE);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/pictures");
+    let browser = Browser::open();
+    for (name, path, (width, height), is_dark) in PICTURES {
+        browser.resize(width, height);
+        browser.set_dark(is_dark);
+        browser.go(&server.http_url(path));
+        match path {
+            "/demo/" => {
+                plays_by(&browser, "webrtc");
+                shows_pictures(&browser);
+            }
+            "/radio.mp3/" => says(&browser, "Playing"),
+            _ => {}
+        }
+        let picture = browser.picture();
+        assert_eq!(size(&picture), (width, height), "{name}");
+        assert!(
+            picture.len() <= BYTES_MAX,
+            "{name}: {} bytes",
+            picture.len()
+        );
+        if std::env::var_os(WRITE).is_some() {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(format!("{name}.png")), &picture).unwrap();
+        }
+    }
+}
+
+/// Width and height of a PNG, from its header (PNG specification, 11.2.2).
+fn size(picture: &[u8]) -> (u32, u32) {
+    assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n"), "no PNG");
+    let number = |at: usize| {
+        picture[at..at + 4]
+            .iter()
+            .fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+    };
+    (number(16), number(20))
+}
