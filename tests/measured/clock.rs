@@ -100,14 +100,7 @@ impl Sound {
     fn input(self) -> &'static [&'static str] {
         match self {
             Self::None => &[],
-            Self::Tone => &[
-                "-f",
-                "lavfi",
-                "-i",
-                "sine=f=440:r=48000",
-                "-c:a",
-                "aac",
-            ],
+            Self::Tone => &["-f", "lavfi", "-i", "sine=f=440:r=48000", "-c:a", "aac"],
         }
     }
 }

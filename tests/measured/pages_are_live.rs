@@ -1,5 +1,5 @@
-//! How far the picture on a player page is behind the camera, encoder and decoder included: a minute by each protocol,
-//! or as many seconds as `CARILLON_WATCH_SECONDS` says. And how soon a page that was frozen is back at live.
+//! How far the picture on a player page is behind the camera, encoder and decoder included: a minute in all, or as many
+//! seconds by each protocol as `CARILLON_WATCH_SECONDS` says. And how soon a page that was frozen is back at live.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,9 +16,9 @@ const STREAM: &str = "live/clock";
 /// The protocols, and how far behind the camera the picture may be in the middle, in milliseconds.
 const LIMITS: [(&str, f64); 3] = [("webrtc", 300.0), ("flv", 800.0), ("hls", 2_000.0)];
 
-/// Seconds of the watch.
+/// Seconds of the watch by each protocol.
 const WATCH: &str = "CARILLON_WATCH_SECONDS";
-const WATCH_DEFAULT: u64 = 60;
+const WATCH_DEFAULT: u64 = 20;
 /// Pictures read in each second of it, at the least; 30 are sent.
 const PICTURES_MIN: f64 = 15.0;
 
@@ -33,14 +33,12 @@ const BEFORE: usize = 60;
 
 const READ: &str = "window.delays = read_clock(document.querySelector('video')); return null;";
 
-/// The pages, which play, and read the clock.
-fn pages(browser: &Browser, server: &Server) -> Vec<(Window, f64)> {
-    let pages = LIMITS.map(|(way, limit)| (Window::open(browser, server, STREAM, way), limit));
-    for (page, _) in &pages {
-        page.wait(browser);
-        page.run(browser, &format!("{CLOCK}{READ}"));
-    }
-    pages.into()
+/// A page that plays, and reads the clock.
+fn page(browser: &Browser, server: &Server, way: &'static str) -> Window {
+    let page = Window::open(browser, server, STREAM, way);
+    page.wait(browser);
+    page.run(browser, &format!("{CLOCK}{READ}"));
+    page
 }
 
 fn delays(browser: &Browser, page: &Window) -> Vec<f64> {
@@ -56,20 +54,29 @@ fn as_far_behind_as_each_protocol_may_be() {
     wait_for_stream(&server, STREAM);
     let browser = Browser::open();
     let busy = busy_ms(&browser, &server);
-    let pages = pages(&browser, &server);
-    thread::sleep(Duration::from_secs(seconds));
-    let found = pages.iter().map(|(page, limit)| {
-        let way = page.way;
+    // One after another: three decoders at once are more than a small machine has time for.
+    let found = LIMITS.map(|(way, limit)| {
+        let page = page(&browser, &server, way);
+        thread::sleep(Duration::from_secs(seconds));
         assert!(page.played(&browser).is_by(way), "{way}");
-        let mut delays = delays(&browser, page);
+        let mut delays = delays(&browser, &page);
+        browser.go("about:blank");
         let count = delays.len();
         let (median, p90) = median_and_p90(&mut delays);
-        println!("{way}: {median} ms behind the camera in the middle, p90 {p90} ms, {count} pictures");
-        (way, *limit, median, count)
+        println!(
+            "{way}: {median} ms behind the camera in the middle, p90 {p90} ms, {count} pictures"
+        );
+        (way, limit, median, count)
     });
-    for (way, limit, median, count) in found.collect::<Vec<_>>() {
-        assert!(count as f64 >= PICTURES_MIN * seconds as f64, "{way}: {count}");
-        assert!(median <= limit + busy, "{way}: {median} ms, limit {limit} ms");
+    for (way, limit, median, count) in found {
+        assert!(
+            count as f64 >= PICTURES_MIN * seconds as f64,
+            "{way}: {count}"
+        );
+        assert!(
+            median <= limit + busy,
+            "{way}: {median} ms, limit {limit} ms"
+        );
     }
 }
 
@@ -80,7 +87,7 @@ fn soon_after_a_page_was_frozen() {
     wait_for_stream(&server, STREAM);
     let browser = Browser::open();
     let busy = busy_ms(&browser, &server);
-    let pages = pages(&browser, &server);
+    let pages = LIMITS.map(|(way, limit)| (page(&browser, &server, way), limit));
     for (page, _) in &pages {
         wait_until("pictures", DEADLINE, || {
             delays(&browser, page).len() > BEFORE

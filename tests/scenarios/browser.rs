@@ -106,10 +106,22 @@ impl Browser {
         self.call("window", &json!({ "handle": window }));
     }
 
-    /// Freezes the page as a browser does with one that is out of sight for long, or lets it go on.
+    /// Takes the window out of sight and freezes its page, as a browser does after a while, or brings both back.
     pub(crate) fn set_frozen(&self, is_frozen: bool) {
+        if is_frozen {
+            self.set_window("minimized");
+        }
         let state = if is_frozen { "frozen" } else { "active" };
         self.devtools("Page.setWebLifecycleState", &json!({ "state": state }));
+        if !is_frozen {
+            self.set_window("normal");
+        }
+    }
+
+    fn set_window(&self, state: &str) {
+        let window = self.devtools("Browser.getWindowForTarget", &json!({}));
+        let bounds = json!({ "windowId": window["windowId"], "bounds": { "windowState": state } });
+        self.devtools("Browser.setWindowBounds", &bounds);
     }
 
     /// Has pages ask for dark colours, or for light ones.
@@ -130,11 +142,11 @@ impl Browser {
     }
 
     /// A command of the DevTools protocol.
-    pub(crate) fn devtools(&self, command: &str, parameters: &Value) {
+    pub(crate) fn devtools(&self, command: &str, parameters: &Value) -> Value {
         self.call(
             "goog/cdp/execute",
             &json!({ "cmd": command, "params": parameters }),
-        );
+        )
     }
 
     fn call(&self, command: &str, body: &Value) -> Value {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use testkit::{Clip, PUBLISH_KEY, Server, Tool};
+use testkit::{Clip, PUBLISH_KEY, Server, Tool, wait_until};
 
 use crate::browser::Browser;
 use crate::pages_play_what_the_browser_can::{plays_by, says, shows_pictures};
@@ -17,6 +17,9 @@ const BYTES_MAX: usize = 150 << 10;
 
 const DESKTOP: (u32, u32) = (1000, 720);
 const PHONE: (u32, u32) = (390, 844);
+
+/// What the server is called in the pictures.
+const HOST: &str = "radio.example.com";
 
 /// The file's name, the page, the window, and whether colours are dark.
 const PICTURES: [(&str, &str, (u32, u32), bool); 9] = [
@@ -44,15 +47,24 @@ fn for_the_documentation() {
     let url = url.replace("//", &format!("//source:{PUBLISH_KEY}@"));
     Tool::new("curl").args(["-sf", &url]).run(DEADLINE);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/pictures");
-    let browser = Browser::open();
+    // Addresses are the same in every run: the server is known by a name, without its port.
+    let name = format!(
+        "--host-resolver-rules=MAP {HOST}:80 {}",
+        server.addr("http")
+    );
+    let browser = Browser::open_with(&[&name, "--hide-scrollbars"]);
     for (name, path, (width, height), is_dark) in PICTURES {
         browser.resize(width, height);
         browser.set_dark(is_dark);
-        browser.go(&server.http_url(path));
+        browser.go(&format!("http://{HOST}{path}"));
         match path {
             "/demo/" => {
                 plays_by(&browser, "webrtc");
                 shows_pictures(&browser);
+                // Controls fade when nothing moves, unless one of them has the focus.
+                const SHOWN: &str = "document.getElementById('play').focus({focusVisible: false}); \
+                    return getComputedStyle(document.getElementById('controls')).opacity === '1';";
+                wait_until("the controls", DEADLINE, || browser.run(SHOWN) == true);
             }
             "/radio.mp3/" => says(&browser, "Playing"),
             _ => {}

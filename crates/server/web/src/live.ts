@@ -17,7 +17,9 @@ export const JUMP_S = 4;
 const BEGIN_STEPS = 2;
 /** Each time the player runs dry it keeps this much more, up to a limit. */
 const STALL_STEP_S = 0.4;
-const STALL_MAX_S = 2;
+const STALLS_MAX = 5;
+/** After so many steps without running dry, of a second each, it keeps that much less again. */
+const CALM_STEPS = 60;
 
 /** What to do now. */
 export interface Step {
@@ -31,21 +33,25 @@ export class Governor {
   private stalls = 0;
   private rate = 1;
   private steps = 0;
+  private calm = 0;
 
   /** The player ran dry. */
   stalled(): void {
-    this.stalls += 1;
+    this.stalls = Math.min(this.stalls + 1, STALLS_MAX);
+    this.calm = 0;
   }
 
   /** The delay that is aimed at, in seconds. */
   target(): number {
-    return TARGET_S + Math.min(this.stalls * STALL_STEP_S, STALL_MAX_S);
+    return TARGET_S + this.stalls * STALL_STEP_S;
   }
 
   /** For a player this many seconds behind live. */
   step(delay: number): Step {
-    const drift = delay - this.target();
     this.steps += 1;
+    this.calm += 1;
+    if (this.calm > CALM_STEPS && this.stalls > 0) [this.stalls, this.calm] = [this.stalls - 1, 0];
+    const drift = delay - this.target();
     if (drift > (this.steps > BEGIN_STEPS ? JUMP_S : MARGIN_S)) {
       this.rate = 1;
       return { rate: 1, jump: this.target() };

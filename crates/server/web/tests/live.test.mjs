@@ -37,6 +37,16 @@ test("a player that runs dry keeps more, within a bound", () => {
   assert.ok(governor.target() < JUMP_S);
 });
 
+test("a player that has not run dry for long keeps less again", () => {
+  const governor = new Governor();
+  const before = governor.target();
+  governor.stalled();
+  for (let second = 0; second < 55; second += 1) governor.step(governor.target());
+  assert.ok(governor.target() > before);
+  for (let second = 0; second < 10; second += 1) governor.step(governor.target());
+  assert.equal(governor.target(), before);
+});
+
 test("the delay is said again when it has changed, and not each second", () => {
   const words = new Words();
   const playing = (delay) => ({ state: "playing", delay: () => delay });

@@ -17,8 +17,13 @@ export class FlvSource extends ElementSource {
   private player: Mpegts.Player | null = null;
   private readonly governor = new Governor();
   private statistics = 0;
-  private readonly onWaiting = (): void => this.governor.stalled();
+  private hasPlayed = false;
+  /** It also waits for its first media, and after each jump. */
+  private readonly onWaiting = (): void => {
+    if (this.hasPlayed && !this.element.seeking) this.governor.stalled();
+  };
   private readonly onPlaying = (): void => {
+    this.hasPlayed = true;
     this.catchUp();
   };
 
