@@ -16,7 +16,8 @@ const PLAYS_MS_MAX: f64 = 2_000.0;
 const FIRST_MS_MAX: f64 = 1_000.0;
 /// Everything that the page loads before its player's library.
 const BYTES_MAX: u64 = 150 << 10;
-/// Loads of each page, of which the middle one counts.
+/// Loads of each page, of which the middle one counts. The first one by HLS waits longer, for a segment: the server has
+/// made none of a stream that nobody watched that way. What it took is printed.
 const LOADS: usize = 3;
 /// On a busy machine all of a page's steps are late, each by as much as the control: so many there are.
 const STEPS: f64 = 10.0;
