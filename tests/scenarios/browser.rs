@@ -91,6 +91,22 @@ impl Browser {
         self.devtools("Emulation.setDeviceMetricsOverride", &size);
     }
 
+    /// Tells pages what their visitor has set for a media feature, such as `prefers-color-scheme`.
+    pub(crate) fn prefer(&self, feature: &str, value: &str) {
+        let features = json!({ "features": [{ "name": feature, "value": value }] });
+        self.devtools("Emulation.setEmulatedMedia", &features);
+    }
+
+    /// Clicks as a person does, which lets the page play aloud from then on.
+    pub(crate) fn click(&self, selector: &str) {
+        let wanted = json!({ "using": "css selector", "value": selector });
+        let found = self.call("element", &wanted);
+        let element = found.as_object().and_then(|found| found.values().next());
+        let element = element.and_then(Value::as_str);
+        let element = element.unwrap_or_else(|| panic!("{selector}: {found}"));
+        self.call(&format!("element/{element}/click"), &json!({}));
+    }
+
     /// Opens another window and turns to it. All windows are in sight, so that no page is slowed down as in a hidden
     /// tab. Returns its name for [`turn_to`](Self::turn_to).
     pub(crate) fn open_window(&self) -> String {
@@ -122,23 +138,6 @@ impl Browser {
         let window = self.devtools("Browser.getWindowForTarget", &json!({}));
         let bounds = json!({ "windowId": window["windowId"], "bounds": { "windowState": state } });
         self.devtools("Browser.setWindowBounds", &bounds);
-    }
-
-    /// Has pages ask for dark colours, or for light ones.
-    pub(crate) fn set_dark(&self, is_dark: bool) {
-        let value = if is_dark { "dark" } else { "light" };
-        let wish = json!({ "features": [{ "name": "prefers-color-scheme", "value": value }] });
-        self.devtools("Emulation.setEmulatedMedia", &wish);
-    }
-
-    /// Clicks as a person does, which lets the page play aloud from then on.
-    pub(crate) fn click(&self, selector: &str) {
-        let wanted = json!({ "using": "css selector", "value": selector });
-        let found = self.call("element", &wanted);
-        let element = found.as_object().and_then(|found| found.values().next());
-        let element = element.and_then(Value::as_str);
-        let element = element.unwrap_or_else(|| panic!("{selector}: {found}"));
-        self.call(&format!("element/{element}/click"), &json!({}));
     }
 
     /// A command of the DevTools protocol.

@@ -19,12 +19,12 @@ const PAGES: [(&str, Option<&str>); 8] = [
     ("/live/cam/publish", Some("Ready.")),
 ];
 
-/// Width and height of the window, and whether colours are dark.
-const MODES: [((u32, u32), bool); 4] = [
-    ((1280, 800), false),
-    ((1280, 800), true),
-    ((390, 844), false),
-    ((390, 844), true),
+/// Width and height of the window, and the colours that are preferred.
+const MODES: [((u32, u32), &str); 4] = [
+    ((1280, 800), "light"),
+    ((1280, 800), "dark"),
+    ((390, 844), "light"),
+    ((390, 844), "dark"),
 ];
 
 #[test]
@@ -50,12 +50,11 @@ fn axe_finds_nothing_to_complain_of() {
             says(&browser, words);
         }
         browser.run(&axe);
-        for ((width, height), is_dark) in MODES {
+        for ((width, height), colours) in MODES {
             browser.resize(width, height);
-            browser.set_dark(is_dark);
+            browser.prefer("prefers-color-scheme", colours);
             let found = judged(&browser);
-            let dark = if is_dark { "dark" } else { "light" };
-            assert_eq!(found, json!([]), "{path}, {width}x{height}, {dark}");
+            assert_eq!(found, json!([]), "{path}, {width}x{height}, {colours}");
         }
     }
 }

@@ -21,17 +21,17 @@ const PHONE: (u32, u32) = (390, 844);
 /// What the server is called in the pictures.
 const HOST: &str = "radio.example.com";
 
-/// The file's name, the page, the window, and whether colours are dark.
-const PICTURES: [(&str, &str, (u32, u32), bool); 9] = [
-    ("front-page", "/", DESKTOP, false),
-    ("front-page-dark", "/", DESKTOP, true),
-    ("front-page-phone", "/", PHONE, false),
-    ("player", "/demo/", DESKTOP, false),
-    ("player-dark", "/demo/", DESKTOP, true),
-    ("player-phone", "/demo/", PHONE, true),
-    ("radio", "/radio.mp3/", DESKTOP, false),
-    ("radio-dark", "/radio.mp3/", DESKTOP, true),
-    ("radio-phone", "/radio.mp3/", PHONE, false),
+/// The file's name, the page, the window, and the colours.
+const PICTURES: [(&str, &str, (u32, u32), &str); 9] = [
+    ("front-page", "/", DESKTOP, "light"),
+    ("front-page-dark", "/", DESKTOP, "dark"),
+    ("front-page-phone", "/", PHONE, "light"),
+    ("player", "/demo/", DESKTOP, "light"),
+    ("player-dark", "/demo/", DESKTOP, "dark"),
+    ("player-phone", "/demo/", PHONE, "dark"),
+    ("radio", "/radio.mp3/", DESKTOP, "light"),
+    ("radio-dark", "/radio.mp3/", DESKTOP, "dark"),
+    ("radio-phone", "/radio.mp3/", PHONE, "light"),
 ];
 
 #[test]
@@ -53,9 +53,9 @@ fn for_the_documentation() {
         server.addr("http")
     );
     let browser = Browser::open_with(&[&name, "--hide-scrollbars"]);
-    for (name, path, (width, height), is_dark) in PICTURES {
+    for (name, path, (width, height), colours) in PICTURES {
         browser.resize(width, height);
-        browser.set_dark(is_dark);
+        browser.prefer("prefers-color-scheme", colours);
         browser.go(&format!("http://{HOST}{path}"));
         match path {
             "/demo/" => {
