@@ -171,8 +171,8 @@ impl Rendition {
 }
 
 /// Takes the items of renditions' own tracks out of `items`, which are on the timeline, and gives each rendition
-/// these, under the name of a first picture track, and what all have in common: the first sound, data messages
-/// and titles. Samples share their bytes. Metadata describes the first pictures and stays.
+/// these, under the name of a first picture track, and what all have in common: the first sound, data messages,
+/// events and titles. Samples share their bytes. Metadata describes the first pictures and stays.
 pub(super) fn divide(renditions: &mut [Rendition], items: &mut Vec<Item>) {
     if renditions.is_empty() {
         return;
@@ -181,7 +181,7 @@ pub(super) fn divide(renditions: &mut [Rendition], items: &mut Vec<Item>) {
         let track = match item {
             Item::Sample(sample) => Some(sample.track),
             Item::Track(track) => Some(track.id),
-            Item::Script(_) | Item::Title(_) => None,
+            Item::Script(_) | Item::Title(_) | Item::Event(_) => None,
             Item::Epoch | Item::Header(_) | Item::Metadata(_) => return true,
         };
         let own = track.and_then(|id| renditions.iter_mut().find(|own| own.track == id));

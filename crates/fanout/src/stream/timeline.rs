@@ -81,11 +81,6 @@ impl Timeline {
         event.at = if is_near { at } else { self.end }.max(Timestamp::ZERO);
     }
 
-    /// Where the newest sample of all tracks ends.
-    pub(super) fn end(&self) -> Timestamp {
-        self.end
-    }
-
     fn place_dts(&mut self, id: TrackId, dts: Timestamp) -> Timestamp {
         let end = self.end;
         let current = *self.shift.get_or_insert(end - dts);

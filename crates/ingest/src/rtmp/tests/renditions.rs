@@ -43,7 +43,11 @@ async fn each_further_picture_track_is_a_stream_with_the_same_sound() {
     client.frames(5_000, ["large", "small", "sound"]).await;
     hears(&mut show, "@0 large@0 sound").await;
     hears(&mut small, "@0 small@0 sound").await;
-    // All in one message, each with its own composition time.
+    // Both in one message, each with its own composition time.
+    let length = [0, 0, AVC_CONFIG.len() as u8];
+    let tracks = [0, 1].map(|number| [&[number], &length[..], AVC_CONFIG].concat());
+    let headers = [b"\x96\x10avc1", &tracks.concat()[..]].concat();
+    client.video(5_040, &headers).await;
     let both = b"\x96\x11avc1\x00\0\0\x04\0\0\0L\x01\0\0\x04\0\0\0S";
     client.video(5_040, both).await;
     hears(&mut show, "@40 L").await;
