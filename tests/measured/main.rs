@@ -18,11 +18,25 @@ mod browser;
 #[path = "../scenarios/session.rs"]
 mod session;
 
+#[allow(dead_code, reason = "shared with the other scenarios")]
+#[path = "../scenarios/firefox.rs"]
+mod firefox;
+
+#[allow(dead_code, reason = "shared with the other scenarios")]
+#[path = "../scenarios/player_page.rs"]
+mod player_page;
+
+mod clock;
+mod windows;
+
 mod first_pictures;
 mod glass_to_glass;
 mod joiners_see_a_picture;
 mod losses_are_repaired;
 mod new_clients_come_through;
+mod pages_are_live;
+mod pages_resume;
+mod pages_start_at_once;
 mod publishers_return;
 mod samples_are_combined;
 mod slow_listeners_hurt_no_others;

@@ -107,11 +107,45 @@ impl Browser {
         self.call(&format!("element/{element}/click"), &json!({}));
     }
 
-    fn devtools(&self, command: &str, parameters: &Value) {
+    /// Opens another window and turns to it. All windows are in sight, so that no page is slowed down as in a hidden
+    /// tab. Returns its name for [`turn_to`](Self::turn_to).
+    pub(crate) fn open_window(&self) -> String {
+        let opened = self.call("window/new", &json!({ "type": "window" }));
+        let window = opened["handle"].as_str();
+        let window = window.unwrap_or_else(|| panic!("{opened}")).to_owned();
+        self.turn_to(&window);
+        window
+    }
+
+    /// What follows is about this window.
+    pub(crate) fn turn_to(&self, window: &str) {
+        self.call("window", &json!({ "handle": window }));
+    }
+
+    /// Takes the window out of sight and freezes its page, as a browser does after a while, or brings both back.
+    pub(crate) fn set_frozen(&self, is_frozen: bool) {
+        if is_frozen {
+            self.set_window("minimized");
+        }
+        let state = if is_frozen { "frozen" } else { "active" };
+        self.devtools("Page.setWebLifecycleState", &json!({ "state": state }));
+        if !is_frozen {
+            self.set_window("normal");
+        }
+    }
+
+    fn set_window(&self, state: &str) {
+        let window = self.devtools("Browser.getWindowForTarget", &json!({}));
+        let bounds = json!({ "windowId": window["windowId"], "bounds": { "windowState": state } });
+        self.devtools("Browser.setWindowBounds", &bounds);
+    }
+
+    /// A command of the DevTools protocol.
+    pub(crate) fn devtools(&self, command: &str, parameters: &Value) -> Value {
         self.call(
             "goog/cdp/execute",
             &json!({ "cmd": command, "params": parameters }),
-        );
+        )
     }
 
     fn call(&self, command: &str, body: &Value) -> Value {
@@ -125,12 +159,17 @@ impl Browser {
 
     /// Keeps a picture of the page for later inspection.
     pub(crate) fn screenshot(&self, name: &str) {
-        let path = format!("/session/{}/screenshot", self.session);
-        let picture = call(self.driver, "GET", &path, &Value::Null);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
         std::fs::create_dir_all(&folder).unwrap();
-        let text = picture.as_str().unwrap_or_default();
-        std::fs::write(folder.join(format!("{name}.png.base64")), text).unwrap();
+        let path = folder.join(format!("{name}.png"));
+        std::fs::write(path, self.picture()).unwrap();
+    }
+
+    /// The page as it is shown now: a PNG.
+    pub(crate) fn picture(&self) -> Vec<u8> {
+        let path = format!("/session/{}/screenshot", self.session);
+        let picture = call(self.driver, "GET", &path, &Value::Null);
+        from_base64(picture.as_str().unwrap_or_default())
     }
 }
 
@@ -149,4 +188,22 @@ fn call(driver: SocketAddr, method: &str, path: &str, body: &Value) -> Value {
     let document: Value = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!(answer.status, 200, "{document}");
     document["value"].clone()
+}
+
+/// Decodes base64 without line breaks; what is no digit of it is padding.
+fn from_base64(text: &str) -> Vec<u8> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let values = text
+        .bytes()
+        .map_while(|digit| DIGITS.iter().position(|one| *one == digit));
+    let (mut bytes, mut held, mut bits) = (Vec::new(), 0, 0);
+    for value in values {
+        held = (held << 6 | value) & 0xFFFF;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((held >> bits & 0xFF) as u8);
+        }
+    }
+    bytes
 }

@@ -9,10 +9,12 @@
 )]
 
 mod bodies_of_every_container;
+#[allow(dead_code, reason = "shared with the measured scenarios")]
 mod browser;
 mod firefox;
 mod flv;
 mod page_server;
+mod player_page;
 mod relay;
 mod relay_role;
 mod session;
@@ -20,6 +22,7 @@ mod support;
 mod wire;
 
 mod all_listeners_hear_the_same;
+mod browsers_play_every_way;
 mod browsers_play_the_page;
 mod browsers_watch_and_publish;
 mod demo_clip_loops_in_step;
@@ -36,7 +39,9 @@ mod listeners_over_tls;
 mod load_reports_what_it_sees;
 mod new_listeners_are_turned_away;
 mod opus_for_clients_that_take_nothing_else;
+mod pages_are_accessible;
 mod pages_are_controlled;
+mod pages_are_pictured;
 mod pages_behind_proxies;
 mod pages_fit_and_go_live;
 mod pages_play_what_the_browser_can;

@@ -38,38 +38,6 @@ fn the_picture_is_in_sight_in_every_window() {
     browser.screenshot("fit-list");
 }
 
-#[test]
-fn axe_finds_nothing_to_complain_of() {
-    let server = Server::builder().arg("--demo").start();
-    let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
-    wait_for_stream(&server, "radio.mp3");
-    let browser = Browser::open();
-    let axe = testkit::axe();
-    for (path, words) in [
-        ("/", None),
-        ("/demo/", Some("Playing")),
-        ("/radio.mp3/", Some("Playing")),
-        ("/embed/demo", Some("Playing")),
-        ("/absent/", Some("Not live.")),
-        ("/live/cam/publish", Some("Ready.")),
-    ] {
-        browser.go(&server.http_url(path));
-        if let Some(words) = words {
-            says(&browser, words);
-        }
-        browser.run(&axe);
-        browser.run("axe.run().then(all => { window.judged = all.violations; }); return null;");
-        let mut judged = Value::Null;
-        wait_until("axe", DEADLINE, || {
-            judged = browser.run(
-                "return window.judged?.map(one => [one.id, one.nodes.map(node => node.html)]);",
-            );
-            !judged.is_null()
-        });
-        assert_eq!(judged, serde_json::json!([]), "{path}");
-    }
-}
-
 /// Seconds of loaded media that are still to be played.
 const AHEAD: &str = "const v = document.querySelector('video'); \
     return v.buffered.length ? v.buffered.end(v.buffered.length - 1) - v.currentTime : 0;";

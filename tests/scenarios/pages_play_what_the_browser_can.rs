@@ -5,6 +5,7 @@ use serde_json::Value;
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 use crate::browser::Browser;
+use crate::session::Driven;
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 
 /// Waits until the page shows these words.
@@ -17,7 +18,7 @@ pub(crate) fn says(browser: &Browser, words: &str) {
 }
 
 /// Waits until the page plays by this protocol.
-pub(crate) fn plays_by(browser: &Browser, way: &str) {
+pub(crate) fn plays_by(browser: &impl Driven, way: &str) {
     wait_until(&format!("the page to play by {way}"), DEADLINE, || {
         let said = browser.run("return {...document.getElementById('player').dataset};");
         said["way"] == way && said["state"] == "playing"
@@ -25,7 +26,7 @@ pub(crate) fn plays_by(browser: &Browser, way: &str) {
 }
 
 /// Chooses a protocol as a person does.
-pub(crate) fn choose(browser: &Browser, way: &str) {
+pub(crate) fn choose(browser: &impl Driven, way: &str) {
     browser.run(&format!(
         "const choice = document.getElementById('protocol'); choice.value = '{way}'; \
          choice.dispatchEvent(new Event('change')); return null;"

@@ -1045,31 +1045,39 @@
   };
 
   // src/live.ts
-  var TARGET_S = 0.8;
-  var MARGIN_S = 0.6;
+  var TARGET_S = 0.4;
+  var MARGIN_S = 0.2;
   var SMALL_DRIFT_S = 1.5;
   var SMALL_RATE = 1.05;
   var LARGE_RATE = 1.1;
   var JUMP_S = 4;
+  var BEGIN_STEPS = 2;
   var STALL_STEP_S = 0.4;
-  var STALL_MAX_S = 2;
+  var STALLS_MAX = 5;
+  var CALM_STEPS = 60;
   var Governor = class {
     constructor() {
       this.stalls = 0;
       this.rate = 1;
+      this.steps = 0;
+      this.calm = 0;
     }
     /** The player ran dry. */
     stalled() {
-      this.stalls += 1;
+      this.stalls = Math.min(this.stalls + 1, STALLS_MAX);
+      this.calm = 0;
     }
     /** The delay that is aimed at, in seconds. */
     target() {
-      return TARGET_S + Math.min(this.stalls * STALL_STEP_S, STALL_MAX_S);
+      return TARGET_S + this.stalls * STALL_STEP_S;
     }
     /** For a player this many seconds behind live. */
     step(delay) {
+      this.steps += 1;
+      this.calm += 1;
+      if (this.calm > CALM_STEPS && this.stalls > 0) [this.stalls, this.calm] = [this.stalls - 1, 0];
       const drift = delay - this.target();
-      if (drift > JUMP_S) {
+      if (drift > (this.steps > BEGIN_STEPS ? JUMP_S : MARGIN_S)) {
         this.rate = 1;
         return { rate: 1, jump: this.target() };
       }
@@ -1090,7 +1098,15 @@
       this.player = null;
       this.governor = new Governor();
       this.statistics = 0;
-      this.onWaiting = () => this.governor.stalled();
+      this.hasPlayed = false;
+      /** It also waits for its first media, and after each jump. */
+      this.onWaiting = () => {
+        if (this.hasPlayed && !this.element.seeking) this.governor.stalled();
+      };
+      this.onPlaying = () => {
+        this.hasPlayed = true;
+        this.catchUp();
+      };
     }
     async open() {
       const mpegts = await load();
@@ -1134,11 +1150,13 @@
         if (report.speed) this.statistics += 1;
       });
       this.element.addEventListener("waiting", this.onWaiting);
+      this.element.addEventListener("playing", this.onPlaying, { once: true });
       player.attachMediaElement(this.element);
       player.load();
     }
     close() {
       this.element.removeEventListener("waiting", this.onWaiting);
+      this.element.removeEventListener("playing", this.onPlaying);
       this.isClosed = true;
       this.player?.destroy();
       super.close();

@@ -10,13 +10,22 @@ const { Words, seconds } = await import(join(process.env.CARILLON_MODULES, "word
 test("a small drift is left alone, a larger one made up, a large one jumped over", () => {
   const governor = new Governor();
   const target = governor.target();
-  assert.deepEqual(governor.step(target + 0.5), { rate: 1, jump: null });
+  assert.deepEqual(governor.step(target + 0.1), { rate: 1, jump: null });
+  assert.deepEqual(governor.step(target + 0.1), { rate: 1, jump: null });
   assert.deepEqual(governor.step(target + 2), { rate: 1.1, jump: null });
   // It goes on until live is reached.
   assert.deepEqual(governor.step(target + 0.1), { rate: 1.05, jump: null });
   assert.deepEqual(governor.step(target), { rate: 1, jump: null });
   assert.deepEqual(governor.step(target + 0.1), { rate: 1, jump: null });
   assert.deepEqual(governor.step(target + JUMP_S + 1), { rate: 1, jump: target });
+});
+
+test("a player begins live, whatever was sent before", () => {
+  const governor = new Governor();
+  const target = governor.target();
+  assert.deepEqual(governor.step(target + 1), { rate: 1, jump: target });
+  assert.deepEqual(governor.step(target + 1), { rate: 1, jump: target });
+  assert.deepEqual(governor.step(target + 1), { rate: 1.05, jump: null });
 });
 
 test("a player that runs dry keeps more, within a bound", () => {
@@ -26,6 +35,16 @@ test("a player that runs dry keeps more, within a bound", () => {
   assert.ok(governor.target() > before);
   for (let stall = 0; stall < 100; stall += 1) governor.stalled();
   assert.ok(governor.target() < JUMP_S);
+});
+
+test("a player that has not run dry for long keeps less again", () => {
+  const governor = new Governor();
+  const before = governor.target();
+  governor.stalled();
+  for (let second = 0; second < 55; second += 1) governor.step(governor.target());
+  assert.ok(governor.target() > before);
+  for (let second = 0; second < 10; second += 1) governor.step(governor.target());
+  assert.equal(governor.target(), before);
 });
 
 test("the delay is said again when it has changed, and not each second", () => {

@@ -17,7 +17,15 @@ export class FlvSource extends ElementSource {
   private player: Mpegts.Player | null = null;
   private readonly governor = new Governor();
   private statistics = 0;
-  private readonly onWaiting = (): void => this.governor.stalled();
+  private hasPlayed = false;
+  /** It also waits for its first media, and after each jump. */
+  private readonly onWaiting = (): void => {
+    if (this.hasPlayed && !this.element.seeking) this.governor.stalled();
+  };
+  private readonly onPlaying = (): void => {
+    this.hasPlayed = true;
+    this.catchUp();
+  };
 
   constructor(task: Task) {
     super(task);
@@ -63,12 +71,14 @@ export class FlvSource extends ElementSource {
       if ((report as { speed?: number }).speed) this.statistics += 1;
     });
     this.element.addEventListener("waiting", this.onWaiting);
+    this.element.addEventListener("playing", this.onPlaying, { once: true });
     player.attachMediaElement(this.element);
     player.load();
   }
 
   override close(): void {
     this.element.removeEventListener("waiting", this.onWaiting);
+    this.element.removeEventListener("playing", this.onPlaying);
     this.isClosed = true;
     this.player?.destroy();
     super.close();

@@ -1,0 +1,113 @@
+//! How far the picture on a player page is behind the camera, encoder and decoder included: a minute in all, or as many
+//! seconds by each protocol as `CARILLON_WATCH_SECONDS` says. And how soon a page that was frozen is back at live.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use testkit::{PUBLISH_KEY, Server, wait_until};
+
+use crate::browser::Browser;
+use crate::clock::{CLOCK, Sound, encode_clock};
+use crate::support::{DEADLINE, wait_for_stream};
+use crate::windows::{Window, busy_ms, median_and_p90, ms, numbers};
+
+const STREAM: &str = "live/clock";
+
+/// The protocols, and how far behind the camera the picture may be in the middle, in milliseconds.
+const LIMITS: [(&str, f64); 3] = [("webrtc", 300.0), ("flv", 800.0), ("hls", 2_000.0)];
+
+/// Seconds of the watch by each protocol.
+const WATCH: &str = "CARILLON_WATCH_SECONDS";
+const WATCH_DEFAULT: u64 = 20;
+/// Pictures read in each second of it, at the least; 30 are sent.
+const PICTURES_MIN: f64 = 15.0;
+
+/// How long pages are frozen, and how soon they are back.
+const FROZEN: Duration = Duration::from_secs(20);
+const BACK_MS_MAX: f64 = 5_000.0;
+/// A page is at live again when its picture is not later than its limit and this, in milliseconds: it settles within
+/// the seconds that follow.
+const AT_LIVE_MORE_MS: f64 = 500.0;
+/// What a page shows before it is frozen, in pictures.
+const BEFORE: usize = 60;
+
+const READ: &str = "window.delays = read_clock(document.querySelector('video')); return null;";
+
+/// A page that plays, and reads the clock.
+fn page(browser: &Browser, server: &Server, way: &'static str) -> Window {
+    let page = Window::open(browser, server, STREAM, way);
+    page.wait(browser);
+    page.run(browser, &format!("{CLOCK}{READ}"));
+    page
+}
+
+fn delays(browser: &Browser, page: &Window) -> Vec<f64> {
+    numbers(&page.run(browser, "return window.delays;"))
+}
+
+#[test]
+fn as_far_behind_as_each_protocol_may_be() {
+    let seconds = std::env::var(WATCH).ok();
+    let seconds = seconds.map_or(WATCH_DEFAULT, |text| text.parse().unwrap());
+    let server = Server::start();
+    let _encoder = encode_clock(&server.rtmp_url(STREAM, PUBLISH_KEY), Sound::Tone);
+    wait_for_stream(&server, STREAM);
+    let browser = Browser::open();
+    let busy = busy_ms(&browser, &server);
+    // One after another: three decoders at once are more than a small machine has time for.
+    let found = LIMITS.map(|(way, limit)| {
+        let page = page(&browser, &server, way);
+        thread::sleep(Duration::from_secs(seconds));
+        assert!(page.played(&browser).is_by(way), "{way}");
+        let mut delays = delays(&browser, &page);
+        browser.go("about:blank");
+        let count = delays.len();
+        let (median, p90) = median_and_p90(&mut delays);
+        println!(
+            "{way}: {median} ms behind the camera in the middle, p90 {p90} ms, {count} pictures"
+        );
+        (way, limit, median, count)
+    });
+    for (way, limit, median, count) in found {
+        assert!(
+            count as f64 >= PICTURES_MIN * seconds as f64,
+            "{way}: {count}"
+        );
+        assert!(
+            median <= limit + busy,
+            "{way}: {median} ms, limit {limit} ms"
+        );
+    }
+}
+
+#[test]
+fn soon_after_a_page_was_frozen() {
+    let server = Server::start();
+    let _encoder = encode_clock(&server.rtmp_url(STREAM, PUBLISH_KEY), Sound::Tone);
+    wait_for_stream(&server, STREAM);
+    let browser = Browser::open();
+    let busy = busy_ms(&browser, &server);
+    let pages = LIMITS.map(|(way, limit)| (page(&browser, &server, way), limit));
+    for (page, _) in &pages {
+        wait_until("pictures", DEADLINE, || {
+            delays(&browser, page).len() > BEFORE
+        });
+        page.set_frozen(&browser, true);
+    }
+    thread::sleep(FROZEN);
+    for (page, limit) in &pages {
+        page.set_frozen(&browser, false);
+        let back = Instant::now();
+        page.run(&browser, "window.delays.length = 0; return null;");
+        let latest = || delays(&browser, page).last().copied();
+        wait_until(&format!("{} to be at live", page.way), DEADLINE, || {
+            latest().is_some_and(|delay| delay <= limit + AT_LIVE_MORE_MS + busy)
+        });
+        let took = ms(back.elapsed());
+        println!("{}: back at live after {took:.0} ms", page.way);
+        assert!(took <= BACK_MS_MAX + busy, "{}: {took} ms", page.way);
+        wait_until("the page to say so", DEADLINE, || {
+            page.played(&browser).is_by(page.way)
+        });
+    }
+}
