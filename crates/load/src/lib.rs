@@ -29,6 +29,7 @@ mod churn;
 mod clock;
 mod conversation;
 mod coordinator;
+mod group;
 mod histogram;
 mod hls;
 mod ledger;
