@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::client::{Answered, Connection, Link};
-use super::judge::Judge;
+use super::judge::{Judge, Timing};
 use super::parser::Document;
 use super::player::Player;
 use super::request::{Failure, Fetched};
@@ -56,6 +56,7 @@ impl Group<'_, Players> {
             let Some((request, keep)) = request else {
                 continue;
             };
+            self.tally.hls.requests += u64::from(self.in_window);
             let link = Link {
                 addr: self.plan.target.addr(),
                 number: viewer.number,
@@ -187,16 +188,18 @@ impl Group<'_, Players> {
             }
             Some(Fetched::Live { listed, ends }) => (listed, ends),
         };
-        let sent = judge.and_then(|judge| judge.media(body, wall, findings));
+        let timing = judge.map(|judge| judge.media(body, wall, findings));
+        let Timing { sent, before } = timing.unwrap_or_default();
         if !self.in_window {
             return Ok(());
         }
-        for (histogram, since, until) in [
-            (&mut hls.fetch, listed, now),
-            (&mut hls.age, ends, wall),
-            (&mut hls.delay, sent, wall),
+        for (histogram, span) in [
+            (&mut hls.fetch, listed.map(|listed| (listed, now))),
+            (&mut hls.age, ends.map(|ends| (ends, wall))),
+            (&mut hls.delay, sent.map(|sent| (sent, wall))),
+            (&mut hls.served, before),
         ] {
-            if let Some(since) = since {
+            if let Some((since, until)) = span {
                 histogram.record(until.saturating_sub(since));
             }
         }
