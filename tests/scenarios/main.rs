@@ -20,6 +20,7 @@ mod support;
 mod wire;
 
 mod all_listeners_hear_the_same;
+mod blocked_reloads_wait_quietly;
 mod browsers_play_the_page;
 mod browsers_watch_and_publish;
 mod demo_clip_loops_in_step;
@@ -28,6 +29,7 @@ mod every_protocol_is_in_the_books;
 mod hls_keeps_its_rules;
 mod hls_plays_everywhere;
 mod hls_reloads_block_by_the_table;
+mod hls_through_a_cdn;
 mod hostile_publishers_are_refused;
 mod icecast_sources_are_heard_unchanged;
 mod joiners_see_a_picture_soon;
