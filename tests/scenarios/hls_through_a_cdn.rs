@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use testkit::hls::Watch;
-use testkit::{Cache, Cached, Clip, Server, Tool, http};
+use testkit::{Cache, Cached, Clip, Server, Tool, http, wait_until};
 
 use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 
@@ -34,7 +34,7 @@ impl Show {
         let server = Server::start();
         let publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
         wait_for_stream(&server, "live/show");
-        // What was begun before the first viewer came is not cached; nobody plays it once two segments have followed.
+        // What was begun before the first viewer came is not cached; no viewer plays it once two segments have followed.
         let mut watch = Watch::start(server.addr("http"), "/live/show/index.m3u8");
         watch.follow(|history| history.segments_with_parts().len() >= 2);
         let playlist = watch.finish().playlist;
@@ -124,7 +124,12 @@ fn codings_share_nothing_but_the_address() {
         codings,
         [Some("br".to_owned()), Some("br".to_owned()), None]
     );
-    let requests = show.cache.requests();
+    let mut requests = Vec::new();
+    // A request is written down after its answer.
+    wait_until("all requests to be written down", DEADLINE, || {
+        requests = show.cache.requests();
+        requests.len() == ACCEPTED.len()
+    });
     let asked = requests.iter().filter(|request| request.is_asked).count();
     assert_eq!(asked, ACCEPTED.len(), "{requests:?}");
 }

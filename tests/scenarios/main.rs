@@ -43,6 +43,7 @@ mod pages_fit_and_go_live;
 mod pages_play_what_the_browser_can;
 mod players_of_other_makes_watch;
 mod players_outlive_publishers;
+mod publisher_churn_leaves_memory_flat;
 mod publishers_reconnect;
 mod publishers_take_turns;
 mod rtmp_players_join;
