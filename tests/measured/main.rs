@@ -18,8 +18,13 @@ mod browser;
 #[path = "../scenarios/session.rs"]
 mod session;
 
+#[allow(dead_code, reason = "shared with the other scenarios")]
+#[path = "../scenarios/page_server.rs"]
+mod page_server;
+
 mod first_pictures;
 mod glass_to_glass;
+mod hls_plays_without_stalls;
 mod joiners_see_a_picture;
 mod losses_are_repaired;
 mod new_clients_come_through;

@@ -7,6 +7,7 @@
 //! The parser, the client and the rules share nothing with the server, so they are a second opinion.
 
 mod attributes;
+mod fragments;
 mod history;
 mod mirror;
 mod multivariant;

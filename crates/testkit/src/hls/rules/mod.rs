@@ -9,6 +9,7 @@ mod availability;
 mod bytes;
 mod delivery;
 mod evolution;
+mod media;
 mod single;
 
 use std::fmt;
@@ -61,6 +62,8 @@ pub enum Rule {
     Availability,
     /// Bytes of parts and segments.
     Bytes,
+    /// What parts carry: durations, times that continue, keyframes.
+    Media,
     /// Delta updates.
     Delta,
     /// `Content-Type`.
@@ -146,6 +149,7 @@ pub fn violations(history: &History) -> Vec<Violation> {
     }
     availability::check(history, &mut list);
     bytes::check(history, &mut list);
+    media::check(history, &mut list);
     delivery::check(history, &mut list);
     list
 }
