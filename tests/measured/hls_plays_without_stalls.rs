@@ -1,9 +1,9 @@
 //! Players of other makes play a stream over HLS at its pace: none stands still, and none leaps ahead.
 //!
 //! Each tells the time that it has played, which is compared with the clock. The control is two of them that play the
-//! clip from a file at the same time: what the machine delays, it delays there, too. `CARILLON_HLS_SECONDS` sets for how
-//! long: ten minutes show what happens when segments leave the playlist. What each of them decodes and shows is what
-//! `hls_plays_everywhere` is about.
+//! clip from a file at the same time: what the machine delays, it delays there, too. `CARILLON_HLS_SECONDS` sets for
+//! how long: ten minutes show what happens when segments leave the playlist. What each of them decodes and shows is
+//! what `hls_plays_everywhere` is about.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;

@@ -34,7 +34,7 @@ impl Show {
         let server = Server::start();
         let publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
         wait_for_stream(&server, "live/show");
-        // What was begun before the first viewer came is not cached; no viewer plays it once two segments have followed.
+        // What was begun before the first viewer came is not cached, and not played once two segments have followed.
         let mut watch = Watch::start(server.addr("http"), "/live/show/index.m3u8");
         watch.follow(|history| history.segments_with_parts().len() >= 2);
         let playlist = watch.finish().playlist;
