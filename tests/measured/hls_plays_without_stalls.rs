@@ -104,7 +104,7 @@ fn by_vlc(url: &str) -> Position {
     let mut began = None;
     Box::new(move || {
         // The player lives as long as this.
-        let _ = player.pid();
+        let _player = &player;
         if control.is_none() {
             let socket = TcpStream::connect(addr).ok()?;
             socket.set_read_timeout(Some(LOOK_INTERVAL)).ok()?;

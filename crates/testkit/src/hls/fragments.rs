@@ -138,7 +138,7 @@ fn run(traf: &[u8], tracks: &[Track]) -> Option<Option<Run>> {
             let own_flags = field(0x400)?;
             field(0x800)?;
             let flags = own_flags
-                .or(first_flags.filter(|_| index == 0))
+                .or_else(|| first_flags.filter(|_| index == 0))
                 .unwrap_or(track.default_flags);
             let is_sync = flags & IS_NO_SYNC_SAMPLE == 0;
             let (so_far, has_sync) = sum.unwrap_or_default();

@@ -70,7 +70,7 @@ fn fullest(history: &History) -> BTreeMap<u64, &Segment> {
 /// A part lasts as long as its pictures, or without pictures as its sound.
 fn durations(uri: &str, declared: Duration, runs: &[Run], found: &mut Findings<'_>) {
     let pictures = runs.iter().find(|run| run.track.is_picture);
-    let Some(run) = pictures.or(runs.first()) else {
+    let Some(run) = pictures.or_else(|| runs.first()) else {
         return;
     };
     let actual = seconds(&run.track, run.duration);
