@@ -2,7 +2,9 @@
 //!
 //! A part is complete when the publisher sends the first frame after it, because that is what ends it; its delay goes
 //! from there to the part's last byte at a viewer. Frames carry the time of their sending, and checked viewers read it.
-//! Publisher, server and viewers share the machine's clock.
+//! Publisher, server and viewers share the machine's clock. A muxer that learns a picture's duration from the next
+//! picture ends a part only with the second one after it: at 25 a second, that alone is 40 ms. The other figure, from
+//! the first byte of the answer that lists a part to the part's last byte, is without it, and of all viewers.
 //!
 //! nginx serves the same playlist, parts and segments from files in memory, which are copied from our server as they
 //! appear. It cannot hold a request, so its viewers are paced: each requests the playlist when its next part is due.
