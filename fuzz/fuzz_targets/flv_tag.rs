@@ -1,11 +1,13 @@
 //! FLV: the reader does not depend on the cut of its input, what it read is written and read again
-//! the same, and from every join point the lane is well formed.
+//! the same, and from every join point the lane is well formed. Bodies of several tracks are taken apart into
+//! bodies that are taken apart no further.
 
 #![no_main]
 
-use container::flv::{self, Muxer, Opening, ReadError, Reader, Selection, Tag, TagKind};
+use bytes::Bytes;
+use container::flv::{self, Depacketizer, Muxer, Opening, ReadError, Reader, Selection, Tag, TagKind};
 use libfuzzer_sys::fuzz_target;
-use media::{Item, Sample, Timestamp, Track};
+use media::{Item, Kind, Sample, Timestamp, Track};
 use std::sync::Arc;
 
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Item>, Result<(), ReadError>) {
@@ -107,6 +109,50 @@ fn join(items: &[Item]) {
     }
 }
 
+/// The tracks of each body of a file without its header, as publishers' sessions take them apart.
+fn take_apart(tags: &[u8]) {
+    let mut rest = tags;
+    while let Some((head, after)) = rest.split_first_chunk::<11>() {
+        let [kind, high, middle, low, ..] = *head;
+        let length = u32::from_be_bytes([0, high, middle, low]) as usize;
+        let Some((body, after)) = after.split_at_checked(length) else {
+            return;
+        };
+        rest = after.get(4..).unwrap_or_default();
+        match kind & 31 {
+            8 => tracks(Kind::Audio, body),
+            9 => tracks(Kind::Video, body),
+            _ => {}
+        }
+    }
+}
+
+fn split(kind: Kind, body: Bytes) -> Option<Vec<(u8, Bytes)>> {
+    let mut tracks = Vec::new();
+    let result = flv::split(kind, body, |number, body| tracks.push((number, body)));
+    assert!(result.is_ok() || tracks.is_empty());
+    result.ok().map(|()| tracks)
+}
+
+fn tracks(kind: Kind, body: &[u8]) {
+    let Some(tracks) = split(kind, Bytes::copy_from_slice(body)) else {
+        return;
+    };
+    assert!((1..=usize::from(flv::WIRE_TRACKS_MAX)).contains(&tracks.len()));
+    let mut depacketizer = Depacketizer::default();
+    let mut items = Vec::new();
+    for (number, track) in tracks {
+        assert!(track.len() <= body.len());
+        let keeps_number = kind == Kind::Audio && number > 0;
+        let again = (if keeps_number { number } else { 0 }, track.clone());
+        assert_eq!(split(kind, track.clone()), Some(vec![again]));
+        match kind {
+            Kind::Audio => depacketizer.audio(Timestamp::ZERO, track, &mut items),
+            Kind::Video => depacketizer.video(Timestamp::ZERO, track, &mut items),
+        }
+    }
+}
+
 // The first byte chooses how the rest is cut. What follows is a file without its header, so that
 // the fuzzer need not find the signature.
 fuzz_target!(|data: &[u8]| {
@@ -118,6 +164,7 @@ fuzz_target!(|data: &[u8]| {
     let (again, same) = read(file.chunks(usize::from(*cut) + 1));
     assert_eq!(format!("{items:?}{result:?}"), format!("{again:?}{same:?}"));
     join(&items);
+    take_apart(tags);
     let (copied, result) = read(std::iter::once(&write(&items)[..]));
     assert_eq!(result, Ok(()), "what was written cannot be read");
     for (sample, copy) in samples(&items).into_iter().zip(samples(&copied)) {

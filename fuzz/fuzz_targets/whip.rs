@@ -31,8 +31,12 @@ const SESSION: Handle = Handle {
     generation: 0,
 };
 
-/// Compounds that one packet may cause: requests and a report, at once and by each of the turns.
-const ANSWERS_MAX: usize = 2 * (1 + TURNS_MAX);
+/// Compounds that one packet may cause: requests, which may be of several layers, and a report, at once and by each of the
+/// turns.
+const ANSWERS_MAX: usize = 4 * (1 + TURNS_MAX);
+
+/// The rids of the layers; a stream with them is offered if the first byte is odd.
+const LAYERS: [&str; 3] = ["h", "m", "l"];
 
 /// Turns until nothing is due any more.
 const TURNS_MAX: usize = 3;
@@ -155,8 +159,16 @@ impl PublisherOutbox for Said {
     }
 }
 
-fn offer(format: PayloadFormat) -> Offer {
+fn offer(format: PayloadFormat, has_layers: bool) -> Offer {
     let name = format.encoding_name();
+    let layers = match has_layers {
+        true => {
+            "a=extmap:3 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
+             a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id\r\n\
+             a=rid:h send\r\na=rid:m send\r\na=rid:l send\r\na=simulcast:send h;m;l\r\n"
+        }
+        false => "",
+    };
     let transport = "c=IN IP4 0.0.0.0\r\na=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
         a=setup:actpass\r\na=rtcp-mux\r\na=rtcp-rsize\r\na=sendonly\r\na=fingerprint:sha-256 \
         7B:8B:F0:65:5F:78:E2:51:3B:AC:6F:F3:3F:46:1B:35:DC:B8:5F:64:1A:24:C2:43:F0:A1:58:D0:A1:2C:19:08";
@@ -165,18 +177,33 @@ fn offer(format: PayloadFormat) -> Offer {
          m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n{transport}\r\na=mid:0\r\na=rtpmap:111 opus/48000/2\r\n\
          m=video 9 UDP/TLS/RTP/SAVPF 96 97\r\n{transport}\r\na=mid:1\r\na=rtpmap:96 {name}/90000\r\n\
          a=fmtp:96 packetization-mode=1\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n\
-         a=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\na=rtcp-fb:96 goog-remb\r\n"
+         a=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\na=rtcp-fb:96 goog-remb\r\n{layers}"
     );
     Offer::parse(&text).unwrap()
 }
 
-// The first byte chooses the format of the pictures. Then packets, each behind what it is, its
+/// A packet's header that names its layer, if its section has any and the number is not past them.
+fn head(header: Header, layer: Option<&&str>) -> Vec<u8> {
+    let mut head = header.to_bytes().to_vec();
+    if let Some(name) = layer {
+        let id = if header.payload_type == 97 { 4 } else { 3 };
+        head[0] |= 0x10;
+        head.extend([0xBE, 0xDE, 0, 1, id << 4, name.as_bytes()[0], 0, 0]);
+    }
+    head
+}
+
+// The first byte chooses the format of the pictures, and whether they have layers. Then packets, each behind what it is, its
 // length, how the sequence number and how the time moves, so that the fuzzer need not count.
 fuzz_target!(|data: &[u8]| {
     let Some((format, mut rest)) = data.split_first() else {
         return;
     };
-    let agreed = whip::agree(&offer(PayloadFormat::ALL[usize::from(*format) % 5])).unwrap();
+    let (format, has_layers) = (
+        PayloadFormat::ALL[usize::from(*format >> 1) % 5],
+        format & 1 == 1,
+    );
+    let agreed = whip::agree(&offer(format, has_layers)).unwrap();
     let permission = publishing(&StreamName::parse(STREAM).unwrap());
     let ticket = whip::admit(&CONTEXT, permission, peer(), "", agreed).unwrap();
     let _lane = watch();
@@ -186,7 +213,8 @@ fuzz_target!(|data: &[u8]| {
     let (mut now, mut said) = (Instant::now(), Said::default());
     let path = Path::udp(peer());
     publishers.connected(SESSION, ticket, &keys, path, now, &mut said);
-    let mut sequences = [0u16; 3];
+    // By line and layer.
+    let mut sequences = [[0u16; 4]; 3];
     while let Some(([kind, length, step, passed], after)) = rest.split_first_chunk::<4>() {
         let (bytes, after) = after.split_at(usize::from(*length).min(after.len()));
         rest = after;
@@ -196,8 +224,12 @@ fuzz_target!(|data: &[u8]| {
             // Media, with a valid header.
             line @ 0..=2 => {
                 let line = usize::from(line);
-                let sequence = sequences[line].wrapping_add_signed(i16::from(*step as i8));
-                sequences[line] = sequence;
+                // Two bits of the kind name the layer; each has a source of its own.
+                let layer = usize::from(kind >> 5 & 3);
+                let name = LAYERS.get(layer).filter(|_| has_layers && line != 1);
+                let number = &mut sequences[line][name.map_or(0, |_| layer)];
+                let sequence = number.wrapping_add_signed(i16::from(*step as i8));
+                *number = sequence;
                 let (stamp, payload) = bytes.split_at(bytes.len().min(2));
                 let header = Header {
                     marker: kind & 0x80 != 0,
@@ -206,9 +238,9 @@ fuzz_target!(|data: &[u8]| {
                     timestamp: stamp
                         .iter()
                         .fold(0, |sum, byte| sum << 8 | u32::from(*byte)),
-                    ssrc: 1_000 + line as u32,
+                    ssrc: 1_000 + line as u32 + 10 * name.map_or(0, |_| layer as u32),
                 };
-                let packet = [&header.to_bytes()[..], payload].concat();
+                let packet = [&head(header, name)[..], payload].concat();
                 publishers.rtp(SESSION, 0, &packet, now, &mut said);
             }
             3 => publishers.rtp(SESSION, 0, bytes, now, &mut said),

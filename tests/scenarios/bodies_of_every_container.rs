@@ -226,9 +226,10 @@ impl Recorder {
         suffix: &str,
         folder: &Path,
     ) -> Self {
-        let demuxer = match suffix {
-            ".ts" => "tsdemux",
-            PLAYLIST => "hlsdemux ! qtdemux",
+        let demuxer = match (suffix, show.picture) {
+            (".ts", _) => "tsdemux",
+            (PLAYLIST, Some(_)) => "hlsdemux ! qtdemux",
+            (PLAYLIST, None) => "hlsdemux",
             _ => "qtdemux",
         };
         let url = server.http_url(&format!("/{}{suffix}", show.stream));

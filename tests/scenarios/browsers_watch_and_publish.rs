@@ -13,7 +13,7 @@ use crate::support::{DEADLINE, play_url, publish_icecast, publish_rtmp, wait_for
 const FRAMES: u64 = 320;
 
 /// A fake camera and microphone, without a permission prompt.
-const CAMERA: &[&str] = &[
+pub(crate) const CAMERA: &[&str] = &[
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
 ];

@@ -90,14 +90,16 @@ const WHEP: &str = r"
     };
 ";
 
-/// Publishes the tracks of `media`, its picture in one codec.
+/// Publishes the tracks of `media`, its picture in one codec, and with `encodings` in several sizes.
 const WHIP: &str = r"
-    window.publish = async (url, key, media, codec) => {
+    window.publish = async (url, key, media, codec, encodings) => {
         const pc = new RTCPeerConnection();
         window.publisher = pc;
         for (const track of media.getTracks()) {
-            const transceiver = pc.addTransceiver(track, {direction: 'sendonly'});
-            if (track.kind !== 'video') continue;
+            const isPicture = track.kind === 'video';
+            const sendEncodings = isPicture && encodings ? encodings : [{}];
+            const transceiver = pc.addTransceiver(track, {direction: 'sendonly', sendEncodings});
+            if (!isPicture) continue;
             const codecs = RTCRtpSender.getCapabilities('video').codecs;
             transceiver.setCodecPreferences(codecs.filter(c => c.mimeType.toLowerCase() === codec));
         }
@@ -162,6 +164,24 @@ pub(crate) fn publish_camera(browser: &impl Driven, server: &Server, stream: &st
         &format!(
             "const media = await navigator.mediaDevices.getUserMedia({{audio: true, video: true}}); \
              await publish('/{stream}/whip', '{PUBLISH_KEY}', media, 'video/{codec}');"
+        ),
+    );
+}
+
+/// Publishes the same as 1280×720 and, by `encodings`, in further sizes.
+pub(crate) fn publish_layers(
+    browser: &impl Driven,
+    server: &Server,
+    stream: &str,
+    encodings: &Value,
+) {
+    prepare(browser, server);
+    begin(
+        browser,
+        &format!(
+            "const video = {{width: 1280, height: 720, frameRate: 15}}; \
+             const media = await navigator.mediaDevices.getUserMedia({{audio: true, video}}); \
+             await publish('/{stream}/whip', '{PUBLISH_KEY}', media, 'video/h264', {encodings});"
         ),
     );
 }

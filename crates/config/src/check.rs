@@ -7,13 +7,14 @@ use media::StreamName;
 
 use super::read::Walk;
 use super::sections::{Listen, Transport};
-use super::{Config, Glob, PolicyOverrides, PullRule, Pulled, PushRule, Secret};
+use super::{Config, Glob, PolicyOverrides, PullRule, Pulled, PushRule, Secret, VariantGroup};
 
 /// Notes every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     ports(config, walk);
     tls(config, walk);
     links(config, walk);
+    variants(config, walk);
     keys(config, walk);
     policy("fanout.audio", &config.fanout.audio, walk);
     policy("fanout.video", &config.fanout.video, walk);
@@ -218,6 +219,43 @@ fn pull_of_many(rule: &PullRule, pattern: &Glob, earlier: &[PullRule], walk: &mu
             message,
             Some("{name} is the last segment, {stream} the whole name"),
         );
+    }
+}
+
+/// Groups whose name stands for something else, and streams that are named twice.
+fn variants(config: &Config, walk: &mut Walk<'_>) {
+    let groups = &config.variants;
+    for (index, group) in groups.iter().enumerate() {
+        let VariantGroup { name, streams, key } = group;
+        let name_key = format!("{key}.name");
+        if name.is_reserved() {
+            let message = format!("`{name}` begins as the server's own pages do");
+            let help = "choose a name that hides none of them";
+            walk.problem(&name_key, message, Some(help));
+        }
+        let earlier = &groups[..index];
+        if earlier.iter().any(|earlier| earlier.name == *name) {
+            let message = format!("`{name}` is the name of another group");
+            let help = "list all of its streams in one [[variants]]";
+            walk.problem(&name_key, message, Some(help));
+        }
+        let is_pulled = |rule: &PullRule| matches!(&rule.stream, Pulled::One(one) if one == name);
+        let is_stream = groups.iter().any(|group| group.streams.contains(name))
+            || config.pulls.iter().any(is_pulled);
+        if is_stream {
+            let message = format!("`{name}` is the name of a stream");
+            let help = "a group has a name of its own, such as the streams' without the size";
+            walk.problem(&name_key, message, Some(help));
+        }
+        let mut seen = streams.iter().enumerate();
+        if let Some((_, stream)) = seen.find(|(at, stream)| streams[..*at].contains(stream)) {
+            let message = format!("holds `{stream}` twice");
+            walk.problem(
+                &format!("{key}.streams"),
+                message,
+                Some("name each stream once"),
+            );
+        }
     }
 }
 

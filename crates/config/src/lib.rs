@@ -95,11 +95,10 @@ impl Config {
         }
     }
 
-    /// The rule for a stream: the first whose pattern fits.
+    /// The rule for a stream: the first whose pattern fits its name, or that of the stream that it is a
+    /// rendition of.
     pub fn rule(&self, name: &StreamName) -> Option<&StreamRule> {
-        self.streams
-            .iter()
-            .find(|rule| rule.pattern.matches(name.as_str()))
+        self.streams.iter().find(|rule| fits(&rule.pattern, name))
     }
 
     /// How the listeners of a stream are served.
@@ -132,7 +131,7 @@ impl Config {
         let own = self.rule(name).and_then(|rule| rule.publish_key.as_ref());
         let nameless = own.or(self.auth.publish_key.as_ref());
         let named = self.auth.keys.iter();
-        let fitting = named.filter(|key| key.pattern.matches(name.as_str()));
+        let fitting = named.filter(|key| fits(&key.pattern, name));
         let named = fitting.filter_map(|key| Some((Some(&key.name), key.secret.as_ref()?)));
         let nameless = nameless.map(|secret| (None, secret)).into_iter();
         let all = nameless.chain(named);
@@ -143,6 +142,13 @@ impl Config {
     pub fn is_public(&self, name: &StreamName) -> bool {
         self.rule(name).is_none_or(|rule| rule.public)
     }
+}
+
+/// Whether a pattern fits a stream. What fits a stream fits its renditions, so that these are no way around the
+/// stream's own key.
+fn fits(pattern: &Glob, name: &StreamName) -> bool {
+    let mut names = std::iter::successors(Some(name.clone()), StreamName::parent);
+    names.any(|name| pattern.matches(name.as_str()))
 }
 
 fn read_file(path: &Path) -> Result<String, String> {

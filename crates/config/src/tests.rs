@@ -41,8 +41,8 @@ fn line_of(problem: &Problem) -> Option<usize> {
     }
 }
 
-/// The shipped file with its examples of `[[push]]`, `[[pull]]` and `[[stream]]` taken out of the
-/// comments.
+/// The shipped file with its examples of `[[push]]`, `[[pull]]`, `[[variants]]` and `[[stream]]` taken out of
+/// the comments.
 fn shipped_with_examples() -> String {
     let code = |line: &str| {
         let line = line
@@ -147,6 +147,7 @@ fn the_examples_are_valid() {
         config.streams.len(),
     );
     assert_eq!(lists, (1, 1, 1));
+    assert_eq!(config.variants.len(), 1);
     let pushed = config.pushes[0].url.of(&name);
     assert_eq!(
         pushed,
@@ -637,6 +638,45 @@ fn contradictions_are_told() {
             "stream.1.match",
             "first match",
         ),
+        (
+            "[[variants]]\nname = \"admin/x\"\nstreams = [\"a\"]",
+            2,
+            "variants.0.name",
+            "begins as the server's own pages do",
+        ),
+        (
+            "[[variants]]\nname = \"x\"\nstreams = [\"a\", \"x\"]",
+            2,
+            "variants.0.name",
+            "`x` is the name of a stream",
+        ),
+        (
+            "[[variants]]\nname = \"x\"\nstreams = [\"a\"]\n\
+             [[variants]]\nname = \"y\"\nstreams = [\"x\"]",
+            2,
+            "variants.0.name",
+            "`x` is the name of a stream",
+        ),
+        (
+            "[[pull]]\nstream = \"x\"\nurl = \"rtmp://h/a/x\"\n\
+             [[variants]]\nname = \"x\"\nstreams = [\"a\"]",
+            5,
+            "variants.0.name",
+            "`x` is the name of a stream",
+        ),
+        (
+            "[[variants]]\nname = \"x\"\nstreams = [\"a\"]\n\
+             [[variants]]\nname = \"x\"\nstreams = [\"b\"]",
+            5,
+            "variants.1.name",
+            "another group",
+        ),
+        (
+            "[[variants]]\nname = \"x\"\nstreams = [\"a\", \"b\", \"a\"]",
+            3,
+            "variants.0.streams",
+            "`a` twice",
+        ),
     ] {
         one_problem(source, line, key, words);
     }
@@ -646,8 +686,68 @@ fn contradictions_are_told() {
         "[fanout.audio]\nmin_wait = \"400ms\"",
         "[rtmp]\nlisten = []",
         "[http]\nlisten = []",
+        "[[variants]]\nname = \"x\"\nstreams = [\"a\"]\n\
+         [[variants]]\nname = \"y\"\nstreams = [\"a\", \"b\"]",
     ] {
         assert!(parse(fine).is_ok(), "{fine}");
+    }
+}
+
+#[test]
+fn a_group_of_variants_has_a_name_and_streams() {
+    let config = parse("[[variants]]\nname = \"live/show\"\nstreams = [\"live/hd\", \"sd\"]");
+    let config = config.expect("valid");
+    let [group] = &config.variants[..] else {
+        panic!("one group: {:?}", config.variants)
+    };
+    assert_eq!(group.name.as_str(), "live/show");
+    let streams: Vec<_> = group.streams.iter().map(StreamName::as_str).collect();
+    assert_eq!(streams, ["live/hd", "sd"]);
+    let many: Vec<_> = (0..17).map(|number| format!("\"s{number}\"")).collect();
+    let many = format!(
+        "[[variants]]\nname = \"x\"\nstreams = [{}]",
+        many.join(", ")
+    );
+    for (source, line, key, words) in [
+        (
+            "[[variants]]\nstreams = [\"a\"]",
+            1,
+            "variants.0.name",
+            "is missing",
+        ),
+        (
+            "[[variants]]\nname = \"x\"",
+            1,
+            "variants.0.streams",
+            "is missing",
+        ),
+        (
+            "[[variants]]\nname = \"x\"\nstreams = []",
+            3,
+            "variants.0.streams",
+            "is empty",
+        ),
+        (
+            "[[variants]]\nname = \"x\"\nstreams = [\"a b\"]",
+            3,
+            "variants.0.streams",
+            "no stream's name has",
+        ),
+        (
+            "[[variants]]\nname = \"/x\"\nstreams = [\"a\"]",
+            2,
+            "variants.0.name",
+            "slash",
+        ),
+        (
+            "[[variants]]\nname = \"x\"\nstreams = [\"a\"]\nbest = \"a\"",
+            4,
+            "variants.0.best",
+            "no such key",
+        ),
+        (&many, 3, "variants.0.streams", "more than 16"),
+    ] {
+        one_problem(source, line, key, words);
     }
 }
 
@@ -858,6 +958,29 @@ fn the_first_matching_rule_decides() {
     };
     assert!(opens(&show, "other-k3y-here") && !opens(&show, "x7Kq-92mPz"));
     assert!(opens(&low, "x7Kq-92mPz") && !opens(&low, "other-k3y-here"));
+}
+
+#[test]
+fn renditions_have_the_rules_of_their_stream() {
+    let source = "[auth]\npublish_key = \"x7Kq-92mPz\"\n\
+        [[stream]]\nmatch = \"live/show~own\"\nlinger = \"1s\"\n\
+        [[stream]]\nmatch = \"live/show\"\nlinger = \"2s\"\npublish_key = \"other-k3y-here\"\n\
+        [[stream]]\nmatch = \"**\"\nlinger = \"3s\"\n";
+    let config = parse(source).expect("valid");
+    for (stream, seconds, is_own) in [
+        ("live/show", 2, true),
+        ("live/show~1", 2, true),
+        ("live/show~1~2", 2, true),
+        ("live/show~own", 1, false),
+        ("live/shows~1", 3, false),
+        ("live/show~a_b", 3, false),
+    ] {
+        let stream = StreamName::parse(stream).expect("a name");
+        assert_eq!(config.linger(&stream).as_secs(), seconds, "{stream}");
+        let mut keys = config.publish_keys(&stream);
+        let opens = keys.any(|one| one.secret.matches("other-k3y-here"));
+        assert_eq!(opens, is_own, "{stream}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! ID3v2.4 tags: what segments of packed audio begin with, and what tells titles in fragmented MP4.
+//! ID3v2.4 tags: what segments of packed audio begin with, and what tells titles and events in all segments.
 //!
 //! ```text
 //! tag:   "ID3" 04 00 │ flags:8 │ size:32 │ frame │ frame │ …
@@ -11,7 +11,9 @@
 //! Sources: "ID3 tag version 2.4.0", main structure (§3, §6.2) and native frames (§4.2, §4.27); RFC 8216bis §3.1.4
 //! for the timestamp.
 
-use media::{Span, TICKS_PER_SECOND, Timestamp};
+use std::borrow::Cow;
+
+use media::{EventContent, Span, TICKS_PER_SECOND, Timestamp};
 
 const MAGIC_AND_VERSION: [u8; 5] = *b"ID3\x04\x00";
 
@@ -27,6 +29,46 @@ const TIMESTAMP_OWNER: &str = "com.apple.streaming.transportStreamTimestamp";
 /// The clock of that timestamp, and how far it counts.
 const TIMESTAMP_RATE: i64 = 90_000;
 const TIMESTAMP_MODULUS: i64 = 1 << 33;
+
+/// Bytes before the frames.
+const HEADER_BYTES: usize = 10;
+
+/// The versions of ID3v2 whose header is laid out alike and that players know.
+const VERSIONS: std::ops::RangeInclusive<u8> = 2..=4;
+
+/// How the text of a caption is described; its language, if that is known, follows behind a colon.
+const CAPTION: &str = "caption";
+
+/// Whether `bytes` are one ID3v2 tag, whole and without anything behind it.
+pub fn is_tag(bytes: &[u8]) -> bool {
+    let Some((&[b'I', b'D', b'3', version, _, _, a, b, c, d], frames)) =
+        bytes.split_first_chunk::<HEADER_BYTES>()
+    else {
+        return false;
+    };
+    let is_syncsafe = [a, b, c, d].iter().all(|byte| *byte < 0x80);
+    let size = [a, b, c, d]
+        .iter()
+        .fold(0, |size, byte| size << 7 | usize::from(*byte));
+    VERSIONS.contains(&version) && is_syncsafe && size > 0 && size == frames.len()
+}
+
+/// The tag that tells an event: its own, or the text of a caption as `TXXX`. A cue has none, and its section is
+/// carried as it is.
+pub fn of_event(content: &EventContent) -> Cow<'_, [u8]> {
+    match content {
+        EventContent::Id3(tag) => Cow::Borrowed(tag),
+        EventContent::Cue(_) => Cow::Borrowed(&[]),
+        EventContent::Caption(caption) => {
+            let description = match &caption.language[..] {
+                "" => CAPTION.to_owned(),
+                language => format!("{CAPTION}:{language}"),
+            };
+            let tag = Tag::default().user_text(&description, &caption.text);
+            Cow::Owned(tag.into_bytes())
+        }
+    }
+}
 
 /// A tag that is being put together.
 ///
@@ -166,6 +208,32 @@ mod tests {
         let link = ("TXXX".to_owned(), b"\x03StreamUrl\0http://x/".to_vec());
         assert_eq!(frames, [title, link]);
         assert!(Tag::default().into_bytes().is_empty());
+    }
+
+    #[test]
+    fn a_tag_is_whole_or_none() {
+        let tag = Tag::default().title("One").into_bytes();
+        assert!(is_tag(&tag));
+        assert!(!is_tag(&tag[..tag.len() - 1]) && !is_tag(&[&tag[..], &[0]].concat()));
+        assert!(!is_tag(b"ID3\x04\0\0\0\0\0\0") && !is_tag(b""), "no frames");
+        let mut other = tag;
+        other[3] = 9;
+        assert!(!is_tag(&other), "another version");
+    }
+
+    #[test]
+    fn a_caption_is_a_text_of_its_language() {
+        let caption = |language: &str| {
+            let content = EventContent::Caption(media::Caption {
+                text: "Hello".to_owned(),
+                language: language.to_owned(),
+                duration: Span::ZERO,
+            });
+            id3_frames(&of_event(&content))
+        };
+        let frame = |content: &[u8]| [("TXXX".to_owned(), content.to_vec())];
+        assert_eq!(caption("en"), frame(b"\x03caption:en\0Hello"));
+        assert_eq!(caption(""), frame(b"\x03caption\0Hello"));
     }
 
     #[test]

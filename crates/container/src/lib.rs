@@ -10,7 +10,8 @@
 //! * [`fmp4`] is what `/{stream}.mp4` is made of.
 //! * [`rtp`] is what WebRTC carries.
 //! * [`ts`] is what set-top boxes, and the older half of HTTP Live Streaming, use.
-//! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames, [`id3`] writes tags.
+//! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames, [`id3`] writes tags, [`scte35`] reads
+//!   and writes the instructions for breaks.
 
 pub mod adts;
 pub mod flv;
@@ -21,9 +22,11 @@ pub mod id3;
 pub mod ogg;
 pub mod raw;
 pub mod rtp;
+pub mod scte35;
 pub mod ts;
 pub mod webm;
 
+mod crc;
 mod demuxer;
 mod joins;
 mod sniff;

@@ -12,10 +12,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use crate::Turned;
 use crate::channel::Rendered;
 use crate::encoding::{Coding, Encoded};
+use crate::packaging::Packaging;
 use crate::reload::Directives;
 
 pub(crate) const PLAYLIST_TYPE: &str = "application/vnd.apple.mpegurl";
-const MEDIA_TYPE: &str = "video/mp4";
 
 /// What an address determines for good, for six target durations.
 const CACHED_LONG: &str = "public, max-age=36";
@@ -95,7 +95,9 @@ impl Answer {
         if let Ok(tag) = HeaderValue::from_str(&rendered.tag) {
             answer.headers.insert(header::ETAG, tag);
         }
-        if is_known(&rendered.tag, headers) {
+        let known = headers.get_all(header::IF_NONE_MATCH).iter();
+        let known = known.filter_map(|line| line.to_str().ok());
+        if http1::has_version(known, &rendered.tag) {
             answer.status = StatusCode::NOT_MODIFIED;
             answer.set(header::VARY, "Accept-Encoding");
             answer.headers.remove(header::CONTENT_TYPE);
@@ -116,29 +118,17 @@ impl Answer {
 
     /// An initialization segment.
     pub(crate) fn init(bytes: Bytes) -> Self {
-        Self::media(vec![bytes], true)
+        Self::media(Packaging::Mp4, vec![bytes], true)
     }
 
     /// A segment or a part; not `is_whole` if the lane was opened in the middle of it.
-    pub(crate) fn media(pieces: Vec<Bytes>, is_whole: bool) -> Self {
+    pub(crate) fn media(packaging: Packaging, pieces: Vec<Bytes>, is_whole: bool) -> Self {
         let caching = if is_whole { CACHED_LONG } else { NOT_CACHED };
-        let mut answer = Self::new(StatusCode::OK, MEDIA_TYPE, caching);
+        let mut answer = Self::new(StatusCode::OK, packaging.media_type(), caching);
         answer.set(PRIORITY, MEDIA_PRIORITY);
         answer.body = pieces;
         answer
     }
-}
-
-/// Whether the client has the version of a tag (RFC 9110 §13.1.2).
-fn is_known(tag: &str, headers: &HeaderMap) -> bool {
-    let lines = headers.get_all(header::IF_NONE_MATCH).iter();
-    let mut tags = lines
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(','));
-    tags.any(|known| {
-        let known = known.trim();
-        known == "*" || known.trim_start_matches("W/") == tag.trim_start_matches("W/")
-    })
 }
 
 /// Why there is no resource, sorted by blame.

@@ -1,7 +1,7 @@
 //! A stream as its HLS viewers see it, for as long as there are any.
 //!
-//! A channel holds the [`RangeReader`] that keeps the lane of segments open, the playlist of the present version,
-//! and the [`Viewers`]. A task of its own lets viewers go that have left, and closes the channel when it has had
+//! There is one for each [`Packaging`] that is watched. A channel holds the [`RangeReader`] that keeps the lane of
+//! segments open, the playlist of the present version, and the [`Viewers`]. A task of its own lets viewers go that have left, and closes the channel when it has had
 //! none for a while, or when its lane has ended.
 
 use std::collections::HashMap;
@@ -12,20 +12,24 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use fanout::{
-    Info, LaneGuard, LaneIndex, LaneRefused, PartState, Preamble, RangeReader, Registry, Segment,
-    Segmentation, Stream, Subscription,
+    Info, LaneGuard, LaneIndex, LaneRefused, Packager, PartState, Preamble, RangeReader, Registry,
+    Segment, Segmentation, Stream, Subscription,
 };
-use formats::Mp4;
 use media::StreamName;
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use crate::answer::Answer;
 use crate::encoding::Encoded;
+use crate::packaging::Packaging;
 use crate::playlist::{self, Sheet};
 use crate::reload::Directives;
+use crate::report::Report;
 use crate::viewers::Viewers;
 use crate::wall::Wall;
+
+/// The bounds of parts and segments.
+pub(crate) const SEGMENTATION: Segmentation = Segmentation::DEFAULT;
 
 /// How long the lane stays open without viewers: the next one finds segments, and need not wait for one.
 const LINGER: Duration = Duration::from_secs(60);
@@ -43,6 +47,9 @@ const DIGEST_CHARS: usize = 12;
 #[derive(Debug)]
 pub(crate) struct Channel {
     stream: Arc<Stream>,
+    packaging: Packaging,
+    /// See [`timeline`](crate::timeline).
+    discontinuity_base: u64,
     reader: RangeReader,
     viewers: Viewers,
     sheets: Mutex<Sheets>,
@@ -62,6 +69,7 @@ struct Sheets {
 #[derive(Debug)]
 pub(crate) struct Rendered {
     version: Version,
+    reports: Vec<Report>,
     pub(crate) text: Encoded,
     /// The entity tag.
     pub(crate) tag: String,
@@ -73,14 +81,24 @@ struct Version {
     first: u64,
     last: u64,
     parts: usize,
+    is_complete: bool,
+    /// Events that wait for a segment.
+    waiting: usize,
     is_ended: bool,
 }
 
 impl Channel {
-    fn new(subscription: &Subscription, now: Instant) -> Result<Arc<Self>, LaneRefused> {
-        let reader = subscription.ranges(Mp4::SEGMENTS, packager, now)?;
+    fn new(
+        subscription: &Subscription,
+        packaging: Packaging,
+        discontinuity_base: u64,
+        now: Instant,
+    ) -> Result<Arc<Self>, LaneRefused> {
+        let reader = subscription.ranges(packaging.format(), packager(packaging), now)?;
         Ok(Arc::new(Self {
             stream: Arc::clone(subscription.stream()),
+            packaging,
+            discontinuity_base,
             reader,
             viewers: Viewers::new(now),
             sheets: Mutex::default(),
@@ -107,12 +125,12 @@ impl Channel {
 
     /// How long a request may wait: three target durations (§6.2.5.2).
     pub(crate) fn patience(&self) -> Duration {
-        let target = playlist::target_seconds(&self.segmentation());
+        let target = playlist::target_seconds(&SEGMENTATION);
         Duration::from_secs(3 * target.unsigned_abs())
     }
 
-    fn segmentation(&self) -> Segmentation {
-        Segmentation::DEFAULT
+    pub(crate) fn packaging(&self) -> Packaging {
+        self.packaging
     }
 
     /// Waits for the first part.
@@ -122,18 +140,7 @@ impl Channel {
 
     /// Waits for the first segment that no longer grows.
     pub(crate) async fn has_segment(&self) {
-        self.has_part().await;
-        loop {
-            let index = self.index();
-            let is_there = |segment: &Arc<Segment>| segment.is_complete && !segment.is_gap;
-            let Some(last) = index.segments.last() else {
-                return;
-            };
-            if index.is_ended || index.segments.iter().any(is_there) {
-                return;
-            }
-            self.reader.wait_for(last.number + 1, 0).await;
-        }
+        self.reader.wait_for_segment().await;
     }
 
     /// Whether there is nothing to list.
@@ -141,35 +148,47 @@ impl Channel {
         self.index().segments.is_empty()
     }
 
-    /// The playlist of this moment, with the viewer's own query behind its addresses.
-    pub(crate) fn playlist(&self, directives: &Directives, suffix: &str) -> Arc<Rendered> {
+    /// The playlist of this moment with its rendition reports, and the viewer's own query behind its addresses.
+    pub(crate) fn playlist(
+        &self,
+        directives: &Directives,
+        reports: Vec<Report>,
+        suffix: &str,
+    ) -> Arc<Rendered> {
         let index = self.index();
         let segments = playlist::listed(&index);
-        let segmentation = self.segmentation();
         let is_delta =
-            directives.skips && !index.is_ended && playlist::skipped(segments, &segmentation) > 0;
-        let version = Version::of(segments, index.is_ended);
+            directives.skips && !index.is_ended && playlist::skipped(segments, &SEGMENTATION) > 0;
+        let version = Version::of(segments, &index);
         let mut sheets = self.sheets();
         let cached = &sheets.rendered[usize::from(is_delta)];
         if let Some(cached) = cached
             && suffix.is_empty()
             && cached.version == version
+            && cached.reports == reports
         {
             return Arc::clone(cached);
         }
         sheets.describe(segments);
         let sheet = Sheet {
+            packaging: self.packaging,
             segments,
-            segmentation,
+            waiting: &index.waiting,
+            segmentation: SEGMENTATION,
             is_ended: index.is_ended,
+            start: directives.start,
             wall: &sheets.wall,
             digest: &|preamble| sheets.digest(preamble),
+            stream: self.stream.name(),
+            discontinuity_base: self.discontinuity_base,
+            reports: &reports,
             suffix,
             is_delta,
         };
         let text = sheet.to_string();
         let rendered = Arc::new(Rendered {
             version,
+            reports,
             // Weak, because the codings of a text differ in their bytes (RFC 9110 §8.8.3).
             tag: format!("W/\"{}\"", digest(text.as_bytes())),
             text: Encoded::new(text),
@@ -196,21 +215,24 @@ impl Channel {
             |segment: &Segment| (segment.is_complete || index.is_ended) && !segment.is_gap;
         let segment = find(&index, number).filter(|segment| is_closed(segment))?;
         let pieces = self.reader.range(segment.range.clone())?;
-        Some(Answer::media(pieces, segment.is_whole))
+        Some(Answer::media(self.packaging, pieces, segment.is_whole))
     }
 
     /// A part, which may be the next to come.
     pub(crate) async fn part(&self, number: u64, part: usize) -> Option<Answer> {
-        if self.is_hinted(number, part) {
+        let came = PartState::There { number, part };
+        if self.reader.place(number, part) != Some(came) {
+            if !self.is_hinted(number, part) {
+                return None;
+            }
             let place = timeout(self.patience(), self.reader.wait_for(number, part)).await;
-            let came = PartState::There { number, part };
             place.ok().filter(|place| *place == came)?;
         }
         let index = self.index();
         let segment = find(&index, number)?;
         let listed = segment.parts.get(part)?;
         let pieces = self.reader.range(listed.range.clone())?;
-        Some(Answer::media(pieces, segment.is_whole))
+        Some(Answer::media(self.packaging, pieces, segment.is_whole))
     }
 
     fn is_hinted(&self, number: u64, part: usize) -> bool {
@@ -225,7 +247,7 @@ impl Channel {
         subscription: &Subscription,
         now: Instant,
     ) -> Result<LaneGuard, LaneRefused> {
-        subscription.lane(Mp4::SEGMENTS, packager, now)
+        subscription.lane(self.packaging.format(), packager(self.packaging), now)
     }
 
     /// Whether it shows what the registry has by that name, or the end of what there was.
@@ -242,8 +264,8 @@ impl Channel {
     }
 }
 
-fn packager() -> Box<dyn fanout::Packager> {
-    Box::new(Mp4::segmented(Segmentation::DEFAULT))
+fn packager(packaging: Packaging) -> impl FnOnce() -> Box<dyn Packager> {
+    move || packaging.packager(SEGMENTATION)
 }
 
 /// The segment of a number. They are numbered without holes.
@@ -255,13 +277,15 @@ fn find(index: &LaneIndex, number: u64) -> Option<&Arc<Segment>> {
 }
 
 impl Version {
-    fn of(segments: &[Arc<Segment>], is_ended: bool) -> Self {
+    fn of(segments: &[Arc<Segment>], index: &LaneIndex) -> Self {
         let last = segments.last();
         Self {
             first: segments.first().map_or(0, |segment| segment.number),
             last: last.map_or(0, |segment| segment.number),
             parts: last.map_or(0, |segment| segment.parts.len()),
-            is_ended,
+            is_complete: last.is_some_and(|segment| segment.is_complete),
+            waiting: index.waiting.len(),
+            is_ended: index.is_ended,
         }
     }
 }
@@ -308,14 +332,21 @@ fn digest(bytes: &[u8]) -> String {
         })
 }
 
-/// All channels, by their streams' names.
+/// All channels, by their streams' names and packagings.
 #[derive(Debug, Default)]
-pub(crate) struct Channels(Mutex<HashMap<StreamName, Arc<Channel>>>);
+pub(crate) struct Channels(Mutex<HashMap<Key, Arc<Channel>>>);
+
+type Key = (StreamName, Packaging);
 
 impl Channels {
     /// The channel of a stream, unless what it shows is no longer the stream of that name.
-    pub(crate) fn get(&self, registry: &Registry, name: &StreamName) -> Option<Arc<Channel>> {
-        let channel = self.lock().get(name).cloned()?;
+    pub(crate) fn get(
+        &self,
+        registry: &Registry,
+        name: &StreamName,
+        packaging: Packaging,
+    ) -> Option<Arc<Channel>> {
+        let channel = self.lock().get(&(name.clone(), packaging)).cloned()?;
         let present = registry.stream(name);
         channel.is_current(present.as_ref()).then_some(channel)
     }
@@ -327,15 +358,17 @@ impl Channels {
     pub(crate) fn open(
         self: &Arc<Self>,
         subscription: &Subscription,
+        packaging: Packaging,
+        discontinuity_base: u64,
         now: Instant,
     ) -> Result<Arc<Channel>, LaneRefused> {
         let stream = subscription.stream();
-        match self.lock().entry(stream.name().clone()) {
+        match self.lock().entry((stream.name().clone(), packaging)) {
             Entry::Occupied(entry) if entry.get().is_current(Some(stream)) => {
                 Ok(Arc::clone(entry.get()))
             }
             entry => {
-                let channel = Channel::new(subscription, now)?;
+                let channel = Channel::new(subscription, packaging, discontinuity_base, now)?;
                 tokio::spawn(keep(Arc::downgrade(self), Arc::clone(&channel)));
                 entry.insert_entry(Arc::clone(&channel));
                 Ok(channel)
@@ -345,17 +378,15 @@ impl Channels {
 
     /// Forgets a channel, unless another has its place.
     fn close(&self, channel: &Arc<Channel>) {
-        let name = channel.stream.name();
-        let mut all = self.lock();
-        if all
-            .get(name)
-            .is_some_and(|present| Arc::ptr_eq(present, channel))
+        let key = (channel.stream.name().clone(), channel.packaging);
+        if let Entry::Occupied(entry) = self.lock().entry(key)
+            && Arc::ptr_eq(entry.get(), channel)
         {
-            all.remove(name);
+            entry.remove();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<StreamName, Arc<Channel>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Channel>>> {
         // The map is valid between any two statements of its users.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

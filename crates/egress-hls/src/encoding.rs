@@ -24,9 +24,13 @@ pub(crate) enum Coding {
 impl Coding {
     /// The best of those that a client accepts (RFC 9110 §12.5.3).
     pub(crate) fn accepted(headers: &HeaderMap) -> Self {
-        if accepts(headers, "br") {
+        let accepts = |coding| {
+            let lines = headers.get_all(header::ACCEPT_ENCODING).iter();
+            http1::accepts_coding(lines.filter_map(|line| line.to_str().ok()), coding)
+        };
+        if accepts("br") {
             Self::Brotli
-        } else if accepts(headers, "gzip") {
+        } else if accepts("gzip") {
             Self::Gzip
         } else {
             Self::Identity
@@ -41,20 +45,6 @@ impl Coding {
             Self::Brotli => Some("br"),
         }
     }
-}
-
-/// Whether a client names a coding, and not with the quality 0.
-fn accepts(headers: &HeaderMap, coding: &str) -> bool {
-    let lines = headers.get_all(header::ACCEPT_ENCODING).iter();
-    let mut codings = lines
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(','));
-    codings.any(|one| {
-        let (name, parameters) = one.split_once(';').unwrap_or((one, ""));
-        let quality = parameters.trim().strip_prefix("q=");
-        let is_refused = quality.is_some_and(|quality| quality.trim().parse() == Ok(0.0_f32));
-        name.trim().eq_ignore_ascii_case(coding) && !is_refused
-    })
 }
 
 /// A text in all codings, each made when it is first wanted.

@@ -8,7 +8,9 @@
 //!
 //! * A playlist is a view of a lane's index; segments and parts are ranges of its log. Nothing is copied but the
 //!   playlist's text, which is rendered and compressed once per version of the playlist.
-//! * A stream has one channel while it has viewers, which keeps its lane open.
+//! * A stream has one channel for each packaging that has viewers, which keeps its lane open.
+//! * Several streams may be the qualities of one name ([`Variants`]). Each has its own channels and viewers; they have
+//!   a multivariant playlist in common, and each one's media playlist reports where the others end.
 //! * A viewer is one address with one program and one set of credentials: it passes the gate and the limits once,
 //!   counts as one listener, and leaves when it has requested nothing for a while.
 //! * Requests wait for what is about to come, with a deadline; a request that is dropped leaves nothing behind.
@@ -17,13 +19,20 @@
 
 mod answer;
 mod channel;
+mod date_range;
 mod encoding;
 mod multivariant;
+mod packaging;
 mod playlist;
+mod presentation;
+mod relative;
 mod reload;
+mod report;
 mod resource;
 #[cfg(test)]
 mod tests;
+mod timeline;
+mod variants;
 mod viewers;
 mod wall;
 
@@ -37,9 +46,13 @@ use http::HeaderMap;
 use media::StreamName;
 
 pub use self::answer::{Answer, Refused};
-pub use self::resource::Resource;
+pub use self::packaging::Packaging;
+pub use self::relative::relative;
+pub use self::resource::{Piece, Resource};
+pub use self::variants::{QUALITIES_MAX, Quality, Variants};
 
 use self::channel::{Channel, Channels};
+use self::multivariant::Variant;
 use self::reload::Directives;
 use self::viewers::{Introduced, Viewer};
 
@@ -66,6 +79,7 @@ pub struct Context {
     registry: Arc<Registry>,
     gate: Arc<dyn Gate>,
     admission: Box<dyn Admission>,
+    variants: Arc<Variants>,
     channels: Arc<Channels>,
 }
 
@@ -81,11 +95,13 @@ impl Context {
         registry: Arc<Registry>,
         gate: Arc<dyn Gate>,
         admission: Box<dyn Admission>,
+        variants: Arc<Variants>,
     ) -> Self {
         Self {
             registry,
             gate,
             admission,
+            variants,
             channels: Arc::default(),
         }
     }
@@ -104,7 +120,8 @@ pub struct Address {
 
 /// The address of a stream's playlist; `None` if its codecs do not allow one.
 pub fn address(info: &Info) -> Option<Address> {
-    let is_carried = matches!(viewers::choose(info), Choice::Take(()) | Choice::Settle(..));
+    let choice = Packaging::usual(info).choose(info);
+    let is_carried = matches!(choice, Choice::Take(_) | Choice::Settle(..));
     is_carried.then_some(Address {
         label: "HLS",
         path: resource::MULTIVARIANT,
@@ -137,20 +154,29 @@ pub async fn answer(context: &Context, request: Request<'_>) -> Answer {
 }
 
 async fn resource(context: &Context, request: &Request<'_>) -> Result<Answer, Refused> {
+    let directives = Directives::parse(request.query)?;
+    if *request.resource == Resource::Multivariant {
+        let streams = context.variants.streams(&context.registry, request.stream);
+        if streams != [request.stream.clone()] {
+            return presentation::answer(context, request, &directives, &streams).await;
+        }
+    }
     let viewer = Viewer::of(request);
-    let channel = channel(context, request, &viewer).await?;
+    let channel = channel(context, request, &directives, &viewer).await?;
     let answer = match request.resource {
         Resource::Multivariant => multivariant(&channel, &viewer, request),
-        Resource::Playlist => playlist(&channel, &viewer, request).await?,
-        Resource::Init(name) => {
-            let bytes = channel.init(name).ok_or(Refused::NoSuchPiece)?;
-            Answer::init(bytes)
-        }
-        Resource::Segment(number) => channel.segment(*number).ok_or(Refused::NoSuchPiece)?,
-        Resource::Part(number, part) => channel
-            .part(*number, *part)
-            .await
-            .ok_or(Refused::NoSuchPiece)?,
+        Resource::Media(_, piece) => match piece {
+            Piece::Playlist => playlist(context, &channel, &viewer, &directives, request).await?,
+            Piece::Init(digest) => {
+                let bytes = channel.init(digest).ok_or(Refused::NoSuchPiece)?;
+                Answer::init(bytes)
+            }
+            Piece::Segment(number) => channel.segment(*number).ok_or(Refused::NoSuchPiece)?,
+            Piece::Part(number, part) => channel
+                .part(*number, *part)
+                .await
+                .ok_or(Refused::NoSuchPiece)?,
+        },
     };
     channel
         .viewers()
@@ -158,37 +184,59 @@ async fn resource(context: &Context, request: &Request<'_>) -> Result<Answer, Re
     Ok(answer)
 }
 
-/// The channel of the stream, once the viewer may watch it.
+/// The channel that a request is about, once the viewer may watch it.
 async fn channel(
     context: &Context,
     request: &Request<'_>,
+    directives: &Directives,
     viewer: &Viewer,
 ) -> Result<Arc<Channel>, Refused> {
-    let present = context.channels.get(&context.registry, request.stream);
+    let named = match request.resource {
+        Resource::Media(packaging, _) => Some(*packaging),
+        Resource::Multivariant => directives.packaging,
+    };
+    let stream = || context.registry.stream(request.stream);
+    let present = named
+        .or_else(|| Some(Packaging::usual(&stream()?.info())))
+        .and_then(|packaging| {
+            context
+                .channels
+                .get(&context.registry, request.stream, packaging)
+        });
     if let Some(channel) = present
         && channel.viewers().touch(viewer, Instant::now())?
     {
         return Ok(channel);
     }
-    let Introduced { channel, listener } = viewers::introduce(context, request).await?;
+    let choose = |info: &Info| {
+        let packaging = named.unwrap_or_else(|| Packaging::usual(info));
+        packaging.choose(info)
+    };
+    let Introduced { channel, listener } = viewers::introduce(context, request, choose).await?;
     channel.viewers().enter(viewer, listener, Instant::now())?;
     Ok(channel)
 }
 
 fn multivariant(channel: &Channel, viewer: &Viewer, request: &Request<'_>) -> Answer {
-    let info = channel.info();
-    let index = channel.index();
-    let text = multivariant::text(&info, &index, viewer.suffix());
+    let variant = Variant {
+        quality: Quality::of(channel.info()),
+        packaging: channel.packaging(),
+        segments: channel.index().segments,
+        address: Resource::Media(channel.packaging(), Piece::Playlist).to_string(),
+    };
+    let text = multivariant::text(&[variant], viewer.suffix());
     Answer::multivariant(text, request.headers)
 }
 
 async fn playlist(
+    context: &Context,
     channel: &Channel,
     viewer: &Viewer,
+    directives: &Directives,
     request: &Request<'_>,
 ) -> Result<Answer, Refused> {
-    let directives = Directives::parse(request.query)?;
-    reload::wait(channel, &directives).await?;
-    let rendered = channel.playlist(&directives, viewer.suffix());
-    Ok(Answer::playlist(&rendered, &directives, request.headers))
+    reload::wait(channel, directives).await?;
+    let reports = report::all(context, request.stream, channel.packaging());
+    let rendered = channel.playlist(directives, reports, viewer.suffix());
+    Ok(Answer::playlist(&rendered, directives, request.headers))
 }

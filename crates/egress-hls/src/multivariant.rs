@@ -1,70 +1,109 @@
-//! Multivariant playlists as text (RFC 8216bis §4.4.6): one variant, with what players choose by.
+//! Multivariant playlists as text (RFC 8216bis §4.4.6): the variants, with what players choose by.
+//!
+//! Each variant has its pictures and its sound in one media playlist, so variants name no groups of renditions. hls.js's
+//! light build knows no alternative audio, a player makes half as many requests, and the sound that each quality repeats
+//! is less than a tenth of its bytes.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use container::fmp4;
-use fanout::{Info, LaneIndex};
-use media::{Description, Kind, TICKS_PER_SECOND};
+use fanout::{Info, Segment};
+use media::{Kind, TICKS_PER_SECOND};
 
-use crate::resource::playlist_address;
+use crate::packaging::Packaging;
+use crate::variants::Quality;
 
 /// Assumed where nothing has been measured yet, in bits per second: a usual stream with pictures, and one without.
 const PICTURES_ASSUMED: u64 = 2_500_000;
 const SOUND_ASSUMED: u64 = 160_000;
 
-/// The playlist of a stream. `suffix` is appended to the address in it.
-pub(crate) fn text(info: &Info, index: &LaneIndex, suffix: &str) -> String {
-    let (average, peak) = bandwidth(info, index);
+/// Closed captions within the pictures (§4.4.6.1). They are never declared to be absent: they may come later.
+const CAPTION_GROUP: &str = "cc";
+const CAPTIONS: &str =
+    "#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID=\"cc\",NAME=\"CC1\",INSTREAM-ID=\"CC1\"\n";
+
+/// One of the streams that a player chooses from.
+pub(crate) struct Variant {
+    pub(crate) quality: Quality,
+    /// What its media playlist lists.
+    pub(crate) packaging: Packaging,
+    /// Its segments, if its lane is open.
+    pub(crate) segments: Vec<Arc<Segment>>,
+    /// The media playlist, relative to the multivariant one.
+    pub(crate) address: String,
+}
+
+/// The playlist of variants, in their order. `suffix` is appended to each address.
+pub(crate) fn text(variants: &[Variant], suffix: &str) -> String {
     let mut out = String::from("#EXTM3U\n#EXT-X-VERSION:9\n");
-    write!(
-        out,
-        "#EXT-X-STREAM-INF:BANDWIDTH={peak},AVERAGE-BANDWIDTH={average}"
-    )
-    .expect(INFALLIBLE);
-    if let Some(codecs) = codecs(info) {
-        write!(out, ",CODECS=\"{codecs}\"").expect(INFALLIBLE);
+    if variants.iter().any(|variant| variant.quality.info.captions) {
+        out.push_str(CAPTIONS);
     }
-    let picture = info
-        .tracks
-        .iter()
-        .position(|track| track.kind == Kind::Video);
-    if let Some(at) = picture {
-        if let Some((width, height)) = Description::of(&info.tracks[at]).dimensions {
-            write!(out, ",RESOLUTION={width}x{height}").expect(INFALLIBLE);
-        }
-        if let Some(rate) = info.rates.get(at).copied().flatten() {
-            write!(out, ",FRAME-RATE={:.3}", rate.samples_per_second).expect(INFALLIBLE);
-        }
+    for variant in variants {
+        describe(variant, &mut out);
+        writeln!(out, "\n{}{suffix}", variant.address).expect(INFALLIBLE);
     }
-    writeln!(out, "\n{}{suffix}", playlist_address()).expect(INFALLIBLE);
     out
 }
 
 const INFALLIBLE: &str = "a String takes all text";
 
+/// The tag of a variant.
+fn describe(variant: &Variant, out: &mut String) {
+    let Quality {
+        info, dimensions, ..
+    } = &variant.quality;
+    let (average, peak) = bandwidth(variant);
+    write!(
+        out,
+        "#EXT-X-STREAM-INF:BANDWIDTH={peak},AVERAGE-BANDWIDTH={average}"
+    )
+    .expect(INFALLIBLE);
+    if let Some(codecs) = codecs(info, variant.packaging) {
+        write!(out, ",CODECS=\"{codecs}\"").expect(INFALLIBLE);
+    }
+    if let Some((width, height)) = dimensions {
+        write!(out, ",RESOLUTION={width}x{height}").expect(INFALLIBLE);
+    }
+    let picture = info
+        .tracks
+        .iter()
+        .position(|track| track.kind == Kind::Video);
+    if let Some(rate) = picture.and_then(|at| info.rates.get(at).copied().flatten()) {
+        write!(out, ",FRAME-RATE={:.3}", rate.samples_per_second).expect(INFALLIBLE);
+    }
+    if info.captions {
+        write!(out, ",CLOSED-CAPTIONS=\"{CAPTION_GROUP}\"").expect(INFALLIBLE);
+    }
+}
+
+/// MP3 as plain frames. In fragmented MP4 it has another name, which browsers do not know.
+const MP3_FRAMES: &str = "mp4a.40.34";
+
 /// What the tracks in the segments are called in `CODECS`.
-fn codecs(info: &Info) -> Option<String> {
+fn codecs(info: &Info, packaging: Packaging) -> Option<String> {
+    if packaging == Packaging::Mp3 {
+        return Some(MP3_FRAMES.to_owned());
+    }
     let media_type = fmp4::media_type(info.tracks.iter().map(AsRef::as_ref))?;
     let (_, codecs) = media_type.split_once("codecs=\"")?;
     Some(codecs.trim_end_matches('"').to_owned())
 }
 
 /// Bits per second: of the stream on average, and of its largest segment (§4.4.6.2).
-fn bandwidth(info: &Info, index: &LaneIndex) -> (u64, u64) {
-    let rates: Option<Vec<u64>> = info
-        .rates
-        .iter()
-        .map(|rate| rate.map(|rate| rate.bits_per_second))
-        .collect();
-    let measured = rates
-        .map(|rates| rates.iter().sum::<u64>())
-        .filter(|sum| *sum > 0);
+fn bandwidth(variant: &Variant) -> (u64, u64) {
+    let Quality {
+        info,
+        bits_per_second,
+        ..
+    } = &variant.quality;
     let has_pictures = info.tracks.iter().any(|track| track.kind == Kind::Video);
-    let average = measured.unwrap_or_else(|| match has_pictures {
+    let average = bits_per_second.unwrap_or(match has_pictures {
         true => PICTURES_ASSUMED,
-        false => info.bitrate.map_or(SOUND_ASSUMED, u64::from),
+        false => SOUND_ASSUMED,
     });
-    let complete = index
+    let complete = variant
         .segments
         .iter()
         .filter(|segment| segment.is_complete && !segment.is_gap);

@@ -6,18 +6,24 @@
 //!   [`LISTED_TARGETS`] target durations, once so much has come; the lane keeps them for long enough afterwards
 //!   (§6.2.2).
 //! * Parts are listed for as long as §4.4.4.9 wants them, three target durations.
+//! * Date ranges of events stand before the first segment that begins at their time or later, and behind the last one
+//!   until that has come. A delta update has all of them, since it may leave out no more than segments (§6.2.5.1).
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use fanout::{LaneIndex, ListedPart, Preamble, Segment, Segmentation};
-use media::{Span, TICKS_PER_SECOND, Timestamp};
+use media::{Span, StreamName, TICKS_PER_SECOND, TimedEvent, Timestamp};
 
-use crate::resource::Resource;
+use crate::date_range;
+use crate::packaging::Packaging;
+use crate::report::Report;
+use crate::resource::Piece;
 use crate::wall::{Wall, iso8601};
 
-/// The protocol version that delta updates need (§8).
+/// The protocol version that delta updates need (§8), and the one of old players: durations with decimals.
 const VERSION: u32 = 9;
+const VERSION_OF_SEGMENTS: u32 = 3;
 
 /// Players keep this many target durations of segments, or of parts, from the end (§4.4.3.8).
 const HOLD_BACK: i64 = 3;
@@ -34,14 +40,25 @@ const PART_TARGETS: i64 = 3;
 
 /// What a playlist is made of.
 pub(crate) struct Sheet<'a> {
+    pub(crate) packaging: Packaging,
     /// See [`listed`].
     pub(crate) segments: &'a [Arc<Segment>],
+    /// The events that no segment is listed with.
+    pub(crate) waiting: &'a [Arc<TimedEvent>],
     pub(crate) segmentation: Segmentation,
     /// Nothing follows.
     pub(crate) is_ended: bool,
+    /// How far from the end players are to start, if they are told.
+    pub(crate) start: Option<Span>,
     pub(crate) wall: &'a Wall,
     /// The digest of an initialization segment.
     pub(crate) digest: &'a dyn Fn(&Arc<Preamble>) -> String,
+    /// Whose playlist it is.
+    pub(crate) stream: &'a StreamName,
+    /// Added to its discontinuity sequence numbers.
+    pub(crate) discontinuity_base: u64,
+    /// Where the other playlists of the presentation end.
+    pub(crate) reports: &'a [Report],
     /// What is appended to each address: the viewer's own query with its question mark, or nothing.
     pub(crate) suffix: &'a str,
     /// Leave out what a delta update may.
@@ -52,6 +69,11 @@ pub(crate) struct Sheet<'a> {
 pub(crate) fn target_seconds(segmentation: &Segmentation) -> i64 {
     let ticks = segmentation.segment_max().ticks();
     (ticks + TICKS_PER_SECOND / 2) / TICKS_PER_SECOND
+}
+
+/// How far from the end players with low latency stay.
+fn part_hold_back(segmentation: &Segmentation) -> Span {
+    Span::from_ticks(segmentation.part_max.ticks() * HOLD_BACK)
 }
 
 /// The segments that a playlist lists, of those that can be read.
@@ -90,40 +112,66 @@ impl fmt::Display for Sheet<'_> {
         if skipped > 0 {
             writeln!(f, "#EXT-X-SKIP:SKIPPED-SEGMENTS={skipped}")?;
         }
+        for segment in &self.segments[..skipped] {
+            self.date_ranges(f, &segment.events)?;
+        }
         let mut before = skipped.checked_sub(1).map(|last| &self.segments[last]);
         for segment in &self.segments[skipped..] {
             self.segment(f, segment, before)?;
             before = Some(segment);
         }
+        self.date_ranges(f, self.waiting)?;
         match self.segments.last() {
             _ if self.is_ended => f.write_str("#EXT-X-ENDLIST\n"),
-            Some(last) => self.hint(f, last),
-            None => Ok(()),
-        }
+            Some(last) if self.packaging.has_parts() => self.hint(f, last),
+            _ => Ok(()),
+        }?;
+        let mut reports = self.reports.iter().filter(|_| !self.is_ended);
+        reports.try_for_each(|report| report.write(f, self.stream, self.packaging, self.suffix))
     }
 }
 
 impl Sheet<'_> {
     fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let target = target_seconds(&self.segmentation);
-        let part = self.segmentation.part_max;
-        let part_hold = Span::from_ticks(part.ticks() * HOLD_BACK);
         let first = self.segments.first();
+        let version = match self.packaging.has_parts() {
+            true => VERSION,
+            false => VERSION_OF_SEGMENTS,
+        };
         writeln!(
             f,
             "#EXTM3U\n\
-             #EXT-X-VERSION:{VERSION}\n\
+             #EXT-X-VERSION:{version}\n\
              #EXT-X-TARGETDURATION:{target}\n\
-             #EXT-X-PART-INF:PART-TARGET={}\n\
-             #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL={}.0,HOLD-BACK={}.0,PART-HOLD-BACK={}\n\
              #EXT-X-MEDIA-SEQUENCE:{}\n\
              #EXT-X-DISCONTINUITY-SEQUENCE:{}",
-            Seconds(part),
+            first.map_or(0, |segment| segment.number),
+            self.discontinuity_base + first.map_or(0, |segment| segment.discontinuity),
+        )?;
+        if self.packaging.has_parts() {
+            self.control(f)?;
+        }
+        match self.start {
+            Some(start) => {
+                let start = Seconds(start.max(part_hold_back(&self.segmentation)));
+                writeln!(f, "#EXT-X-START:TIME-OFFSET=-{start}")
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What players with low latency are promised.
+    fn control(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let target = target_seconds(&self.segmentation);
+        writeln!(
+            f,
+            "#EXT-X-PART-INF:PART-TARGET={}\n\
+             #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL={}.0,HOLD-BACK={}.0,PART-HOLD-BACK={}",
+            Seconds(self.segmentation.part_max),
             target * SKIP_TARGETS,
             target * HOLD_BACK,
-            Seconds(part_hold),
-            first.map_or(0, |segment| segment.number),
-            first.map_or(0, |segment| segment.discontinuity),
+            Seconds(part_hold_back(&self.segmentation)),
         )
     }
 
@@ -138,13 +186,14 @@ impl Sheet<'_> {
             f.write_str("#EXT-X-DISCONTINUITY\n")?;
         }
         let has_map = before.is_some_and(|before| Arc::ptr_eq(&before.preamble, &segment.preamble));
-        if !has_map {
-            let init = Resource::Init((self.digest)(&segment.preamble));
-            writeln!(f, "#EXT-X-MAP:URI=\"{init}{}\"", self.suffix)?;
+        if !has_map && !segment.preamble.bytes.is_empty() {
+            let init = Piece::Init((self.digest)(&segment.preamble));
+            writeln!(f, "#EXT-X-MAP:URI=\"{}\"", self.address(init))?;
         }
         if let Some(millis) = self.wall.began(segment) {
             writeln!(f, "#EXT-X-PROGRAM-DATE-TIME:{}", iso8601(millis))?;
         }
+        self.date_ranges(f, &segment.events)?;
         if self.lists_parts(segment) {
             for (number, part) in segment.parts.iter().enumerate() {
                 self.part(f, segment.number, number, part)?;
@@ -156,16 +205,26 @@ impl Sheet<'_> {
         if segment.is_gap {
             f.write_str("#EXT-X-GAP\n")?;
         }
-        let address = Resource::Segment(segment.number);
-        writeln!(
-            f,
-            "#EXTINF:{},\n{address}{}",
-            Seconds(segment.duration),
-            self.suffix
-        )
+        let address = self.address(Piece::Segment(segment.number));
+        writeln!(f, "#EXTINF:{},\n{address}", Seconds(segment.duration))
+    }
+
+    /// The address of a piece, with the viewer's query.
+    fn address(&self, piece: Piece) -> impl fmt::Display {
+        fmt::from_fn(move |f| write!(f, "{}{}", piece.name(self.packaging), self.suffix))
+    }
+
+    fn date_ranges(&self, f: &mut fmt::Formatter<'_>, events: &[Arc<TimedEvent>]) -> fmt::Result {
+        let wall = |at| self.wall.moment(self.segments, at);
+        events
+            .iter()
+            .try_for_each(|event| date_range::write(f, event, wall))
     }
 
     fn lists_parts(&self, segment: &Segment) -> bool {
+        if !self.packaging.has_parts() {
+            return false;
+        }
         let time = Span::from_millis(target_seconds(&self.segmentation) * 1_000 * PART_TARGETS);
         end(self.segments).is_some_and(|end| end - segment.end() <= time)
     }
@@ -177,29 +236,20 @@ impl Sheet<'_> {
         index: usize,
         part: &ListedPart,
     ) -> fmt::Result {
-        let address = Resource::Part(number, index);
+        let address = self.address(Piece::Part(number, index));
         let duration = Seconds(part.duration);
-        write!(
-            f,
-            "#EXT-X-PART:DURATION={duration},URI=\"{address}{}\"",
-            self.suffix
-        )?;
+        write!(f, "#EXT-X-PART:DURATION={duration},URI=\"{address}\"")?;
         if part.is_independent {
             f.write_str(",INDEPENDENT=YES")?;
         }
         f.write_char('\n')
     }
 
-    /// The part that comes next. If it begins a segment, which is known only when it has come, it has another name
-    /// then, and the hinted one does not exist.
+    /// The part that comes next.
     fn hint(&self, f: &mut fmt::Formatter<'_>, last: &Segment) -> fmt::Result {
         let (number, part) = next(last);
-        let address = Resource::Part(number, part);
-        writeln!(
-            f,
-            "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"{address}{}\"",
-            self.suffix
-        )
+        let address = self.address(Piece::Part(number, part));
+        writeln!(f, "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"{address}\"")
     }
 }
 
@@ -212,7 +262,7 @@ pub(crate) fn next(last: &Segment) -> (u64, usize) {
 }
 
 /// A duration as decimal seconds. Rounded to a hundredth of a millisecond, which no bound is finer than.
-struct Seconds(Span);
+pub(crate) struct Seconds(pub(crate) Span);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

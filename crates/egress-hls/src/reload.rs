@@ -14,14 +14,19 @@
 use std::time::Duration;
 
 use fanout::PartState;
+use media::Span;
 use tokio::time::timeout;
 
 use crate::answer::Refused;
 use crate::channel::Channel;
+use crate::packaging::Packaging;
 
 /// How long a player that asks for the present waits for a first segment: what it takes until one is complete at
 /// most. Players that know no parts give up on a playlist without segments.
-const START_WAIT: Duration = Duration::from_secs(8);
+pub(crate) const START_WAIT: Duration = Duration::from_secs(8);
+
+/// No list is longer than a day.
+const START_MAX_SECONDS: f64 = 86_400.0;
 
 /// What the query of a playlist's address asks for.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -32,6 +37,10 @@ pub(crate) struct Directives {
     pub(crate) skips: bool,
     /// Do not wait for a first segment: parts are enough.
     starts_with_parts: bool,
+    /// The packaging that a multivariant playlist is to name; the usual one if none is asked for.
+    pub(crate) packaging: Option<Packaging>,
+    /// How far from the end players are to start, if they are to be told.
+    pub(crate) start: Option<Span>,
 }
 
 impl Directives {
@@ -49,6 +58,8 @@ impl Directives {
                 "_HLS_part" => part = Some(decimal(value)?),
                 "_HLS_skip" => directives.skips = matches!(value, "YES" | "v2"),
                 "_parts" => directives.starts_with_parts = true,
+                "format" => directives.packaging = Some(packaging(value)?),
+                "start" => directives.start = Some(seconds(value)?),
                 _ => {}
             }
         }
@@ -65,8 +76,27 @@ impl Directives {
 
     /// Whether a parameter is a directive, and no part of the viewer's own query.
     pub(crate) fn is_one(parameter: &str) -> bool {
-        parameter.starts_with("_HLS_") || parameter == "_parts" || parameter.starts_with("_parts=")
+        let name = parameter.split('=').next().unwrap_or_default();
+        name.starts_with("_HLS_") || matches!(name, "_parts" | "format")
     }
+}
+
+fn packaging(name: &str) -> Result<Packaging, Refused> {
+    match name {
+        "mp4" => Ok(Packaging::Mp4),
+        "ts" => Ok(Packaging::Ts),
+        _ => Err(Refused::Directives("format is `mp4` or `ts`")),
+    }
+}
+
+fn seconds(text: &str) -> Result<Span, Refused> {
+    let seconds = text.parse::<f64>().ok();
+    let seconds = seconds.filter(|seconds| (0.0..=START_MAX_SECONDS).contains(seconds));
+    let millis = seconds.map(|seconds| (seconds * 1_000.0) as i64);
+    let span = millis.map(Span::from_millis);
+    span.ok_or(Refused::Directives(
+        "start takes seconds, a day of them at most",
+    ))
 }
 
 fn decimal(text: &str) -> Result<u64, Refused> {
@@ -82,12 +112,19 @@ fn decimal(text: &str) -> Result<u64, Refused> {
 /// # Errors
 /// When what is requested is too far ahead, or does not come in time.
 pub(crate) async fn wait(channel: &Channel, directives: &Directives) -> Result<(), Refused> {
-    let Some((number, part)) = directives.wait_for else {
-        if !directives.starts_with_parts {
-            timeout(START_WAIT, channel.has_segment()).await.ok();
-        } else {
-            timeout(START_WAIT, channel.has_part()).await.ok();
-        }
+    // Players of whole segments alone are not told that they may wait for one.
+    let wait_for = directives
+        .wait_for
+        .filter(|_| channel.packaging().has_parts());
+    let Some((number, part)) = wait_for else {
+        let begun = async {
+            match directives.starts_with_parts {
+                true => channel.has_part().await,
+                false => channel.has_segment().await,
+            }
+        };
+        // What there is by then is the answer.
+        timeout(START_WAIT, begun).await.ok();
         return match channel.is_blank() {
             true => Err(Refused::NotBegun),
             false => Ok(()),
@@ -129,6 +166,17 @@ mod tests {
         ] {
             assert!(waits(query).is_err(), "{query}");
         }
+        let asked = Directives::parse("format=ts&start=12.5").ok();
+        let start = Some(Span::from_millis(12_500));
+        assert_eq!(
+            asked.map(|asked| (asked.packaging, asked.start)),
+            Some((Some(Packaging::Ts), start))
+        );
+        for query in ["format=avi", "start=", "start=-1", "start=NaN", "start=1e9"] {
+            assert!(Directives::parse(query).is_err(), "{query}");
+        }
+        assert!(Directives::is_one("format=ts") && Directives::is_one("_parts"));
+        assert!(!Directives::is_one("start=3") && !Directives::is_one("formats=3"));
         let skips = |query| Directives::parse(query).is_ok_and(|directives| directives.skips);
         assert!(skips("_HLS_skip=YES") && skips("_HLS_skip=v2") && !skips("_HLS_skip=NO"));
     }

@@ -8,18 +8,17 @@
 //! | `/{stream}/hls/{number}.m4s` | a segment |
 //! | `/{stream}/hls/{number}.{part}.m4s` | a part of it |
 //!
-//! The names depend on the stream and its epochs alone, so any node of a cluster has the same. None ends like the
-//! address of a live body, which would take precedence.
+//! The other [`Packaging`]s have the same in folders of their own, with names that end like their container's:
+//! `ts/41.ts`, `aac/41.2.aac`. Names depend on the stream and its epochs alone, so any node of a cluster has the same.
 
 use std::fmt;
+
+use crate::packaging::Packaging;
 
 /// The multivariant playlist below a stream's name.
 pub(crate) const MULTIVARIANT: &str = "index.m3u8";
 
-/// The folder of everything else.
-const FOLDER: &str = "hls/";
-
-/// The media playlist, in the folder.
+/// The media playlist, in its folder.
 const PLAYLIST: &str = "live.m3u8";
 
 /// What a request is for.
@@ -27,6 +26,13 @@ const PLAYLIST: &str = "live.m3u8";
 pub enum Resource {
     /// The multivariant playlist.
     Multivariant,
+    /// Something of one packaging.
+    Media(Packaging, Piece),
+}
+
+/// What there is of each packaging.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub enum Piece {
     /// The media playlist.
     Playlist,
     /// The initialization segment of this digest.
@@ -40,58 +46,72 @@ pub enum Resource {
 impl Resource {
     /// The stream's name and the resource that a path names; `None` if it names none. The path begins with a slash.
     pub fn of(path: &str) -> Option<(&str, Self)> {
-        let path = path.strip_prefix('/')?;
-        if let Some(stream) = path.strip_suffix(MULTIVARIANT) {
-            return Some((stream.strip_suffix('/')?, Self::Multivariant));
+        let (folder, file) = path.strip_prefix('/')?.rsplit_once('/')?;
+        if file == MULTIVARIANT {
+            return Some((folder, Self::Multivariant));
         }
-        let (folder, file) = path.rsplit_once('/')?;
-        let stream = folder
-            .strip_suffix(FOLDER.trim_end_matches('/'))?
-            .strip_suffix('/')?;
-        Some((stream, Self::file(file)?))
+        let (stream, folder) = folder.rsplit_once('/')?;
+        let mut all = Packaging::ALL.into_iter();
+        let packaging = all.find(|packaging| packaging.folder() == folder)?;
+        Some((stream, Self::Media(packaging, Piece::of(file, packaging)?)))
     }
 
-    /// A file in the folder.
-    fn file(name: &str) -> Option<Self> {
+    /// Whether it is media, and no playlist.
+    pub(crate) fn is_media(&self) -> bool {
+        matches!(
+            self,
+            Self::Media(_, Piece::Segment(_) | Piece::Part(..) | Piece::Init(_))
+        )
+    }
+}
+
+impl Piece {
+    /// A file in the folder of a packaging.
+    fn of(name: &str, packaging: Packaging) -> Option<Self> {
         if name == PLAYLIST {
             return Some(Self::Playlist);
         }
+        let name = name.strip_suffix(packaging.suffix())?;
         if let Some(digest) = name.strip_prefix("init-") {
-            return Some(Self::Init(digest.strip_suffix(".m4s")?.to_owned()));
+            return Some(Self::Init(digest.to_owned()));
         }
-        let numbers = name.strip_suffix(".m4s")?;
-        match numbers.split_once('.') {
-            None => Some(Self::Segment(number(numbers)?)),
+        match name.split_once('.') {
+            None => Some(Self::Segment(number(name)?)),
             Some((segment, part)) => {
                 let part = number(part)?.try_into().ok()?;
                 Some(Self::Part(number(segment)?, part))
             }
         }
     }
+
+    /// Its name in the folder of a packaging.
+    pub(crate) fn name(&self, packaging: Packaging) -> impl fmt::Display {
+        let suffix = packaging.suffix();
+        fmt::from_fn(move |f| match self {
+            Self::Playlist => f.write_str(PLAYLIST),
+            Self::Init(digest) => write!(f, "init-{digest}{suffix}"),
+            Self::Segment(number) => write!(f, "{number}{suffix}"),
+            Self::Part(number, part) => write!(f, "{number}.{part}{suffix}"),
+        })
+    }
 }
 
-/// A number as [`Resource`] writes it: a resource has one name.
+/// A number as [`Piece`] writes it: a resource has one name.
 fn number(text: &str) -> Option<u64> {
     let is_plain = text == "0" || !text.starts_with(['0', '+']);
     text.parse().ok().filter(|_| is_plain)
 }
 
-/// The address relative to the folder; the multivariant playlist's relative to the stream's page.
+/// The address relative to the stream's page.
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Multivariant => f.write_str(MULTIVARIANT),
-            Self::Playlist => f.write_str(PLAYLIST),
-            Self::Init(digest) => write!(f, "init-{digest}.m4s"),
-            Self::Segment(number) => write!(f, "{number}.m4s"),
-            Self::Part(number, part) => write!(f, "{number}.{part}.m4s"),
+            Self::Media(packaging, piece) => {
+                write!(f, "{}/{}", packaging.folder(), piece.name(*packaging))
+            }
         }
     }
-}
-
-/// The address of the media playlist in the multivariant one.
-pub(crate) fn playlist_address() -> String {
-    format!("{FOLDER}{PLAYLIST}")
 }
 
 #[cfg(test)]
@@ -100,26 +120,29 @@ mod tests {
 
     #[test]
     fn each_resource_has_one_address() {
-        for resource in [
-            Resource::Playlist,
-            Resource::Init("0123abcd".to_owned()),
-            Resource::Segment(0),
-            Resource::Segment(u64::MAX),
-            Resource::Part(41, 0),
-            Resource::Part(41, 12),
-        ] {
-            let path = format!("/live/show/hls/{resource}");
+        let mut all = vec![Resource::Multivariant];
+        for packaging in Packaging::ALL {
+            let pieces = [
+                Piece::Playlist,
+                Piece::Init("0123abcd".to_owned()),
+                Piece::Segment(0),
+                Piece::Segment(u64::MAX),
+                Piece::Part(41, 0),
+                Piece::Part(41, 12),
+            ];
+            all.extend(pieces.map(|piece| Resource::Media(packaging, piece)));
+        }
+        for resource in all {
+            let path = format!("/live/show/{resource}");
             assert_eq!(Resource::of(&path), Some(("live/show", resource)), "{path}");
         }
-        let path = "/live/show/index.m3u8";
-        assert_eq!(
-            Resource::of(path),
-            Some(("live/show", Resource::Multivariant))
-        );
+        let playlist = Resource::Media(Packaging::Mp4, Piece::Playlist);
         assert_eq!(
             Resource::of("/a/hls/hls/live.m3u8"),
-            Some(("a/hls", Resource::Playlist))
+            Some(("a/hls", playlist))
         );
+        let part = Resource::Media(Packaging::Mp3, Piece::Part(41, 2));
+        assert_eq!(Resource::of("/a/mp3/41.2.mp3"), Some(("a", part)));
     }
 
     #[test]
@@ -142,6 +165,9 @@ mod tests {
             "/a/hls/99999999999999999999.m4s",
             "/a/hls/init.m4s",
             "/a/hls/init-0123abcd.mp4",
+            "/a/hls/41.ts",
+            "/a/ts/41.m4s",
+            "/a/mp3/41.aac",
             "a/index.m3u8",
         ] {
             assert_eq!(Resource::of(path), None, "{path}");

@@ -1,7 +1,9 @@
 //! A stream of sound, and what its viewers are answered.
 
+mod variants;
+
 use std::future::{Future, ready};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -12,11 +14,14 @@ use fanout::gate::{Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish
 use fanout::{Config, Fanout, Permit, Protocol, Publisher, Registry, Settings, Source};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use media::{
-    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
+    Codec, Container, Cue, CueAction, EventContent, Framing, Item, Kind, Sample, Span, StreamName,
+    Timestamp, Track, TrackId,
 };
 use net::wait::at_once;
 
-use crate::{Admission, Answer, Context, Request, Resource, Turned, answer};
+use crate::{
+    Admission, Answer, Context, Packaging, Piece, Request, Resource, Turned, Variants, answer,
+};
 
 /// What opens the streams below `secret/`.
 const PASSWORD: &str = "open-sesame";
@@ -60,7 +65,7 @@ impl Gate for TestGate {
 struct NoLimit;
 
 impl Admission for NoLimit {
-    fn admit(&self, _peer: std::net::SocketAddr) -> Result<Permit, Turned> {
+    fn admit(&self, _peer: SocketAddr) -> Result<Permit, Turned> {
         Ok(Permit::new(()))
     }
 }
@@ -73,6 +78,16 @@ struct TestServer {
 
 impl TestServer {
     fn new() -> Self {
+        Self::with_groups(&[])
+    }
+
+    /// With groups of streams.
+    fn with_groups(groups: &[(&str, &[&str])]) -> Self {
+        let groups = groups.iter().map(|(group, streams)| {
+            let streams = streams.iter().map(|stream| name(stream));
+            (name(group), streams.collect())
+        });
+        let variants = Variants::new(groups);
         let config = Config {
             workers: 1,
             target_utilisation: 0.02,
@@ -86,6 +101,7 @@ impl TestServer {
             Arc::clone(&registry),
             Arc::clone(&gate) as _,
             Box::new(NoLimit),
+            Arc::new(variants),
         );
         Self {
             registry,
@@ -95,6 +111,10 @@ impl TestServer {
     }
 
     fn publish(&self, stream: &str) -> Publisher {
+        self.publish_from(stream, None)
+    }
+
+    fn publish_from(&self, stream: &str, peer: Option<SocketAddr>) -> Publisher {
         let name = name(stream);
         let request = fanout::gate::Request::new(&name, "test", (Ipv4Addr::LOCALHOST, 1).into());
         let permission = at_once(&mut self.gate.publish(&request))
@@ -102,7 +122,7 @@ impl TestServer {
             .expect("permitted");
         let source = Source {
             protocol: "test",
-            peer: None,
+            peer,
             agent: String::new(),
             container: Container::Tracks,
             content_type: String::new(),
@@ -190,6 +210,11 @@ fn write(publisher: &mut Publisher, mut items: Vec<Item>) {
 
 /// Writes the frames of a time, in milliseconds of the publisher's clock.
 fn play(publisher: &mut Publisher, from: i64, to: i64) {
+    play_at(publisher, from, to, 20);
+}
+
+/// The same in frames of eight times so many bytes.
+fn play_at(publisher: &mut Publisher, from: i64, to: i64, words: usize) {
     let at = |frame: u64| Timestamp::ZERO + Span::from_samples(frame * FRAME_SAMPLES, RATE);
     let frames = (0..).map(|frame| (frame, at(frame)));
     let frames = frames.skip_while(|(_, at)| at.millis() < from);
@@ -202,7 +227,7 @@ fn play(publisher: &mut Publisher, from: i64, to: i64) {
                 pts: at,
                 duration: Span::from_samples(FRAME_SAMPLES, RATE),
                 keyframe: true,
-                data: frame.to_be_bytes().repeat(20).into(),
+                data: frame.to_be_bytes().repeat(words).into(),
                 flv: None,
             })
         });
@@ -288,9 +313,105 @@ async fn the_multivariant_playlist_names_codecs_and_address() {
     let listing = server.text("/live/show/index.m3u8").await;
     let variant = tags(&listing, "#EXT-X-STREAM-INF");
     assert_eq!(attribute(variant[0], "CODECS"), "mp4a.40.2");
-    assert_eq!(segments(&listing), ["hls/live.m3u8"]);
+    assert_eq!(segments(&listing), ["aac/live.m3u8"]);
+    for (format, folder) in [("ts", "ts"), ("mp4", "hls")] {
+        let listing = server
+            .text(&format!("/live/show/index.m3u8?format={format}&start=4"))
+            .await;
+        let address = format!("{folder}/live.m3u8?start=4");
+        assert_eq!(segments(&listing), [address]);
+    }
     let absent = server.ask("/live/other/index.m3u8").await;
     assert_eq!(absent.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn each_packaging_has_the_same_segments() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 1_000);
+    for folder in ["hls", "aac", "ts"] {
+        let target = format!("/live/show/{folder}/live.m3u8?_parts");
+        server.text(&target).await;
+    }
+    play(&mut publisher, 1_000, 13_000);
+    let mut lists = Vec::new();
+    for (folder, media_type, first) in [
+        ("hls", "video/mp4", None),
+        ("aac", "audio/aac", Some(&b"ID3"[..])),
+        ("ts", "video/mp2t", Some(&b"\x47\x40"[..])),
+    ] {
+        let listing = server.text(&format!("/live/show/{folder}/live.m3u8")).await;
+        let has_map = !tags(&listing, "#EXT-X-MAP").is_empty();
+        assert_eq!(has_map, folder == "hls", "{listing}");
+        let has_parts = !tags(&listing, "#EXT-X-PART").is_empty();
+        let promises = !tags(&listing, "#EXT-X-SERVER-CONTROL").is_empty();
+        assert!(
+            has_parts == promises && has_parts == (folder != "ts"),
+            "{listing}"
+        );
+        for file in segments(&listing) {
+            let segment = server.ask(&format!("/live/show/{folder}/{file}")).await;
+            assert_eq!(segment.headers[header::CONTENT_TYPE], media_type);
+            assert!(first.is_none_or(|first| body(&segment).starts_with(first)));
+        }
+        let numbers = segments(&listing).into_iter();
+        let numbers = numbers.map(|file| file.split('.').next().expect("a number").to_owned());
+        lists.push((
+            numbers.collect::<Vec<_>>(),
+            tags(&listing, "#EXTINF").join(" "),
+        ));
+    }
+    assert!(lists.windows(2).all(|pair| pair[0] == pair[1]), "{lists:?}");
+    assert!(lists[0].0.len() > 2, "{lists:?}");
+    let other = server.ask("/live/show/mp3/live.m3u8").await;
+    assert_eq!(other.status, StatusCode::NOT_ACCEPTABLE, "it is no MP3");
+}
+
+#[tokio::test]
+async fn players_are_told_where_to_start_if_they_ask() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 13_000);
+    for (query, offset) in [
+        ("start=6", &["TIME-OFFSET=-6.00000"][..]),
+        ("start=0", &["TIME-OFFSET=-1.50000"]),
+        ("", &[]),
+    ] {
+        let listing = server
+            .text(&format!("/live/show/hls/live.m3u8?{query}"))
+            .await;
+        assert_eq!(tags(&listing, "#EXT-X-START"), offset, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn each_hinted_part_comes() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 1_000);
+    for millis in (1_000..14_000).step_by(100) {
+        let listing = server.text("/live/show/hls/live.m3u8?_parts").await;
+        let hint = tags(&listing, "#EXT-X-PRELOAD-HINT");
+        let target = format!("/live/show/hls/{}", attribute(hint[0], "URI"));
+        let mut hinted = pin!(server.ask(&target));
+        let mut is_waiting = true;
+        std::future::poll_fn(|cx| {
+            is_waiting = hinted.as_mut().poll(cx).is_pending();
+            Poll::Ready(())
+        })
+        .await;
+        assert!(is_waiting, "{target}");
+        play(&mut publisher, millis, millis + 100);
+        let polled = std::future::poll_fn(|cx| Poll::Ready(hinted.as_mut().poll(cx))).await;
+        if let Poll::Ready(answer) = polled {
+            assert_eq!(answer.status, StatusCode::OK, "{target}");
+        }
+    }
+}
+
+fn part_of(number: u64, part: usize) -> Resource {
+    Resource::Media(Packaging::Mp4, Piece::Part(number, part))
 }
 
 /// The number of the newest segment, and of its parts.
@@ -342,7 +463,7 @@ async fn a_reload_waits_for_what_it_names() {
 
     let target = format!("/live/show/hls/live.m3u8?_HLS_msn={number}&_HLS_part={part}");
     let mut reload = pin!(server.ask(&target));
-    let hinted = format!("/live/show/hls/{}", Resource::Part(number, part));
+    let hinted = format!("/live/show/{}", part_of(number, part));
     let mut hint = pin!(server.ask(&hinted));
     let mut is_waiting = async || {
         tokio::task::yield_now().await;
@@ -355,7 +476,7 @@ async fn a_reload_waits_for_what_it_names() {
     assert!(is_waiting().await && is_waiting().await);
     play(&mut publisher, 7_000, 8_100);
     let reloaded = text(&reload.await);
-    let address = format!("URI=\"{}\"", Resource::Part(number, part));
+    let address = format!("URI=\"{number}.{part}.m4s\"");
     assert!(reloaded.contains(&address), "{reloaded}");
     assert_eq!(hint.await.status, StatusCode::OK);
 }
@@ -444,4 +565,66 @@ async fn the_end_is_told_and_no_viewer_is_counted_after_it() {
     while server.viewers() > 0 {
         tokio::task::yield_now().await;
     }
+}
+
+/// Announces a cue behind what was written.
+fn announce(server: &TestServer, stream: &str, id: &str, action: CueAction) {
+    let name = name(stream);
+    let request = fanout::gate::Request::new(&name, "test", (Ipv4Addr::LOCALHOST, 1).into());
+    let permission = at_once(&mut server.gate.update_metadata(&request))
+        .expect("at once")
+        .expect("permitted");
+    let stream = server.registry.stream(&name).expect("published");
+    let content = EventContent::Cue(Cue {
+        id: id.to_owned(),
+        action,
+        duration: None,
+        section: Bytes::from_static(&[0xFC, 0x30]),
+        began: None,
+    });
+    let at = stream.announce(&permission, content, Instant::now());
+    assert!(at.is_some(), "it has a publisher");
+}
+
+#[tokio::test]
+async fn a_date_range_stands_before_the_first_segment_behind_it() {
+    const RANGE: &str = "#EXT-X-DATERANGE";
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 1_000);
+    let playlist = "/live/show/hls/live.m3u8";
+    assert!(tags(&server.text(playlist).await, RANGE).is_empty());
+    play(&mut publisher, 1_000, 4_000);
+    announce(&server, "live/show", "ad1", CueAction::Out);
+    let listing = server.text(playlist).await;
+    let line = |listing: &str, of: &str| {
+        let found = listing.lines().position(|line| line.starts_with(of));
+        found.unwrap_or_else(|| panic!("{of} in {listing}"))
+    };
+    assert!(
+        line(&listing, RANGE) + 1 == line(&listing, "#EXT-X-PRELOAD-HINT"),
+        "{listing}"
+    );
+    let range = tags(&listing, RANGE)[0].to_owned();
+    assert_eq!(attribute(&range, "SCTE35-OUT"), "0xFC30");
+    play(&mut publisher, 4_000, 8_000);
+    announce(&server, "live/show", "ad1", CueAction::In);
+    play(&mut publisher, 8_000, 13_000);
+    let listing = server.text(playlist).await;
+    let ranges = tags(&listing, RANGE);
+    assert_eq!(ranges.len(), 2, "{listing}");
+    assert_eq!(ranges[0], range, "it does not change");
+    assert_eq!(attribute(ranges[1], "ID"), "ad1");
+    let start = |range: &str| attribute(range, "START-DATE").to_owned();
+    assert_eq!(start(ranges[1]), start(&range));
+    let duration: f64 = attribute(ranges[1], "DURATION").parse().expect("a number");
+    assert!((duration - 4.0).abs() < 0.05, "{duration}");
+    // The segment behind it begins at its time or later.
+    let behind = &listing[listing.find(&range).expect("listed")..];
+    let number = segments(behind)[0].trim_end_matches(".m4s");
+    let number: i64 = number.parse().expect("a number");
+    assert!(
+        (number - 1) * 3_000 >= 3_900,
+        "segment {number} in {listing}"
+    );
 }

@@ -16,13 +16,15 @@ use fanout::{
     Choice, Info, Introduction, Joined, ListenerHandle, ListenerRecord, Protocol, Reason, Waits,
     Wish, gate, join,
 };
-use formats::{Extension, Form};
 use http::{HeaderMap, HeaderName, header};
-use http1::{Password, Query};
+use http1::{Credentials, Password};
+use media::StreamName;
 
 use crate::answer::{Answer, Refused};
 use crate::channel::Channel;
+use crate::packaging::Packaging;
 use crate::reload::Directives;
+use crate::timeline::discontinuity_base;
 use crate::{Context, Request, Resource};
 
 /// A player that still plays requests something at least once in a target duration, and after a stall in three.
@@ -33,9 +35,6 @@ const REMOVED_FOR: Duration = Duration::from_secs(60);
 
 /// Viewers of one channel. Each takes about a kilobyte, its record included.
 const VIEWERS_MAX: usize = 65_536;
-
-/// The query parameters that are read as a key.
-const KEYS: [&str; 2] = ["key", "token"];
 
 /// Random for each run, so that no client can choose requests that collide.
 static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -101,66 +100,87 @@ impl Listener {
     }
 }
 
-/// Joins a viewer to its stream: the gate, the stream, the limits, the channel.
+/// Who makes a request, as the gate and the books are told.
+pub(crate) struct Caller<'a> {
+    request: &'a Request<'a>,
+    basic: Option<Credentials>,
+    token: Option<Password>,
+}
+
+impl<'a> Caller<'a> {
+    pub(crate) fn of(request: &'a Request<'a>) -> Self {
+        let authorization = text(request.headers, &header::AUTHORIZATION);
+        Self {
+            request,
+            basic: http1::basic(authorization),
+            token: http1::bearer(authorization).or_else(|| http1::key_in(request.query)),
+        }
+    }
+
+    /// The wish to watch a stream.
+    pub(crate) fn wish<'w>(&'w self, stream: &'w StreamName) -> Wish<'w> {
+        let Request {
+            peer,
+            headers,
+            query,
+            ..
+        } = *self.request;
+        let agent = text(headers, &header::USER_AGENT);
+        let basic = self.basic.as_ref();
+        Wish {
+            request: gate::Request {
+                agent,
+                user: basic.map(|credentials| &credentials.user[..]),
+                password: basic.map(|credentials| credentials.password.reveal()),
+                token: self.token.as_ref().map(Password::reveal),
+                query,
+                ..gate::Request::new(stream, Protocol::Hls.label(), peer)
+            },
+            introduction: Introduction {
+                peer,
+                // Without the query, which may hold a key.
+                request: format!("GET /{stream}/{} HLS/9", Resource::Multivariant),
+                agent: ListenerRecord::cut(agent).to_owned(),
+                referer: ListenerRecord::cut(text(headers, &header::REFERER)).to_owned(),
+                permit: None,
+            },
+        }
+    }
+}
+
+/// Joins a viewer to its stream: the gate, the stream, the limits, the channel of the packaging that is chosen.
 ///
 /// # Errors
 /// Why it may not, or cannot.
 pub(crate) async fn introduce(
     context: &Context,
     request: &Request<'_>,
+    choose: impl Fn(&Info) -> Choice<Packaging>,
 ) -> Result<Introduced, Refused> {
-    let text = |name: HeaderName| text(request.headers, &name);
-    let agent = text(header::USER_AGENT);
-    let authorization = text(header::AUTHORIZATION);
-    let basic = http1::basic(authorization);
-    let bearer = http1::bearer(authorization);
-    let query = Query::new(request.query.as_bytes());
-    let key = KEYS.into_iter().find_map(|name| query.get(name));
-    let wish = Wish {
-        request: gate::Request {
-            agent,
-            user: basic.as_ref().map(|credentials| &credentials.user[..]),
-            password: basic
-                .as_ref()
-                .map(|credentials| credentials.password.reveal()),
-            token: bearer.as_ref().map(Password::reveal).or(key.as_deref()),
-            query: request.query,
-            ..gate::Request::new(request.stream, Protocol::Hls.label(), request.peer)
-        },
-        introduction: Introduction {
-            peer: request.peer,
-            // Without the query, which may hold a key.
-            request: format!("GET /{}/{} HLS/9", request.stream, Resource::Multivariant),
-            agent: ListenerRecord::cut(agent).to_owned(),
-            referer: ListenerRecord::cut(text(header::REFERER)).to_owned(),
-            permit: None,
-        },
-    };
+    let caller = Caller::of(request);
     let joined = join(
         &context.registry,
         &*context.gate,
-        wish,
+        caller.wish(request.stream),
         Waits::default(),
         choose,
     )
     .await;
     let Joined {
-        mut subscription, ..
+        mut subscription,
+        choice: packaging,
+        ..
     } = joined?;
     subscription.set_permit(context.admission.admit(request.peer)?);
     let now = Instant::now();
-    let channel = context.channels.open(&subscription, now)?;
+    let base = discontinuity_base(&context.variants, &context.registry, subscription.stream());
+    let channel = context.channels.open(&subscription, packaging, base, now)?;
     let lane = channel.lane(&subscription, now)?;
     let record = subscription.record(&lane);
     let until = record.until;
     let handle = context.registry.fanout().handle(record, lane);
     let listener = Listener { handle, until };
     Ok(Introduced { channel, listener })
-}
-
-/// Whether a stream's tracks can be carried, as its fragmented MP4 tells.
-pub(crate) fn choose(info: &Info) -> Choice<()> {
-    Form::choose(info, Some(Extension::Mp4), false).map(|_| ())
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
@@ -202,21 +222,19 @@ impl Viewers {
     pub(crate) fn touch(&self, viewer: &Viewer, now: Instant) -> Result<bool, Refused> {
         let mut state = self.state();
         state.seen = now;
-        match state.present.get_mut(&viewer.key) {
-            Some(ViewerState::Watching { listener, .. }) if listener.handle.is_kicked() => {
-                let is_expired = listener.is_expired(now);
-                state.remove(viewer, is_expired, now);
-                match is_expired {
-                    true => Ok(false),
-                    false => Err(Refused::Removed),
-                }
-            }
-            Some(ViewerState::Watching { seen, .. }) => {
+        let Entry::Occupied(mut entry) = state.present.entry(viewer.key) else {
+            return Ok(false);
+        };
+        if !entry.get_mut().settle(now) {
+            entry.remove();
+            return Ok(false);
+        }
+        match entry.get_mut() {
+            ViewerState::Watching { seen, .. } => {
                 *seen = now;
                 Ok(true)
             }
-            Some(ViewerState::Removed { .. }) => Err(Refused::Removed),
-            None => Ok(false),
+            ViewerState::Removed { .. } => Err(Refused::Removed),
         }
     }
 
@@ -252,7 +270,7 @@ impl Viewers {
             // A request may have waited for longer than viewers may be silent.
             *seen = now;
             listener.handle.sent(answer.length(), 1);
-            if matches!(resource, Resource::Segment(_) | Resource::Part(..)) {
+            if resource.is_media() {
                 listener.handle.began(now);
             }
         }
@@ -262,22 +280,13 @@ impl Viewers {
     pub(crate) fn expire(&self, now: Instant) {
         let since = |at: Instant| now.saturating_duration_since(at);
         let mut state = self.state();
-        let mut removed = Vec::new();
-        state.present.retain(|key, viewer| match viewer {
-            ViewerState::Watching { listener, .. } if listener.handle.is_kicked() => {
-                listener.handle.ends_by(Reason::Kicked);
-                if !listener.is_expired(now) {
-                    removed.push(*key);
+        state.present.retain(|_, viewer| {
+            viewer.settle(now)
+                && match viewer {
+                    ViewerState::Watching { seen, .. } => since(*seen) < SILENT_FOR,
+                    ViewerState::Removed { at } => since(*at) < REMOVED_FOR,
                 }
-                false
-            }
-            ViewerState::Watching { seen, .. } => since(*seen) < SILENT_FOR,
-            ViewerState::Removed { at } => since(*at) < REMOVED_FOR,
         });
-        let removed = removed.into_iter();
-        state
-            .present
-            .extend(removed.map(|key| (key, ViewerState::Removed { at: now })));
     }
 
     /// Lets go of all of them: the stream has ended.
@@ -305,15 +314,18 @@ impl Viewers {
     }
 }
 
-impl State {
-    /// Lets go of a viewer that was removed; one whose permission has ended may be introduced again.
-    fn remove(&mut self, viewer: &Viewer, is_expired: bool, now: Instant) {
-        if let Some(ViewerState::Watching { mut listener, .. }) = self.present.remove(&viewer.key) {
+impl ViewerState {
+    /// Lets go of a listener that was removed. False for one whose permission has ended: it may be introduced again.
+    fn settle(&mut self, now: Instant) -> bool {
+        if let Self::Watching { listener, .. } = self
+            && listener.handle.is_kicked()
+        {
             listener.handle.ends_by(Reason::Kicked);
+            if listener.is_expired(now) {
+                return false;
+            }
+            *self = Self::Removed { at: now };
         }
-        if !is_expired {
-            self.present
-                .insert(viewer.key, ViewerState::Removed { at: now });
-        }
+        true
     }
 }

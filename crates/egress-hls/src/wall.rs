@@ -34,6 +34,15 @@ impl Wall {
         }
     }
 
+    /// When a moment of the stream was, in milliseconds since 1970: in the epoch of the segment that it lies in, or
+    /// else the first one's.
+    pub(crate) fn moment(&self, segments: &[Arc<Segment>], at: Timestamp) -> Option<i64> {
+        let around = segments.iter().rev().find(|segment| segment.start <= at);
+        let epoch = around.or(segments.first())?.epoch;
+        let (_, offset) = self.0.iter().find(|(known, _)| *known == epoch)?;
+        Some((at.ticks() + offset).div_euclid(TICKS_PER_MILLI))
+    }
+
     /// When a segment began, in milliseconds since 1970; `None` for an epoch that was not observed.
     pub(crate) fn began(&self, segment: &Segment) -> Option<i64> {
         let (_, offset) = self.0.iter().find(|(epoch, _)| *epoch == segment.epoch)?;

@@ -84,6 +84,10 @@ fn contents(info: &Info) -> String {
     }
 }
 
+fn is_known(name: &StreamName, registry: &Registry) -> bool {
+    registry.stream(name).is_some() || registry.expects(name) == Expected::Named
+}
+
 fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(" and ")
 }
@@ -103,7 +107,7 @@ impl Target {
     /// with an extension.
     pub fn find(path: &str, registry: &Registry) -> Option<Self> {
         let name = StreamName::parse(path).ok()?;
-        if registry.stream(&name).is_some() || registry.expects(&name) == Expected::Named {
+        if is_known(&name, registry) {
             return Some(Self {
                 name,
                 extension: None,
@@ -117,6 +121,11 @@ impl Target {
             name,
             extension: Some(extension),
         })
+    }
+
+    /// Whether its stream is here, or known elsewhere.
+    pub fn is_known(&self, registry: &Registry) -> bool {
+        is_known(&self.name, registry)
     }
 
     /// Reads a path that names nothing else: it may be a stream elsewhere, which joining it finds out.

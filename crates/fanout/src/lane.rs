@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use media::{Item, Span};
+use media::{Item, Span, TimedEvent};
 
 use crate::bell::Bell;
 use crate::budget::Account;
@@ -335,6 +335,14 @@ impl LaneWriter {
         self.arrived = Some(arrived);
         let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived);
         self.packager.push(item, &mut sink);
+    }
+
+    /// Packages an event, and lists it.
+    pub(crate) fn tell(&mut self, event: &Arc<TimedEvent>, arrived: Instant) {
+        if let Some(index) = &self.lane.index {
+            index.note(Arc::clone(event));
+        }
+        self.push(&Item::Event(Arc::clone(event)), arrived);
     }
 
     /// Makes what was pushed readable and wakes readers that wait for it.

@@ -89,6 +89,7 @@ pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, 
 pub use retention::{LIVE_BYTES_MAX, Retention};
 pub use stream::{
     Derivation, DerivedOffer, DerivedWriter, Deriver, EpochWatch, Info, Keyframes, LaneRefused,
-    Phase, PictureOrder, Publisher, Rate, Settings, Source, Stream, Superseded, Tap, Tapped,
+    Phase, PictureOrder, Publisher, RENDITIONS_MAX, Rate, RenditionRefused, Settings, Source,
+    Stream, Superseded, Tap, Tapped,
 };
 pub use worker::{Departure, ListenerReport};

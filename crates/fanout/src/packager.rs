@@ -79,9 +79,18 @@ impl<'a> Sink<'a> {
                 at,
                 epoch: self.writer.epoch(),
                 part,
+                ends_segment: false,
             });
         }
         self.end_unit(at, entry);
+    }
+
+    /// The part that has just ended was the last of its segment: what follows begins another one. A packager that
+    /// knows it says so, and readers need not wait for the next part to learn it.
+    pub fn end_segment(&mut self) {
+        if let Some(mark) = self.marks.last_mut() {
+            mark.ends_segment = true;
+        }
     }
 
     /// Writes what a packager still had of the previous epoch, after [`Item::Epoch`].

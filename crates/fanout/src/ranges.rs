@@ -3,11 +3,12 @@
 //! Control plane only. A reader holds no page and has no position of its own: each request names its range.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
 
-use crate::index::{LaneIndex, PartState};
+use crate::index::{LaneIndex, PartState, Segment};
 use crate::lane::{Format, Lane, LaneGuard};
 use crate::task_bells;
 
@@ -39,9 +40,13 @@ impl RangeReader {
         // Read first: everything marked is in the index when a lane ends.
         let is_ended = lane.ended();
         let index = lane.index.as_ref();
+        let (segments, waiting) = index
+            .map(|index| index.list(lane.log.start()))
+            .unwrap_or_default();
         LaneIndex {
             segmentation: index.map(|index| index.segmentation()),
-            segments: index.map_or_else(Vec::new, |index| index.list(lane.log.start())),
+            segments,
+            waiting,
             is_ended,
         }
     }
@@ -67,17 +72,29 @@ impl RangeReader {
         }
     }
 
-    /// Waits until it is known where part `part` of segment `number` is. The last part of a complete segment is
-    /// known by its successor's first part. The lane's writer wakes it; it waits without a time limit, and may
-    /// be dropped.
+    /// Waits until it is known where part `part` of segment `number` is. That a complete segment has no such part
+    /// is known by its successor's first part. It waits without a time limit, and may be dropped.
     pub async fn wait_for(&self, number: u64, part: usize) -> PartState {
+        self.wait(|| self.place(number, part)).await
+    }
+
+    /// Waits for a segment with media that no longer grows, or for the end of the lane. It waits without a time
+    /// limit, and may be dropped.
+    pub async fn wait_for_segment(&self) {
+        let is_there = |segment: &Arc<Segment>| segment.is_complete && !segment.is_gap;
+        self.wait(|| {
+            let index = self.index();
+            (index.is_ended || index.segments.iter().any(is_there)).then_some(())
+        })
+        .await;
+    }
+
+    /// Looks again each time that the lane's writer has written.
+    async fn wait<T>(&self, mut look: impl FnMut() -> Option<T>) -> T {
         let bell = task_bells::WaitSlot::new(self.lane().readers());
         std::future::poll_fn(|cx| {
             bell.arm(cx.waker());
-            match self.place(number, part) {
-                Some(place) => Poll::Ready(place),
-                None => Poll::Pending,
-            }
+            look().map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }

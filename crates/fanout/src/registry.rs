@@ -1,19 +1,22 @@
 //! All streams by name.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use media::StreamName;
+use media::{StreamName, TrackId};
 
 use crate::Fanout;
 use crate::blocks::{Blocks, TooManyBlocks};
 use crate::events::EndReason;
-use crate::gate::{Authorized, Gatekeeper, Publish};
+use crate::gate::{Authorized, Credential, Gatekeeper, Publish};
 use crate::origin::{Expected, Located, Origin, Origins};
-use crate::stream::{Commons, Deriver, DeriverCell, Phase, Publisher, Settings, Source, Stream};
+use crate::stream::{
+    Commons, Deriver, DeriverCell, Phase, Publisher, Rendition, RenditionRefused, Settings, Source,
+    Stream,
+};
 use crate::task_bells::{TaskBells, WaitSlot};
 
 /// What a publisher may do about another one that has the stream.
@@ -71,7 +74,8 @@ pub struct Registry {
     publishers_max: usize,
     blocks: Blocks,
     takeovers: AtomicU64,
-    streams: Mutex<HashMap<StreamName, Arc<Stream>>>,
+    /// In the order of their names, so that a stream's renditions stand together.
+    streams: Mutex<BTreeMap<StreamName, Arc<Stream>>>,
     /// Rung when a publisher has begun.
     appeared: TaskBells,
     origins: Arc<Origins>,
@@ -80,6 +84,9 @@ pub struct Registry {
 
 /// Finds the rules for a stream by its name.
 pub type Rules = Box<dyn Fn(&StreamName) -> Settings + Send + Sync>;
+
+/// No label of a rendition comes before it.
+const FIRST_LABEL: &str = "-";
 
 /// Upper bound on streams, lingering ones included: bounds what publishers can make us remember.
 pub const STREAMS_MAX: usize = 100_000;
@@ -135,19 +142,7 @@ impl Registry {
             match streams.get(name) {
                 Some(stream) => Arc::clone(stream),
                 None => {
-                    let stream = Arc::new(Stream::new(
-                        name.clone(),
-                        *credential,
-                        source.clone(),
-                        settings,
-                        Commons {
-                            wakers: Arc::clone(self.fanout.wakers()),
-                            budget: Arc::clone(self.fanout.budget()),
-                            deriver: Arc::clone(&self.deriver),
-                            events: Arc::clone(self.fanout.events()),
-                        },
-                        now,
-                    ));
+                    let stream = self.create(name, *credential, &source, settings, now);
                     streams.insert(name.clone(), Arc::clone(&stream));
                     stream
                 }
@@ -160,6 +155,69 @@ impl Registry {
         }
         self.appeared.ring();
         Ok(publisher)
+    }
+
+    /// Begins an epoch of a rendition of the stream that `parent` publishes: from here on the samples of its
+    /// picture track `track` go there, with the stream's sound. The publisher's permission is the rendition's.
+    ///
+    /// # Errors
+    /// See [`RenditionRefused`]. The parent goes on, and nothing may be written of that track.
+    pub fn publish_rendition(
+        &self,
+        parent: &mut Publisher,
+        track: TrackId,
+        label: &str,
+        now: Instant,
+    ) -> Result<(), RenditionRefused> {
+        let inherited = parent.parent()?;
+        let name = parent.name().rendition(label);
+        let name = name.ok_or(RenditionRefused::Name)?;
+        self.check_block(&name, now)?;
+        let mut streams = self.streams();
+        streams.retain(|_, stream| !stream.is_over(now));
+        let present = streams.get(&name).map(Arc::clone);
+        let rendition = match present.map(|it| Rendition::begin(it, track, inherited.clone(), now))
+        {
+            Some(Err(PublishRefused::Ended)) | None => {
+                if streams.len() >= STREAMS_MAX {
+                    return Err(PublishRefused::TooMany.into());
+                }
+                let (source, settings) = (&inherited.source, inherited.settings);
+                let stream = self.create(&name, inherited.credential, source, settings, now);
+                streams.insert(name, Arc::clone(&stream));
+                Rendition::begin(stream, track, inherited, now)?
+            }
+            Some(begun) => begun?,
+        };
+        drop(streams);
+        parent.add_rendition(rendition);
+        self.appeared.ring();
+        Ok(())
+    }
+
+    fn create(
+        &self,
+        name: &StreamName,
+        credential: Credential,
+        source: &Source,
+        settings: Settings,
+        now: Instant,
+    ) -> Arc<Stream> {
+        let commons = Commons {
+            wakers: Arc::clone(self.fanout.wakers()),
+            budget: Arc::clone(self.fanout.budget()),
+            deriver: Arc::clone(&self.deriver),
+            events: Arc::clone(self.fanout.events()),
+        };
+        let stream = Stream::new(
+            name.clone(),
+            credential,
+            source.clone(),
+            settings,
+            commons,
+            now,
+        );
+        Arc::new(stream)
     }
 
     /// Whether [`publish`](Self::publish) would begin an epoch now, for a publisher that has no media
@@ -184,7 +242,7 @@ impl Registry {
         }
     }
 
-    /// Ends a stream, if there is one, and blocks it for this long. A time of zero lifts a block. Returns
+    /// Ends a stream, if there is one, with the renditions of its publisher, and blocks it for this long. A time of zero lifts a block. Returns
     /// whether there was anything to end or to lift.
     ///
     /// # Errors
@@ -206,9 +264,15 @@ impl Registry {
         // A stream that has ended is known until the next tick.
         let is_there = |stream: &Arc<Stream>| stream.phase() != Phase::Ended;
         let stream = self.stream(name).filter(is_there);
-        stream
-            .iter()
-            .for_each(|stream| stream.end(EndReason::Operator));
+        if let Some(stream) = &stream {
+            let is_part = |one: &Arc<Stream>| {
+                one.is_rendition() && one.name().parent().as_ref() == Some(name)
+            };
+            let renditions = self.list().into_iter().filter(is_part);
+            for ended in renditions.chain([Arc::clone(stream)]) {
+                ended.end(EndReason::Operator);
+            }
+        }
         Ok(is_known || stream.is_some())
     }
 
@@ -232,10 +296,11 @@ impl Registry {
     /// Whether a publisher of the stream would be within the limit.
     fn has_room(
         &self,
-        streams: &HashMap<StreamName, Arc<Stream>>,
+        streams: &BTreeMap<StreamName, Arc<Stream>>,
         name: &StreamName,
     ) -> Result<(), PublishRefused> {
-        let is_live = |stream: &Arc<Stream>| stream.phase() == Phase::Live;
+        // A publisher's renditions count as one with their parent.
+        let is_live = |stream: &Arc<Stream>| stream.has_own_publisher();
         let present = streams.get(name);
         let takes_over = present.is_some_and(is_live);
         let live = streams.values().filter(|stream| is_live(stream)).count();
@@ -306,9 +371,21 @@ impl Registry {
 
     /// All streams, in the order of their names.
     pub fn list(&self) -> Vec<Arc<Stream>> {
-        let mut all: Vec<_> = self.streams().values().cloned().collect();
-        all.sort_by(|a, b| a.name().cmp(b.name()));
-        all
+        self.streams().values().cloned().collect()
+    }
+
+    /// The renditions of a stream, whether that is here or not, in the order of their names: at most `max`.
+    pub fn renditions(&self, name: &StreamName, max: usize) -> Vec<Arc<Stream>> {
+        let Some(first) = name.rendition(FIRST_LABEL) else {
+            return Vec::new();
+        };
+        let streams = self.streams();
+        let from = streams.range(first..);
+        let beginning = from.take_while(|(other, _)| other.as_str().starts_with(name.as_str()));
+        let own = beginning.filter(|(other, _)| other.parent().as_ref() == Some(name));
+        own.map(|(_, stream)| Arc::clone(stream))
+            .take(max)
+            .collect()
     }
 
     /// Ends streams that have lingered long enough and listeners whose permission is over, closes idle lanes,
@@ -326,12 +403,12 @@ impl Registry {
 
     /// Ends every stream.
     pub fn end_all(&self) {
-        for (_, stream) in self.streams().drain() {
+        for stream in std::mem::take(&mut *self.streams()).into_values() {
             stream.end(EndReason::Shutdown);
         }
     }
 
-    fn streams(&self) -> MutexGuard<'_, HashMap<StreamName, Arc<Stream>>> {
+    fn streams(&self) -> MutexGuard<'_, BTreeMap<StreamName, Arc<Stream>>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

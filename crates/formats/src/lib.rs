@@ -17,6 +17,7 @@
 //! belongs into preambles, and is never also written to the log, where a joiner would get it twice.
 
 mod elementary;
+mod events;
 mod flv;
 mod form;
 mod icy;

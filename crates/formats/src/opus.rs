@@ -125,7 +125,11 @@ impl Packager for Opus {
                     sink.end_unit(began, Entry::Join(Arc::clone(preamble)));
                 });
             }
-            Item::Sample(_) | Item::Header(_) | Item::Metadata(_) | Item::Script(_) => {}
+            Item::Sample(_)
+            | Item::Header(_)
+            | Item::Metadata(_)
+            | Item::Script(_)
+            | Item::Event(_) => {}
         }
     }
 

@@ -59,8 +59,12 @@ impl Packager for Raw {
                 sink.put(&sample.data);
                 sink.end_unit(sample.dts, entry);
             }
-            Item::Epoch | Item::Track(_) | Item::Metadata(_) | Item::Script(_) | Item::Title(_) => {
-            }
+            Item::Epoch
+            | Item::Track(_)
+            | Item::Metadata(_)
+            | Item::Script(_)
+            | Item::Title(_)
+            | Item::Event(_) => {}
         }
     }
 }

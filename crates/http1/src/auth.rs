@@ -6,10 +6,14 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
+use crate::query::Query;
 use crate::text::utf8_or_latin1;
 
 /// The user that a source client means when it names none.
 const USER_DEFAULT: &str = "source";
+
+/// The query parameters that are read as a key.
+const KEYS: [&str; 2] = ["key", "token"];
 
 /// Some sources omit the padding, and one fills the last bits with noise.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -57,6 +61,13 @@ pub fn basic(value: &str) -> Option<Credentials> {
     let text = utf8_or_latin1(&bytes);
     let (user, password) = text.split_once(':').unwrap_or(("", &text));
     Some(Credentials::new(user, password))
+}
+
+/// The key in a query: what its parameter `key` or `token` says.
+pub fn key_in(query: &str) -> Option<Password> {
+    let query = Query::new(query.as_bytes());
+    let key = KEYS.into_iter().find_map(|name| query.get(name));
+    key.map(Password::new)
 }
 
 /// Reads the value of an Authorization header with the Bearer scheme (RFC 6750).

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use fanout::gate::{Authorized, Publish, Request};
 use fanout::{EpochWatch, Phase, PublishRefused, Publisher, Registry, Source};
-use media::{Container, Item, StreamName};
+use media::{Container, Item, StreamName, TrackId};
 use net::wait;
 
 use crate::{Context, Error, now};
@@ -163,6 +163,30 @@ impl PublishedEpoch {
             .map_err(|_| self.why_over())
     }
 
+    /// Begins a rendition of the stream, of the picture track `track`. Returns whether it could; otherwise the log
+    /// says why, and the epoch goes on without that track.
+    pub(crate) fn begin_rendition(
+        &mut self,
+        registry: &Registry,
+        track: TrackId,
+        label: &str,
+        now: Instant,
+    ) -> bool {
+        let begun = registry.publish_rendition(&mut self.publisher, track, label, now);
+        let (stream, peer) = (self.publisher.name(), self.peer);
+        match &begun {
+            Ok(()) => tracing::info!(%stream, label, ?peer, "a rendition begins"),
+            Err(reason) => tracing::warn!(
+                %stream,
+                label,
+                ?peer,
+                %reason,
+                "a rendition is dropped; the publisher's other tracks go on"
+            ),
+        }
+        begun.is_ok()
+    }
+
     /// Waits until the stream is lost, or the permission has ended.
     pub(crate) async fn over(&self) -> Error {
         tokio::select! {
@@ -197,6 +221,11 @@ impl PublishedEpoch {
     /// Whether a listener needs a keyframe, and it is time to ask for one.
     pub(crate) fn takes_keyframe_request(&mut self, now: Instant) -> bool {
         self.publisher.takes_keyframe_request(now)
+    }
+
+    /// The same of the rendition that carries the picture track `track`.
+    pub(crate) fn takes_keyframe_request_of(&mut self, track: TrackId, now: Instant) -> bool {
+        self.publisher.takes_keyframe_request_of(track, now)
     }
 
     /// What ended the epoch: another publisher has the stream, the stream or the permission has

@@ -30,6 +30,7 @@ pub mod icecast;
 pub mod pull;
 mod refusal;
 pub mod rtmp;
+mod script_events;
 mod stats;
 pub mod whip;
 

@@ -210,7 +210,9 @@ impl Packager for Transcript {
             }
             Item::Header(bytes) => sink.put(bytes),
             Item::Metadata(script) => sink.put(&script.body),
-            Item::Epoch | Item::Script(_) | Item::Track(_) | Item::Title(_) => return,
+            Item::Epoch | Item::Script(_) | Item::Track(_) | Item::Title(_) | Item::Event(_) => {
+                return;
+            }
         }
         let entry = match self.has_begun {
             true => Entry::None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::{Span, Timestamp, Track, TrackId};
+use crate::{Span, TimedEvent, Timestamp, Track, TrackId};
 
 /// One audio frame, one video access unit, one Ogg page, or one run of container bytes.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -78,6 +78,8 @@ pub enum Item {
     Script(Script),
     /// A new title.
     Title(Arc<Title>),
+    /// An event. The stream places it on its timeline.
+    Event(Arc<TimedEvent>),
     /// Media.
     Sample(Sample),
 }

@@ -9,12 +9,14 @@
 
 pub mod codec;
 mod description;
+mod event;
 mod item;
 mod name;
 mod time;
 mod track;
 
 pub use description::Description;
+pub use event::{Caption, Cue, CueAction, EventContent, TimedEvent};
 pub use item::{Item, Sample, Script, Title};
 pub use name::{NameError, StreamName};
 pub use time::{Span, TICKS_PER_SECOND, Timestamp};

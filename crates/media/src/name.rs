@@ -3,6 +3,10 @@
 //! Names arrive from peers in URLs and in RTMP commands, and are written to logs, pages, metrics
 //! and file paths. [`StreamName::parse`] is the only constructor, so no later code meets a name
 //! that could be mistaken for anything else.
+//!
+//! A stream that carries the same programme in another size is a *rendition*: its name is the stream's own,
+//! `~`, and a label, as in `live/show~low`. [`StreamName::rendition`] and [`StreamName::parent`] are the only
+//! code that knows this form.
 
 use std::borrow::Borrow;
 use std::error::Error;
@@ -11,6 +15,12 @@ use std::sync::Arc;
 
 /// Longest name, in bytes: what a file system takes as one component.
 const NAME_BYTES_MAX: usize = 255;
+
+/// Longest label of a rendition, in bytes: room for an `rid` of WebRTC, which peers keep short, or for a word.
+const LABEL_BYTES_MAX: usize = 32;
+
+/// What separates a rendition's label from the name of its stream.
+const LABEL_MARK: char = '~';
 
 /// First segments of names that would hide the server's own pages. A test of the server checks that all
 /// of its table are here.
@@ -70,6 +80,32 @@ impl StreamName {
         let first = self.0.split('/').next();
         first.is_some_and(|first| RESERVED.contains(&first))
     }
+
+    /// The stream's rendition of this label, such as `live/show~low`. `None` if the label is not 1 to 32
+    /// characters of `[A-Za-z0-9.-]`, or if the name would be longer than 255 bytes.
+    pub fn rendition(&self, label: &str) -> Option<Self> {
+        if !is_label(label) {
+            return None;
+        }
+        Self::parse(&format!("{self}{LABEL_MARK}{label}")).ok()
+    }
+
+    /// The stream that this one is a rendition of: the name before the last `~` of the last segment, if a label
+    /// follows it. `None` for all other names, also for those with nothing before the `~` (`~home`, `live/~home`).
+    pub fn parent(&self) -> Option<Self> {
+        let (parent, label) = self.0.rsplit_once(LABEL_MARK)?;
+        // A label has no `/`, so this `~` is in the last segment. What is left of that may be no segment.
+        if !is_label(label) {
+            return None;
+        }
+        Self::parse(parent).ok()
+    }
+}
+
+/// Whether the text is a label of a rendition: 1 to 32 characters of `[A-Za-z0-9.-]`.
+fn is_label(text: &str) -> bool {
+    let byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    (1..=LABEL_BYTES_MAX).contains(&text.len()) && text.bytes().all(byte)
 }
 
 /// The unreserved characters of RFC 3986 §2.3, which need no escaping anywhere in a URL.
@@ -169,5 +205,57 @@ mod tests {
         }
         assert_eq!(StreamName::parse(&"a".repeat(256)), Err(NameError::TooLong));
         assert!(StreamName::parse(&"a".repeat(255)).is_ok());
+    }
+
+    fn name(text: &str) -> StreamName {
+        StreamName::parse(text).expect("a name")
+    }
+
+    #[test]
+    fn a_rendition_knows_the_stream_it_belongs_to() {
+        for (stream, label) in [
+            ("live/show", "1"),
+            ("show", "low"),
+            ("radio.mp3", "64-kbit.s"),
+            ("~home/show", "m"),
+            ("~home", "m"),
+            ("live/show~low", "1"),
+        ] {
+            let rendition = name(stream).rendition(label).expect("a rendition");
+            assert_eq!(rendition.as_str(), format!("{stream}~{label}"));
+            assert_eq!(rendition.parent(), Some(name(stream)));
+        }
+    }
+
+    #[test]
+    fn a_label_is_short_and_plain() {
+        let show = name("live/show");
+        for label in ["", "a~b", "a_b", "a/b", "a b", "ä", &"a".repeat(33)] {
+            assert_eq!(show.rendition(label), None, "{label:?}");
+        }
+        assert!(show.rendition(&"a".repeat(32)).is_some());
+        let long = name(&"a".repeat(253));
+        assert!(long.rendition("1").is_some());
+        assert_eq!(long.rendition("12"), None);
+    }
+
+    #[test]
+    fn other_names_have_no_parent() {
+        for text in [
+            "live/show",
+            "show",
+            "~home",
+            "live/~home",
+            "live~1/show",
+            "live/show~",
+            "live/show~a_b",
+            "live/..~1",
+            ".~1",
+            "~",
+        ] {
+            assert_eq!(name(text).parent(), None, "{text}");
+        }
+        let long = format!("show~{}", "a".repeat(33));
+        assert_eq!(name(&long).parent(), None);
     }
 }

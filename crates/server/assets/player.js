@@ -1008,10 +1008,22 @@
     toLive() {
       return false;
     }
+    /** A source plays one rendition; another is played by another source. */
     levels() {
-      return { names: [], chosen: -1 };
+      const { rendition, isAutomatic } = this.task;
+      const all = this.renditions();
+      return { names: all.map(({ name }) => name), chosen: isAutomatic || !rendition ? -1 : all.indexOf(rendition) };
     }
-    choose(_level) {
+    choose(level) {
+      this.task.owner.chosen(this.renditions()[level]?.stream ?? null);
+    }
+    /** What is played, relative to the page. */
+    path() {
+      return this.task.rendition?.path ?? this.task.way.path;
+    }
+    /** Best last. */
+    renditions() {
+      return [...this.task.way.renditions].reverse();
     }
     /** The end of what is loaded; `null` before there is anything. */
     end() {
@@ -1066,7 +1078,7 @@
         {
           type: "flv",
           isLive: true,
-          url: new URL(way.path, location.href).href,
+          url: new URL(this.path(), location.href).href,
           hasAudio: way.sound,
           hasVideo: way.picture
         },
@@ -1256,7 +1268,7 @@
     async open() {
       this.element.preload = "none";
       this.element.addEventListener("playing", this.onPlaying);
-      this.element.src = this.task.way.path;
+      this.element.src = this.path();
     }
     close() {
       this.element.removeEventListener("playing", this.onPlaying);
@@ -1410,7 +1422,7 @@
       if (way.sound) peer.addTransceiver("audio", { direction: "recvonly" });
       if (way.picture) peer.addTransceiver("video", { direction: "recvonly" });
       peer.ontrack = ({ track }) => media.addTrack(track);
-      this.session = open(peer, way.path, { connectMs: CONNECT_MS2 });
+      this.session = open(peer, this.path(), { connectMs: CONNECT_MS2 });
       try {
         await this.session.ready;
       } catch (error) {
@@ -1569,9 +1581,11 @@
   var isHls = (one) => HLS.test(one.type);
   var isPlain = (one) => one.type !== FLV && !isHls(one) && !/^(audio|video)\/mp(4|2t)\b/.test(one.type);
   var isAppended = (browser, one) => Boolean(one && IN_MP4[one.codec]?.some((type) => browser.appends(type)));
+  var offersOf = (offer) => (offer.qualities ?? []).map((quality) => [quality, { ...offer, ...quality }]);
   var isWhole = (offer, plays) => {
-    const tracks = [trackOf(offer, "video"), trackOf(offer, "audio")];
-    return tracks.every((one) => !one || IN_MP4[one.codec]?.some(plays));
+    const has = (one) => [trackOf(one, "video"), trackOf(one, "audio")].every((track) => !track || IN_MP4[track.codec]?.some(plays));
+    const offers = offersOf(offer);
+    return offers.length > 0 ? offers.some(([, one]) => has(one)) : has(offer);
   };
   var overFlv = (offer, browser) => {
     const address = offer.addresses.find((one) => one.type === FLV);
@@ -1630,9 +1644,32 @@
     };
   };
   var worth = (way) => 2 * Number(way.picture) + Number(way.sound);
+  var together = (over) => (offer, browser) => {
+    const way = over(offer, browser);
+    return way && { ...way, renditions: [] };
+  };
+  var onePerQuality = (over) => (offer, browser) => {
+    const all = offersOf(offer).flatMap(([quality, one]) => {
+      const way = over(one, browser);
+      return way ? [{ quality, way }] : [];
+    });
+    const most = Math.max(...all.map(({ way }) => worth(way)));
+    const [best, ...others] = all.filter(({ way }) => worth(way) === most);
+    if (!best) return together(over)(offer, browser);
+    const renditions = [best, ...others].map(({ quality: { name, stream, height }, way: { path } }) => ({ name, stream, height: height ?? 0, path }));
+    return { ...best.way, renditions: others.length > 0 ? renditions : [] };
+  };
+  var WAYS2 = [
+    onePerQuality(overWebrtc),
+    onePerQuality(overFlv),
+    together(overHls),
+    together(overNativeHls),
+    onePerQuality(overHttp)
+  ];
+  var fitting = (renditions, pixels) => renditions.find(({ height }) => height <= pixels) ?? renditions[renditions.length - 1] ?? null;
   var waysOf = (offer, browser, wish) => {
     const hasVideo = Boolean(trackOf(offer, "video"));
-    const all = [overWebrtc, overFlv, overHls, overNativeHls, overHttp].map((over) => over(offer, browser));
+    const all = WAYS2.map((over) => over(offer, browser));
     const rank = (way) => worth(way) + (way.name === wish && (way.picture || !hasVideo) ? 4 : 0);
     const place = (way) => (way.picture ? FOR_PICTURES : FOR_SOUND).indexOf(way.name);
     return all.filter((way) => way !== void 0 && worth(way) > 0).sort((one, other) => rank(other) - rank(one) || place(one) - place(other));
@@ -1683,6 +1720,10 @@
       this.problem = "";
       this.source = null;
       this.wish = null;
+      /** The stream of the chosen rendition, for ways that play one at a time; `null` leaves it to the page. */
+      this.quality = null;
+      /** Another rendition was chosen and has not played yet. */
+      this.isSwitching = false;
       /** Nothing is loaded before the first click. */
       this.isHeld = false;
       this.pausedAt = null;
@@ -1827,6 +1868,7 @@
       this.hasPlayed = false;
       this.isAsking = false;
       this.isAskedToPause = false;
+      this.isSwitching = false;
     }
     retryIn(ms, state) {
       this.stop();
@@ -1872,17 +1914,21 @@
         this.element = null;
         return;
       }
+      const rendition = this.renditionOf(way, this.element);
       this.source = sourceOf({
         way,
+        rendition,
+        isAutomatic: rendition?.stream !== this.quality,
         element: this.element,
         owner: {
           lost: unlessOver(() => this.lost()),
           fails: unlessOver((words2) => this.giveUp(words2)),
           undecoded: unlessOver(() => this.undecoded()),
-          described: unlessOver(() => this.described())
+          described: unlessOver(() => this.described()),
+          chosen: unlessOver((stream) => this.switchTo(stream))
         }
       });
-      this.set(this.hasEverPlayed ? "reconnecting" : "connecting");
+      this.set(this.hasEverPlayed && !this.isSwitching ? "reconnecting" : "connecting");
       this.resume();
       this.source.open().then(
         () => {
@@ -1892,6 +1938,32 @@
           if (!isOver()) this.troubled(error);
         }
       );
+    }
+    /** The chosen rendition while there is such a stream, else what fits the size at which it is shown. */
+    renditionOf({ renditions }, element2) {
+      const chosen = renditions.find(({ stream }) => stream === this.quality);
+      const pixels = Math.ceil((element2.clientHeight || innerHeight) * devicePixelRatio);
+      return chosen ?? fitting(renditions, pixels);
+    }
+    /** Plays another rendition by the same way. */
+    switchTo(stream) {
+      const { way } = this;
+      if (!way) return;
+      this.quality = stream;
+      if (this.pausedAt !== null) {
+        this.release();
+        return;
+      }
+      this.stop();
+      this.isSwitching = true;
+      this.open(way);
+    }
+    /** A chosen rendition that does not begin is left for the page's own choice, before another way is tried. */
+    switchesBack() {
+      if (!this.isSwitching || this.quality === null) return false;
+      void this.refresh();
+      this.switchTo(null);
+      return true;
     }
     /** Without a click, browsers let a page play only muted, and some not even that. */
     async autoplay() {
@@ -1916,6 +1988,7 @@
       this.set("blocked");
     }
     troubled(error) {
+      if (this.switchesBack()) return;
       const trouble = error instanceof Trouble ? error : new Trouble(String(error), true);
       if (trouble.isFinal) this.giveUp(trouble.message);
       else if (this.attempts.left(this.ways()).length > 1) this.tooSlow(trouble.message);
@@ -1926,11 +1999,13 @@
     }
     /** This way does not work here. */
     giveUp(words2) {
+      if (this.switchesBack()) return;
       if (this.way) this.attempts.fail(this.way.name, words2);
       this.start();
     }
     /** This way does not work now. */
     tooSlow(words2) {
+      if (this.switchesBack()) return;
       if (this.way) this.attempts.tire(this.way.name, words2);
       this.start();
     }
@@ -1940,6 +2015,7 @@
     }
     /** A listener who paused is not brought back before pressing Play. */
     lost() {
+      if (this.switchesBack()) return;
       if (this.pausedAt !== null && this.hasPlayed) this.release();
       else if (!this.hasPlayed && this.attempts.left(this.ways()).length > 1) {
         this.tooSlow("It was interrupted before it began.");
@@ -2022,6 +2098,7 @@
       });
       on("playing", () => {
         if (this.way) this.attempts.succeed(this.way.name);
+        this.isSwitching = false;
         [this.hasPlayed, this.hasEverPlayed, this.pausedAt, this.problem] = [true, true, null, ""];
         this.note = this.noteOn(this.way);
         this.playingSince = performance.now();

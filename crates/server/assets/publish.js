@@ -230,6 +230,12 @@
   var LOST_MS = 4e3;
   var STEADY_MS = 6e4;
   var PREFERRED_CODEC = "video/h264";
+  var LAYERS = [
+    { rid: "h" },
+    { rid: "m", scaleResolutionDownBy: 2 },
+    { rid: "l", scaleResolutionDownBy: 4 }
+  ];
+  var BITS_PER_SCALE = 1.5;
   var form = byId("publish");
   var status = byId("status");
   var preview = byId("preview");
@@ -239,6 +245,7 @@
   var music = byId("music");
   var key = byId("key");
   var bitrate = byId("bitrate");
+  var layers = byId("layers");
   var goButton = byId("go");
   var stopButton = byId("stop");
   var figures = byId("figures");
@@ -269,6 +276,7 @@
   var showChoices = () => {
     byId("camera-row").hidden = picture.value !== "camera";
     byId("bitrate-row").hidden = picture.value === "none";
+    byId("layers-row").hidden = picture.value === "none";
     byId("music-row").hidden = microphone.value === "none";
     const ofScreen = microphone.querySelector("option[value=screen]");
     if (!ofScreen) return;
@@ -297,17 +305,20 @@
     const sender = peer.getSenders().find((one) => one.track?.kind === "video");
     if (!sender) return;
     const parameters = sender.getParameters();
-    const [encoding] = parameters.encodings ?? [];
-    if (!encoding) return;
-    encoding.maxBitrate = Number(bitrate.value) * 1e3;
+    if (!parameters.encodings?.length) return;
+    for (const encoding of parameters.encodings) {
+      encoding.maxBitrate = Math.round(Number(bitrate.value) * 1e3 / (encoding.scaleResolutionDownBy ?? 1) ** BITS_PER_SCALE);
+    }
     const degradationPreference = picture.value === "screen" ? "maintain-resolution" : "maintain-framerate";
     await sender.setParameters({ ...parameters, degradationPreference }).catch(() => {
     });
   };
   var addTracks = (peer, stream) => {
     for (const track of stream.getTracks()) {
-      const transceiver = peer.addTransceiver(track, { direction: "sendonly", streams: [stream] });
-      if (track.kind === "video") {
+      const isPicture = track.kind === "video";
+      const sendEncodings = isPicture && layers.checked ? LAYERS.map((layer) => ({ ...layer })) : [{}];
+      const transceiver = peer.addTransceiver(track, { direction: "sendonly", streams: [stream], sendEncodings });
+      if (isPicture) {
         track.contentHint = picture.value === "screen" ? "detail" : "motion";
         preferCodec(transceiver);
       } else {

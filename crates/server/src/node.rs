@@ -8,16 +8,17 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use config::Config;
+use egress_hls::Variants;
 use net::intake::Intake;
 use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
 
 use crate::access::AccessLog;
+use crate::door::admission::ListenerAdmission;
 use crate::door::limits::Limits;
 use crate::door::{Counts, host};
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;
-use crate::http::pages::Limited;
 use crate::services::{Bound, Port};
 use crate::signalling::Rtc;
 
@@ -32,10 +33,13 @@ pub(crate) struct Node {
     pub(crate) egress: Arc<egress_http::Context>,
     /// Listeners over RTMP.
     pub(crate) players: Arc<egress_rtmp::Context>,
+    /// Which streams are qualities of one name.
+    pub(crate) variants: Arc<Variants>,
     /// Listeners over HLS.
     pub(crate) hls: egress_hls::Context,
     /// WebRTC, unless it is switched off.
     pub(crate) rtc: Option<Arc<Rtc>>,
+    pub(crate) admission: ListenerAdmission,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
     pub(crate) access: AccessLog,
@@ -110,14 +114,18 @@ impl Node {
         };
         let limits = Limits::new(config.limits.clone(), host::descriptors_max(), now);
         let drain = Arc::new(drain);
-        let admission = Limited {
+        let admission = ListenerAdmission {
             limits: Arc::clone(&limits),
             drain: Arc::clone(&drain),
         };
+        let groups = config.variants.iter();
+        let groups = groups.map(|group| (group.name.clone(), group.streams.clone()));
+        let variants = Arc::new(Variants::new(groups));
         let hls = egress_hls::Context::new(
             Arc::clone(&registry),
             Arc::clone(&gate) as _,
-            Box::new(admission),
+            Box::new(admission.clone()),
+            Arc::clone(&variants),
         );
         Self {
             rtmp,
@@ -125,7 +133,9 @@ impl Node {
             egress: Arc::new(egress),
             players: Arc::new(players),
             rtc: None,
+            variants,
             hls,
+            admission,
             limits,
             counts: Counts::new(registry.fanout().events()),
             drain,

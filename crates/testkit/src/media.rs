@@ -35,6 +35,9 @@ pub enum Clip {
     FlvOpus,
     /// FLV: as `Flv` with a second track of sound in the multitrack form.
     FlvMultitrack,
+    /// FLV: as `Flv` with two further tracks of pictures in the multitrack form: H.264 at 160x90 and HEVC at
+    /// 240x136.
+    FlvSizes,
     /// MP3 at 128 kb/s, no tags.
     Mp3,
     /// AAC-LC in ADTS at 96 kb/s.
@@ -106,12 +109,33 @@ const REPEATABLE: &[&str] = &[
     "-map_metadata",
     "-1",
 ];
+/// The first picture track as it is, two others of other sizes, and the sound.
+const SIZES: &[&str] = &[
+    "-map",
+    "0:v",
+    "-map",
+    "0:v",
+    "-map",
+    "0:v",
+    "-map",
+    "1:a",
+    "-filter:v:1",
+    "scale=160:90",
+    "-filter:v:2",
+    "scale=240:136",
+    "-c:v:2",
+    "libx265",
+    "-profile:v:2",
+    "main",
+    "-x265-params:v:2",
+    "pools=1:frame-threads=1:log-level=error:scenecut=0:open-gop=0",
+];
 const AAC: &[&str] = &["-c:a", "aac", "-b:a", "96k"];
 const OPUS: &[&str] = &["-c:a", "libopus", "-b:a", "64k"];
 
 impl Clip {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Flv,
         Self::FlvBframes,
         Self::FlvLarger,
@@ -123,6 +147,7 @@ impl Clip {
         Self::FlvVp9,
         Self::FlvOpus,
         Self::FlvMultitrack,
+        Self::FlvSizes,
         Self::Mp3,
         Self::Adts,
         Self::OggVorbis,
@@ -173,7 +198,8 @@ impl Clip {
             | Self::FlvAv1Opus
             | Self::FlvVp9
             | Self::FlvOpus
-            | Self::FlvMultitrack => Tool::current_ffmpeg(),
+            | Self::FlvMultitrack
+            | Self::FlvSizes => Tool::current_ffmpeg(),
             _ => Tool::ffmpeg(),
         }
     }
@@ -192,7 +218,8 @@ impl Clip {
             | Self::FlvAv1Opus
             | Self::FlvVp9
             | Self::FlvOpus
-            | Self::FlvMultitrack => "flv",
+            | Self::FlvMultitrack
+            | Self::FlvSizes => "flv",
             Self::Mp3 => "mp3",
             Self::Adts => "adts",
             Self::OggVorbis | Self::OggOpus | Self::OggFlac => "ogg",
@@ -270,6 +297,7 @@ impl Clip {
                 ],
             ]
             .concat(),
+            Self::FlvSizes => [H264, BASELINE, AAC, SIZES].concat(),
             Self::FlvBframes => [H264, BFRAMES, AAC].concat(),
             Self::Mp3 => vec!["-c:a", "libmp3lame", "-b:a", "128k", "-write_xing", "0"],
             Self::Adts => AAC.to_vec(),

@@ -17,6 +17,7 @@ mod log;
 mod rtmp;
 mod stream;
 mod transcode;
+mod variants;
 mod webrtc;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -33,6 +34,7 @@ pub use self::log::{AccessLog, Log, LogFormat, LogLevel};
 pub use self::rtmp::Rtmp;
 pub use self::stream::{PolicyOverrides, StreamRule};
 pub use self::transcode::Transcode;
+pub use self::variants::VariantGroup;
 pub use self::webrtc::Webrtc;
 use crate::PullRule;
 use crate::read::Section;
@@ -69,6 +71,8 @@ pub struct Config {
     pub pushes: Vec<PushRule>,
     /// Streams that are fetched from elsewhere. No two have one name; of patterns the first that fits counts.
     pub pulls: Vec<PullRule>,
+    /// Streams that are one programme in several qualities. No two groups have one name.
+    pub variants: Vec<VariantGroup>,
     /// Exceptions per stream; see [`Config::rule`].
     pub streams: Vec<StreamRule>,
 }
@@ -89,6 +93,7 @@ impl Default for Config {
             log: Log::default(),
             pushes: Vec::new(),
             pulls: Vec::new(),
+            variants: Vec::new(),
             streams: Vec::new(),
         }
     }
@@ -111,6 +116,7 @@ impl Config {
             log,
             pushes,
             pulls,
+            variants,
             streams,
         } = self;
         s.set("drain_timeout", drain_timeout);
@@ -126,6 +132,7 @@ impl Config {
         s.section("log", |s| log.read(s));
         s.sections("push", |s| pushes.extend(PushRule::read(s)));
         s.sections("pull", |s| pulls.extend(PullRule::read(s)));
+        s.sections("variants", |s| variants.extend(VariantGroup::read(s)));
         s.sections("stream", |s| streams.extend(StreamRule::read(s)));
     }
 }

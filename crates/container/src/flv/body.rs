@@ -31,12 +31,12 @@ const EX_FACTS: u8 = 4;
 const EX_TS_SEQUENCE_START: u8 = 5;
 pub(super) const EX_VIDEO_MULTITRACK: u8 = 6;
 pub(super) const EX_AUDIO_MULTITRACK: u8 = 5;
-const EX_MODEX: u8 = 7;
+pub(super) const EX_MODEX: u8 = 7;
 
 /// How a multitrack body lists its tracks (`AvMultitrackType`).
 pub(super) const MULTITRACK_ONE: u8 = 0;
-const MULTITRACK_MANY: u8 = 1;
-const MULTITRACK_MANY_CODECS: u8 = 2;
+pub(super) const MULTITRACK_MANY: u8 = 1;
+pub(super) const MULTITRACK_MANY_CODECS: u8 = 2;
 
 /// Modifiers before the packet type; two are defined, the rest is reserve.
 const MODEX_MAX: usize = 16;
@@ -169,25 +169,11 @@ impl Body {
     /// multitrack packet type).
     fn enhanced(body: &[u8], multitrack_type: u8) -> Option<Self> {
         let is_video = multitrack_type == EX_VIDEO_MULTITRACK;
-        let first = *body.first()?;
-        let frame = first >> 4 & 7;
-        let mut packet_type = first & 15;
-        let mut at = 1;
-        let is_modified = packet_type == EX_MODEX;
-        for _ in 0..MODEX_MAX {
-            if packet_type != EX_MODEX {
-                break;
-            }
-            let mut size = usize::from(*body.get(at)?) + 1;
-            at += 1;
-            if size == 256 {
-                size = usize::from(u16::from_be_bytes(*body.get(at..)?.first_chunk()?)) + 1;
-                at += 2;
-            }
-            at += size;
-            packet_type = *body.get(at)? & 15;
-            at += 1;
-        }
+        let frame = *body.first()? >> 4 & 7;
+        let at = packet_type_at(body)?;
+        let is_modified = at > 0;
+        let mut packet_type = *body.get(at)? & 15;
+        let mut at = at + 1;
         if is_video && frame == FRAME_INFO && packet_type != EX_FACTS {
             return None;
         }
@@ -244,6 +230,40 @@ impl Body {
             payload: at,
         })
     }
+}
+
+/// Where in an enhanced body its packet type is: in the low bits of the first byte, or of the byte behind the
+/// modifiers.
+fn packet_type_at(body: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    for _ in 0..MODEX_MAX {
+        if *body.get(at)? & 15 != EX_MODEX {
+            break;
+        }
+        let mut size = usize::from(*body.get(at + 1)?) + 1;
+        at += 2;
+        if size == 256 {
+            size = usize::from(u16::from_be_bytes(*body.get(at..)?.first_chunk()?)) + 1;
+            at += 2;
+        }
+        at += size;
+    }
+    Some(at)
+}
+
+/// Where in a body of the multitrack form its packet type is; `None` for all other bodies.
+pub(super) fn multitrack_at(kind: Kind, body: &[u8]) -> Option<usize> {
+    let first = *body.first()?;
+    let (is_enhanced, multitrack) = match kind {
+        Kind::Audio => (first >> 4 == AUDIO_EX_HEADER, EX_AUDIO_MULTITRACK),
+        // Commands to the player have no tracks.
+        Kind::Video => (
+            first & 0x80 != 0 && first >> 4 & 7 != FRAME_INFO,
+            EX_VIDEO_MULTITRACK,
+        ),
+    };
+    let at = packet_type_at(body).filter(|_| is_enhanced)?;
+    (*body.get(at)? & 15 == multitrack).then_some(at)
 }
 
 const fn legacy_packet(packet_type: u8) -> Packet {

@@ -9,10 +9,12 @@
 mod body;
 mod codec;
 mod depacketize;
+mod event;
 mod multitrack;
 mod muxer;
 mod prelude;
 mod read;
+mod split;
 mod tag;
 mod whole;
 
@@ -22,6 +24,7 @@ mod tests;
 pub use depacketize::{CONFIG_BYTES_MAX, Depacketizer, WIRE_TRACKS_MAX};
 pub use muxer::{Muxer, Opening, Selection, Sink, can_mux};
 pub use read::{ReadError, Reader, SCRIPT_BODY_BYTES_MAX, TAG_BODY_BYTES_MAX};
+pub use split::{MultitrackError, split};
 pub use tag::{BODY_BYTES_MAX, FILE_HEADER_BYTES, Tag, TagKind, carries, file_header};
 
 /// Tag types, which are also the RTMP message types of the same media.

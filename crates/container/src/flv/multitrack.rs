@@ -34,26 +34,34 @@ pub(super) fn parts<'a>(parsed: &Body, body: &'a [u8]) -> impl Iterator<Item = P
         WireTrack::Many => body.get(parsed.payload..).unwrap_or_default(),
         WireTrack::One(_) | WireTrack::Unknown => &[],
     };
-    std::iter::from_fn(move || {
-        let codec = match shared {
-            Some(fourcc) => fourcc,
-            None => *take(&mut rest)?,
-        };
-        let [number, high, middle, low] = *take(&mut rest)?;
-        let length = u32::from_be_bytes([0, high, middle, low]) as usize;
-        let at = body.len() - rest.len();
-        let (data, after) = rest.split_at_checked(length)?;
-        rest = after;
-        Some(Part {
-            codec,
-            number,
-            data,
-            at,
-        })
+    std::iter::from_fn(move || part(body, shared, &mut rest))
+}
+
+/// The part that `rest`, the end of `body`, begins with, if it is complete. `shared` is the codec of all parts,
+/// unless each names its own.
+pub(super) fn part<'a>(
+    body: &'a [u8],
+    shared: Option<[u8; 4]>,
+    rest: &mut &'a [u8],
+) -> Option<Part<'a>> {
+    let codec = match shared {
+        Some(fourcc) => fourcc,
+        None => *take(rest)?,
+    };
+    let [number, high, middle, low] = *take(rest)?;
+    let length = u32::from_be_bytes([0, high, middle, low]) as usize;
+    let at = body.len() - rest.len();
+    let (data, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    Some(Part {
+        codec,
+        number,
+        data,
+        at,
     })
 }
 
-fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N]> {
+pub(super) fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N]> {
     let (taken, after) = rest.split_first_chunk()?;
     *rest = after;
     Some(taken)

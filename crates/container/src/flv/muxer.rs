@@ -13,6 +13,7 @@ use bytes::Bytes;
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
+use super::event;
 use super::tag::{self, Tag, TagKind};
 use crate::joins::Joins;
 
@@ -124,6 +125,11 @@ impl<P: Clone> Muxer<P> {
             Item::Script(script) => self.script(TagKind::Script, script.at, &script.body, sink),
             Item::Sample(sample) => self.sample(sample, sink),
             Item::Epoch => self.begin_epoch(),
+            // The publisher's own message tells it.
+            Item::Event(event) if event.is_scripted => {}
+            Item::Event(event) => {
+                self.script(TagKind::Script, event.at, &event::body(event), sink);
+            }
             Item::Header(_) | Item::Title(_) => {}
         }
     }

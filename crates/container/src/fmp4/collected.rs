@@ -1,10 +1,10 @@
 //! A fragment's samples, between the muxer that collects them and the sink that writes them.
 
-use media::{Kind, Sample, Span, Track, TrackId};
+use media::{Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use super::PICTURE_TIMESCALE;
 use super::carried::Carried;
-use super::clock::to_time;
+use super::clock::{to_time, to_units};
 use super::fragment::{Fragment, Piece};
 use super::sink::Unit;
 
@@ -51,6 +51,16 @@ impl Collected<'_> {
         };
         MediaTime {
             count: pieces.iter().map(presented).min().unwrap_or(0),
+            timescale,
+        }
+    }
+
+    /// When what happens at `at` does, on the clock of the track that [`presented_at`](Self::presented_at) uses; never
+    /// before that.
+    pub fn time_of(&self, at: Timestamp) -> MediaTime {
+        let MediaTime { count, timescale } = self.presented_at();
+        MediaTime {
+            count: count.max(to_units(at, timescale)),
             timescale,
         }
     }

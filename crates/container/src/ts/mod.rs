@@ -16,6 +16,8 @@
 //!   ([`Muxer::begin_segment`]).
 //! * The program clock reference is the time that items carry, and everything is decoded
 //!   [`CLOCK_LEAD`] later.
+//! * Events have PIDs of their own, declared with the first of them: ID3 tags as timed metadata, and splice
+//!   information, whose times are moved onto this stream's.
 //! * Frames of sound share PES packets ([`Muxer`] says for how long they wait for each other), and
 //!   what is held is written before any picture that is not earlier.
 //!
@@ -29,6 +31,7 @@
 
 mod clock;
 mod dolby;
+mod events;
 mod muxer;
 mod opus;
 mod packet;

@@ -1,14 +1,16 @@
 //! Items to units: what is carried, what waits for what, and where listeners may join.
 
-use media::{Item, Kind, Sample, Span, Timestamp, Track};
+use media::{EventContent, Item, Kind, Sample, Span, TimedEvent, Timestamp, Track};
 
-use super::clock::CLOCK_EVERY;
+use super::clock::{CLOCK_EVERY, stamp};
+use super::events::{Carriage, EventStreams};
 use super::picture::Picture;
 use super::program::{Program, Unit};
 use super::sound::{Held, Sound};
 use super::stream::{Coding, Stream, Unsupported};
 use super::{JoinPoint, Sink};
 use crate::joins::Joins;
+use crate::{id3, scte35};
 
 /// Tracks carried at the most: as many as a stream announces.
 pub const TRACKS_MAX: usize = 16;
@@ -34,6 +36,7 @@ const SOUND_SPAN_BESIDE_PICTURES: Span = Span::from_millis(60);
 #[derive(Debug, Default)]
 pub struct Muxer {
     tracks: Vec<Carried>,
+    events: EventStreams,
     program: Program,
     joins: Joins,
     /// Changes with the tracks and at an epoch.
@@ -80,6 +83,7 @@ impl Muxer {
             Item::Sample(sample) => self.sample(sample, sink),
             Item::Epoch => self.begin_epoch(sink),
             Item::Metadata(script) => self.joins.metadata(&script.body),
+            Item::Event(event) => self.event(event, sink),
             Item::Header(_) | Item::Script(_) | Item::Title(_) => {}
         }
     }
@@ -121,10 +125,41 @@ impl Muxer {
 
     fn renew(&mut self) {
         self.generation = self.generation.wrapping_add(1);
+        self.declare();
+    }
+
+    /// The next tables declare the streams as they are.
+    fn declare(&mut self) {
         let clock = self.picture_track().or_else(|| self.tracks.first());
         let clock_pid = clock.map(|carried| carried.stream.pid);
-        let streams = self.tracks.iter().map(|carried| &carried.stream);
-        self.program.renew(clock_pid, streams);
+        let streams = self.tracks.iter().map(|carried| carried.stream.entry());
+        let streams = streams.chain(self.events.entries());
+        let descriptors = self.events.descriptors();
+        self.program.renew(clock_pid, &descriptors, streams);
+    }
+
+    fn event(&mut self, event: &TimedEvent, sink: &mut impl Sink) {
+        if !self.has_begun {
+            return;
+        }
+        let carriage = Carriage::of(&event.content);
+        if self.events.declare(carriage) {
+            self.declare();
+        }
+        match &event.content {
+            EventContent::Cue(cue) => {
+                let section = scte35::moved(&cue.section, stamp(event.at));
+                let pid = carriage.pid();
+                self.program
+                    .write_event_section(self.at, pid, &section, sink);
+            }
+            content => {
+                let tag = id3::of_event(content);
+                let times = (self.at, event.at);
+                self.program.write_tag(times, carriage.pid(), &tag, sink);
+            }
+        }
+        sink.end_unit(self.at, None);
     }
 
     /// The track of pictures that joiners wait for.

@@ -4,10 +4,10 @@ use media::Timestamp;
 
 use super::Sink;
 use super::clock::Clock;
-use super::packet::{Counters, Field, Payload, Pid, write_field};
-use super::pes::Header;
+use super::packet::{Counters, Field, Payload, Pid, write_field, write_section};
+use super::pes::{self, Header};
 use super::stream::Stream;
-use super::tables::Tables;
+use super::tables::{MapEntry, Tables};
 
 /// A PES packet that is to be written.
 #[derive(Clone, Copy, Debug)]
@@ -33,13 +33,14 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// The program has other streams, of which `clock_pid` carries the clock.
+    /// The program has other streams, of which `clock_pid` carries the clock, and `descriptors` of its own.
     pub(super) fn renew<'a>(
         &mut self,
         clock_pid: Option<Pid>,
-        streams: impl Iterator<Item = &'a Stream>,
+        descriptors: &[u8],
+        streams: impl Iterator<Item = MapEntry<'a>>,
     ) {
-        self.tables.renew(clock_pid, streams);
+        self.tables.renew(clock_pid, descriptors, streams);
     }
 
     /// What follows is another publisher's.
@@ -55,6 +56,42 @@ impl Program {
     /// Whether a unit of the time `at` is to begin with the tables.
     pub(super) fn wants_tables(&self, at: Timestamp) -> bool {
         self.tables.are_due(at)
+    }
+
+    /// Writes an ID3 tag that takes effect at `pts`, in a unit of the time `at`.
+    pub(super) fn write_tag<S: Sink>(
+        &mut self,
+        (at, pts): (Timestamp, Timestamp),
+        pid: Pid,
+        tag: &[u8],
+        sink: &mut S,
+    ) {
+        self.write_due_tables(at, sink);
+        let header = Header::new(pes::PRIVATE, pts, pts, tag.len());
+        let header = header.as_slice();
+        let bytes = header.len() + tag.len();
+        let counters = &mut self.counters;
+        let mut payload = Payload::new(sink, counters, pid, Field::default(), bytes);
+        payload.put(header);
+        payload.put(tag);
+    }
+
+    /// Writes a section in a unit of the time `at`.
+    pub(super) fn write_event_section<S: Sink>(
+        &mut self,
+        at: Timestamp,
+        pid: Pid,
+        section: &[u8],
+        sink: &mut S,
+    ) {
+        self.write_due_tables(at, sink);
+        write_section(section, pid, &mut self.counters, sink);
+    }
+
+    fn write_due_tables<S: Sink>(&mut self, at: Timestamp, sink: &mut S) {
+        if self.tables.are_due(at) {
+            self.tables.write(at, &mut self.counters, sink);
+        }
     }
 
     /// Writes a unit of `stream`, whose payload `fill` puts.

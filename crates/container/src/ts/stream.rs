@@ -7,6 +7,7 @@ use media::{Codec, Framing, Kind, Track, TrackId};
 use thiserror::Error;
 
 use super::packet::Pid;
+use super::tables::MapEntry;
 use super::{opus, pes};
 use crate::adts;
 
@@ -123,7 +124,7 @@ impl Coding {
     }
 }
 
-/// One line of the program map.
+/// A track as it is carried.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) coding: Coding,
@@ -132,6 +133,15 @@ pub(super) struct Stream {
 }
 
 impl Stream {
+    /// Its line in the program map.
+    pub(super) fn entry(&self) -> MapEntry<'_> {
+        MapEntry {
+            stream_type: self.coding.stream_type(),
+            pid: self.pid,
+            descriptors: &self.descriptors,
+        }
+    }
+
     /// The stream of `track`, if it can be carried.
     pub(super) fn new(track: &Track) -> Result<Self, Unsupported> {
         let coding = Coding::of(track)?;

@@ -4,7 +4,7 @@ use media::{Span, Timestamp};
 
 use super::Sink;
 use super::packet::{Counters, Pid, write_section};
-use super::stream::Stream;
+use crate::crc::crc32;
 
 /// The longest interval between tables. Listeners start at joins, which have them, so these are for
 /// recordings that are cut elsewhere: half a second is where ETSI TR 101 290 (§5.2.1, 1.3 and 1.5) calls
@@ -21,6 +21,14 @@ const PROGRAM: u16 = 1;
 
 /// Versions count in five bits.
 const VERSION_MASK: u8 = 0x1F;
+
+/// One line of the program map.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MapEntry<'a> {
+    pub(super) stream_type: u8,
+    pub(super) pid: Pid,
+    pub(super) descriptors: &'a [u8],
+}
 
 /// Both tables as sections, and when they are due.
 #[derive(Debug)]
@@ -45,24 +53,25 @@ impl Default for Tables {
             written_at: None,
             are_wanted: false,
         };
-        tables.map = tables.map_of(&mut std::iter::empty());
+        tables.map = tables.map_of(&[], &mut std::iter::empty());
         tables
     }
 }
 
 impl Tables {
     /// The streams have changed, or come from another publisher. The map's version rises, unless no reader
-    /// has seen it.
+    /// has seen it. `descriptors` are the program's.
     pub(super) fn renew<'a>(
         &mut self,
         clock_pid: Option<Pid>,
-        mut streams: impl Iterator<Item = &'a Stream>,
+        descriptors: &[u8],
+        mut streams: impl Iterator<Item = MapEntry<'a>>,
     ) {
         if self.written_at.take().is_some() {
             self.version = (self.version + 1) & VERSION_MASK;
         }
         self.clock_pid = clock_pid.unwrap_or(Pid::NONE);
-        self.map = self.map_of(&mut streams);
+        self.map = self.map_of(descriptors, &mut streams);
     }
 
     /// The next unit is to begin with them.
@@ -90,15 +99,20 @@ impl Tables {
         self.are_wanted = false;
     }
 
-    /// §2.4.4.8: the clock's PID, no descriptors of the program, and the streams.
-    fn map_of(&self, streams: &mut dyn Iterator<Item = &Stream>) -> Vec<u8> {
+    /// §2.4.4.8: the clock's PID, the descriptors of the program, and the streams.
+    fn map_of(
+        &self,
+        descriptors: &[u8],
+        streams: &mut dyn Iterator<Item = MapEntry<'_>>,
+    ) -> Vec<u8> {
         let mut body = thirteen_bits(self.clock_pid.0).to_vec();
-        body.extend_from_slice(&twelve_bits(0));
+        body.extend_from_slice(&twelve_bits(descriptors.len() as u16));
+        body.extend_from_slice(descriptors);
         for stream in streams {
-            body.push(stream.coding.stream_type());
+            body.push(stream.stream_type);
             body.extend_from_slice(&thirteen_bits(stream.pid.0));
             body.extend_from_slice(&twelve_bits(stream.descriptors.len() as u16));
-            body.extend_from_slice(&stream.descriptors);
+            body.extend_from_slice(stream.descriptors);
         }
         section(TABLE_MAP, PROGRAM, self.version, &body)
     }
@@ -134,15 +148,4 @@ const fn thirteen_bits(pid: u16) -> [u8; 2] {
 /// A length after four reserved bits.
 const fn twelve_bits(length: u16) -> [u8; 2] {
     (0xF000 | length).to_be_bytes()
-}
-
-/// The checksum of annex A: most significant bit first, begun with ones and not inverted.
-fn crc32(bytes: &[u8]) -> u32 {
-    const POLYNOMIAL: u32 = 0x04C1_1DB7;
-    bytes.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte) << 24, |crc, _| {
-            let carry = if crc >> 31 == 1 { POLYNOMIAL } else { 0 };
-            crc << 1 ^ carry
-        })
-    })
 }

@@ -12,6 +12,8 @@
 //! * Numbers are the packager's, which derives them from the stream's times and epochs, so that any node has
 //!   the same. They are listed without a hole: a number that is skipped is a gap.
 //! * What is listed can be read: a segment goes when the log drops the first byte of it.
+//! * Events are listed with the first segment that begins at their time or later, and until that has begun behind all
+//!   segments.
 //!
 //! The stream's writer adds to it behind each commit, and readers of ranges look at it; both under its
 //! lock. Workers never do.
@@ -24,7 +26,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use media::{Span, Timestamp};
+use media::{Span, TimedEvent, Timestamp};
 
 pub use place::PartState;
 pub(crate) use segment::Mark;
@@ -34,13 +36,18 @@ pub use segment::{ListedPart, Part, Segment, SegmentStart, Segmentation};
 /// kilobyte.
 const SEGMENTS_MAX: usize = 2_048;
 
+/// Upper bound on events that wait for their segment; the oldest go first. A source has a few a minute.
+const EVENTS_WAITING_MAX: usize = 64;
+
 /// The segments of a lane at one moment.
 #[derive(Clone, Debug)]
 pub struct LaneIndex {
     /// The bounds of parts and segments; `None` for a lane that has no segments.
     pub segmentation: Option<Segmentation>,
-    /// Oldest first, with consecutive numbers. The last one may still grow.
+    /// Oldest first, with consecutive numbers. The last one may still grow, unless it is complete.
     pub segments: Vec<Arc<Segment>>,
+    /// The events since the last segment began, oldest first.
+    pub waiting: Vec<Arc<TimedEvent>>,
     /// Nothing follows.
     pub is_ended: bool,
 }
@@ -73,11 +80,21 @@ impl SharedIndex {
         segments.forget_before(start);
     }
 
-    /// The segments of a log that has nothing before `start`.
-    pub(crate) fn list(&self, start: u64) -> Vec<Arc<Segment>> {
+    /// Takes an event, which is to be listed with the segment that begins at its time or later.
+    pub(crate) fn note(&self, event: Arc<TimedEvent>) {
+        let mut segments = self.segments();
+        if segments.waiting.len() >= EVENTS_WAITING_MAX {
+            segments.waiting.remove(0);
+        }
+        segments.waiting.push(event);
+    }
+
+    /// The segments of a log that has nothing before `start`, and the events that wait for theirs.
+    pub(crate) fn list(&self, start: u64) -> (Vec<Arc<Segment>>, Vec<Arc<TimedEvent>>) {
         let mut segments = self.segments();
         segments.forget_before(start);
-        segments.list.iter().cloned().collect()
+        let list = segments.list.iter().cloned().collect();
+        (list, segments.waiting.clone())
     }
 
     /// Where a part is in a log that has nothing before `start`; `None` if it may still come.
@@ -99,6 +116,8 @@ struct Segments {
     list: VecDeque<Arc<Segment>>,
     /// What follows goes on from here, even if all segments have been dropped.
     last: Option<Last>,
+    /// Events since the last segment began.
+    waiting: Vec<Arc<TimedEvent>>,
 }
 
 /// The newest segment, as the next one sees it.
@@ -121,7 +140,9 @@ impl Segments {
         // Without a segment that it belongs to it is not listed: a packager begins with one, and the log
         // may drop the beginning of one that is open.
         if let Some(open) = self.list.back_mut() {
-            Arc::make_mut(open).grow(&mark);
+            let open = Arc::make_mut(open);
+            open.grow(&mark);
+            open.is_complete = mark.ends_segment;
         }
         if let Some(last) = &mut self.last {
             last.end = last.end.max(mark.end());
@@ -143,7 +164,11 @@ impl Segments {
                 (number, last.discontinuity + changes)
             }
         };
-        let segment = Segment::begin(mark, start, number, discontinuity);
+        let is_due = |event: &mut Arc<TimedEvent>| event.at <= mark.at;
+        let segment = Segment {
+            events: self.waiting.extract_if(.., is_due).collect(),
+            ..Segment::begin(mark, start, number, discontinuity)
+        };
         self.list.push_back(Arc::new(segment));
         self.last = Some(Last {
             number,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use media::{Span, Timestamp};
+use media::{Span, TimedEvent, Timestamp};
 
 use crate::log::Preamble;
 
@@ -67,6 +67,8 @@ pub(crate) struct Mark {
     pub(crate) at: Timestamp,
     pub(crate) epoch: u32,
     pub(crate) part: Part,
+    /// Its segment ends with it.
+    pub(crate) ends_segment: bool,
 }
 
 impl Mark {
@@ -96,6 +98,8 @@ pub struct Segment {
     pub preamble: Arc<Preamble>,
     /// Its parts, in order; none in a gap.
     pub parts: Vec<ListedPart>,
+    /// The events since the segment before began, and those of its first moment.
+    pub events: Vec<Arc<TimedEvent>>,
     /// Any node has it, with the same number and beginning. Not so if the lane was opened in the middle of it:
     /// another node may have more of it, so it must not be cached for others.
     pub is_whole: bool,
@@ -135,6 +139,7 @@ impl Segment {
             duration: Span::ZERO,
             preamble: start.preamble,
             parts: Vec::new(),
+            events: Vec::new(),
             is_whole: start.is_whole,
             is_gap: false,
             is_complete: false,
@@ -154,6 +159,7 @@ impl Segment {
             start,
             duration: end - start,
             parts: Vec::new(),
+            events: Vec::new(),
             is_whole: true,
             is_gap: true,
             is_complete: true,

@@ -28,6 +28,14 @@ impl Marker {
     }
 
     fn part(&mut self, starts: Option<SegmentStart>) {
+        self.mark(starts, false);
+    }
+
+    fn last_part(&mut self) {
+        self.mark(None, true);
+    }
+
+    fn mark(&mut self, starts: Option<SegmentStart>, ends_segment: bool) {
         let mark = Mark {
             range: self.offset..self.offset + 100,
             at: Timestamp::from_millis(self.millis),
@@ -37,6 +45,7 @@ impl Marker {
                 is_independent: starts.is_some(),
                 starts,
             },
+            ends_segment,
         };
         self.index.add(&mut vec![mark], self.start);
         self.offset += 100;
@@ -58,7 +67,7 @@ impl Marker {
     }
 
     fn list(&self) -> Vec<Arc<Segment>> {
-        self.index.list(self.start)
+        self.index.list(self.start).0
     }
 
     fn numbers(&self) -> Vec<u64> {
@@ -194,6 +203,54 @@ fn a_reader_is_told_where_a_part_is() {
     );
     marker.segment(23, 1);
     assert_eq!(marker.place(22, 2), there(23, 0));
+}
+
+#[test]
+fn a_segment_may_be_complete_before_the_next_begins() {
+    let mut marker = Marker::new();
+    marker.segment(20, 2);
+    assert!(!marker.list()[0].is_complete);
+    marker.last_part();
+    let list = marker.list();
+    assert!(list[0].is_complete);
+    assert_eq!(list[0].parts.len(), 3);
+    assert_eq!(marker.place(20, 2), there(20, 2));
+    assert_eq!(marker.place(20, 3), None, "the first of the next");
+    assert_eq!(marker.place(21, 0), None);
+    assert_eq!(marker.place(21, 6), Some(PartState::TooFarAhead));
+    marker.segment(21, 1);
+    assert_eq!(marker.place(20, 3), there(21, 0));
+}
+
+#[test]
+fn events_are_listed_with_the_segment_that_begins_behind_them() {
+    let mut marker = Marker::new();
+    let event = |millis: i64| {
+        Arc::new(TimedEvent {
+            at: Timestamp::from_millis(millis),
+            content: media::EventContent::Id3(bytes::Bytes::new()),
+            is_scripted: false,
+        })
+    };
+    let of = |segment: &Arc<Segment>| -> Vec<i64> {
+        let events = segment.events.iter();
+        events.map(|event| event.at.millis()).collect()
+    };
+    marker.segment(1, 2);
+    marker.index.note(event(600));
+    marker.index.note(event(1_000));
+    marker.index.note(event(1_001));
+    let (_, waiting) = marker.index.list(0);
+    assert_eq!(waiting.len(), 3);
+    marker.segment(2, 2);
+    marker.millis += 10_000;
+    marker.segment(5, 2);
+    let listed: Vec<_> = marker.list().iter().map(of).collect();
+    let expected = [vec![], vec![600, 1_000], vec![], vec![], vec![1_001]];
+    assert_eq!(listed, expected, "and none with a gap");
+    assert!(marker.index.list(0).1.is_empty());
+    (0..1_000).for_each(|millis| marker.index.note(event(millis)));
+    assert_eq!(marker.index.list(0).1.len(), EVENTS_WAITING_MAX);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
+use media::codec::captions::CaptionWatch;
 use media::{Container, Item, Kind, Sample, Script, Span, Title, Track, TrackId};
 
 use super::backlog::Backlog;
@@ -16,6 +17,7 @@ use super::news::News;
 use super::order::OrderWatch;
 use super::replaced::Replaced;
 use super::tap::TapWriter;
+use super::timed::TimedEvents;
 use super::timeline::Timeline;
 use super::{DerivedOffer, DeriverCell, Keyframes, Phase, Rate, Settings, Source};
 use crate::events::{EndReason, StreamEvents};
@@ -38,6 +40,8 @@ const KEYFRAME_INTERVAL: Span = Span::from_millis(3_000);
 pub(super) struct Core {
     pub(super) phase: Phase,
     pub(super) epoch: u32,
+    /// The present epoch is written by the publisher of the stream that this is a rendition of.
+    pub(super) is_rendition: bool,
     pub(super) credential: Credential,
     /// The identity of the present publisher's permission.
     pub(super) identity: Option<Identity>,
@@ -63,9 +67,11 @@ pub(super) struct Core {
     pub(super) title: Option<Arc<Title>>,
     pub(super) backlog: Backlog,
     pub(super) picture_order: OrderWatch,
+    pub(super) captions: CaptionWatch,
     pub(super) picture_groups: PictureGroups,
     pub(super) meters: Meters,
     pub(super) timeline: Timeline,
+    pub(super) timed: TimedEvents,
     pub(super) lanes: Vec<LaneWriter>,
     pub(super) taps: Vec<TapWriter>,
     pub(super) deriver: DeriverCell,
@@ -107,6 +113,7 @@ impl Core {
         Self {
             phase: Phase::Lingering,
             epoch: 0,
+            is_rendition: false,
             credential,
             identity: None,
             promised: (source.container, source.content_type.clone()),
@@ -126,9 +133,11 @@ impl Core {
             title: None,
             backlog: Backlog::default(),
             picture_order: OrderWatch::default(),
+            captions: CaptionWatch::default(),
             picture_groups: PictureGroups::default(),
             meters: Meters::default(),
             timeline: Timeline::default(),
+            timed: TimedEvents::default(),
             lanes: Vec::new(),
             taps: Vec::new(),
             deriver,
@@ -163,6 +172,11 @@ impl Core {
         Some(self.picture_groups.facts(self.wish.is_heeded()))
     }
 
+    /// Whether there are lanes (listeners, or some not long ago) or taps.
+    pub(super) fn is_followed(&self) -> bool {
+        !self.lanes.is_empty() || !self.taps.is_empty()
+    }
+
     /// Whether there are listeners that cannot request a keyframe, and none recent enough for the next joiner.
     pub(super) fn wants_keyframe(&self) -> bool {
         let is_old = self.picture_groups.lack_keyframe_since(KEYFRAME_INTERVAL);
@@ -192,6 +206,11 @@ impl Core {
 
     /// Brings a lane that has just opened to the present.
     pub(super) fn replay(&self, lane: &mut LaneWriter, now: Instant) {
+        if let Some(oldest) = self.backlog.samples().next() {
+            for event in self.timed.since(oldest.dts) {
+                lane.tell(event, now);
+            }
+        }
         let derived = self.derived.as_ref().filter(|_| lane.takes_derived);
         let mut track = derived.and_then(|derived| derived.track.clone());
         let mut samples = derived
@@ -247,11 +266,32 @@ impl Core {
 
     /// Takes over items, in order, and passes them to every lane.
     pub(super) fn write(&mut self, items: &mut Vec<Item>, now: Instant) {
+        self.place(items);
+        self.write_placed(items, now);
+    }
+
+    /// Moves items onto the stream's timeline.
+    pub(super) fn place(&mut self, items: &mut [Item]) {
+        for item in items {
+            match item {
+                Item::Sample(sample) if sample.track == TrackId::DERIVED => {}
+                Item::Sample(sample) => self.timeline.place(sample),
+                Item::Metadata(script) | Item::Script(script) => {
+                    self.timeline.place_script(script);
+                }
+                Item::Event(event) => self.timeline.place_event(Arc::make_mut(event)),
+                Item::Epoch | Item::Header(_) | Item::Title(_) | Item::Track(_) => {}
+            }
+        }
+    }
+
+    /// Takes over items that are on the stream's timeline.
+    pub(super) fn write_placed(&mut self, items: &mut Vec<Item>, now: Instant) {
         let video = self.video();
         let burst = self.settings.audio.burst;
         let mut has_new_tracks = false;
-        for mut item in items.drain(..) {
-            match &mut item {
+        for item in items.drain(..) {
+            match &item {
                 // Only the stream itself writes it.
                 Item::Epoch => continue,
                 // That number is reserved.
@@ -263,11 +303,12 @@ impl Core {
                     self.backlog.clear();
                     self.header = Some(header.clone());
                 }
-                Item::Metadata(script) => {
-                    self.timeline.place_script(script);
-                    self.metadata = Some(script.clone());
+                Item::Metadata(script) => self.metadata = Some(script.clone()),
+                Item::Script(_) => {}
+                Item::Event(event) => {
+                    self.tell_event(Arc::clone(event), now);
+                    continue;
                 }
-                Item::Script(script) => self.timeline.place_script(script),
                 Item::Title(title) => {
                     if std::mem::take(&mut has_new_tracks) {
                         self.tell_tracks();
@@ -275,12 +316,12 @@ impl Core {
                     self.remember_title(title);
                 }
                 Item::Sample(sample) => {
-                    self.timeline.place(sample);
                     let mut is_news = !std::mem::replace(&mut self.has_media, true);
                     self.ingest_bytes += sample.bytes() as u64;
                     self.meters.push(sample);
                     if self.video() == Some(sample.track) {
                         is_news |= self.picture_order.saw(sample);
+                        is_news |= self.captions.saw(sample);
                     }
                     if is_news {
                         self.news.ring();
@@ -375,12 +416,16 @@ impl Core {
                 return false;
             }
         }
+        if self.video() == Some(track.id) && !self.captions.has_captions() {
+            self.captions = CaptionWatch::of(track);
+        }
         true
     }
 
-    /// Another publisher's epoch begins.
+    /// Another publisher's epoch begins, with a number above that of the last one.
     pub(super) fn begin_epoch(
         &mut self,
+        epoch: u32,
         credential: Credential,
         source: Source,
         settings: Settings,
@@ -399,12 +444,13 @@ impl Core {
         self.offer = DerivedOffer::Nothing;
         self.backlog.clear();
         self.picture_order = OrderWatch::default();
+        self.captions = CaptionWatch::default();
         self.picture_groups = PictureGroups::default();
         self.meters = Meters::default();
         self.wish.set_heeded(false);
         self.timeline.begin_epoch();
         for lane in &mut self.lanes {
-            lane.begin_epoch(self.epoch + 1, now);
+            lane.begin_epoch(epoch, now);
         }
         self.begin_derived_epoch(now);
         for tap in &self.taps {
@@ -413,7 +459,9 @@ impl Core {
         }
         self.taken_over = (self.phase == Phase::Live).then_some(now);
         self.phase = Phase::Live;
-        self.epoch += 1;
+        let is_first = self.epoch == 0;
+        self.epoch = epoch;
+        self.is_rendition = false;
         self.credential = credential;
         self.source = Arc::new(source);
         self.announced_type = None;
@@ -422,7 +470,7 @@ impl Core {
         self.since = SystemTime::now();
         self.began = now;
         self.last_item = now;
-        self.tell_epoch();
+        self.tell_epoch(is_first);
         self.news.ring();
     }
 

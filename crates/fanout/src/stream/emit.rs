@@ -9,9 +9,9 @@ use super::core::Core;
 use crate::events::{EndReason, EventKind};
 
 impl Core {
-    /// An epoch has begun.
-    pub(super) fn tell_epoch(&self) {
-        if self.epoch == 1 {
+    /// An epoch has begun; `is_first` if the stream has had none before.
+    pub(super) fn tell_epoch(&self, is_first: bool) {
+        if is_first {
             self.events.emit(EventKind::Began);
         }
         self.events.emit(EventKind::EpochBegan {

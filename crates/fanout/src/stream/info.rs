@@ -96,6 +96,8 @@ pub struct Info {
     pub rates: Vec<Option<Rate>>,
     /// The order in which the pictures of this epoch are sent.
     pub picture_order: PictureOrder,
+    /// Its pictures have closed captions (CEA-608 or CEA-708), as far as the beginning of this epoch shows.
+    pub captions: bool,
     /// How far apart its keyframes are; `None` without a picture track.
     pub keyframes: Option<Keyframes>,
     /// The derived track that is offered beside them.

@@ -16,15 +16,17 @@ mod news;
 mod order;
 mod publisher;
 mod readers;
+mod rendition;
 mod replaced;
 mod tap;
+mod timed;
 mod timeline;
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use media::{Item, Kind, Span, StreamName, Title};
+use media::{EventContent, Item, Kind, Span, StreamName, Timestamp, Title};
 
 pub(crate) use derived::DeriverCell;
 pub use derived::{Derivation, DerivedOffer, DerivedWriter, Deriver};
@@ -33,6 +35,8 @@ pub use keyframes::Keyframes;
 pub use meter::Rate;
 pub use order::PictureOrder;
 pub use publisher::{EpochWatch, Publisher, Superseded};
+pub(crate) use rendition::Rendition;
+pub use rendition::{RENDITIONS_MAX, RenditionRefused};
 pub use tap::{Tap, Tapped};
 
 use self::core::{Core, Shared};
@@ -140,6 +144,18 @@ impl Stream {
         self.core().phase
     }
 
+    /// Whether it has a publisher of its own: the publisher of a rendition is that of its parent.
+    pub(crate) fn has_own_publisher(&self) -> bool {
+        let core = self.core();
+        core.phase == Phase::Live && !core.is_rendition
+    }
+
+    /// Whether the publisher of another stream writes it as a rendition.
+    pub(crate) fn is_rendition(&self) -> bool {
+        let core = self.core();
+        core.phase == Phase::Live && core.is_rendition
+    }
+
     /// The public description now.
     pub fn info(&self) -> Info {
         let mut core = self.core();
@@ -156,6 +172,7 @@ impl Stream {
             tracks: core.tracks.clone(),
             rates: core.rates(),
             picture_order: core.picture_order.order(),
+            captions: core.captions.has_captions(),
             keyframes: core.keyframes(),
             offer: core.offer.clone(),
             is_deriving: core.is_deriving(),
@@ -320,6 +337,19 @@ impl Stream {
         debug_assert_eq!(permission.action().stream, self.name);
         self.core()
             .write(&mut vec![Item::Title(Arc::new(title))], now);
+    }
+
+    /// Announces an event from outside the source's own bytes, and returns when it takes effect: now, behind the
+    /// newest sample. `None` without a publisher.
+    pub fn announce(
+        &self,
+        permission: &Authorized<crate::gate::UpdateMetadata>,
+        content: EventContent,
+        now: Instant,
+    ) -> Option<Timestamp> {
+        debug_assert_eq!(permission.action().stream, self.name);
+        let mut core = self.core();
+        (core.phase == Phase::Live).then(|| core.announce(content, now))
     }
 
     /// Requests a keyframe, if its publisher has an encoder that can be asked.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use media::{Container, Item, StreamName};
+use media::{Container, Item, StreamName, TrackId};
 
+use super::rendition::{Parent, RENDITIONS_MAX, Rendition, RenditionRefused, divide};
 use super::{Phase, Settings, Source, Stream};
 use crate::gate::{Credential, Identity};
 use crate::keyframe::RequestRate;
@@ -22,6 +23,8 @@ pub struct Publisher {
     /// As of the last write, there are listeners, and no keyframe recent enough for the next joiner.
     wants_keyframe: bool,
     keyframe_requests: RequestRate,
+    /// Streams that carry further picture tracks; their epochs end with this one.
+    renditions: Vec<Rendition>,
 }
 
 /// Reports the end of a publisher's epoch to code that does not hold the [`Publisher`] itself. One waiter at a
@@ -58,17 +61,42 @@ impl Publisher {
             Phase::Ended => return Err(PublishRefused::Ended),
         };
         core.identity = identity;
-        core.begin_epoch(credential, source, settings, now);
-        let epoch = core.epoch;
+        let epoch = core.epoch + 1;
+        core.begin_epoch(epoch, credential, source, settings, now);
         drop(core);
-        Ok(Self {
+        Ok(Self::new(stream, epoch, takes_over))
+    }
+
+    /// The writing end of an epoch that has begun.
+    pub(super) fn new(stream: Arc<Stream>, epoch: u32, takes_over: bool) -> Self {
+        Self {
             stream,
             epoch,
             takes_over,
             is_followed: true,
             wants_keyframe: false,
             keyframe_requests: RequestRate::default(),
-        })
+            renditions: Vec::new(),
+        }
+    }
+
+    /// What a rendition takes from this publisher.
+    pub(crate) fn parent(&self) -> Result<Parent, RenditionRefused> {
+        let core = self.stream.core();
+        if core.phase != Phase::Live || core.epoch != self.epoch {
+            return Err(RenditionRefused::Superseded);
+        }
+        if self.renditions.len() >= RENDITIONS_MAX {
+            return Err(RenditionRefused::TooMany);
+        }
+        Ok(Parent::of(&core))
+    }
+
+    /// From here on the samples of the rendition's track go there.
+    pub(crate) fn add_rendition(&mut self, rendition: Rendition) {
+        let track = rendition.track;
+        self.renditions.retain(|known| known.track != track);
+        self.renditions.push(rendition);
     }
 
     /// Whether it began by replacing another.
@@ -101,7 +129,7 @@ impl Publisher {
     }
 
     /// Passes on what one read brought, in order; `items` is empty afterwards. `now` is when it
-    /// arrived.
+    /// arrived. Renditions are given theirs.
     ///
     /// # Errors
     /// When another publisher has the stream by now; nothing was written then.
@@ -112,13 +140,20 @@ impl Publisher {
             return Err(Superseded);
         }
         core.last_item = now;
-        core.write(items, now);
-        self.is_followed = !core.lanes.is_empty() || !core.taps.is_empty();
+        core.place(items);
+        divide(&mut self.renditions, items);
+        core.write_placed(items, now);
+        self.is_followed = core.is_followed();
         self.wants_keyframe = core.wants_keyframe();
+        drop(core);
+        for rendition in &mut self.renditions {
+            rendition.deliver(now);
+            self.is_followed |= rendition.is_followed();
+        }
         Ok(())
     }
 
-    /// Whether, as of the last write, the stream has lanes (listeners, or some not long ago) or taps.
+    /// Whether, as of the last write, the stream or a rendition has lanes (listeners, or some not long ago) or taps.
     pub fn is_followed(&self) -> bool {
         self.is_followed
     }
@@ -136,6 +171,13 @@ impl Publisher {
         }
         wish.clear();
         true
+    }
+
+    /// The same of the rendition that carries the picture track `track`; false if there is none.
+    pub fn takes_keyframe_request_of(&mut self, track: TrackId, now: Instant) -> bool {
+        let mut renditions = self.renditions.iter_mut();
+        let rendition = renditions.find(|rendition| rendition.track == track);
+        rendition.is_some_and(|rendition| rendition.takes_keyframe_request(now))
     }
 
     /// Signals its end.

@@ -191,7 +191,7 @@ impl Lost {
             Item::Metadata(script) => self.metadata = Some(script),
             Item::Title(title) => self.title = Some(title),
             // Skipped over, and read.
-            Item::Script(_) => {}
+            Item::Script(_) | Item::Event(_) => {}
             Item::Sample(_) => self.samples += 1,
         }
     }
@@ -217,6 +217,7 @@ fn weight(item: &Item) -> usize {
         Item::Metadata(script) | Item::Script(script) => script.body.len(),
         Item::Track(track) => track.config.len(),
         Item::Title(title) => title.text.len() + title.url.len(),
+        Item::Event(event) => event.bytes(),
         Item::Epoch => 0,
     }
 }
@@ -270,6 +271,7 @@ mod tests {
                     Item::Metadata(_) => "metadata".to_owned(),
                     Item::Script(_) => "script".to_owned(),
                     Item::Title(title) => format!("title {}", title.text),
+                    Item::Event(event) => format!("event at {}", event.at.millis()),
                     Item::Sample(sample) => sample.dts.millis().to_string(),
                 },
             });

@@ -5,7 +5,7 @@
 //! publisher that restarts its clock in mid-epoch is treated the same way, track by track as each of them
 //! jumps.
 
-use media::{Sample, Script, Span, Timestamp, TrackId};
+use media::{Sample, Script, Span, TimedEvent, Timestamp, TrackId};
 
 /// A step back by more than this is a restarted clock; less is jitter and is held at the last
 /// value.
@@ -14,6 +14,9 @@ const BACKWARD_MAX: Span = Span::from_millis(1_000);
 /// A step forward by more than this, relative to the track's last sample, is a restarted clock: no
 /// encoder is silent for a quarter of an hour without its connection being given up.
 const FORWARD_MAX: Span = Span::from_millis(900_000);
+
+/// An event further from the newest sample takes effect now: many publishers give data messages the time zero.
+const EVENT_SKEW_MAX: Span = Span::from_millis(10_000);
 
 /// Tracks remembered; others share the last one's state, which only matters at a jump.
 const TRACKS_MAX: usize = 16;
@@ -45,6 +48,16 @@ impl Timeline {
         self.tracks.clear();
     }
 
+    /// The samples of the epoch that has just begun come with times on this timeline, and keep them.
+    pub(super) fn follow(&mut self) {
+        self.shift = Some(Span::ZERO);
+    }
+
+    /// End of the newest sample of all tracks.
+    pub(super) fn end(&self) -> Timestamp {
+        self.end
+    }
+
     /// Moves a sample onto the stream's timeline.
     pub(super) fn place(&mut self, sample: &mut Sample) {
         let dts = self.place_dts(sample.track, sample.dts);
@@ -59,6 +72,18 @@ impl Timeline {
             Some(shift) => (script.at + shift).max(Timestamp::ZERO),
             None => self.end,
         };
+    }
+
+    /// Moves an event onto the stream's timeline.
+    pub(super) fn place_event(&self, event: &mut TimedEvent) {
+        let at = self.shift.map_or(self.end, |shift| event.at + shift);
+        let is_near = at - self.end <= EVENT_SKEW_MAX && self.end - at <= EVENT_SKEW_MAX;
+        event.at = if is_near { at } else { self.end }.max(Timestamp::ZERO);
+    }
+
+    /// Where the newest sample of all tracks ends.
+    pub(super) fn end(&self) -> Timestamp {
+        self.end
     }
 
     fn place_dts(&mut self, id: TrackId, dts: Timestamp) -> Timestamp {
@@ -192,6 +217,31 @@ mod tests {
         let mut timeline = Timeline::default();
         place(&mut timeline, A, 0);
         assert_eq!(place(&mut timeline, A, 3_000_000_000), 40);
+    }
+
+    #[test]
+    fn an_event_far_from_the_media_is_now() {
+        let mut timeline = Timeline::default();
+        let placed = |timeline: &Timeline, millis| {
+            let mut event = TimedEvent {
+                at: Timestamp::from_millis(millis),
+                content: media::EventContent::Id3(Bytes::new()),
+                is_scripted: true,
+            };
+            timeline.place_event(&mut event);
+            event.at.millis()
+        };
+        assert_eq!(placed(&timeline, 7_000), 0);
+        place(&mut timeline, A, 1_000_000);
+        place(&mut timeline, A, 1_000_500);
+        for (millis, expected) in [
+            (1_000_200, 200),
+            (1_004_000, 4_000),
+            (0, 540),
+            (2_000_000, 540),
+        ] {
+            assert_eq!(placed(&timeline, millis), expected, "{millis}");
+        }
     }
 
     #[test]

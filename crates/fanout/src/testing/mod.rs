@@ -112,6 +112,8 @@ impl BareLane {
         if matches!(item, Item::Epoch) {
             self.epoch += 1;
             self.writer.begin_epoch(self.epoch, now);
+        } else if let Item::Event(event) = item {
+            self.writer.tell(event, now);
         } else {
             self.writer.push(item, now);
         }

@@ -8,7 +8,7 @@
 //! [`fmp4::Muxer`] decides which fragments there are and where listeners may join. In a lane of segments each
 //! fragment is a part, of the greatest length allowed, and ends before the next segment only, wherever
 //! keyframes are; the `Segmenter` decides where that begins. There a title that has changed is told by an event
-//! message before the next fragment; a long body has none.
+//! message before the next fragment, and an event by one before the fragment of its time; a long body has neither.
 
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use container::id3::Tag;
 use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Retention, Segmentation, Sink};
 use media::{Item, Span, Timestamp};
 
+use crate::events::Events;
 use crate::segmenter::{SEGMENT_BYTES_MAX, SEGMENTS_KEPT, Segmenter};
 use crate::titles::{self, Titles};
 
@@ -36,6 +37,7 @@ pub struct Mp4 {
 struct Segmented {
     segmenter: Segmenter,
     titles: Titles,
+    events: Events,
 }
 
 impl Default for Mp4 {
@@ -65,6 +67,7 @@ impl Mp4 {
             segments: Some(Segmented {
                 segmenter: Segmenter::new(bounds),
                 titles: Titles::default(),
+                events: Events::default(),
             }),
         }
     }
@@ -76,6 +79,7 @@ impl Packager for Mp4 {
         self.muxer.push(item, &mut Fragments { sink, segments });
         if let Some(segments) = &mut self.segments {
             segments.titles.hear(item);
+            segments.events.hear(item);
         }
     }
 
@@ -87,6 +91,25 @@ impl Packager for Mp4 {
     fn segmentation(&self) -> Option<Segmentation> {
         let segments = self.segments.as_ref();
         segments.map(|segments| segments.segmenter.bounds())
+    }
+}
+
+impl Segmented {
+    /// Writes the messages that precede a fragment.
+    fn tell(&mut self, fragment: &Collected<'_>, sink: &mut Sink<'_>) {
+        let unit = fragment.unit();
+        // What the last epoch has left is not what the next one's titles are about.
+        if unit.turn != Turn::Late
+            && let Some(title) = self.titles.take_news()
+        {
+            let tag = titles::tell(&title, Tag::default()).into_bytes();
+            let message = EventMessage::of_tag(fragment.presented_at(), &tag);
+            sink.put(&message.to_bytes());
+        }
+        while let Some(event) = self.events.take_before(unit.at + unit.duration) {
+            let message = EventMessage::of_event(fragment.time_of(event.at), &event);
+            sink.put(&message.to_bytes());
+        }
     }
 }
 
@@ -104,14 +127,8 @@ impl fmp4::Sink for Fragments<'_, '_> {
     }
 
     fn fragment(&mut self, fragment: Collected<'_>) {
-        if let Some(segments) = &mut self.segments
-            // What the last epoch has left is not what the next one's titles are about.
-            && fragment.unit().turn != Turn::Late
-            && let Some(title) = segments.titles.take_news()
-        {
-            let tag = titles::tell(&title, Tag::default()).into_bytes();
-            let at = fragment.presented_at();
-            self.sink.put(&EventMessage { at, tag: &tag }.to_bytes());
+        if let Some(segments) = &mut self.segments {
+            segments.tell(&fragment, self.sink);
         }
         fragment.write(&mut |bytes| self.sink.put(bytes));
     }
@@ -146,6 +163,7 @@ impl fmp4::Sink for Fragments<'_, '_> {
 
     fn split(&mut self, next: FragmentCandidate) {
         if let Some(Segmented { segmenter, .. }) = &mut self.segments {
+            self.sink.end_segment();
             segmenter.split(next.at, self.sink.epoch());
         }
     }

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The tag at the beginning of a segment says when its first frame is presented, and what is playing. A title
-//! that changes is told with the next part of AAC, and with the next segment of MP3. Frames are those of the
+//! that changes is told with the next part of AAC, and with the next segment of MP3; an event that has a tag, before
+//! the frame of its time and with the next segment. Frames are those of the
 //! source, byte for byte; bare AAC gets its header. A frame is left out where the sound before it lasts too far
 //! beyond its time, because frames have no times of their own.
 
@@ -15,10 +16,11 @@ use std::sync::Arc;
 
 use container::adts;
 use container::fmp4::{self, Collected};
-use container::id3::Tag;
+use container::id3::{self, Tag};
 use fanout::{Format, Packager, Protocol, Retention, Segmentation, Sink};
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
 
+use crate::events::Events;
 use crate::segmenter::SEGMENTS_KEPT;
 use crate::segments::{PartWriter, Segments};
 use crate::titles::{self, Titles};
@@ -112,9 +114,14 @@ impl Packager for PackedAudio {
                 }
             }
             // Sound waits for no picture that metadata announces.
-            Item::Header(_) | Item::Metadata(_) | Item::Script(_) | Item::Title(_) => {}
+            Item::Header(_)
+            | Item::Metadata(_)
+            | Item::Script(_)
+            | Item::Title(_)
+            | Item::Event(_) => {}
         }
         self.segments.writer.titles.hear(item);
+        self.segments.writer.events.hear(item);
     }
 
     fn end(&mut self, sink: &mut Sink<'_>) {
@@ -155,6 +162,7 @@ impl FrameKind {
 #[derive(Debug, Default)]
 struct FrameWriter {
     titles: Titles,
+    events: Events,
 }
 
 impl PartWriter for FrameWriter {
@@ -165,6 +173,11 @@ impl PartWriter for FrameWriter {
         let news = may_tell.then(|| self.titles.take_news()).flatten();
         let has_tag = is_start || news.is_some();
         let title = news.or_else(|| self.titles.now());
+        let end = part.unit().at + part.unit().duration;
+        let mut due = Vec::new();
+        if may_tell {
+            due.extend(std::iter::from_fn(|| self.events.take_before(end)));
+        }
         for (number, sample) in part.samples().enumerate() {
             if has_tag && number == 0 {
                 let tag = Tag::default().transport_timestamp(sample.pts);
@@ -174,7 +187,18 @@ impl PartWriter for FrameWriter {
                 };
                 put(&tag.into_bytes());
             }
+            due.retain(|event| {
+                // Behind the tag that begins a segment of MP3, else before the frame of its time.
+                let is_later = event.at > sample.pts && codec == Some(Codec::Aac);
+                if !is_later {
+                    put(&id3::of_event(&event.content));
+                }
+                is_later
+            });
             put(&sample.data);
+        }
+        for event in due {
+            put(&id3::of_event(&event.content));
         }
     }
 }

@@ -155,6 +155,7 @@ impl<W: PartWriter> fmp4::Sink for Parts<'_, '_, W> {
     }
 
     fn split(&mut self, next: FragmentCandidate) {
+        self.sink.end_segment();
         self.segmenter.split(next.at, self.sink.epoch());
     }
 

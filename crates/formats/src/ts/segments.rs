@@ -10,6 +10,8 @@
 //! part ends at the end of a packet of PES, so segments put together are one stream. Parts other than a
 //! segment's first have the tables only every 400 ms, so playlists list segments alone.
 //!
+//! Events have PIDs of their own, before the first sample that is later.
+//!
 //! The first picture track and the first sound track are carried, as in the segments of fragmented MP4.
 
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use fanout::{Format, Packager, Protocol, Retention, Segmentation, Sink};
 use media::{Framing, Item, Kind, Timestamp, Track, TrackId};
 
 use super::Ts;
+use crate::events::Events;
 use crate::segmenter::{SEGMENT_BYTES_MAX, SEGMENTS_KEPT};
 use crate::segments::{PartWriter, Segments};
 
@@ -45,7 +48,13 @@ impl Ts {
     pub fn segmented(bounds: Segmentation) -> TsSegments {
         let muxer = Muxer::of_segments();
         TsSegments {
-            segments: Segments::new(bounds, PacketWriter { muxer }),
+            segments: Segments::new(
+                bounds,
+                PacketWriter {
+                    muxer,
+                    events: Events::default(),
+                },
+            ),
         }
     }
 }
@@ -76,6 +85,7 @@ impl Packager for TsSegments {
             Item::Track(track) if !Self::carries(track) => self.segments.refuse(track, sink),
             _ => self.segments.push(item, sink),
         }
+        self.segments.writer.events.hear(item);
     }
 
     fn end(&mut self, sink: &mut Sink<'_>) {
@@ -91,6 +101,7 @@ impl Packager for TsSegments {
 #[derive(Debug)]
 struct PacketWriter {
     muxer: Muxer,
+    events: Events,
 }
 
 impl PartWriter for PacketWriter {
@@ -107,10 +118,23 @@ impl PartWriter for PacketWriter {
         if is_start {
             self.muxer.begin_segment();
         }
+        let unit = part.unit();
         for sample in part.samples() {
+            self.tell(sample.dts, packets);
             self.muxer.push(&Item::Sample(sample), packets);
         }
         self.muxer.flush(packets);
+        // Behind the samples: the sound may end earlier than the part.
+        self.tell(unit.at + unit.duration, packets);
+    }
+}
+
+impl PacketWriter {
+    /// Writes the events before `until`.
+    fn tell(&mut self, until: Timestamp, packets: &mut PartPackets<'_>) {
+        while let Some(event) = self.events.take_before(until) {
+            self.muxer.push(&Item::Event(event), packets);
+        }
     }
 }
 

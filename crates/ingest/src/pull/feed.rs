@@ -102,7 +102,9 @@ impl<'a> Feed<'a> {
     /// Passes on the items so far; the first media begins the epoch.
     pub(super) fn deliver(&mut self) -> Result<(), Failure> {
         let now = now();
-        let is_media = |item: &Item| !matches!(item, Item::Metadata(_) | Item::Script(_));
+        let is_data =
+            |item: &Item| matches!(item, Item::Metadata(_) | Item::Script(_) | Item::Event(_));
+        let is_media = |item: &Item| !is_data(item);
         if self
             .items
             .iter()
@@ -132,6 +134,7 @@ impl<'a> Feed<'a> {
             .take_while(|item| {
                 bytes += match item {
                     Item::Metadata(script) | Item::Script(script) => script.body.len(),
+                    Item::Event(event) => event.bytes(),
                     _ => 0,
                 };
                 bytes <= HELD_BYTES_MAX

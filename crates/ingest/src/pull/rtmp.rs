@@ -14,6 +14,7 @@ use super::feed::Feed;
 use super::{End, Failure, PullSource};
 use crate::now;
 use crate::rtmp::publication::Clock;
+use crate::script_events;
 
 /// Connections that password authentication takes: without it, with the user's name, with the
 /// proof.
@@ -165,10 +166,14 @@ impl SourceConnection {
                 at: self.clock.data(media.timestamp),
                 body: media.payload,
             })),
-            Event::Data(media) => items.push(Item::Script(Script {
-                at: self.clock.data(media.timestamp),
-                body: media.payload,
-            })),
+            Event::Data(media) => {
+                let script = Script {
+                    at: self.clock.data(media.timestamp),
+                    body: media.payload,
+                };
+                items.extend(script_events::event(&script));
+                items.push(Item::Script(script));
+            }
             _ => {}
         }
     }

@@ -19,6 +19,7 @@ mod parked;
 pub(crate) mod publication;
 mod question;
 mod session;
+mod tracks;
 mod words;
 
 use std::sync::Arc;

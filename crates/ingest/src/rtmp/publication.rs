@@ -1,16 +1,17 @@
 //! One publication on a connection: session events to items, and how long media may be away.
 
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::rtmp::server::Event;
+use ::rtmp::server::{Event, Media};
 use ::rtmp::timestamp::Unwrap;
-use container::flv::Depacketizer;
-use fanout::EpochWatch;
-use media::{Item, Script, Timestamp};
+use fanout::{EpochWatch, Registry};
+use media::{Item, Kind, Script, Timestamp};
 
+use super::tracks::{Renditions, Tracks};
 use crate::admission::PublishedEpoch;
-use crate::{Error, Settings};
+use crate::{Context, Error, script_events};
 
 /// Items passed on at once. A read of tiny messages brings thousands; this bounds their memory as
 /// items. Media is not affected: a read brings a few of its messages.
@@ -22,7 +23,8 @@ const BATCH_ITEMS_MAX: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Publication {
     epoch: PublishedEpoch,
-    depacketizer: Depacketizer,
+    registry: Arc<Registry>,
+    tracks: Tracks,
     clock: Clock,
     items: Vec<Item>,
     /// How long media may be away, once some has been there.
@@ -34,10 +36,12 @@ pub(super) struct Publication {
 }
 
 impl Publication {
-    pub(super) fn new(epoch: PublishedEpoch, settings: &Settings, now: Instant) -> Self {
+    pub(super) fn new(epoch: PublishedEpoch, context: &Context, now: Instant) -> Self {
+        let settings = &context.settings;
         Self {
             epoch,
-            depacketizer: Depacketizer::default(),
+            registry: Arc::clone(&context.registry),
+            tracks: Tracks::default(),
             clock: Clock::default(),
             items: Vec::new(),
             source_timeout: settings.source_timeout,
@@ -55,14 +59,8 @@ impl Publication {
     /// Takes an event that carries media or data; others mean nothing here.
     pub(super) fn media(&mut self, event: Event, now: Instant) -> Result<(), Error> {
         match event {
-            Event::Audio(media) => {
-                let at = self.media_time(media.timestamp, now);
-                self.depacketizer.audio(at, media.payload, &mut self.items);
-            }
-            Event::Video(media) => {
-                let at = self.media_time(media.timestamp, now);
-                self.depacketizer.video(at, media.payload, &mut self.items);
-            }
+            Event::Audio(media) => self.track(Kind::Audio, media, now)?,
+            Event::Video(media) => self.track(Kind::Video, media, now)?,
             Event::Metadata(media) => {
                 let at = self.clock.data(media.timestamp);
                 self.items.push(Item::Metadata(Script {
@@ -72,10 +70,12 @@ impl Publication {
             }
             Event::Data(media) => {
                 let at = self.clock.data(media.timestamp);
-                self.items.push(Item::Script(Script {
+                let script = Script {
                     at,
                     body: media.payload,
-                }));
+                };
+                self.items.extend(script_events::event(&script));
+                self.items.push(Item::Script(script));
             }
             _ => {}
         }
@@ -84,6 +84,18 @@ impl Publication {
         } else {
             Ok(())
         }
+    }
+
+    fn track(&mut self, kind: Kind, media: Media, now: Instant) -> Result<(), Error> {
+        let at = self.media_time(media.timestamp, now);
+        let mut renditions = Renditions {
+            registry: &self.registry,
+            epoch: &mut self.epoch,
+            now,
+        };
+        let body = media.payload;
+        self.tracks
+            .take(kind, at, body, &mut self.items, &mut renditions)
     }
 
     /// Passes on the items so far.

@@ -92,7 +92,7 @@ impl PublisherSession {
         };
         self.is_admitted = true;
         if self.connection.session.accept_publish(self.id).is_ok() {
-            let publication = Publication::new(epoch, &self.context.settings, now);
+            let publication = Publication::new(epoch, &self.context, now);
             self.state = State::Publishing(Box::new(publication));
         }
         // The session has kept the codec configuration that came while the gate was asked.

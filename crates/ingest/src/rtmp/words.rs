@@ -1,6 +1,7 @@
 //! What an RTMP publisher is told about the end of its connection.
 
 use ::rtmp::server::Rejection;
+use container::flv::MultitrackError;
 use fanout::PublishRefused;
 use fanout::gate::Denied;
 use media::StreamName;
@@ -48,6 +49,10 @@ pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
         | Error::Silent(_)
         | Error::NotConnected(_)
         | Error::Ended => Rejection::Failed,
+        // The session knows nothing of it.
+        Error::Protocol(protocol) if protocol.cause::<MultitrackError>().is_some() => {
+            Rejection::Failed
+        }
         Error::Protocol(_) | Error::NotMedia(_) | Error::Panicked | Error::Io(_) => {
             return None;
         }

@@ -7,13 +7,18 @@ use media::Kind;
 use thiserror::Error;
 use webrtc::sdp::{Codec, Extension, Group, Media, MediaKind, Offer, OfferedFormat, Section};
 
-/// The header extensions that name a simulcast layer, and the layer that is repeated (RFC 8852).
+/// The header extensions that name a section (RFC 9143 §15), a simulcast layer, and the layer that is repeated
+/// (RFC 8852).
+const MID_URI: &str = "urn:ietf:params:rtp-hdrext:sdes:mid";
 const LAYER_URI: &str = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id";
 const REPEATED_LAYER_URI: &str = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id";
 
 /// Our parameters for Opus. Without them browsers send one channel and 64 kb/s, which is too little
 /// for music. Loss is repaired in band, because few senders repeat sound.
 const OPUS_PARAMETERS: &str = "minptime=10;useinbandfec=1;stereo=1;maxaveragebitrate=128000";
+
+/// Layers of simulcast that are accepted; each is a stream with lanes of its own. Browsers send three.
+pub(super) const LAYERS_MAX: usize = 4;
 
 /// Parameter sets in a description; encoders write two or three.
 const PARAMETER_SETS_MAX: usize = 8;
@@ -80,13 +85,17 @@ pub(super) struct Formats {
 /// Simulcast layers, and how their packets are told apart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layers {
-    /// Their names, in the peer's order; empty without simulcast.
+    /// Their names, in the peer's order: two to [`LAYERS_MAX`], or none without simulcast.
     pub(super) names: Vec<Box<str>>,
-    /// The header extension that names a packet's layer.
+    /// The section's name.
+    pub(super) mid: Box<str>,
+    /// The header extension that names a packet's section.
+    pub(super) mid_extension: Option<u8>,
+    /// The one that names its layer.
     pub(super) extension: Option<u8>,
     /// The one that names it in repeated packets.
     pub(super) repeated_extension: Option<u8>,
-    /// Both, as an answer says them.
+    /// All of them, as an answer says them.
     extensions: Vec<Extension>,
 }
 
@@ -94,8 +103,9 @@ pub(super) struct Layers {
 ///
 /// Accepts all formats that listeners can be given: H.264 before all others, because every listener
 /// can be given that, and then in the peer's order. Browsers send the first one of an answer,
-/// encoders the one that they have; the first packet tells which one it is. All layers of simulcast
-/// are accepted, because nothing says which is the largest.
+/// encoders the one that they have; the first packet tells which one it is. Of simulcast the first
+/// four layers are accepted whose names may be labels of renditions; a sender leaves out the others, which the answer
+/// does not name (RFC 8853 §5.3.2).
 ///
 /// Sections that send nothing, and data channels, are rejected in the answer; the offer is refused
 /// as a whole when a section that sends has no format for us (RFC 9725 §4.2).
@@ -152,10 +162,20 @@ impl Agreed {
         self.chosen().map(|chosen| chosen.formats.best.codec.name())
     }
 
-    /// Simulcast layers that are offered, of which the best is passed on; 0 without simulcast.
-    pub fn layers(&self) -> usize {
-        let layers = self.chosen().map(|chosen| chosen.layers.names.len());
-        layers.max().unwrap_or(0)
+    /// The names of the accepted simulcast layers; empty without simulcast.
+    pub fn layers(&self) -> &[Box<str>] {
+        let mut layers = self.chosen().map(|chosen| &*chosen.layers.names);
+        layers.find(|names| !names.is_empty()).unwrap_or_default()
+    }
+
+    /// The tracks to be received, each with its kind and, of a layer, its name: those of a section in the order of its
+    /// layers.
+    pub(super) fn tracks(&self) -> impl Iterator<Item = (Kind, &str)> {
+        self.chosen().flat_map(|chosen| {
+            let names = chosen.layers.names.iter().map(|name| &**name);
+            let whole = chosen.layers.names.is_empty().then_some("");
+            names.chain(whole).map(|name| (chosen.kind, name))
+        })
     }
 
     pub(super) fn chosen(&self) -> impl Iterator<Item = &Chosen> {
@@ -170,7 +190,7 @@ impl Chosen {
             kind,
             formats: Formats::of(kind, media, numbers)?,
             groups: media.groups.clone(),
-            layers: Layers::of(media),
+            layers: Layers::of(kind, media),
             reduced_size_rtcp: media.reduced_size_rtcp,
         })
     }
@@ -210,23 +230,39 @@ impl Formats {
 }
 
 impl Layers {
-    fn of(media: &Media) -> Self {
-        // Without this extension layers could not be named, and no browser would send more than
-        // one.
-        let Some(extension) = media.extension(LAYER_URI) else {
+    fn of(kind: Kind, media: &Media) -> Self {
+        // Without this extension layers could not be named, and no browser would send more than one.
+        let Some(extension) = media.extension(LAYER_URI).filter(|_| kind == Kind::Video) else {
             return Self::default();
         };
-        let named = |known: &&Extension| [LAYER_URI, REPEATED_LAYER_URI].contains(&&*known.uri);
+        let names = layer_names(&media.layers);
+        if names.len() < 2 {
+            return Self::default();
+        }
+        let is_read =
+            |known: &&Extension| [MID_URI, LAYER_URI, REPEATED_LAYER_URI].contains(&&*known.uri);
         Self {
-            names: media.layers.clone(),
+            names,
+            mid: media.mid.clone(),
+            mid_extension: media.extension(MID_URI),
             extension: Some(extension),
             repeated_extension: media.extension(REPEATED_LAYER_URI),
-            extensions: match media.layers.is_empty() {
-                true => Vec::new(),
-                false => media.extensions.iter().filter(named).cloned().collect(),
-            },
+            extensions: media.extensions.iter().filter(is_read).cloned().collect(),
         }
     }
+}
+
+/// The layers that are accepted, each once.
+fn layer_names(offered: &[Box<str>]) -> Vec<Box<str>> {
+    // Of RFC 8851 §10 without `_`, which a label may not have.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let mut names: Vec<Box<str>> = Vec::with_capacity(LAYERS_MAX);
+    for name in offered {
+        if names.len() < LAYERS_MAX && name.bytes().all(is_plain) && !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
 }
 
 /// How packets of a format are read.

@@ -7,7 +7,8 @@
 //! The timeline counts from the publisher's connection. A track's first packet is taken to be
 //! sampled at its arrival. Sound keeps that offset, because every jump of it is audible. Once there
 //! are sender reports for both, which browsers send after a second or more, picture is moved to its
-//! offset from sound: it does not jump, but runs a little faster or slower until it is there.
+//! offset from sound: it does not jump, but runs a little faster or slower until it is there. Layers of simulcast are
+//! pictures in this sense; without sound the first one that was reported takes its place.
 
 use container::rtp::{ReportClock, ntp_time};
 use media::{Span, Timestamp};
@@ -101,6 +102,11 @@ impl Clock {
     /// The last report, once there were packets as well.
     fn reported(&self) -> Option<SenderReport> {
         self.report.filter(|_| self.place.has_begun())
+    }
+
+    /// Whether it is known where the sender's wall clock puts the track.
+    pub(super) fn is_reported(&self) -> bool {
+        self.reported().is_some()
     }
 
     /// Aligns with `sound`, as far as the reports of both say where that is.

@@ -32,7 +32,7 @@ pub struct Counts {
     pub recovered: u64,
     /// Packets that arrived twice or too late.
     pub superfluous: u64,
-    /// Datagrams that are no packets, and packets of no track or of a layer that is not taken.
+    /// Datagrams that are no packets, and packets of no track or of a layer that none has named yet.
     pub refused: u64,
     /// Pictures that were not whole, or referred to lost ones.
     pub dropped_frames: u64,

@@ -7,9 +7,12 @@
 //!                     PublisherTicket ──► Publishers::connected
 //!                                   first frame: registry ─────────────────────┐
 //!  RTP ─ whose? ─► order, repair ─► frames ─► sound and picture in step ─► Publisher ──► stream
-//!            │            └► NACK      └► PLI            ▲
+//!            │            └► NACK      └► PLI            ▲                    and its renditions
 //!  RTCP ─────┴───────────────────────────────────────────┘ sender reports
 //! ```
+//!
+//! Each layer of simulcast is a track of its own in this picture, from the packets' sources to the requests for
+//! keyframes; `streams` says which stream it goes to.
 //!
 //! [`agree()`] chooses what an offer's sections carry; [`Publishers`] has the sessions of one
 //! worker of the WebRTC port, which calls it with plain packets and the time. What is to be sent
@@ -31,16 +34,19 @@
 //! messages per time. Nothing that a peer sends should make this panic; if it does, that session ends.
 //!
 //! Sources: RFC 9725 (WHIP), RFC 3550 (reports), RFC 4585 and 5104 (feedback), RFC 4588
-//! (repetition), RFC 8853 (simulcast).
+//! (repetition), RFC 8851 to 8853 (simulcast).
 
 mod agree;
 mod clock;
 mod counters;
 mod keyframes;
+mod layers;
+mod picture;
 mod reception;
 mod repair;
 mod session;
 mod source;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod track;

@@ -1,18 +1,19 @@
-//! One publisher: its tracks, its epoch, and what it is told.
+//! One publisher: its tracks, what they bring to its streams, and what it is told.
 
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use container::rtp::Packet;
-use media::{Item, Kind, Span, Timestamp};
+use media::{Kind, Span, Timestamp};
 use webrtc::mux::Handle;
 use webrtc::rtcp::{self, ReportBlock};
 
 use super::agree::Agreed;
+use super::layers::LayerMap;
+use super::streams::Streams;
 use super::track::{Moment, Taken, Track};
 use super::{Claim, PublisherOutbox};
-use crate::admission::PublishedEpoch;
 use crate::{Error, Settings, Stats};
 
 /// The bit rate that a sender is told it may send, in bits per second; the number of packets that
@@ -26,6 +27,10 @@ const PACKET_BYTES_MAX: usize = 2_048;
 /// Between two reports. Browsers' own rate control follows them.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
+/// A compound packet that is longer is sent before further requests are added: with those of one more track, which
+/// are fewer than 300 bytes, it stays within every path's datagrams.
+const COMPOUND_BYTES_MAX: usize = 850;
+
 /// The source of our reports. Browsers, too, call themselves 1 while they send nothing.
 const OURS: u32 = 1;
 
@@ -36,12 +41,9 @@ const NAME: &str = "carillon";
 #[derive(Debug)]
 pub(super) struct Session {
     handle: Handle,
-    claim: Claim,
-    /// From the first frame on.
-    epoch: Option<PublishedEpoch>,
-    /// Bytes received before.
-    early_bytes: usize,
+    streams: Streams,
     tracks: Vec<Track>,
+    layers: Option<LayerTracks>,
     stats: Arc<Stats>,
     settings: Settings,
     /// Where the publisher's timeline begins.
@@ -53,9 +55,16 @@ pub(super) struct Session {
     takes_bit_rate: bool,
     /// Whether feedback may be sent without a report before it.
     takes_bare_feedback: bool,
-    /// Items being collected, and packets being written: reused memory.
-    items: Vec<Item>,
+    /// Packets being written: reused memory.
     compound: Vec<u8>,
+}
+
+/// The layers of a session with simulcast.
+#[derive(Debug)]
+struct LayerTracks {
+    /// The first layer's track, which those of the others follow.
+    first: usize,
+    map: LayerMap,
 }
 
 impl Session {
@@ -68,22 +77,23 @@ impl Session {
         now: Instant,
     ) -> Self {
         let codecs: Vec<_> = agreed.codecs().collect();
-        match agreed.layers() {
-            0 | 1 => tracing::debug!(?codecs, "publisher connected"),
-            layers => tracing::info!(
-                ?codecs,
-                layers,
-                "publisher connected; of its simulcast layers the one that brings most is taken"
-            ),
+        tracing::debug!(?codecs, layers = ?agreed.layers(), "publisher connected");
+        let mut tracks = Vec::new();
+        let mut layers = None;
+        for chosen in agreed.chosen() {
+            let count = chosen.layers.names.len().max(1);
+            if let Some(map) = LayerMap::of(chosen) {
+                let first = tracks.len();
+                layers = Some(LayerTracks { first, map });
+            }
+            tracks.extend((0..count).map(|_| Track::new(chosen, stats, now)));
         }
-        let tracks = agreed.chosen().map(|chosen| Track::new(chosen, stats, now));
         let mut chosen = agreed.chosen();
         Self {
             handle,
-            claim,
-            epoch: None,
-            early_bytes: 0,
-            tracks: tracks.collect(),
+            streams: Streams::new(claim, agreed),
+            tracks,
+            layers,
             stats: Arc::clone(stats),
             settings: settings.clone(),
             began: now,
@@ -93,7 +103,6 @@ impl Session {
                 .chosen()
                 .any(|chosen| chosen.formats.best.feedback.remb),
             takes_bare_feedback: chosen.all(|chosen| chosen.reduced_size_rtcp),
-            items: Vec::new(),
             compound: Vec::new(),
         }
     }
@@ -109,11 +118,9 @@ impl Session {
         now: Instant,
         out: &mut impl PublisherOutbox,
     ) -> Result<(), Error> {
-        match &mut self.epoch {
-            Some(epoch) => epoch.received(datagram.len()),
-            None => self.early_bytes += datagram.len(),
-        }
-        match self.take(datagram, now) {
+        let (track, taken) = self.take(datagram, now);
+        self.streams.received(track, datagram.len());
+        match taken {
             Taken::No => {
                 self.stats.whip.refused();
                 return Ok(());
@@ -149,6 +156,9 @@ impl Session {
                     if let Some(track) = self.track_of(ssrc) {
                         track.leave(ssrc);
                     }
+                    if let Some(layers) = &mut self.layers {
+                        layers.map.leave(ssrc);
+                    }
                 }
                 _ => {}
             }
@@ -159,7 +169,7 @@ impl Session {
     pub(super) fn due(&self) -> Instant {
         let tracks = self.tracks.iter().filter_map(Track::due);
         let own = self.report_at.min(self.silent_at());
-        tracks.fold(own, Instant::min)
+        tracks.chain(self.streams.due()).fold(own, Instant::min)
     }
 
     /// Gives up on packets, requests them, reports, and ends a publisher that is silent.
@@ -169,61 +179,61 @@ impl Session {
         out: &mut impl PublisherOutbox,
     ) -> Result<(), Error> {
         if now >= self.silent_at() {
-            return Err(match self.epoch {
-                Some(_) => Error::Silent(self.settings.source_timeout),
-                None => Error::NoMedia(self.settings.first_media_timeout),
+            return Err(match self.streams.have_begun() {
+                true => Error::Silent(self.settings.source_timeout),
+                false => Error::NoMedia(self.settings.first_media_timeout),
             });
         }
         let moment = self.moment(now);
-        for track in &mut self.tracks {
-            track.pop(moment, &mut self.items);
+        for (at, track) in self.tracks.iter_mut().enumerate() {
+            track.pop(moment, self.streams.items(at));
         }
         self.deliver(now)?;
         self.speak(now, out)
     }
 
-    /// Ends the epoch, giving the reason in the log.
-    pub(super) fn end(self, reason: &dyn Display) {
-        match self.finish() {
-            (Some(epoch), _) => epoch.end(reason),
-            (None, claim) => tracing::info!(
-                stream = %claim.permission.action().stream,
-                peer = ?claim.source.peer,
-                %reason,
-                "a publisher over WebRTC left before its first frame"
-            ),
-        }
-    }
-
-    /// Ends the epoch because of an error, counting and logging it.
-    pub(super) fn fail(self, error: &Error) {
-        match self.finish() {
-            (Some(epoch), claim) => {
-                claim.stats.reject(error);
-                epoch.end(error);
-            }
-            (None, claim) => claim.fail(error),
-        }
-    }
-
-    fn finish(mut self) -> (Option<PublishedEpoch>, Claim) {
+    /// Ends the epochs, giving the reason in the log.
+    pub(super) fn end(mut self, reason: &dyn Display) {
         self.tracks.iter_mut().for_each(Track::count);
-        (self.epoch, self.claim)
+        self.streams.end(reason);
     }
 
-    fn take(&mut self, datagram: &[u8], now: Instant) -> Taken {
+    /// Ends the epochs because of an error, counting and logging it.
+    pub(super) fn fail(mut self, error: &Error) {
+        self.tracks.iter_mut().for_each(Track::count);
+        self.streams.fail(error);
+    }
+
+    /// Gives a datagram to its track, and says which one that is.
+    fn take(&mut self, datagram: &[u8], now: Instant) -> (Option<usize>, Taken) {
         if datagram.len() > PACKET_BYTES_MAX {
-            return Taken::No;
+            return (None, Taken::No);
         }
         let Ok(packet) = Packet::parse(datagram) else {
-            return Taken::No;
+            return (None, Taken::No);
+        };
+        let Some(at) = self.track_for(&packet, now) else {
+            return (None, Taken::No);
         };
         let moment = self.moment(now);
-        let mut tracks = self.tracks.iter_mut();
-        match tracks.find(|track| track.carries(packet.header.payload_type)) {
-            Some(track) => track.take(&packet, moment, &mut self.items),
-            None => Taken::No,
-        }
+        let taken = self.tracks[at].take(&packet, moment, self.streams.items(at));
+        (Some(at), taken)
+    }
+
+    /// The track of a packet: its payload type tells the section, and of simulcast its source the layer.
+    fn track_for(&mut self, packet: &Packet<'_>, now: Instant) -> Option<usize> {
+        let number = packet.header.payload_type;
+        let mut tracks = self.tracks.iter();
+        let at = tracks.position(|track| track.carries(number))?;
+        let layers = self.layers.as_mut().filter(|layers| layers.first == at);
+        let Some(LayerTracks { map, .. }) = layers else {
+            return Some(at);
+        };
+        let layer = match self.tracks[at].is_media(number) {
+            true => map.of_media(packet, now),
+            false => map.of_repetition(packet),
+        };
+        layer.map(|layer| at + layer)
     }
 
     fn moment(&self, now: Instant) -> Moment {
@@ -239,66 +249,67 @@ impl Session {
         tracks.find(|track| track.ssrc() == Some(ssrc))
     }
 
-    /// Aligns picture with sound.
+    /// Aligns pictures with sound. Without sound, layers are aligned with the first one that was reported.
     fn synchronize(&mut self) {
-        let sound = self.tracks.iter().find(|track| track.kind() == Kind::Audio);
-        let Some(sound) = sound.map(Track::clock) else {
+        let is_sound = |track: &Track| track.kind() == Kind::Audio;
+        let sound = self.tracks.iter().position(is_sound);
+        let leader = || {
+            let mut tracks = self.tracks.iter();
+            tracks.position(|track| track.clock().is_reported())
+        };
+        let Some(leader) = sound.or_else(leader) else {
             return;
         };
-        for track in &mut self.tracks {
-            if track.kind() == Kind::Video {
-                track.follow(&sound);
+        let clock = self.tracks[leader].clock();
+        for (at, track) in self.tracks.iter_mut().enumerate() {
+            if at != leader && track.kind() == Kind::Video {
+                track.follow(&clock);
             }
         }
     }
 
     fn deliver(&mut self, now: Instant) -> Result<(), Error> {
-        let epoch = match &mut self.epoch {
-            Some(epoch) => epoch,
-            // Until then the stream stays with its former publisher.
-            None if self.items.is_empty() => return Ok(()),
-            None => {
-                let mut epoch = self.claim.redeem(now)?;
-                epoch.received(std::mem::take(&mut self.early_bytes));
-                self.epoch.insert(epoch)
-            }
-        };
-        epoch.write(&mut self.items, now)
+        let tracks = &self.tracks;
+        self.streams.deliver(|track| tracks[track].size(), now)
     }
 
     /// Sends what is due by now.
     fn speak(&mut self, now: Instant, out: &mut impl PublisherOutbox) -> Result<(), Error> {
-        let epoch = self.epoch.as_mut();
-        if epoch.is_some_and(|epoch| epoch.takes_keyframe_request(now)) {
-            for track in &mut self.tracks {
-                track.want_keyframe(now);
-            }
-        }
+        let tracks = &mut self.tracks;
+        self.streams
+            .take_keyframe_requests(now, |track| tracks[track].want_keyframe(now));
         self.ask(now, out);
         if now >= self.report_at {
             self.report_at = now + REPORT_INTERVAL;
             self.report(now, out);
-            self.epoch
-                .as_ref()
-                .map_or(Ok(()), |epoch| epoch.check(now))?;
+            self.streams.check(now)?;
         }
         Ok(())
     }
 
     /// Requests lost packets and keyframes.
     fn ask(&mut self, now: Instant, out: &mut impl PublisherOutbox) {
+        let mut start = self.begin_feedback();
+        for at in 0..self.tracks.len() {
+            self.tracks[at].ask(OURS, now, &mut self.compound);
+            if self.compound.len() > COMPOUND_BYTES_MAX {
+                out.rtcp(self.handle, &self.compound);
+                start = self.begin_feedback();
+            }
+        }
+        if self.compound.len() > start {
+            out.rtcp(self.handle, &self.compound);
+        }
+    }
+
+    /// Begins a compound packet, and returns its length.
+    fn begin_feedback(&mut self) -> usize {
         self.compound.clear();
         if !self.takes_bare_feedback {
             rtcp::write_receiver_report(&mut self.compound, OURS, &[]);
             rtcp::write_sdes(&mut self.compound, OURS, NAME);
         }
-        let start = self.compound.len();
-        for track in &mut self.tracks {
-            track.ask(OURS, now, &mut self.compound);
-        }
-        if self.compound.len() > start {
-            out.rtcp(self.handle, &self.compound);
-        }
+        self.compound.len()
     }
 
     /// Reports what arrived, and how much may be sent.
@@ -318,7 +329,7 @@ impl Session {
 
     /// When the publisher is given up if no media arrives.
     fn silent_at(&self) -> Instant {
-        match self.heard.filter(|_| self.epoch.is_some()) {
+        match self.heard.filter(|_| self.streams.have_begun()) {
             Some(heard) => heard + self.settings.source_timeout,
             None => self.began + self.settings.first_media_timeout,
         }

@@ -1,16 +1,16 @@
 //! Whose packets a track takes.
 //!
-//! A track has one source at a time. Payload types tell tracks apart; under one payload type there
-//! may be several sources, which are the layers of simulcast: one picture in several sizes. The
-//! source with the highest bit rate is taken, because no description says which layer is the
-//! largest. Until the rates are known it is the first one that arrives.
+//! A track has one source at a time. Payload types tell tracks apart; under one payload type there may be several
+//! sources that no description tells apart: one picture in several sizes. The source with the highest bit rate is taken.
+//! Until the rates are known it is the first one that arrives. Where simulcast was agreed on, the
+//! [map of its layers](super::layers) has chosen already, and a layer's track takes what it is given.
 
 use std::time::{Duration, Instant};
 
 use container::rtp::Packet;
 use webrtc::sdp::Group;
 
-use super::agree::{Chosen, Layers};
+use super::agree::Chosen;
 
 /// A source that was silent for this long may be replaced by another: senders that stop a layer, or
 /// restart, do not say so.
@@ -29,25 +29,22 @@ const SOURCES_MAX: usize = 8;
 /// One track's source.
 #[derive(Debug)]
 pub(super) struct Source {
-    layers: Layers,
     groups: Vec<Group>,
     known: Vec<Known>,
     taken: Option<u32>,
     /// The source that is to be taken with its next packet.
     better: Option<u32>,
     measured_since: Option<Instant>,
-    /// Whether sources may be layers.
-    has_layers: bool,
+    /// Whether several sources may be one picture in several sizes.
+    has_sizes: bool,
+    /// Whether the packets of one layer are all that comes here.
+    is_layer: bool,
 }
 
 /// A known source.
 #[derive(Debug)]
 struct Known {
     ssrc: u32,
-    /// Its layer's name. Senders stop sending it once the receiver has acknowledged packets.
-    layer: Option<Box<[u8]>>,
-    /// The source of its repetitions, as far as packets have named it.
-    rtx: Option<u32>,
     heard: Instant,
     /// Bytes since measuring began.
     bytes: usize,
@@ -67,13 +64,13 @@ pub(super) enum Verdict {
 impl Source {
     pub(super) fn new(chosen: &Chosen) -> Self {
         Self {
-            layers: chosen.layers.clone(),
             groups: chosen.groups.clone(),
             known: Vec::new(),
             taken: None,
             better: None,
             measured_since: None,
-            has_layers: chosen.kind == media::Kind::Video,
+            has_sizes: chosen.kind == media::Kind::Video,
+            is_layer: !chosen.layers.names.is_empty(),
         }
     }
 
@@ -85,9 +82,13 @@ impl Source {
     /// Decides on a media packet.
     pub(super) fn judge(&mut self, packet: &Packet<'_>, now: Instant) -> Verdict {
         let ssrc = packet.header.ssrc;
+        if self.is_layer {
+            let is_ours = self.taken.replace(ssrc) == Some(ssrc);
+            return if is_ours { Verdict::Ours } else { Verdict::New };
+        }
         let is_alive = self.is_alive(now);
         self.note(packet, now);
-        if self.has_layers {
+        if self.has_sizes {
             self.compare(now);
         }
         if self.taken == Some(ssrc) {
@@ -102,24 +103,15 @@ impl Source {
     }
 
     /// Whether a repeated packet is one of the source's.
-    pub(super) fn repeats(&mut self, packet: &Packet<'_>) -> bool {
+    pub(super) fn repeats(&self, packet: &Packet<'_>) -> bool {
         let Some(taken) = self.taken else {
             return false;
         };
-        let ssrc = packet.header.ssrc;
-        if let Some(group) = self.groups.iter().find(|group| group.media == taken) {
-            return group.rtx == ssrc;
+        if self.is_layer {
+            return true;
         }
-        if let Some(name) = element(packet, self.layers.repeated_extension)
-            && let Some(named) = self
-                .known
-                .iter_mut()
-                .find(|one| one.layer.as_deref() == Some(name))
-        {
-            named.rtx = Some(ssrc);
-        }
-        match self.known.iter().find(|one| one.rtx == Some(ssrc)) {
-            Some(known) => known.ssrc == taken,
+        match self.groups.iter().find(|group| group.media == taken) {
+            Some(group) => group.rtx == packet.header.ssrc,
             // It does not say whose it is; with only one source that is clear.
             None => !self.has_others(taken),
         }
@@ -158,8 +150,6 @@ impl Source {
             }
             self.known.push(Known {
                 ssrc,
-                layer: None,
-                rtx: None,
                 heard: now,
                 bytes: 0,
             });
@@ -168,9 +158,6 @@ impl Source {
         let known = &mut self.known[at];
         known.heard = now;
         known.bytes = known.bytes.saturating_add(packet.payload.len());
-        if known.layer.is_none() {
-            known.layer = element(packet, self.layers.extension).map(Into::into);
-        }
     }
 
     /// Compares the sources' rates at intervals.
@@ -190,11 +177,4 @@ impl Source {
         self.better = best.map(|best| best.ssrc);
         self.known.iter_mut().for_each(|known| known.bytes = 0);
     }
-}
-
-/// The header extension of this number.
-fn element<'p>(packet: &Packet<'p>, id: Option<u8>) -> Option<&'p [u8]> {
-    let id = id?;
-    let found = packet.elements().find(|(of, _)| *of == id);
-    found.map(|(_, value)| value)
 }

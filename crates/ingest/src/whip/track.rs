@@ -123,6 +123,18 @@ impl Track {
         formats.any(|one| one.payload_type == payload_type || one.rtx == Some(payload_type))
     }
 
+    /// Whether packets of this payload type are media of the track, and not repetitions.
+    pub(super) fn is_media(&self, payload_type: u8) -> bool {
+        let mut formats = self.formats.iter();
+        formats.any(|one| one.payload_type == payload_type)
+    }
+
+    /// The number of pixels of a picture, 0 until that is known.
+    pub(super) fn size(&self) -> u64 {
+        let dimensions = self.depacketizer.dimensions();
+        dimensions.map_or(0, |(width, height)| u64::from(width) * u64::from(height))
+    }
+
     /// The present source, once a packet arrived.
     pub(super) fn ssrc(&self) -> Option<u32> {
         self.source.ssrc().filter(|_| self.reception.has_begun())

@@ -33,6 +33,8 @@ pub mod unit {
     pub const DELIMITER: u8 = 35;
     /// Filler data.
     pub const FILLER: u8 = 38;
+    /// Supplemental enhancement information before a picture's slices.
+    pub const SEI: u8 = 39;
 }
 
 /// The parsed two bytes that begin a NAL unit.

@@ -5,6 +5,7 @@
 
 pub mod aac;
 pub mod av1;
+pub mod captions;
 pub mod dolby;
 pub mod flac;
 pub mod h264;

@@ -15,6 +15,7 @@ use net::link::LinkReport;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::gate::AuthorityGate;
 use crate::links::{Links, Row};
 use crate::stamp;
 use crate::view::StreamView;
@@ -23,6 +24,7 @@ use crate::view::StreamView;
 #[derive(Clone)]
 pub(super) struct Api {
     pub(super) registry: Arc<Registry>,
+    pub(super) gate: Arc<AuthorityGate>,
     pub(super) audio: DerivedAudio,
     pub(super) links: Links,
 }
@@ -172,7 +174,7 @@ fn link(row: &Row, report: &LinkReport) -> Value {
     })
 }
 
-fn not_found(text: &str) -> Response {
+pub(super) fn not_found(text: &str) -> Response {
     refuse(StatusCode::NOT_FOUND, text)
 }
 

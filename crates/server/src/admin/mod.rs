@@ -7,6 +7,7 @@
 //! `/livez` and `/readyz` answer every client; they tell only whether to send work. Connections are always
 //! accepted: one too many closes the oldest of the address that has the most.
 
+mod announce;
 mod api;
 mod connections;
 mod events;
@@ -38,6 +39,7 @@ pub(crate) use self::health::{Unhealthy, ask_readiness};
 #[cfg(test)]
 pub(crate) use self::metrics::METRICS;
 
+use self::announce::Operator;
 use self::api::Api;
 use self::connections::Connections;
 use self::events::EventStreams;
@@ -101,6 +103,7 @@ fn router(context: &Arc<Context>) -> Router {
     };
     let api = Api {
         registry: Arc::clone(&node.registry),
+        gate: Arc::clone(&node.gate),
         audio: context.audio.clone(),
         links: context.links.clone(),
     };
@@ -118,6 +121,7 @@ fn router(context: &Arc<Context>) -> Router {
             }
             Endpoint::Streams => on(filter, api::streams).with_state(api.clone()),
             Endpoint::EndStream => on(filter, api::end_stream).with_state(api.clone()),
+            Endpoint::Announce => on(filter, announce::announce).with_state(api.clone()),
             Endpoint::Listeners => on(filter, api::listeners).with_state(api.clone()),
             Endpoint::Kick => on(filter, api::kick).with_state(api.clone()),
             Endpoint::Events => {
@@ -153,7 +157,7 @@ struct Operators {
 async fn guard(
     State(operators): State<Operators>,
     Extension(Peer(peer)): Extension<Peer>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let password = password(request.headers());
@@ -166,7 +170,11 @@ async fn guard(
         return (StatusCode::FORBIDDEN, text).into_response();
     };
     match permitted {
-        Ok(_) => next.run(request).await,
+        Ok(permission) => {
+            let operator = Operator(Arc::new(permission));
+            request.extensions_mut().insert(operator);
+            next.run(request).await
+        }
         Err(denied @ (Denied::Missing | Denied::Wrong)) => {
             let challenge = [(header::WWW_AUTHENTICATE, "Basic realm=\"Carillon\"")];
             (StatusCode::UNAUTHORIZED, challenge, format!("{denied}\n")).into_response()

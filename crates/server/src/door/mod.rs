@@ -4,6 +4,7 @@
 //! permit (see [`limits`]) from accept to close; while it is pending it may have to give way to a newer one,
 //! and ends.
 
+pub(crate) mod admission;
 pub(crate) mod bucket;
 mod egress;
 pub(crate) mod head;

@@ -4,7 +4,6 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::BytesMut;
 use fanout::Permit;
@@ -137,12 +136,7 @@ async fn play<S: RtmpTransport>(
     mut permit: ConnectionPermit,
 ) {
     let peer = request.connection.peer;
-    let listener = if node.drain.has_begun() {
-        Err(Rejected::Draining)
-    } else {
-        node.limits.listener(peer.ip(), Instant::now())
-    };
-    match listener {
+    match node.admission.listener(peer.ip()) {
         Ok(listener) => {
             permit.settle();
             S::play(node, request, Some(Permit::new((permit, listener)))).await;

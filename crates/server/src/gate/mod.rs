@@ -111,6 +111,17 @@ impl AuthorityGate {
         self.gatekeeper.authorize(Administer)
     }
 
+    /// Permits an operator to announce an event of a stream.
+    pub(crate) fn announce(
+        &self,
+        _operator: &Authorized<Administer>,
+        stream: &StreamName,
+    ) -> Authorized<UpdateMetadata> {
+        self.gatekeeper.authorize(UpdateMetadata {
+            stream: stream.clone(),
+        })
+    }
+
     /// Permits what this server publishes itself and yields to every key of the stream.
     pub(crate) fn publish_until_replaced(&self, stream: &StreamName) -> Authorized<Publish> {
         self.gatekeeper.authorize(Publish {

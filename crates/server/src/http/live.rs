@@ -5,7 +5,6 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use egress_http::{Outcome, Target};
@@ -21,7 +20,6 @@ use super::Asked;
 use super::refusal::refuse;
 use crate::door::head;
 use crate::door::limits::Handover;
-use crate::door::rejected::Rejected;
 use crate::node::Node;
 
 /// The longest form that can set a title.
@@ -94,12 +92,7 @@ impl<S: LiveTransport> Live<'_, S> {
     /// Admits a listener, within the limits.
     pub(super) async fn listen(self, target: Target) {
         let (node, peer) = (self.node, self.peer);
-        let permit = if node.drain.has_begun() {
-            Err(Rejected::Draining)
-        } else {
-            node.limits.listener(peer.ip(), Instant::now())
-        };
-        match permit {
+        match node.admission.listener(peer.ip()) {
             Ok(permit) => {
                 self.handover.permit().settle();
                 self.pass_on(target, |handover| handover.into_permit(permit))

@@ -4,6 +4,7 @@
 //! again. The table in [`routes`](crate::http::routes) lists the same for readers, and the tests here check the two
 //! against each other: each row of the table has a route, and each route that is served has a row.
 
+use egress_hls::Resource;
 use egress_http::Target;
 use fanout::Registry;
 use ingest::icecast::Dialect;
@@ -32,7 +33,8 @@ pub(crate) enum Route {
 
 impl Route {
     /// Takes a method, case-sensitive, and a path, percent-decoded once. A stream's exact name wins over a
-    /// suffix: `/a/publish` is a stream while one of that name exists. A path that means nothing else may name a
+    /// suffix: `/a/publish` is a stream while one of that name exists. A piece of HLS wins over the suffix of a live
+    /// body, unless there is that body's stream. A path that means nothing else may name a
     /// stream on another server.
     pub(crate) fn of(method: &str, path: &str, registry: &Registry) -> Self {
         match (method, path) {
@@ -47,7 +49,13 @@ impl Route {
             "GET" | "HEAD" | "OPTIONS" => Target::find(path, registry),
             _ => None,
         };
-        if let Some(target) = named {
+        let is_piece = || {
+            let (stream, _) = Resource::of(path)?;
+            StreamName::parse(stream).ok()
+        };
+        if let Some(target) = named
+            && (target.is_known(registry) || is_piece().is_none())
+        {
             return Self::to(method, target);
         }
         match Page::of(method, path) {
@@ -79,7 +87,7 @@ impl Route {
 
 #[cfg(test)]
 mod tests {
-    use egress_hls::Resource;
+    use egress_hls::{Packaging, Piece};
     use fanout::{Config, Fanout};
 
     use super::*;
@@ -111,7 +119,7 @@ mod tests {
             Page::Info(_) => Endpoint::Info,
             Page::Publish(_) => Endpoint::Publish,
             Page::Hls(_, Resource::Multivariant) => Endpoint::Hls,
-            Page::Hls(_, Resource::Playlist) => Endpoint::HlsPlaylist,
+            Page::Hls(_, Resource::Media(_, Piece::Playlist)) => Endpoint::HlsPlaylist,
             Page::Hls(..) => Endpoint::HlsPiece,
             Page::Rtc(address) => return address.endpoint_for(method),
             Page::Preflight | Page::NotAllowed | Page::Nothing => return None,
@@ -155,21 +163,23 @@ mod tests {
         }
     }
 
-    /// An address with the suffix of a live body would be taken for one.
     #[test]
     fn each_piece_of_hls_is_a_page() {
         let registry = registry();
-        for resource in [
-            Resource::Playlist,
-            Resource::Init("0123abcd".to_owned()),
-            Resource::Segment(41),
-            Resource::Part(41, 2),
-        ] {
-            let route = Route::of("GET", &format!("/a/b/hls/{resource}"), &registry);
-            let Route::Page(Page::Hls(stream, found)) = route else {
-                panic!("{resource:?}: {route:?}");
-            };
-            assert_eq!((stream.as_str(), found), ("a/b", resource));
+        for packaging in Packaging::ALL {
+            for piece in [
+                Piece::Playlist,
+                Piece::Init("0123abcd".to_owned()),
+                Piece::Segment(41),
+                Piece::Part(41, 2),
+            ] {
+                let resource = Resource::Media(packaging, piece);
+                let route = Route::of("GET", &format!("/a/b/{resource}"), &registry);
+                let Route::Page(Page::Hls(stream, found)) = route else {
+                    panic!("{resource:?}: {route:?}");
+                };
+                assert_eq!((stream.as_str(), found), ("a/b", resource));
+            }
         }
     }
 

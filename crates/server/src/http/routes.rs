@@ -118,9 +118,9 @@ endpoints! {
 
     /// The multivariant playlist of HLS.
     Hls: Page "GET" "/{stream}/index.m3u8", Nothing;
-    /// The media playlist of HLS.
+    /// The media playlist of HLS; other packagings than fragmented MP4 have `ts/`, `aac/` or `mp3/` for `hls/`.
     HlsPlaylist: Page "GET" "/{stream}/hls/live.m3u8", Nothing;
-    /// An initialization segment, a segment or a part of HLS.
+    /// An initialization segment, a segment or a part of HLS; likewise.
     HlsPiece: Page "GET" "/{stream}/hls/{piece}", Nothing;
 
     /// Open a session to listen (WHEP).
@@ -154,6 +154,8 @@ endpoints! {
     Streams: Admin "GET" "/api/v1/streams", Password;
     /// End a stream.
     EndStream: Admin "DELETE" "/api/v1/streams/{*name}", Password;
+    /// Announce an event; behind the name stands `/events`.
+    Announce: Admin "POST" "/api/v1/streams/{*name}", Password;
     /// All listeners.
     Listeners: Admin "GET" "/api/v1/listeners", Password;
     /// The event stream.

@@ -239,6 +239,7 @@ mod tests {
             rates: Vec::new(),
             tracks: Vec::new(),
             picture_order: fanout::PictureOrder::Unknown,
+            captions: false,
             keyframes: None,
             offer: fanout::DerivedOffer::Nothing,
             is_deriving: false,

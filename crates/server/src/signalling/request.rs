@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderMap, Uri, header};
 use http_body_util::BodyExt;
-use http1::{Password, Query};
+use http1::Password;
 
 use super::refused::Refused;
 
@@ -13,9 +13,6 @@ const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Bytes read of a body that is too long before it is answered: a client that is still sending when the
 /// connection closes does not see the answer.
 const DISCARDED_BYTES_MAX: usize = 256 * 1024;
-
-/// The query parameters that are read as a key.
-const KEYS: [&str; 2] = ["key", "token"];
 
 /// A request's credential.
 #[derive(Debug)]
@@ -30,18 +27,17 @@ impl Key {
     pub(super) fn of(headers: &HeaderMap, uri: &Uri) -> Self {
         let bearer = headers
             .get(header::AUTHORIZATION)
-            .and_then(|value| bearer(value.to_str().ok()?));
+            .and_then(|value| http1::bearer(value.to_str().ok()?));
         if bearer.is_some() {
             return Self {
                 secret: bearer,
                 is_in_query: false,
             };
         }
-        let query = Query::new(uri.query().unwrap_or_default().as_bytes());
-        let secret = KEYS.into_iter().find_map(|name| query.get(name));
+        let secret = http1::key_in(uri.query().unwrap_or_default());
         Self {
             is_in_query: secret.is_some(),
-            secret: secret.map(Password::new),
+            secret,
         }
     }
 
@@ -49,13 +45,6 @@ impl Key {
     pub(super) fn reveal(&self) -> Option<&str> {
         self.secret.as_ref().map(Password::reveal)
     }
-}
-
-/// The token of an Authorization header (RFC 6750 §2.1).
-fn bearer(value: &str) -> Option<Password> {
-    let (scheme, token) = value.split_once(' ')?;
-    let is_bearer = scheme.eq_ignore_ascii_case("bearer");
-    is_bearer.then(|| Password::new(token.trim()))
 }
 
 /// Whether the body is of this media type, with any parameters.

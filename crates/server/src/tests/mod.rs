@@ -13,6 +13,7 @@ mod rtc;
 mod secure;
 mod smuggling;
 mod strangers;
+mod variants;
 mod viewer;
 
 use std::net::SocketAddr;

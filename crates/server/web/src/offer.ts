@@ -30,6 +30,21 @@ export interface Webrtc {
   picture?: boolean;
 }
 
+/** One of several qualities of a programme: a stream, with what that offers. */
+export interface Quality {
+  /** For people. */
+  name: string;
+  stream: string;
+  /** Of its pictures. */
+  width: number | null;
+  height: number | null;
+  /** Bits per second. */
+  bitrate: number | null;
+  tracks: Track[];
+  addresses: Address[];
+  webrtc: Webrtc | null;
+}
+
 /** See the head of this file. Titles and labels are untrusted text. */
 export interface Offer {
   /** There is something to hear or see. */
@@ -42,6 +57,8 @@ export interface Offer {
   notes: string[];
   addresses: Address[];
   webrtc: Webrtc | null;
+  /** Best first; absent if there is one. The rest of the offer is that of all of them, or of the best. */
+  qualities?: Quality[];
   /** How many listen now. */
   listeners?: number;
 }

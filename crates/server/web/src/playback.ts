@@ -8,7 +8,7 @@ import { sourceOf } from "./sources/make";
 import { Trouble, type Levels, type Source } from "./sources/source";
 import type { Stage, State } from "./state";
 import { Watchdog } from "./watchdog";
-import { missing, refused, waysOf, type Way, type WayName } from "./ways";
+import { fitting, missing, refused, waysOf, type Rendition, type Way, type WayName } from "./ways";
 
 /** A publisher that is away comes back soon, or the stream ends. */
 const AWAY_RETRY_MS = 3_000;
@@ -40,6 +40,10 @@ export class Playback {
   private problem = "";
   private source: Source | null = null;
   private wish: WayName | null = null;
+  /** The stream of the chosen rendition, for ways that play one at a time; `null` leaves it to the page. */
+  private quality: string | null = null;
+  /** Another rendition was chosen and has not played yet. */
+  private isSwitching = false;
   /** Nothing is loaded before the first click. */
   private isHeld = false;
   private pausedAt: number | null = null;
@@ -212,6 +216,7 @@ export class Playback {
     this.hasPlayed = false;
     this.isAsking = false;
     this.isAskedToPause = false;
+    this.isSwitching = false;
   }
 
   private retryIn(ms: number, state: State): void {
@@ -262,22 +267,56 @@ export class Playback {
       this.element = null;
       return;
     }
+    const rendition = this.renditionOf(way, this.element);
     this.source = sourceOf({
       way,
+      rendition,
+      isAutomatic: rendition?.stream !== this.quality,
       element: this.element,
       owner: {
         lost: unlessOver(() => this.lost()),
         fails: unlessOver((words) => this.giveUp(words)),
         undecoded: unlessOver(() => this.undecoded()),
         described: unlessOver(() => this.described()),
+        chosen: unlessOver((stream) => this.switchTo(stream)),
       },
     });
-    this.set(this.hasEverPlayed ? "reconnecting" : "connecting");
+    this.set(this.hasEverPlayed && !this.isSwitching ? "reconnecting" : "connecting");
     this.resume();
     this.source.open().then(
       () => { if (!isOver()) void this.autoplay(); },
       (error: unknown) => { if (!isOver()) this.troubled(error); },
     );
+  }
+
+  /** The chosen rendition while there is such a stream, else what fits the size at which it is shown. */
+  private renditionOf({ renditions }: Way, element: HTMLMediaElement): Rendition | null {
+    const chosen = renditions.find(({ stream }) => stream === this.quality);
+    // An element that is not shown yet has no height.
+    const pixels = Math.ceil((element.clientHeight || innerHeight) * devicePixelRatio);
+    return chosen ?? fitting(renditions, pixels);
+  }
+
+  /** Plays another rendition by the same way. */
+  private switchTo(stream: string | null): void {
+    const { way } = this;
+    if (!way) return;
+    this.quality = stream;
+    if (this.pausedAt !== null) {
+      this.release();
+      return;
+    }
+    this.stop();
+    this.isSwitching = true;
+    this.open(way);
+  }
+
+  /** A chosen rendition that does not begin is left for the page's own choice, before another way is tried. */
+  private switchesBack(): boolean {
+    if (!this.isSwitching || this.quality === null) return false;
+    void this.refresh();
+    this.switchTo(null);
+    return true;
   }
 
   /** Without a click, browsers let a page play only muted, and some not even that. */
@@ -304,6 +343,7 @@ export class Playback {
   }
 
   private troubled(error: unknown): void {
+    if (this.switchesBack()) return;
     const trouble = error instanceof Trouble ? error : new Trouble(String(error), true);
     if (trouble.isFinal) this.giveUp(trouble.message);
     else if (this.attempts.left(this.ways()).length > 1) this.tooSlow(trouble.message);
@@ -315,12 +355,14 @@ export class Playback {
 
   /** This way does not work here. */
   private giveUp(words: string): void {
+    if (this.switchesBack()) return;
     if (this.way) this.attempts.fail(this.way.name, words);
     this.start();
   }
 
   /** This way does not work now. */
   private tooSlow(words: string): void {
+    if (this.switchesBack()) return;
     if (this.way) this.attempts.tire(this.way.name, words);
     this.start();
   }
@@ -332,6 +374,7 @@ export class Playback {
 
   /** A listener who paused is not brought back before pressing Play. */
   private lost(): void {
+    if (this.switchesBack()) return;
     if (this.pausedAt !== null && this.hasPlayed) this.release();
     else if (!this.hasPlayed && this.attempts.left(this.ways()).length > 1) {
       this.tooSlow("It was interrupted before it began.");
@@ -422,6 +465,7 @@ export class Playback {
     });
     on("playing", () => {
       if (this.way) this.attempts.succeed(this.way.name);
+      this.isSwitching = false;
       [this.hasPlayed, this.hasEverPlayed, this.pausedAt, this.problem] = [true, true, null, ""];
       this.note = this.noteOn(this.way);
       this.playingSince = performance.now();

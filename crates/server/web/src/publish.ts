@@ -15,6 +15,15 @@ const STEADY_MS = 60_000;
 /** Every player decodes it, so the stream can be sent over RTMP and HTTP as well. */
 const PREFERRED_CODEC = "video/h264";
 
+/** Several qualities, the largest first. The server makes a stream of each: the first is the stream itself. */
+const LAYERS: RTCRtpEncodingParameters[] = [
+  { rid: "h" },
+  { rid: "m", scaleResolutionDownBy: 2 },
+  { rid: "l", scaleResolutionDownBy: 4 },
+];
+/** A picture of a quarter of the pixels needs about a third of the bits. */
+const BITS_PER_SCALE = 1.5;
+
 type Timer = ReturnType<typeof setTimeout> | undefined;
 
 const form = byId<HTMLFormElement>("publish");
@@ -26,6 +35,7 @@ const microphone = byId<HTMLSelectElement>("microphone");
 const music = byId<HTMLInputElement>("music");
 const key = byId<HTMLInputElement>("key");
 const bitrate = byId<HTMLSelectElement>("bitrate");
+const layers = byId<HTMLInputElement>("layers");
 const goButton = byId<HTMLButtonElement>("go");
 const stopButton = byId<HTMLButtonElement>("stop");
 const figures = byId("figures");
@@ -63,6 +73,7 @@ const refreshDevices = (): void => {
 const showChoices = (): void => {
   byId("camera-row").hidden = picture.value !== "camera";
   byId("bitrate-row").hidden = picture.value === "none";
+  byId("layers-row").hidden = picture.value === "none";
   byId("music-row").hidden = microphone.value === "none";
   const ofScreen = microphone.querySelector<HTMLOptionElement>("option[value=screen]");
   if (!ofScreen) return;
@@ -96,9 +107,11 @@ const limitBitrate = async (peer: RTCPeerConnection): Promise<void> => {
   const sender = peer.getSenders().find((one) => one.track?.kind === "video");
   if (!sender) return;
   const parameters = sender.getParameters();
-  const [encoding] = parameters.encodings ?? [];
-  if (!encoding) return;
-  encoding.maxBitrate = Number(bitrate.value) * 1000;
+  if (!parameters.encodings?.length) return;
+  for (const encoding of parameters.encodings) {
+    encoding.maxBitrate = Math.round(Number(bitrate.value) * 1000
+      / (encoding.scaleResolutionDownBy ?? 1) ** BITS_PER_SCALE);
+  }
   // A screen must stay readable, a camera must stay fluent.
   const degradationPreference = picture.value === "screen" ? "maintain-resolution" : "maintain-framerate";
   await sender.setParameters({ ...parameters, degradationPreference } as RTCRtpSendParameters).catch(() => {});
@@ -106,8 +119,10 @@ const limitBitrate = async (peer: RTCPeerConnection): Promise<void> => {
 
 const addTracks = (peer: RTCPeerConnection, stream: MediaStream): void => {
   for (const track of stream.getTracks()) {
-    const transceiver = peer.addTransceiver(track, { direction: "sendonly", streams: [stream] });
-    if (track.kind === "video") {
+    const isPicture = track.kind === "video";
+    const sendEncodings = isPicture && layers.checked ? LAYERS.map((layer) => ({ ...layer })) : [{}];
+    const transceiver = peer.addTransceiver(track, { direction: "sendonly", streams: [stream], sendEncodings });
+    if (isPicture) {
       track.contentHint = picture.value === "screen" ? "detail" : "motion";
       preferCodec(transceiver);
     } else {

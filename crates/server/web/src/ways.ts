@@ -1,7 +1,7 @@
 // In which ways a browser can play a stream, and how much of it, best first.
 
 import type { Browser } from "./browser";
-import { trackOf, type Address, type Offer, type Track } from "./offer";
+import { trackOf, type Address, type Offer, type Quality, type Track } from "./offer";
 
 /** The protocols. `native` is HLS by the browser's own player, `http` any other body that it plays by itself. */
 export type WayName = "webrtc" | "flv" | "hls" | "native" | "http";
@@ -17,7 +17,24 @@ export interface Way {
   picture: boolean;
   /** Whether sound comes with it. */
   sound: boolean;
+  /** The qualities that it can be made to play, best first; empty if there is one, or if its player chooses by itself. */
+  renditions: Rendition[];
 }
+
+/** A quality as a way that plays one stream at a time brings it. */
+export interface Rendition {
+  /** For people. */
+  name: string;
+  stream: string;
+  /** Of its pictures, in pixels; 0 without. */
+  height: number;
+  /** Relative to the page. */
+  path: string;
+}
+
+/** A way as far as one stream decides it. */
+type Single = Omit<Way, "renditions">;
+type Over = (offer: Offer, browser: Browser) => Single | undefined;
 
 /** With pictures: the lowest delay first. HLS by the browser's own player is late and often fails. */
 const FOR_PICTURES: readonly WayName[] = ["webrtc", "flv", "hls", "native", "http"];
@@ -60,13 +77,22 @@ const isPlain = (one: Address): boolean =>
 const isAppended = (browser: Browser, one: Track | undefined): boolean =>
   Boolean(one && IN_MP4[one.codec]?.some((type) => browser.appends(type)));
 
-/** Pictures and sound are in one playlist, so a browser that lacks one codec plays nothing of it. */
+/** What is offered of each quality. */
+const offersOf = (offer: Offer): [Quality, Offer][] =>
+  (offer.qualities ?? []).map((quality) => [quality, { ...offer, ...quality }]);
+
+/**
+ * Pictures and sound are in one playlist, so a browser that lacks one codec plays nothing of it. Of several qualities it
+ * plays those of which it has both.
+ */
 const isWhole = (offer: Offer, plays: (type: string) => boolean): boolean => {
-  const tracks = [trackOf(offer, "video"), trackOf(offer, "audio")];
-  return tracks.every((one) => !one || IN_MP4[one.codec]?.some(plays));
+  const has = (one: Offer): boolean =>
+    [trackOf(one, "video"), trackOf(one, "audio")].every((track) => !track || IN_MP4[track.codec]?.some(plays));
+  const offers = offersOf(offer);
+  return offers.length > 0 ? offers.some(([, one]) => has(one)) : has(offer);
 };
 
-const overFlv = (offer: Offer, browser: Browser): Way | undefined => {
+const overFlv: Over = (offer, browser) => {
   const address = offer.addresses.find((one) => one.type === FLV);
   const plays = (one: Track | undefined): boolean =>
     Boolean(one && IN_FLV.includes(one.codec)) && isAppended(browser, one);
@@ -79,7 +105,7 @@ const overFlv = (offer: Offer, browser: Browser): Way | undefined => {
   };
 };
 
-const overHls = (offer: Offer, browser: Browser): Way | undefined => {
+const overHls: Over = (offer, browser) => {
   const address = offer.addresses.find(isHls);
   const has = isWhole(offer, browser.appends);
   return address && {
@@ -91,7 +117,7 @@ const overHls = (offer: Offer, browser: Browser): Way | undefined => {
   };
 };
 
-const overNativeHls = (offer: Offer, browser: Browser): Way | undefined => {
+const overNativeHls: Over = (offer, browser) => {
   const address = offer.addresses.find(isHls);
   if (!address || !browser.plays(address.type) || !isWhole(offer, browser.plays)) return undefined;
   return {
@@ -103,7 +129,7 @@ const overNativeHls = (offer: Offer, browser: Browser): Way | undefined => {
   };
 };
 
-const overHttp = (offer: Offer, browser: Browser): Way | undefined => {
+const overHttp: Over = (offer, browser) => {
   const address = offer.addresses.find((one) => isPlain(one) && browser.plays(one.type));
   return address && {
     name: "http",
@@ -115,7 +141,7 @@ const overHttp = (offer: Offer, browser: Browser): Way | undefined => {
   };
 };
 
-const overWebrtc = (offer: Offer, browser: Browser): Way | undefined => {
+const overWebrtc: Over = (offer, browser) => {
   const { webrtc } = offer;
   if (!webrtc) return undefined;
   const type = IN_RTP[trackOf(offer, "video")?.codec ?? ""];
@@ -128,7 +154,39 @@ const overWebrtc = (offer: Offer, browser: Browser): Way | undefined => {
   };
 };
 
-const worth = (way: Way): number => 2 * Number(way.picture) + Number(way.sound);
+const worth = (way: Single): number => 2 * Number(way.picture) + Number(way.sound);
+
+/** A way whose player chooses among the qualities by itself. */
+const together = (over: Over) => (offer: Offer, browser: Browser): Way | undefined => {
+  const way = over(offer, browser);
+  return way && { ...way, renditions: [] };
+};
+
+/** A way that plays one stream at a time: the qualities of which it plays most. */
+const onePerQuality = (over: Over) => (offer: Offer, browser: Browser): Way | undefined => {
+  const all = offersOf(offer).flatMap(([quality, one]) => {
+    const way = over(one, browser);
+    return way ? [{ quality, way }] : [];
+  });
+  const most = Math.max(...all.map(({ way }) => worth(way)));
+  const [best, ...others] = all.filter(({ way }) => worth(way) === most);
+  if (!best) return together(over)(offer, browser);
+  const renditions = [best, ...others].map(({ quality: { name, stream, height }, way: { path } }) =>
+    ({ name, stream, height: height ?? 0, path }));
+  return { ...best.way, renditions: others.length > 0 ? renditions : [] };
+};
+
+const WAYS = [
+  onePerQuality(overWebrtc),
+  onePerQuality(overFlv),
+  together(overHls),
+  together(overNativeHls),
+  onePerQuality(overHttp),
+];
+
+/** The best rendition that is not higher than so many pixels, or the smallest; `null` if there is no choice. */
+export const fitting = (renditions: Rendition[], pixels: number): Rendition | null =>
+  renditions.find(({ height }) => height <= pixels) ?? renditions[renditions.length - 1] ?? null;
 
 /**
  * All ways that play something. A picture counts more than sound, and `wish` most, unless it lacks the picture that
@@ -136,7 +194,7 @@ const worth = (way: Way): number => 2 * Number(way.picture) + Number(way.sound);
  */
 export const waysOf = (offer: Offer, browser: Browser, wish: WayName | null): Way[] => {
   const hasVideo = Boolean(trackOf(offer, "video"));
-  const all = [overWebrtc, overFlv, overHls, overNativeHls, overHttp].map((over) => over(offer, browser));
+  const all = WAYS.map((over) => over(offer, browser));
   const rank = (way: Way): number => worth(way) + (way.name === wish && (way.picture || !hasVideo) ? 4 : 0);
   const place = (way: Way): number => (way.picture ? FOR_PICTURES : FOR_SOUND).indexOf(way.name);
   return all

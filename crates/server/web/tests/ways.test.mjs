@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import test from "node:test";
 
-const { missing, refused, waysOf } = await import(join(process.env.CARILLON_MODULES, "ways.mjs"));
+const { fitting, missing, refused, waysOf } = await import(join(process.env.CARILLON_MODULES, "ways.mjs"));
 
 const HLS = "application/vnd.apple.mpegurl";
 
@@ -91,4 +91,53 @@ test("a source of unknown content is played as it is", () => {
 
 test("nothing is offered where there is nothing", () => {
   assert.deepEqual(names(offer([], { addresses: [], webrtc: null }), CHROMIUM, null), []);
+});
+
+/** A stream in two sizes, of which the larger has this codec. */
+const sizes = (codec) => {
+  const quality = (height, tracks) => ({
+    name: `${height}p`,
+    stream: `live/show_${height}`,
+    width: height * 16 / 9,
+    height,
+    bitrate: height * 1000,
+    tracks,
+    addresses: [
+      { label: "FLV", path: `../show_${height}.flv`, type: "video/x-flv" },
+      { label: "HLS", path: `../show_${height}/index.m3u8`, type: HLS },
+    ],
+    webrtc: { path: `../show_${height}/whep`, audio: true, picture: true },
+  });
+  const large = [track("video", codec), track("audio", "aac")];
+  const small = [track("video", "h264"), track("audio", "aac")];
+  return offer(large, { qualities: [quality(720, large), quality(360, small)] });
+};
+const renditionsOf = (ways, name) => ways.find((way) => way.name === name).renditions;
+
+test("ways that play one stream at a time have each quality's address, a playlist has all", () => {
+  const ways = waysOf(sizes("h264"), CHROMIUM, null);
+  assert.deepEqual(renditionsOf(ways, "flv"), [
+    { name: "720p", stream: "live/show_720", height: 720, path: "../show_720.flv" },
+    { name: "360p", stream: "live/show_360", height: 360, path: "../show_360.flv" },
+  ]);
+  assert.deepEqual(renditionsOf(ways, "webrtc").map(({ path }) => path), ["../show_720/whep", "../show_360/whep"]);
+  assert.deepEqual([renditionsOf(ways, "hls"), renditionsOf(ways, "native")], [[], []]);
+  assert.equal(ways.find(({ name }) => name === "hls").path, "../show/index.m3u8");
+  const single = waysOf(SHOW, CHROMIUM, null);
+  assert.ok(single.every(({ renditions }) => renditions.length === 0));
+});
+
+test("a quality that the browser does not decode is no choice, and spoils no way", () => {
+  const ways = waysOf(sizes("hevc"), CHROMIUM, null);
+  const whole = ways.filter(({ picture, sound }) => picture && sound).map(({ name }) => name);
+  assert.deepEqual(whole, ["webrtc", "flv", "hls", "native"]);
+  assert.equal(ways.find(({ name }) => name === "flv").path, "../show_360.flv");
+  assert.deepEqual(renditionsOf(ways, "flv"), []);
+});
+
+test("the page chooses the best quality that is not larger than what shows it", () => {
+  const all = renditionsOf(waysOf(sizes("h264"), CHROMIUM, null), "flv");
+  const chosen = (pixels) => fitting(all, pixels)?.height;
+  assert.deepEqual([1080, 720, 719, 360, 100].map(chosen), [720, 720, 360, 360, 360]);
+  assert.equal(fitting([], 720), null);
 });

@@ -104,7 +104,7 @@ impl<P: Clone> Muxer<P> {
             Item::Metadata(script) => self.joins.metadata(&script.body),
             Item::Sample(sample) => self.sample(sample, sink),
             Item::Epoch => self.begin_epoch(sink),
-            Item::Script(_) | Item::Header(_) | Item::Title(_) => {}
+            Item::Script(_) | Item::Header(_) | Item::Title(_) | Item::Event(_) => {}
         }
     }
 

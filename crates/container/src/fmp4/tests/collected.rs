@@ -1,10 +1,12 @@
 //! What sinks hear of a fragment before it is written, and what they may write before it.
 
-use media::{Codec, Kind, TrackId};
+use bytes::Bytes;
+use media::{Codec, EventContent, Kind, TimedEvent, TrackId};
 
 use super::super::{Collected, EventMessage, MediaTime, Turn};
 use super::*;
 use crate::id3::Tag;
+use crate::scte35;
 use crate::testing::id3_frames;
 
 /// Writes an event before each fragment, and keeps its samples.
@@ -29,7 +31,7 @@ impl Sink for Teller {
         assert!(!std::mem::replace(&mut self.is_collecting, true));
         let at = fragment.presented_at();
         let tag = Tag::default().title("A title").into_bytes();
-        self.put(&EventMessage { at, tag: &tag }.to_bytes());
+        self.put(&EventMessage::of_tag(at, &tag).to_bytes());
         self.times.push(at);
         self.fragments
             .push((fragment.unit(), fragment.samples().collect()));
@@ -151,7 +153,7 @@ fn an_event_message_is_byte_for_byte_as_specified() {
         count: 0x1_0000_0002,
         timescale: 90_000,
     };
-    let bytes = EventMessage { at, tag: &tag }.to_bytes();
+    let bytes = EventMessage::of_tag(at, &tag).to_bytes();
     let expected = [
         &b"\x00\x00\x00\x54emsg\x01\x00\x00\x00"[..],
         &[0, 1, 0x5F, 0x90],
@@ -163,4 +165,35 @@ fn an_event_message_is_byte_for_byte_as_specified() {
     ];
     assert_eq!(bytes, expected.concat());
     assert_eq!(id3_frames(&bytes[62..]).len(), 1);
+}
+
+#[test]
+fn an_event_message_of_a_break_has_its_section_and_its_length() {
+    let insert = scte35::Insert {
+        event: 7,
+        is_out: true,
+        duration: Some(30 * 90_000),
+    };
+    let section = Bytes::from(scte35::write(&insert));
+    let cue = scte35::parse(&section).expect("just written");
+    let event = TimedEvent {
+        at: Timestamp::ZERO,
+        content: EventContent::Cue(cue.into_cue(section.clone(), None)),
+        is_scripted: false,
+    };
+    let at = MediaTime {
+        count: 2,
+        timescale: 48_000,
+    };
+    let bytes = EventMessage::of_event(at, &event).to_bytes();
+    let expected = [
+        &48_000_u32.to_be_bytes()[..],
+        &[0, 0, 0, 0, 0, 0, 0, 2],
+        &(30_u32 * 48_000).to_be_bytes(),
+    ];
+    assert_eq!(bytes[12..28], expected.concat());
+    assert!(bytes.ends_with(&[b"urn:scte:scte35:2013:bin\0\0", &section[..]].concat()));
+    let other = MediaTime { count: 3, ..at };
+    let later = EventMessage::of_event(other, &event).to_bytes();
+    assert_ne!(bytes[28..32], later[28..32], "the identifier");
 }

@@ -198,13 +198,14 @@ impl Demuxed {
     }
 
     fn map(&mut self, version: u8, body: &[u8]) {
-        assert_eq!(body[2..4], [0xF0, 0]);
+        assert_eq!(body[2] & 0xF0, 0xF0);
+        let of_program = usize::from(u16::from_be_bytes([body[2], body[3]]) & 0x0FFF);
         let mut map = Map {
             version,
             clock_pid: thirteen_bits(body),
             streams: Vec::new(),
         };
-        let mut rest = &body[4..];
+        let mut rest = &body[4 + of_program..];
         while !rest.is_empty() {
             let length = usize::from(u16::from_be_bytes([rest[3], rest[4]]) & 0x0FFF);
             assert_eq!(rest[3] & 0xF0, 0xF0);

@@ -2,6 +2,7 @@
 
 mod codecs;
 mod demuxer;
+mod events;
 mod hostile;
 mod joins;
 mod packets;

@@ -4,6 +4,7 @@ mod parked;
 mod publishing;
 mod questions;
 mod refusals;
+mod renditions;
 
 use std::time::Duration;
 
@@ -197,6 +198,14 @@ impl Client {
         let sent = self
             .session
             .publish_audio_data(body, RtmpTimestamp::new(at), false);
+        self.act(vec![sent.expect("it publishes")]).await;
+    }
+
+    async fn video(&mut self, at: u32, body: &[u8]) {
+        let body = Bytes::copy_from_slice(body);
+        let sent = self
+            .session
+            .publish_video_data(body, RtmpTimestamp::new(at), false);
         self.act(vec![sent.expect("it publishes")]).await;
     }
 

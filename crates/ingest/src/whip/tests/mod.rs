@@ -5,8 +5,9 @@ mod formats;
 mod hostile;
 mod loss;
 mod media_clips;
-mod offers;
+pub(super) mod offers;
 mod peer;
+mod simulcast;
 mod step;
 mod trial;
 
@@ -62,7 +63,12 @@ fn lingering(context: &Context) {
 
 /// A publisher of the stream that has no connection.
 fn live(context: &Context) -> Publisher {
-    let permission = publishing(context, &name(), KEY);
+    live_at(context, &name(), KEY)
+}
+
+/// A publisher of any stream, with a key.
+fn live_at(context: &Context, name: &StreamName, key: &str) -> Publisher {
+    let permission = publishing(context, name, key);
     let source = Source {
         protocol: "test",
         peer: None,
@@ -93,8 +99,12 @@ impl Packager for Recorder {
 impl Recording {
     /// Of the stream that is there, from now on.
     fn of(context: &Context) -> Self {
-        let stream = context.registry.stream(&name()).expect("it is there");
-        let permission = playing(context, &name());
+        Self::of_stream(context, &name())
+    }
+
+    fn of_stream(context: &Context, name: &StreamName) -> Self {
+        let stream = context.registry.stream(name).expect("it is there");
+        let permission = playing(context, name);
         let format = Format {
             name: "recording",
             // It requests keyframes itself, so the requests seen are for packets that the publisher

@@ -37,7 +37,7 @@ pub(super) fn sound() -> String {
 }
 
 /// Pictures under 96, repeated under 97, with further attribute lines.
-pub(super) fn picture(format: rtp::PayloadFormat, more: &str) -> String {
+pub(in super::super) fn picture(format: rtp::PayloadFormat, more: &str) -> String {
     let name = format.encoding_name();
     let mode = match format {
         rtp::PayloadFormat::H264 => "a=fmtp:96 packetization-mode=1;profile-level-id=42e01f\r\n",
@@ -82,7 +82,7 @@ fn obs_picture() -> String {
         .to_owned()
 }
 
-pub(super) fn agreed(sections: &[String]) -> Result<Agreed, Unusable> {
+pub(in super::super) fn agreed(sections: &[String]) -> Result<Agreed, Unusable> {
     agree(&Offer::parse(&offer(sections)).expect("a good offer"))
 }
 
@@ -126,7 +126,7 @@ fn browsers_send_h264_with_repetition_and_stereo() {
     assert!(!text.contains("transport-cc") && !text.contains("extmap"));
     let agreed = agreed(&[sound(), chromium_camera()]).expect("usable");
     assert_eq!(agreed.codecs().collect::<Vec<_>>(), ["opus", "h264"]);
-    assert_eq!(agreed.layers(), 0);
+    assert!(agreed.layers().is_empty());
 }
 
 #[test]
@@ -198,32 +198,118 @@ fn what_cannot_be_published_is_refused_with_the_reason() {
     assert_eq!(refused(&[sound(), same]), Unusable::SamePayloadType);
 }
 
-#[test]
-fn all_layers_of_simulcast_are_taken() {
-    let more = "a=extmap:3 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
-                a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id\r\n\
-                a=extmap:5 urn:3gpp:video-orientation\r\n\
-                a=rid:l send\r\na=rid:m send\r\na=rid:h send\r\na=simulcast:send l;m;h\r\n";
-    let sections = [picture(rtp::PayloadFormat::Vp8, more)];
-    let agreed = agreed(&sections).expect("usable");
-    assert_eq!(agreed.layers(), 3);
-    let chosen = agreed.chosen().next().expect("a section");
-    let layers = &chosen.layers;
-    assert_eq!(
-        (layers.extension, layers.repeated_extension),
-        (Some(3), Some(4))
-    );
-    let text = answer(&sections);
-    for line in [
-        "a=extmap:3 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id",
-        "a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id",
-        "a=rid:l recv",
-        "a=rid:h recv",
-        "a=simulcast:recv l;m;h",
-    ] {
-        assert!(text.contains(&format!("{line}\r\n")), "{line}: {text}");
+/// The attributes of simulcast with these layers.
+pub(super) fn layers(names: &[&str]) -> String {
+    let mut text = "a=extmap:2 urn:ietf:params:rtp-hdrext:sdes:mid\r\n\
+         a=extmap:3 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
+         a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id\r\n\
+         a=extmap:5 urn:3gpp:video-orientation\r\n"
+        .to_owned();
+    for name in names {
+        text.push_str(&format!("a=rid:{name} send\r\n"));
     }
-    assert!(!text.contains("orientation"), "{text}");
+    text + &format!("a=simulcast:send {}\r\n", names.join(";"))
+}
+
+/// What Chromium 156 offers for a camera with three encodings, shortened: sources are named in packets only.
+fn chromium_simulcast() -> String {
+    "m=video 9 UDP/TLS/RTP/SAVPF 107 108 96 97\r\na=extmap:1 urn:ietf:params:rtp-hdrext:toffset\r\n\
+     a=extmap:2 http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time\r\n\
+     a=extmap:3 urn:3gpp:video-orientation\r\n\
+     a=extmap:4 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01\r\n\
+     a=extmap:9 urn:ietf:params:rtp-hdrext:sdes:mid\r\n\
+     a=extmap:10 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
+     a=extmap:11 urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id\r\na=sendonly\r\n\
+     a=msid:9f1c 7f0e\r\na=rtcp-rsize\r\na=rtpmap:107 H264/90000\r\na=rtcp-fb:107 goog-remb\r\n\
+     a=rtcp-fb:107 transport-cc\r\na=rtcp-fb:107 ccm fir\r\na=rtcp-fb:107 nack\r\n\
+     a=rtcp-fb:107 nack pli\r\n\
+     a=fmtp:107 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f\r\n\
+     a=rtpmap:108 rtx/90000\r\na=fmtp:108 apt=107\r\na=rtpmap:96 VP8/90000\r\n\
+     a=rtcp-fb:96 nack\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n\
+     a=rid:h send\r\na=rid:m send\r\na=rid:l send\r\na=simulcast:send h;m;l\r\n"
+        .to_owned()
+}
+
+/// What Firefox 153 offers for the same, shortened: it names sources as well, and gives extensions a direction.
+fn firefox_simulcast() -> String {
+    "m=video 9 UDP/TLS/RTP/SAVPF 120 124\r\na=sendonly\r\n\
+     a=extmap:3 urn:ietf:params:rtp-hdrext:sdes:mid\r\n\
+     a=extmap:4 http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time\r\n\
+     a=extmap:5 urn:ietf:params:rtp-hdrext:toffset\r\n\
+     a=extmap:6/recvonly http://www.webrtc.org/experiments/rtp-hdrext/playout-delay\r\n\
+     a=extmap:8/sendonly urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
+     a=extmap:9/sendonly urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id\r\n\
+     a=fmtp:120 max-fs=12288;max-fr=60\r\na=fmtp:124 apt=120\r\na=msid:{8b2} {77c}\r\n\
+     a=rid:q send\r\na=rid:h send\r\na=rid:f send\r\na=rtcp-fb:120 nack\r\n\
+     a=rtcp-fb:120 nack pli\r\na=rtcp-fb:120 ccm fir\r\na=rtcp-fb:120 goog-remb\r\n\
+     a=rtcp-fb:120 transport-cc\r\na=rtcp-rsize\r\na=rtpmap:120 VP8/90000\r\n\
+     a=rtpmap:124 rtx/90000\r\na=simulcast:send q;h;f\r\na=ssrc:271 cname:{c}\r\n\
+     a=ssrc:272 cname:{c}\r\na=ssrc:273 cname:{c}\r\na=ssrc:371 cname:{c}\r\n\
+     a=ssrc:372 cname:{c}\r\na=ssrc:373 cname:{c}\r\na=ssrc-group:FID 271 371\r\n\
+     a=ssrc-group:FID 272 372\r\na=ssrc-group:FID 273 373\r\n"
+        .to_owned()
+}
+
+#[test]
+fn browsers_are_answered_with_their_layers_and_how_these_are_named() {
+    for (camera, names, [mid, rid, repaired]) in [
+        (chromium_simulcast(), ["h", "m", "l"], [9, 10, 11]),
+        (firefox_simulcast(), ["q", "h", "f"], [3, 8, 9]),
+    ] {
+        let sections = [sound(), camera];
+        let agreed = agreed(&sections).expect("usable");
+        assert_eq!(agreed.layers(), names.map(Box::from));
+        let tracks: Vec<_> = agreed.tracks().collect();
+        assert_eq!(tracks[0], (Kind::Audio, ""));
+        assert_eq!(tracks[1..], names.map(|name| (Kind::Video, name)));
+        let text = answer(&sections);
+        for line in [
+            format!("a=extmap:{mid} urn:ietf:params:rtp-hdrext:sdes:mid"),
+            format!("a=extmap:{rid} urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"),
+            format!("a=extmap:{repaired} urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id"),
+            format!("a=rid:{} recv", names[0]),
+            format!("a=rid:{} recv", names[2]),
+            format!("a=simulcast:recv {}", names.join(";")),
+        ] {
+            assert_eq!(
+                text.matches(&format!("{line}\r\n")).count(),
+                1,
+                "{line}: {text}"
+            );
+        }
+        assert_eq!(text.matches("extmap").count(), 3, "{text}");
+        assert!(text.contains("goog-remb\r\n") && text.contains("nack pli\r\n"));
+    }
+}
+
+#[test]
+fn layers_are_bounded_and_have_names_that_streams_may_have() {
+    let of = |names: &[&str]| {
+        let sections = [picture(rtp::PayloadFormat::Vp8, &layers(names))];
+        let agreed = agreed(&sections).expect("usable");
+        (agreed.layers().join(" "), answer(&sections))
+    };
+    let (names, text) = of(&["a", "b", "b", "x_y", "c", "d", "e", "f"]);
+    assert_eq!(names, "a b c d");
+    assert_eq!(names.split(' ').count(), agree::LAYERS_MAX);
+    assert!(text.contains("a=simulcast:recv a;b;c;d\r\n"), "{text}");
+    assert!(
+        !text.contains("rid:e") && !text.contains("orientation"),
+        "{text}"
+    );
+    // Of one layer there is no choice, and one whose name is too long is none.
+    for names in [&["a", "a", "x_y"][..], &["a", "seventeen-letters"], &[]] {
+        let (names, text) = of(names);
+        assert_eq!(names, "");
+        assert!(
+            !text.contains("simulcast") && !text.contains("extmap"),
+            "{text}"
+        );
+    }
+    // Without the extension that names them, layers could not be told apart.
+    let nameless = layers(&["a", "b"]).replace("sdes:rtp-stream-id", "sdes:unknown");
+    let sections = [picture(rtp::PayloadFormat::Vp8, &nameless)];
+    assert!(agreed(&sections).expect("usable").layers().is_empty());
 }
 
 proptest! {

@@ -32,8 +32,10 @@ pub(super) struct Line {
     pub(super) rtx: Option<(u8, u32)>,
     /// From a sample's time to its first packet on the network.
     pub(super) takes: Duration,
-    /// The layer that is named in a header extension with the number 3.
+    /// The layer that is named in a header extension: with the number 3, in repetitions 4.
     pub(super) layer: Option<&'static str>,
+    /// The width of the pictures; their height is 180.
+    pub(super) width: u16,
     pub(super) sent: Vec<Sample>,
     pub(super) packets: u32,
     feed: Feed,
@@ -84,10 +86,14 @@ fn sample(track: TrackId, millis: i64, duration: i64, keyframe: bool, data: Vec<
 }
 
 /// A picture unlike any other.
-fn picture(number: i64, keyframe: bool, bytes: usize) -> Sample {
+fn picture(number: i64, keyframe: bool, bytes: usize, width: u16) -> Sample {
     let mut data = Vec::new();
     match keyframe {
-        true => data.extend([0x50, 5, 0, 0x9D, 1, 0x2A, 0x40, 1, 0xB4, 0]),
+        true => {
+            data.extend([0x50, 5, 0, 0x9D, 1, 0x2A]);
+            data.extend(width.to_le_bytes());
+            data.extend([0xB4, 0]);
+        }
         false => data.extend([0x51, 5, 0]),
     }
     data.extend(number.to_be_bytes());
@@ -111,6 +117,7 @@ impl Line {
             rtx: None,
             takes: Duration::ZERO,
             layer: None,
+            width: 320,
             sent: Vec::new(),
             packets: 0,
             feed,
@@ -157,7 +164,7 @@ impl Line {
             Feed::Pictures { bytes, next } => {
                 *next += 1;
                 let keyframe = std::mem::take(&mut self.wants_key);
-                picture(*next - 1, keyframe, *bytes)
+                picture(*next - 1, keyframe, *bytes, self.width)
             }
             Feed::Sound { next } => {
                 *next += 1;
@@ -172,9 +179,7 @@ impl Line {
             let mut head = self.sequencer.number(payload, timestamp).to_vec();
             head[1] |= self.payload_type;
             if let Some(name) = self.layer {
-                head[0] |= 0x10;
-                head.extend([0xBE, 0xDE, 0, 1, 0x30 | (name.len() as u8 - 1)]);
-                head.extend(name.bytes().chain([0; 3]).take(3));
+                name_layer(&mut head, 3, name);
             }
             let packet = [&head[..], &payloads.bytes()[payload.range.clone()]].concat();
             let sequence = u16::from_be_bytes([packet[2], packet[3]]);
@@ -200,14 +205,28 @@ impl Line {
             ..original.header
         };
         self.rtx_sequence = self.rtx_sequence.wrapping_add(1);
-        Some(
-            [
-                &header.to_bytes()[..],
-                &sequence.to_be_bytes(),
-                original.payload,
-            ]
-            .concat(),
-        )
+        let mut head = header.to_bytes().to_vec();
+        if let Some(name) = self.layer {
+            name_layer(&mut head, 4, name);
+        }
+        Some([&head[..], &sequence.to_be_bytes(), original.payload].concat())
+    }
+
+    /// A layer of simulcast, of this source.
+    pub(super) fn layer(name: &'static str, ssrc: u32, width: u16) -> Self {
+        let mut line = Self::pictures(usize::from(width) * 2);
+        (line.layer, line.width) = (Some(name), width);
+        line.become_another(ssrc, 65_400, ssrc);
+        line.rtx = Some((97, ssrc + 1));
+        line
+    }
+
+    /// Sends pictures again after it had [stopped](Self::stop): from the time `at` on, with a keyframe.
+    pub(super) fn go_on(&mut self, at: Duration) {
+        let next = i64::try_from(at.as_millis()).expect("tests are short") / 40 + 1;
+        let bytes = usize::from(self.width) * 2;
+        self.feed = Feed::Pictures { bytes, next };
+        self.wants_key = true;
     }
 
     pub(super) const fn begin_anew(&mut self) {
@@ -255,6 +274,13 @@ impl Line {
         report.write(&mut out);
         out
     }
+}
+
+/// Adds a header extension with one short element.
+fn name_layer(head: &mut Vec<u8>, id: u8, name: &str) {
+    head[0] |= 0x10;
+    head.extend([0xBE, 0xDE, 0, 1, id << 4 | (name.len() as u8 - 1)]);
+    head.extend(name.bytes().chain([0; 3]).take(3));
 }
 
 /// The sender's wall clock.

@@ -56,6 +56,8 @@ pub(super) struct Trial {
     /// What the server asked for, and when.
     pub(super) nacks: Vec<(Duration, Vec<u16>)>,
     pub(super) plis: Vec<Duration>,
+    /// Whom the server asked for a keyframe.
+    pub(super) pli_sources: Vec<u32>,
     pub(super) reports: Vec<(Duration, Vec<rtcp::ReportBlock>)>,
     pub(super) compounds: Vec<Vec<u8>>,
     pub(super) closed: Vec<Handle>,
@@ -90,6 +92,7 @@ impl Trial {
             is_deaf: false,
             nacks: Vec::new(),
             plis: Vec::new(),
+            pli_sources: Vec::new(),
             reports: Vec::new(),
             compounds: Vec::new(),
             closed: Vec::new(),
@@ -234,7 +237,10 @@ impl Trial {
         for packet in rtcp::packets(compound) {
             match packet {
                 rtcp::Packet::Nack { lost, .. } => self.nacks.push((self.now, lost.collect())),
-                rtcp::Packet::PictureLoss { .. } => self.plis.push(self.now),
+                rtcp::Packet::PictureLoss { media } => {
+                    self.plis.push(self.now);
+                    self.pli_sources.push(media);
+                }
                 rtcp::Packet::ReceiverReport { reports, .. } => {
                     let reports: Vec<_> = reports.collect();
                     if !reports.is_empty() {

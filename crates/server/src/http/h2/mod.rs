@@ -13,7 +13,7 @@ mod wire;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -238,11 +238,7 @@ impl Session {
         counted: Option<ConnectionPermit>,
     ) -> Response {
         let node = &self.node;
-        let permit = if node.drain.has_begun() {
-            Err(Rejected::Draining)
-        } else {
-            node.limits.listener(asked.peer.ip(), Instant::now())
-        };
+        let permit = node.admission.listener(asked.peer.ip());
         let (permit, also) = match permit.and_then(|permit| Ok((permit, busy.listen(asked.peer)?)))
         {
             Ok(both) => both,

@@ -112,17 +112,20 @@ asset!(
 impl Asset {
     /// The file, or 304 if the client already has it.
     fn answer(&'static self, headers: &HeaderMap) -> Response {
-        let packed = self.packed.as_ref().filter(|_| takes_gzip(headers));
+        let lines = |name| {
+            headers
+                .get_all(name)
+                .iter()
+                .filter_map(|line| line.to_str().ok())
+        };
+        let takes_gzip = http1::accepts_coding(lines(header::ACCEPT_ENCODING), "gzip");
+        let packed = self.packed.as_ref().filter(|_| takes_gzip);
         let (bytes, tag) = match packed {
             Some(packed) => (packed.bytes, packed.tag.as_str()),
             None => (self.bytes, self.tag.as_str()),
         };
         let common = [(header::ETAG, tag), (header::CACHE_CONTROL, CACHING)];
-        let known = headers
-            .get(header::IF_NONE_MATCH)
-            .and_then(|value| value.to_str().ok());
-        let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
-        let mut response = if is_known {
+        let mut response = if http1::has_version(lines(header::IF_NONE_MATCH), tag) {
             (StatusCode::NOT_MODIFIED, common).into_response()
         } else {
             let content_type = [(header::CONTENT_TYPE, self.content_type)];
@@ -137,20 +140,6 @@ impl Asset {
         }
         response
     }
-}
-
-/// Whether the client accepts gzip (RFC 9110 §12.5.3): `gzip`, and not with the quality 0.
-fn takes_gzip(headers: &HeaderMap) -> bool {
-    let lines = headers.get_all(header::ACCEPT_ENCODING).iter();
-    let mut codings = lines
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(','));
-    codings.any(|coding| {
-        let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
-        let quality = parameters.trim().strip_prefix("q=");
-        let is_refused = quality.is_some_and(|quality| quality.trim().parse() == Ok(0.0_f32));
-        name.trim().eq_ignore_ascii_case("gzip") && !is_refused
-    })
 }
 
 fn tag(bytes: &[u8]) -> String {

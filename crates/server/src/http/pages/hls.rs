@@ -2,24 +2,18 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
-use egress_hls::{Admission, Answer, Resource, Turned};
-use fanout::Permit;
+use egress_hls::{Answer, Resource};
 use hyper::body::{Frame, SizeHint};
 use media::StreamName;
 
 use super::Visitor;
-use crate::door::limits::Limits;
-use crate::drain::Drain;
 use crate::node::Node;
 
 /// Answers a request for a playlist or a piece.
@@ -46,25 +40,6 @@ pub(super) async fn answer(
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     response
-}
-
-/// The server's limits, as viewers meet them.
-pub(crate) struct Limited {
-    pub(crate) limits: Arc<Limits>,
-    pub(crate) drain: Arc<Drain>,
-}
-
-impl Admission for Limited {
-    fn admit(&self, peer: SocketAddr) -> Result<Permit, Turned> {
-        let permit = match self.drain.has_begun() {
-            true => Err(crate::door::rejected::Rejected::Draining),
-            false => self.limits.listener(peer.ip(), Instant::now()),
-        };
-        permit.map(Permit::new).map_err(|reason| Turned {
-            reason: reason.to_string(),
-            retry_after: self.drain.retry_after(),
-        })
-    }
 }
 
 /// A body of pieces.

@@ -5,62 +5,116 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fanout::{DerivedOffer, Info, PictureOrder, Registry};
-use media::{Codec, Framing, StreamName};
+use egress_hls::Quality;
+use fanout::{DerivedOffer, Info, PictureOrder};
+use media::{Codec, Framing};
 use serde_json::{Value, json};
 
+use super::presentation::{Presentation, labels};
 use crate::signalling::Way;
 use crate::view::{State, StreamView};
 
 /// The answer; 404 comes with the document of a stream that is not live.
-pub(super) fn answer(registry: &Registry, name: &StreamName, has_webrtc: bool) -> Response {
-    let info = registry.stream(name).map(|stream| stream.info());
-    let status = match info {
+pub(super) fn answer(presentation: &Presentation, has_webrtc: bool) -> Response {
+    let status = match presentation.lead {
         Some(_) => StatusCode::OK,
         None => StatusCode::NOT_FOUND,
     };
-    (status, Json(document(info.as_ref(), has_webrtc))).into_response()
+    (status, Json(document(presentation, has_webrtc))).into_response()
 }
 
 /// With `has_webrtc` it offers WebRTC as well. A stream whose publisher is away has addresses: a listener that
 /// connects now hears it when the publisher returns.
-pub(super) fn document(info: Option<&Info>, has_webrtc: bool) -> Value {
-    let webrtc = info
-        .filter(|info| has_webrtc && !info.tracks.is_empty())
-        .map(|info| {
-            // B-frames are refused there.
-            let picture = info.picture_order != PictureOrder::Reordered;
-            json!({ "path": Way::Out.segment(), "audio": has_opus(info), "picture": picture })
-        });
+pub(super) fn document(presentation: &Presentation, has_webrtc: bool) -> Value {
+    let info = presentation.lead.as_ref();
     let view = info.map(StreamView::of);
     let is = |state| view.as_ref().is_some_and(|view| view.state == state);
-    json!({
+    let webrtc = info
+        .filter(|_| has_webrtc)
+        .map(|info| webrtc(presentation, info));
+    let mut document = json!({
         "live": is(State::Live),
         "away": is(State::Lingering),
         "tracks": view.as_ref().map(StreamView::tracks).unwrap_or_default(),
         "title": view.as_ref().and_then(|view| view.title),
-        "listeners": view.as_ref().map(|view| view.listeners),
+        "listeners": presentation.listeners(),
         "notes": info.map(notes).unwrap_or_default(),
-        "addresses": info.map(addresses).unwrap_or_default(),
+        "addresses": addresses(presentation),
         "webrtc": webrtc,
+        "captions": info.is_some_and(|info| info.captions),
+    });
+    if let Some(all) = &presentation.qualities {
+        let row = |(one, label)| quality(presentation, one, label, has_webrtc);
+        document["qualities"] = all.iter().zip(labels(all)).map(row).collect();
+    }
+    document
+}
+
+/// One of several qualities: its name for people, and what it offers as the whole document does.
+fn quality(presentation: &Presentation, one: &Quality, label: String, has_webrtc: bool) -> Value {
+    let Quality {
+        info,
+        dimensions,
+        bits_per_second,
+    } = one;
+    json!({
+        "name": label,
+        "stream": info.name.as_str(),
+        "width": dimensions.map(|(width, _)| width),
+        "height": dimensions.map(|(_, height)| height),
+        "bitrate": bits_per_second,
+        "tracks": StreamView::of(info).tracks(),
+        "addresses": of_stream(presentation, info),
+        "webrtc": has_webrtc.then(|| webrtc(presentation, info)),
     })
 }
 
-/// Where the stream can be heard over HTTP.
-pub(super) fn addresses(info: &Info) -> Vec<Value> {
-    let name = info.name.as_str();
-    let (_, last) = name.rsplit_once('/').unwrap_or(("", name));
-    let row = |one: egress_http::Address| {
-        let suffix = one.path.trim_start_matches('/').strip_prefix(name);
-        let path = format!("../{last}{}", suffix.unwrap_or_default());
-        json!({ "label": one.label, "path": path, "type": one.media_type })
+/// A stream's way over WebRTC; null before it has tracks.
+fn webrtc(presentation: &Presentation, info: &Info) -> Value {
+    if info.tracks.is_empty() {
+        return Value::Null;
+    }
+    let way = Way::Out.segment();
+    let path = match info.name == presentation.name {
+        true => way.to_owned(),
+        false => format!("{}/{way}", presentation.path_of(&info.name)),
     };
-    let hls = egress_hls::address(info).map(|address| {
-        let path = format!("../{last}/{}", address.path);
-        json!({ "label": address.label, "path": path, "type": address.media_type })
-    });
-    let others = egress_http::addresses(info).into_iter().map(row);
-    others.chain(hls).collect()
+    // B-frames are refused there.
+    let picture = info.picture_order != PictureOrder::Reordered;
+    json!({ "path": path, "audio": has_opus(info), "picture": picture })
+}
+
+/// Where all of it can be heard over HTTP: every quality in one playlist, and the leading stream otherwise.
+pub(super) fn addresses(presentation: &Presentation) -> Vec<Value> {
+    let Some(info) = &presentation.lead else {
+        return Vec::new();
+    };
+    let hls = hls(info, &presentation.path_of(&presentation.name));
+    bodies(presentation, info).chain(hls).collect()
+}
+
+/// Where one stream of it can be heard over HTTP.
+fn of_stream(presentation: &Presentation, info: &Info) -> Vec<Value> {
+    let hls = hls(info, &presentation.path_of(&info.name));
+    bodies(presentation, info).chain(hls).collect()
+}
+
+/// The bodies that go on without an end.
+fn bodies(presentation: &Presentation, info: &Info) -> impl Iterator<Item = Value> {
+    let path = presentation.path_of(&info.name);
+    let name = info.name.clone();
+    egress_http::addresses(info).into_iter().map(move |one| {
+        let suffix = one.path.trim_start_matches('/').strip_prefix(name.as_str());
+        let path = format!("{path}{}", suffix.unwrap_or_default());
+        json!({ "label": one.label, "path": path, "type": one.media_type })
+    })
+}
+
+/// The playlist below a path, if the stream's codecs allow one.
+fn hls(info: &Info, path: &str) -> Option<Value> {
+    let address = egress_hls::address(info)?;
+    let path = format!("{path}/{}", address.path);
+    Some(json!({ "label": address.label, "path": path, "type": address.media_type }))
 }
 
 /// Whether WebRTC has the sound: the publisher's own Opus, or transcoded Opus.

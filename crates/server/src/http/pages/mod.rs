@@ -12,6 +12,7 @@ mod html;
 mod info;
 mod list;
 mod player;
+mod presentation;
 mod publish;
 
 use std::net::SocketAddr;
@@ -28,6 +29,7 @@ use media::StreamName;
 use serde::Deserialize;
 
 use self::html::nothing_here;
+use self::presentation::Presentation;
 use crate::door::limits::Handover;
 use crate::http::routes::Endpoint;
 use crate::http::status::{self, Question};
@@ -35,7 +37,6 @@ use crate::node::Node;
 use crate::signalling;
 
 pub(crate) use base::base;
-pub(crate) use hls::Limited;
 
 /// Only what this server sends, and media that a script makes from it.
 const POLICY: &str = "default-src 'self'; media-src 'self' blob:; worker-src 'self' blob:; \
@@ -154,15 +155,16 @@ async fn answer(
     let headers = request.headers();
     let outside = || base(node.config.http.base_url.as_ref(), visitor, headers);
     let has_webrtc = node.rtc.is_some();
+    let presentation = |name| Presentation::of(&node.registry, &node.variants, name);
     match page {
         Page::List => html(StatusCode::OK, list::page(&node.registry, &outside())),
         Page::Status => status(&node, &outside(), request.uri()),
         Page::Asset(endpoint) => assets::answer(endpoint, headers),
         Page::Player(name) => {
-            let (status, page) = player::page(&node.registry, &name, has_webrtc, &outside());
+            let (status, page) = player::page(&presentation(name), has_webrtc, &outside());
             html(status, page)
         }
-        Page::Info(name) => info::answer(&node.registry, &name, has_webrtc),
+        Page::Info(name) => info::answer(&presentation(name), has_webrtc),
         Page::Publish(name) => {
             let (status, page) = publish::page(&name, has_webrtc);
             html_by(POLICY_UNFRAMED, status, page)

@@ -6,30 +6,30 @@
 use std::fmt::Write;
 
 use config::BaseUrl;
-use fanout::{Info, Registry};
 use http::StatusCode;
-use media::{Kind, StreamName};
+use media::Kind;
 
 use super::html::{Page, escape};
 use super::info;
+use super::presentation::Presentation;
 use crate::view::StreamView;
 
 /// The page and its status. With `has_webrtc` it offers WebRTC as well.
 pub(super) fn page(
-    registry: &Registry,
-    name: &StreamName,
+    presentation: &Presentation,
     has_webrtc: bool,
     base: &BaseUrl,
 ) -> (StatusCode, String) {
-    let info = registry.stream(name).map(|stream| stream.info());
-    let status = match info {
+    let status = match presentation.lead {
         Some(_) => StatusCode::OK,
         None => StatusCode::NOT_FOUND,
     };
-    (status, render(name, info.as_ref(), has_webrtc, base))
+    (status, render(presentation, has_webrtc, base))
 }
 
-fn render(name: &StreamName, info: Option<&Info>, has_webrtc: bool, base: &BaseUrl) -> String {
+fn render(presentation: &Presentation, has_webrtc: bool, base: &BaseUrl) -> String {
+    let name = &presentation.name;
+    let info = presentation.lead.as_ref();
     let said = |header| {
         let text = info.and_then(|info| StreamView::of(info).header(header));
         text.filter(|text| !text.is_empty())
@@ -44,13 +44,14 @@ fn render(name: &StreamName, info: Option<&Info>, has_webrtc: bool, base: &BaseU
     };
     let page = Page::new(&format!("/{name}/"), shown)
         .described(&description, &format!("{base}/{name}/"))
-        .told(&info::document(info, has_webrtc))
+        .told(&info::document(presentation, has_webrtc))
         .script("player.js");
-    page.render(&main(&page.up, shown, title, info))
+    page.render(&main(&page.up, shown, title, presentation))
 }
 
 /// What the page contains before its script runs, and all elements that the script fills.
-fn main(up: &str, shown: &str, title: &str, info: Option<&Info>) -> String {
+fn main(up: &str, shown: &str, title: &str, presentation: &Presentation) -> String {
+    let info = presentation.lead.as_ref();
     let has_video =
         info.is_some_and(|info| info.tracks.iter().any(|track| track.kind == Kind::Video));
     let status = match info {
@@ -63,7 +64,7 @@ fn main(up: &str, shown: &str, title: &str, info: Option<&Info>) -> String {
     let (no_video, no_audio) = (hidden(!has_video), hidden(info.is_none() || has_video));
     let (no_title, no_addresses) = (hidden(title.is_empty()), hidden(info.is_none()));
     let title = escape(title);
-    let links = info.map(links).unwrap_or_default();
+    let links = links(presentation);
     format!(
         "<h1>{label}</h1>\n\
          <div id=\"player\" class=\"player\" data-kind=\"{kind}\"{no_addresses}>\n\
@@ -103,9 +104,9 @@ const CONTROLS: &str = "<div id=\"controls\" class=\"controls\" role=\"group\" a
      </div>\n";
 
 /// The stream's addresses as links, for browsers without scripts.
-fn links(info: &Info) -> String {
+fn links(presentation: &Presentation) -> String {
     let mut out = String::new();
-    for one in info::addresses(info) {
+    for one in info::addresses(presentation) {
         let text = |key: &str| escape(one[key].as_str().unwrap_or_default());
         let (path, label) = (text("path"), text("label"));
         write!(out, "<a href=\"{path}\">{label}</a> ").expect("a String takes all text");
@@ -115,13 +116,19 @@ fn links(info: &Info) -> String {
 
 #[cfg(test)]
 mod tests {
+    use media::StreamName;
+
     use super::*;
 
     #[test]
     fn a_stream_that_is_not_there_has_a_page_that_waits() {
-        let name = StreamName::parse("live/show").expect("a name");
+        let absent = Presentation {
+            name: StreamName::parse("live/show").expect("a name"),
+            lead: None,
+            qualities: None,
+        };
         let base = "https://radio.example.com/tv".parse().expect("an address");
-        let page = render(&name, None, true, &base);
+        let page = render(&absent, true, &base);
         assert!(
             page.contains("Not live") && page.contains("\"live\":false"),
             "{page}"

@@ -56,6 +56,9 @@ fn render(name: &StreamName) -> String {
          <select id=\"camera\"><option value=\"any\">Default camera</option></select></p>\n\
          <p id=\"bitrate-row\"><label for=\"bitrate\">Bitrate</label>\n\
          <select id=\"bitrate\">{bitrates}</select></p>\n\
+         <p id=\"layers-row\"><label for=\"layers\">Several qualities</label>\n\
+         <input id=\"layers\" type=\"checkbox\"> send the picture in half and in a quarter of its size, \
+         too</p>\n\
          <p><label for=\"microphone\">Sound</label>\n\
          <select id=\"microphone\"><option value=\"any\">Default microphone</option>\n\
          <option value=\"screen\" hidden>Sound of the screen</option>\n\

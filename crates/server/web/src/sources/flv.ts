@@ -35,7 +35,7 @@ export class FlvSource extends ElementSource {
       {
         type: "flv",
         isLive: true,
-        url: new URL(way.path, location.href).href,
+        url: new URL(this.path(), location.href).href,
         hasAudio: way.sound,
         hasVideo: way.picture,
       },

@@ -20,7 +20,7 @@ export class HttpSource extends ElementSource {
     // Nothing is loaded before playback is allowed, so that it does not start late.
     this.element.preload = "none";
     this.element.addEventListener("playing", this.onPlaying);
-    this.element.src = this.task.way.path;
+    this.element.src = this.path();
   }
 
   override close(): void {

@@ -1,6 +1,6 @@
 // What all ways of playing have in common: a source brings the stream to a media element.
 
-import type { Way } from "../ways";
+import type { Rendition, Way } from "../ways";
 
 /** Why a source does not begin. */
 export class Trouble extends Error {
@@ -23,11 +23,17 @@ export interface Owner {
   undecoded(): void;
   /** The publisher has described its stream again: its tracks may be others. */
   described(): void;
+  /** The listener chooses the stream of one of the way's renditions, or with `null` leaves it to the page. */
+  chosen(stream: string | null): void;
 }
 
 /** What a source is made from. */
 export interface Task {
   way: Way;
+  /** Which of the way's renditions is played; `null` if it has none. */
+  rendition: Rendition | null;
+  /** It was the page that chose the rendition. */
+  isAutomatic: boolean;
   element: HTMLMediaElement;
   owner: Owner;
 }
@@ -107,12 +113,25 @@ export abstract class ElementSource implements Source {
     return false;
   }
 
+  /** A source plays one rendition; another is played by another source. */
   levels(): Levels {
-    return { names: [], chosen: -1 };
+    const { rendition, isAutomatic } = this.task;
+    const all = this.renditions();
+    return { names: all.map(({ name }) => name), chosen: isAutomatic || !rendition ? -1 : all.indexOf(rendition) };
   }
 
-  choose(_level: number): void {
-    // There is one.
+  choose(level: number): void {
+    this.task.owner.chosen(this.renditions()[level]?.stream ?? null);
+  }
+
+  /** What is played, relative to the page. */
+  protected path(): string {
+    return this.task.rendition?.path ?? this.task.way.path;
+  }
+
+  /** Best last. */
+  private renditions(): Rendition[] {
+    return [...this.task.way.renditions].reverse();
   }
 
   /** The end of what is loaded; `null` before there is anything. */

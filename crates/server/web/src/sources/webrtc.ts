@@ -36,7 +36,7 @@ export class WebrtcSource extends ElementSource {
     if (way.sound) peer.addTransceiver("audio", { direction: "recvonly" });
     if (way.picture) peer.addTransceiver("video", { direction: "recvonly" });
     peer.ontrack = ({ track }) => media.addTrack(track);
-    this.session = rtc.open(peer, way.path, { connectMs: CONNECT_MS });
+    this.session = rtc.open(peer, this.path(), { connectMs: CONNECT_MS });
     try {
       await this.session.ready;
     } catch (error) {

@@ -1,0 +1,103 @@
+//! What segments are made of: one row for each container that HLS knows.
+//!
+//! | packaging | address | for |
+//! |---|---|---|
+//! | fragmented MP4 | `hls/` | all codecs; the usual one |
+//! | packed audio | `aac/`, `mp3/` | sound alone, of that codec |
+//! | transport stream | `ts/` | players that know no fragmented MP4; whole segments alone |
+
+use fanout::{Choice, Format, Info, Packager, Segmentation};
+use formats::{Extension, Form, Mp4, PackedAudio, Ts};
+use media::{Codec, Kind};
+
+/// How a stream's media is packed into segments.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Packaging {
+    /// Fragmented MP4.
+    Mp4,
+    /// MPEG transport stream.
+    Ts,
+    /// Plain frames of AAC, with ADTS headers.
+    Aac,
+    /// Plain frames of MP3.
+    Mp3,
+}
+
+impl Packaging {
+    /// Every one of them.
+    pub const ALL: [Self; 4] = [Self::Mp4, Self::Ts, Self::Aac, Self::Mp3];
+
+    /// The one that the multivariant playlist of a stream names. RFC 8216bis §3.1.4 has sound alone as plain
+    /// frames, which every player knows; MP3 in fragmented MP4 few know.
+    pub(crate) fn usual(info: &Info) -> Self {
+        let has_pictures = info.tracks.iter().any(|track| track.kind == Kind::Video);
+        match info.tracks.first().map(|track| track.codec) {
+            Some(Codec::Aac) if !has_pictures => Self::Aac,
+            Some(Codec::Mp3) if !has_pictures => Self::Mp3,
+            _ => Self::Mp4,
+        }
+    }
+
+    /// The folder of its addresses, below the stream's.
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            Self::Mp4 => "hls",
+            Self::Ts => "ts",
+            Self::Aac => "aac",
+            Self::Mp3 => "mp3",
+        }
+    }
+
+    /// What the names of its segments end with.
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            Self::Mp4 => ".m4s",
+            Self::Ts => ".ts",
+            Self::Aac => ".aac",
+            Self::Mp3 => ".mp3",
+        }
+    }
+
+    pub(crate) fn media_type(self) -> &'static str {
+        match self {
+            Self::Mp4 => "video/mp4",
+            Self::Ts => "video/mp2t",
+            Self::Aac => "audio/aac",
+            Self::Mp3 => "audio/mpeg",
+        }
+    }
+
+    /// Whether playlists list parts. Those of a transport stream can only be read behind the first part of their
+    /// segment, which has the tables.
+    pub(crate) fn has_parts(self) -> bool {
+        self != Self::Ts
+    }
+
+    /// The lane that it is a view of.
+    pub(crate) fn format(self) -> Format {
+        match self {
+            Self::Mp4 => Mp4::SEGMENTS,
+            Self::Ts => Ts::SEGMENTS,
+            Self::Aac | Self::Mp3 => PackedAudio::SEGMENTS,
+        }
+    }
+
+    pub(crate) fn packager(self, bounds: Segmentation) -> Box<dyn Packager> {
+        match self {
+            Self::Mp4 => Box::new(Mp4::segmented(bounds)),
+            Self::Ts => Box::new(Ts::segmented(bounds)),
+            Self::Aac | Self::Mp3 => Box::new(PackedAudio::segmented(bounds)),
+        }
+    }
+
+    /// Whether a stream's tracks can be carried, as its live body in the same container tells.
+    pub(crate) fn choose(self, info: &Info) -> Choice<Self> {
+        let extension = match self {
+            Self::Mp4 => Extension::Mp4,
+            Self::Ts => Extension::Ts,
+            Self::Aac => Extension::Aac,
+            Self::Mp3 => Extension::Mp3,
+        };
+        Form::choose(info, Some(extension), false).map(|_| self)
+    }
+}

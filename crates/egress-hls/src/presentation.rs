@@ -1,0 +1,133 @@
+//! The multivariant playlist of a name that stands for several streams.
+//!
+//! The gate is asked for each stream with the viewer's own credentials, so a viewer sees those that it may watch, and is
+//! refused if it may watch none. It is asked again for the stream whose media playlist is requested: only then is a lane
+//! opened and a listener counted. A viewer that switches is for some seconds a listener of both.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use fanout::{Info, Joined, Waits, join};
+use media::StreamName;
+use tokio::time::sleep;
+
+use crate::answer::{Answer, Refused};
+use crate::multivariant::{self, Variant};
+use crate::packaging::Packaging;
+use crate::relative::relative;
+use crate::reload::{Directives, START_WAIT};
+use crate::resource::{Piece, Resource};
+use crate::variants::best_first;
+use crate::viewers::{Caller, Viewer};
+use crate::{Context, Request};
+
+/// How long streams that are still coming, or have announced no tracks yet, are waited for when another is there: an
+/// encoder starts its qualities one after the other, within a second.
+const OTHERS_WAIT: Duration = Duration::from_secs(2);
+
+/// A stream's description, once it is known whether the viewer may watch it.
+type Asked<'a> = Pin<Box<dyn Future<Output = Result<Info, Refused>> + Send + 'a>>;
+
+/// The playlist of those of `streams` that the viewer may watch.
+///
+/// # Errors
+/// When there is none.
+pub(crate) async fn answer(
+    context: &Context,
+    request: &Request<'_>,
+    directives: &Directives,
+    streams: &[StreamName],
+) -> Result<Answer, Refused> {
+    let is_here = |name| context.registry.stream(name).is_some();
+    let absent = match streams.iter().any(is_here) {
+        true => Duration::ZERO,
+        false => START_WAIT,
+    };
+    let waits = Waits {
+        absent,
+        coming: START_WAIT,
+        ..Waits::default()
+    };
+    let caller = Caller::of(request);
+    let packaging = |info: &Info| {
+        directives
+            .packaging
+            .unwrap_or_else(|| Packaging::usual(info))
+    };
+    let asked = streams
+        .iter()
+        .map(|stream| Box::pin(describe(context, &caller, stream, waits, packaging)) as Asked<'_>);
+    let infos = gather(asked.collect()).await?;
+    let variants: Vec<_> = best_first(infos)
+        .into_iter()
+        .map(|quality| {
+            let name = &quality.info.name;
+            let packaging = packaging(&quality.info);
+            let channel = context.channels.get(&context.registry, name, packaging);
+            let playlist = format!("{name}/{}", Resource::Media(packaging, Piece::Playlist));
+            Variant {
+                packaging,
+                segments: channel.map_or_else(Vec::new, |channel| channel.index().segments),
+                address: relative(request.stream.as_str(), &playlist),
+                quality,
+            }
+        })
+        .collect();
+    let text = multivariant::text(&variants, Viewer::of(request).suffix());
+    Ok(Answer::multivariant(text, request.headers))
+}
+
+/// The description of a stream that the caller may watch.
+async fn describe(
+    context: &Context,
+    caller: &Caller<'_>,
+    stream: &StreamName,
+    waits: Waits,
+    packaging: impl Fn(&Info) -> Packaging,
+) -> Result<Info, Refused> {
+    let wish = caller.wish(stream);
+    let choose = |info: &Info| packaging(info).choose(info);
+    let Joined { info, .. } = join(&context.registry, &*context.gate, wish, waits, choose).await?;
+    Ok(info)
+}
+
+/// The results of all that succeed; after the first success the others have [`OTHERS_WAIT`].
+///
+/// # Errors
+/// The most telling one if none succeeds: any but that there is no such stream, if there is another.
+async fn gather(mut asked: Vec<Asked<'_>>) -> Result<Vec<Info>, Refused> {
+    let (mut infos, mut refused) = (Vec::new(), Refused::NoSuchStream);
+    let mut patience = pin!(None);
+    std::future::poll_fn(|cx| {
+        asked.retain_mut(|one| match one.as_mut().poll(cx) {
+            Poll::Ready(Ok(info)) => {
+                infos.push(info);
+                false
+            }
+            Poll::Ready(Err(why)) => {
+                if matches!(refused, Refused::NoSuchStream) {
+                    refused = why;
+                }
+                false
+            }
+            Poll::Pending => true,
+        });
+        if asked.is_empty() {
+            return Poll::Ready(());
+        }
+        if !infos.is_empty() && patience.is_none() {
+            patience.set(Some(sleep(OTHERS_WAIT)));
+        }
+        match patience.as_mut().as_pin_mut() {
+            Some(patience) => patience.poll(cx),
+            None => Poll::Pending,
+        }
+    })
+    .await;
+    match infos.is_empty() {
+        true => Err(refused),
+        false => Ok(infos),
+    }
+}

@@ -1,0 +1,65 @@
+//! Rendition reports (RFC 8216bis §4.4.5.4): where the other media playlists of a presentation end, so that a player
+//! that switches asks for the right part at once.
+//!
+//! A playlist reports the streams that a player may switch to and whose channel is open: of others there is no playlist
+//! yet. Reports are part of a playlist's version, but no request is woken by them.
+
+use std::fmt;
+
+use fanout::LaneIndex;
+use media::StreamName;
+
+use crate::Context;
+use crate::packaging::Packaging;
+use crate::relative::relative;
+use crate::resource::{Piece, Resource};
+
+/// The end of another media playlist.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Report {
+    pub(crate) stream: StreamName,
+    /// The segment with the newest part, and that part's index in it.
+    pub(crate) last: (u64, usize),
+}
+
+impl Report {
+    /// Of a stream's lane; `None` before it has a part, and when nothing follows.
+    fn of(stream: StreamName, index: &LaneIndex) -> Option<Self> {
+        let mut newest = index.segments.iter().rev().filter(|_| !index.is_ended);
+        let segment = newest.find(|segment| !segment.parts.is_empty())?;
+        let last = (segment.number, segment.parts.len() - 1);
+        Some(Self { stream, last })
+    }
+
+    /// The tag in the playlist of `stream`, with `suffix` behind the address.
+    pub(crate) fn write(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        stream: &StreamName,
+        packaging: Packaging,
+        suffix: &str,
+    ) -> fmt::Result {
+        let folder = format!("{stream}/{}", packaging.folder());
+        let playlist = Resource::Media(packaging, Piece::Playlist);
+        let playlist = format!("{}/{playlist}", self.stream);
+        let address = relative(&folder, &playlist);
+        let (number, part) = self.last;
+        writeln!(
+            f,
+            "#EXT-X-RENDITION-REPORT:URI=\"{address}{suffix}\",LAST-MSN={number},LAST-PART={part}"
+        )
+    }
+}
+
+/// What the playlist of a stream reports now: where others of the same packaging end, if they have parts.
+pub(crate) fn all(context: &Context, stream: &StreamName, packaging: Packaging) -> Vec<Report> {
+    if !packaging.has_parts() {
+        return Vec::new();
+    }
+    let others = context.variants.others(&context.registry, stream);
+    let reports = others.into_iter().filter_map(|other| {
+        let channel = context.channels.get(&context.registry, &other, packaging)?;
+        Report::of(other, &channel.index())
+    });
+    reports.collect()
+}

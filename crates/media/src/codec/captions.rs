@@ -1,0 +1,278 @@
+//! Closed captions (CEA-608, CEA-708) in the supplemental enhancement information of H.264 and HEVC pictures.
+//!
+//! ```text
+//! SEI: type 4 │ size │ B5 0031 "GA94" 03 │ flags:3 count:5 │ FF │ (marker:5 valid:1 type:2, two bytes) × count │ FF
+//! ```
+//!
+//! Sources: ISO/IEC 14496-10 §7.3.2.3 and §D.1.6, ITU-T H.265 §7.3.2.4 (SEI); ATSC A/53 part 4 §6.2.3 (what is in it);
+//! CTA-708 §4.4 (what pads it).
+
+use super::h264::{self, AvcConfig};
+use super::hevc::{self, HevcConfig};
+use super::nal::{self, Packing, without_emulation_prevention};
+use crate::{Codec, Sample, Track};
+
+/// Keyframes of a track that are waited for: captions come with the first words, seconds after a stream begins.
+const KEYFRAMES_MAX: u8 = 16;
+
+/// Pictures that are looked at, where keyframes are rare: half a minute.
+const PICTURES_MAX: u16 = 1_000;
+
+/// Bytes of a picture that are looked at: parameter sets and SEI precede the first slice.
+const PICTURE_BYTES_READ: usize = 4_096;
+
+/// NAL units of a picture that are looked at.
+const UNITS_MAX: usize = 16;
+
+/// `user_data_registered_itu_t_t35`.
+const REGISTERED: usize = 4;
+
+/// The United States, ATSC, and captions.
+const ATSC_CAPTIONS: &[u8] = b"\xB5\x00\x31GA94\x03";
+
+/// `process_cc_data_flag`, and how many constructs follow the byte behind.
+const HAS_CAPTIONS: u8 = 0x40;
+const COUNT_MASK: u8 = 0x1F;
+
+/// A construct's `cc_valid`, and types below this are CEA-608.
+const IS_VALID: u8 = 0x04;
+const TYPE_MASK: u8 = 0x03;
+const TYPE_708: u8 = 2;
+
+/// Where captions may be in a track's samples.
+#[derive(Clone, Copy, Debug)]
+enum Syntax {
+    H264,
+    Hevc,
+}
+
+/// Looks for captions in the pictures of one track, until it has seen some or enough pictures without.
+#[derive(Debug, Default)]
+pub struct CaptionWatch {
+    /// `None` if there is nothing more to look for.
+    looks: Option<(Syntax, Packing)>,
+    keyframes: u8,
+    pictures: u16,
+    has_captions: bool,
+}
+
+impl CaptionWatch {
+    /// For the samples of `track`.
+    pub fn of(track: &Track) -> Self {
+        let packing = |length: Option<usize>| length.map_or(Packing::StartCodes, Packing::Lengths);
+        let looks = match track.codec {
+            Codec::H264 => {
+                let length = AvcConfig::parse(&track.config).map(|config| config.length_bytes);
+                Some((Syntax::H264, packing(length)))
+            }
+            Codec::Hevc => {
+                let length = HevcConfig::parse(&track.config).map(|config| config.length_bytes);
+                Some((Syntax::Hevc, packing(length)))
+            }
+            _ => None,
+        };
+        Self {
+            looks,
+            ..Self::default()
+        }
+    }
+
+    /// Whether captions were seen.
+    pub const fn has_captions(&self) -> bool {
+        self.has_captions
+    }
+
+    /// Takes the next picture. Whether it is the first with captions.
+    #[inline]
+    pub fn saw(&mut self, picture: &Sample) -> bool {
+        match self.looks {
+            Some((syntax, packing)) => self.look(syntax, packing, picture),
+            None => false,
+        }
+    }
+
+    #[inline(never)]
+    fn look(&mut self, syntax: Syntax, packing: Packing, picture: &Sample) -> bool {
+        let read = picture.data.len().min(PICTURE_BYTES_READ);
+        self.has_captions = syntax.has_captions(&picture.data[..read], packing);
+        self.pictures += 1;
+        self.keyframes += u8::from(picture.keyframe);
+        let is_enough = self.keyframes >= KEYFRAMES_MAX || self.pictures >= PICTURES_MAX;
+        if self.has_captions || is_enough {
+            self.looks = None;
+        }
+        self.has_captions
+    }
+}
+
+impl Syntax {
+    fn has_captions(self, data: &[u8], packing: Packing) -> bool {
+        for unit in nal::units(data, packing).take(UNITS_MAX) {
+            let (is_slice, is_sei, head) = match self {
+                Self::H264 => {
+                    let kind = h264::unit_type(unit[0]);
+                    let is_slice = (h264::unit::SLICE..=h264::unit::IDR).contains(&kind);
+                    (is_slice, kind == h264::unit::SEI, 1)
+                }
+                Self::Hevc => {
+                    let kind = unit[0] >> 1 & 0x3F;
+                    (kind < hevc::unit::SLICES_END, kind == hevc::unit::SEI, 2)
+                }
+            };
+            if is_slice {
+                return false;
+            }
+            if is_sei && unit.get(head..).is_some_and(sei_has_captions) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Whether one of the messages of an SEI unit, without the unit's header, has captions.
+fn sei_has_captions(payload: &[u8]) -> bool {
+    let plain = without_emulation_prevention(payload);
+    let mut rest = &plain[..];
+    while let Some(kind) = take_sum(&mut rest)
+        && let Some(size) = take_sum(&mut rest)
+        && let Some((message, behind)) = rest.split_at_checked(size)
+    {
+        rest = behind;
+        let captions = message.strip_prefix(ATSC_CAPTIONS);
+        if kind == REGISTERED && captions.is_some_and(is_told) {
+            return true;
+        }
+    }
+    false
+}
+
+/// A number as bytes that are added up, of which all but the last are 255.
+fn take_sum(rest: &mut &[u8]) -> Option<usize> {
+    let mut sum = 0;
+    loop {
+        let (byte, behind) = rest.split_first()?;
+        *rest = behind;
+        sum += usize::from(*byte);
+        if *byte != 0xFF {
+            return Some(sum);
+        }
+    }
+}
+
+/// Whether anything but padding is in `cc_data`.
+fn is_told(captions: &[u8]) -> bool {
+    let [flags, _, constructs @ ..] = captions else {
+        return false;
+    };
+    let count = usize::from(flags & COUNT_MASK);
+    let says = |construct: &[u8; 3]| {
+        let [head, first, second] = *construct;
+        let is_text = head & TYPE_MASK >= TYPE_708 || (first | second) & 0x7F != 0;
+        head & IS_VALID != 0 && is_text
+    };
+    let (constructs, _) = constructs.as_chunks::<3>();
+    flags & HAS_CAPTIONS != 0 && constructs.iter().take(count).any(says)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::{Framing, Kind, Span, Timestamp, TrackId};
+
+    fn track(codec: Codec) -> Arc<Track> {
+        Arc::new(Track {
+            id: TrackId::VIDEO,
+            kind: Kind::Video,
+            codec,
+            framing: Framing::Bare,
+            config: Bytes::new(),
+            sample_rate: 0,
+            channels: 0,
+            flv: None,
+        })
+    }
+
+    /// A picture of units behind start codes.
+    fn picture(units: &[&[u8]], keyframe: bool) -> Sample {
+        let data: Vec<u8> = units
+            .iter()
+            .flat_map(|unit| [&[0, 0, 1][..], unit].concat())
+            .collect();
+        Sample {
+            track: TrackId::VIDEO,
+            dts: Timestamp::ZERO,
+            pts: Timestamp::ZERO,
+            duration: Span::ZERO,
+            keyframe,
+            data: data.into(),
+            flv: None,
+        }
+    }
+
+    /// An SEI message with these constructs.
+    fn message(constructs: &[[u8; 3]]) -> Vec<u8> {
+        let mut body = ATSC_CAPTIONS.to_vec();
+        body.extend_from_slice(&[0xC0 | constructs.len() as u8, 0xFF]);
+        body.extend(constructs.iter().flatten());
+        body.push(0xFF);
+        let mut message = vec![4, body.len() as u8];
+        message.extend(body);
+        message
+    }
+
+    /// "Hi" on the first channel.
+    const TEXT: [u8; 3] = [0xFC, 0xC8, 0xE9];
+    const PADDING: [u8; 3] = [0xFC, 0x80, 0x80];
+
+    fn finds(codec: Codec, units: &[&[u8]]) -> bool {
+        let mut watch = CaptionWatch::of(&track(codec));
+        let is_found = watch.saw(&picture(units, true));
+        assert_eq!(is_found, watch.has_captions());
+        is_found
+    }
+
+    #[test]
+    fn captions_are_found_before_the_slices() {
+        let other = [&[5, 1, 0xAA][..], &message(&[PADDING, TEXT]), &[0x80]].concat();
+        let h264 = [&[6][..], &other].concat();
+        let hevc = [&[39 << 1, 1][..], &other].concat();
+        assert!(finds(Codec::H264, &[&[9, 0xF0], &h264, &[0x65, 1]]));
+        assert!(finds(Codec::Hevc, &[&hevc, &[19 << 1, 1, 1]]));
+        assert!(!finds(Codec::H264, &[&[0x65, 1], &h264]), "behind a slice");
+        assert!(!finds(Codec::Av1, &[&h264]));
+        assert!(!finds(Codec::H264, &[&hevc]));
+    }
+
+    #[test]
+    fn padding_is_no_caption() {
+        let sei = |constructs: &[[u8; 3]]| [&[6][..], &message(constructs)].concat();
+        assert!(!finds(Codec::H264, &[&sei(&[PADDING; 20])]));
+        assert!(
+            !finds(Codec::H264, &[&sei(&[[0xF8, 0xC8, 0xE9]])]),
+            "not valid"
+        );
+        assert!(finds(Codec::H264, &[&sei(&[[0xFE, 0, 0]])]), "CEA-708");
+        let whole = sei(&[TEXT]);
+        for length in 1..whole.len() - 2 {
+            finds(Codec::H264, &[&whole[..length]]);
+        }
+    }
+
+    #[test]
+    fn a_track_without_captions_is_not_watched_for_long() {
+        let plain = picture(&[&[0x65, 1]], true);
+        let captions = picture(&[&[&[6][..], &message(&[TEXT])].concat()], true);
+        let mut watch = CaptionWatch::of(&track(Codec::H264));
+        assert!((0..KEYFRAMES_MAX).all(|_| !watch.saw(&plain)));
+        assert!(!watch.saw(&captions) && !watch.has_captions());
+        let mut watch = CaptionWatch::of(&track(Codec::H264));
+        assert!((1..KEYFRAMES_MAX).all(|_| !watch.saw(&plain)));
+        assert!(watch.saw(&captions));
+        assert!(!watch.saw(&captions) && watch.has_captions(), "known");
+    }
+}

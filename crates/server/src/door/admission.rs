@@ -1,0 +1,41 @@
+//! Who is let in to listen: the limits, and that the server does not drain.
+//!
+//! The doors ask it once per listener; HLS, which has no connection to count, once per viewer.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use egress_hls::Turned;
+use fanout::Permit;
+
+use super::limits::{Limits, ListenerPermit};
+use super::rejected::Rejected;
+use crate::drain::Drain;
+
+/// See the module's description.
+#[derive(Clone)]
+pub(crate) struct ListenerAdmission {
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) drain: Arc<Drain>,
+}
+
+impl ListenerAdmission {
+    /// A permit for a listener at `address`.
+    pub(crate) fn listener(&self, address: IpAddr) -> Result<ListenerPermit, Rejected> {
+        if self.drain.has_begun() {
+            return Err(Rejected::Draining);
+        }
+        self.limits.listener(address, Instant::now())
+    }
+}
+
+impl egress_hls::Admission for ListenerAdmission {
+    fn admit(&self, peer: SocketAddr) -> Result<Permit, Turned> {
+        let permit = self.listener(peer.ip());
+        permit.map(Permit::new).map_err(|reason| Turned {
+            reason: reason.to_string(),
+            retry_after: self.drain.retry_after(),
+        })
+    }
+}

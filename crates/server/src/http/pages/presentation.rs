@@ -1,0 +1,79 @@
+//! What the pages show under a name: a stream, or several that are its qualities.
+
+use egress_hls::{Quality, Variants, relative};
+use fanout::{Info, Registry};
+use media::StreamName;
+
+/// A name with what is here of it.
+pub(super) struct Presentation {
+    pub(super) name: StreamName,
+    /// The stream of that name, or the best quality where there is none, or only one whose publisher is away.
+    pub(super) lead: Option<Info>,
+    /// The qualities that are here, best first; `None` for a stream alone.
+    pub(super) qualities: Option<Vec<Quality>>,
+}
+
+impl Presentation {
+    pub(super) fn of(registry: &Registry, variants: &Variants, name: StreamName) -> Self {
+        let qualities = variants.qualities(registry, &name);
+        let is_group = variants.is_group(&name);
+        let own = registry.stream(&name).filter(|_| !is_group);
+        let own = own.map(|stream| stream.info());
+        let is_among = |own: &Info| qualities.iter().any(|one| one.info.name == own.name);
+        let lead = match (own, qualities.first()) {
+            (Some(own), Some(best)) if !is_among(&own) => Some(best.info.clone()),
+            (None, best) => best.map(|best| best.info.clone()),
+            (own, _) => own,
+        };
+        let others = |one: &Quality| one.info.name != name;
+        let qualities = Some(qualities).filter(|all| is_group || all.iter().any(others));
+        Self {
+            name,
+            lead,
+            qualities,
+        }
+    }
+
+    /// Listeners of all that is here.
+    pub(super) fn listeners(&self) -> Option<usize> {
+        match &self.qualities {
+            Some(qualities) => Some(qualities.iter().map(|one| one.info.listeners).sum()),
+            None => self.lead.as_ref().map(|lead| lead.listeners),
+        }
+    }
+
+    /// The path of a stream, relative to the page of this name. What a stream offers follows it: `.flv`, `/whep`.
+    pub(super) fn path_of(&self, stream: &StreamName) -> String {
+        relative(self.name.as_str(), stream.as_str())
+    }
+}
+
+/// What qualities are called, each differently: by height, else by rate; where that is not enough by both, and in the
+/// end by the stream.
+pub(super) fn labels(qualities: &[Quality]) -> Vec<String> {
+    let forms: [fn(&Quality) -> String; 2] = [size, |one| format!("{}, {}", size(one), rate(one))];
+    let label = |one: &Quality| {
+        let is_unique = |form: &&fn(&Quality) -> String| {
+            let text = form(one);
+            qualities.iter().filter(|other| form(other) == text).count() == 1
+        };
+        let form = forms.iter().find(is_unique);
+        form.map_or_else(|| one.info.name.to_string(), |form| form(one))
+    };
+    qualities.iter().map(label).collect()
+}
+
+fn size(quality: &Quality) -> String {
+    match quality.height() {
+        0 => rate(quality),
+        height => format!("{height}p"),
+    }
+}
+
+fn rate(quality: &Quality) -> String {
+    match quality.bits_per_second {
+        None => quality.info.name.to_string(),
+        Some(bits @ 1_000_000..) => format!("{:.1} Mb/s", bits as f64 / 1e6),
+        Some(bits) => format!("{} kb/s", bits / 1_000),
+    }
+}

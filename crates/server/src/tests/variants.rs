@@ -1,0 +1,98 @@
+//! The pages of streams that are grouped, and of a stream with renditions.
+
+use serde_json::Value;
+
+use super::{SOON, TestServer, ask, body, status};
+
+const GROUP: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n[[variants]]\nname = \"city/radio\"\nstreams = [\"city/low.mp3\", \"high\"]\n";
+
+/// The state of a page, and the status that it came with.
+async fn description(server: &TestServer, path: &str) -> (u16, Value) {
+    let answer = ask(server.http, "GET", path, "").await;
+    let document = serde_json::from_str(body(&answer)).unwrap_or_else(|_| panic!("{answer}"));
+    (status(&answer), document)
+}
+
+/// The same once so many qualities are live and known by their containers.
+async fn description_of(server: &TestServer, path: &str, count: usize) -> Value {
+    let waited = async {
+        loop {
+            let (_, document) = description(server, path).await;
+            let known = document
+                .to_string()
+                .matches("\"label\":\"MP3\",\"path\"")
+                .count();
+            // The whole has addresses as each quality has.
+            if document["live"] == true && known > count {
+                return document;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SOON, waited).await.expect("in time")
+}
+
+/// One field of each quality.
+fn fields<'a>(document: &'a Value, name: &str) -> Vec<&'a str> {
+    let all = document["qualities"].as_array().expect("qualities");
+    let fields = all.iter().map(|one| one[name].as_str().expect("text"));
+    fields.collect()
+}
+
+/// The addresses of a kind, relative to the page.
+fn path<'a>(offer: &'a Value, label: &str) -> &'a str {
+    let mut all = offer["addresses"].as_array().expect("addresses").iter();
+    let found = all.find(|one| one["label"] == label);
+    found.and_then(|one| one["path"].as_str()).expect("a path")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_is_shown_by_its_qualities() {
+    let server = TestServer::open(GROUP).await;
+    let (found, empty) = description(&server, "/city/radio/info.json").await;
+    assert_eq!((found, &empty["live"]), (404, &Value::Bool(false)));
+    assert!(fields(&empty, "stream").is_empty());
+
+    let _sources = [
+        server.publish("city/low.mp3").await,
+        server.publish("high").await,
+    ];
+    let document = description_of(&server, "/city/radio/info.json", 2).await;
+    let mut streams = fields(&document, "stream");
+    streams.sort_unstable();
+    assert_eq!(streams, ["city/low.mp3", "high"]);
+    let names = fields(&document, "name");
+    assert_ne!(names[0], names[1], "equal ones are told apart");
+    assert_eq!(path(&document, "HLS"), "../radio/index.m3u8");
+    for quality in document["qualities"].as_array().expect("qualities") {
+        let page = match quality["stream"].as_str() {
+            Some("high") => "../../high",
+            _ => "../low.mp3",
+        };
+        assert_eq!(path(quality, "MP3"), page);
+        assert_eq!(path(quality, "HLS"), format!("{page}/index.m3u8"));
+    }
+    let page = ask(server.http, "GET", "/city/radio/", "").await;
+    assert_eq!(status(&page), 200);
+    assert!(page.contains("\"qualities\":"), "{page}");
+    let (_, single) = description(&server, "/high/info.json").await;
+    assert_eq!(single.get("qualities"), None, "it is the only one");
+    server.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_is_shown_with_its_renditions() {
+    let server = TestServer::open("[auth]\npublish_key = \"bells-at-noon-41\"\n").await;
+    let rendition = server.publish("show~low").await;
+    let alone = description_of(&server, "/show/info.json", 1).await;
+    assert_eq!(fields(&alone, "stream"), ["show~low"]);
+    assert_eq!(path(&alone, "MP3"), "../show~low");
+    let own = server.publish("show").await;
+    let both = description_of(&server, "/show/info.json", 2).await;
+    assert_eq!(fields(&both, "stream").len(), 2);
+    assert_eq!(path(&both, "MP3"), "../show", "the stream itself leads");
+    let (_, own_page) = description(&server, "/show~low/info.json").await;
+    assert_eq!(own_page.get("qualities"), None);
+    drop((own, rendition));
+    server.close().await;
+}
