@@ -2,11 +2,11 @@
 //! the server's memory stays where it was. `CARILLON_CHURN_SECONDS` sets for how long; an hour shows small leaks.
 //!
 //! What is measured is resident memory (`VmRSS`), once a second after a third of the time, in which all kinds of
-//! publishers have been there. A line through these values gives the growth. Resident memory includes what the
-//! allocator keeps: the server uses glibc's, which keeps freed memory in up to eight arenas per core and returns only
-//! the end of each, so memory in use by 1 MiB shows as more, and a peak stays. Such memory is used again; it makes the
-//! values step up in the first minutes, and flat later. The bound is therefore on the growth over the whole time and
-//! not per minute: an hour's run allows a sixtieth of what a minute's does.
+//! publishers have been there. A line through these values gives the growth. Resident memory includes the program's own
+//! pages, as they are first used, and what the allocator keeps: the server uses glibc's, which keeps freed memory in up
+//! to eight arenas per core and returns only the end of each, so that a peak stays. Such memory is used again: the
+//! values step up in the first minutes, and less and less later. The bound is therefore on the growth over the whole
+//! time and not per minute: an hour's run allows a sixtieth of what a minute's does.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -21,8 +21,8 @@ const SECONDS: u64 = 60;
 /// The share of the time before the measurement.
 const WARM_UP: f64 = 1.0 / 3.0;
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
-/// Bytes that the line may rise over the measurement. One picture group or one picture's worth of pages per publisher
-/// that stayed would be more within a minute.
+/// Bytes that the line may rise over the measurement. A run of any length takes some megabytes; if each publisher left
+/// 20 KiB behind, those of an hour would be more.
 const GROWTH_MAX: f64 = (24 << 20) as f64;
 
 /// What publishers send, in turn: other sizes, other codecs, B-frames, sound that WebRTC has to have transcoded.
