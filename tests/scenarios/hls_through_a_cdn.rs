@@ -5,6 +5,10 @@
 //! cost hits, and are as they should be: segments that were begun before the stream's first viewer came (`no-store`,
 //! because another server may have all of them), and viewers with different `Accept-Encoding`, for which a cache keeps
 //! playlists apart (`Vary`).
+//!
+//! nginx itself adds up to half a second for some viewers: a request that waits for another's answer looks for it that
+//! often. And an answer that may not be kept, such as the 503 of a reload whose part does not come in time, is fetched
+//! by one waiting viewer after the other.
 
 use std::collections::BTreeMap;
 
