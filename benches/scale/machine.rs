@@ -28,6 +28,7 @@ impl Machine {
         let peers = [
             ("icecast2", "icecast2"),
             ("libnginx-mod-rtmp", "libnginx-mod-rtmp"),
+            ("nginx", "nginx-light"),
         ]
         .map(|(name, package)| (name, package_version(package)));
         Self {

@@ -26,11 +26,16 @@ mod firefox;
 #[path = "../scenarios/player_page.rs"]
 mod player_page;
 
+#[allow(dead_code, reason = "shared with the other scenarios")]
+#[path = "../scenarios/page_server.rs"]
+mod page_server;
+
 mod clock;
 mod windows;
 
 mod first_pictures;
 mod glass_to_glass;
+mod hls_plays_without_stalls;
 mod joiners_see_a_picture;
 mod losses_are_repaired;
 mod new_clients_come_through;

@@ -3,6 +3,7 @@
 mod capacity;
 mod delay;
 mod gate;
+mod hls;
 mod idle;
 mod publishers;
 mod radio;
@@ -63,6 +64,16 @@ pub(crate) const ALL: &[Scenario] = &[
         name: "whep-most",
         about: "as many viewers over WebRTC as the machine carries, one round",
         run: webrtc::most,
+    },
+    Scenario {
+        name: "hls-1k",
+        about: "1,000 viewers of 1.1 Mb/s over low-latency HLS, beside nginx with the same files and MediaMTX",
+        run: hls::thousand,
+    },
+    Scenario {
+        name: "hls-blocked",
+        about: "2,000 blocking reloads that wait for a paused publisher, and their answers",
+        run: hls::blocked,
     },
     Scenario {
         name: "listeners-56k",

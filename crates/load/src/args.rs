@@ -65,6 +65,10 @@ pub(crate) struct Listen {
     /// Over HLS: requests the next part before it is listed, as Apple's players do.
     #[arg(long, conflicts_with = "whole_segments")]
     pub(crate) hints: bool,
+    /// Over HLS: requests each playlist when its next part is due, instead of having the server hold the request:
+    /// for servers of files, which hold nothing.
+    #[arg(long, conflicts_with_all = ["whole_segments", "hints"])]
+    pub(crate) paced: bool,
 }
 
 #[derive(Args, Debug)]
@@ -168,6 +172,7 @@ mod tests {
             "listen ftp://127.0.0.1/x",
             "listen http://127.0.0.1/x --duration 5",
             "listen hls+http://127.0.0.1/x --hints --whole-segments",
+            "listen hls+http://127.0.0.1/x --hints --paced",
             "publish rtmp://127.0.0.1/live/a --file a.flv --audio-rate 64k",
         ] {
             assert!(parse(line).is_err(), "{line}");

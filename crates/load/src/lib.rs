@@ -29,6 +29,7 @@ mod churn;
 mod clock;
 mod conversation;
 mod coordinator;
+mod group;
 mod histogram;
 mod hls;
 mod ledger;
@@ -139,9 +140,14 @@ fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
         }
         Protocol::Http | Protocol::Rtmp | Protocol::Whep | Protocol::Srtp | Protocol::Hls => {}
     }
-    if listen.url.protocol() != Protocol::Hls && (listen.whole_segments || listen.hints) {
+    let playing = Playing {
+        whole_segments: listen.whole_segments,
+        hints: listen.hints,
+        paced: listen.paced,
+    };
+    if listen.url.protocol() != Protocol::Hls && playing != Playing::default() {
         return Err(Error::Use(
-            "--whole-segments and --hints are for hls+http:// addresses",
+            "--whole-segments, --hints and --paced are for hls+http:// addresses",
         ));
     }
     if listen.streams > 1 && !listen.url.is_numbered() {
@@ -155,10 +161,7 @@ fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
         slow: listen.slow.unwrap_or_default(),
         churn: listen.churn.unwrap_or(0.0),
         checked: listen.check,
-        playing: Playing {
-            whole_segments: listen.whole_segments,
-            hints: listen.hints,
-        },
+        playing,
     };
     let members = listen.listeners;
     let mut plan = plan(listen.url, members, &listen.course, Work::Listen(listening))?;

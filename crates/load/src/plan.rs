@@ -65,6 +65,8 @@ pub(crate) struct Playing {
     pub(crate) whole_segments: bool,
     /// They request parts before those are listed.
     pub(crate) hints: bool,
+    /// They request each playlist when its next part is due, instead of having the server hold the request.
+    pub(crate) paced: bool,
 }
 
 /// What publishers send.

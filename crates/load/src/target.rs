@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 const NUMBER: &str = "{n}";
 
 /// Where to listen or to publish.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Target {
     protocol: Protocol,
     /// `host` or `host:port`.
@@ -182,6 +182,13 @@ impl fmt::Display for Target {
     }
 }
 
+/// As it is shown to people, and the server's address.
+impl fmt::Debug for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Target({self} at {})", self.addr)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,8 +234,10 @@ mod tests {
         assert_eq!(shown, "rtmp://127.0.0.1/live/show");
         let shown = parse("icecast://source:hidden@127.0.0.1:80/a.mp3").to_string();
         assert_eq!(shown, "icecast://127.0.0.1:80/a.mp3");
-        let shown = parse("whip+http://hidden@127.0.0.1:80/a/whip?key=hidden").to_string();
-        assert_eq!(shown, "whip+http://127.0.0.1:80/a/whip");
+        let target = parse("whip+http://hidden@127.0.0.1:80/a/whip?key=hidden");
+        assert_eq!(target.to_string(), "whip+http://127.0.0.1:80/a/whip");
+        let shown = "Target(whip+http://127.0.0.1:80/a/whip at 127.0.0.1:80)";
+        assert_eq!(format!("{target:?}"), shown);
     }
 
     #[test]

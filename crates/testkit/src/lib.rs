@@ -10,15 +10,18 @@
 )]
 
 mod audience;
+mod cache;
 mod control;
 mod conversation;
 mod descriptors;
+mod file_server;
 pub mod framemd5;
 pub mod hls;
 pub mod http;
 mod icecast;
 mod impaired;
 mod media;
+mod mediamtx;
 mod metrics;
 mod nginx;
 mod player;
@@ -32,11 +35,14 @@ mod tool;
 mod wait;
 
 pub use self::audience::{Audience, Gaps};
+pub use self::cache::{Cache, Cached};
 pub use self::control::Hops;
 pub use self::descriptors::need_descriptors;
+pub use self::file_server::FileServer;
 pub use self::icecast::Icecast;
 pub use self::impaired::{Impaired, Impairment, Passage};
 pub use self::media::Clip;
+pub use self::mediamtx::MediaMtx;
 pub use self::metrics::Metrics;
 pub use self::nginx::Nginx;
 pub use self::player::{Player, Playing, vlc};

@@ -11,6 +11,17 @@ pub(super) struct Judge {
     ledger: Ledger,
     /// Wall clock when the player connected.
     asked: u64,
+    /// Wall clock when the last part was there.
+    had: Option<u64>,
+}
+
+/// When the frames of a part were sent and when parts were there, wall clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Timing {
+    /// The sending of its last frame.
+    pub(super) sent: Option<u64>,
+    /// Of the part before it: the sending of the frame that completed it, and when it was there.
+    pub(super) before: Option<(u64, u64)>,
 }
 
 impl Judge {
@@ -19,6 +30,7 @@ impl Judge {
             tracks: None,
             ledger: Ledger::default(),
             asked,
+            had: None,
         }
     }
 
@@ -27,19 +39,31 @@ impl Judge {
         self.tracks = Some(Tracks::read(bytes));
     }
 
-    /// A part or a segment that was complete at `now`, wall clock. Returns when its last synthetic frame was sent.
-    pub(super) fn media(&mut self, bytes: &[u8], now: u64, findings: &mut Findings) -> Option<u64> {
-        let tracks = self.tracks.as_ref()?;
+    /// A part or a segment that was there at `now`, wall clock.
+    pub(super) fn media(&mut self, bytes: &[u8], now: u64, findings: &mut Findings) -> Timing {
+        let Some(tracks) = &self.tracks else {
+            return Timing::default();
+        };
         let (ledger, asked) = (&mut self.ledger, self.asked);
-        let mut newest = None;
+        let (mut newest, mut oldest) = (None, None);
         let read = tracks.samples(bytes, |kind, sample| {
             let sent = ledger.enter(kind, sample, asked, now, findings);
             newest = newest.max(sent);
+            oldest = match (oldest, sent) {
+                (Some(oldest), Some(sent)) => Some(u64::min(oldest, sent)),
+                (oldest, sent) => oldest.or(sent),
+            };
         });
         if read.is_err() {
             findings.damaged += 1;
         }
-        newest
+        let had = self.had.replace(now);
+        // Where parts were left out, this one is of a later time.
+        let before = oldest.zip(had).filter(|(complete, had)| complete <= had);
+        Timing {
+            sent: newest,
+            before,
+        }
     }
 }
 
@@ -54,20 +78,24 @@ mod tests {
         let mut findings = Findings::default();
         assert_eq!(
             judge.media(&fragment(7, 0..3, 100), 150, &mut findings),
-            None
+            Timing::default()
         );
         judge.map(&map());
-        let mut media =
-            |numbers, sent| judge.media(&fragment(7, numbers, sent), 150, &mut findings);
-        assert_eq!(media(3..6, 100), Some(100));
-        assert_eq!(media(6..9, 120), Some(120));
-        assert_eq!(media(11..12, 130), Some(130));
+        let mut media = |numbers, sent| {
+            let timing = judge.media(&fragment(7, numbers, sent), 150, &mut findings);
+            (timing.sent, timing.before)
+        };
+        assert_eq!(media(3..6, 100), (Some(100), None));
+        assert_eq!(media(6..9, 120), (Some(120), Some((120, 150))));
+        // What was sent after the last part was there did not complete it.
+        assert_eq!(media(9..10, 151), (Some(151), None));
+        assert_eq!(media(12..13, 130), (Some(130), Some((130, 150))));
         assert_eq!(
             (findings.frames, findings.holes, findings.missing),
-            (7, 1, 2)
+            (8, 1, 2)
         );
         assert_eq!(findings.delay.max(), 50);
-        let mut cut = fragment(7, 12..13, 140);
+        let mut cut = fragment(7, 13..14, 140);
         cut.pop();
         judge.media(&cut, 150, &mut findings);
         assert_eq!(findings.damaged, 1);

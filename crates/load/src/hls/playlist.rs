@@ -155,6 +155,30 @@ impl Playlist {
         }
     }
 
+    /// The duration of what is listed from `position` on.
+    pub(super) fn since(&self, position: Position) -> u64 {
+        let from = position.segment.saturating_sub(self.first());
+        let later = self
+            .segments
+            .iter()
+            .skip(usize::try_from(from).unwrap_or(usize::MAX));
+        let lengths = later.enumerate().map(|(index, segment)| {
+            let is_begun = index == 0 && self.first() <= position.segment;
+            let skipped = if is_begun { position.part as usize } else { 0 };
+            match segment.parts.is_empty() {
+                true if skipped > 0 => 0,
+                true => segment.duration,
+                false => segment
+                    .parts
+                    .iter()
+                    .skip(skipped)
+                    .map(|part| part.duration)
+                    .sum(),
+            }
+        });
+        lengths.sum()
+    }
+
     pub(super) fn segment(&self, number: u64) -> Option<&Segment> {
         let index = number.checked_sub(self.first())?;
         self.segments.get(usize::try_from(index).ok()?)

@@ -9,6 +9,8 @@ use crate::tally::Reasons;
 /// Counts of all players.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
+    /// Requests made in the window.
+    pub(crate) requests: u64,
     /// Media playlists, deltas included.
     pub(crate) playlists: u64,
     pub(crate) deltas: u64,
@@ -43,11 +45,15 @@ pub(crate) struct Record {
     pub(crate) age: Histogram,
     /// From the sending of a part's last synthetic frame to the part's last byte, in the window.
     pub(crate) delay: Histogram,
+    /// From the sending of the first synthetic frame after a part, which completes it, to the part's last byte, in
+    /// the window.
+    pub(crate) served: Histogram,
 }
 
 impl Record {
     pub(crate) fn merge(&mut self, other: Self) {
         for (own, theirs) in [
+            (&mut self.requests, other.requests),
             (&mut self.playlists, other.playlists),
             (&mut self.deltas, other.deltas),
             (&mut self.playlist_bytes, other.playlist_bytes),
@@ -70,6 +76,7 @@ impl Record {
         self.fetch.merge(&other.fetch);
         self.age.merge(&other.age);
         self.delay.merge(&other.delay);
+        self.served.merge(&other.served);
     }
 
     pub(super) fn enter_flaw(&mut self, flaw: Flaw) {

@@ -11,6 +11,8 @@ use crate::report::{Times, table};
 /// What players over HLS saw. Times are in milliseconds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Hls {
+    /// Requests made in the window, of all players.
+    pub(crate) requests: u64,
     /// Media playlists fetched, deltas included.
     pub(crate) playlists: u64,
     /// Playlists that left out what the player knew.
@@ -49,11 +51,15 @@ pub(crate) struct Hls {
     pub(crate) part_age: Times,
     /// Of checked players: from the sending of a part's last synthetic frame to the part's last byte.
     pub(crate) part_delay: Times,
+    /// Of checked players: from the completion of a part to its last byte. The first frame after a part completes
+    /// it, so the time begins when the synthetic publisher sends that frame.
+    pub(crate) part_served: Times,
 }
 
 impl Hls {
     pub(crate) fn of(record: &Record) -> Self {
         Self {
+            requests: record.requests,
             playlists: record.playlists,
             deltas: record.deltas,
             playlist_bytes: record.playlist_bytes,
@@ -73,6 +79,7 @@ impl Hls {
             part_fetch: Times::of(&record.fetch),
             part_age: Times::of(&record.age),
             part_delay: Times::of(&record.delay),
+            part_served: Times::of(&record.served),
         }
     }
 
@@ -124,6 +131,7 @@ impl Hls {
             ("part fetch", &self.part_fetch),
             ("part age", &self.part_age),
             ("part delay", &self.part_delay),
+            ("part served", &self.part_served),
         ] {
             if times.count > 0 {
                 writeln!(out, "{word:<10} {}", times.text())?;

@@ -106,7 +106,7 @@ fn players_of_segments_leave_parts_alone() {
     };
     let playing = Playing {
         whole_segments: true,
-        hints: false,
+        ..Playing::default()
     };
     let tally = play("show/hls/live.m3u8", manners, playing);
     assert_all_stayed(&tally);
@@ -123,8 +123,8 @@ fn players_of_segments_leave_parts_alone() {
 #[test]
 fn hinted_parts_are_fetched_before_they_are_listed() {
     let playing = Playing {
-        whole_segments: false,
         hints: true,
+        ..Playing::default()
     };
     let tally = play("show/index.m3u8", Manners::default(), playing);
     assert_all_stayed(&tally);

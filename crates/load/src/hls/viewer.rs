@@ -7,6 +7,7 @@ use super::player::Player;
 use super::reading::Keep;
 use super::record::Record;
 use super::request::{Failure, Request};
+use crate::group::Member;
 use crate::listen::role::Role;
 use crate::reception::Reception;
 
@@ -110,6 +111,20 @@ impl Viewer {
             Channel::Playlists => self.player.miss_playlist(failure, now, record),
             Channel::Media => self.player.miss_media(failure, now, record),
         }
+    }
+}
+
+impl Member for Viewer {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn has_media(&self) -> bool {
+        self.has_media
+    }
+
+    fn reception(&mut self) -> &mut Reception {
+        &mut self.reception
     }
 }
 

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use crate::answer::{Answer, AnswerReader};
 use crate::checker::Checker;
 use crate::conversation::{ClientConversation, Event, Trouble, Wish};
+use crate::group::Member;
 use crate::ledger::{Findings, Kind};
 use crate::listen::role::Role;
 use crate::reception::Reception;
@@ -64,6 +65,20 @@ pub(crate) enum JoinError {
     Answer(#[from] crate::answer::AnswerError),
     #[error(transparent)]
     Rtmp(#[from] Trouble),
+}
+
+impl Member for Listener {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn has_media(&self) -> bool {
+        !matches!(self.phase, Phase::Connecting(..) | Phase::Joining(_))
+    }
+
+    fn reception(&mut self) -> &mut Reception {
+        &mut self.reception
+    }
 }
 
 impl Joining {

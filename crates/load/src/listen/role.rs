@@ -13,6 +13,13 @@ pub(crate) enum Role {
     Slow,
 }
 
+impl Role {
+    /// Whether it takes less than it is sent.
+    pub(crate) fn is_held_back(self) -> bool {
+        matches!(self, Self::Stalled | Self::Slow)
+    }
+}
+
 /// How many listeners have which role; the rest is plain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Roles {

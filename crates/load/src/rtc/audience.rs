@@ -1,10 +1,7 @@
-//! A group of viewers in one thread: an epoll loop, and a small state for each of them.
+//! A group of viewers: a small state for each of them.
 
-use std::fmt::Display;
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use net::Slab;
 use rustix::event::epoll;
 use webrtc::client::{self, ClientIdentity, is_media};
 use webrtc::rtcp::is_rtcp;
@@ -17,34 +14,22 @@ use super::session::Session;
 use super::signal::{SignalReader, post};
 use super::viewer::{Asking, Link, Phase, Viewer};
 use super::{offer, random};
-use crate::churn::Churn;
-use crate::clock::{Clock, nanoseconds};
+use crate::clock::nanoseconds;
+use crate::group::{Behaviour, Group};
 use crate::ledger::Kind;
-use crate::listen::role::{Role, Roles};
-use crate::muster::Muster;
+use crate::listen::role::Role;
 use crate::plan::{Listening, Plan};
 use crate::reception::Reception;
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
 use crate::timers::Timers;
-use crate::worker::{self, Rounds};
+use crate::worker;
 
-/// Joins begun between two looks at the sockets: a handshake costs half a millisecond.
-const JOINS_PER_ROUND: u64 = 8;
 /// Members woken between two looks at the sockets.
 const WAKES_PER_ROUND: usize = 256;
 /// Datagrams taken from a socket in a row: a keyframe's, or an answer of HTTP.
 const DATAGRAMS_PER_EVENT: usize = 64;
-/// The longest datagram, and the bytes of an answer read at once.
-const TAKE_BYTES: usize = 4 << 10;
-/// The longest sleep.
-const NAP: u64 = 20_000_000;
-/// A viewer that has no media after this long gives up.
-const JOIN_DEADLINE: u64 = 30_000_000_000;
-/// Between two checks of some waiting viewers, and the number of checks for all of them.
-const TICK: u64 = 100_000_000;
-const ROUND_TICKS: usize = 10;
 /// Between two greetings to the floor server.
 const HELLO_INTERVAL: Duration = Duration::from_millis(200);
 const HELLO: &[u8] = b"hello";
@@ -55,78 +40,25 @@ pub(crate) fn run(
     listening: &Listening,
     progress: &mut dyn FnMut(Progress),
 ) -> std::io::Result<Tally> {
-    worker::run_rounds(plan, WhepGroup::new(plan, listening)?, progress)
+    let identity = ClientIdentity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
+    let viewers = Viewers {
+        identity: identity.map_err(std::io::Error::other)?,
+        timers: Timers::default(),
+    };
+    worker::run_rounds(plan, Group::new(plan, listening, viewers)?, progress)
 }
 
-struct WhepGroup<'a> {
-    plan: &'a Plan,
-    roles: Roles,
-    muster: Muster<'a>,
-    churn: Churn,
-    clock: Clock,
-    epoll: OwnedFd,
+/// What the viewers of a group share.
+struct Viewers {
     identity: ClientIdentity,
-    /// By place, which identifies a viewer's events.
-    viewers: Slab<Viewer>,
     timers: Timers<Instant>,
-    /// The next place to be checked.
-    cursor: usize,
-    next_tick: u64,
-    in_window: bool,
-    tally: Tally,
-    buffer: Vec<u8>,
 }
 
-impl<'a> WhepGroup<'a> {
-    fn new(plan: &'a Plan, listening: &Listening) -> std::io::Result<Self> {
-        let clock = Clock::new(plan.begin_at);
-        let identity = ClientIdentity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
-        Ok(Self {
-            plan,
-            muster: Muster::new(plan, clock),
-            churn: Churn::new(plan, listening),
-            roles: Roles::new(plan.members, 0.0, 0.0, listening.checked),
-            clock,
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            identity: identity.map_err(std::io::Error::other)?,
-            viewers: Slab::new(),
-            timers: Timers::default(),
-            cursor: 0,
-            next_tick: 0,
-            in_window: false,
-            tally: Tally::default(),
-            buffer: vec![0; TAKE_BYTES],
-        })
-    }
-
+impl Group<'_, Viewers> {
     fn moment(&self) -> Moment {
         Moment {
             now: Instant::now(),
             wall: self.clock.wall(),
-        }
-    }
-
-    /// One viewer leaves and another one comes.
-    fn replace_one(&mut self, now: u64) {
-        self.tally.churned += 1;
-        let Self { churn, viewers, .. } = self;
-        let may_leave = |place: usize| {
-            let viewer = viewers.at(place);
-            viewer.is_some_and(|viewer| viewer.is_watching() && viewer.role == Role::Plain)
-        };
-        if let Some(place) = churn.choose(viewers.places(), may_leave)
-            && let Some(viewer) = self.take(place)
-        {
-            self.leave(viewer, now);
-        }
-        let number = self.plan.members + self.plan.global(self.tally.churned);
-        self.begin(number, Role::Plain);
-    }
-
-    fn begin(&mut self, number: u64, role: Role) {
-        self.tally.begun += 1;
-        if let Err(reason) = self.connect(number, role) {
-            self.tally.failed.count(&reason);
         }
     }
 
@@ -141,7 +73,7 @@ impl<'a> WhepGroup<'a> {
             (socket, phase, epoll::EventFlags::IN)
         } else {
             let local = random::credentials().map_err(|error| error.to_string())?;
-            let offer = offer::of_viewer(&local, &self.identity);
+            let offer = offer::of_viewer(&local, &self.own.identity);
             let offer = offer.map_err(|error| error.to_string())?;
             let words = post(target, number % self.plan.streams, &offer);
             let asking = Box::new(Asking {
@@ -152,7 +84,7 @@ impl<'a> WhepGroup<'a> {
             let phase = Phase::Connecting(words.into_bytes(), asking);
             (socket, phase, epoll::EventFlags::OUT)
         };
-        let place = self.viewers.vacant().index;
+        let place = self.members.vacant().index;
         let data = epoll::EventData::new_u64(u64::from(place));
         epoll::add(&self.epoll, &socket, data, flags)
             .map_err(|error| format!("not watched: {error}"))?;
@@ -165,14 +97,14 @@ impl<'a> WhepGroup<'a> {
             lines: Lines::default(),
         };
         if let Some(due) = viewer.due() {
-            self.timers.set(place as usize, due);
+            self.own.timers.set(place as usize, due);
         }
-        self.viewers.insert(viewer);
+        self.members.insert(viewer);
         Ok(())
     }
 
     fn look_at(&mut self, place: usize, now: u64) -> Result<(), String> {
-        let Some(viewer) = self.viewers.at_mut(place) else {
+        let Some(viewer) = self.members.at_mut(place) else {
             return Ok(());
         };
         match viewer.phase {
@@ -183,7 +115,7 @@ impl<'a> WhepGroup<'a> {
     }
 
     fn connected(&mut self, place: usize) -> Result<(), String> {
-        let Some(viewer) = self.viewers.at_mut(place) else {
+        let Some(viewer) = self.members.at_mut(place) else {
             return Ok(());
         };
         let next = Link::Hello {
@@ -199,7 +131,7 @@ impl<'a> WhepGroup<'a> {
     }
 
     fn ask(&mut self, place: usize) -> Result<(), String> {
-        let Some(viewer) = self.viewers.at_mut(place) else {
+        let Some(viewer) = self.members.at_mut(place) else {
             return Ok(());
         };
         let Phase::Asking(asking) = &mut viewer.phase else {
@@ -226,7 +158,7 @@ impl<'a> WhepGroup<'a> {
     ) -> Result<(), String> {
         let random = random::number().map_err(|error| error.to_string())?;
         let at = self.moment();
-        let Some(viewer) = self.viewers.at_mut(place) else {
+        let Some(viewer) = self.members.at_mut(place) else {
             return Ok(());
         };
         let (socket, server) = reach(self.plan, answer, viewer.number, &self.epoll, place)?;
@@ -234,7 +166,7 @@ impl<'a> WhepGroup<'a> {
         viewer.socket = socket;
         let is_checked = viewer.role == Role::Checked;
         let session = Session::new(
-            &self.identity,
+            &self.own.identity,
             local,
             (answer, server),
             random,
@@ -249,7 +181,7 @@ impl<'a> WhepGroup<'a> {
     /// Reads the datagrams that are there.
     fn receive(&mut self, place: usize, now: u64) -> Result<(), String> {
         let at = self.moment();
-        let Some(viewer) = self.viewers.at_mut(place) else {
+        let Some(viewer) = self.members.at_mut(place) else {
             return Ok(());
         };
         let mut media = 0;
@@ -300,7 +232,7 @@ impl<'a> WhepGroup<'a> {
 
     /// `media` bytes of media came to the viewer at `place`.
     fn hear(&mut self, place: usize, media: usize, now: u64, at: Moment) {
-        let Some(viewer) = self.viewers.at_mut(place) else {
+        let Some(viewer) = self.members.at_mut(place) else {
             return;
         };
         if viewer.is_watching() {
@@ -321,7 +253,7 @@ impl<'a> WhepGroup<'a> {
 
     /// The viewer at `place` may have something to do by the clock.
     fn wake(&mut self, place: usize, at: Moment) {
-        let Some(viewer) = self.viewers.at_mut(place) else {
+        let Some(viewer) = self.members.at_mut(place) else {
             return;
         };
         if viewer.due().is_none_or(|due| due > at.now) {
@@ -362,141 +294,59 @@ impl<'a> WhepGroup<'a> {
     }
 
     fn schedule(&mut self, place: usize) {
-        if let Some(due) = self.viewers.at(place).and_then(Viewer::due) {
-            self.timers.set(place, due);
-        }
-    }
-
-    fn take(&mut self, place: usize) -> Option<Viewer> {
-        let viewer = self.viewers.take(place)?;
-        self.timers.clear(place);
-        Some(viewer)
-    }
-
-    /// The viewer at `place` is gone.
-    fn lose(&mut self, place: usize, now: u64, reason: &dyn Display) {
-        let Some(viewer) = self.take(place) else {
-            return;
-        };
-        if viewer.is_watching() {
-            self.tally.lost.count(reason);
-            self.leave(viewer, now);
-        } else {
-            self.tally.failed.count(reason);
-        }
-    }
-
-    /// Adds up what a viewer received, and has it say goodbye.
-    fn leave(&mut self, mut viewer: Viewer, now: u64) {
-        let reception = &viewer.reception;
-        self.tally
-            .enter_gap(reception.longest_waits(now), self.in_window);
-        self.tally
-            .enter_picture_gap(reception.longest_picture_wait(now), self.in_window);
-        self.tally.packets.enter_sum(viewer.lines.sum());
-        let Viewer { socket, phase, .. } = &mut viewer;
-        if let Phase::Watching(Link::Session(session)) = phase {
-            session.close(socket, Instant::now());
-        }
-    }
-
-    /// Drops viewers that have waited too long.
-    fn give_up_some(&mut self, now: u64) {
-        let some = self.viewers.places().div_ceil(ROUND_TICKS);
-        for _ in 0..some {
-            self.cursor = (self.cursor + 1) % self.viewers.places();
-            let is_late = self.viewers.at(self.cursor).is_some_and(|viewer| {
-                !viewer.is_watching() && now > viewer.reception.began + JOIN_DEADLINE
-            });
-            if is_late {
-                self.lose(self.cursor, now, &"no media within 30 s");
-            }
+        if let Some(due) = self.members.at(place).and_then(Viewer::due) {
+            self.own.timers.set(place, due);
         }
     }
 }
 
-impl Rounds for WhepGroup<'_> {
-    fn clock(&self) -> Clock {
-        self.clock
+impl Behaviour for Viewers {
+    type Member = Viewer;
+
+    /// A handshake costs half a millisecond.
+    const JOINS_PER_ROUND: u64 = 8;
+    const ROUND_TICKS: usize = 10;
+    /// The longest datagram, and the bytes of an answer read at once.
+    const TAKE_BYTES: usize = 4 << 10;
+
+    fn begin(group: &mut Group<'_, Self>, number: u64, role: Role) -> Result<(), String> {
+        group.connect(number, role)
     }
 
-    fn tally(&mut self) -> &mut Tally {
-        &mut self.tally
+    fn attend(group: &mut Group<'_, Self>, place: usize, now: u64) {
+        let outcome = group.look_at(place, now);
+        group.settle(place, now, outcome);
     }
 
-    /// Whether all viewers have come and gone.
-    fn is_over(&self) -> bool {
-        self.muster.is_complete() && self.viewers.is_empty() && self.churn.is_none()
-    }
-
-    fn begin_window(&mut self) {
-        self.in_window = true;
-        let viewers = self.viewers.values_mut();
-        for viewer in viewers.filter(|viewer| viewer.is_watching()) {
-            viewer.reception.begin_window();
-        }
-    }
-
-    /// Does what is due by the clock.
-    fn look_after(&mut self, now: u64) {
-        for _ in 0..JOINS_PER_ROUND {
-            let Some(number) = self.muster.next(now) else {
-                break;
-            };
-            self.begin(number, self.roles.of(number));
-        }
-        while self.tally.churned < self.churn.due(now) {
-            self.replace_one(now);
-        }
-        let at = self.moment();
+    fn wake(group: &mut Group<'_, Self>, _: u64) {
+        let at = group.moment();
         for _ in 0..WAKES_PER_ROUND {
-            let Some(place) = self.timers.pop(at.now) else {
+            let Some(place) = group.own.timers.pop(at.now) else {
                 break;
             };
-            self.wake(place, at);
-        }
-        if now >= self.next_tick {
-            self.next_tick = now + TICK;
-            self.give_up_some(now);
+            group.wake(place, at);
         }
     }
 
-    /// The time until something is due.
-    fn pause(&self, now: u64) -> u64 {
-        let next_member = self.muster.next_at();
-        let timer = self.timers.next().map_or(u64::MAX, |due| {
+    fn until_wake(&self, _: u64) -> u64 {
+        self.timers.next().map_or(u64::MAX, |due| {
             nanoseconds(due.saturating_duration_since(Instant::now()))
-        });
-        next_member
-            .min(self.next_tick)
-            .saturating_sub(now)
-            .min(timer)
-            .min(NAP)
+        })
     }
 
-    fn epoll(&self) -> &OwnedFd {
-        &self.epoll
+    fn forget(&mut self, place: usize) {
+        self.timers.clear(place);
     }
 
-    fn attend(&mut self, place: usize, now: u64) {
-        let outcome = self.look_at(place, now);
-        self.settle(place, now, outcome);
-    }
-
-    /// All viewers disconnect.
-    fn end(&mut self) {
-        let now = self.clock.now();
-        let seconds = self.plan.window.as_secs_f64();
-        for viewer in std::mem::take(&mut self.viewers).into_values() {
-            if !viewer.is_watching() {
-                self.tally.failed.count(&"not yet at the end");
-                continue;
-            }
-            self.tally.alive += 1;
-            if let Some(rate) = viewer.reception.rate(seconds) {
-                self.tally.rate.record(rate);
-            }
-            self.leave(viewer, now);
+    /// It says goodbye.
+    fn leave(group: &mut Group<'_, Self>, mut viewer: Viewer, now: u64) {
+        let (reception, tally) = (&viewer.reception, &mut group.tally);
+        tally.enter_gap(reception.longest_waits(now), group.in_window);
+        tally.enter_picture_gap(reception.longest_picture_wait(now), group.in_window);
+        tally.packets.enter_sum(viewer.lines.sum());
+        let Viewer { socket, phase, .. } = &mut viewer;
+        if let Phase::Watching(Link::Session(session)) = phase {
+            session.close(socket, Instant::now());
         }
     }
 }

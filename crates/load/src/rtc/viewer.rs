@@ -9,6 +9,7 @@ use super::follower::Follower;
 use super::lines::{Lines, Types};
 use super::session::Session;
 use super::signal::SignalReader;
+use crate::group::Member;
 use crate::listen::role::Role;
 use crate::reception::Reception;
 
@@ -84,6 +85,20 @@ impl Viewer {
             }
             _ => None,
         }
+    }
+}
+
+impl Member for Viewer {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn has_media(&self) -> bool {
+        self.is_watching()
+    }
+
+    fn reception(&mut self) -> &mut Reception {
+        &mut self.reception
     }
 }
 

@@ -1,8 +1,8 @@
 //! One player: playlists, media and the time in; requests out. It has at most one request of each kind under way.
 //!
 //! A low-latency player starts PART-HOLD-BACK behind the end, at an independent part. It fetches each further part
-//! as soon as that is listed, and has the server hold the next version of the playlist until there is another part.
-//! A player of whole segments starts HOLD-BACK behind the end, and loads the playlist again after the target
+//! as soon as that is listed, and has the server hold the next version of the playlist until there is another part;
+//! a paced one requests that version when the part is due. A player of whole segments starts HOLD-BACK behind the end, and loads the playlist again after the target
 //! duration, or after half of it if there was nothing new. Times are of the load, in nanoseconds.
 
 mod media;
@@ -25,6 +25,8 @@ use crate::plan::Playing;
 const NEVER: u64 = u64::MAX;
 /// Between a failure and the next request for the same.
 const RETRY_INTERVAL: u64 = 1_000_000_000;
+/// Between two requests of a paced player for a part that is late.
+const PACE_RETRY: u64 = 20_000_000;
 /// Requests of a kind that fail in a row before the player gives up. A server that is about to be back does not count.
 const FAILURES_MAX: u8 = 5;
 /// Versions of the playlist whose parts may still be on their way to a slow player.
@@ -148,7 +150,8 @@ impl Player {
             return None;
         }
         let playlist = self.playlist.as_deref();
-        let blocking = playlist.filter(|_| self.is_low_latency && !self.is_modest);
+        let may_block = self.is_low_latency && !self.is_modest && !self.playing.paced;
+        let blocking = playlist.filter(|_| may_block);
         let asked = blocking.map(Playlist::end);
         let mut path = self.path.clone();
         if let Some(Position { segment, part }) = asked {
@@ -196,14 +199,14 @@ impl Player {
         record.deltas += u64::from(playlist.skipped > 0);
         let old = self.playlist.replace(Rc::clone(playlist));
         changes::judge(old.as_deref(), playlist, self.is_checked, record);
-        let has_grown = match &old {
+        let (has_grown, growth) = match &old {
             None => {
                 self.is_low_latency = !self.playing.whole_segments && playlist.is_low_latency();
                 let (distance, hold_back) = self.choose_start(playlist);
                 self.playhead = Playhead::new(distance, hold_back);
-                true
+                (true, 0)
             }
-            Some(old) => playlist.end() > old.end(),
+            Some(old) => (playlist.end() > old.end(), playlist.since(old.end())),
         };
         if let (Some(asked), Some(old)) = (load.asked, &old) {
             if has_grown {
@@ -218,7 +221,12 @@ impl Player {
         if playlist.end().segment + 1 < self.position.segment {
             self.start_again(playlist, now, record);
         }
-        self.reload_at = self.next_load(playlist, load.at, has_grown);
+        self.reload_at = if self.playing.paced && self.is_low_latency && !playlist.is_ended {
+            // What was listed just now takes as long to play as it took to come: in step with the parts.
+            load.at + growth.max(PACE_RETRY)
+        } else {
+            self.next_load(playlist, load.at, has_grown)
+        };
         if playlist.is_ended {
             record.ended += 1;
         }

@@ -12,9 +12,14 @@ const FTYP: &[u8] = b"\0\0\0\x10ftyp";
 const LOW_LATENCY: Playing = Playing {
     whole_segments: false,
     hints: false,
+    paced: false,
 };
 const HINTING: Playing = Playing {
     hints: true,
+    ..LOW_LATENCY
+};
+const PACED: Playing = Playing {
+    paced: true,
     ..LOW_LATENCY
 };
 const WHOLE: Playing = Playing {
@@ -357,4 +362,26 @@ fn a_position_that_is_not_listed_is_left() {
     script.update(&live(6));
     assert_eq!(script.media().as_deref(), Some("show/p3.mp4"));
     assert_eq!(script.record.jumps, 2);
+}
+
+#[test]
+fn a_paced_player_asks_when_a_part_is_due() {
+    let mut script = Script::new(PACED);
+    assert!(script.playlist().is_some());
+    script.update(&live(6));
+    // In step with the parts: soon again, until there is another one.
+    for count in [6, 6, 7] {
+        assert_eq!(script.player.due(), script.now + PACE_RETRY);
+        script.now += PACE_RETRY;
+        assert_eq!(script.playlist().as_deref(), Some("show/live.m3u8"));
+        script.update(&live(count));
+    }
+    // As late as the part that has come, and as the two that come then.
+    for (count, step) in [(9, SECOND / 2), (9, SECOND), (10, PACE_RETRY)] {
+        assert_eq!(script.player.due(), script.now + step);
+        script.now += step;
+        assert_eq!(script.playlist().as_deref(), Some("show/live.m3u8"));
+        script.update(&live(count));
+    }
+    assert_eq!(script.record.violations.total(), 0);
 }

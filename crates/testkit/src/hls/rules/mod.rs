@@ -4,11 +4,44 @@
 //! [`violations`] compares a [`History`] with all of them. It reports a rule once per breach, as a sentence
 //! with the place, and says nothing about what the history has no evidence of: a test asks the history for
 //! that.
+//!
+//! What checks which duty, over real streams:
+//!
+//! | duty | checked by |
+//! |---|---|
+//! | PART-TARGET with parts, the protocol version | [`Rule::Header`] |
+//! | PART-HOLD-BACK, HOLD-BACK, CAN-SKIP-UNTIL | [`Rule::HoldBack`], constant: [`Rule::Constants`] |
+//! | parts of at most PART-TARGET, and of 85 % of it | [`Rule::PartDuration`]; their samples: [`Rule::Media`] |
+//! | EXTINF of at most TARGETDURATION, which is constant | [`Rule::SegmentDuration`], [`Rule::Constants`] |
+//! | a playlist is appended to and trimmed, nothing else; no type | [`Rule::Changes`], [`Rule::Kind`] |
+//! | at least three target durations; parts listed near the end | [`Rule::Length`], [`Rule::PartsListed`] |
+//! | what was listed stays for a time, byte by byte | [`Rule::Availability`], [`Rule::Bytes`] |
+//! | parts and segments are listed in time | [`latenesses`] in `hls_plays_without_stalls` |
+//! | DISCONTINUITY where media changes, else times continue | [`Rule::Map`], [`Rule::Media`], [`Rule::Dates`] |
+//! | DISCONTINUITY-SEQUENCE, MEDIA-SEQUENCE | [`Rule::Sequence`] |
+//! | one preload hint; dates; rendition reports | [`Rule::Hint`], [`Rule::Dates`], [`Rule::Reports`] |
+//! | a keyframe in each segment, and where parts claim one | [`Rule::Independence`], [`Rule::Media`] |
+//! | directives are ignored after ENDLIST | `hls_reloads_block_by_the_table`: `players_learn_of_the_end` |
+//! | `_HLS_part` alone, far ahead, malformed: 400 | `…`: `what_no_player_asks_for_is_refused` |
+//! | a segment, a part, a part beyond the last: held | `…`: `what_is_still_to_come_is_waited_for` |
+//! | older than the window: the whole playlist at once | `…`: `what_has_been_is_answered_at_once` |
+//! | held for three target durations: 503; a dropped hint: 404 | `…`: `what_does_not_come_is_answered_in_the_end` |
+//! | a hinted part comes whole; what is unknown is 404 | `…`: `an_announced_part_comes_whole_or_not_at_all` |
+//! | requests that wait end with their clients, and cost nothing | `…`; `blocked_reloads_wait_quietly` |
+//! | delta updates | [`Rule::Delta`] |
+//! | gzip, `priority`, CORS, no redirect | [`Rule::Coding`], [`Rule::Priority`], [`Rule::Cors`], [`Rule::Redirects`] |
+//! | Cache-Control and Age; playlists are idempotent | [`Rule::Caching`], [`Rule::Validators`]; `hls_through_a_cdn` |
+//!
+//! Byte ranges are not used, so ranges of requests are not checked, and no server here leaves media out, so `GAP` is
+//! only parsed. `hls_keeps_its_rules` has the sources: 23.976, 25, 29.97, 50 and 60 pictures a second, B-frames,
+//! keyframes at odd times and rare ones, sound alone, times that RTMP rounds to milliseconds, and a publisher that is
+//! killed in mid-part and replaced by one with other pictures.
 
 mod availability;
 mod bytes;
 mod delivery;
 mod evolution;
+mod media;
 mod single;
 
 use std::fmt;
@@ -61,6 +94,8 @@ pub enum Rule {
     Availability,
     /// Bytes of parts and segments.
     Bytes,
+    /// What parts carry: durations, times that continue, keyframes.
+    Media,
     /// Delta updates.
     Delta,
     /// `Content-Type`.
@@ -146,6 +181,7 @@ pub fn violations(history: &History) -> Vec<Violation> {
     }
     availability::check(history, &mut list);
     bytes::check(history, &mut list);
+    media::check(history, &mut list);
     delivery::check(history, &mut list);
     list
 }

@@ -1,0 +1,73 @@
+//! nginx as a server of files in memory: the peer for comparisons of HLS.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::{Process, free_address, nginx, proc};
+
+/// Where Linux has a file system in memory.
+const MEMORY: &str = "/dev/shm";
+
+/// A running nginx with one worker that serves a folder in memory: `sendfile`, connections that are kept, no log of
+/// requests. Open files are not cached, because playlists are replaced.
+#[derive(Debug)]
+pub struct FileServer {
+    process: Process,
+    addr: SocketAddr,
+    files: TempDir,
+    /// Holds the configuration file.
+    _folder: TempDir,
+}
+
+impl FileServer {
+    /// Starts it with an empty folder.
+    ///
+    /// # Panics
+    /// When it is not installed or does not start.
+    #[must_use]
+    pub fn start() -> Self {
+        let addr = free_address();
+        let files = tempfile::tempdir_in(MEMORY);
+        let files = files.unwrap_or_else(|error| panic!("{MEMORY}: {error}"));
+        let root = files.path().display().to_string();
+        let (process, folder) = nginx::start(addr, "", |home| {
+            format!(
+                "events {{ worker_connections 8192; }}\n\
+                 http {{ access_log off; sendfile on; tcp_nopush on; keepalive_timeout 75; \
+                 keepalive_requests 1000000; client_body_temp_path {home}/body; \
+                 proxy_temp_path {home}/proxy; fastcgi_temp_path {home}/fastcgi; \
+                 uwsgi_temp_path {home}/uwsgi; scgi_temp_path {home}/scgi;\n\
+                 types {{ application/vnd.apple.mpegurl m3u8; video/mp4 mp4; }}\n\
+                 server {{ listen {addr} backlog=4096; root {root}; }} }}\n"
+            )
+        });
+        Self {
+            process,
+            addr,
+            files,
+            _folder: folder,
+        }
+    }
+
+    /// The folder that it serves.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.files.path()
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// The process ids of the master and its worker.
+    #[must_use]
+    pub fn pids(&self) -> Vec<u32> {
+        let mut pids = vec![self.process.pid()];
+        pids.extend(proc::children(self.process.pid()));
+        pids
+    }
+}

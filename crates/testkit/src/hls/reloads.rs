@@ -1,0 +1,116 @@
+//! Many blocking reloads of one playlist that wait at the same time.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::playlist::MediaPlaylist;
+use crate::http::{self, Response};
+use crate::{DEADLINE, wait_until};
+
+/// A playlist that has not changed for that long is taken to stand still: three parts.
+const STILL_FOR: Duration = Duration::from_millis(1_500);
+/// An answer's head with a playlist.
+const READ_BYTES: usize = 16 << 10;
+
+/// Requests under way for the next part of a stream.
+#[derive(Debug)]
+pub struct BlockedReloads {
+    waiting: Vec<TcpStream>,
+}
+
+/// When the requests were answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered {
+    /// From the first byte of the first answer to the last byte of the last.
+    pub took: Duration,
+    /// Answers with a playlist that lists more than there was.
+    pub good: usize,
+}
+
+/// Waits until the media playlist at `playlist` stands still, because its publisher has paused. Returns its address
+/// with the query that waits for the next part.
+///
+/// # Panics
+/// When there is no such playlist, or it does not come to rest.
+#[must_use]
+pub fn reload_at_rest(addr: SocketAddr, playlist: &str) -> String {
+    let mut last = String::new();
+    let mut since = Instant::now();
+    wait_until("the playlist to stand still", DEADLINE, || {
+        let now = http::get(addr, playlist, DEADLINE).text();
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+        since.elapsed() > STILL_FOR
+    });
+    let parsed = MediaPlaylist::parse(&last);
+    let parsed = parsed.unwrap_or_else(|error| panic!("{error}\n{last}"));
+    let (segment, part) = parsed.next_part();
+    format!("{playlist}?_HLS_msn={segment}&_HLS_part={part}")
+}
+
+impl BlockedReloads {
+    /// Sends `count` requests for `path`, each on a connection and of a program of its own, so that each is of
+    /// another viewer.
+    ///
+    /// # Panics
+    /// When a connection is refused.
+    #[must_use]
+    pub fn begin(addr: SocketAddr, path: &str, count: usize) -> Self {
+        let waiting = (0..count).map(|index| {
+            let begin = || -> std::io::Result<TcpStream> {
+                let mut socket = TcpStream::connect(addr)?;
+                socket.set_read_timeout(Some(DEADLINE))?;
+                let head = format!(
+                    "GET {path} HTTP/1.1\r\nHost: {addr}\r\nUser-Agent: viewer-{index}\r\n\
+                     Connection: close\r\n\r\n"
+                );
+                socket.write_all(head.as_bytes())?;
+                Ok(socket)
+            };
+            begin().unwrap_or_else(|error| panic!("viewer {index}: {error}"))
+        });
+        Self {
+            waiting: waiting.collect(),
+        }
+    }
+
+    /// Waits until one of them is answered, or for that long. Returns whether one is.
+    #[must_use]
+    pub fn is_answered_within(&self, span: Duration) -> bool {
+        let mut sockets: Vec<_> = self
+            .waiting
+            .iter()
+            .map(|socket| PollFd::new(socket, PollFlags::IN))
+            .collect();
+        let timeout = Timespec {
+            tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(span.subsec_nanos()),
+        };
+        matches!(poll(&mut sockets, Some(&timeout)), Ok(1..))
+    }
+
+    /// Waits for all answers.
+    ///
+    /// # Panics
+    /// When one does not come.
+    #[must_use]
+    pub fn finish(self) -> Answered {
+        assert!(self.is_answered_within(DEADLINE), "no request is answered");
+        let began = Instant::now();
+        let mut good = 0;
+        for mut socket in self.waiting {
+            let mut answer = Vec::with_capacity(READ_BYTES);
+            let read = socket.read_to_end(&mut answer);
+            assert!(read.is_ok(), "an answer does not end: {read:?}");
+            good += usize::from(Response::parse(&answer).status == 200);
+        }
+        Answered {
+            took: began.elapsed(),
+            good,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What parts carry is what their playlist says of them: durations, times that continue, keyframes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use super::{Findings, Rule, Violation};
+use crate::hls::fragments::{self, Run, Track};
+use crate::hls::history::History;
+use crate::hls::playlist::Segment;
+
+/// Durations are written in decimals, and times in ticks of the track.
+const ROUNDING: Duration = Duration::from_millis(1);
+
+pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
+    let mut found = Findings {
+        place: history.playlist.clone(),
+        list,
+    };
+    // The end of each track so far; none where the next part may begin anywhere.
+    let mut ends: HashMap<u32, u64> = HashMap::new();
+    let mut next = None;
+    for (number, segment) in fullest(history) {
+        if next != Some(number) || segment.is_discontinuous {
+            ends.clear();
+        }
+        next = segment.file.as_ref().map(|_| number + 1);
+        let init = segment
+            .map
+            .as_ref()
+            .and_then(|map| history.body(&history.path(&map.uri)));
+        let tracks = init.map(fragments::tracks).unwrap_or_default();
+        if tracks.is_empty() {
+            ends.clear();
+            continue;
+        }
+        for part in &segment.parts {
+            let body = history.body(&history.path(&part.uri));
+            let Some(body) = body.filter(|_| !part.is_gap) else {
+                ends.clear();
+                continue;
+            };
+            let Some(runs) = fragments::runs(body, &tracks) else {
+                found.add(Rule::Media, format_args!("{} has no samples", part.uri));
+                ends.clear();
+                continue;
+            };
+            durations(&part.uri, part.duration, &runs, &mut found);
+            keyframes(&part.uri, part.is_independent, &runs, &mut found);
+            continuity(&part.uri, &runs, &mut ends, &mut found);
+        }
+    }
+}
+
+/// Each segment as it was listed with most of its parts, by number.
+fn fullest(history: &History) -> BTreeMap<u64, &Segment> {
+    let mut fullest: BTreeMap<u64, &Segment> = BTreeMap::new();
+    let versions = history.versions.iter();
+    for segment in versions.flat_map(|version| &version.playlist.segments) {
+        let known = fullest.entry(segment.number).or_insert(segment);
+        let more = segment.parts.len() > known.parts.len();
+        // A tag before the first segment that is listed is removed with the segment before it.
+        let whole = segment.parts.len() == known.parts.len() && known.file.is_none();
+        if more || whole {
+            *known = segment;
+        }
+    }
+    fullest
+}
+
+/// A part lasts as long as its pictures, or without pictures as its sound.
+fn durations(uri: &str, declared: Duration, runs: &[Run], found: &mut Findings<'_>) {
+    let pictures = runs.iter().find(|run| run.track.is_picture);
+    let Some(run) = pictures.or_else(|| runs.first()) else {
+        return;
+    };
+    let actual = seconds(&run.track, run.duration);
+    found.demand(
+        actual.abs_diff(declared) <= ROUNDING,
+        Rule::Media,
+        format_args!("{uri} lasts {actual:?}, and is listed with {declared:?}"),
+    );
+}
+
+/// An independent part contains a keyframe (§4.4.4.9).
+fn keyframes(uri: &str, is_independent: bool, runs: &[Run], found: &mut Findings<'_>) {
+    let has_sync = runs
+        .iter()
+        .find(|run| run.track.is_picture)
+        .is_none_or(|run| run.has_sync);
+    found.demand(
+        has_sync || !is_independent,
+        Rule::Media,
+        format_args!("{uri} is called independent, and has no keyframe"),
+    );
+}
+
+/// The samples of a track follow each other without a hole (§6.2.1).
+fn continuity(uri: &str, runs: &[Run], ends: &mut HashMap<u32, u64>, found: &mut Findings<'_>) {
+    for run in runs {
+        let end = ends.insert(run.track.id, run.end());
+        let Some(end) = end else { continue };
+        let difference = seconds(&run.track, run.begin.abs_diff(end));
+        found.demand(
+            difference <= ROUNDING,
+            Rule::Media,
+            format_args!(
+                "track {} of {uri} begins at {}, {difference:?} from the end {end} of the part before",
+                run.track.id, run.begin
+            ),
+        );
+    }
+}
+
+fn seconds(track: &Track, ticks: u64) -> Duration {
+    Duration::from_secs_f64(ticks as f64 / f64::from(track.timescale.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{answer, history, names};
+    use super::*;
+    use crate::hls::history::Subject;
+
+    /// Two segments of four parts; `change` makes of a part's number what it is instead.
+    fn found(change: impl Fn(u32) -> Vec<u8>) -> Vec<Rule> {
+        let mut history = history(4);
+        let mut add = |uri: &str, body: &[u8]| {
+            let path = history.path(uri);
+            history
+                .answers
+                .push(answer(Subject::Media, &path, 200, body));
+        };
+        add("init.mp4", &fragments::testing::init());
+        for number in 0..8 {
+            add(
+                &format!("{}.{}.mp4", number / 4, number % 4),
+                &change(number),
+            );
+        }
+        let mut list = Vec::new();
+        check(&history, &mut list);
+        names(&list)
+    }
+
+    fn part(number: u32) -> Vec<u8> {
+        fragments::testing::part(number * 500, 500, number.is_multiple_of(4))
+    }
+
+    #[test]
+    fn parts_that_are_as_listed_break_nothing() {
+        assert_eq!(found(part), []);
+    }
+
+    #[test]
+    fn each_break_is_found() {
+        let broken = |at: u32, instead: Vec<u8>| {
+            found(|number| {
+                if number == at {
+                    instead.clone()
+                } else {
+                    part(number)
+                }
+            })
+        };
+        let testing = fragments::testing::part;
+        for instead in [
+            testing(2_500, 490, false),
+            testing(2_510, 500, false),
+            b"no part".to_vec(),
+        ] {
+            assert_eq!(broken(5, instead), [Rule::Media]);
+        }
+        assert_eq!(broken(4, testing(2_000, 500, false)), [Rule::Media]);
+        // A keyframe in a part that does not claim it is no breach.
+        assert_eq!(broken(5, testing(2_500, 500, true)), []);
+    }
+}
