@@ -1,6 +1,8 @@
 //! Streams of a group, and a stream with its renditions, are one programme in several qualities: one playlist, one
 //! description, and a page that lets the viewer choose.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use testkit::hls::{MediaPlaylist, MultivariantPlaylist, resolve};
 use testkit::{Clip, Process, Server, Tool, wait_until};
@@ -15,6 +17,9 @@ const GROUP: &str =
 /// Longer than any test here takes.
 const SECONDS: u32 = 120;
 
+/// More than a player that mistook one clock for the other could bridge.
+const APART: Duration = Duration::from_secs(10);
+
 /// A server with a group of two sizes, both published.
 fn published() -> (Server, [Process; 2]) {
     let server = Server::builder().toml(GROUP).start();
@@ -24,12 +29,26 @@ fn published() -> (Server, [Process; 2]) {
 
 /// Publishes 320×180 and 480×270.
 fn publish_both(server: &Server, small: &str, large: &str) -> [Process; 2] {
-    let publish = |clip: Clip, stream| {
-        let publisher = publish_rtmp(server, &clip.seconds(SECONDS), stream);
-        wait_for_stream(server, stream);
-        publisher
-    };
-    [publish(Clip::Flv, small), publish(Clip::FlvLarger, large)]
+    [
+        publish(server, Clip::Flv, small),
+        publish(server, Clip::FlvLarger, large),
+    ]
+}
+
+fn publish(server: &Server, clip: Clip, stream: &str) -> Process {
+    let publisher = publish_rtmp(server, &clip.seconds(SECONDS), stream);
+    wait_for_stream(server, stream);
+    publisher
+}
+
+/// Waits until a stream has sent so much.
+fn wait_for_media(server: &Server, stream: &str, length: Duration) {
+    wait_until(&format!("{length:?} of {stream}"), DEADLINE, || {
+        let text = server
+            .get(&format!("/{stream}/hls/live.m3u8?_parts"))
+            .text();
+        MediaPlaylist::parse(&text).is_ok_and(|playlist| playlist.duration() > length)
+    });
 }
 
 fn multivariant(server: &Server, path: &str) -> MultivariantPlaylist {
@@ -180,9 +199,13 @@ fn goes_on(browser: &Browser) {
     });
 }
 
+/// The publishers begin apart, so that one moment has different timestamps in their streams.
 #[test]
 fn the_viewer_chooses_whatever_the_way() {
-    let (server, _publishers) = published();
+    let server = Server::builder().toml(GROUP).start();
+    let _small = publish(&server, Clip::Flv, "low/show");
+    wait_for_media(&server, "low/show", APART);
+    let _large = publish(&server, Clip::FlvLarger, "live/show_270");
     let browser = Browser::open();
     // The picture is at most 225 pixels high here.
     browser.resize(400, 900);
