@@ -703,6 +703,11 @@ fn a_group_of_variants_has_a_name_and_streams() {
     assert_eq!(group.name.as_str(), "live/show");
     let streams: Vec<_> = group.streams.iter().map(StreamName::as_str).collect();
     assert_eq!(streams, ["live/hd", "sd"]);
+    let groups = ["sd", "live/hd", "live/show"].map(|text| {
+        let name = StreamName::parse(text).expect("a name");
+        config.group(&name)
+    });
+    assert_eq!(groups, [Some(0), Some(0), None]);
     let many: Vec<_> = (0..17).map(|number| format!("\"s{number}\"")).collect();
     let many = format!(
         "[[variants]]\nname = \"x\"\nstreams = [{}]",
