@@ -138,6 +138,12 @@ impl Config {
         all.map(|(name, secret)| PublishKey { name, secret })
     }
 
+    /// The number of the first group of [`variants`](Self::variants) that has a stream.
+    pub fn group(&self, name: &StreamName) -> Option<usize> {
+        let mut groups = self.variants.iter();
+        groups.position(|group| group.streams.contains(name))
+    }
+
     /// Whether a stream is listed on `/`.
     pub fn is_public(&self, name: &StreamName) -> bool {
         self.rule(name).is_none_or(|rule| rule.public)

@@ -1,10 +1,11 @@
 //! Which streams have the same timestamps, as players of several qualities have to know.
 //!
 //! RFC 8216bis §6.2.4 has equal timestamps and equal discontinuity sequence numbers in all variants. Streams that one
-//! publisher sends have both. Streams that are published by themselves have neither: each one's time begins with its
-//! first sample. Players map timestamps to the playlist's time once for each discontinuity sequence number, and across
-//! numbers they align playlists by their program times. So each such stream has numbers of its own: without them hls.js
-//! shows a quality as much too early or late as its publisher began.
+//! publisher sends have both. Streams that are published by themselves have neither: the time of a new one begins where
+//! the others are (`fanout::Settings::group`), which is exact to the delay of its first sample, and after an interruption
+//! it is late by as much. Players map timestamps to the playlist's time once for each discontinuity sequence number, and
+//! across numbers they align playlists by their program times. So each such stream has numbers of its own: without them
+//! hls.js shows a quality as much too early or late as its timestamps are.
 
 use fanout::{Registry, Stream};
 use media::StreamName;
@@ -19,9 +20,6 @@ const DISCONTINUITIES: u64 = 1 << 16;
 /// first are those of groups, which the configuration numbers.
 const TIMELINES: u64 = 1 << 15;
 const TIMELINES_OF_GROUPS: u64 = 20_000;
-
-/// What a publisher's protocol is called where this server fetches the stream itself.
-const PULLED: &str = "pull";
 
 /// What is added to the discontinuity sequence numbers of a stream. It depends on the configuration, on the stream's
 /// name, and on whether it has its publisher in common with the stream that it is a rendition of.
@@ -43,10 +41,8 @@ fn number(variants: &Variants, registry: &Registry, stream: &Stream) -> u64 {
     }
 }
 
-/// Whether two streams come over one connection. What is pulled comes over one for each stream.
 fn has_same_publisher(one: &Stream, other: &Stream) -> bool {
-    let (one, other) = (one.info().source, other.info().source);
-    one.peer.is_some() && one.peer == other.peer && one.protocol != PULLED
+    one.info().source.shares_connection(&other.info().source)
 }
 
 fn hash(name: &StreamName) -> u64 {

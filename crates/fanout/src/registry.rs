@@ -143,6 +143,16 @@ impl Registry {
                 Some(stream) => Arc::clone(stream),
                 None => {
                     let stream = self.create(name, *credential, &source, settings, now);
+                    // Published apart, the qualities of a programme have at least the same time to within the
+                    // delay of their first samples.
+                    let parent = name.parent();
+                    let programme = parent.as_ref().unwrap_or(name);
+                    let others = streams.values();
+                    let ends = others
+                        .filter_map(|other| other.end_beside(programme, settings.group, &source));
+                    if let Some(end) = ends.max() {
+                        stream.begin_at(end);
+                    }
                     streams.insert(name.clone(), Arc::clone(&stream));
                     stream
                 }

@@ -103,6 +103,13 @@ impl StreamName {
         }
         Self::parse(parent).ok()
     }
+
+    /// Whether `parent` is its [`parent`](Self::parent).
+    pub fn is_rendition_of(&self, parent: &Self) -> bool {
+        let rest = self.0.strip_prefix(parent.as_str());
+        let label = rest.and_then(|rest| rest.strip_prefix(LABEL_MARK));
+        label.is_some_and(is_label)
+    }
 }
 
 /// Whether the text is a label of a rendition: 1 to 32 characters of `[A-Za-z0-9.-]`.
@@ -227,6 +234,8 @@ mod tests {
             let rendition = name(stream).rendition(label).expect("a rendition");
             assert_eq!(rendition.as_str(), format!("{stream}~{label}"));
             assert_eq!(rendition.parent(), Some(name(stream)));
+            assert!(rendition.is_rendition_of(&name(stream)));
+            assert!(!rendition.is_rendition_of(&rendition));
         }
     }
 

@@ -261,5 +261,6 @@ fn rules(config: Arc<Config>) -> fanout::Rules {
         public: config.is_public(name),
         takeover: config.takeover(name),
         takeover_back: config.ingest.takeover_back,
+        group: config.group(name),
     })
 }

@@ -266,3 +266,21 @@ async fn streams_without_a_common_clock_have_no_number_in_common() {
         "{numbers:?}"
     );
 }
+
+#[tokio::test]
+async fn a_rendition_begins_where_its_stream_is() {
+    let server = TestServer::new();
+    let peer = |port| Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let mut show = server.publish_from("show", peer(7));
+    play(&mut show, 0, 20_000);
+    let numbers = ["show~apart", "other"].map(|name| {
+        let mut publisher = server.publish_from(name, peer(8));
+        play(&mut publisher, 0, 4_000);
+        (name, publisher)
+    });
+    for ((name, _), expected) in numbers.iter().zip([7, 1]) {
+        let listing = server.text(&format!("/{name}/hls/live.m3u8")).await;
+        let first = tags(&listing, "#EXT-X-MEDIA-SEQUENCE")[0];
+        assert_eq!(first.parse(), Ok(expected), "{name}: {listing}");
+    }
+}

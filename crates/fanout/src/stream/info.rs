@@ -28,6 +28,9 @@ pub struct Settings {
     /// For this long after its last attempt a replaced publisher may not take the stream back, as long as its
     /// replacement sends.
     pub takeover_back: Duration,
+    /// The group of streams that show one programme, by any number that other groups do not have. The time of a new
+    /// stream begins where others of its group are.
+    pub group: Option<usize>,
 }
 
 impl Default for Settings {
@@ -39,6 +42,7 @@ impl Default for Settings {
             public: true,
             takeover: Takeover::SameCredential,
             takeover_back: Duration::from_secs(30),
+            group: None,
         }
     }
 }
@@ -58,6 +62,16 @@ pub struct Source {
     pub content_type: String,
     /// `ice-*` and `icy-*` headers as the source sent them. Untrusted text.
     pub headers: Vec<(String, String)>,
+}
+
+/// The protocol of publishers that this server connects to itself, once for each stream.
+const PULLED: &str = "pull";
+
+impl Source {
+    /// Whether one connection brings both, so that they have one clock.
+    pub fn shares_connection(&self, other: &Self) -> bool {
+        self.peer.is_some() && self.peer == other.peer && self.protocol != PULLED
+    }
 }
 
 /// Where a stream is in its life.

@@ -156,6 +156,30 @@ impl Stream {
         core.phase == Phase::Live && core.is_rendition
     }
 
+    /// Has its time begin here. To be called before its first publisher begins.
+    pub(crate) fn begin_at(&self, start: Timestamp) {
+        self.core().timeline.begin_at(start);
+    }
+
+    /// Where its media ends while it is live, if it is a quality of `programme`, or of that group, and comes over
+    /// another connection than `source`.
+    pub(crate) fn end_beside(
+        &self,
+        programme: &StreamName,
+        group: Option<usize>,
+        source: &Source,
+    ) -> Option<Timestamp> {
+        let is_quality = self.name == *programme || self.name.is_rendition_of(programme);
+        if !is_quality && group.is_none() {
+            return None;
+        }
+        let core = self.core();
+        let is_beside = is_quality || group == core.settings.group;
+        let is_apart = source.peer.is_some() && !source.shares_connection(&core.source);
+        let is_live = core.phase == Phase::Live && core.has_media;
+        (is_live && is_apart && is_beside).then(|| core.timeline.end())
+    }
+
     /// The public description now.
     pub fn info(&self) -> Info {
         let mut core = self.core();

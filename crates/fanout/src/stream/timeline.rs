@@ -41,6 +41,11 @@ struct TrackTime {
 }
 
 impl Timeline {
+    /// The time of a stream that has no sample yet begins here.
+    pub(super) fn begin_at(&mut self, start: Timestamp) {
+        self.end = start;
+    }
+
     /// The samples that follow come from another publisher.
     pub(super) fn begin_epoch(&mut self) {
         self.epoch_start = self.end;
