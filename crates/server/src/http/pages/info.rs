@@ -128,8 +128,10 @@ fn picture(title: &Title) -> Option<&str> {
     let is_web = url.starts_with("https://") || url.starts_with("http://");
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let (_, extension) = path.rsplit_once('.')?;
-    let is_picture = |known: &&str| extension.eq_ignore_ascii_case(known);
-    (is_web && PICTURES.iter().any(|known| is_picture(&known))).then_some(url)
+    let is_picture = PICTURES
+        .iter()
+        .any(|known| extension.eq_ignore_ascii_case(known));
+    (is_web && is_picture).then_some(url)
 }
 
 /// Whether WebRTC has the sound: the publisher's own Opus, or transcoded Opus.
