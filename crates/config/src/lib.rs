@@ -123,6 +123,12 @@ impl Config {
             .unwrap_or(self.ingest.linger)
     }
 
+    /// How much of a stream's past can be watched over HLS; zero is what the live playlist lists.
+    pub fn dvr(&self, name: &StreamName) -> Duration {
+        let rule = self.rule(name);
+        rule.and_then(|rule| rule.dvr).unwrap_or(self.hls.dvr)
+    }
+
     /// The keys of which a publisher of a stream must know one: the stream's own, else `auth.publish_key`,
     /// and each of `auth.key` that is for it.
     pub fn publish_keys<'a>(

@@ -17,20 +17,44 @@ use crate::reload::Directives;
 pub(crate) const PLAYLIST_TYPE: &str = "application/vnd.apple.mpegurl";
 const MEDIA_TYPE: &str = "video/mp4";
 
-/// What an address determines for good, for six target durations.
-const CACHED_LONG: &str = "public, max-age=36";
+/// What an address determines for good.
+const CACHED_LONG: Caching = Caching::Targets(6);
 
-/// The present playlist. Browsers revalidate it, so that a page that is loaded again begins with the present.
-const CACHED_SHORT: &str = "public, max-age=1, s-maxage=3";
+/// The present playlist.
+const CACHED_SHORT: Caching = Caching::Present;
 
 /// A refusal that a moment may change.
-const CACHED_MOMENT: &str = "public, max-age=1";
+const CACHED_MOMENT: Caching = Caching::Moment;
 
 /// A refusal of what will never be: for one target duration, or four where it was waited for.
-const CACHED_REFUSAL: &str = "public, max-age=6";
-const CACHED_WAITED_REFUSAL: &str = "public, max-age=24";
+const CACHED_REFUSAL: Caching = Caching::Targets(1);
+const CACHED_WAITED_REFUSAL: Caching = Caching::Targets(4);
 
-const NOT_CACHED: &str = "no-store";
+const NOT_CACHED: Caching = Caching::Never;
+
+/// For how long an answer is kept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Caching {
+    /// For so many target durations.
+    Targets(i64),
+    /// For half of one by shared caches. Browsers revalidate it, so that a page that is loaded again begins with the
+    /// present.
+    Present,
+    Moment,
+    Never,
+}
+
+impl Caching {
+    /// The value of Cache-Control, where a target duration has so many seconds.
+    fn control(self, target: i64) -> String {
+        match self {
+            Self::Targets(count) => format!("public, max-age={}", count * target),
+            Self::Present => format!("public, max-age=1, s-maxage={}", (target / 2).max(1)),
+            Self::Moment => "public, max-age=1".to_owned(),
+            Self::Never => "no-store".to_owned(),
+        }
+    }
+}
 
 /// How urgent an answer is to its client (RFC 9218); playlists before media, as Appendix B has it.
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
@@ -49,18 +73,27 @@ pub struct Answer {
     pub headers: HeaderMap,
     /// Its body, in pieces that share the memory of the log.
     pub body: Vec<Bytes>,
+    caching: Caching,
 }
 
 impl Answer {
-    fn new(status: StatusCode, content_type: &'static str, caching: &'static str) -> Self {
+    fn new(status: StatusCode, content_type: &'static str, caching: Caching) -> Self {
         let mut answer = Self {
             status,
             headers: HeaderMap::with_capacity(8),
             body: Vec::new(),
+            caching,
         };
         answer.set(header::CONTENT_TYPE, content_type);
-        answer.set(header::CACHE_CONTROL, caching);
         answer
+    }
+
+    /// States how long it may be cached, where a target duration has so many seconds.
+    pub(crate) fn cached_by(mut self, target: i64) -> Self {
+        if let Ok(control) = HeaderValue::try_from(self.caching.control(target)) {
+            self.headers.insert(header::CACHE_CONTROL, control);
+        }
+        self
     }
 
     fn set(&mut self, name: HeaderName, value: &'static str) {
@@ -221,7 +254,7 @@ impl From<JoinRefused> for Refused {
 }
 
 impl Refused {
-    fn status(&self) -> (StatusCode, &'static str) {
+    fn status(&self) -> (StatusCode, Caching) {
         match self {
             Self::Denied(Denied::Missing | Denied::Wrong) => (StatusCode::UNAUTHORIZED, NOT_CACHED),
             Self::Denied(Denied::TooManyAttempts) => (StatusCode::TOO_MANY_REQUESTS, NOT_CACHED),

@@ -36,6 +36,12 @@ const TICK: Duration = Duration::from_millis(250);
 /// How long the playlist of a lane that has ended can still be had, so that players see that it has.
 const ENDED_FOR: Duration = Duration::from_secs(30);
 
+/// How long any request waits: the server answers pages within 30 s.
+const WAIT_MAX: Duration = Duration::from_secs(25);
+
+/// What is granted beyond the times that media takes.
+const ROUND_TRIP: Duration = Duration::from_secs(2);
+
 /// Characters of a digest in an address: of the few initialization segments of a stream no two share them.
 const DIGEST_CHARS: usize = 12;
 
@@ -43,6 +49,7 @@ const DIGEST_CHARS: usize = 12;
 #[derive(Debug)]
 pub(crate) struct Channel {
     stream: Arc<Stream>,
+    segmentation: Segmentation,
     reader: RangeReader,
     viewers: Viewers,
     sheets: Mutex<Sheets>,
@@ -77,12 +84,18 @@ struct Version {
 }
 
 impl Channel {
-    fn new(subscription: &Subscription, now: Instant) -> Result<Arc<Self>, LaneRefused> {
-        let reader = subscription.ranges(Mp4::SEGMENTS, packager, now)?;
+    fn new(
+        subscription: &Subscription,
+        segmentation: Segmentation,
+        now: Instant,
+    ) -> Result<Arc<Self>, LaneRefused> {
+        let format = Mp4::segments(&segmentation);
+        let reader = subscription.ranges(format, || packager(segmentation), now)?;
         Ok(Arc::new(Self {
             stream: Arc::clone(subscription.stream()),
+            segmentation,
             reader,
-            viewers: Viewers::new(now),
+            viewers: Viewers::new(silence(&segmentation), now),
             sheets: Mutex::default(),
         }))
     }
@@ -105,14 +118,15 @@ impl Channel {
         self.reader.index()
     }
 
-    /// How long a request may wait: three target durations (§6.2.5.2).
+    /// How long a request may wait: three target durations (§6.2.5.2), and no longer than [`WAIT_MAX`].
     pub(crate) fn patience(&self) -> Duration {
-        let target = playlist::target_seconds(&self.segmentation());
-        Duration::from_secs(3 * target.unsigned_abs())
+        WAIT_MAX.min(3 * target(&self.segmentation))
     }
 
-    fn segmentation(&self) -> Segmentation {
-        Segmentation::DEFAULT
+    /// How long a player that asks for the present waits for a first segment: what it takes until one is complete
+    /// at most. Players that know no parts give up on a playlist without segments.
+    pub(crate) fn start_wait(&self) -> Duration {
+        WAIT_MAX.min(target(&self.segmentation) + ROUND_TRIP)
     }
 
     /// Waits for the first part.
@@ -145,7 +159,7 @@ impl Channel {
     pub(crate) fn playlist(&self, directives: &Directives, suffix: &str) -> Arc<Rendered> {
         let index = self.index();
         let segments = playlist::listed(&index);
-        let segmentation = self.segmentation();
+        let segmentation = self.segmentation;
         let is_delta =
             directives.skips && !index.is_ended && playlist::skipped(segments, &segmentation) > 0;
         let version = Version::of(segments, index.is_ended);
@@ -225,7 +239,8 @@ impl Channel {
         subscription: &Subscription,
         now: Instant,
     ) -> Result<LaneGuard, LaneRefused> {
-        subscription.lane(Mp4::SEGMENTS, packager, now)
+        let format = Mp4::segments(&self.segmentation);
+        subscription.lane(format, || packager(self.segmentation), now)
     }
 
     /// Whether it shows what the registry has by that name, or the end of what there was.
@@ -242,8 +257,18 @@ impl Channel {
     }
 }
 
-fn packager() -> Box<dyn fanout::Packager> {
-    Box::new(Mp4::segmented(Segmentation::DEFAULT))
+fn packager(segmentation: Segmentation) -> Box<dyn fanout::Packager> {
+    Box::new(Mp4::segmented(segmentation))
+}
+
+/// The target duration.
+fn target(segmentation: &Segmentation) -> Duration {
+    Duration::from_secs(playlist::target_seconds(segmentation).unsigned_abs())
+}
+
+/// A player that still plays requests something at least once in a target duration, and after a stall in three.
+fn silence(segmentation: &Segmentation) -> Duration {
+    3 * target(segmentation) + ROUND_TRIP
 }
 
 /// The segment of a number. They are numbered without holes.
@@ -309,10 +334,21 @@ fn digest(bytes: &[u8]) -> String {
 }
 
 /// All channels, by their streams' names.
-#[derive(Debug, Default)]
-pub(crate) struct Channels(Mutex<HashMap<StreamName, Arc<Channel>>>);
+#[derive(Debug)]
+pub(crate) struct Channels {
+    segmentation: Segmentation,
+    all: Mutex<HashMap<StreamName, Arc<Channel>>>,
+}
 
 impl Channels {
+    /// None yet. All will have the same bounds.
+    pub(crate) fn new(segmentation: Segmentation) -> Self {
+        Self {
+            segmentation,
+            all: Mutex::default(),
+        }
+    }
+
     /// The channel of a stream, unless what it shows is no longer the stream of that name.
     pub(crate) fn get(&self, registry: &Registry, name: &StreamName) -> Option<Arc<Channel>> {
         let channel = self.lock().get(name).cloned()?;
@@ -335,7 +371,7 @@ impl Channels {
                 Ok(Arc::clone(entry.get()))
             }
             entry => {
-                let channel = Channel::new(subscription, now)?;
+                let channel = Channel::new(subscription, self.segmentation, now)?;
                 tokio::spawn(keep(Arc::downgrade(self), Arc::clone(&channel)));
                 entry.insert_entry(Arc::clone(&channel));
                 Ok(channel)
@@ -357,7 +393,7 @@ impl Channels {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<StreamName, Arc<Channel>>> {
         // The map is valid between any two statements of its users.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

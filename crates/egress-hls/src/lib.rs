@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fanout::gate::Gate;
-use fanout::{Choice, Info, Permit, Registry};
+use fanout::{Choice, Info, Permit, Registry, Segmentation};
 use http::HeaderMap;
 use media::StreamName;
 
@@ -61,8 +61,16 @@ pub struct Turned {
     pub retry_after: u64,
 }
 
+/// What holds for all streams, and for as long as the server runs: playlists promise it.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The bounds of segments and parts.
+    pub segmentation: Segmentation,
+}
+
 /// What all requests share.
 pub struct Context {
+    settings: Settings,
     registry: Arc<Registry>,
     gate: Arc<dyn Gate>,
     admission: Box<dyn Admission>,
@@ -78,15 +86,17 @@ impl std::fmt::Debug for Context {
 impl Context {
     /// Without channels.
     pub fn new(
+        settings: Settings,
         registry: Arc<Registry>,
         gate: Arc<dyn Gate>,
         admission: Box<dyn Admission>,
     ) -> Self {
         Self {
+            channels: Arc::new(Channels::new(settings.segmentation)),
+            settings,
             registry,
             gate,
             admission,
-            channels: Arc::default(),
         }
     }
 }
@@ -127,13 +137,14 @@ pub struct Request<'a> {
     pub query: &'a str,
 }
 
-/// Answers a request. Waits for what is about to come, for 18 s at most; to be called within a runtime, and may be
+/// Answers a request. Waits for what is about to come, for 25 s at most; to be called within a runtime, and may be
 /// dropped.
 pub async fn answer(context: &Context, request: Request<'_>) -> Answer {
-    match resource(context, &request).await {
+    let answer = match resource(context, &request).await {
         Ok(answer) => answer,
         Err(refused) => refused.answer(),
-    }
+    };
+    answer.cached_by(playlist::target_seconds(&context.settings.segmentation))
 }
 
 async fn resource(context: &Context, request: &Request<'_>) -> Result<Answer, Refused> {

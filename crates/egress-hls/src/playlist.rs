@@ -219,3 +219,28 @@ impl fmt::Display for Seconds {
         write!(f, "{:.5}", self.0.seconds())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fanout::Retention;
+    use formats::Mp4;
+
+    use super::*;
+
+    #[test]
+    fn the_lane_keeps_what_may_still_be_requested() {
+        for millis in [1_000, 1_200, 3_000, 10_000] {
+            let segmentation = Segmentation {
+                segment: Span::from_millis(millis),
+                ..Segmentation::DEFAULT
+            };
+            let longest = segmentation.segment_max().ticks();
+            let Retention::Window { time, .. } = Mp4::segments(&segmentation).retention else {
+                panic!("a lane of ranges keeps a window");
+            };
+            // What is listed, then its own duration and that of the longest playlist with it (§6.2.2).
+            let list = target_seconds(&segmentation) * TICKS_PER_SECOND * LISTED_TARGETS + longest;
+            assert!(time.ticks() >= 2 * list + longest, "{millis} ms: {time:?}");
+        }
+    }
+}

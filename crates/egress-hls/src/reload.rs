@@ -11,17 +11,11 @@
 //! | nothing follows | at once |
 //! | not within three target durations | 503 |
 
-use std::time::Duration;
-
 use fanout::PartState;
 use tokio::time::timeout;
 
 use crate::answer::Refused;
 use crate::channel::Channel;
-
-/// How long a player that asks for the present waits for a first segment: what it takes until one is complete at
-/// most. Players that know no parts give up on a playlist without segments.
-const START_WAIT: Duration = Duration::from_secs(8);
 
 /// What the query of a playlist's address asks for.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -84,9 +78,11 @@ fn decimal(text: &str) -> Result<u64, Refused> {
 pub(crate) async fn wait(channel: &Channel, directives: &Directives) -> Result<(), Refused> {
     let Some((number, part)) = directives.wait_for else {
         if !directives.starts_with_parts {
-            timeout(START_WAIT, channel.has_segment()).await.ok();
+            timeout(channel.start_wait(), channel.has_segment())
+                .await
+                .ok();
         } else {
-            timeout(START_WAIT, channel.has_part()).await.ok();
+            timeout(channel.start_wait(), channel.has_part()).await.ok();
         }
         return match channel.is_blank() {
             true => Err(Refused::NotBegun),

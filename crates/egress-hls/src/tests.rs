@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use fanout::gate::{Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, UpdateMetadata};
-use fanout::{Config, Fanout, Permit, Protocol, Publisher, Registry, Settings, Source};
+use fanout::{
+    Config, Fanout, Permit, Protocol, Publisher, Registry, Segmentation, Settings, Source,
+};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
@@ -82,7 +84,11 @@ impl TestServer {
         let (fanout, _departures) = Fanout::start(&config, backend).expect("workers");
         let (registry, keeper) = Registry::new(fanout, 0, Box::new(|_| Settings::default()));
         let (registry, gate) = (Arc::new(registry), Arc::new(TestGate(keeper)));
+        let settings = crate::Settings {
+            segmentation: Segmentation::DEFAULT,
+        };
         let context = Context::new(
+            settings,
             Arc::clone(&registry),
             Arc::clone(&gate) as _,
             Box::new(NoLimit),

@@ -114,7 +114,11 @@ impl Node {
             limits: Arc::clone(&limits),
             drain: Arc::clone(&drain),
         };
+        let settings = egress_hls::Settings {
+            segmentation: config.hls.segmentation(),
+        };
         let hls = egress_hls::Context::new(
+            settings,
             Arc::clone(&registry),
             Arc::clone(&gate) as _,
             Box::new(admission),

@@ -41,6 +41,7 @@ pub(super) async fn answer(
         status,
         headers,
         body,
+        ..
     } = egress_hls::answer(&node.hls, request).await;
     let mut response = Response::new(Body::new(Pieces(body.into())));
     *response.status_mut() = status;
