@@ -23,6 +23,7 @@ mod all_listeners_hear_the_same;
 mod browsers_play_the_page;
 mod browsers_watch_and_publish;
 mod demo_clip_loops_in_step;
+mod dvr_window_is_kept;
 mod enhanced_codecs_are_relayed;
 mod every_protocol_is_in_the_books;
 mod hls_keeps_its_rules;

@@ -123,8 +123,15 @@ impl Config {
             .unwrap_or(self.ingest.linger)
     }
 
-    /// How much of a stream's past can be watched over HLS; zero is what the live playlist lists.
+    /// How much of a stream's past can be watched over HLS; zero is what the live playlist lists. A stream that is
+    /// pulled on demand has no more: what keeps it would be a listener for ever.
     pub fn dvr(&self, name: &StreamName) -> Duration {
+        let mut pulls = self.pulls.iter().filter(|rule| rule.matches(name));
+        let first = pulls.clone().next();
+        let of_name = pulls.find(|rule| matches!(rule.stream, Pulled::One(_)));
+        if of_name.or(first).is_some_and(|rule| rule.on_demand) {
+            return Duration::ZERO;
+        }
         let rule = self.rule(name);
         rule.and_then(|rule| rule.dvr).unwrap_or(self.hls.dvr)
     }

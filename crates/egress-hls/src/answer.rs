@@ -4,6 +4,8 @@
 //! playlist that was waited for) six target durations, the present playlist half of one by shared caches, refusals a
 //! short time. What was incomplete when the lane opened is not cached, because another server may have all of it.
 
+use std::io;
+
 use bytes::Bytes;
 use fanout::gate::Denied;
 use fanout::{JoinRefused, LaneRefused};
@@ -11,6 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::Turned;
 use crate::channel::Rendered;
+use crate::dvr::FileBody;
 use crate::encoding::{Coding, Encoded};
 use crate::reload::Directives;
 
@@ -73,6 +76,8 @@ pub struct Answer {
     pub headers: HeaderMap,
     /// Its body, in pieces that share the memory of the log.
     pub body: Vec<Bytes>,
+    /// What follows it from a disk.
+    pub rest: Option<FileBody>,
     caching: Caching,
 }
 
@@ -82,6 +87,7 @@ impl Answer {
             status,
             headers: HeaderMap::with_capacity(8),
             body: Vec::new(),
+            rest: None,
             caching,
         };
         answer.set(header::CONTENT_TYPE, content_type);
@@ -102,7 +108,12 @@ impl Answer {
 
     /// Bytes of its body.
     pub(crate) fn length(&self) -> u64 {
-        self.body.iter().map(|piece| piece.len() as u64).sum()
+        let rest = self.rest.as_ref().map_or(0, FileBody::left);
+        self.body
+            .iter()
+            .map(|piece| piece.len() as u64)
+            .sum::<u64>()
+            + rest
     }
 
     /// The multivariant playlist.
@@ -152,6 +163,13 @@ impl Answer {
         Self::media(vec![bytes], true)
     }
 
+    /// A segment that is read from a disk; see [`media`](Self::media).
+    pub(crate) fn file(mut body: FileBody, is_whole: bool) -> Self {
+        let mut answer = Self::media(vec![body.take_first()], is_whole);
+        answer.rest = Some(body);
+        answer
+    }
+
     /// A segment or a part; not `is_whole` if the lane was opened in the middle of it.
     pub(crate) fn media(pieces: Vec<Bytes>, is_whole: bool) -> Self {
         let caching = if is_whole { CACHED_LONG } else { NOT_CACHED };
@@ -190,6 +208,9 @@ pub enum Refused {
     /// A segment or part that no player that follows asks for.
     #[error("that is too far ahead")]
     TooFarAhead,
+    /// The stream has no DVR window.
+    #[error("the past of this stream is not kept")]
+    NoWindow,
     /// No such segment, part or initialization segment.
     #[error("there is no such piece of the stream")]
     NoSuchPiece,
@@ -223,6 +244,16 @@ pub enum Refused {
 impl From<Turned> for Refused {
     fn from(turned: Turned) -> Self {
         Self::Turned(turned)
+    }
+}
+
+impl From<io::Error> for Refused {
+    /// A file of a DVR window cannot be read.
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NoSuchPiece,
+            _ => Self::Unavailable("the disk does not give the past of this stream"),
+        }
     }
 }
 
@@ -269,6 +300,7 @@ impl Refused {
             // It is in time that decides, so a cache must not keep it.
             Self::TooFarAhead => (StatusCode::BAD_REQUEST, NOT_CACHED),
             Self::NoSuchPiece => (StatusCode::NOT_FOUND, CACHED_REFUSAL),
+            Self::NoWindow => (StatusCode::NOT_FOUND, CACHED_MOMENT),
             Self::NoSuchStream => (StatusCode::NOT_FOUND, CACHED_MOMENT),
             Self::NotCarried => (StatusCode::NOT_ACCEPTABLE, CACHED_MOMENT),
         }

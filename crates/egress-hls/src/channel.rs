@@ -21,6 +21,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use crate::answer::Answer;
+use crate::dvr::{Kept, Window};
 use crate::encoding::Encoded;
 use crate::playlist::{self, Sheet};
 use crate::reload::Directives;
@@ -43,7 +44,7 @@ const WAIT_MAX: Duration = Duration::from_secs(25);
 const ROUND_TRIP: Duration = Duration::from_secs(2);
 
 /// Characters of a digest in an address: of the few initialization segments of a stream no two share them.
-const DIGEST_CHARS: usize = 12;
+pub(crate) const DIGEST_CHARS: usize = 12;
 
 /// See the module's description.
 #[derive(Debug)]
@@ -61,8 +62,8 @@ struct Sheets {
     wall: Wall,
     /// The digests of the listed initialization segments.
     digests: Vec<(Arc<Preamble>, String)>,
-    /// The present version, whole and as a delta update.
-    rendered: [Option<Arc<Rendered>>; 2],
+    /// The present version, whole and as a delta update; of the live playlist, and of the DVR window.
+    rendered: [[Option<Arc<Rendered>>; 2]; 2],
 }
 
 /// A version of a playlist.
@@ -80,6 +81,8 @@ struct Version {
     first: u64,
     last: u64,
     parts: usize,
+    /// See [`Past::revision`]; zero without a DVR window.
+    revision: u64,
     is_ended: bool,
 }
 
@@ -98,6 +101,10 @@ impl Channel {
             viewers: Viewers::new(silence(&segmentation), now),
             sheets: Mutex::default(),
         }))
+    }
+
+    pub(crate) fn stream(&self) -> &Arc<Stream> {
+        &self.stream
     }
 
     pub(crate) fn viewers(&self) -> &Viewers {
@@ -155,28 +162,47 @@ impl Channel {
         self.index().segments.is_empty()
     }
 
-    /// The playlist of this moment, with the viewer's own query behind its addresses.
-    pub(crate) fn playlist(&self, directives: &Directives, suffix: &str) -> Arc<Rendered> {
+    /// The playlist of this moment, with the viewer's own query behind its addresses: the live one, or that of the
+    /// stream's window, if `is_dvr`.
+    pub(crate) fn playlist(
+        &self,
+        window: Option<&Window>,
+        is_dvr: bool,
+        directives: &Directives,
+        suffix: &str,
+    ) -> Arc<Rendered> {
         let index = self.index();
-        let segments = playlist::listed(&index);
+        let past = window.filter(|_| is_dvr).map(|window| window.past(&index));
+        let (kept, segments) = match &past {
+            Some(past) => (&past.kept[..], &index.segments[past.unlisted..]),
+            None => (&[][..], playlist::listed(&index)),
+        };
         let segmentation = self.segmentation;
-        let is_delta =
-            directives.skips && !index.is_ended && playlist::skipped(segments, &segmentation) > 0;
-        let version = Version::of(segments, index.is_ended);
+        let skipped = playlist::skipped(kept, segments, &segmentation);
+        let is_delta = directives.skips && !index.is_ended && skipped > 0;
+        let version = Version {
+            revision: past.as_ref().map_or(0, |past| past.revision),
+            ..Version::of(kept, segments, index.is_ended)
+        };
         let mut sheets = self.sheets();
-        let cached = &sheets.rendered[usize::from(is_delta)];
+        let place = (usize::from(past.is_some()), usize::from(is_delta));
+        let cached = &sheets.rendered[place.0][place.1];
         if let Some(cached) = cached
             && suffix.is_empty()
             && cached.version == version
         {
             return Arc::clone(cached);
         }
-        sheets.describe(segments);
+        // All that the lane has: the two playlists list different ones.
+        sheets.describe(&index.segments);
+        // A window outlives channels, and its times are those of both playlists.
+        let wall = window.map(|window| window.wall(&index, SystemTime::now()));
         let sheet = Sheet {
+            kept,
             segments,
             segmentation,
             is_ended: index.is_ended,
-            wall: &sheets.wall,
+            wall: wall.as_ref().unwrap_or(&sheets.wall),
             digest: &|preamble| sheets.digest(preamble),
             suffix,
             is_delta,
@@ -189,7 +215,7 @@ impl Channel {
             text: Encoded::new(text),
         });
         if suffix.is_empty() {
-            sheets.rendered[usize::from(is_delta)] = Some(Arc::clone(&rendered));
+            sheets.rendered[place.0][place.1] = Some(Arc::clone(&rendered));
         }
         rendered
     }
@@ -257,7 +283,7 @@ impl Channel {
     }
 }
 
-fn packager(segmentation: Segmentation) -> Box<dyn fanout::Packager> {
+pub(crate) fn packager(segmentation: Segmentation) -> Box<dyn fanout::Packager> {
     Box::new(Mp4::segmented(segmentation))
 }
 
@@ -280,12 +306,15 @@ fn find(index: &LaneIndex, number: u64) -> Option<&Arc<Segment>> {
 }
 
 impl Version {
-    fn of(segments: &[Arc<Segment>], is_ended: bool) -> Self {
-        let last = segments.last();
+    fn of(kept: &[Arc<Kept>], segments: &[Arc<Segment>], is_ended: bool) -> Self {
+        let kept = kept.iter().map(|kept| &kept.segment);
+        let mut all = kept.chain(segments);
+        let last = all.clone().next_back();
         Self {
-            first: segments.first().map_or(0, |segment| segment.number),
+            first: all.next().map_or(0, |segment| segment.number),
             last: last.map_or(0, |segment| segment.number),
             parts: last.map_or(0, |segment| segment.parts.len()),
+            revision: 0,
             is_ended,
         }
     }
@@ -314,16 +343,15 @@ impl Sheets {
         }
     }
 
-    fn digest(&self, preamble: &Arc<Preamble>) -> String {
-        let known = self
-            .digests
-            .iter()
-            .find(|(known, _)| Arc::ptr_eq(known, preamble));
-        known.map_or_else(|| digest(&preamble.bytes), |(_, digest)| digest.clone())
+    /// The digest of a preamble that was described.
+    fn digest(&self, preamble: &Arc<Preamble>) -> &str {
+        let mut known = self.digests.iter();
+        let known = known.find(|(known, _)| Arc::ptr_eq(known, preamble));
+        known.map_or("", |(_, digest)| digest)
     }
 }
 
-fn digest(bytes: &[u8]) -> String {
+pub(crate) fn digest(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest[..DIGEST_CHARS / 2]
         .iter()

@@ -11,12 +11,14 @@
 //! * A stream has one channel while it has viewers, which keeps its lane open.
 //! * A viewer is one address with one program and one set of credentials: it passes the gate and the limits once,
 //!   counts as one listener, and leaves when it has requested nothing for a while.
+//! * A stream may have a [DVR window](dvr): its past on disk, which a playlist lists before what the lane has.
 //! * Requests wait for what is about to come, with a deadline; a request that is dropped leaves nothing behind.
 //!
 //! The server's pages find the [`Resource`] of a path and call [`answer()`].
 
 mod answer;
 mod channel;
+pub mod dvr;
 mod encoding;
 mod multivariant;
 mod playlist;
@@ -40,6 +42,7 @@ pub use self::answer::{Answer, Refused};
 pub use self::resource::Resource;
 
 use self::channel::{Channel, Channels};
+use self::dvr::{Dvr, Window};
 use self::reload::Directives;
 use self::viewers::{Introduced, Viewer};
 
@@ -62,15 +65,18 @@ pub struct Turned {
 }
 
 /// What holds for all streams, and for as long as the server runs: playlists promise it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Settings {
     /// The bounds of segments and parts.
     pub segmentation: Segmentation,
+    /// Which streams can be watched further back than memory reaches; `None` for none.
+    pub dvr: Option<dvr::Settings>,
 }
 
 /// What all requests share.
 pub struct Context {
-    settings: Settings,
+    segmentation: Segmentation,
+    dvr: Option<Arc<Dvr>>,
     registry: Arc<Registry>,
     gate: Arc<dyn Gate>,
     admission: Box<dyn Admission>,
@@ -91,13 +97,26 @@ impl Context {
         gate: Arc<dyn Gate>,
         admission: Box<dyn Admission>,
     ) -> Self {
+        let Settings { segmentation, dvr } = settings;
         Self {
-            channels: Arc::new(Channels::new(settings.segmentation)),
-            settings,
+            segmentation,
+            dvr: dvr.map(|settings| Arc::new(Dvr::new(settings, segmentation))),
+            channels: Arc::new(Channels::new(segmentation)),
             registry,
             gate,
             admission,
         }
+    }
+
+    /// The DVR windows, if any stream may have one. They are kept by [`Dvr::keep`].
+    pub fn dvr(&self) -> Option<&Arc<Dvr>> {
+        self.dvr.as_ref()
+    }
+
+    /// The DVR window of a channel's stream.
+    fn window(&self, channel: &Channel) -> Option<(&Arc<Dvr>, Arc<Window>)> {
+        let dvr = self.dvr.as_ref()?;
+        Some((dvr, dvr.window(channel.stream())?))
     }
 }
 
@@ -119,6 +138,17 @@ pub fn address(info: &Info) -> Option<Address> {
         label: "HLS",
         path: resource::MULTIVARIANT,
         media_type: answer::PLAYLIST_TYPE,
+    })
+}
+
+/// The address of the playlist of a stream's DVR window; `None` if it has none.
+pub fn dvr_address(context: &Context, info: &Info) -> Option<Address> {
+    let dvr = context.dvr.as_ref()?;
+    let live = address(info).filter(|_| dvr.has_window(&info.name))?;
+    Some(Address {
+        label: "HLS with the past",
+        path: resource::WITH_DVR,
+        ..live
     })
 }
 
@@ -144,20 +174,31 @@ pub async fn answer(context: &Context, request: Request<'_>) -> Answer {
         Ok(answer) => answer,
         Err(refused) => refused.answer(),
     };
-    answer.cached_by(playlist::target_seconds(&context.settings.segmentation))
+    answer.cached_by(playlist::target_seconds(&context.segmentation))
 }
 
 async fn resource(context: &Context, request: &Request<'_>) -> Result<Answer, Refused> {
     let viewer = Viewer::of(request);
     let channel = channel(context, request, &viewer).await?;
     let answer = match request.resource {
-        Resource::Multivariant => multivariant(&channel, &viewer, request),
-        Resource::Playlist => playlist(&channel, &viewer, request).await?,
-        Resource::Init(name) => {
-            let bytes = channel.init(name).ok_or(Refused::NoSuchPiece)?;
-            Answer::init(bytes)
-        }
-        Resource::Segment(number) => channel.segment(*number).ok_or(Refused::NoSuchPiece)?,
+        Resource::Multivariant => multivariant(context, &channel, &viewer, request),
+        Resource::Playlist => playlist(context, &channel, false, &viewer, request).await?,
+        Resource::Dvr => playlist(context, &channel, true, &viewer, request).await?,
+        Resource::Init(name) => match channel.init(name) {
+            Some(bytes) => Answer::init(bytes),
+            None => {
+                let (dvr, window) = context.window(&channel).ok_or(Refused::NoSuchPiece)?;
+                Answer::init(dvr.init(&window, name).await?)
+            }
+        },
+        Resource::Segment(number) => match channel.segment(*number) {
+            Some(answer) => answer,
+            None => {
+                let (dvr, window) = context.window(&channel).ok_or(Refused::NoSuchPiece)?;
+                let (body, is_whole) = dvr.segment(&window, *number).await?;
+                Answer::file(body, is_whole)
+            }
+        },
         Resource::Part(number, part) => channel
             .part(*number, *part)
             .await
@@ -186,20 +227,37 @@ async fn channel(
     Ok(channel)
 }
 
-fn multivariant(channel: &Channel, viewer: &Viewer, request: &Request<'_>) -> Answer {
-    let info = channel.info();
-    let index = channel.index();
-    let text = multivariant::text(&info, &index, viewer.suffix());
-    Answer::multivariant(text, request.headers)
-}
-
-async fn playlist(
+fn multivariant(
+    context: &Context,
     channel: &Channel,
     viewer: &Viewer,
     request: &Request<'_>,
+) -> Answer {
+    let info = channel.info();
+    let index = channel.index();
+    // An address with the parameter stays good when an operator gives the window up.
+    let playlist = match Directives::wants_dvr(request.query) && context.window(channel).is_some() {
+        true => Resource::Dvr,
+        false => Resource::Playlist,
+    };
+    let text = multivariant::text(&info, &index, &playlist, viewer.suffix());
+    Answer::multivariant(text, request.headers)
+}
+
+/// The media playlist, or that of the DVR window.
+async fn playlist(
+    context: &Context,
+    channel: &Channel,
+    is_dvr: bool,
+    viewer: &Viewer,
+    request: &Request<'_>,
 ) -> Result<Answer, Refused> {
+    let window = context.window(channel).map(|(_, window)| window);
+    if is_dvr && window.is_none() {
+        return Err(Refused::NoWindow);
+    }
     let directives = Directives::parse(request.query)?;
     reload::wait(channel, &directives).await?;
-    let rendered = channel.playlist(&directives, viewer.suffix());
+    let rendered = channel.playlist(window.as_deref(), is_dvr, &directives, viewer.suffix());
     Ok(Answer::playlist(&rendered, &directives, request.headers))
 }

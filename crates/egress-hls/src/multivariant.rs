@@ -6,14 +6,14 @@ use container::fmp4;
 use fanout::{Info, LaneIndex};
 use media::{Description, Kind, TICKS_PER_SECOND};
 
-use crate::resource::playlist_address;
+use crate::resource::{Resource, playlist_address};
 
 /// Assumed where nothing has been measured yet, in bits per second: a usual stream with pictures, and one without.
 const PICTURES_ASSUMED: u64 = 2_500_000;
 const SOUND_ASSUMED: u64 = 160_000;
 
-/// The playlist of a stream. `suffix` is appended to the address in it.
-pub(crate) fn text(info: &Info, index: &LaneIndex, suffix: &str) -> String {
+/// The playlist of a stream that names the media playlist `playlist`. `suffix` is appended to its address.
+pub(crate) fn text(info: &Info, index: &LaneIndex, playlist: &Resource, suffix: &str) -> String {
     let (average, peak) = bandwidth(info, index);
     let mut out = String::from("#EXTM3U\n#EXT-X-VERSION:9\n");
     write!(
@@ -36,7 +36,7 @@ pub(crate) fn text(info: &Info, index: &LaneIndex, suffix: &str) -> String {
             write!(out, ",FRAME-RATE={:.3}", rate.samples_per_second).expect(INFALLIBLE);
         }
     }
-    writeln!(out, "\n{}{suffix}", playlist_address()).expect(INFALLIBLE);
+    writeln!(out, "\n{}{suffix}", playlist_address(playlist)).expect(INFALLIBLE);
     out
 }
 

@@ -2,7 +2,7 @@
 //!
 //! * Every figure about time that a playlist promises is fixed for as long as the lane is open: the target durations
 //!   and the distances that players keep follow from [`Segmentation`] alone.
-//! * A playlist only gains at its end and loses at its beginning. It lists the segments of the last
+//! * A playlist only gains at its end and loses at its beginning. The live one lists the segments of the last
 //!   [`LISTED_TARGETS`] target durations, once so much has come; the lane keeps them for long enough afterwards
 //!   (§6.2.2).
 //! * Parts are listed for as long as §4.4.4.9 wants them, three target durations.
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use fanout::{LaneIndex, ListedPart, Preamble, Segment, Segmentation};
 use media::{Span, TICKS_PER_SECOND, Timestamp};
 
+use crate::dvr::Kept;
 use crate::resource::Resource;
 use crate::wall::{Wall, iso8601};
 
@@ -34,6 +35,8 @@ const PART_TARGETS: i64 = 3;
 
 /// What a playlist is made of.
 pub(crate) struct Sheet<'a> {
+    /// Segments that lie before those of the lane.
+    pub(crate) kept: &'a [Arc<Kept>],
     /// See [`listed`].
     pub(crate) segments: &'a [Arc<Segment>],
     pub(crate) segmentation: Segmentation,
@@ -41,7 +44,7 @@ pub(crate) struct Sheet<'a> {
     pub(crate) is_ended: bool,
     pub(crate) wall: &'a Wall,
     /// The digest of an initialization segment.
-    pub(crate) digest: &'a dyn Fn(&Arc<Preamble>) -> String,
+    pub(crate) digest: &'a dyn Fn(&Arc<Preamble>) -> &'a str,
     /// What is appended to each address: the viewer's own query with its question mark, or nothing.
     pub(crate) suffix: &'a str,
     /// Leave out what a delta update may.
@@ -71,33 +74,59 @@ fn end(segments: &[Arc<Segment>]) -> Option<Timestamp> {
 }
 
 /// How many segments a delta update leaves out: a playlist of the last minutes has some, a shorter one has none.
-pub(crate) fn skipped(segments: &[Arc<Segment>], segmentation: &Segmentation) -> usize {
-    let Some(end) = end(segments) else { return 0 };
+pub(crate) fn skipped(
+    kept: &[Arc<Kept>],
+    segments: &[Arc<Segment>],
+    segmentation: &Segmentation,
+) -> usize {
+    let all = || kept.iter().map(|kept| &kept.segment).chain(segments);
+    let Some(end) = all().next_back().map(|segment| segment.end()) else {
+        return 0;
+    };
     let time = Span::from_millis(target_seconds(segmentation) * 1_000 * SKIP_TARGETS);
-    segments
-        .iter()
+    all()
         .take_while(|segment| end - segment.end() > time)
         .count()
+}
+
+/// A segment that is whole: its length and its address, without the end of the line.
+pub(crate) fn whole(f: &mut impl Write, segment: &Segment) -> fmt::Result {
+    if segment.is_gap {
+        f.write_str("#EXT-X-GAP\n")?;
+    }
+    let (length, address) = (Seconds(segment.duration), Resource::Segment(segment.number));
+    write!(f, "#EXTINF:{length},\n{address}")
 }
 
 impl fmt::Display for Sheet<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head(f)?;
         let skipped = match self.is_delta {
-            true => skipped(self.segments, &self.segmentation),
+            true => skipped(self.kept, self.segments, &self.segmentation),
             false => 0,
         };
         if skipped > 0 {
             writeln!(f, "#EXT-X-SKIP:SKIPPED-SEGMENTS={skipped}")?;
         }
-        let mut before = skipped.checked_sub(1).map(|last| &self.segments[last]);
-        for segment in &self.segments[skipped..] {
-            self.segment(f, segment, before)?;
-            before = Some(segment);
+        let mut before = None;
+        for (at, kept) in self.kept.iter().enumerate() {
+            if at >= skipped {
+                self.map(f, &kept.segment, &kept.map, before)?;
+                writeln!(f, "{}{}", kept.lines, self.suffix)?;
+            }
+            before = Some((&*kept.segment, &*kept.map));
         }
-        match self.segments.last() {
+        for (at, segment) in (self.kept.len()..).zip(self.segments) {
+            let map = (self.digest)(&segment.preamble);
+            if at >= skipped {
+                self.map(f, segment, map, before)?;
+                self.segment(f, segment)?;
+            }
+            before = Some((segment, map));
+        }
+        match before {
             _ if self.is_ended => f.write_str("#EXT-X-ENDLIST\n"),
-            Some(last) => self.hint(f, last),
+            Some((last, _)) => self.hint(f, last),
             None => Ok(()),
         }
     }
@@ -108,7 +137,8 @@ impl Sheet<'_> {
         let target = target_seconds(&self.segmentation);
         let part = self.segmentation.part_max;
         let part_hold = Span::from_ticks(part.ticks() * HOLD_BACK);
-        let first = self.segments.first();
+        let kept = self.kept.first().map(|kept| &kept.segment);
+        let first = kept.or(self.segments.first());
         writeln!(
             f,
             "#EXTM3U\n\
@@ -127,21 +157,30 @@ impl Sheet<'_> {
         )
     }
 
-    /// A segment behind the one `before`, if one is listed or left out there.
-    fn segment(
+    /// What a segment with the initialization segment `map` does not share with the one `before`, if one is listed
+    /// or left out there.
+    fn map(
         &self,
         f: &mut fmt::Formatter<'_>,
-        segment: &Arc<Segment>,
-        before: Option<&Arc<Segment>>,
+        segment: &Segment,
+        map: &str,
+        before: Option<(&Segment, &str)>,
     ) -> fmt::Result {
-        if before.is_some_and(|before| before.discontinuity != segment.discontinuity) {
+        let continues =
+            |(before, _): (&Segment, &str)| before.discontinuity == segment.discontinuity;
+        let continues = before.is_none_or(continues);
+        if !continues {
             f.write_str("#EXT-X-DISCONTINUITY\n")?;
         }
-        let has_map = before.is_some_and(|before| Arc::ptr_eq(&before.preamble, &segment.preamble));
-        if !has_map {
-            let init = Resource::Init((self.digest)(&segment.preamble));
-            writeln!(f, "#EXT-X-MAP:URI=\"{init}{}\"", self.suffix)?;
+        if continues && before.is_some_and(|(_, known)| known == map) {
+            return Ok(());
         }
+        let init = Resource::Init(map.to_owned());
+        writeln!(f, "#EXT-X-MAP:URI=\"{init}{}\"", self.suffix)
+    }
+
+    /// The rest about a segment.
+    fn segment(&self, f: &mut fmt::Formatter<'_>, segment: &Segment) -> fmt::Result {
         if let Some(millis) = self.wall.began(segment) {
             writeln!(f, "#EXT-X-PROGRAM-DATE-TIME:{}", iso8601(millis))?;
         }
@@ -153,16 +192,8 @@ impl Sheet<'_> {
         if !segment.is_complete && !self.is_ended {
             return Ok(());
         }
-        if segment.is_gap {
-            f.write_str("#EXT-X-GAP\n")?;
-        }
-        let address = Resource::Segment(segment.number);
-        writeln!(
-            f,
-            "#EXTINF:{},\n{address}{}",
-            Seconds(segment.duration),
-            self.suffix
-        )
+        whole(f, segment)?;
+        writeln!(f, "{}", self.suffix)
     }
 
     fn lists_parts(&self, segment: &Segment) -> bool {

@@ -59,8 +59,22 @@ impl Directives {
 
     /// Whether a parameter is a directive, and no part of the viewer's own query.
     pub(crate) fn is_one(parameter: &str) -> bool {
-        parameter.starts_with("_HLS_") || parameter == "_parts" || parameter.starts_with("_parts=")
+        let is = |name| parameter.strip_prefix(name).is_some_and(is_end_of_name);
+        parameter.starts_with("_HLS_") || is("_parts") || is(DVR)
     }
+
+    /// Whether a query asks the multivariant playlist for the DVR window.
+    pub(crate) fn wants_dvr(query: &str) -> bool {
+        let mut parameters = query.split('&');
+        parameters.any(|parameter| parameter.strip_prefix(DVR).is_some_and(is_end_of_name))
+    }
+}
+
+/// The parameter that asks for the DVR window.
+const DVR: &str = "dvr";
+
+fn is_end_of_name(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('=')
 }
 
 fn decimal(text: &str) -> Result<u64, Refused> {

@@ -2,8 +2,9 @@
 //!
 //! | path | what |
 //! |---|---|
-//! | `/{stream}/index.m3u8` | the multivariant playlist |
+//! | `/{stream}/index.m3u8` | the multivariant playlist; with `?dvr` that of the DVR window |
 //! | `/{stream}/hls/live.m3u8` | the media playlist |
+//! | `/{stream}/hls/dvr.m3u8` | the same over the DVR window |
 //! | `/{stream}/hls/init-{digest}.m4s` | an initialization segment, by a digest of its bytes |
 //! | `/{stream}/hls/{number}.m4s` | a segment |
 //! | `/{stream}/hls/{number}.{part}.m4s` | a part of it |
@@ -16,11 +17,15 @@ use std::fmt;
 /// The multivariant playlist below a stream's name.
 pub(crate) const MULTIVARIANT: &str = "index.m3u8";
 
+/// The same, naming the playlist of the DVR window.
+pub(crate) const WITH_DVR: &str = "index.m3u8?dvr";
+
 /// The folder of everything else.
 const FOLDER: &str = "hls/";
 
-/// The media playlist, in the folder.
+/// The media playlist, in the folder, and that of the DVR window.
 const PLAYLIST: &str = "live.m3u8";
+const DVR: &str = "dvr.m3u8";
 
 /// What a request is for.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -29,6 +34,8 @@ pub enum Resource {
     Multivariant,
     /// The media playlist.
     Playlist,
+    /// The media playlist of the DVR window.
+    Dvr,
     /// The initialization segment of this digest.
     Init(String),
     /// The segment of this number.
@@ -56,6 +63,9 @@ impl Resource {
         if name == PLAYLIST {
             return Some(Self::Playlist);
         }
+        if name == DVR {
+            return Some(Self::Dvr);
+        }
         if let Some(digest) = name.strip_prefix("init-") {
             return Some(Self::Init(digest.strip_suffix(".m4s")?.to_owned()));
         }
@@ -82,6 +92,7 @@ impl fmt::Display for Resource {
         match self {
             Self::Multivariant => f.write_str(MULTIVARIANT),
             Self::Playlist => f.write_str(PLAYLIST),
+            Self::Dvr => f.write_str(DVR),
             Self::Init(digest) => write!(f, "init-{digest}.m4s"),
             Self::Segment(number) => write!(f, "{number}.m4s"),
             Self::Part(number, part) => write!(f, "{number}.{part}.m4s"),
@@ -89,9 +100,9 @@ impl fmt::Display for Resource {
     }
 }
 
-/// The address of the media playlist in the multivariant one.
-pub(crate) fn playlist_address() -> String {
-    format!("{FOLDER}{PLAYLIST}")
+/// The address of a media playlist in the multivariant one.
+pub(crate) fn playlist_address(playlist: &Resource) -> String {
+    format!("{FOLDER}{playlist}")
 }
 
 #[cfg(test)]
@@ -102,6 +113,7 @@ mod tests {
     fn each_resource_has_one_address() {
         for resource in [
             Resource::Playlist,
+            Resource::Dvr,
             Resource::Init("0123abcd".to_owned()),
             Resource::Segment(0),
             Resource::Segment(u64::MAX),

@@ -8,7 +8,9 @@ use std::task::Poll;
 use std::time::Instant;
 
 use bytes::Bytes;
-use fanout::gate::{Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, UpdateMetadata};
+use fanout::gate::{
+    Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, UpdateMetadata,
+};
 use fanout::{
     Config, Fanout, Permit, Protocol, Publisher, Registry, Segmentation, Settings, Source,
 };
@@ -29,7 +31,16 @@ const RATE: u32 = 48_000;
 const FRAME_SAMPLES: u64 = 1_024;
 
 /// Lets every caller publish, and watch everything but what lies below `secret/`.
-struct TestGate(Gatekeeper);
+pub(crate) struct TestGate(Gatekeeper);
+
+impl TestGate {
+    /// A permission for a reader of the server's own.
+    pub(crate) fn permit(&self, stream: &StreamName) -> Authorized<Play> {
+        self.0.authorize(Play {
+            stream: stream.clone(),
+        })
+    }
+}
 
 impl Gate for TestGate {
     fn publish<'a>(&'a self, request: &'a fanout::gate::Request<'a>) -> Decision<'a, Publish> {
@@ -67,14 +78,14 @@ impl Admission for NoLimit {
     }
 }
 
-struct TestServer {
-    registry: Arc<Registry>,
-    gate: Arc<TestGate>,
-    context: Context,
+pub(crate) struct TestServer {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) gate: Arc<TestGate>,
+    pub(crate) context: Context,
 }
 
 impl TestServer {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let config = Config {
             workers: 1,
             target_utilisation: 0.02,
@@ -86,6 +97,7 @@ impl TestServer {
         let (registry, gate) = (Arc::new(registry), Arc::new(TestGate(keeper)));
         let settings = crate::Settings {
             segmentation: Segmentation::DEFAULT,
+            dvr: None,
         };
         let context = Context::new(
             settings,
@@ -100,7 +112,7 @@ impl TestServer {
         }
     }
 
-    fn publish(&self, stream: &str) -> Publisher {
+    pub(crate) fn publish(&self, stream: &str) -> Publisher {
         let name = name(stream);
         let request = fanout::gate::Request::new(&name, "test", (Ipv4Addr::LOCALHOST, 1).into());
         let permission = at_once(&mut self.gate.publish(&request))
@@ -150,11 +162,11 @@ impl TestServer {
         answer(&self.context, request).await
     }
 
-    async fn ask(&self, target: &str) -> Answer {
+    pub(crate) async fn ask(&self, target: &str) -> Answer {
         self.ask_as("player", target).await
     }
 
-    async fn text(&self, target: &str) -> String {
+    pub(crate) async fn text(&self, target: &str) -> String {
         let answer = self.ask(target).await;
         assert_eq!(answer.status, StatusCode::OK, "{target}: {}", text(&answer));
         text(&answer)
@@ -180,11 +192,11 @@ fn name(text: &str) -> StreamName {
     StreamName::parse(text).expect("a name")
 }
 
-fn body(answer: &Answer) -> Vec<u8> {
+pub(crate) fn body(answer: &Answer) -> Vec<u8> {
     answer.body.concat()
 }
 
-fn text(answer: &Answer) -> String {
+pub(crate) fn text(answer: &Answer) -> String {
     String::from_utf8(body(answer)).expect("text")
 }
 
@@ -195,7 +207,7 @@ fn write(publisher: &mut Publisher, mut items: Vec<Item>) {
 }
 
 /// Writes the frames of a time, in milliseconds of the publisher's clock.
-fn play(publisher: &mut Publisher, from: i64, to: i64) {
+pub(crate) fn play(publisher: &mut Publisher, from: i64, to: i64) {
     let at = |frame: u64| Timestamp::ZERO + Span::from_samples(frame * FRAME_SAMPLES, RATE);
     let frames = (0..).map(|frame| (frame, at(frame)));
     let frames = frames.skip_while(|(_, at)| at.millis() < from);
@@ -216,7 +228,7 @@ fn play(publisher: &mut Publisher, from: i64, to: i64) {
 }
 
 /// The values of a tag's lines, in order.
-fn tags<'a>(playlist: &'a str, tag: &str) -> Vec<&'a str> {
+pub(crate) fn tags<'a>(playlist: &'a str, tag: &str) -> Vec<&'a str> {
     playlist
         .lines()
         .filter_map(|line| line.strip_prefix(tag)?.strip_prefix(':'))
@@ -224,7 +236,7 @@ fn tags<'a>(playlist: &'a str, tag: &str) -> Vec<&'a str> {
 }
 
 /// The attribute of a tag's line, without its quotation marks.
-fn attribute<'a>(line: &'a str, name: &str) -> &'a str {
+pub(crate) fn attribute<'a>(line: &'a str, name: &str) -> &'a str {
     let value = line
         .split(',')
         .find_map(|one| one.strip_prefix(name)?.strip_prefix('='));
@@ -232,7 +244,7 @@ fn attribute<'a>(line: &'a str, name: &str) -> &'a str {
 }
 
 /// The segments' addresses.
-fn segments(playlist: &str) -> Vec<&str> {
+pub(crate) fn segments(playlist: &str) -> Vec<&str> {
     playlist
         .lines()
         .filter(|line| !line.starts_with('#'))

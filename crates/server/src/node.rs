@@ -57,6 +57,16 @@ pub(crate) struct Parts {
     pub(crate) jitter_seed: u64,
 }
 
+/// The DVR windows of streams, if there is a place for them.
+fn dvr(config: &Arc<Config>) -> Option<egress_hls::dvr::Settings> {
+    let directory = config.hls.dvr_directory.clone()?;
+    let config = Arc::clone(config);
+    Some(egress_hls::dvr::Settings {
+        directory,
+        lengths: Box::new(move |stream| config.dvr(stream)),
+    })
+}
+
 impl Node {
     /// Without WebRTC, which needs the node's ingest.
     pub(crate) fn new(parts: Parts) -> Self {
@@ -116,6 +126,7 @@ impl Node {
         };
         let settings = egress_hls::Settings {
             segmentation: config.hls.segmentation(),
+            dvr: dvr(&config),
         };
         let hls = egress_hls::Context::new(
             settings,

@@ -5,21 +5,37 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fanout::{DerivedOffer, Info, PictureOrder, Registry};
+use fanout::{DerivedOffer, Info, PictureOrder};
 use media::{Codec, Framing, StreamName};
 use serde_json::{Value, json};
 
+use crate::node::Node;
 use crate::signalling::Way;
 use crate::view::{State, StreamView};
 
 /// The answer; 404 comes with the document of a stream that is not live.
-pub(super) fn answer(registry: &Registry, name: &StreamName, has_webrtc: bool) -> Response {
-    let info = registry.stream(name).map(|stream| stream.info());
+pub(super) fn answer(node: &Node, name: &StreamName) -> Response {
+    let info = node.registry.stream(name).map(|stream| stream.info());
     let status = match info {
         Some(_) => StatusCode::OK,
         None => StatusCode::NOT_FOUND,
     };
-    (status, Json(document(info.as_ref(), has_webrtc))).into_response()
+    let mut document = document(info.as_ref(), node.rtc.is_some());
+    if let Some(info) = &info
+        && let Some(address) = egress_hls::dvr_address(&node.hls, info)
+        && let Some(addresses) = document["addresses"].as_array_mut()
+    {
+        addresses.push(hls_row(info, address));
+    }
+    (status, Json(document)).into_response()
+}
+
+/// An address of HLS, relative to the document.
+fn hls_row(info: &Info, address: egress_hls::Address) -> Value {
+    let name = info.name.as_str();
+    let (_, last) = name.rsplit_once('/').unwrap_or(("", name));
+    let path = format!("../{last}/{}", address.path);
+    json!({ "label": address.label, "path": path, "type": address.media_type })
 }
 
 /// With `has_webrtc` it offers WebRTC as well. A stream whose publisher is away has addresses: a listener that
@@ -55,10 +71,7 @@ pub(super) fn addresses(info: &Info) -> Vec<Value> {
         let path = format!("../{last}{}", suffix.unwrap_or_default());
         json!({ "label": one.label, "path": path, "type": one.media_type })
     };
-    let hls = egress_hls::address(info).map(|address| {
-        let path = format!("../{last}/{}", address.path);
-        json!({ "label": address.label, "path": path, "type": address.media_type })
-    });
+    let hls = egress_hls::address(info).map(|address| hls_row(info, address));
     let others = egress_http::addresses(info).into_iter().map(row);
     others.chain(hls).collect()
 }

@@ -162,7 +162,7 @@ async fn answer(
             let (status, page) = player::page(&node.registry, &name, has_webrtc, &outside());
             html(status, page)
         }
-        Page::Info(name) => info::answer(&node.registry, &name, has_webrtc),
+        Page::Info(name) => info::answer(&node, &name),
         Page::Publish(name) => {
             let (status, page) = publish::page(&name, has_webrtc);
             html_by(POLICY_UNFRAMED, status, page)
