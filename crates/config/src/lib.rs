@@ -126,7 +126,7 @@ impl Config {
     /// How much of a stream's past can be watched over HLS; zero is what the live playlist lists. A stream that is
     /// pulled on demand has no more: what keeps it would be a listener for ever.
     pub fn dvr(&self, name: &StreamName) -> Duration {
-        let mut pulls = self.pulls.iter().filter(|rule| rule.matches(name));
+        let mut pulls = self.pulls.iter().filter(|rule| rule.stream.matches(name));
         let first = pulls.clone().next();
         let of_name = pulls.find(|rule| matches!(rule.stream, Pulled::One(_)));
         if of_name.or(first).is_some_and(|rule| rule.on_demand) {
