@@ -27,6 +27,7 @@ mod browsers_play_every_way;
 mod browsers_play_the_page;
 mod browsers_watch_and_publish;
 mod demo_clip_loops_in_step;
+mod dvr_window_is_kept;
 mod enhanced_codecs_are_relayed;
 mod events_reach_players;
 mod every_protocol_is_in_the_books;

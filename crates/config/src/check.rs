@@ -13,6 +13,7 @@ use super::{Config, Glob, PolicyOverrides, PullRule, Pulled, PushRule, Secret, V
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     ports(config, walk);
     tls(config, walk);
+    hls(config, walk);
     links(config, walk);
     variants(config, walk);
     keys(config, walk);
@@ -108,6 +109,35 @@ fn tls(config: &Config, walk: &mut Walk<'_>) {
         if let Some(path) = path.as_deref().filter(|path| !path.is_file()) {
             walk.problem(key, format!("there is no file {}", path.display()), None);
         }
+    }
+}
+
+fn hls(config: &Config, walk: &mut Walk<'_>) {
+    let hls = &config.hls;
+    if hls.part > hls.segment {
+        let blamed = match walk.is_set("hls.segment") {
+            true => "hls.segment",
+            false => "hls.part",
+        };
+        let message = "hls.part is longer than hls.segment";
+        walk.problem(blamed, message, Some("a segment has several parts"));
+    }
+    let of_streams = config.streams.iter().filter_map(|rule| {
+        let dvr = rule.dvr.filter(|dvr| !dvr.is_zero());
+        dvr.map(|_| format!("{}.dvr", rule.key))
+    });
+    let of_all = (!hls.dvr.is_zero()).then(|| "hls.dvr".to_owned());
+    let wanted = of_all.into_iter().chain(of_streams).next();
+    match (&hls.dvr_directory, wanted) {
+        (None, Some(key)) => {
+            let help = "set hls.dvr_directory to a directory that the server may write to";
+            walk.problem(&key, "has no hls.dvr_directory to keep it in", Some(help));
+        }
+        (Some(path), _) if path.exists() && !path.is_dir() => {
+            let message = format!("{} is not a directory", path.display());
+            walk.problem("hls.dvr_directory", message, None);
+        }
+        _ => {}
     }
 }
 

@@ -122,6 +122,19 @@ impl Config {
             .unwrap_or(self.ingest.linger)
     }
 
+    /// How much of a stream's past can be watched over HLS; zero is what the live playlist lists. A stream that is
+    /// pulled on demand has no more: what keeps it would be a listener for ever.
+    pub fn dvr(&self, name: &StreamName) -> Duration {
+        let mut pulls = self.pulls.iter().filter(|rule| rule.stream.matches(name));
+        let first = pulls.clone().next();
+        let of_name = pulls.find(|rule| matches!(rule.stream, Pulled::One(_)));
+        if of_name.or(first).is_some_and(|rule| rule.on_demand) {
+            return Duration::ZERO;
+        }
+        let rule = self.rule(name);
+        rule.and_then(|rule| rule.dvr).unwrap_or(self.hls.dvr)
+    }
+
     /// The keys of which a publisher of a stream must know one: the stream's own, else `auth.publish_key`,
     /// and each of `auth.key` that is for it.
     pub fn publish_keys<'a>(

@@ -204,7 +204,7 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
                 // Text fields take any text, and numbers any number that is in range.
                 "\"5 apples\"" => {
                     ["server_header", "access"].contains(&key.as_str())
-                        || ["certificate", "private_key"].contains(&key.as_str())
+                        || ["certificate", "private_key", "dvr_directory"].contains(&key.as_str())
                         || ["publish_key", "admin_password", "key", "name"].contains(&key.as_str())
                 }
                 "5" => value.parse::<u64>().is_ok(),
@@ -279,6 +279,14 @@ fn values_out_of_range_are_told() {
             2,
             "limits.listeners",
             "0 for no limit",
+        ),
+        ("[hls]\npart = \"199ms\"", 2, "hls.part", "200ms to 2s"),
+        ("[hls]\nsegment = \"11s\"", 2, "hls.segment", "1s to 10s"),
+        (
+            "[hls]\ndvr = \"25h\"\ndvr_directory = \"/\"",
+            2,
+            "hls.dvr",
+            "above 24h",
         ),
         (
             "[http]\nhead_timeout = \"0s\"",
@@ -514,6 +522,25 @@ fn contradictions_are_told() {
             2,
             "admin.listen",
             "another port",
+        ),
+        (
+            "[hls]\npart = \"2s\"\nsegment = \"1s\"",
+            3,
+            "hls.segment",
+            "hls.part is longer",
+        ),
+        ("[hls]\ndvr = \"2h\"", 2, "hls.dvr", "no hls.dvr_directory"),
+        (
+            "[[stream]]\nmatch = \"live/*\"\ndvr = \"2h\"",
+            3,
+            "stream.0.dvr",
+            "no hls.dvr_directory",
+        ),
+        (
+            "[hls]\ndvr_directory = \"/dev/null\"",
+            2,
+            "hls.dvr_directory",
+            "not a directory",
         ),
         (
             "[webrtc]\nlisten = \"127.0.0.1:8000\"",
@@ -930,7 +957,8 @@ fn errors_of_the_environment_name_their_variable() {
 fn the_first_matching_rule_decides() {
     let config = parse(
         "[auth]\npublish_key = \"x7Kq-92mPz\"\n\
-         [[stream]]\nmatch = \"live/low\"\nmax_wait = \"20ms\"\nlinger = \"1s\"\ntakeover = \"stalled\"\n\
+         [hls]\ndvr = \"2h\"\ndvr_directory = \"/tmp\"\n\
+         [[stream]]\nmatch = \"live/low\"\nmax_wait = \"20ms\"\nlinger = \"1s\"\ntakeover = \"stalled\"\ndvr = \"0s\"\n\
          [[stream]]\nmatch = \"live/*\"\npublic = false\npublish_key = \"other-k3y-here\"\n",
     );
     let config = config.expect("valid");
@@ -952,6 +980,10 @@ fn the_first_matching_rule_decides() {
     assert_eq!(
         (config.linger(&low), config.linger(&show)),
         (Duration::from_secs(1), Duration::from_secs(15))
+    );
+    assert_eq!(
+        (config.dvr(&low), config.dvr(&show)),
+        (Duration::ZERO, Duration::from_secs(7_200))
     );
     assert_eq!(
         [&low, &show, &radio].map(|n| config.is_public(n)),

@@ -4,33 +4,60 @@
 //! playlist that was waited for) six target durations, the present playlist half of one by shared caches, refusals a
 //! short time. What was incomplete when the lane opened is not cached, because another server may have all of it.
 
+use std::io;
+
 use bytes::Bytes;
 use fanout::gate::Denied;
 use fanout::{JoinRefused, LaneRefused};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::Turned;
-use crate::channel::Rendered;
+use crate::dvr::{self, FileBody};
 use crate::encoding::{Coding, Encoded};
 use crate::packaging::Packaging;
 use crate::reload::Directives;
+use crate::renderer::Rendered;
 
 pub(crate) const PLAYLIST_TYPE: &str = "application/vnd.apple.mpegurl";
 
-/// What an address determines for good, for six target durations.
-const CACHED_LONG: &str = "public, max-age=36";
+/// What an address determines for good.
+const CACHED_LONG: Caching = Caching::Targets(6);
 
-/// The present playlist. Browsers revalidate it, so that a page that is loaded again begins with the present.
-const CACHED_SHORT: &str = "public, max-age=1, s-maxage=3";
+/// The present playlist.
+const CACHED_SHORT: Caching = Caching::Present;
 
 /// A refusal that a moment may change.
-const CACHED_MOMENT: &str = "public, max-age=1";
+const CACHED_MOMENT: Caching = Caching::Moment;
 
 /// A refusal of what will never be: for one target duration, or four where it was waited for.
-const CACHED_REFUSAL: &str = "public, max-age=6";
-const CACHED_WAITED_REFUSAL: &str = "public, max-age=24";
+const CACHED_REFUSAL: Caching = Caching::Targets(1);
+const CACHED_WAITED_REFUSAL: Caching = Caching::Targets(4);
 
-const NOT_CACHED: &str = "no-store";
+const NOT_CACHED: Caching = Caching::Never;
+
+/// For how long an answer is kept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Caching {
+    /// For so many target durations.
+    Targets(i64),
+    /// For half of one by shared caches. Browsers revalidate it, so that a page that is loaded again begins with the
+    /// present.
+    Present,
+    Moment,
+    Never,
+}
+
+impl Caching {
+    /// The value of Cache-Control, where a target duration has so many seconds.
+    fn control(self, target: i64) -> String {
+        match self {
+            Self::Targets(count) => format!("public, max-age={}", count * target),
+            Self::Present => format!("public, max-age=1, s-maxage={}", (target / 2).max(1)),
+            Self::Moment => "public, max-age=1".to_owned(),
+            Self::Never => "no-store".to_owned(),
+        }
+    }
+}
 
 /// How urgent an answer is to its client (RFC 9218); playlists before media, as Appendix B has it.
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
@@ -49,18 +76,30 @@ pub struct Answer {
     pub headers: HeaderMap,
     /// Its body, in pieces that share the memory of the log.
     pub body: Vec<Bytes>,
+    /// What follows it from a disk.
+    pub rest: Option<FileBody>,
+    caching: Caching,
 }
 
 impl Answer {
-    fn new(status: StatusCode, content_type: &'static str, caching: &'static str) -> Self {
+    fn new(status: StatusCode, content_type: &'static str, caching: Caching) -> Self {
         let mut answer = Self {
             status,
             headers: HeaderMap::with_capacity(8),
             body: Vec::new(),
+            rest: None,
+            caching,
         };
         answer.set(header::CONTENT_TYPE, content_type);
-        answer.set(header::CACHE_CONTROL, caching);
         answer
+    }
+
+    /// States how long it may be cached, where a target duration has so many seconds.
+    pub(crate) fn cached_by(mut self, target: i64) -> Self {
+        if let Ok(control) = HeaderValue::try_from(self.caching.control(target)) {
+            self.headers.insert(header::CACHE_CONTROL, control);
+        }
+        self
     }
 
     fn set(&mut self, name: HeaderName, value: &'static str) {
@@ -69,7 +108,12 @@ impl Answer {
 
     /// Bytes of its body.
     pub(crate) fn length(&self) -> u64 {
-        self.body.iter().map(|piece| piece.len() as u64).sum()
+        let rest = self.rest.as_ref().map_or(0, FileBody::left);
+        self.body
+            .iter()
+            .map(|piece| piece.len() as u64)
+            .sum::<u64>()
+            + rest
     }
 
     /// The multivariant playlist.
@@ -121,6 +165,13 @@ impl Answer {
         Self::media(Packaging::Mp4, vec![bytes], true)
     }
 
+    /// A segment that is read from a disk; see [`media`](Self::media).
+    pub(crate) fn file(mut body: FileBody, is_whole: bool) -> Self {
+        let mut answer = Self::media(dvr::PACKAGING, vec![body.take_first()], is_whole);
+        answer.rest = Some(body);
+        answer
+    }
+
     /// A segment or a part; not `is_whole` if the lane was opened in the middle of it.
     pub(crate) fn media(packaging: Packaging, pieces: Vec<Bytes>, is_whole: bool) -> Self {
         let caching = if is_whole { CACHED_LONG } else { NOT_CACHED };
@@ -147,6 +198,9 @@ pub enum Refused {
     /// A segment or part that no player that follows asks for.
     #[error("that is too far ahead")]
     TooFarAhead,
+    /// The stream has no DVR window.
+    #[error("the past of this stream is not kept")]
+    NoWindow,
     /// No such segment, part or initialization segment.
     #[error("there is no such piece of the stream")]
     NoSuchPiece,
@@ -183,6 +237,16 @@ impl From<Turned> for Refused {
     }
 }
 
+impl From<io::Error> for Refused {
+    /// A file of a DVR window cannot be read.
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NoSuchPiece,
+            _ => Self::Unavailable("the disk does not give the past of this stream"),
+        }
+    }
+}
+
 impl From<LaneRefused> for Refused {
     fn from(refused: LaneRefused) -> Self {
         match refused {
@@ -211,7 +275,7 @@ impl From<JoinRefused> for Refused {
 }
 
 impl Refused {
-    fn status(&self) -> (StatusCode, &'static str) {
+    fn status(&self) -> (StatusCode, Caching) {
         match self {
             Self::Denied(Denied::Missing | Denied::Wrong) => (StatusCode::UNAUTHORIZED, NOT_CACHED),
             Self::Denied(Denied::TooManyAttempts) => (StatusCode::TOO_MANY_REQUESTS, NOT_CACHED),
@@ -226,6 +290,7 @@ impl Refused {
             // It is in time that decides, so a cache must not keep it.
             Self::TooFarAhead => (StatusCode::BAD_REQUEST, NOT_CACHED),
             Self::NoSuchPiece => (StatusCode::NOT_FOUND, CACHED_REFUSAL),
+            Self::NoWindow => (StatusCode::NOT_FOUND, CACHED_MOMENT),
             Self::NoSuchStream => (StatusCode::NOT_FOUND, CACHED_MOMENT),
             Self::NotCarried => (StatusCode::NOT_ACCEPTABLE, CACHED_MOMENT),
         }

@@ -1,108 +1,72 @@
-//! A stream as its HLS viewers see it, for as long as there are any.
+//! A stream as its HLS viewers see it, in one [`Packaging`], for as long as there are any.
 //!
-//! There is one for each [`Packaging`] that is watched. A channel holds the [`RangeReader`] that keeps the lane of
-//! segments open, the playlist of the present version, and the [`Viewers`]. A task of its own lets viewers go that have left, and closes the channel when it has had
-//! none for a while, or when its lane has ended.
+//! A channel holds the [`RangeReader`] that keeps the lane of segments open, the [`Renderer`] of its playlists, and the
+//! [`Viewers`]. [`Channels`](crate::channels::Channels) has all of them, and closes them.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::fmt::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use fanout::{
-    Info, LaneGuard, LaneIndex, LaneRefused, Packager, PartState, Preamble, RangeReader, Registry,
-    Segment, Segmentation, Stream, Subscription,
+    Info, LaneGuard, LaneIndex, LaneRefused, PartState, RangeReader, Segment, Segmentation, Stream,
+    Subscription,
 };
-use media::StreamName;
-use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use crate::answer::Answer;
-use crate::encoding::Encoded;
 use crate::packaging::Packaging;
-use crate::playlist::{self, Sheet};
-use crate::reload::Directives;
-use crate::report::Report;
+use crate::playlist;
+use crate::renderer::{Rendered, Renderer, Wanted};
 use crate::viewers::Viewers;
-use crate::wall::Wall;
-
-/// The bounds of parts and segments.
-pub(crate) const SEGMENTATION: Segmentation = Segmentation::DEFAULT;
-
-/// How long the lane stays open without viewers: the next one finds segments, and need not wait for one.
-const LINGER: Duration = Duration::from_secs(60);
-
-/// How often the channel's task looks: a lane that has ended is let go of this much later.
-const TICK: Duration = Duration::from_millis(250);
-
-/// How long the playlist of a lane that has ended can still be had, so that players see that it has.
-const ENDED_FOR: Duration = Duration::from_secs(30);
-
-/// Characters of a digest in an address: of the few initialization segments of a stream no two share them.
-const DIGEST_CHARS: usize = 12;
+use crate::waits;
 
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Channel {
     stream: Arc<Stream>,
     packaging: Packaging,
-    /// See [`timeline`](crate::timeline).
-    discontinuity_base: u64,
+    segmentation: Segmentation,
     reader: RangeReader,
     viewers: Viewers,
-    sheets: Mutex<Sheets>,
-}
-
-/// What playlists are made of, and made.
-#[derive(Debug, Default)]
-struct Sheets {
-    wall: Wall,
-    /// The digests of the listed initialization segments.
-    digests: Vec<(Arc<Preamble>, String)>,
-    /// The present version, whole and as a delta update.
-    rendered: [Option<Arc<Rendered>>; 2],
-}
-
-/// A version of a playlist.
-#[derive(Debug)]
-pub(crate) struct Rendered {
-    version: Version,
-    reports: Vec<Report>,
-    pub(crate) text: Encoded,
-    /// The entity tag.
-    pub(crate) tag: String,
-}
-
-/// What tells the versions of a playlist apart.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Version {
-    first: u64,
-    last: u64,
-    parts: usize,
-    is_complete: bool,
-    /// Events that wait for a segment.
-    waiting: usize,
-    is_ended: bool,
+    renderer: Renderer,
 }
 
 impl Channel {
-    fn new(
+    /// Opens its lane. `discontinuity_base` is added to its discontinuity sequence numbers.
+    ///
+    /// # Errors
+    /// When the lane cannot be opened.
+    pub(crate) fn new(
         subscription: &Subscription,
         packaging: Packaging,
+        segmentation: Segmentation,
         discontinuity_base: u64,
         now: Instant,
-    ) -> Result<Arc<Self>, LaneRefused> {
-        let reader = subscription.ranges(packaging.format(), packager(packaging), now)?;
-        Ok(Arc::new(Self {
-            stream: Arc::clone(subscription.stream()),
+    ) -> Result<Self, LaneRefused> {
+        let stream = Arc::clone(subscription.stream());
+        let make = || packaging.packager(segmentation);
+        let reader = subscription.ranges(packaging.format(&segmentation), make, now)?;
+        let name = stream.name().clone();
+        Ok(Self {
             packaging,
-            discontinuity_base,
+            segmentation,
             reader,
-            viewers: Viewers::new(now),
-            sheets: Mutex::default(),
-        }))
+            viewers: Viewers::new(waits::silence(&segmentation), now),
+            renderer: Renderer::new(name, packaging, segmentation, discontinuity_base),
+            stream,
+        })
+    }
+
+    pub(crate) fn stream(&self) -> &Arc<Stream> {
+        &self.stream
+    }
+
+    pub(crate) fn packaging(&self) -> Packaging {
+        self.packaging
+    }
+
+    pub(crate) fn segmentation(&self) -> &Segmentation {
+        &self.segmentation
     }
 
     pub(crate) fn viewers(&self) -> &Viewers {
@@ -123,16 +87,6 @@ impl Channel {
         self.reader.index()
     }
 
-    /// How long a request may wait: three target durations (§6.2.5.2).
-    pub(crate) fn patience(&self) -> Duration {
-        let target = playlist::target_seconds(&SEGMENTATION);
-        Duration::from_secs(3 * target.unsigned_abs())
-    }
-
-    pub(crate) fn packaging(&self) -> Packaging {
-        self.packaging
-    }
-
     /// Waits for the first part.
     pub(crate) async fn has_part(&self) {
         self.reader.wait_for(0, 0).await;
@@ -148,64 +102,14 @@ impl Channel {
         self.index().segments.is_empty()
     }
 
-    /// The playlist of this moment with its rendition reports, and the viewer's own query behind its addresses.
-    pub(crate) fn playlist(
-        &self,
-        directives: &Directives,
-        reports: Vec<Report>,
-        suffix: &str,
-    ) -> Arc<Rendered> {
-        let index = self.index();
-        let segments = playlist::listed(&index);
-        let is_delta =
-            directives.skips && !index.is_ended && playlist::skipped(segments, &SEGMENTATION) > 0;
-        let version = Version::of(segments, &index);
-        let mut sheets = self.sheets();
-        let cached = &sheets.rendered[usize::from(is_delta)];
-        if let Some(cached) = cached
-            && suffix.is_empty()
-            && cached.version == version
-            && cached.reports == reports
-        {
-            return Arc::clone(cached);
-        }
-        sheets.describe(segments);
-        let sheet = Sheet {
-            packaging: self.packaging,
-            segments,
-            waiting: &index.waiting,
-            segmentation: SEGMENTATION,
-            is_ended: index.is_ended,
-            start: directives.start,
-            wall: &sheets.wall,
-            digest: &|preamble| sheets.digest(preamble),
-            stream: self.stream.name(),
-            discontinuity_base: self.discontinuity_base,
-            reports: &reports,
-            suffix,
-            is_delta,
-        };
-        let text = sheet.to_string();
-        let rendered = Arc::new(Rendered {
-            version,
-            reports,
-            // Weak, because the codings of a text differ in their bytes (RFC 9110 §8.8.3).
-            tag: format!("W/\"{}\"", digest(text.as_bytes())),
-            text: Encoded::new(text),
-        });
-        if suffix.is_empty() {
-            sheets.rendered[usize::from(is_delta)] = Some(Arc::clone(&rendered));
-        }
-        rendered
+    /// The playlist of this moment.
+    pub(crate) fn playlist(&self, wanted: Wanted<'_>) -> Arc<Rendered> {
+        self.renderer.playlist(&self.index(), wanted)
     }
 
     /// The initialization segment of a digest.
     pub(crate) fn init(&self, digest: &str) -> Option<Bytes> {
-        let index = self.index();
-        let mut sheets = self.sheets();
-        sheets.describe(&index.segments);
-        let found = sheets.digests.iter().find(|(_, known)| known == digest);
-        found.map(|(preamble, _)| preamble.bytes.clone())
+        self.renderer.init(&self.index(), digest)
     }
 
     /// A segment that no longer grows.
@@ -225,7 +129,11 @@ impl Channel {
             if !self.is_hinted(number, part) {
                 return None;
             }
-            let place = timeout(self.patience(), self.reader.wait_for(number, part)).await;
+            let place = timeout(
+                waits::patience(&self.segmentation),
+                self.reader.wait_for(number, part),
+            )
+            .await;
             place.ok().filter(|place| *place == came)?;
         }
         let index = self.index();
@@ -247,25 +155,17 @@ impl Channel {
         subscription: &Subscription,
         now: Instant,
     ) -> Result<LaneGuard, LaneRefused> {
-        subscription.lane(self.packaging.format(), packager(self.packaging), now)
+        let format = self.packaging.format(&self.segmentation);
+        subscription.lane(format, || self.packaging.packager(self.segmentation), now)
     }
 
     /// Whether it shows what the registry has by that name, or the end of what there was.
-    fn is_current(&self, present: Option<&Arc<Stream>>) -> bool {
+    pub(crate) fn is_current(&self, present: Option<&Arc<Stream>>) -> bool {
         match present {
             Some(stream) => Arc::ptr_eq(stream, &self.stream) && !self.reader.is_ended(),
             None => true,
         }
     }
-
-    fn sheets(&self) -> MutexGuard<'_, Sheets> {
-        // Whatever a panic left undone is made anew by the next request.
-        self.sheets.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn packager(packaging: Packaging) -> impl FnOnce() -> Box<dyn Packager> {
-    move || packaging.packager(SEGMENTATION)
 }
 
 /// The segment of a number. They are numbered without holes.
@@ -274,142 +174,4 @@ fn find(index: &LaneIndex, number: u64) -> Option<&Arc<Segment>> {
     index
         .segments
         .get(usize::try_from(number.checked_sub(first)?).ok()?)
-}
-
-impl Version {
-    fn of(segments: &[Arc<Segment>], index: &LaneIndex) -> Self {
-        let last = segments.last();
-        Self {
-            first: segments.first().map_or(0, |segment| segment.number),
-            last: last.map_or(0, |segment| segment.number),
-            parts: last.map_or(0, |segment| segment.parts.len()),
-            is_complete: last.is_some_and(|segment| segment.is_complete),
-            waiting: index.waiting.len(),
-            is_ended: index.is_ended,
-        }
-    }
-}
-
-impl Sheets {
-    /// Takes what is listed, whose newest media has just come.
-    fn describe(&mut self, segments: &[Arc<Segment>]) {
-        self.wall.observe(segments, SystemTime::now());
-        let is_listed = |preamble: &Arc<Preamble>| {
-            segments
-                .iter()
-                .any(|segment| Arc::ptr_eq(&segment.preamble, preamble))
-        };
-        self.digests.retain(|(preamble, _)| is_listed(preamble));
-        for segment in segments {
-            let preamble = &segment.preamble;
-            if !self
-                .digests
-                .iter()
-                .any(|(known, _)| Arc::ptr_eq(known, preamble))
-            {
-                self.digests
-                    .push((Arc::clone(preamble), digest(&preamble.bytes)));
-            }
-        }
-    }
-
-    fn digest(&self, preamble: &Arc<Preamble>) -> String {
-        let known = self
-            .digests
-            .iter()
-            .find(|(known, _)| Arc::ptr_eq(known, preamble));
-        known.map_or_else(|| digest(&preamble.bytes), |(_, digest)| digest.clone())
-    }
-}
-
-fn digest(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest[..DIGEST_CHARS / 2]
-        .iter()
-        .fold(String::new(), |mut out, byte| {
-            write!(out, "{byte:02x}").expect("a String takes all text");
-            out
-        })
-}
-
-/// All channels, by their streams' names and packagings.
-#[derive(Debug, Default)]
-pub(crate) struct Channels(Mutex<HashMap<Key, Arc<Channel>>>);
-
-type Key = (StreamName, Packaging);
-
-impl Channels {
-    /// The channel of a stream, unless what it shows is no longer the stream of that name.
-    pub(crate) fn get(
-        &self,
-        registry: &Registry,
-        name: &StreamName,
-        packaging: Packaging,
-    ) -> Option<Arc<Channel>> {
-        let channel = self.lock().get(&(name.clone(), packaging)).cloned()?;
-        let present = registry.stream(name);
-        channel.is_current(present.as_ref()).then_some(channel)
-    }
-
-    /// The channel of a stream that a viewer has joined.
-    ///
-    /// # Errors
-    /// When its lane cannot be opened.
-    pub(crate) fn open(
-        self: &Arc<Self>,
-        subscription: &Subscription,
-        packaging: Packaging,
-        discontinuity_base: u64,
-        now: Instant,
-    ) -> Result<Arc<Channel>, LaneRefused> {
-        let stream = subscription.stream();
-        match self.lock().entry((stream.name().clone(), packaging)) {
-            Entry::Occupied(entry) if entry.get().is_current(Some(stream)) => {
-                Ok(Arc::clone(entry.get()))
-            }
-            entry => {
-                let channel = Channel::new(subscription, packaging, discontinuity_base, now)?;
-                tokio::spawn(keep(Arc::downgrade(self), Arc::clone(&channel)));
-                entry.insert_entry(Arc::clone(&channel));
-                Ok(channel)
-            }
-        }
-    }
-
-    /// Forgets a channel, unless another has its place.
-    fn close(&self, channel: &Arc<Channel>) {
-        let key = (channel.stream.name().clone(), channel.packaging);
-        if let Entry::Occupied(entry) = self.lock().entry(key)
-            && Arc::ptr_eq(entry.get(), channel)
-        {
-            entry.remove();
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Channel>>> {
-        // The map is valid between any two statements of its users.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Lets go of viewers, and of the channel when it has had none for a while.
-async fn keep(channels: Weak<Channels>, channel: Arc<Channel>) {
-    let mut ended = None;
-    loop {
-        tokio::time::sleep(TICK).await;
-        let now = Instant::now();
-        if channel.reader.is_ended() {
-            channel.viewers.end();
-            ended = ended.or(Some(now));
-        } else {
-            channel.viewers.expire(now);
-        }
-        let is_over = ended.is_some_and(|ended| now.saturating_duration_since(ended) > ENDED_FOR);
-        let Some(channels) = channels.upgrade() else {
-            return;
-        };
-        if is_over || channel.viewers.is_idle(now, LINGER) {
-            return channels.close(&channel);
-        }
-    }
 }

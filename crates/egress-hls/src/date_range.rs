@@ -4,15 +4,24 @@
 //! its way in the media (ID3, captions) has no range.
 
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use media::{Cue, CueAction, EventContent, TimedEvent, Timestamp};
 
 use crate::playlist::Seconds;
 use crate::wall::iso8601;
 
-/// The tag of an event, if it has one. `wall` tells a moment of the stream as milliseconds since 1970.
-pub(crate) fn write(
-    f: &mut fmt::Formatter<'_>,
+/// The tags of those events that have one. `wall` tells a moment of the stream as milliseconds since 1970.
+pub(crate) fn write_all(
+    f: &mut impl Write,
+    events: &[Arc<TimedEvent>],
+    wall: impl Fn(Timestamp) -> Option<i64>,
+) -> fmt::Result {
+    events.iter().try_for_each(|event| write(f, event, &wall))
+}
+
+fn write(
+    f: &mut impl Write,
     event: &TimedEvent,
     wall: impl Fn(Timestamp) -> Option<i64>,
 ) -> fmt::Result {
@@ -70,14 +79,6 @@ mod tests {
     use super::*;
 
     /// What is written of a cue at ten seconds, on a stream that began in 1970.
-    struct Written(TimedEvent);
-
-    impl fmt::Display for Written {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write(f, &self.0, |at| Some(at.millis()))
-        }
-    }
-
     fn written(id: &str, action: CueAction, duration: Option<i64>, began: Option<i64>) -> String {
         let cue = Cue {
             id: id.to_owned(),
@@ -91,7 +92,9 @@ mod tests {
             content: EventContent::Cue(cue),
             is_scripted: false,
         };
-        Written(event).to_string()
+        let mut out = String::new();
+        write_all(&mut out, &[Arc::new(event)], |at| Some(at.millis())).expect("a text");
+        out
     }
 
     #[test]

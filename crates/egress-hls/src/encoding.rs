@@ -12,6 +12,10 @@ use http::{HeaderMap, header};
 const BROTLI_QUALITY: u32 = 5;
 const BROTLI_WINDOW_BITS: u32 = 18;
 
+/// The same for texts from so many bytes on, those of long DVR windows: quick rather than small.
+const LONG_TEXT: usize = 256 << 10;
+const BROTLI_QUALITY_LONG: u32 = 1;
+
 /// How a body is encoded (RFC 9110 §8.4.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Coding {
@@ -82,8 +86,11 @@ fn gzip(text: &[u8]) -> Bytes {
 
 fn brotli(text: &[u8]) -> Bytes {
     let mut out = Vec::new();
-    let mut encoder =
-        brotli::CompressorWriter::new(&mut out, 4_096, BROTLI_QUALITY, BROTLI_WINDOW_BITS);
+    let quality = match text.len() < LONG_TEXT {
+        true => BROTLI_QUALITY,
+        false => BROTLI_QUALITY_LONG,
+    };
+    let mut encoder = brotli::CompressorWriter::new(&mut out, 4_096, quality, BROTLI_WINDOW_BITS);
     encoder.write_all(text).expect("a Vec takes all bytes");
     drop(encoder);
     out.into()

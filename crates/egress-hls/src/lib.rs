@@ -13,13 +13,17 @@
 //!   a multivariant playlist in common, and each one's media playlist reports where the others end.
 //! * A viewer is one address with one program and one set of credentials: it passes the gate and the limits once,
 //!   counts as one listener, and leaves when it has requested nothing for a while.
+//! * A stream may have a [DVR window](dvr): its past on disk, which a playlist lists before what the lane has.
 //! * Requests wait for what is about to come, with a deadline; a request that is dropped leaves nothing behind.
 //!
 //! The server's pages find the [`Resource`] of a path and call [`answer()`].
 
 mod answer;
 mod channel;
+mod channels;
 mod date_range;
+mod digest;
+pub mod dvr;
 mod encoding;
 mod multivariant;
 mod packaging;
@@ -27,21 +31,23 @@ mod playlist;
 mod presentation;
 mod relative;
 mod reload;
+mod renderer;
 mod report;
 mod resource;
+mod respond;
 #[cfg(test)]
 mod tests;
 mod timeline;
 mod variants;
 mod viewers;
+mod waits;
 mod wall;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use fanout::gate::Gate;
-use fanout::{Choice, Info, Permit, Registry};
+use fanout::{Info, Permit, Registry, Segmentation, Stream};
 use http::HeaderMap;
 use media::StreamName;
 
@@ -51,10 +57,9 @@ pub use self::relative::relative;
 pub use self::resource::{Piece, Resource};
 pub use self::variants::{QUALITIES_MAX, Quality, Variants};
 
-use self::channel::{Channel, Channels};
-use self::multivariant::Variant;
-use self::reload::Directives;
-use self::viewers::{Introduced, Viewer};
+use self::channel::Channel;
+use self::channels::Channels;
+use self::dvr::{Dvr, Window};
 
 /// Lets viewers in, within the server's limits.
 pub trait Admission: Send + Sync {
@@ -74,8 +79,19 @@ pub struct Turned {
     pub retry_after: u64,
 }
 
+/// What holds for all streams, and for as long as the server runs: playlists promise it.
+#[derive(Debug)]
+pub struct Settings {
+    /// The bounds of segments and parts.
+    pub segmentation: Segmentation,
+    /// Which streams can be watched further back than memory reaches; `None` for none.
+    pub dvr: Option<dvr::Settings>,
+}
+
 /// What all requests share.
 pub struct Context {
+    segmentation: Segmentation,
+    dvr: Option<Arc<Dvr>>,
     registry: Arc<Registry>,
     gate: Arc<dyn Gate>,
     admission: Box<dyn Admission>,
@@ -92,17 +108,44 @@ impl std::fmt::Debug for Context {
 impl Context {
     /// Without channels.
     pub fn new(
+        settings: Settings,
         registry: Arc<Registry>,
         gate: Arc<dyn Gate>,
         admission: Box<dyn Admission>,
         variants: Arc<Variants>,
     ) -> Self {
+        let Settings { segmentation, dvr } = settings;
         Self {
+            segmentation,
+            dvr: dvr.map(|settings| Arc::new(Dvr::new(settings, segmentation))),
+            channels: Arc::new(Channels::new(segmentation)),
             registry,
             gate,
             admission,
             variants,
-            channels: Arc::default(),
+        }
+    }
+
+    /// The DVR windows, if any stream may have one. They are kept by [`Dvr::keep`].
+    pub fn dvr(&self) -> Option<&Arc<Dvr>> {
+        self.dvr.as_ref()
+    }
+
+    /// The DVR window of what a channel shows.
+    fn window(&self, channel: &Channel) -> Option<(&Arc<Dvr>, Arc<Window>)> {
+        let dvr = self.dvr.as_ref()?;
+        let is_kept = channel.packaging() == dvr::PACKAGING;
+        let window = is_kept.then(|| dvr.window(channel.stream())).flatten();
+        Some((dvr, window?))
+    }
+
+    /// The media playlist of a stream that its viewers are named: that of the DVR window if they want it and there is
+    /// one. So an address that asks for it stays good when an operator gives the window up.
+    fn playlist_of(&self, stream: &Arc<Stream>, wants_dvr: bool) -> Piece {
+        let dvr = self.dvr.as_ref().filter(|_| wants_dvr);
+        match dvr.and_then(|dvr| dvr.window(stream)) {
+            Some(_) => Piece::Dvr,
+            None => Piece::Playlist,
         }
     }
 }
@@ -120,11 +163,20 @@ pub struct Address {
 
 /// The address of a stream's playlist; `None` if its codecs do not allow one.
 pub fn address(info: &Info) -> Option<Address> {
-    let choice = Packaging::usual(info).choose(info);
-    let is_carried = matches!(choice, Choice::Take(_) | Choice::Settle(..));
-    is_carried.then_some(Address {
+    Packaging::usual(info).carries(info).then_some(Address {
         label: "HLS",
         path: resource::MULTIVARIANT,
+        media_type: answer::PLAYLIST_TYPE,
+    })
+}
+
+/// The address of the playlist of a stream's DVR window; `None` if it has none.
+pub fn dvr_address(context: &Context, info: &Info) -> Option<Address> {
+    let dvr = context.dvr.as_ref()?;
+    let has_window = dvr.has_window(&info.name) && dvr::PACKAGING.carries(info);
+    has_window.then_some(Address {
+        label: "HLS with the past",
+        path: resource::WITH_DVR,
         media_type: answer::PLAYLIST_TYPE,
     })
 }
@@ -144,99 +196,12 @@ pub struct Request<'a> {
     pub query: &'a str,
 }
 
-/// Answers a request. Waits for what is about to come, for 18 s at most; to be called within a runtime, and may be
+/// Answers a request. Waits for what is about to come, for 25 s at most; to be called within a runtime, and may be
 /// dropped.
 pub async fn answer(context: &Context, request: Request<'_>) -> Answer {
-    match resource(context, &request).await {
+    let answer = match respond::resource(context, &request).await {
         Ok(answer) => answer,
         Err(refused) => refused.answer(),
-    }
-}
-
-async fn resource(context: &Context, request: &Request<'_>) -> Result<Answer, Refused> {
-    let directives = Directives::parse(request.query)?;
-    if *request.resource == Resource::Multivariant {
-        let streams = context.variants.streams(&context.registry, request.stream);
-        if streams != [request.stream.clone()] {
-            return presentation::answer(context, request, &directives, &streams).await;
-        }
-    }
-    let viewer = Viewer::of(request);
-    let channel = channel(context, request, &directives, &viewer).await?;
-    let answer = match request.resource {
-        Resource::Multivariant => multivariant(&channel, &viewer, request),
-        Resource::Media(_, piece) => match piece {
-            Piece::Playlist => playlist(context, &channel, &viewer, &directives, request).await?,
-            Piece::Init(digest) => {
-                let bytes = channel.init(digest).ok_or(Refused::NoSuchPiece)?;
-                Answer::init(bytes)
-            }
-            Piece::Segment(number) => channel.segment(*number).ok_or(Refused::NoSuchPiece)?,
-            Piece::Part(number, part) => channel
-                .part(*number, *part)
-                .await
-                .ok_or(Refused::NoSuchPiece)?,
-        },
     };
-    channel
-        .viewers()
-        .sent(&viewer, &answer, request.resource, Instant::now());
-    Ok(answer)
-}
-
-/// The channel that a request is about, once the viewer may watch it.
-async fn channel(
-    context: &Context,
-    request: &Request<'_>,
-    directives: &Directives,
-    viewer: &Viewer,
-) -> Result<Arc<Channel>, Refused> {
-    let named = match request.resource {
-        Resource::Media(packaging, _) => Some(*packaging),
-        Resource::Multivariant => directives.packaging,
-    };
-    let stream = || context.registry.stream(request.stream);
-    let present = named
-        .or_else(|| Some(Packaging::usual(&stream()?.info())))
-        .and_then(|packaging| {
-            context
-                .channels
-                .get(&context.registry, request.stream, packaging)
-        });
-    if let Some(channel) = present
-        && channel.viewers().touch(viewer, Instant::now())?
-    {
-        return Ok(channel);
-    }
-    let choose = |info: &Info| {
-        let packaging = named.unwrap_or_else(|| Packaging::usual(info));
-        packaging.choose(info)
-    };
-    let Introduced { channel, listener } = viewers::introduce(context, request, choose).await?;
-    channel.viewers().enter(viewer, listener, Instant::now())?;
-    Ok(channel)
-}
-
-fn multivariant(channel: &Channel, viewer: &Viewer, request: &Request<'_>) -> Answer {
-    let variant = Variant {
-        quality: Quality::of(channel.info()),
-        packaging: channel.packaging(),
-        segments: channel.index().segments,
-        address: Resource::Media(channel.packaging(), Piece::Playlist).to_string(),
-    };
-    let text = multivariant::text(&[variant], viewer.suffix());
-    Answer::multivariant(text, request.headers)
-}
-
-async fn playlist(
-    context: &Context,
-    channel: &Channel,
-    viewer: &Viewer,
-    directives: &Directives,
-    request: &Request<'_>,
-) -> Result<Answer, Refused> {
-    reload::wait(channel, directives).await?;
-    let reports = report::all(context, request.stream, channel.packaging());
-    let rendered = channel.playlist(directives, reports, viewer.suffix());
-    Ok(Answer::playlist(&rendered, directives, request.headers))
+    answer.cached_by(playlist::target_seconds(&context.segmentation))
 }

@@ -74,11 +74,11 @@ impl Packaging {
     }
 
     /// The lane that it is a view of.
-    pub(crate) fn format(self) -> Format {
+    pub(crate) fn format(self, bounds: &Segmentation) -> Format {
         match self {
-            Self::Mp4 => Mp4::SEGMENTS,
-            Self::Ts => Ts::SEGMENTS,
-            Self::Aac | Self::Mp3 => PackedAudio::SEGMENTS,
+            Self::Mp4 => Mp4::segments(bounds),
+            Self::Ts => Ts::segments(bounds),
+            Self::Aac | Self::Mp3 => PackedAudio::segments(bounds),
         }
     }
 
@@ -99,5 +99,10 @@ impl Packaging {
             Self::Mp3 => Extension::Mp3,
         };
         Form::choose(info, Some(extension), false).map(|_| self)
+    }
+
+    /// Whether it carries a stream, or some of its tracks.
+    pub(crate) fn carries(self, info: &Info) -> bool {
+        matches!(self.choose(info), Choice::Take(_) | Choice::Settle(..))
     }
 }

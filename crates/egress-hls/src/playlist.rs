@@ -2,7 +2,7 @@
 //!
 //! * Every figure about time that a playlist promises is fixed for as long as the lane is open: the target durations
 //!   and the distances that players keep follow from [`Segmentation`] alone.
-//! * A playlist only gains at its end and loses at its beginning. It lists the segments of the last
+//! * A playlist only gains at its end and loses at its beginning. The live one lists the segments of the last
 //!   [`LISTED_TARGETS`] target durations, once so much has come; the lane keeps them for long enough afterwards
 //!   (§6.2.2).
 //! * Parts are listed for as long as §4.4.4.9 wants them, three target durations.
@@ -16,6 +16,7 @@ use fanout::{LaneIndex, ListedPart, Preamble, Segment, Segmentation};
 use media::{Span, StreamName, TICKS_PER_SECOND, TimedEvent, Timestamp};
 
 use crate::date_range;
+use crate::dvr::Kept;
 use crate::packaging::Packaging;
 use crate::report::Report;
 use crate::resource::Piece;
@@ -41,7 +42,9 @@ const PART_TARGETS: i64 = 3;
 /// What a playlist is made of.
 pub(crate) struct Sheet<'a> {
     pub(crate) packaging: Packaging,
-    /// See [`listed`].
+    /// Segments that lie before those of the lane.
+    pub(crate) kept: &'a [Arc<Kept>],
+    /// Of the lane, without those that are [not listed](unlisted).
     pub(crate) segments: &'a [Arc<Segment>],
     /// The events that no segment is listed with.
     pub(crate) waiting: &'a [Arc<TimedEvent>],
@@ -51,8 +54,8 @@ pub(crate) struct Sheet<'a> {
     /// How far from the end players are to start, if they are told.
     pub(crate) start: Option<Span>,
     pub(crate) wall: &'a Wall,
-    /// The digest of an initialization segment.
-    pub(crate) digest: &'a dyn Fn(&Arc<Preamble>) -> String,
+    /// The digest of an initialization segment; empty for an empty one.
+    pub(crate) digest: &'a dyn Fn(&Arc<Preamble>) -> &'a str,
     /// Whose playlist it is.
     pub(crate) stream: &'a StreamName,
     /// Added to its discontinuity sequence numbers.
@@ -61,8 +64,8 @@ pub(crate) struct Sheet<'a> {
     pub(crate) reports: &'a [Report],
     /// What is appended to each address: the viewer's own query with its question mark, or nothing.
     pub(crate) suffix: &'a str,
-    /// Leave out what a delta update may.
-    pub(crate) is_delta: bool,
+    /// How many segments this delta update leaves out; none of a whole playlist.
+    pub(crate) skipped: usize,
 }
 
 /// The longest duration of a segment in whole seconds: `EXT-X-TARGETDURATION`.
@@ -76,15 +79,14 @@ fn part_hold_back(segmentation: &Segmentation) -> Span {
     Span::from_ticks(segmentation.part_max.ticks() * HOLD_BACK)
 }
 
-/// The segments that a playlist lists, of those that can be read.
-pub(crate) fn listed(index: &LaneIndex) -> &[Arc<Segment>] {
+/// How many of a lane's segments, its oldest, the live playlist does not list.
+pub(crate) fn unlisted(index: &LaneIndex) -> usize {
     let (Some(segmentation), Some(end)) = (&index.segmentation, end(&index.segments)) else {
-        return &[];
+        return index.segments.len();
     };
     let time = Span::from_millis(target_seconds(segmentation) * 1_000 * LISTED_TARGETS);
-    let old = |segment: &&Arc<Segment>| end - segment.end() > time;
-    let count = index.segments.iter().take_while(old).count();
-    &index.segments[count..]
+    let is_old = |segment: &&Arc<Segment>| end - segment.end() > time;
+    index.segments.iter().take_while(is_old).count()
 }
 
 /// When the media ends.
@@ -92,36 +94,47 @@ fn end(segments: &[Arc<Segment>]) -> Option<Timestamp> {
     segments.last().map(|segment| segment.end())
 }
 
+/// What a playlist lists: first what is kept, then what the lane has.
+pub(crate) fn all<'a>(
+    kept: &'a [Arc<Kept>],
+    segments: &'a [Arc<Segment>],
+) -> impl DoubleEndedIterator<Item = &'a Arc<Segment>> + Clone {
+    kept.iter().map(|kept| &kept.segment).chain(segments)
+}
+
 /// How many segments a delta update leaves out: a playlist of the last minutes has some, a shorter one has none.
-pub(crate) fn skipped(segments: &[Arc<Segment>], segmentation: &Segmentation) -> usize {
-    let Some(end) = end(segments) else { return 0 };
+pub(crate) fn skipped(
+    kept: &[Arc<Kept>],
+    segments: &[Arc<Segment>],
+    segmentation: &Segmentation,
+) -> usize {
+    let all = all(kept, segments);
+    let Some(end) = all.clone().next_back().map(|segment| segment.end()) else {
+        return 0;
+    };
     let time = Span::from_millis(target_seconds(segmentation) * 1_000 * SKIP_TARGETS);
-    segments
-        .iter()
-        .take_while(|segment| end - segment.end() > time)
-        .count()
+    all.take_while(|segment| end - segment.end() > time).count()
+}
+
+/// A segment that is whole: its length and its address, without the end of the line.
+pub(crate) fn whole(f: &mut impl Write, segment: &Segment, packaging: Packaging) -> fmt::Result {
+    if segment.is_gap {
+        f.write_str("#EXT-X-GAP\n")?;
+    }
+    let piece = Piece::Segment(segment.number);
+    let (length, address) = (Seconds(segment.duration), piece.name(packaging));
+    write!(f, "#EXTINF:{length},\n{address}")
 }
 
 impl fmt::Display for Sheet<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head(f)?;
-        let skipped = match self.is_delta {
-            true => skipped(self.segments, &self.segmentation),
-            false => 0,
-        };
-        if skipped > 0 {
-            writeln!(f, "#EXT-X-SKIP:SKIPPED-SEGMENTS={skipped}")?;
+        if self.skipped > 0 {
+            writeln!(f, "#EXT-X-SKIP:SKIPPED-SEGMENTS={}", self.skipped)?;
         }
-        for segment in &self.segments[..skipped] {
-            self.date_ranges(f, &segment.events)?;
-        }
-        let mut before = skipped.checked_sub(1).map(|last| &self.segments[last]);
-        for segment in &self.segments[skipped..] {
-            self.segment(f, segment, before)?;
-            before = Some(segment);
-        }
+        let last = self.list(f)?;
         self.date_ranges(f, self.waiting)?;
-        match self.segments.last() {
+        match last {
             _ if self.is_ended => f.write_str("#EXT-X-ENDLIST\n"),
             Some(last) if self.packaging.has_parts() => self.hint(f, last),
             _ => Ok(()),
@@ -134,7 +147,7 @@ impl fmt::Display for Sheet<'_> {
 impl Sheet<'_> {
     fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let target = target_seconds(&self.segmentation);
-        let first = self.segments.first();
+        let first = all(self.kept, self.segments).next();
         let version = match self.packaging.has_parts() {
             true => VERSION,
             false => VERSION_OF_SEGMENTS,
@@ -175,21 +188,56 @@ impl Sheet<'_> {
         )
     }
 
-    /// A segment behind the one `before`, if one is listed or left out there.
-    fn segment(
+    /// All segments, of those left out only the date ranges. Returns the last one.
+    fn list(&self, f: &mut fmt::Formatter<'_>) -> Result<Option<&Segment>, fmt::Error> {
+        let mut before = None;
+        for (at, kept) in self.kept.iter().enumerate() {
+            if at < self.skipped {
+                f.write_str(kept.date_ranges())?;
+            } else {
+                self.map(f, &kept.segment, &kept.map, before)?;
+                writeln!(f, "{}{}", kept.lines, self.suffix)?;
+            }
+            before = Some((&*kept.segment, &*kept.map));
+        }
+        for (at, segment) in (self.kept.len()..).zip(self.segments) {
+            let map = (self.digest)(&segment.preamble);
+            if at < self.skipped {
+                self.date_ranges(f, &segment.events)?;
+            } else {
+                self.map(f, segment, map, before)?;
+                self.segment(f, segment)?;
+            }
+            before = Some((segment, map));
+        }
+        Ok(before.map(|(last, _)| last))
+    }
+
+    /// What a segment with the initialization segment `map`, which is empty without one, does not share with the one
+    /// `before`, if one is listed or left out there.
+    fn map(
         &self,
         f: &mut fmt::Formatter<'_>,
-        segment: &Arc<Segment>,
-        before: Option<&Arc<Segment>>,
+        segment: &Segment,
+        map: &str,
+        before: Option<(&Segment, &str)>,
     ) -> fmt::Result {
-        if before.is_some_and(|before| before.discontinuity != segment.discontinuity) {
+        let continues =
+            |(before, _): (&Segment, &str)| before.discontinuity == segment.discontinuity;
+        let continues = before.is_none_or(continues);
+        if !continues {
             f.write_str("#EXT-X-DISCONTINUITY\n")?;
         }
-        let has_map = before.is_some_and(|before| Arc::ptr_eq(&before.preamble, &segment.preamble));
-        if !has_map && !segment.preamble.bytes.is_empty() {
-            let init = Piece::Init((self.digest)(&segment.preamble));
-            writeln!(f, "#EXT-X-MAP:URI=\"{}\"", self.address(init))?;
+        let is_known = continues && before.is_some_and(|(_, known)| known == map);
+        if is_known || map.is_empty() {
+            return Ok(());
         }
+        let address = self.address(Piece::Init(map.to_owned()));
+        writeln!(f, "#EXT-X-MAP:URI=\"{address}\"")
+    }
+
+    /// The rest about a segment.
+    fn segment(&self, f: &mut fmt::Formatter<'_>, segment: &Segment) -> fmt::Result {
         if let Some(millis) = self.wall.began(segment) {
             writeln!(f, "#EXT-X-PROGRAM-DATE-TIME:{}", iso8601(millis))?;
         }
@@ -202,11 +250,8 @@ impl Sheet<'_> {
         if !segment.is_complete && !self.is_ended {
             return Ok(());
         }
-        if segment.is_gap {
-            f.write_str("#EXT-X-GAP\n")?;
-        }
-        let address = self.address(Piece::Segment(segment.number));
-        writeln!(f, "#EXTINF:{},\n{address}", Seconds(segment.duration))
+        whole(f, segment, self.packaging)?;
+        writeln!(f, "{}", self.suffix)
     }
 
     /// The address of a piece, with the viewer's query.
@@ -215,10 +260,7 @@ impl Sheet<'_> {
     }
 
     fn date_ranges(&self, f: &mut fmt::Formatter<'_>, events: &[Arc<TimedEvent>]) -> fmt::Result {
-        let wall = |at| self.wall.moment(self.segments, at);
-        events
-            .iter()
-            .try_for_each(|event| date_range::write(f, event, wall))
+        date_range::write_all(f, events, |at| self.wall.moment(self.segments, at))
     }
 
     fn lists_parts(&self, segment: &Segment) -> bool {
@@ -267,5 +309,30 @@ pub(crate) struct Seconds(pub(crate) Span);
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.5}", self.0.seconds())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fanout::Retention;
+    use formats::Mp4;
+
+    use super::*;
+
+    #[test]
+    fn the_lane_keeps_what_may_still_be_requested() {
+        for millis in [1_000, 1_200, 3_000, 10_000] {
+            let segmentation = Segmentation {
+                segment: Span::from_millis(millis),
+                ..Segmentation::DEFAULT
+            };
+            let longest = segmentation.segment_max().ticks();
+            let Retention::Window { time, .. } = Mp4::segments(&segmentation).retention else {
+                panic!("a lane of ranges keeps a window");
+            };
+            // What is listed, then its own duration and that of the longest playlist with it (§6.2.2).
+            let list = target_seconds(&segmentation) * TICKS_PER_SECOND * LISTED_TARGETS + longest;
+            assert!(time.ticks() >= 2 * list + longest, "{millis} ms: {time:?}");
+        }
     }
 }

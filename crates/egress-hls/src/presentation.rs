@@ -17,11 +17,11 @@ use crate::answer::{Answer, Refused};
 use crate::multivariant::{self, Variant};
 use crate::packaging::Packaging;
 use crate::relative::relative;
-use crate::reload::{Directives, START_WAIT};
+use crate::reload::Directives;
 use crate::resource::{Piece, Resource};
 use crate::variants::best_first;
 use crate::viewers::{Caller, Viewer};
-use crate::{Context, Request};
+use crate::{Context, Request, waits};
 
 /// How long streams that are still coming, or have announced no tracks yet, are waited for when another is there: an
 /// encoder starts its qualities one after the other, within a second.
@@ -40,14 +40,15 @@ pub(crate) async fn answer(
     directives: &Directives,
     streams: &[StreamName],
 ) -> Result<Answer, Refused> {
+    let start = waits::start(&context.segmentation);
     let is_here = |name| context.registry.stream(name).is_some();
     let absent = match streams.iter().any(is_here) {
         true => Duration::ZERO,
-        false => START_WAIT,
+        false => start,
     };
     let waits = Waits {
         absent,
-        coming: START_WAIT,
+        coming: start,
         ..Waits::default()
     };
     let caller = Caller::of(request);
@@ -66,7 +67,11 @@ pub(crate) async fn answer(
             let name = &quality.info.name;
             let packaging = packaging(&quality.info);
             let channel = context.channels.get(&context.registry, name, packaging);
-            let playlist = format!("{name}/{}", Resource::Media(packaging, Piece::Playlist));
+            let stream = context.registry.stream(name);
+            let playlist = stream.map_or(Piece::Playlist, |stream| {
+                context.playlist_of(&stream, directives.dvr)
+            });
+            let playlist = format!("{name}/{}", Resource::Media(packaging, playlist));
             Variant {
                 packaging,
                 segments: channel.map_or_else(Vec::new, |channel| channel.index().segments),

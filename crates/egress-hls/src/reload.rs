@@ -11,8 +11,6 @@
 //! | nothing follows | at once |
 //! | not within three target durations | 503 |
 
-use std::time::Duration;
-
 use fanout::PartState;
 use media::Span;
 use tokio::time::timeout;
@@ -20,10 +18,7 @@ use tokio::time::timeout;
 use crate::answer::Refused;
 use crate::channel::Channel;
 use crate::packaging::Packaging;
-
-/// How long a player that asks for the present waits for a first segment: what it takes until one is complete at
-/// most. Players that know no parts give up on a playlist without segments.
-pub(crate) const START_WAIT: Duration = Duration::from_secs(8);
+use crate::waits;
 
 /// No list is longer than a day.
 const START_MAX_SECONDS: f64 = 86_400.0;
@@ -39,6 +34,8 @@ pub(crate) struct Directives {
     starts_with_parts: bool,
     /// The packaging that a multivariant playlist is to name; the usual one if none is asked for.
     pub(crate) packaging: Option<Packaging>,
+    /// The multivariant playlist is to name those of DVR windows, which are fragmented MP4.
+    pub(crate) dvr: bool,
     /// How far from the end players are to start, if they are to be told.
     pub(crate) start: Option<Span>,
 }
@@ -59,6 +56,7 @@ impl Directives {
                 "_HLS_skip" => directives.skips = matches!(value, "YES" | "v2"),
                 "_parts" => directives.starts_with_parts = true,
                 "format" => directives.packaging = Some(packaging(value)?),
+                "dvr" => directives.dvr = true,
                 "start" => directives.start = Some(seconds(value)?),
                 _ => {}
             }
@@ -71,13 +69,16 @@ impl Directives {
             (None, Some(_)) => return Err(Refused::Directives("_HLS_part needs _HLS_msn")),
             (None, None) => None,
         };
+        if directives.dvr && directives.packaging.replace(Packaging::Mp4) == Some(Packaging::Ts) {
+            return Err(Refused::Directives("dvr has no other format than `mp4`"));
+        }
         Ok(directives)
     }
 
     /// Whether a parameter is a directive, and no part of the viewer's own query.
     pub(crate) fn is_one(parameter: &str) -> bool {
         let name = parameter.split('=').next().unwrap_or_default();
-        name.starts_with("_HLS_") || matches!(name, "_parts" | "format")
+        name.starts_with("_HLS_") || matches!(name, "_parts" | "format" | "dvr")
     }
 }
 
@@ -124,13 +125,16 @@ pub(crate) async fn wait(channel: &Channel, directives: &Directives) -> Result<(
             }
         };
         // What there is by then is the answer.
-        timeout(START_WAIT, begun).await.ok();
+        timeout(waits::start(channel.segmentation()), begun)
+            .await
+            .ok();
         return match channel.is_blank() {
             true => Err(Refused::NotBegun),
             false => Ok(()),
         };
     };
-    let place = timeout(channel.patience(), channel.reader().wait_for(number, part)).await;
+    let patience = waits::patience(channel.segmentation());
+    let place = timeout(patience, channel.reader().wait_for(number, part)).await;
     match place.map_err(|_| Refused::NotInTime)? {
         PartState::TooFarAhead => Err(Refused::TooFarAhead),
         PartState::There { .. } | PartState::Gone | PartState::Ended => Ok(()),
@@ -172,11 +176,25 @@ mod tests {
             asked.map(|asked| (asked.packaging, asked.start)),
             Some((Some(Packaging::Ts), start))
         );
-        for query in ["format=avi", "start=", "start=-1", "start=NaN", "start=1e9"] {
+        for query in [
+            "format=avi",
+            "format=ts&dvr",
+            "start=",
+            "start=-1",
+            "start=NaN",
+            "start=1e9",
+        ] {
             assert!(Directives::parse(query).is_err(), "{query}");
         }
+        let dvr = Directives::parse("dvr").ok();
+        assert_eq!(
+            dvr.map(|asked| (asked.packaging, asked.dvr)),
+            Some((Some(Packaging::Mp4), true))
+        );
         assert!(Directives::is_one("format=ts") && Directives::is_one("_parts"));
+        assert!(Directives::is_one("dvr") && Directives::is_one("dvr=1"));
         assert!(!Directives::is_one("start=3") && !Directives::is_one("formats=3"));
+        assert!(!Directives::is_one("dvrs"));
         let skips = |query| Directives::parse(query).is_ok_and(|directives| directives.skips);
         assert!(skips("_HLS_skip=YES") && skips("_HLS_skip=v2") && !skips("_HLS_skip=NO"));
     }

@@ -18,17 +18,23 @@ use crate::resource::{Piece, Resource};
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Report {
     pub(crate) stream: StreamName,
+    /// Which of its playlists.
+    pub(crate) playlist: Piece,
     /// The segment with the newest part, and that part's index in it.
     pub(crate) last: (u64, usize),
 }
 
 impl Report {
     /// Of a stream's lane; `None` before it has a part, and when nothing follows.
-    fn of(stream: StreamName, index: &LaneIndex) -> Option<Self> {
+    fn of(stream: StreamName, playlist: Piece, index: &LaneIndex) -> Option<Self> {
         let mut newest = index.segments.iter().rev().filter(|_| !index.is_ended);
         let segment = newest.find(|segment| !segment.parts.is_empty())?;
         let last = (segment.number, segment.parts.len() - 1);
-        Some(Self { stream, last })
+        Some(Self {
+            stream,
+            playlist,
+            last,
+        })
     }
 
     /// The tag in the playlist of `stream`, with `suffix` behind the address.
@@ -40,7 +46,7 @@ impl Report {
         suffix: &str,
     ) -> fmt::Result {
         let folder = format!("{stream}/{}", packaging.folder());
-        let playlist = Resource::Media(packaging, Piece::Playlist);
+        let playlist = Resource::Media(packaging, self.playlist.clone());
         let playlist = format!("{}/{playlist}", self.stream);
         let address = relative(&folder, &playlist);
         let (number, part) = self.last;
@@ -51,15 +57,22 @@ impl Report {
     }
 }
 
-/// What the playlist of a stream reports now: where others of the same packaging end, if they have parts.
-pub(crate) fn all(context: &Context, stream: &StreamName, packaging: Packaging) -> Vec<Report> {
+/// What the playlist of a stream reports now: where others of the same packaging end, if they have parts. That of a DVR
+/// window reports those of others' windows, as the multivariant playlist names them.
+pub(crate) fn all(
+    context: &Context,
+    stream: &StreamName,
+    packaging: Packaging,
+    is_dvr: bool,
+) -> Vec<Report> {
     if !packaging.has_parts() {
         return Vec::new();
     }
     let others = context.variants.others(&context.registry, stream);
     let reports = others.into_iter().filter_map(|other| {
         let channel = context.channels.get(&context.registry, &other, packaging)?;
-        Report::of(other, &channel.index())
+        let playlist = context.playlist_of(channel.stream(), is_dvr);
+        Report::of(other, playlist, &channel.index())
     });
     reports.collect()
 }

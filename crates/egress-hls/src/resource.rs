@@ -2,14 +2,16 @@
 //!
 //! | path | what |
 //! |---|---|
-//! | `/{stream}/index.m3u8` | the multivariant playlist |
+//! | `/{stream}/index.m3u8` | the multivariant playlist; with `?dvr` that of the DVR window |
 //! | `/{stream}/hls/live.m3u8` | the media playlist |
+//! | `/{stream}/hls/dvr.m3u8` | the same over the DVR window |
 //! | `/{stream}/hls/init-{digest}.m4s` | an initialization segment, by a digest of its bytes |
 //! | `/{stream}/hls/{number}.m4s` | a segment |
 //! | `/{stream}/hls/{number}.{part}.m4s` | a part of it |
 //!
 //! The other [`Packaging`]s have the same in folders of their own, with names that end like their container's:
-//! `ts/41.ts`, `aac/41.2.aac`. Names depend on the stream and its epochs alone, so any node of a cluster has the same.
+//! `ts/41.ts`, `aac/41.2.aac`; a DVR window they have not. Names depend on the stream and its epochs alone, so any node
+//! of a cluster has the same.
 
 use std::fmt;
 
@@ -18,8 +20,12 @@ use crate::packaging::Packaging;
 /// The multivariant playlist below a stream's name.
 pub(crate) const MULTIVARIANT: &str = "index.m3u8";
 
-/// The media playlist, in its folder.
+/// The same, naming the playlist of the DVR window.
+pub(crate) const WITH_DVR: &str = "index.m3u8?dvr";
+
+/// The media playlist in its folder, and that of the DVR window.
 const PLAYLIST: &str = "live.m3u8";
+const DVR: &str = "dvr.m3u8";
 
 /// What a request is for.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -35,6 +41,8 @@ pub enum Resource {
 pub enum Piece {
     /// The media playlist.
     Playlist,
+    /// That of the DVR window, of fragmented MP4 alone.
+    Dvr,
     /// The initialization segment of this digest.
     Init(String),
     /// The segment of this number.
@@ -67,9 +75,11 @@ impl Resource {
 
 impl Piece {
     /// A file in the folder of a packaging.
-    fn of(name: &str, packaging: Packaging) -> Option<Self> {
-        if name == PLAYLIST {
-            return Some(Self::Playlist);
+    pub(crate) fn of(name: &str, packaging: Packaging) -> Option<Self> {
+        match name {
+            PLAYLIST => return Some(Self::Playlist),
+            DVR if packaging == Packaging::Mp4 => return Some(Self::Dvr),
+            _ => {}
         }
         let name = name.strip_suffix(packaging.suffix())?;
         if let Some(digest) = name.strip_prefix("init-") {
@@ -89,6 +99,7 @@ impl Piece {
         let suffix = packaging.suffix();
         fmt::from_fn(move |f| match self {
             Self::Playlist => f.write_str(PLAYLIST),
+            Self::Dvr => f.write_str(DVR),
             Self::Init(digest) => write!(f, "init-{digest}{suffix}"),
             Self::Segment(number) => write!(f, "{number}{suffix}"),
             Self::Part(number, part) => write!(f, "{number}.{part}{suffix}"),
@@ -132,6 +143,7 @@ mod tests {
             ];
             all.extend(pieces.map(|piece| Resource::Media(packaging, piece)));
         }
+        all.push(Resource::Media(Packaging::Mp4, Piece::Dvr));
         for resource in all {
             let path = format!("/live/show/{resource}");
             assert_eq!(Resource::of(&path), Some(("live/show", resource)), "{path}");
@@ -167,6 +179,7 @@ mod tests {
             "/a/hls/init-0123abcd.mp4",
             "/a/hls/41.ts",
             "/a/ts/41.m4s",
+            "/a/ts/dvr.m3u8",
             "/a/mp3/41.aac",
             "a/index.m3u8",
         ] {

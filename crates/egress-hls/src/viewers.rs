@@ -2,8 +2,8 @@
 //!
 //! A viewer is one address with one program and one set of credentials, since HLS has no connection to count. Its
 //! first request passes the gate and the limits, and makes it a listener with a record, like any other; it leaves
-//! when it has requested nothing for [`SILENT_FOR`]. One that an operator has removed is refused for
-//! [`REMOVED_FOR`], because its player would only ask again.
+//! when it has requested nothing for longer than a player does that still plays. One that an operator has removed is
+//! refused for [`REMOVED_FOR`], because its player would only ask again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
@@ -26,9 +26,6 @@ use crate::packaging::Packaging;
 use crate::reload::Directives;
 use crate::timeline::discontinuity_base;
 use crate::{Context, Request, Resource};
-
-/// A player that still plays requests something at least once in a target duration, and after a stall in three.
-const SILENT_FOR: Duration = Duration::from_secs(20);
 
 /// How long a viewer that was removed is refused.
 const REMOVED_FOR: Duration = Duration::from_secs(60);
@@ -190,7 +187,11 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
 
 /// See the module's description.
 #[derive(Debug)]
-pub(crate) struct Viewers(Mutex<State>);
+pub(crate) struct Viewers {
+    /// Those that request nothing for so long have left.
+    silent_for: Duration,
+    state: Mutex<State>,
+}
 
 #[derive(Debug)]
 struct State {
@@ -207,12 +208,16 @@ enum ViewerState {
 }
 
 impl Viewers {
-    /// None.
-    pub(crate) fn new(now: Instant) -> Self {
-        Self(Mutex::new(State {
+    /// None. Those to come have left when they have requested nothing for `silent_for`.
+    pub(crate) fn new(silent_for: Duration, now: Instant) -> Self {
+        let state = State {
             present: HashMap::new(),
             seen: now,
-        }))
+        };
+        Self {
+            silent_for,
+            state: Mutex::new(state),
+        }
     }
 
     /// Records that a viewer has requested something. False for one that has to be introduced.
@@ -283,7 +288,7 @@ impl Viewers {
         state.present.retain(|_, viewer| {
             viewer.settle(now)
                 && match viewer {
-                    ViewerState::Watching { seen, .. } => since(*seen) < SILENT_FOR,
+                    ViewerState::Watching { seen, .. } => since(*seen) < self.silent_for,
                     ViewerState::Removed { at } => since(*at) < REMOVED_FOR,
                 }
         });
@@ -310,7 +315,7 @@ impl Viewers {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // The map is valid between any two statements of its users.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -13,7 +13,7 @@ use media::{TICKS_PER_SECOND, Timestamp};
 const TICKS_PER_MILLI: i64 = TICKS_PER_SECOND / 1_000;
 
 /// The times of day of the listed epochs: what is added to the stream's ticks for those since 1970.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Wall(Vec<(u32, i64)>);
 
 impl Wall {

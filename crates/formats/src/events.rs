@@ -83,10 +83,10 @@ mod tests {
         };
         items.insert(later, Item::Event(Arc::new(event)));
         for written in [
-            Written::of(Mp4::SEGMENTS, Mp4::segmented(BOUNDS), &items),
-            Written::of(Ts::SEGMENTS, Ts::segmented(BOUNDS), &items),
+            Written::of(Mp4::segments(&BOUNDS), Mp4::segmented(BOUNDS), &items),
+            Written::of(Ts::segments(&BOUNDS), Ts::segmented(BOUNDS), &items),
             Written::of(
-                PackedAudio::SEGMENTS,
+                PackedAudio::segments(&BOUNDS),
                 PackedAudio::segmented(BOUNDS),
                 &items,
             ),

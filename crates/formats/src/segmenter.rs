@@ -19,16 +19,30 @@
 
 use std::sync::Arc;
 
-use fanout::{Preamble, SegmentStart, Segmentation};
+use fanout::{Preamble, Retention, SegmentStart, Segmentation};
 use media::{Span, Timestamp};
 
-/// How much a lane of segments keeps: what a playlist of a low-latency stream lists (24 s and a segment), and for as
-/// long again as a segment stays readable after it has left it (RFC 8216bis §6.2.2: its own duration and the
-/// playlist's).
-pub(crate) const SEGMENTS_KEPT: Span = Span::from_millis(75_000);
+/// How many slots a lane of segments keeps, two of which are a target duration: what a playlist lists (four target
+/// durations and the segment that grows), for as long again as a segment stays readable after it has left it (RFC
+/// 8216bis §6.2.2: its own duration and the playlist's), and three for what is read late.
+const SLOTS_KEPT: i64 = 25;
 
-/// That time of 14 Mb/s.
-pub(crate) const SEGMENT_BYTES_MAX: usize = 128 << 20;
+/// What 14 Mb/s bring in a second.
+const BYTES_PER_SECOND: i64 = 1_750_000;
+
+/// How much a lane of segments keeps.
+pub(crate) const fn kept(bounds: &Segmentation) -> Retention {
+    kept_of(bounds, BYTES_PER_SECOND)
+}
+
+/// The same of a lane that carries no more than these bytes in a second.
+pub(crate) const fn kept_of(bounds: &Segmentation, bytes_per_second: i64) -> Retention {
+    let millis = bounds.segment.millis() * SLOTS_KEPT;
+    Retention::Window {
+        time: Span::from_millis(millis),
+        bytes_max: (millis * bytes_per_second / 1_000) as usize,
+    }
+}
 
 /// How far a segment's number may be behind its slot and still be followed by the next number: the slot's
 /// keyframe is still to come, and the last slot ended before one came. If it is further behind, there was no

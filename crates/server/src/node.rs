@@ -63,6 +63,16 @@ pub(crate) struct Parts {
     pub(crate) jitter_seed: u64,
 }
 
+/// The DVR windows of streams, if there is a place for them.
+fn dvr(config: &Arc<Config>) -> Option<egress_hls::dvr::Settings> {
+    let directory = config.hls.dvr_directory.clone()?;
+    let config = Arc::clone(config);
+    Some(egress_hls::dvr::Settings {
+        directory,
+        lengths: Box::new(move |stream| config.dvr(stream)),
+    })
+}
+
 impl Node {
     /// Without WebRTC, which needs the node's ingest.
     pub(crate) fn new(parts: Parts) -> Self {
@@ -123,7 +133,12 @@ impl Node {
         let groups = config.variants.iter();
         let groups = groups.map(|group| (group.name.clone(), group.streams.clone()));
         let variants = Arc::new(Variants::new(groups));
+        let settings = egress_hls::Settings {
+            segmentation: config.hls.segmentation(),
+            dvr: dvr(&config),
+        };
         let hls = egress_hls::Context::new(
+            settings,
             Arc::clone(&registry),
             Arc::clone(&gate) as _,
             Box::new(admission.clone()),

@@ -9,6 +9,7 @@
 mod admin;
 mod auth;
 mod fanout;
+mod hls;
 mod http;
 mod ingest;
 mod limits;
@@ -26,6 +27,7 @@ use std::time::Duration;
 pub use self::admin::Admin;
 pub use self::auth::{Auth, KeyRule, PublishKey};
 pub use self::fanout::{Backend, Fanout};
+pub use self::hls::Hls;
 pub use self::http::Http;
 pub use self::ingest::Ingest;
 pub use self::limits::Limits;
@@ -51,6 +53,8 @@ pub struct Config {
     pub rtmp: Rtmp,
     /// The HTTP port, for Icecast sources and for listeners.
     pub http: Http,
+    /// Playlists, and how much of the past they reach.
+    pub hls: Hls,
     /// The WebRTC port.
     pub webrtc: Webrtc,
     /// The operator's port.
@@ -83,6 +87,7 @@ impl Default for Config {
             drain_timeout: Duration::from_secs(10),
             rtmp: Rtmp::default(),
             http: Http::default(),
+            hls: Hls::default(),
             webrtc: Webrtc::default(),
             admin: Admin::default(),
             auth: Auth::default(),
@@ -106,6 +111,7 @@ impl Config {
             drain_timeout,
             rtmp,
             http,
+            hls,
             webrtc,
             admin,
             auth,
@@ -122,6 +128,7 @@ impl Config {
         s.set("drain_timeout", drain_timeout);
         s.section("rtmp", |s| rtmp.read(s));
         s.section("http", |s| http.read(s));
+        s.section("hls", |s| hls.read(s));
         s.section("webrtc", |s| webrtc.read(s));
         s.section("admin", |s| admin.read(s));
         s.section("auth", |s| auth.read(s));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use fanout::{Policy, Takeover};
 use media::Span;
 
+use super::hls::require_window;
 use crate::read::Section;
 use crate::{Glob, Secret};
 
@@ -21,6 +22,8 @@ pub struct StreamRule {
     pub linger: Option<Duration>,
     /// Who may replace its publisher; `None` leaves it to `ingest.takeover`.
     pub takeover: Option<Takeover>,
+    /// How much of the past can be watched; `None` leaves it to `hls.dvr`.
+    pub dvr: Option<Duration>,
     /// What differs from `fanout.audio` or `fanout.video`.
     pub policy: PolicyOverrides,
     /// `stream.0`, `stream.1`, …, for problems with it.
@@ -52,12 +55,15 @@ impl StreamRule {
         let mut public = true;
         let mut linger = None;
         let mut takeover = None;
+        let mut dvr = None;
         let mut policy = PolicyOverrides::default();
         s.set_some("match", &mut pattern);
         s.set("publish_key", &mut publish_key);
         s.set("public", &mut public);
         s.set_some("linger", &mut linger);
         s.set_some("takeover", &mut takeover);
+        s.set_some("dvr", &mut dvr);
+        require_window(s, dvr.unwrap_or_default());
         policy.read(s);
         if pattern.is_none() {
             s.missing(
@@ -72,6 +78,7 @@ impl StreamRule {
             public,
             linger,
             takeover,
+            dvr,
             policy,
             key,
         })

@@ -10,8 +10,12 @@ use std::task::Poll;
 use std::time::Instant;
 
 use bytes::Bytes;
-use fanout::gate::{Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, UpdateMetadata};
-use fanout::{Config, Fanout, Permit, Protocol, Publisher, Registry, Settings, Source};
+use fanout::gate::{
+    Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, UpdateMetadata,
+};
+use fanout::{
+    Config, Fanout, Permit, Protocol, Publisher, Registry, Segmentation, Settings, Source,
+};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use media::{
     Codec, Container, Cue, CueAction, EventContent, Framing, Item, Kind, Sample, Span, StreamName,
@@ -32,7 +36,16 @@ const RATE: u32 = 48_000;
 const FRAME_SAMPLES: u64 = 1_024;
 
 /// Lets every caller publish, and watch everything but what lies below `secret/`.
-struct TestGate(Gatekeeper);
+pub(crate) struct TestGate(Gatekeeper);
+
+impl TestGate {
+    /// A permission for a reader of the server's own.
+    pub(crate) fn permit(&self, stream: &StreamName) -> Authorized<Play> {
+        self.0.authorize(Play {
+            stream: stream.clone(),
+        })
+    }
+}
 
 impl Gate for TestGate {
     fn publish<'a>(&'a self, request: &'a fanout::gate::Request<'a>) -> Decision<'a, Publish> {
@@ -70,19 +83,19 @@ impl Admission for NoLimit {
     }
 }
 
-struct TestServer {
-    registry: Arc<Registry>,
-    gate: Arc<TestGate>,
-    context: Context,
+pub(crate) struct TestServer {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) gate: Arc<TestGate>,
+    pub(crate) context: Context,
 }
 
 impl TestServer {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_groups(&[])
     }
 
     /// With groups of streams.
-    fn with_groups(groups: &[(&str, &[&str])]) -> Self {
+    pub(crate) fn with_groups(groups: &[(&str, &[&str])]) -> Self {
         let groups = groups.iter().map(|(group, streams)| {
             let streams = streams.iter().map(|stream| name(stream));
             (name(group), streams.collect())
@@ -97,7 +110,12 @@ impl TestServer {
         let (fanout, _departures) = Fanout::start(&config, backend).expect("workers");
         let (registry, keeper) = Registry::new(fanout, 0, Box::new(|_| Settings::default()));
         let (registry, gate) = (Arc::new(registry), Arc::new(TestGate(keeper)));
+        let settings = crate::Settings {
+            segmentation: Segmentation::DEFAULT,
+            dvr: None,
+        };
         let context = Context::new(
+            settings,
             Arc::clone(&registry),
             Arc::clone(&gate) as _,
             Box::new(NoLimit),
@@ -110,7 +128,7 @@ impl TestServer {
         }
     }
 
-    fn publish(&self, stream: &str) -> Publisher {
+    pub(crate) fn publish(&self, stream: &str) -> Publisher {
         self.publish_from(stream, None)
     }
 
@@ -164,11 +182,11 @@ impl TestServer {
         answer(&self.context, request).await
     }
 
-    async fn ask(&self, target: &str) -> Answer {
+    pub(crate) async fn ask(&self, target: &str) -> Answer {
         self.ask_as("player", target).await
     }
 
-    async fn text(&self, target: &str) -> String {
+    pub(crate) async fn text(&self, target: &str) -> String {
         let answer = self.ask(target).await;
         assert_eq!(answer.status, StatusCode::OK, "{target}: {}", text(&answer));
         text(&answer)
@@ -194,11 +212,11 @@ fn name(text: &str) -> StreamName {
     StreamName::parse(text).expect("a name")
 }
 
-fn body(answer: &Answer) -> Vec<u8> {
+pub(crate) fn body(answer: &Answer) -> Vec<u8> {
     answer.body.concat()
 }
 
-fn text(answer: &Answer) -> String {
+pub(crate) fn text(answer: &Answer) -> String {
     String::from_utf8(body(answer)).expect("text")
 }
 
@@ -209,7 +227,7 @@ fn write(publisher: &mut Publisher, mut items: Vec<Item>) {
 }
 
 /// Writes the frames of a time, in milliseconds of the publisher's clock.
-fn play(publisher: &mut Publisher, from: i64, to: i64) {
+pub(crate) fn play(publisher: &mut Publisher, from: i64, to: i64) {
     play_at(publisher, from, to, 20);
 }
 
@@ -235,7 +253,7 @@ fn play_at(publisher: &mut Publisher, from: i64, to: i64, words: usize) {
 }
 
 /// The values of a tag's lines, in order.
-fn tags<'a>(playlist: &'a str, tag: &str) -> Vec<&'a str> {
+pub(crate) fn tags<'a>(playlist: &'a str, tag: &str) -> Vec<&'a str> {
     playlist
         .lines()
         .filter_map(|line| line.strip_prefix(tag)?.strip_prefix(':'))
@@ -243,7 +261,7 @@ fn tags<'a>(playlist: &'a str, tag: &str) -> Vec<&'a str> {
 }
 
 /// The attribute of a tag's line, without its quotation marks.
-fn attribute<'a>(line: &'a str, name: &str) -> &'a str {
+pub(crate) fn attribute<'a>(line: &'a str, name: &str) -> &'a str {
     let value = line
         .split(',')
         .find_map(|one| one.strip_prefix(name)?.strip_prefix('='));
@@ -251,7 +269,7 @@ fn attribute<'a>(line: &'a str, name: &str) -> &'a str {
 }
 
 /// The segments' addresses.
-fn segments(playlist: &str) -> Vec<&str> {
+pub(crate) fn segments(playlist: &str) -> Vec<&str> {
     playlist
         .lines()
         .filter(|line| !line.starts_with('#'))

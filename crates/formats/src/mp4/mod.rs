@@ -17,11 +17,11 @@ use container::fmp4::{
     Unit,
 };
 use container::id3::Tag;
-use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Retention, Segmentation, Sink};
+use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Segmentation, Sink};
 use media::{Item, Span, Timestamp};
 
 use crate::events::Events;
-use crate::segmenter::{SEGMENT_BYTES_MAX, SEGMENTS_KEPT, Segmenter};
+use crate::segmenter::{self, Segmenter};
 use crate::titles::{self, Titles};
 
 /// Writes fragments.
@@ -50,15 +50,14 @@ impl Default for Mp4 {
 }
 
 impl Mp4 {
-    /// The lane of [`segmented`](Self::segmented).
-    pub const SEGMENTS: Format = Format {
-        name: "segments",
-        protocol: Protocol::Hls,
-        retention: Retention::Window {
-            time: SEGMENTS_KEPT,
-            bytes_max: SEGMENT_BYTES_MAX,
-        },
-    };
+    /// The lane of [`segmented`](Self::segmented), for playlists that list four target durations.
+    pub const fn segments(bounds: &Segmentation) -> Format {
+        Format {
+            name: "segments",
+            protocol: Protocol::Hls,
+            retention: segmenter::kept(bounds),
+        }
+    }
 
     /// Fragments that are parts of segments.
     pub fn segmented(bounds: Segmentation) -> Self {

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::ops::Range;
 
 use fanout::testing::BareLane;
-use fanout::{ARCHIVE_BYTES_MAX, Archived, Class, LaneIndex, ListedPart, RangeReader, Segment};
+use fanout::{
+    ARCHIVE_BYTES_MAX, Archived, Class, LaneIndex, ListedPart, RangeReader, Retention, Segment,
+};
 use media::{Kind, Sample, Title, TrackId};
 use testkit::{Clip, Tool};
 
@@ -36,7 +38,7 @@ impl Node {
     /// Opened in epoch `epoch`.
     fn open(epoch: u32) -> Self {
         let make = Box::new(Mp4::segmented(BOUNDS));
-        let lane = BareLane::open(Mp4::SEGMENTS, Class::Video, epoch, make);
+        let lane = BareLane::open(Mp4::segments(&BOUNDS), Class::Video, epoch, make);
         let reader = lane.ranges();
         Self {
             lane: Some(lane),
@@ -342,7 +344,7 @@ fn an_archive_of_fragments_hears_whose_they_are() {
     let make = Box::new(Mp4::default());
     let live = Format {
         retention: Retention::Live,
-        ..Mp4::SEGMENTS
+        ..Mp4::segments(&BOUNDS)
     };
     let mut lane = BareLane::open(live, Class::Video, 1, make);
     let mut archive = lane.archive(ARCHIVE_BYTES_MAX);
@@ -422,7 +424,7 @@ fn a_title_is_told_before_the_next_part() {
         let mut items = of_flv(clip, 6);
         items.retain(|item| kind == Kind::Video || is_of(item, kind));
         let items = with_title(with_title(items, 0, "One"), 4_100, "Two");
-        let written = Written::of(Mp4::SEGMENTS, Mp4::segmented(BOUNDS), &items);
+        let written = Written::of(Mp4::segments(&BOUNDS), Mp4::segmented(BOUNDS), &items);
         let mut told = Vec::new();
         let segments = written.index().segments;
         let begins = segments[0].start;
@@ -452,7 +454,7 @@ fn a_title_is_told_before_the_next_part() {
             .filter(|item| !matches!(item, Item::Title(_)))
             .cloned()
             .collect();
-        let plain = Written::of(Mp4::SEGMENTS, Mp4::segmented(BOUNDS), &plain);
+        let plain = Written::of(Mp4::segments(&BOUNDS), Mp4::segmented(BOUNDS), &plain);
         let without = [&first.preamble.bytes[..], &plain.segments().concat()].concat();
         let facts = |bytes: &[u8]| {
             let packets = probe(bytes).into_iter();
@@ -469,7 +471,7 @@ fn a_title_of_the_next_publisher_is_told_with_its_own_media() {
     let mut next = later(of_flv(Clip::FlvBframes, 4), Span::from_millis(4_000));
     next.insert(1, title("Two"));
     items.extend(next);
-    let written = Written::of(Mp4::SEGMENTS, Mp4::segmented(BOUNDS), &items);
+    let written = Written::of(Mp4::segments(&BOUNDS), Mp4::segmented(BOUNDS), &items);
     let segments = written.index().segments;
     let parts = segments
         .iter()
@@ -487,13 +489,7 @@ fn a_title_of_the_next_publisher_is_told_with_its_own_media() {
 #[test]
 fn a_long_body_has_no_titles() {
     let items = of_flv(Clip::FlvBframes, 4);
-    let live = Format {
-        retention: Retention::Window {
-            time: SEGMENTS_KEPT,
-            bytes_max: SEGMENT_BYTES_MAX,
-        },
-        ..Mp4::SEGMENTS
-    };
+    let live = Mp4::segments(&BOUNDS);
     let body = |items: &[Item]| {
         let mut lane = BareLane::open(live, Class::Video, 1, Box::new(Mp4::default()));
         let mut archive = lane.archive(ARCHIVE_BYTES_MAX);

@@ -17,16 +17,16 @@ use std::sync::Arc;
 use container::adts;
 use container::fmp4::{self, Collected};
 use container::id3::{self, Tag};
-use fanout::{Format, Packager, Protocol, Retention, Segmentation, Sink};
+use fanout::{Format, Packager, Protocol, Segmentation, Sink};
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
 
 use crate::events::Events;
-use crate::segmenter::SEGMENTS_KEPT;
+use crate::segmenter;
 use crate::segments::{PartWriter, Segments};
 use crate::titles::{self, Titles};
 
-/// A minute of 2 Mb/s. Most sound has a tenth of that, and what is not needed is not taken.
-const SEGMENT_BYTES_MAX: usize = 16 << 20;
+/// What 2 Mb/s bring. Most sound has a tenth of that, and what is not needed is not taken.
+const BYTES_PER_SECOND: i64 = 250_000;
 
 /// Writes segments of the first track of AAC or MP3.
 #[derive(Debug)]
@@ -38,14 +38,13 @@ pub struct PackedAudio {
 
 impl PackedAudio {
     /// The lane of [`segmented`](Self::segmented).
-    pub const SEGMENTS: Format = Format {
-        name: "packed-audio",
-        protocol: Protocol::Hls,
-        retention: Retention::Window {
-            time: SEGMENTS_KEPT,
-            bytes_max: SEGMENT_BYTES_MAX,
-        },
-    };
+    pub const fn segments(bounds: &Segmentation) -> Format {
+        Format {
+            name: "packed-audio",
+            protocol: Protocol::Hls,
+            retention: segmenter::kept_of(bounds, BYTES_PER_SECOND),
+        }
+    }
 
     /// Segments with the numbers, the beginnings and the parts that those of
     /// [`Mp4::segmented`](crate::Mp4::segmented) have where there is nothing but this sound.

@@ -18,7 +18,11 @@ const RADIO: [(Clip, Syntax, &str); 2] = [
 ];
 
 fn written(items: &[Item]) -> Written {
-    Written::of(PackedAudio::SEGMENTS, PackedAudio::segmented(BOUNDS), items)
+    Written::of(
+        PackedAudio::segments(&BOUNDS),
+        PackedAudio::segmented(BOUNDS),
+        items,
+    )
 }
 
 fn title(text: &str, url: &str) -> Item {
@@ -124,7 +128,7 @@ fn each_segment_says_when_it_begins() {
         let items = of_frames(clip, syntax, 10);
         let written = written(&items);
         let index = written.index();
-        let fragments = Written::of(Mp4::SEGMENTS, Mp4::segmented(BOUNDS), &items).index();
+        let fragments = Written::of(Mp4::segments(&BOUNDS), Mp4::segmented(BOUNDS), &items).index();
         let facts_of = |index: &LaneIndex| {
             let segments = index.segments.iter();
             segments.map(|it| facts(it)).collect::<Vec<_>>()

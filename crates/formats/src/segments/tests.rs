@@ -200,8 +200,8 @@ proptest! {
         turns in proptest::collection::vec(turns(), 1..5),
     ) {
         let items = stream(&turns);
-        let fragments = Written::of(Mp4::SEGMENTS, Mp4::segmented(BOUNDS), &items);
-        let packets = Written::of(Ts::SEGMENTS, Ts::segmented(BOUNDS), &items);
+        let fragments = Written::of(Mp4::segments(&BOUNDS), Mp4::segmented(BOUNDS), &items);
+        let packets = Written::of(Ts::segments(&BOUNDS), Ts::segmented(BOUNDS), &items);
         check_same(&fragments, &packets)?;
         for segment in packets.segments() {
             // PAT and PMT.
@@ -221,8 +221,8 @@ proptest! {
         };
         let turns: Vec<_> = turns.iter().map(only_sound).collect();
         let items = stream(&turns);
-        let fragments = Written::of(Mp4::SEGMENTS, Mp4::segmented(BOUNDS), &items);
-        let packed = Written::of(PackedAudio::SEGMENTS, PackedAudio::segmented(BOUNDS), &items);
+        let fragments = Written::of(Mp4::segments(&BOUNDS), Mp4::segmented(BOUNDS), &items);
+        let packed = Written::of(PackedAudio::segments(&BOUNDS), PackedAudio::segmented(BOUNDS), &items);
         check_same(&fragments, &packed)?;
         prop_assert!(packed.segments().iter().all(|segment| segment.starts_with(b"ID3\x04")));
     }

@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 use container::fmp4::{self, Collected};
 use container::ts::{self, JoinPoint, Muxer, PACKET_BYTES};
-use fanout::{Format, Packager, Protocol, Retention, Segmentation, Sink};
+use fanout::{Format, Packager, Protocol, Segmentation, Sink};
 use media::{Framing, Item, Kind, Timestamp, Track, TrackId};
 
 use super::Ts;
 use crate::events::Events;
-use crate::segmenter::{SEGMENT_BYTES_MAX, SEGMENTS_KEPT};
+use crate::segmenter;
 use crate::segments::{PartWriter, Segments};
 
 /// Writes segments; made by [`Ts::segmented`].
@@ -34,14 +34,13 @@ pub struct TsSegments {
 
 impl Ts {
     /// The lane of [`segmented`](Self::segmented).
-    pub const SEGMENTS: Format = Format {
-        name: "ts-segments",
-        protocol: Protocol::Hls,
-        retention: Retention::Window {
-            time: SEGMENTS_KEPT,
-            bytes_max: SEGMENT_BYTES_MAX,
-        },
-    };
+    pub const fn segments(bounds: &Segmentation) -> Format {
+        Format {
+            name: "ts-segments",
+            protocol: Protocol::Hls,
+            retention: segmenter::kept(bounds),
+        }
+    }
 
     /// Segments with the numbers, the beginnings and the parts that those of
     /// [`Mp4::segmented`](crate::Mp4::segmented) have.

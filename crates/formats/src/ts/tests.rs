@@ -58,7 +58,7 @@ fn stamp(at: Timestamp) -> i64 {
 }
 
 fn written(items: &[Item]) -> Written {
-    Written::of(Ts::SEGMENTS, Ts::segmented(BOUNDS), items)
+    Written::of(Ts::segments(&BOUNDS), Ts::segmented(BOUNDS), items)
 }
 
 /// ffmpeg decodes all of it without a complaint.
@@ -129,7 +129,7 @@ fn sound_alone_is_cut_as_fragmented_mp4_is() {
     for (clip, syntax) in [(Clip::Mp3, Syntax::MpegAudio), (Clip::Adts, Syntax::Adts)] {
         let items = of_frames(clip, syntax, 10);
         let written = written(&items);
-        let fragments = Written::of(Mp4::SEGMENTS, Mp4::segmented(BOUNDS), &items);
+        let fragments = Written::of(Mp4::segments(&BOUNDS), Mp4::segmented(BOUNDS), &items);
         let both = [written.index().segments, fragments.index().segments];
         let [packets, fragments] =
             both.map(|all| all.iter().map(|it| facts(it)).collect::<Vec<_>>());
@@ -147,7 +147,7 @@ fn the_next_publisher_is_a_discontinuity_and_plays_on() {
     items.extend(later(of_flv(Clip::FlvLarger, 4), Span::from_millis(4_000)));
     let written = written(&items);
     let index = written.index();
-    let fragments = Written::of(Mp4::SEGMENTS, Mp4::segmented(BOUNDS), &items).index();
+    let fragments = Written::of(Mp4::segments(&BOUNDS), Mp4::segmented(BOUNDS), &items).index();
     let facts_of = |index: &fanout::LaneIndex| {
         let segments = index.segments.iter();
         segments.map(|it| facts(it)).collect::<Vec<_>>()

@@ -139,7 +139,7 @@ impl AuthorityGate {
         })
     }
 
-    /// Permits this server to push a stream.
+    /// Permits this server to push a stream, or to keep its past.
     pub(crate) fn play_unasked(&self, stream: &StreamName) -> Authorized<Play> {
         self.gatekeeper.authorize(Play {
             stream: stream.clone(),

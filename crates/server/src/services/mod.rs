@@ -5,6 +5,7 @@
 //! that runs beside the core, is one module and one line there. The relay starts the services, and ends them.
 
 mod demo;
+mod dvr;
 mod housekeeping;
 mod http;
 mod links;
@@ -116,6 +117,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::new(webrtc::WebrtcPort),
         Box::new(operator::OperatorPort::bind(&config.admin)?),
         Box::new(housekeeping::Housekeeping),
+        Box::new(dvr::DvrKeepers),
     ];
     if demo {
         services.push(Box::new(demo::DemoStream));

@@ -161,6 +161,12 @@ metrics! {
         "Frames left out or not sent whole";
     WEBRTC_REORDERED Counter "carillon_webrtc_reordered_frames" []
         "B-frames sent to WebRTC listeners";
+    HLS_DVR_BYTES Gauge "carillon_hls_dvr_bytes" [] "Bytes that DVR windows hold on disk";
+    HLS_DVR_SEGMENTS Counter "carillon_hls_dvr_segments" [] "Segments written to DVR windows";
+    HLS_DVR_FAILURES Counter "carillon_hls_dvr_failures" []
+        "Segments that are gaps in DVR windows because the disk did not take them";
+    HLS_DVR_READS Counter "carillon_hls_dvr_reads" []
+        "Segments and initialization segments read from DVR windows on disk";
     PUSHES Gauge "carillon_pushes" ["state"]
         "Pushes to other servers: one for each [[push]] and stream it relays";
     PUSH_UP Gauge "carillon_push_up" ["stream"]

@@ -1,14 +1,15 @@
 //! HLS over HTTP: requests as `egress-hls` takes them, and its answers.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
+use egress_hls::dvr::FileBody;
 use egress_hls::{Answer, Resource};
 use hyper::body::{Frame, SizeHint};
 use media::StreamName;
@@ -35,32 +36,49 @@ pub(super) async fn answer(
         status,
         headers,
         body,
+        rest,
+        ..
     } = egress_hls::answer(&node.hls, request).await;
-    let mut response = Response::new(Body::new(Pieces(body.into())));
+    let pieces = Pieces {
+        first: body.into(),
+        rest,
+    };
+    let mut response = Response::new(Body::new(pieces));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     response
 }
 
-/// A body of pieces.
-struct Pieces(VecDeque<Bytes>);
+/// A body of pieces, and of what follows them from a disk.
+struct Pieces {
+    first: VecDeque<Bytes>,
+    rest: Option<FileBody>,
+}
 
 impl hyper::body::Body for Pieces {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if let Some(piece) = self.first.pop_front() {
+            return Poll::Ready(Some(Ok(Frame::data(piece))));
+        }
+        let next = match &mut self.rest {
+            Some(rest) => ready!(rest.poll_next(cx)),
+            None => None,
+        };
+        Poll::Ready(next.map(|piece| piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
+        self.first.is_empty() && self.rest.as_ref().is_none_or(|rest| rest.left() == 0)
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.iter().map(|piece| piece.len() as u64).sum())
+        let first: u64 = self.first.iter().map(|piece| piece.len() as u64).sum();
+        SizeHint::with_exact(first + self.rest.as_ref().map_or(0, FileBody::left))
     }
 }

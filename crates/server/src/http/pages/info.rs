@@ -18,12 +18,23 @@ use crate::view::{State, StreamView};
 const PICTURES: [&str; 6] = ["avif", "gif", "jpeg", "jpg", "png", "webp"];
 
 /// The answer; 404 comes with the document of a stream that is not live.
-pub(super) fn answer(presentation: &Presentation, has_webrtc: bool) -> Response {
+pub(super) fn answer(
+    presentation: &Presentation,
+    hls: &egress_hls::Context,
+    has_webrtc: bool,
+) -> Response {
     let status = match presentation.lead {
         Some(_) => StatusCode::OK,
         None => StatusCode::NOT_FOUND,
     };
-    (status, Json(document(presentation, has_webrtc))).into_response()
+    let mut document = document(presentation, has_webrtc);
+    if let Some(info) = &presentation.lead
+        && let Some(address) = egress_hls::dvr_address(hls, info)
+        && let Some(addresses) = document["addresses"].as_array_mut()
+    {
+        addresses.push(below(&presentation.path_of(&presentation.name), address));
+    }
+    (status, Json(document)).into_response()
 }
 
 /// With `has_webrtc` it offers WebRTC as well. A stream whose publisher is away has addresses: a listener that
@@ -116,9 +127,13 @@ fn bodies(presentation: &Presentation, info: &Info) -> impl Iterator<Item = Valu
 
 /// The playlist below a path, if the stream's codecs allow one.
 fn hls(info: &Info, path: &str) -> Option<Value> {
-    let address = egress_hls::address(info)?;
+    Some(below(path, egress_hls::address(info)?))
+}
+
+/// An address of HLS below a path.
+fn below(path: &str, address: egress_hls::Address) -> Value {
     let path = format!("{path}/{}", address.path);
-    Some(json!({ "label": address.label, "path": path, "type": address.media_type }))
+    json!({ "label": address.label, "path": path, "type": address.media_type })
 }
 
 /// The address of the picture that belongs to a title: the link that the source gave with it, if it ends like one of a

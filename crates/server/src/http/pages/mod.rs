@@ -249,7 +249,7 @@ async fn answer(
             html_by(POLICY_EMBED, status, page)
         }
         Page::Still(name) => still::answer(&node, visitor, &name, request).await,
-        Page::Info(name) => info::answer(&presentation(name), has_webrtc),
+        Page::Info(name) => info::answer(&presentation(name), &node.hls, has_webrtc),
         Page::Publish(name) => {
             let (status, page) = publish::page(&name, has_webrtc);
             html_by(POLICY_UNFRAMED, status, page)

@@ -1,0 +1,72 @@
+//! Section `[hls]`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ::fanout::Segmentation;
+use media::Span;
+
+use crate::read::Section;
+
+/// Shorter parts cost a request each and hold few pictures; longer ones are no low latency.
+const PARTS: [Span; 2] = [Span::from_millis(200), Span::from_millis(2_000)];
+
+/// Shorter segments hold no usual picture group; of longer ones a playlist lists more than a minute.
+const SEGMENTS: [Span; 2] = [Span::from_millis(1_000), Span::from_millis(10_000)];
+
+/// A playlist of a longer window is larger than players read with pleasure.
+const DVR_MAX: Duration = Duration::from_secs(24 * 3_600);
+
+/// Section `[hls]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Hls {
+    /// The longest part.
+    pub part: Span,
+    /// The distance of segments; not shorter than a part.
+    pub segment: Span,
+    /// How much of the past can be watched; zero is what the live playlist lists.
+    pub dvr: Duration,
+    /// Where that is kept. Given if any stream has such a window.
+    pub dvr_directory: Option<PathBuf>,
+}
+
+impl Default for Hls {
+    fn default() -> Self {
+        let Segmentation { part_max, segment } = Segmentation::DEFAULT;
+        Self {
+            part: part_max,
+            segment,
+            dvr: Duration::ZERO,
+            dvr_directory: None,
+        }
+    }
+}
+
+impl Hls {
+    /// As the packagers take it.
+    pub fn segmentation(&self) -> Segmentation {
+        Segmentation {
+            part_max: self.part,
+            segment: self.segment,
+        }
+    }
+
+    pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
+        s.set("part", &mut self.part);
+        let [shortest, longest] = PARTS;
+        let is_fit = (shortest..=longest).contains(&self.part);
+        s.require("part", is_fit, "is not from 200ms to 2s");
+        s.set("segment", &mut self.segment);
+        let [shortest, longest] = SEGMENTS;
+        let is_fit = (shortest..=longest).contains(&self.segment);
+        s.require("segment", is_fit, "is not from 1s to 10s");
+        s.set("dvr", &mut self.dvr);
+        require_window(s, self.dvr);
+        s.set("dvr_directory", &mut self.dvr_directory);
+    }
+}
+
+/// Requires a window that players can use.
+pub(super) fn require_window(s: &mut Section<'_, '_>, dvr: Duration) {
+    s.require("dvr", dvr <= DVR_MAX, "is above 24h");
+}

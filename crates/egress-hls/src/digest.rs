@@ -1,0 +1,19 @@
+//! Digests of texts and of initialization segments, short enough for addresses.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+/// Characters of a digest: of the few initialization segments of a stream no two share them.
+pub(crate) const DIGEST_CHARS: usize = 12;
+
+/// The digest of some bytes, in lower-case hexadecimal digits.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest[..DIGEST_CHARS / 2]
+        .iter()
+        .fold(String::new(), |mut out, byte| {
+            write!(out, "{byte:02x}").expect("a String takes all text");
+            out
+        })
+}

@@ -1,0 +1,136 @@
+//! A file as the body of an answer: read in pieces, as the client takes them.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::disk::Disk;
+
+/// Bytes of a piece: what a connection may hold, and some tens of milliseconds of a slow disk.
+const PIECE_BYTES: u64 = 256 << 10;
+
+/// How long a read may wait and last. A disk that needs longer is no use to players.
+const READ_TIME: Duration = Duration::from_secs(5);
+
+/// A read under way: what is left of the file, and a piece of it.
+type Reading = Pin<Box<dyn Future<Output = io::Result<(File, Bytes)>> + Send>>;
+
+/// See the module's description.
+pub struct FileBody {
+    /// What was read when it was opened.
+    first: Bytes,
+    file: Option<File>,
+    /// Bytes behind those that were read.
+    left: u64,
+    reading: Option<Reading>,
+    reads: Arc<Semaphore>,
+}
+
+impl fmt::Debug for FileBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileBody")
+            .field("left", &self.left)
+            .finish_non_exhaustive()
+    }
+}
+
+impl FileBody {
+    /// Opens a file and reads its first piece.
+    ///
+    /// # Errors
+    /// When there is none, or the disk does not give it in time.
+    pub(super) async fn open(
+        disk: Arc<dyn Disk>,
+        path: PathBuf,
+        reads: Arc<Semaphore>,
+    ) -> io::Result<Self> {
+        let open = move || {
+            let mut file = disk.open(&path)?;
+            let length = file.metadata()?.len();
+            let first = piece(&mut file, length)?;
+            Ok((file, length, first))
+        };
+        let (file, length, first) = blocking(Arc::clone(&reads), open).await?;
+        Ok(Self {
+            left: length - first.len() as u64,
+            first,
+            file: Some(file),
+            reading: None,
+            reads,
+        })
+    }
+
+    /// Bytes that follow the first piece.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// What was read when it was opened, once.
+    pub(crate) fn take_first(&mut self) -> Bytes {
+        std::mem::take(&mut self.first)
+    }
+
+    pub(super) fn into_first(self) -> Bytes {
+        self.first
+    }
+
+    /// The next piece behind the first; `None` at the end.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        let reading = match (&mut self.reading, self.file.take()) {
+            (Some(reading), _) => reading,
+            (None, Some(mut file)) => {
+                let left = self.left;
+                let read = move || piece(&mut file, left).map(|bytes| (file, bytes));
+                let reads = Arc::clone(&self.reads);
+                self.reading.insert(Box::pin(blocking(reads, read)))
+            }
+            // A read has failed.
+            (None, None) => return Poll::Ready(None),
+        };
+        let read = ready!(reading.as_mut().poll(cx));
+        self.reading = None;
+        Poll::Ready(Some(read.map(|(file, bytes)| {
+            self.left -= bytes.len() as u64;
+            self.file = Some(file);
+            bytes
+        })))
+    }
+}
+
+/// The next piece of a file that has so many bytes.
+fn piece(file: &mut File, left: u64) -> io::Result<Bytes> {
+    let mut bytes = vec![0; left.min(PIECE_BYTES) as usize];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes.into())
+}
+
+/// Runs `read` off the async threads, in its turn. One that hangs keeps its turn, so that few threads hang.
+async fn blocking<T: Send + 'static>(
+    reads: Arc<Semaphore>,
+    read: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let run = async {
+        let permit = reads.acquire_owned().await.map_err(io::Error::other)?;
+        let read = move || {
+            let read = read();
+            drop(permit);
+            read
+        };
+        let joined = tokio::task::spawn_blocking(read).await;
+        joined.map_err(io::Error::other)?
+    };
+    let run = timeout(READ_TIME, run).await;
+    run.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+}

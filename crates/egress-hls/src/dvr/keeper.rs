@@ -1,0 +1,201 @@
+//! The task that follows one stream's lane and writes its segments down.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fanout::{RangeReader, Registry};
+use tokio::time::Instant;
+
+use super::window::Job;
+use super::{Dvr, Window};
+
+/// How long the window of a stream that has ended can still be read, so that players see that it has.
+const ENDED_FOR: Duration = Duration::from_secs(30);
+
+/// How often it looks whether another stream of the name wants the directory.
+const TICK: Duration = Duration::from_millis(250);
+
+/// What became of a job.
+#[derive(Debug)]
+enum Outcome {
+    /// So many bytes.
+    Written(u64),
+    /// The lane has dropped the segment.
+    Late,
+    Failed(io::Error),
+}
+
+/// The job under way.
+type Writing = Pin<Box<dyn Future<Output = (u64, Outcome)> + Send>>;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    dvr: Arc<Dvr>,
+    window: Arc<Window>,
+    reader: RangeReader,
+    /// The log was told that segments are lost, and not yet that they are written again.
+    is_failing: bool,
+    /// The segment for which room was made on a full disk.
+    retried: Option<u64>,
+}
+
+impl Keeper {
+    pub(super) fn new(dvr: Arc<Dvr>, window: Arc<Window>, reader: RangeReader) -> Self {
+        Self {
+            dvr,
+            window,
+            reader,
+            is_failing: false,
+            retried: None,
+        }
+    }
+
+    /// Keeps the window until its stream is over and has been for a while, or begins anew.
+    pub(super) async fn run(mut self, registry: &Registry) {
+        self.follow().await;
+        let over = Instant::now();
+        let is_replaced = || registry.stream(self.window.stream().name()).is_some();
+        while over.elapsed() < ENDED_FOR && !is_replaced() {
+            tokio::time::sleep(TICK).await;
+        }
+        self.end().await;
+    }
+
+    /// Writes segments until nothing follows.
+    async fn follow(&mut self) {
+        let mut writing: Option<Writing> = None;
+        loop {
+            let index = self.reader.index();
+            let changes = self.window.note(&index, SystemTime::now());
+            self.dvr.counts.freed(changes.freed);
+            if changes.lost > 0 {
+                self.fail(changes.lost, &"it is slower than the stream");
+            }
+            if writing.is_none() {
+                writing = self.begin();
+            }
+            if index.is_ended && writing.is_none() {
+                return;
+            }
+            let open = index.segments.last().map_or(0, |last| last.number + 1);
+            tokio::select! {
+                (number, outcome) = outcome(&mut writing) => {
+                    writing = None;
+                    self.settle(number, outcome);
+                }
+                _ = self.reader.wait_for(open, 0), if !index.is_ended => {}
+            }
+        }
+    }
+
+    fn begin(&self) -> Option<Writing> {
+        let job = self.window.begin()?;
+        let number = job.number;
+        let (dvr, reader) = (Arc::clone(&self.dvr), self.reader.clone());
+        Some(Box::pin(async move {
+            (number, write(&dvr, &reader, job).await)
+        }))
+    }
+
+    fn settle(&mut self, number: u64, outcome: Outcome) {
+        let written = match outcome {
+            Outcome::Written(bytes) => {
+                self.dvr.counts.wrote(bytes);
+                if std::mem::take(&mut self.is_failing) {
+                    tracing::info!(stream = %self.window.stream().name(), "a DVR window is kept again");
+                }
+                Some(bytes)
+            }
+            Outcome::Failed(error) if is_full(&error) && self.make_room(number) => return,
+            Outcome::Failed(error) => {
+                self.fail(1, &error);
+                None
+            }
+            Outcome::Late => {
+                self.fail(1, &"it is slower than the stream");
+                None
+            }
+        };
+        let changes = self.window.settle(number, written);
+        self.dvr.counts.freed(changes.freed);
+    }
+
+    /// On a full disk, once for a segment: the oldest ones give way to it.
+    fn make_room(&mut self, number: u64) -> bool {
+        if self.retried.replace(number) == Some(number) {
+            return false;
+        }
+        let Some(bytes) = self.window.size(number) else {
+            return false;
+        };
+        let freed = self.window.shrink(bytes);
+        self.dvr.counts.freed(freed);
+        freed > 0
+    }
+
+    /// Counts segments that are lost, and tells the log of the first.
+    fn fail(&mut self, segments: u64, why: &dyn std::fmt::Display) {
+        self.dvr.counts.failed(segments);
+        if !std::mem::replace(&mut self.is_failing, true) {
+            let stream = self.window.stream().name();
+            tracing::error!(%stream, %why, "the disk takes no segments; the DVR window has gaps");
+        }
+    }
+
+    /// Removes what was kept.
+    async fn end(self) {
+        let (removals, freed) = self.window.wipe();
+        let (disk, folder) = (Arc::clone(&self.dvr.disk), self.window.folder().clone());
+        let removal = tokio::task::spawn_blocking(move || {
+            removals.iter().for_each(|file| disk.remove(file));
+            folder.remove(&*disk);
+        });
+        removal.await.ok();
+        self.dvr.counts.freed(freed);
+        self.dvr.forget(&self.window);
+    }
+}
+
+/// What becomes of the job under way; waits for ever without one.
+async fn outcome(writing: &mut Option<Writing>) -> (u64, Outcome) {
+    match writing {
+        Some(writing) => writing.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Does a job, when it is its turn. Until then it holds no memory of the log.
+async fn write(dvr: &Dvr, reader: &RangeReader, job: Job) -> Outcome {
+    let Ok(permit) = Arc::clone(&dvr.writes).acquire_owned().await else {
+        return Outcome::Late;
+    };
+    let pieces = reader.range(job.range.clone());
+    let disk = Arc::clone(&dvr.disk);
+    let written = tokio::task::spawn_blocking(move || {
+        job.removals.iter().for_each(|file| disk.remove(file));
+        let Some(pieces) = pieces else {
+            return Outcome::Late;
+        };
+        let init = match job.init {
+            Some((path, bytes)) => disk.write(&path, &[bytes]),
+            None => Ok(()),
+        };
+        let written = init.and_then(|()| disk.write(&job.path, &pieces));
+        drop(permit);
+        match written {
+            Ok(()) => Outcome::Written(pieces.iter().map(|piece| piece.len() as u64).sum()),
+            Err(error) => Outcome::Failed(error),
+        }
+    });
+    written
+        .await
+        .unwrap_or_else(|error| Outcome::Failed(io::Error::other(error)))
+}
+
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
+}

@@ -1,0 +1,223 @@
+//! The playlists of one channel, rendered and compressed once for each version.
+//!
+//! Those with a viewer's own query are rendered for each request, because their addresses differ.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use fanout::{LaneIndex, Preamble, Segment, Segmentation};
+use media::StreamName;
+
+use crate::digest::digest;
+use crate::dvr::{Kept, Past, Window};
+use crate::encoding::Encoded;
+use crate::packaging::Packaging;
+use crate::playlist::{self, Sheet};
+use crate::reload::Directives;
+use crate::report::Report;
+use crate::wall::Wall;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Renderer {
+    stream: StreamName,
+    packaging: Packaging,
+    segmentation: Segmentation,
+    /// See [`timeline`](crate::timeline).
+    discontinuity_base: u64,
+    state: Mutex<State>,
+}
+
+/// What playlists are made of, and made.
+#[derive(Debug, Default)]
+struct State {
+    wall: Wall,
+    /// The digests of the lane's initialization segments; empty for an empty one.
+    digests: Vec<(Arc<Preamble>, String)>,
+    /// The present version, whole and as a delta update; of the live playlist, and of the DVR window.
+    rendered: [[Option<Arc<Rendered>>; 2]; 2],
+}
+
+/// A version of a playlist.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    version: Version,
+    reports: Vec<Report>,
+    pub(crate) text: Encoded,
+    /// The entity tag.
+    pub(crate) tag: String,
+}
+
+/// What tells the versions of a playlist apart, beside its reports.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Version {
+    first: u64,
+    last: u64,
+    parts: usize,
+    is_complete: bool,
+    /// Events that wait for a segment.
+    waiting: usize,
+    /// See [`Past::revision`]; zero without a DVR window.
+    revision: u64,
+    is_ended: bool,
+}
+
+/// Which playlist is wanted.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    /// The stream's DVR window, if it has one.
+    pub(crate) window: Option<&'a Window>,
+    /// The playlist of that window, and not the live one.
+    pub(crate) is_dvr: bool,
+    pub(crate) directives: &'a Directives,
+    /// Where the other playlists of the presentation end.
+    pub(crate) reports: Vec<Report>,
+    /// The viewer's own query with its question mark, which is appended to addresses; or nothing.
+    pub(crate) suffix: &'a str,
+}
+
+impl Renderer {
+    pub(crate) fn new(
+        stream: StreamName,
+        packaging: Packaging,
+        segmentation: Segmentation,
+        discontinuity_base: u64,
+    ) -> Self {
+        Self {
+            stream,
+            packaging,
+            segmentation,
+            discontinuity_base,
+            state: Mutex::default(),
+        }
+    }
+
+    /// The playlist of a lane that has `index`, whose newest media has just come.
+    pub(crate) fn playlist(&self, index: &LaneIndex, wanted: Wanted<'_>) -> Arc<Rendered> {
+        let Wanted {
+            window,
+            is_dvr,
+            directives,
+            reports,
+            suffix,
+        } = wanted;
+        let past = window
+            .filter(|_| is_dvr)
+            .map(|window| window.past(index))
+            .unwrap_or_else(|| Past::none(index));
+        let (kept, segments) = (&past.kept[..], &index.segments[past.unlisted..]);
+        let skipped = match directives.skips && !index.is_ended {
+            true => playlist::skipped(kept, segments, &self.segmentation),
+            false => 0,
+        };
+        let version = Version {
+            revision: past.revision,
+            ..Version::of(kept, segments, index)
+        };
+        let place = (usize::from(is_dvr), usize::from(skipped > 0));
+        let mut state = self.state();
+        let cached = &state.rendered[place.0][place.1];
+        if let Some(cached) = cached
+            && suffix.is_empty()
+            && cached.version == version
+            && cached.reports == reports
+        {
+            return Arc::clone(cached);
+        }
+        state.describe(&index.segments);
+        // A window outlives channels, and its times are those of both playlists.
+        let wall = window.map(|window| window.wall(index, SystemTime::now()));
+        let sheet = Sheet {
+            packaging: self.packaging,
+            kept,
+            segments,
+            waiting: &index.waiting,
+            segmentation: self.segmentation,
+            is_ended: index.is_ended,
+            start: directives.start,
+            wall: wall.as_ref().unwrap_or(&state.wall),
+            digest: &|preamble| state.digest(preamble),
+            stream: &self.stream,
+            discontinuity_base: self.discontinuity_base,
+            reports: &reports,
+            suffix,
+            skipped,
+        };
+        let text = sheet.to_string();
+        let rendered = Arc::new(Rendered {
+            version,
+            reports,
+            // Weak, because the codings of a text differ in their bytes (RFC 9110 §8.8.3).
+            tag: format!("W/\"{}\"", digest(text.as_bytes())),
+            text: Encoded::new(text),
+        });
+        if suffix.is_empty() {
+            state.rendered[place.0][place.1] = Some(Arc::clone(&rendered));
+        }
+        rendered
+    }
+
+    /// The initialization segment of a digest, of a lane that has `index`.
+    pub(crate) fn init(&self, index: &LaneIndex, digest: &str) -> Option<Bytes> {
+        let mut state = self.state();
+        state.describe(&index.segments);
+        let found = state.digests.iter().find(|(_, known)| known == digest);
+        found.map(|(preamble, _)| preamble.bytes.clone())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Whatever a panic left undone is made anew by the next request.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Version {
+    fn of(kept: &[Arc<Kept>], segments: &[Arc<Segment>], index: &LaneIndex) -> Self {
+        let mut all = playlist::all(kept, segments);
+        let last = all.clone().next_back();
+        Self {
+            first: all.next().map_or(0, |segment| segment.number),
+            last: last.map_or(0, |segment| segment.number),
+            parts: last.map_or(0, |segment| segment.parts.len()),
+            is_complete: last.is_some_and(|segment| segment.is_complete),
+            waiting: index.waiting.len(),
+            revision: 0,
+            is_ended: index.is_ended,
+        }
+    }
+}
+
+impl State {
+    /// Takes all that the lane has, of which the playlists list different segments.
+    fn describe(&mut self, segments: &[Arc<Segment>]) {
+        self.wall.observe(segments, SystemTime::now());
+        let is_there = |preamble: &Arc<Preamble>| {
+            segments
+                .iter()
+                .any(|segment| Arc::ptr_eq(&segment.preamble, preamble))
+        };
+        self.digests.retain(|(preamble, _)| is_there(preamble));
+        for segment in segments {
+            let preamble = &segment.preamble;
+            if !self
+                .digests
+                .iter()
+                .any(|(known, _)| Arc::ptr_eq(known, preamble))
+            {
+                let digest = match preamble.bytes.is_empty() {
+                    true => String::new(),
+                    false => digest(&preamble.bytes),
+                };
+                self.digests.push((Arc::clone(preamble), digest));
+            }
+        }
+    }
+
+    /// The digest of a preamble that was described.
+    fn digest(&self, preamble: &Arc<Preamble>) -> &str {
+        let mut known = self.digests.iter();
+        let known = known.find(|(known, _)| Arc::ptr_eq(known, preamble));
+        known.map_or("", |(_, digest)| digest)
+    }
+}

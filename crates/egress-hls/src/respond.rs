@@ -1,0 +1,157 @@
+//! What each resource of a stream is answered with.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fanout::Info;
+
+use crate::answer::{Answer, Refused};
+use crate::channel::Channel;
+use crate::multivariant::{self, Variant};
+use crate::packaging::Packaging;
+use crate::reload::{self, Directives};
+use crate::renderer::Wanted;
+use crate::resource::{Piece, Resource};
+use crate::variants::Quality;
+use crate::viewers::{self, Introduced, Viewer};
+use crate::{Context, Request, presentation, report};
+
+/// Answers a request.
+///
+/// # Errors
+/// Why it is refused.
+pub(crate) async fn resource(context: &Context, request: &Request<'_>) -> Result<Answer, Refused> {
+    let directives = Directives::parse(request.query)?;
+    if *request.resource == Resource::Multivariant {
+        let streams = context.variants.streams(&context.registry, request.stream);
+        if streams != [request.stream.clone()] {
+            return presentation::answer(context, request, &directives, &streams).await;
+        }
+    }
+    let viewer = Viewer::of(request);
+    let channel = channel(context, request, &directives, &viewer).await?;
+    let watch = Watch {
+        context,
+        request,
+        directives: &directives,
+        channel: &channel,
+        viewer: &viewer,
+    };
+    let answer = match request.resource {
+        Resource::Multivariant => watch.multivariant(),
+        Resource::Media(_, Piece::Playlist) => watch.playlist(false).await?,
+        Resource::Media(_, Piece::Dvr) => watch.playlist(true).await?,
+        Resource::Media(_, Piece::Init(digest)) => watch.init(digest).await?,
+        Resource::Media(_, Piece::Segment(number)) => watch.segment(*number).await?,
+        Resource::Media(_, Piece::Part(number, part)) => {
+            let answer = channel.part(*number, *part).await;
+            answer.ok_or(Refused::NoSuchPiece)?
+        }
+    };
+    channel
+        .viewers()
+        .sent(&viewer, &answer, request.resource, Instant::now());
+    Ok(answer)
+}
+
+/// The channel that a request is about, once the viewer may watch it.
+async fn channel(
+    context: &Context,
+    request: &Request<'_>,
+    directives: &Directives,
+    viewer: &Viewer,
+) -> Result<Arc<Channel>, Refused> {
+    let named = match request.resource {
+        Resource::Media(packaging, _) => Some(*packaging),
+        Resource::Multivariant => directives.packaging,
+    };
+    let stream = || context.registry.stream(request.stream);
+    let present = named
+        .or_else(|| Some(Packaging::usual(&stream()?.info())))
+        .and_then(|packaging| {
+            context
+                .channels
+                .get(&context.registry, request.stream, packaging)
+        });
+    if let Some(channel) = present
+        && channel.viewers().touch(viewer, Instant::now())?
+    {
+        return Ok(channel);
+    }
+    let choose = |info: &Info| {
+        let packaging = named.unwrap_or_else(|| Packaging::usual(info));
+        packaging.choose(info)
+    };
+    let Introduced { channel, listener } = viewers::introduce(context, request, choose).await?;
+    channel.viewers().enter(viewer, listener, Instant::now())?;
+    Ok(channel)
+}
+
+/// A request of a viewer that may watch.
+struct Watch<'a> {
+    context: &'a Context,
+    request: &'a Request<'a>,
+    directives: &'a Directives,
+    channel: &'a Channel,
+    viewer: &'a Viewer,
+}
+
+impl Watch<'_> {
+    fn multivariant(&self) -> Answer {
+        let packaging = self.channel.packaging();
+        let stream = self.channel.stream();
+        let playlist = self.context.playlist_of(stream, self.directives.dvr);
+        let variant = Variant {
+            quality: Quality::of(self.channel.info()),
+            packaging,
+            segments: self.channel.index().segments,
+            address: Resource::Media(packaging, playlist).to_string(),
+        };
+        let text = multivariant::text(&[variant], self.viewer.suffix());
+        Answer::multivariant(text, self.request.headers)
+    }
+
+    /// The media playlist, or that of the DVR window.
+    async fn playlist(&self, is_dvr: bool) -> Result<Answer, Refused> {
+        let window = self.context.window(self.channel).map(|(_, window)| window);
+        if is_dvr && window.is_none() {
+            return Err(Refused::NoWindow);
+        }
+        reload::wait(self.channel, self.directives).await?;
+        let (stream, packaging) = (self.request.stream, self.channel.packaging());
+        let wanted = Wanted {
+            window: window.as_deref(),
+            is_dvr,
+            directives: self.directives,
+            reports: report::all(self.context, stream, packaging, is_dvr),
+            suffix: self.viewer.suffix(),
+        };
+        let rendered = self.channel.playlist(wanted);
+        Ok(Answer::playlist(
+            &rendered,
+            self.directives,
+            self.request.headers,
+        ))
+    }
+
+    /// An initialization segment, of the lane or of the DVR window.
+    async fn init(&self, digest: &str) -> Result<Answer, Refused> {
+        if let Some(bytes) = self.channel.init(digest) {
+            return Ok(Answer::init(bytes));
+        }
+        let window = self.context.window(self.channel);
+        let (dvr, window) = window.ok_or(Refused::NoSuchPiece)?;
+        Ok(Answer::init(dvr.init(&window, digest).await?))
+    }
+
+    /// A segment that no longer grows, of the lane or of the DVR window.
+    async fn segment(&self, number: u64) -> Result<Answer, Refused> {
+        if let Some(answer) = self.channel.segment(number) {
+            return Ok(answer);
+        }
+        let window = self.context.window(self.channel);
+        let (dvr, window) = window.ok_or(Refused::NoSuchPiece)?;
+        let (body, is_whole) = dvr.segment(&window, number).await?;
+        Ok(Answer::file(body, is_whole))
+    }
+}
