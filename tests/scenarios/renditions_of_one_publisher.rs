@@ -16,10 +16,10 @@ const STREAMS: [(&str, &str, &str); 3] = [
     ("live/show~2", "hevc", "240x136"),
 ];
 
-/// `AVCPacketType` 1 or `VideoPacketType` other than that of a sequence header: a picture.
+/// `AVCPacketType` 1, or `VideoPacketType` 1 or 3: a picture.
 fn is_picture(data: &[u8]) -> bool {
     match data {
-        [first, ..] if first & 0x80 != 0 => first & 15 != 0,
+        [first, ..] if first & 0x80 != 0 => matches!(first & 15, 1 | 3),
         [_, packet, ..] => *packet == 1,
         _ => false,
     }
@@ -35,7 +35,7 @@ fn publish(server: &Server) -> Process {
         .start()
 }
 
-/// The codecs and sizes of the tracks in a file, as ffprobe sees them.
+/// The codecs and sizes of the tracks in a file, as ffmpeg sees them.
 fn tracks(path: &Path) -> Vec<String> {
     let said = Tool::current_ffmpeg()
         .args(["-loglevel", "info", "-i"])

@@ -131,7 +131,7 @@ fn each_playlist_reports_where_the_others_end() {
             .iter()
             .map(|uri| resolve(path, uri))
             .collect();
-        assert_eq!(reports, [other.clone()]);
+        assert_eq!(reports, std::slice::from_ref(other));
     }
 }
 

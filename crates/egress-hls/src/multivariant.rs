@@ -1,8 +1,8 @@
 //! Multivariant playlists as text (RFC 8216bis §4.4.6): the variants, with what players choose by.
 //!
-//! Each variant has its pictures and its sound in one media playlist, so variants name no groups of renditions. hls.js's
-//! light build knows no alternative audio, a player makes half as many requests, and the sound that each quality repeats
-//! is less than a tenth of its bytes.
+//! Each variant has its pictures and its sound in one media playlist, so variants name no groups of renditions.
+//! hls.js's light build knows no alternative audio, a player makes half as many requests, and the sound that each
+//! quality repeats is less than a tenth of its bytes.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The multivariant playlist of a name that stands for several streams.
 //!
-//! The gate is asked for each stream with the viewer's own credentials, so a viewer sees those that it may watch, and is
-//! refused if it may watch none. It is asked again for the stream whose media playlist is requested: only then is a lane
-//! opened and a listener counted. A viewer that switches is for some seconds a listener of both.
+//! The gate is asked for each stream with the viewer's own credentials, so a viewer sees those that it may watch, and
+//! is refused if it may watch none. It is asked again for the stream whose media playlist is requested: only then is a
+//! lane opened and a listener counted. A viewer that switches is for some seconds a listener of both.
 
 use std::future::Future;
 use std::pin::{Pin, pin};

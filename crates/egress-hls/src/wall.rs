@@ -38,7 +38,7 @@ impl Wall {
     /// else the first one's.
     pub(crate) fn moment(&self, segments: &[Arc<Segment>], at: Timestamp) -> Option<i64> {
         let around = segments.iter().rev().find(|segment| segment.start <= at);
-        let epoch = around.or(segments.first())?.epoch;
+        let epoch = around.or_else(|| segments.first())?.epoch;
         let (_, offset) = self.0.iter().find(|(known, _)| *known == epoch)?;
         Some((at.ticks() + offset).div_euclid(TICKS_PER_MILLI))
     }

@@ -121,7 +121,7 @@ impl Section {
                 let about_breaks = segmentations
                     .iter()
                     .find(|one| one.action() != CueAction::Other);
-                match about_breaks.or(segmentations.first()) {
+                match about_breaks.or_else(|| segmentations.first()) {
                     Some(one) if one.action() == CueAction::Out => {
                         (Some(one.event), CueAction::Out, one.duration)
                     }

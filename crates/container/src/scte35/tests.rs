@@ -69,7 +69,7 @@ fn segmentations_of_the_standard_are_read() {
     let one = Segmentation {
         event: 0x4800_008E,
         kind: 0x34,
-        duration: Some(0x01_A599_B0),
+        duration: Some(0x01A5_99B0),
     };
     let expected = Command::Signal {
         at: Some(0x72BD_0050),
@@ -120,7 +120,7 @@ fn what_is_no_section_is_named() {
     let wrong = "fc302500000000000000fff01405000003e87fefff495a99acfe007b98a000010101000087b5b6a6";
     assert_eq!(parse(&bytes(wrong)), Err(Invalid::Checksum));
     // A command that is longer than the section.
-    let mut long = good.clone();
+    let mut long = good;
     long[12] = 0xFE;
     assert_eq!(parse(&sealed(long)), Err(Invalid::Cut));
 }
@@ -172,6 +172,6 @@ proptest! {
         section[1..3].copy_from_slice(&length.to_be_bytes());
         section[3] = 0;
         section[13] = 5 + section[13] % 2;
-        let _ = parse(&sealed(section));
+        parse(&sealed(section)).ok();
     }
 }

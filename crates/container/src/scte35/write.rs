@@ -66,9 +66,10 @@ pub fn write(insert: &Insert) -> Vec<u8> {
 /// The same section, its time moved to `stamp`, at 90 kHz: what publishers count from is not known. One that takes
 /// effect at once, or cannot be read, stays as it is.
 pub fn moved(section: &[u8], stamp: u64) -> Cow<'_, [u8]> {
-    let at = match parse(section).map(|section| section.command) {
-        Ok(Command::Insert { at: Some(at), .. } | Command::Signal { at: Some(at), .. }) => at,
-        _ => return Cow::Borrowed(section),
+    let command = parse(section).map(|section| section.command);
+    let Ok(Command::Insert { at: Some(at), .. } | Command::Signal { at: Some(at), .. }) = command
+    else {
+        return Cow::Borrowed(section);
     };
     let adjustment = stamp.wrapping_sub(at) & TIME_MAX;
     let mut out = section[..section.len() - 4].to_vec();

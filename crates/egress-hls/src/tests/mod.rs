@@ -638,8 +638,8 @@ async fn a_date_range_stands_before_the_first_segment_behind_it() {
     let duration: f64 = attribute(ranges[1], "DURATION").parse().expect("a number");
     assert!((duration - 4.0).abs() < 0.05, "{duration}");
     // The segment behind it begins at its time or later.
-    let behind = &listing[listing.find(&range).expect("listed")..];
-    let number = segments(behind)[0].trim_end_matches(".m4s");
+    let (_, behind) = listing.split_once(&range).expect("listed");
+    let number = segments(behind.trim_start())[0].trim_end_matches(".m4s");
     let number: i64 = number.parse().expect("a number");
     assert!(
         (number - 1) * 3_000 >= 3_900,

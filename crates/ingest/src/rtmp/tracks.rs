@@ -66,7 +66,9 @@ impl Tracks {
         flv::split(kind, body, |number, body| match kind {
             Kind::Audio => self.depacketizer.audio(at, body, items),
             Kind::Video if *self.first.get_or_insert(number) == number => {
+                let before = items.len();
                 self.depacketizer.video(at, body, items);
+                drop_astray(items, before);
             }
             Kind::Video => self.further(number, begin).take(at, body, items),
         })?;
@@ -87,6 +89,19 @@ impl Tracks {
             index
         });
         &mut self.further[index]
+    }
+}
+
+/// Removes what is not of the first picture track from the items from `before` on. ffmpeg sends the colour of
+/// further tracks without their number; with another codec than the first track's it is told apart.
+fn drop_astray(items: &mut Vec<Item>, before: usize) {
+    let is_astray = |item: &Item| match item {
+        Item::Sample(sample) => sample.track != TrackId::VIDEO,
+        Item::Track(track) => track.id != TrackId::VIDEO,
+        _ => false,
+    };
+    while let Some(index) = items.iter().skip(before).position(is_astray) {
+        items.remove(before + index);
     }
 }
 

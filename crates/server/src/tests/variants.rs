@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::{SOON, TestServer, ask, body, status};
 
-const GROUP: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n[[variants]]\nname = \"city/radio\"\nstreams = [\"city/low.mp3\", \"high\"]\n";
+const GROUP: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n\
+     [[variants]]\nname = \"city/radio\"\nstreams = [\"city/low.mp3\", \"high\"]\n";
 
 /// The state of a page, and the status that it came with.
 async fn description(server: &TestServer, path: &str) -> (u16, Value) {

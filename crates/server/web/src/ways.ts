@@ -17,7 +17,7 @@ export interface Way {
   picture: boolean;
   /** Whether sound comes with it. */
   sound: boolean;
-  /** The qualities that it can be made to play, best first; empty if there is one, or if its player chooses by itself. */
+  /** The qualities that it can be made to play, best first; empty if there is no choice, or if its player makes it. */
   renditions: Rendition[];
 }
 
@@ -82,8 +82,8 @@ const offersOf = (offer: Offer): [Quality, Offer][] =>
   (offer.qualities ?? []).map((quality) => [quality, { ...offer, ...quality }]);
 
 /**
- * Pictures and sound are in one playlist, so a browser that lacks one codec plays nothing of it. Of several qualities it
- * plays those of which it has both.
+ * Pictures and sound are in one playlist, so a browser that lacks one codec plays nothing of it. Of several qualities
+ * it plays those of which it has both.
  */
 const isWhole = (offer: Offer, plays: (type: string) => boolean): boolean => {
   const has = (one: Offer): boolean =>

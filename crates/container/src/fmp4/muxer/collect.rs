@@ -18,6 +18,10 @@ const SOUND_HELD_MAX: Span = Span::from_millis(500);
 /// seconds, slower than any encoder's, leave none.
 const PICTURE_HELD_MAX: Span = Span::from_millis(2_000);
 
+/// How much longer than the one before it a picture seems to be, or shorter, where its times are rounded to
+/// milliseconds.
+const ROUNDING_MAX: Span = Span::from_millis(1);
+
 /// The most by which the last picture and sound of an epoch are extended, until the next epoch's begin. The
 /// stream's time hardly advances in between.
 const EPOCH_GAP_MAX: Span = Span::from_millis(500);
@@ -58,6 +62,9 @@ impl<P: Clone> Muxer<P> {
             is_independent: sample.keyframe,
         };
         self.split_at(next, sink);
+        if !self.has_room_for_picture(at, sink) {
+            self.end_fragment(sink);
+        }
         let shown = to_units(sample.pts, PICTURE_TIMESCALE) as i64;
         let composition = (shown - at as i64).clamp(i32::MIN.into(), i32::MAX.into());
         self.pending = Some(Piece {
@@ -194,6 +201,17 @@ impl<P: Clone> Muxer<P> {
         let begin = to_time(begin, self.sound_clock.rate());
         let span = to_time(sound.end(), self.sound_clock.rate()) - begin;
         sink.room(begin).is_none_or(|room| span <= room)
+    }
+
+    /// Whether the picture that begins at `at` can be expected to fit into the fragment. What is certain not to gain
+    /// another picture need not wait for the end of this one.
+    fn has_room_for_picture(&self, at: u64, sink: &impl Sink<Preamble = P>) -> bool {
+        let Some((begin, _)) = self.fragment.pictures() else {
+            return true;
+        };
+        let room = sink.room(to_time(begin, PICTURE_TIMESCALE));
+        let end = at + u64::from(self.picture_span);
+        room.is_none_or(|room| picture_span((begin, end)) <= room + ROUNDING_MAX)
     }
 
     fn awaits_sound(&self) -> bool {
