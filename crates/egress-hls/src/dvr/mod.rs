@@ -11,8 +11,10 @@
 //! * The lane is the queue. A disk that is slow makes the keeper late; what the lane has dropped before it could be
 //!   written is a gap, and is counted. Nothing else waits for the disk: not the publisher, and no viewer of the
 //!   present.
-//! * What is kept is listed and numbered as in the lane, and goes on over a publisher's return. It ends with its
-//!   stream. After a restart of the server it begins anew: numbers and times are the stream's, which begins anew too.
+//! * What is kept is listed and numbered as in the lane, with the date ranges of its events, and goes on over a
+//!   publisher's return. It ends with its stream. After a restart of the server it begins anew: numbers and times are
+//!   the stream's, which begins anew too.
+//! * It is fragmented MP4 alone. The other packagings have the present only.
 //! * A segment that has left the playlist can be read for as long again as the lane keeps one. The letter of RFC
 //!   8216bis §6.2.2 wants the length of the whole window, which would double the disk.
 
@@ -21,6 +23,7 @@ mod disk;
 mod folder;
 mod keeper;
 mod kept;
+mod past;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -42,14 +45,15 @@ use tokio::task::JoinSet;
 
 pub use self::body::FileBody;
 pub(crate) use self::kept::Kept;
-pub(crate) use self::window::{Past, Window};
+pub(crate) use self::past::Past;
+pub(crate) use self::window::Window;
 
 use self::disk::{Disk, Files};
 use self::folder::Folder;
 use self::keeper::Keeper;
 use crate::packaging::Packaging;
 
-/// What is kept. Every player of late knows it, and it carries all that any other packaging does.
+/// What is kept: the one that carries all that the others do, for one copy on disk.
 pub(crate) const PACKAGING: Packaging = Packaging::Mp4;
 
 /// How often the server looks for streams that have no keeper yet. A lane begins with the last picture group, so

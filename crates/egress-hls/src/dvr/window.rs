@@ -16,8 +16,8 @@ use media::Span;
 
 use super::folder::Folder;
 use super::kept::{Kept, Storage};
+use super::past::Past;
 use crate::digest::digest;
-use crate::playlist;
 use crate::wall::Wall;
 
 /// Segments of one window: a day of three seconds each. Each takes half a kilobyte of memory, and a line of the
@@ -79,28 +79,6 @@ pub(super) struct Job {
     pub(super) init: Option<(PathBuf, Bytes)>,
     /// To be removed before.
     pub(super) removals: Vec<PathBuf>,
-}
-
-/// What a playlist lists before and of the lane.
-#[derive(Debug)]
-pub(crate) struct Past {
-    /// Segments that the lane no longer has, as far as they are listed.
-    pub(crate) kept: Vec<Arc<Kept>>,
-    /// How many of the lane's segments are not listed.
-    pub(crate) unlisted: usize,
-    /// Tells lists apart that have the same numbers.
-    pub(crate) revision: u64,
-}
-
-impl Past {
-    /// Of a playlist that lists the lane's alone.
-    pub(crate) fn none(index: &LaneIndex) -> Self {
-        Self {
-            kept: Vec::new(),
-            unlisted: playlist::unlisted(index),
-            revision: 0,
-        }
-    }
 }
 
 impl Window {
@@ -237,34 +215,7 @@ impl Window {
     /// What is listed beside a lane that has `index`.
     pub(crate) fn past(&self, index: &LaneIndex) -> Past {
         let state = self.state();
-        let kept = &state.kept;
-        let count = match index.segments.first() {
-            Some(first) => kept.partition_point(|kept| kept.number() < first.number),
-            None => kept.len(),
-        };
-        let last = count.checked_sub(1).map(|last| &kept[last]);
-        let follows = |first: &Arc<Segment>| last.is_some_and(|it| it.number() + 1 == first.number);
-        // With a hole between the two, only the lane's are of use.
-        let count = match index.segments.first().is_none_or(follows) {
-            true => count,
-            false => 0,
-        };
-        let newest = index.segments.last().map(|segment| segment.end());
-        let end = newest.or(kept.back().map(|kept| kept.end()));
-        let is_old = |at| end.is_some_and(|end| end - at > self.length);
-        let begin = kept.partition_point(|kept| is_old(kept.end())).min(count);
-        let listed = kept.range(begin..count);
-        let unlisted = index.segments.iter();
-        let unlisted = unlisted.take_while(|segment| is_old(segment.end())).count();
-        Past {
-            // No gap comes first.
-            kept: listed
-                .skip_while(|kept| kept.segment.is_gap)
-                .cloned()
-                .collect(),
-            unlisted: unlisted.min(playlist::unlisted(index)),
-            revision: state.revision,
-        }
+        Past::of(&state.kept, state.revision, self.length, index)
     }
 
     /// The file of a segment that was written, and whether any node has the same.

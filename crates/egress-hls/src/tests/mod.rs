@@ -586,7 +586,7 @@ async fn the_end_is_told_and_no_viewer_is_counted_after_it() {
 }
 
 /// Announces a cue behind what was written.
-fn announce(server: &TestServer, stream: &str, id: &str, action: CueAction) {
+pub(crate) fn announce(server: &TestServer, stream: &str, id: &str, action: CueAction) {
     let name = name(stream);
     let request = fanout::gate::Request::new(&name, "test", (Ipv4Addr::LOCALHOST, 1).into());
     let permission = at_once(&mut server.gate.update_metadata(&request))

@@ -18,23 +18,12 @@ use crate::view::{State, StreamView};
 const PICTURES: [&str; 6] = ["avif", "gif", "jpeg", "jpg", "png", "webp"];
 
 /// The answer; 404 comes with the document of a stream that is not live.
-pub(super) fn answer(
-    presentation: &Presentation,
-    hls: &egress_hls::Context,
-    has_webrtc: bool,
-) -> Response {
+pub(super) fn answer(presentation: &Presentation, has_webrtc: bool) -> Response {
     let status = match presentation.lead {
         Some(_) => StatusCode::OK,
         None => StatusCode::NOT_FOUND,
     };
-    let mut document = document(presentation, has_webrtc);
-    if let Some(info) = &presentation.lead
-        && let Some(address) = egress_hls::dvr_address(hls, info)
-        && let Some(addresses) = document["addresses"].as_array_mut()
-    {
-        addresses.push(below(&presentation.path_of(&presentation.name), address));
-    }
-    (status, Json(document)).into_response()
+    (status, Json(document(presentation, has_webrtc))).into_response()
 }
 
 /// With `has_webrtc` it offers WebRTC as well. A stream whose publisher is away has addresses: a listener that
@@ -99,13 +88,16 @@ fn webrtc(presentation: &Presentation, info: &Info) -> Value {
     json!({ "path": path, "audio": has_opus(info), "picture": picture })
 }
 
-/// Where all of it can be heard over HTTP: every quality in one playlist, and the leading stream otherwise.
+/// Where all of it can be heard over HTTP: every quality in one playlist, and the leading stream otherwise. The past
+/// comes last, because players take the first address that they know.
 pub(super) fn addresses(presentation: &Presentation) -> Vec<Value> {
     let Some(info) = &presentation.lead else {
         return Vec::new();
     };
-    let hls = hls(info, &presentation.path_of(&presentation.name));
-    bodies(presentation, info).chain(hls).collect()
+    let path = presentation.path_of(&presentation.name);
+    let past = presentation.past.map(|past| below(&path, past));
+    let bodies = bodies(presentation, info);
+    bodies.chain(hls(info, &path)).chain(past).collect()
 }
 
 /// Where one stream of it can be heard over HTTP.

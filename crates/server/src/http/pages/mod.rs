@@ -225,7 +225,7 @@ async fn answer(
     let headers = request.headers();
     let outside = || base(node.config.http.base_url.as_ref(), visitor, headers);
     let has_webrtc = node.rtc.is_some();
-    let presentation = |name| Presentation::of(&node.registry, &node.variants, name);
+    let presentation = |name| Presentation::of(&node, name);
     match page {
         Page::List => {
             let asked = request.uri().query().unwrap_or_default();
@@ -249,7 +249,7 @@ async fn answer(
             html_by(POLICY_EMBED, status, page)
         }
         Page::Still(name) => still::answer(&node, visitor, &name, request).await,
-        Page::Info(name) => info::answer(&presentation(name), &node.hls, has_webrtc),
+        Page::Info(name) => info::answer(&presentation(name), has_webrtc),
         Page::Publish(name) => {
             let (status, page) = publish::page(&name, has_webrtc);
             html_by(POLICY_UNFRAMED, status, page)

@@ -150,6 +150,7 @@ mod tests {
             name: StreamName::parse("live/show").expect("a name"),
             lead: None,
             qualities: None,
+            past: None,
         };
         let base = "https://radio.example.com/tv".parse().expect("an address");
         let page = render(&absent, true, View::Page(&base));

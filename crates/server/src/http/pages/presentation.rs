@@ -1,8 +1,10 @@
 //! What the pages show under a name: a stream, or several that are its qualities.
 
-use egress_hls::{Quality, Variants, relative};
-use fanout::{Info, Registry};
+use egress_hls::{Address, Quality, relative};
+use fanout::Info;
 use media::StreamName;
+
+use crate::node::Node;
 
 /// A name with what is here of it.
 pub(super) struct Presentation {
@@ -11,10 +13,13 @@ pub(super) struct Presentation {
     pub(super) lead: Option<Info>,
     /// The qualities that are here, best first; `None` for a stream alone.
     pub(super) qualities: Option<Vec<Quality>>,
+    /// Where its past can be watched, if it is kept.
+    pub(super) past: Option<Address>,
 }
 
 impl Presentation {
-    pub(super) fn of(registry: &Registry, variants: &Variants, name: StreamName) -> Self {
+    pub(super) fn of(node: &Node, name: StreamName) -> Self {
+        let (registry, variants) = (&node.registry, &node.variants);
         let qualities = variants.qualities(registry, &name);
         let is_group = variants.is_group(&name);
         let own = registry.stream(&name).filter(|_| !is_group);
@@ -27,8 +32,10 @@ impl Presentation {
         };
         let others = |one: &Quality| one.info.name != name;
         let qualities = Some(qualities).filter(|all| is_group || all.iter().any(others));
+        let past = |lead| egress_hls::dvr_address(&node.hls, lead);
         Self {
             name,
+            past: lead.as_ref().and_then(past),
             lead,
             qualities,
         }

@@ -162,7 +162,7 @@ impl<'a> PublicStream<'a> {
     }
 }
 
-/// The addresses of [`info::addresses`], whole ones, and WebRTC's.
+/// The addresses of [`info::addresses`] for the present, whole ones, and WebRTC's.
 fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress> {
     let name = info.name.as_str();
     let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -188,6 +188,7 @@ fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress
         name: info.name.clone(),
         lead: Some(info.clone()),
         qualities: None,
+        past: None,
     };
     let rows = info::addresses(&alone).into_iter().map(row);
     rows.chain(webrtc).collect()
