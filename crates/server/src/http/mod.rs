@@ -237,6 +237,20 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
                 return None;
             }
         };
+        let terms = Terms {
+            version: head.version(),
+            is_head: head.method() == "HEAD",
+            persists: head.keeps_alive() && body.is_whole && self.may_go_on(),
+        };
+        if let Page::Hls(stream, resource) = &page
+            && head.method() == "GET"
+        {
+            let wanted = (stream, resource);
+            let query = request.uri().query().unwrap_or_default();
+            let answer = pages::answer_directly(node, visitor, wanted, request.headers(), query);
+            let response = self.unless_gone(answer).await?;
+            return self.answer(response, terms).await;
+        }
         let may_wait = page.may_wait();
         let extensions = request.extensions_mut();
         extensions.insert(page);
@@ -254,11 +268,6 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             return None;
         };
         let response = response.unwrap_or_else(|never| match never {});
-        let terms = Terms {
-            version: head.version(),
-            is_head: head.method() == "HEAD",
-            persists: head.keeps_alive() && body.is_whole && self.may_go_on(),
-        };
         self.answer(response, terms).await
     }
 

@@ -1,6 +1,6 @@
 //! What every answer has: CORS, the Server header, no sniffing of types, and its line in the access log.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Instant, SystemTime};
 
 use axum::extract::{Extension, Request, State};
@@ -28,28 +28,38 @@ pub(super) async fn finish(
     if is_head {
         without_body(&mut response);
     }
-    let headers = response.headers_mut();
-    for (name, value) in http1::CORS {
-        let name = HeaderName::from_bytes(name.as_bytes()).expect("the table holds header names");
-        headers
-            .entry(name)
-            .or_insert(HeaderValue::from_static(value));
-    }
-    if let Ok(server) = HeaderValue::from_str(&node.config.http.server_header) {
-        headers.insert(header::SERVER, server);
-    }
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    headers
-        .entry(header::CACHE_CONTROL)
-        .or_insert(HeaderValue::from_static("no-cache, no-store"));
+    complete(&node, &mut response);
     // A viewer of HLS has one line, when it has left, like any other listener.
     if !matches!(page, Page::Hls(..)) {
         said.log(&node.access, visitor, &response, began);
     }
     response
+}
+
+/// The headers that all answers have, unless a page has decided otherwise.
+static COMMON: LazyLock<Vec<(HeaderName, HeaderValue)>> = LazyLock::new(|| {
+    let cors = http1::CORS.iter().map(|(name, value)| {
+        let name = HeaderName::from_bytes(name.as_bytes()).expect("the table holds header names");
+        (name, HeaderValue::from_static(value))
+    });
+    let more = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CACHE_CONTROL, "no-cache, no-store"),
+    ];
+    let more = more.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    cors.chain(more).collect()
+});
+
+/// Adds the headers that all answers have.
+pub(super) fn complete(node: &Node, response: &mut Response) {
+    let headers = response.headers_mut();
+    headers.reserve(COMMON.len() + 1);
+    for (name, value) in COMMON.iter() {
+        headers.entry(name).or_insert_with(|| value.clone());
+    }
+    if let Ok(server) = HeaderValue::from_str(&node.config.http.server_header) {
+        headers.insert(header::SERVER, server);
+    }
 }
 
 /// The parts of a request that the access log keeps.

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
-use axum::extract::Request;
+use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::Bytes;
 use egress_hls::dvr::FileBody;
@@ -14,23 +14,23 @@ use egress_hls::{Answer, Resource};
 use hyper::body::{Frame, SizeHint};
 use media::StreamName;
 
-use super::Visitor;
+use super::{Visitor, finish};
 use crate::node::Node;
 
 /// Answers a request for a playlist or a piece.
 pub(super) async fn answer(
     node: &Node,
     visitor: Visitor,
-    stream: &StreamName,
-    resource: &Resource,
-    request: Request,
+    (stream, resource): (&StreamName, &Resource),
+    headers: &HeaderMap,
+    query: &str,
 ) -> Response {
     let request = egress_hls::Request {
         stream,
         resource,
         peer: visitor.peer,
-        headers: request.headers(),
-        query: request.uri().query().unwrap_or_default(),
+        headers,
+        query,
     };
     let Answer {
         status,
@@ -46,6 +46,20 @@ pub(super) async fn answer(
     let mut response = Response::new(Body::new(pieces));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
+    response
+}
+
+/// The complete answer to a `GET` over HTTP/1, without the service that answers other pages: players ask for a part and
+/// a playlist twice a second, and what a service does for each request costs more than to find the piece.
+pub(crate) async fn answer_directly(
+    node: &Node,
+    visitor: Visitor,
+    wanted: (&StreamName, &Resource),
+    headers: &HeaderMap,
+    query: &str,
+) -> Response {
+    let mut response = answer(node, visitor, wanted, headers, query).await;
+    finish::complete(node, &mut response);
     response
 }
 

@@ -40,6 +40,7 @@ use crate::node::Node;
 use crate::signalling;
 
 pub(crate) use base::base;
+pub(crate) use hls::answer_directly;
 
 /// A Content-Security-Policy: only what this server sends, and media that a script makes from it; beside that what is
 /// named.
@@ -255,7 +256,8 @@ async fn answer(
             html_by(POLICY_UNFRAMED, status, page)
         }
         Page::Hls(stream, resource) => {
-            hls::answer(&node, visitor, &stream, &resource, request).await
+            let query = request.uri().query().unwrap_or_default();
+            hls::answer(&node, visitor, (&stream, &resource), headers, query).await
         }
         Page::Rtc(address) => signalling::serve(&node, visitor, handover, address, request).await,
         Page::Preflight => StatusCode::NO_CONTENT.into_response(),
