@@ -77,10 +77,11 @@ fn listeners_of_bodies_get_data_messages_and_timed_metadata() {
         assert!(has_begun, "media comes");
     }
     announce_all(&server);
-    let (flv, ts) = (
-        flv.read_to_end(DEADLINE).to_vec(),
-        ts.read_to_end(DEADLINE).to_vec(),
-    );
+    // Both at once: a listener that does not read is moved forward.
+    let (flv, ts) = std::thread::scope(|scope| {
+        let ts = scope.spawn(|| ts.read_to_end(DEADLINE).to_vec());
+        (flv.read_to_end(DEADLINE).to_vec(), ts.join().unwrap())
+    });
     for part in [
         &b"onTextData"[..],
         b"A line",

@@ -115,7 +115,7 @@ fn what_is_still_to_come_is_waited_for() {
         .playlist(&format!("?_HLS_msn={}", number + 1))
         .next_part();
     assert!(next > (number + 1, 0), "{next:?} after {number}");
-    // A part beyond the last one of its segment, which has six, is the first of the next.
+    // A part beyond the last one of its segment, which has seven, is the first of the next.
     let mut next = (0, 0);
     wait_until("a segment that has begun", DEADLINE, || {
         next = show.playlist("").next_part();

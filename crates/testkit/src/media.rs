@@ -345,6 +345,8 @@ mod tests {
             let pictures = frames.len() - audio;
             let expected = match clip {
                 Clip::FlvMegabit | Clip::FlvHd => 60,
+                // Three tracks of pictures.
+                Clip::FlvSizes => 150,
                 _ if clip.has_pictures() => 50,
                 _ => 0,
             };

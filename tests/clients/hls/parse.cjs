@@ -42,7 +42,7 @@ const byM3u8 = text => {
         segments: [...manifest.segments, ...growing].map(segment => [
             segment.uri ?? '',
             micros(segment.duration),
-            segment.map.uri,
+            segment.map?.uri ?? null,
             (segment.parts ?? []).map(part),
         ]),
     };
