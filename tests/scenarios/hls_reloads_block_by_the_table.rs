@@ -115,8 +115,13 @@ fn what_is_still_to_come_is_waited_for() {
         .playlist(&format!("?_HLS_msn={}", number + 1))
         .next_part();
     assert!(next > (number + 1, 0), "{next:?} after {number}");
-    // A part beyond the last one of its segment is the first of the next.
-    let (number, part) = show.playlist("").next_part();
+    // A part beyond the last one of its segment, which has six, is the first of the next.
+    let mut next = (0, 0);
+    wait_until("a segment that has begun", DEADLINE, || {
+        next = show.playlist("").next_part();
+        next.1 >= 2
+    });
+    let (number, part) = next;
     let wanted = (number, part + 5);
     let next = show.part(wanted.0, wanted.1).next_part();
     assert!(

@@ -48,12 +48,16 @@ enum Caching {
 }
 
 impl Caching {
-    /// The value of Cache-Control, where a target duration has so many seconds.
-    fn control(self, target: i64) -> String {
+    /// The value of Cache-Control, where a target duration has so many seconds. `is_shared` if caches may give it to
+    /// others.
+    fn control(self, target: i64, is_shared: bool) -> String {
+        let scope = if is_shared { "public" } else { "private" };
         match self {
-            Self::Targets(count) => format!("public, max-age={}", count * target),
-            Self::Present => format!("public, max-age=1, s-maxage={}", (target / 2).max(1)),
-            Self::Moment => "public, max-age=1".to_owned(),
+            Self::Targets(count) => format!("{scope}, max-age={}", count * target),
+            Self::Present if is_shared => {
+                format!("public, max-age=1, s-maxage={}", (target / 2).max(1))
+            }
+            Self::Present | Self::Moment => format!("{scope}, max-age=1"),
             Self::Never => "no-store".to_owned(),
         }
     }
@@ -94,9 +98,11 @@ impl Answer {
         answer
     }
 
-    /// States how long it may be cached, where a target duration has so many seconds.
-    pub(crate) fn cached_by(mut self, target: i64) -> Self {
-        if let Ok(control) = HeaderValue::try_from(self.caching.control(target)) {
+    /// States how long it may be cached, where a target duration has so many seconds: by the client alone if it showed
+    /// credentials in a header, of which an address tells nothing (RFC 9111 §3.5).
+    pub(crate) fn cached_by(mut self, target: i64, headers: &HeaderMap) -> Self {
+        let is_shared = !headers.contains_key(header::AUTHORIZATION);
+        if let Ok(control) = HeaderValue::try_from(self.caching.control(target, is_shared)) {
             self.headers.insert(header::CACHE_CONTROL, control);
         }
         self
@@ -283,8 +289,9 @@ impl Refused {
             | Self::Turned(_)
             | Self::Full
             | Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, NOT_CACHED),
-            // A cache must not keep an audience from a publisher that has returned.
-            Self::NotBegun | Self::NotInTime => (StatusCode::SERVICE_UNAVAILABLE, NOT_CACHED),
+            // A cache must not keep an audience from a publisher that has returned; but without any caching it would
+            // pass on its whole audience, one request after the other.
+            Self::NotBegun | Self::NotInTime => (StatusCode::SERVICE_UNAVAILABLE, CACHED_MOMENT),
             Self::Removed => (StatusCode::FORBIDDEN, NOT_CACHED),
             Self::Directives(_) => (StatusCode::BAD_REQUEST, CACHED_WAITED_REFUSAL),
             // It is in time that decides, so a cache must not keep it.

@@ -203,5 +203,6 @@ pub async fn answer(context: &Context, request: Request<'_>) -> Answer {
         Ok(answer) => answer,
         Err(refused) => refused.answer(),
     };
-    answer.cached_by(playlist::target_seconds(&context.segmentation))
+    let target = playlist::target_seconds(&context.segmentation);
+    answer.cached_by(target, request.headers)
 }

@@ -551,6 +551,34 @@ async fn viewers_are_counted_and_shown_to_the_gate() {
 }
 
 #[tokio::test]
+async fn what_credentials_open_is_not_for_shared_caches() {
+    let server = TestServer::new();
+    let mut secret = server.publish("secret/show");
+    play(&mut secret, 0, 7_000);
+    let basic = format!("Bearer {PASSWORD}");
+    let mut headers = HeaderMap::new();
+    headers.insert(
+        header::AUTHORIZATION,
+        HeaderValue::try_from(basic).expect("a value"),
+    );
+    for resource in ["hls/live.m3u8", "index.m3u8"] {
+        let path = format!("/secret/show/{resource}");
+        let (stream, resource) = Resource::of(&path).expect("a resource");
+        let request = Request {
+            stream: &name(stream),
+            resource: &resource,
+            peer: (Ipv4Addr::LOCALHOST, 1).into(),
+            headers: &headers,
+            query: "_parts",
+        };
+        let answer = answer(&server.context, request).await;
+        assert_eq!(answer.status, StatusCode::OK);
+        let control = &answer.headers[header::CACHE_CONTROL];
+        assert_eq!(control, "private, max-age=1", "{path}");
+    }
+}
+
+#[tokio::test]
 async fn numbers_go_on_over_a_publisher_s_return() {
     let server = TestServer::new();
     let mut publisher = server.publish("live/show");

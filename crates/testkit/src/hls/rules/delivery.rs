@@ -10,7 +10,14 @@ use crate::http::Response;
 /// Media types of playlists (§4.1).
 const PLAYLIST_TYPES: &[&str] = &["application/vnd.apple.mpegurl", "audio/mpegurl"];
 /// Media types of fragmented MP4.
-const MEDIA_TYPES: &[&str] = &["video/mp4", "audio/mp4", "video/iso.segment"];
+const MEDIA_TYPES: &[&str] = &[
+    "video/mp4",
+    "audio/mp4",
+    "video/iso.segment",
+    "video/mp2t",
+    "audio/aac",
+    "audio/mpeg",
+];
 
 pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
     let target = history.target();

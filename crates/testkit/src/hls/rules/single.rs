@@ -271,10 +271,22 @@ fn maps(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
         .first()
         .filter(|_| playlist.skipped.is_none());
     found.demand(
-        first.is_none_or(|first| first.map.is_some()),
+        first.is_none_or(|first| first.map.is_some() || initializes_itself(first)),
         Rule::Map,
         "the first segment has no map",
     );
+}
+
+/// Whether a segment is of a container that needs no initialization segment (§3.1.2, §3.1.4).
+fn initializes_itself(segment: &Segment) -> bool {
+    let file = segment.file.iter().map(|file| &file.uri);
+    let mut uris = file.chain(segment.parts.iter().map(|part| &part.uri));
+    let path = uris.next().and_then(|uri| uri.split('?').next());
+    path.is_some_and(|path| {
+        [".ts", ".aac", ".mp3"]
+            .iter()
+            .any(|end| path.ends_with(end))
+    })
 }
 
 fn addresses(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
