@@ -129,11 +129,8 @@ impl Channel {
             if !self.is_hinted(number, part) {
                 return None;
             }
-            let place = timeout(
-                waits::patience(&self.segmentation),
-                self.reader.wait_for(number, part),
-            )
-            .await;
+            let patience = waits::patience(&self.segmentation);
+            let place = timeout(patience, self.reader.wait_for(number, part)).await;
             place.ok().filter(|place| *place == came)?;
         }
         let index = self.index();

@@ -10,7 +10,7 @@ use fanout::{LaneIndex, Preamble, Segment, Segmentation};
 use media::StreamName;
 
 use crate::digest::digest;
-use crate::dvr::{Kept, Past, Window};
+use crate::dvr::{Past, Window};
 use crate::encoding::Encoded;
 use crate::packaging::Packaging;
 use crate::playlist::{self, Sheet};
@@ -95,67 +95,68 @@ impl Renderer {
 
     /// The playlist of a lane that has `index`, whose newest media has just come.
     pub(crate) fn playlist(&self, index: &LaneIndex, wanted: Wanted<'_>) -> Arc<Rendered> {
-        let Wanted {
-            window,
-            is_dvr,
-            directives,
-            reports,
-            suffix,
-        } = wanted;
-        let past = window
-            .filter(|_| is_dvr)
-            .map(|window| window.past(index))
-            .unwrap_or_else(|| Past::none(index));
-        let (kept, segments) = (&past.kept[..], &index.segments[past.unlisted..]);
-        let skipped = match directives.skips && !index.is_ended {
-            true => playlist::skipped(kept, segments, &self.segmentation),
+        let past = match wanted.window {
+            Some(window) if wanted.is_dvr => window.past(index),
+            _ => Past::none(index),
+        };
+        let skipped = match wanted.directives.skips && !index.is_ended {
+            true => playlist::skipped(&past.kept, past.present(index), &self.segmentation),
             false => 0,
         };
-        let version = Version {
-            revision: past.revision,
-            ..Version::of(kept, segments, index)
-        };
-        let place = (usize::from(is_dvr), usize::from(skipped > 0));
+        let version = Version::of(&past, index);
+        let (list, form) = (usize::from(wanted.is_dvr), usize::from(skipped > 0));
         let mut state = self.state();
-        let cached = &state.rendered[place.0][place.1];
-        if let Some(cached) = cached
-            && suffix.is_empty()
-            && cached.version == version
-            && cached.reports == reports
+        if let Some(known) = &state.rendered[list][form]
+            && wanted.suffix.is_empty()
+            && known.version == version
+            && known.reports == wanted.reports
         {
-            return Arc::clone(cached);
+            return Arc::clone(known);
         }
         state.describe(&index.segments);
-        // A window outlives channels, and its times are those of both playlists.
-        let wall = window.map(|window| window.wall(index, SystemTime::now()));
-        let sheet = Sheet {
-            packaging: self.packaging,
-            kept,
-            segments,
-            waiting: &index.waiting,
-            segmentation: self.segmentation,
-            is_ended: index.is_ended,
-            start: directives.start,
-            wall: wall.as_ref().unwrap_or(&state.wall),
-            digest: &|preamble| state.digest(preamble),
-            stream: &self.stream,
-            discontinuity_base: self.discontinuity_base,
-            reports: &reports,
-            suffix,
-            skipped,
-        };
-        let text = sheet.to_string();
+        let text = self.text(&state, index, &past, skipped, &wanted);
         let rendered = Arc::new(Rendered {
             version,
-            reports,
+            reports: wanted.reports,
             // Weak, because the codings of a text differ in their bytes (RFC 9110 §8.8.3).
             tag: format!("W/\"{}\"", digest(text.as_bytes())),
             text: Encoded::new(text),
         });
-        if suffix.is_empty() {
-            state.rendered[place.0][place.1] = Some(Arc::clone(&rendered));
+        if wanted.suffix.is_empty() {
+            state.rendered[list][form] = Some(Arc::clone(&rendered));
         }
         rendered
+    }
+
+    fn text(
+        &self,
+        state: &State,
+        index: &LaneIndex,
+        past: &Past,
+        skipped: usize,
+        wanted: &Wanted<'_>,
+    ) -> String {
+        // A window outlives channels, and its times are those of both playlists.
+        let wall = wanted
+            .window
+            .map(|window| window.wall(index, SystemTime::now()));
+        let sheet = Sheet {
+            packaging: self.packaging,
+            kept: &past.kept,
+            segments: past.present(index),
+            waiting: &index.waiting,
+            segmentation: self.segmentation,
+            is_ended: index.is_ended,
+            start: wanted.directives.start,
+            wall: wall.as_ref().unwrap_or(&state.wall),
+            digest: &|preamble| state.digest(preamble),
+            stream: &self.stream,
+            discontinuity_base: self.discontinuity_base,
+            reports: &wanted.reports,
+            suffix: wanted.suffix,
+            skipped,
+        };
+        sheet.to_string()
     }
 
     /// The initialization segment of a digest, of a lane that has `index`.
@@ -173,8 +174,8 @@ impl Renderer {
 }
 
 impl Version {
-    fn of(kept: &[Arc<Kept>], segments: &[Arc<Segment>], index: &LaneIndex) -> Self {
-        let mut all = playlist::all(kept, segments);
+    fn of(past: &Past, index: &LaneIndex) -> Self {
+        let mut all = playlist::all(&past.kept, past.present(index));
         let last = all.clone().next_back();
         Self {
             first: all.next().map_or(0, |segment| segment.number),
@@ -182,7 +183,7 @@ impl Version {
             parts: last.map_or(0, |segment| segment.parts.len()),
             is_complete: last.is_some_and(|segment| segment.is_complete),
             waiting: index.waiting.len(),
-            revision: 0,
+            revision: past.revision,
             is_ended: index.is_ended,
         }
     }

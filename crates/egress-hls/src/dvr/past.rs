@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use fanout::LaneIndex;
+use fanout::{LaneIndex, Segment};
 use media::Span;
 
 use super::kept::Kept;
@@ -15,7 +15,7 @@ pub(crate) struct Past {
     /// Segments that the lane no longer has, as far as they are listed.
     pub(crate) kept: Vec<Arc<Kept>>,
     /// How many of the lane's segments are not listed.
-    pub(crate) unlisted: usize,
+    unlisted: usize,
     /// Tells lists apart that have the same numbers.
     pub(crate) revision: u64,
 }
@@ -52,6 +52,11 @@ impl Past {
             unlisted: unlisted.min(playlist::unlisted(index)),
             revision,
         }
+    }
+
+    /// What is listed of the lane.
+    pub(crate) fn present<'a>(&self, index: &'a LaneIndex) -> &'a [Arc<Segment>] {
+        &index.segments[self.unlisted..]
     }
 }
 
