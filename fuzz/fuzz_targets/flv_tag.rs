@@ -5,7 +5,9 @@
 #![no_main]
 
 use bytes::Bytes;
-use container::flv::{self, Depacketizer, Muxer, Opening, ReadError, Reader, Selection, Tag, TagKind};
+use container::flv::{
+    self, Depacketizer, Muxer, Opening, ReadError, Reader, Selection, Tag, TagKind,
+};
 use libfuzzer_sys::fuzz_target;
 use media::{Item, Kind, Sample, Timestamp, Track};
 use std::sync::Arc;
