@@ -172,22 +172,17 @@ impl Listener {
 
     /// Decides on the next send. Finds a join point for a listener that waits for one and moves one that has
     /// fallen behind `seen`, the end of the log at the last visit.
+    #[inline]
     pub(super) fn plan(&mut self, view: &View, seen: u64, policy: &Policy, now: Instant) -> Plan {
-        if let Some(plan) = self.pause(view) {
+        if self.talk.as_ref().is_some_and(|talk| talk.has_something())
+            && let Some(plan) = self.pause(view)
+        {
             return plan;
         }
-        if self.is_waiting() {
-            let reach = self.guard.lane().reach(self.waited(now));
-            if let Some(start) = first(view, policy, reach, self.after()) {
-                self.go(start);
-            } else {
-                let to = self.offset;
-                return if self.head.is_some() {
-                    Plan::Send { to }
-                } else {
-                    Plan::Rest
-                };
-            }
+        if self.is_waiting()
+            && let Some(plan) = self.wait(view, policy, now)
+        {
+            return plan;
         }
         if self.is_at(view.end()) {
             return Plan::Rest;
@@ -198,6 +193,12 @@ impl Listener {
         if self.offset >= seen || self.head.is_some() {
             return Plan::Send { to: view.end() };
         }
+        self.catch_up(view, policy, now)
+    }
+
+    /// Decides about a listener that has fallen behind. Apart, like all that most visits do not need.
+    #[cold]
+    fn catch_up(&mut self, view: &View, policy: &Policy, now: Instant) -> Plan {
         match judge(view, self.offset, policy) {
             Verdict::Keep => Plan::Send { to: view.end() },
             Verdict::Finish(exit) => Plan::Send { to: exit },
@@ -211,12 +212,24 @@ impl Listener {
         }
     }
 
-    /// The way to the next boundary of units, for a listener that has something to do there: an answer to be
-    /// sent, or to leave. `None` when it goes on as usual.
-    fn pause(&mut self, view: &View) -> Option<Plan> {
-        if !self.talk.as_ref()?.has_something() {
+    /// Has a listener that waits begin, if it can; else says what becomes of it.
+    #[cold]
+    fn wait(&mut self, view: &View, policy: &Policy, now: Instant) -> Option<Plan> {
+        let reach = self.guard.lane().reach(self.waited(now));
+        if let Some(start) = first(view, policy, reach, self.after()) {
+            self.go(start);
             return None;
         }
+        Some(match self.head {
+            Some(_) => Plan::Send { to: self.offset },
+            None => Plan::Rest,
+        })
+    }
+
+    /// The way to the next boundary of units, for a listener that has something to do there: an answer to be
+    /// sent, or to leave. `None` when it goes on as usual.
+    #[cold]
+    fn pause(&mut self, view: &View) -> Option<Plan> {
         if !self.is_waiting() {
             if self.offset < view.start() {
                 return None;
@@ -259,6 +272,7 @@ impl Listener {
 
     /// Records the result of a send that had `offered` bytes. Returns how long the join took when these were
     /// the first media bytes.
+    #[inline]
     pub(super) fn account(
         &mut self,
         outcome: SendOutcome,
