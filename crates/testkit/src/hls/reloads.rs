@@ -1,10 +1,11 @@
 //! Many blocking reloads of one playlist that wait at the same time.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{self, AddressFamily, SocketType};
 
 use super::playlist::MediaPlaylist;
 use crate::http::{self, Response};
@@ -14,6 +15,24 @@ use crate::{DEADLINE, wait_until};
 const STILL_FOR: Duration = Duration::from_millis(1_500);
 /// An answer's head with a playlist.
 const READ_BYTES: usize = 16 << 10;
+
+/// Connections of one address: servers turn away more than so many that wait to be served.
+const PER_ADDRESS: usize = 500;
+
+/// The loopback address of a viewer.
+fn source(index: usize) -> Ipv4Addr {
+    let [_, _, high, low] = u32::try_from(1 + index / PER_ADDRESS)
+        .unwrap_or(u32::MAX)
+        .to_be_bytes();
+    Ipv4Addr::new(127, 0, high, low)
+}
+
+fn connect(source: Ipv4Addr, addr: SocketAddr) -> std::io::Result<TcpStream> {
+    let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    net::bind(&socket, &SocketAddrV4::new(source, 0))?;
+    net::connect(&socket, &addr)?;
+    Ok(socket.into())
+}
 
 /// Requests under way for the next part of a stream.
 #[derive(Debug)]
@@ -54,7 +73,7 @@ pub fn reload_at_rest(addr: SocketAddr, playlist: &str) -> String {
 
 impl BlockedReloads {
     /// Sends `count` requests for `path`, each on a connection and of a program of its own, so that each is of
-    /// another viewer.
+    /// another viewer; [`PER_ADDRESS`] from one loopback address.
     ///
     /// # Panics
     /// When a connection is refused.
@@ -62,7 +81,7 @@ impl BlockedReloads {
     pub fn begin(addr: SocketAddr, path: &str, count: usize) -> Self {
         let waiting = (0..count).map(|index| {
             let begin = || -> std::io::Result<TcpStream> {
-                let mut socket = TcpStream::connect(addr)?;
+                let mut socket = connect(source(index), addr)?;
                 socket.set_read_timeout(Some(DEADLINE))?;
                 let head = format!(
                     "GET {path} HTTP/1.1\r\nHost: {addr}\r\nUser-Agent: viewer-{index}\r\n\
