@@ -64,7 +64,8 @@ fn ffmpeg(url: &str) -> Position {
 fn mpv(url: &str) -> Position {
     let player = Tool::new("mpv")
         .args(["--no-config", "--vo=null", "--ao=null"])
-        .args(["--term-status-msg=at ${=playback-time} ", url])
+        // Each on a line of its own, because lines are what is read.
+        .args(["--term-status-msg=at ${=playback-time}\n", url])
         .start();
     let mut began = None;
     Box::new(move || {

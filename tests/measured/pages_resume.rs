@@ -6,6 +6,7 @@ use std::time::Instant;
 use testkit::{Clip, Process, Server, wait_until};
 
 use crate::browser::Browser;
+use crate::player_page::Played;
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 use crate::windows::{Window, busy_ms, ms};
 
@@ -21,6 +22,9 @@ const PAGES: [(&str, &str); 5] = [
     (RADIO, "http"),
     (RADIO, "flv"),
 ];
+
+/// The median counts: a player may just have asked for the playlist, or be about to.
+const RETURNS: usize = 3;
 
 /// What must have played since the return: seconds of sound, and pictures.
 const RESUMED: (f64, u64) = (0.3, 8);
@@ -51,27 +55,54 @@ fn soon_after_the_publisher_is_back() {
     let browser = Browser::open();
     let busy = busy_ms(&browser, &server);
     let pages = PAGES.map(|(stream, way)| Window::open(&browser, &server, stream, way));
-    for page in &pages {
-        page.wait(&browser);
+    let mut took = PAGES.map(|_| Vec::new());
+    for _ in 0..RETURNS {
+        for page in &pages {
+            page.wait(&browser);
+        }
+        publishers.iter_mut().for_each(Process::kill);
+        wait_until("the publishers to be away", DEADLINE, || away(&server) == 2);
+        let before = pages.each_ref().map(|page| waiting(&browser, page));
+        publishers = publish(&server);
+        wait_until("the publishers to be back", DEADLINE, || away(&server) == 0);
+        let once = resumed(&browser, &pages, &before);
+        took.iter_mut()
+            .zip(once)
+            .for_each(|(all, one)| all.push(one));
     }
-    publishers.iter_mut().for_each(Process::kill);
-    wait_until("the publishers to be away", DEADLINE, || away(&server) == 2);
-    let mut before = Vec::new();
-    for page in &pages {
-        let what = format!("{} by {} to say that it waits", page.stream, page.way);
-        wait_until(&what, DEADLINE, || {
-            let status = page.played(&browser).status;
-            status == "Waiting for the broadcaster. Playback continues by itself."
-        });
-        before.push(page.played(&browser));
+    for (page, all) in pages.iter().zip(&mut took) {
+        let (stream, way) = (page.stream, page.way);
+        println!("{stream} by {way}: plays so many ms after its publisher is back: {all:.0?}");
+        all.sort_by(f64::total_cmp);
+        let median = all[all.len() / 2];
+        assert!(
+            median <= BACK_MS_MAX + busy,
+            "{stream} by {way}: {all:?} ms"
+        );
     }
-    let _publishers = publish(&server);
-    wait_until("the publishers to be back", DEADLINE, || away(&server) == 0);
+}
+
+/// What a page had played when it says that it waits.
+fn waiting(browser: &Browser, page: &Window) -> Played {
+    let what = format!("{} by {} to say that it waits", page.stream, page.way);
+    wait_until(&what, DEADLINE, || {
+        let status = page.played(browser).status;
+        status == "Waiting for the broadcaster. Playback continues by itself."
+    });
+    page.played(browser)
+}
+
+/// How long it takes from now until each page plays again, in milliseconds.
+fn resumed<const N: usize>(
+    browser: &Browser,
+    pages: &[Window; N],
+    before: &[Played; N],
+) -> [f64; N] {
     let back = Instant::now();
-    let mut took = [None; PAGES.len()];
+    let mut took = [None; N];
     wait_until("every page to play again", DEADLINE, || {
         for (number, page) in pages.iter().enumerate() {
-            let now = page.played(&browser);
+            let now = page.played(browser);
             let before = &before[number];
             let has_moved = now.seconds >= before.seconds + RESUMED.0
                 || now.seconds < before.seconds && now.seconds >= RESUMED.0;
@@ -82,18 +113,5 @@ fn soon_after_the_publisher_is_back() {
         }
         took.iter().all(Option::is_some)
     });
-    for (page, took) in pages.iter().zip(took.into_iter().flatten()) {
-        println!(
-            "{} by {}: plays {took:.0} ms after its publisher is back",
-            page.stream, page.way
-        );
-    }
-    for (page, took) in pages.iter().zip(took.into_iter().flatten()) {
-        assert!(
-            took <= BACK_MS_MAX + busy,
-            "{} by {}: {took} ms",
-            page.stream,
-            page.way
-        );
-    }
+    took.map(|took| took.unwrap())
 }
