@@ -37,6 +37,8 @@ pub(super) struct Picture {
     shown: usize,
     /// When the shown layer last had something.
     heard: Instant,
+    /// The largest of the others that send: its track, its size, and when it last had something.
+    next: Option<(usize, u64, Instant)>,
 }
 
 impl Picture {
@@ -46,6 +48,7 @@ impl Picture {
             own,
             shown: own,
             heard: now,
+            next: None,
         }
     }
 
@@ -66,11 +69,17 @@ impl Picture {
         if supplies.clone().any(|supply| supply.track == self.shown) {
             self.heard = now;
         }
+        supplies
+            .clone()
+            .for_each(|supply| self.remember(supply, now));
         let own = supplies.clone().find(is(self.own));
         let is_paused = now.saturating_duration_since(self.heard) >= PAUSED_AFTER;
         let wanted = match own.filter(|_| self.shown != self.own) {
             Some(own) => Some(own),
-            None if is_paused => supplies.max_by_key(|supply| supply.size),
+            None if is_paused => self.next.and_then(|(next, ..)| {
+                let mut supplies = supplies;
+                supplies.find(is(next))
+            }),
             None => None,
         };
         match wanted {
@@ -87,6 +96,20 @@ impl Picture {
                 Show::GoOn(self.shown)
             }
             None => Show::GoOn(self.shown),
+        }
+    }
+
+    /// Layers have something at different moments: the largest is known only over some time.
+    fn remember(&mut self, supply: Supply, now: Instant) {
+        if supply.track == self.shown {
+            return;
+        }
+        let is_next = self.next.is_none_or(|(track, size, heard)| {
+            let is_silent = now.saturating_duration_since(heard) >= PAUSED_AFTER;
+            track == supply.track || size < supply.size || is_silent
+        });
+        if is_next {
+            self.next = Some((supply.track, supply.size, now));
         }
     }
 }
