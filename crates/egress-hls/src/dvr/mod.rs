@@ -6,7 +6,7 @@
 //!                                      └──► {directory}/{stream}/{number}.m4s, init-{digest}.m4s
 //! ```
 //!
-//! * A stream has a [`Keeper`] for as long as it is live and is to have a window, watched or not. It writes each
+//! * A stream has a keeper for as long as it is live and is to have a window, watched or not. It writes each
 //!   segment once it is complete, and removes what has left the window.
 //! * The lane is the queue. A disk that is slow makes the keeper late; what the lane has dropped before it could be
 //!   written is a gap, and is counted. Nothing else waits for the disk: not the publisher, and no viewer of the

@@ -73,7 +73,7 @@ pub fn reload_at_rest(addr: SocketAddr, playlist: &str) -> String {
 
 impl BlockedReloads {
     /// Sends `count` requests for `path`, each on a connection and of a program of its own, so that each is of
-    /// another viewer; [`PER_ADDRESS`] from one loopback address.
+    /// another viewer; 500 from one loopback address.
     ///
     /// # Panics
     /// When a connection is refused.
