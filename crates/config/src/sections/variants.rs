@@ -12,7 +12,7 @@ const STREAMS_MAX: usize = 16;
 pub struct VariantGroup {
     /// What they are called together. No stream of a group has that name.
     pub name: StreamName,
-    /// The qualities, each once: at least one, and [`STREAMS_MAX`] at most.
+    /// The qualities, each once: at least one, and 16 at most.
     pub streams: Vec<StreamName>,
     /// `variants.0`, `variants.1`, …, for problems with it.
     pub(crate) key: String,
