@@ -1,13 +1,13 @@
 //! How soon a player page plays, by each protocol, and how many bytes it needs for that: in Chromium and in Firefox.
 
 use serde_json::Value;
-use testkit::{Clip, Process, Server, wait_until};
+use testkit::{Server, wait_until};
 
 use crate::browser::Browser;
 use crate::firefox::Firefox;
-use crate::player_page::Played;
+use crate::player_page::{Played, published};
 use crate::session::Driven;
-use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::support::DEADLINE;
 use crate::windows::{busy_ms, median_and_p90};
 
 /// From navigation to playback.
@@ -40,23 +40,6 @@ const IN_FIREFOX: [(&str, &[&str]); 4] = [
 /// Keeps the time of the first picture.
 const NOTE_FIRST: &str = "addEventListener('DOMContentLoaded', () => { \
     document.querySelector('video')?.requestVideoFrameCallback(now => { window.first = now; }); });";
-
-fn published() -> (Server, [Process; 3]) {
-    // Firefox takes no candidate on the loopback, so the host's own addresses are used.
-    let server = Server::builder()
-        .arg("--demo")
-        .set("webrtc", "listen", "\"0.0.0.0:0\"")
-        .start();
-    let publishers = [
-        publish_rtmp(&server, &Clip::Flv.seconds(240), "live/show"),
-        publish_rtmp(&server, &Clip::FlvBframes.seconds(240), "live/reordered"),
-        publish_icecast(&server, Clip::Mp3, 240, "radio.mp3"),
-    ];
-    for stream in ["live/show", "live/reordered", "radio.mp3"] {
-        wait_for_stream(&server, stream);
-    }
-    (server, publishers)
-}
 
 /// Milliseconds from navigation to playback by each way, the middle of some loads.
 fn assert_plays(

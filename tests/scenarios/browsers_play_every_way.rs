@@ -4,14 +4,14 @@
 //! not in the package; it decodes H.264 by FFmpeg everywhere else. Chromium plays HLS by itself, but only a playlist of
 //! three segments or more.
 
-use testkit::{Clip, Process, Server, wait_until};
+use testkit::{Server, wait_until};
 
 use crate::browser::Browser;
 use crate::firefox::Firefox;
 use crate::pages_play_what_the_browser_can::{choose, plays_by};
-use crate::player_page::{COUNT_SESSIONS, Played, offered, plays_on};
+use crate::player_page::{COUNT_SESSIONS, Played, offered, plays_on, published};
 use crate::session::{Driven, publish_camera};
-use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, wait_for_stream};
 
 /// A stream, and the ways of playing it that a browser must master.
 struct Row {
@@ -53,24 +53,6 @@ const IN_FIREFOX: [Row; 4] = [
 
 /// Segments that Chromium's own player needs to begin.
 const NATIVE_SEGMENTS: usize = 3;
-
-/// A server with every stream.
-fn published() -> (Server, [Process; 3]) {
-    // Firefox takes no candidate on the loopback, so the host's own addresses are used.
-    let server = Server::builder()
-        .arg("--demo")
-        .set("webrtc", "listen", "\"0.0.0.0:0\"")
-        .start();
-    let publishers = [
-        publish_rtmp(&server, &Clip::Flv.seconds(240), "live/show"),
-        publish_rtmp(&server, &Clip::FlvBframes.seconds(240), "live/reordered"),
-        publish_icecast(&server, Clip::Mp3, 240, "radio.mp3"),
-    ];
-    for stream in ["live/show", "live/reordered", "radio.mp3"] {
-        wait_for_stream(&server, stream);
-    }
-    (server, publishers)
-}
 
 /// Goes to a stream's page with this parameter.
 fn open(browser: &impl Driven, server: &Server, stream: &str, parameter: &str) {

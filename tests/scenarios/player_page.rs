@@ -2,12 +2,12 @@
 //! decoded so far.
 
 use serde_json::Value;
-use testkit::wait_until;
+use testkit::{Clip, Process, Server, wait_until};
 
 use crate::browser::Browser;
 use crate::firefox::Firefox;
 use crate::session::Driven;
-use crate::support::DEADLINE;
+use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 
 /// Has the page count what its WebRTC sessions decode: samples of sound, of which silence is not counted, and pictures.
 /// It runs before a session begins.
@@ -61,6 +61,24 @@ impl PageBrowser for Firefox {
     fn decoded_sound(&self) -> u64 {
         Self::decoded_sound(self)
     }
+}
+
+/// A server with the demo, a stream without and one with B-frames, and a radio.
+pub(crate) fn published() -> (Server, [Process; 3]) {
+    // Firefox takes no candidate on the loopback, so the host's own addresses are used.
+    let server = Server::builder()
+        .arg("--demo")
+        .set("webrtc", "listen", "\"0.0.0.0:0\"")
+        .start();
+    let publishers = [
+        publish_rtmp(&server, &Clip::Flv.seconds(240), "live/show"),
+        publish_rtmp(&server, &Clip::FlvBframes.seconds(240), "live/reordered"),
+        publish_icecast(&server, Clip::Mp3, 240, "radio.mp3"),
+    ];
+    for stream in ["live/show", "live/reordered", "radio.mp3"] {
+        wait_for_stream(&server, stream);
+    }
+    (server, publishers)
 }
 
 /// What a page has played so far.
