@@ -1,15 +1,64 @@
 //! Events as date ranges of a playlist (RFC 8216bis §4.4.5.1).
 //!
-//! A break is one range: its beginning and its end are tags with the same identifier and start (§4.4.5.1.1). What has
-//! its way in the media (ID3, captions) has no range.
+//! * A break is one range: its beginning and its end are tags with the same identifier and start (§4.4.5.1.1). What
+//!   has its way in the media (ID3, captions) has no range.
+//! * Each title is a range of the class [`TITLE_CLASS`], which ends where the next one begins. One without a text says
+//!   that nothing is known to be playing. Its identifier is made of its time on the stream's timeline and its text, so
+//!   any node has the same, and what a tag states never changes.
+//! * Texts come from strangers: see [`Quoted`].
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use fanout::TitleChange;
 use media::{Cue, CueAction, EventContent, TimedEvent, Timestamp};
 
+use crate::digest::digest;
 use crate::playlist::Seconds;
 use crate::wall::iso8601;
+
+/// The class of titles. A title is over where the next range of its class begins (`END-ON-NEXT`).
+pub(crate) const TITLE_CLASS: &str = "com.carillon.title";
+
+/// Between the artist and the title, where a source sends both as one text.
+const ARTIST_SEPARATOR: &str = " - ";
+
+/// Characters of a text: more than a line of a player shows.
+const TEXT_CHARS_MAX: usize = 256;
+
+/// The tags of titles. `wall` tells when a title began, as milliseconds since 1970.
+pub(crate) fn write_titles(
+    f: &mut impl Write,
+    titles: &[Arc<TitleChange>],
+    wall: impl Fn(&TitleChange) -> Option<i64>,
+) -> fmt::Result {
+    titles.iter().try_for_each(|change| match wall(change) {
+        Some(millis) => write_title(f, change, millis),
+        None => Ok(()),
+    })
+}
+
+fn write_title(f: &mut impl Write, change: &TitleChange, millis: i64) -> fmt::Result {
+    let TitleChange { title, at, .. } = change;
+    let (id, start) = (digest(title.text.as_bytes()), iso8601(millis));
+    let at = at.millis();
+    write!(
+        f,
+        "#EXT-X-DATERANGE:ID=\"title-{at}-{id}\",CLASS=\"{TITLE_CLASS}\""
+    )?;
+    write!(f, ",START-DATE=\"{start}\",END-ON-NEXT=YES")?;
+    let (artist, text) = title
+        .text
+        .split_once(ARTIST_SEPARATOR)
+        .filter(|(artist, text)| !artist.trim().is_empty() && !text.trim().is_empty())
+        .unwrap_or(("", &title.text));
+    for (name, text) in [("TITLE", text), ("ARTIST", artist), ("URL", &title.url)] {
+        if !text.trim().is_empty() {
+            write!(f, ",X-{name}=\"{}\"", Quoted(text.trim()))?;
+        }
+    }
+    f.write_char('\n')
+}
 
 /// The tags of those events that have one. `wall` tells a moment of the stream as milliseconds since 1970.
 pub(crate) fn write_all(
@@ -56,17 +105,24 @@ const fn attribute(cue: &Cue) -> &'static str {
     }
 }
 
-/// A text as a quoted string has it, which knows no escapes (§4.2).
+/// A text as a quoted string has it, which knows no escapes (§4.2): without quotation marks and ends of lines, without
+/// `{$`, which would begin a reference to a variable (§4.3), and of [`TEXT_CHARS_MAX`].
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for char in self.0.chars() {
-            f.write_char(match char {
+        let mut before = ' ';
+        for char in self.0.chars().take(TEXT_CHARS_MAX) {
+            let char = match char {
                 '"' => '\'',
+                '$' if before == '{' => ' ',
+                // Some players take them for ends of lines.
+                '\u{2028}' | '\u{2029}' => ' ',
                 control if control.is_control() => ' ',
                 other => other,
-            })?;
+            };
+            f.write_char(char)?;
+            before = char;
         }
         Ok(())
     }
@@ -109,6 +165,54 @@ mod tests {
             "#EXT-X-DATERANGE:ID=\"ad1\",START-DATE=\"1970-01-01T00:00:05.000Z\",DURATION=5.25000,\
              SCTE35-IN=0xFC300A\n"
         );
+    }
+
+    /// What is written of a title that began in the stream's thirteenth second.
+    fn title(text: &str, url: &str) -> String {
+        let title = media::Title {
+            text: text.to_owned(),
+            url: url.to_owned(),
+        };
+        let change = TitleChange {
+            title: Arc::new(title),
+            at: Timestamp::from_millis(12_480),
+            epoch: 1,
+        };
+        let mut out = String::new();
+        write_titles(&mut out, &[Arc::new(change)], |change| {
+            Some(change.at.millis())
+        })
+        .expect("a text");
+        let begin = "#EXT-X-DATERANGE:ID=\"title-12480-";
+        let (_, rest) = out.split_once(begin).expect("the identifier");
+        let (id, rest) = rest.split_once('"').expect("its end");
+        assert_eq!(id, digest(text.as_bytes()));
+        let same =
+            ",CLASS=\"com.carillon.title\",START-DATE=\"1970-01-01T00:00:12.480Z\",END-ON-NEXT=YES";
+        let rest = rest.strip_prefix(same).expect("what all titles have");
+        rest.strip_suffix('\n').expect("one line").to_owned()
+    }
+
+    #[test]
+    fn a_title_is_a_range_until_the_next() {
+        assert_eq!(title("", ""), "");
+        assert_eq!(title("News", ""), ",X-TITLE=\"News\"");
+        assert_eq!(
+            title("A - B - C", "http://x/y.png"),
+            ",X-TITLE=\"B - C\",X-ARTIST=\"A\",X-URL=\"http://x/y.png\""
+        );
+        assert_eq!(title("- A -", ""), ",X-TITLE=\"- A -\"");
+        assert_eq!(title(" - A", ""), ",X-TITLE=\"- A\"");
+    }
+
+    #[test]
+    fn a_text_of_strangers_stays_within_its_quotation_marks() {
+        assert_eq!(
+            title("x\",X-EVIL=\"1\r\n#EXT-X-ENDLIST\u{2028}{$y}", ""),
+            ",X-TITLE=\"x',X-EVIL='1  #EXT-X-ENDLIST { y}\""
+        );
+        let long = title(&"\u{266b}".repeat(10_000), "");
+        assert_eq!(long.chars().filter(|char| *char == '\u{266b}').count(), 256);
     }
 
     #[test]

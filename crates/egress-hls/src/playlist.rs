@@ -7,12 +7,12 @@
 //!   (§6.2.2).
 //! * Parts are listed for as long as §4.4.4.9 wants them, three target durations.
 //! * Date ranges of events stand before the first segment that begins at their time or later, and behind the last one
-//!   until that has come. A delta update has all of them, since it may leave out no more than segments (§6.2.5.1).
+//!   until that has come. The title in force where the list begins stands before its first segment. A delta update has all of them, since it may leave out no more than segments (§6.2.5.1).
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use fanout::{LaneIndex, ListedPart, Preamble, Segment, Segmentation};
+use fanout::{LaneIndex, ListedPart, Preamble, Segment, Segmentation, TitleChange};
 use media::{Span, StreamName, TICKS_PER_SECOND, TimedEvent, Timestamp};
 
 use crate::date_range;
@@ -48,6 +48,8 @@ pub(crate) struct Sheet<'a> {
     pub(crate) segments: &'a [Arc<Segment>],
     /// The events that no segment is listed with.
     pub(crate) waiting: &'a [Arc<TimedEvent>],
+    /// The titles likewise.
+    pub(crate) waiting_titles: &'a [Arc<TitleChange>],
     pub(crate) segmentation: Segmentation,
     /// Nothing follows.
     pub(crate) is_ended: bool,
@@ -132,8 +134,9 @@ impl fmt::Display for Sheet<'_> {
         if self.skipped > 0 {
             writeln!(f, "#EXT-X-SKIP:SKIPPED-SEGMENTS={}", self.skipped)?;
         }
+        self.first_title(f)?;
         let last = self.list(f)?;
-        self.date_ranges(f, self.waiting)?;
+        self.date_ranges(f, self.waiting, self.waiting_titles)?;
         match last {
             _ if self.is_ended => f.write_str("#EXT-X-ENDLIST\n"),
             Some(last) if self.packaging.has_parts() => self.hint(f, last),
@@ -203,7 +206,7 @@ impl Sheet<'_> {
         for (at, segment) in (self.kept.len()..).zip(self.segments) {
             let map = (self.digest)(&segment.preamble);
             if at < self.skipped {
-                self.date_ranges(f, &segment.events)?;
+                self.date_ranges(f, &segment.events, &segment.titles)?;
             } else {
                 self.map(f, segment, map, before)?;
                 self.segment(f, segment)?;
@@ -241,7 +244,7 @@ impl Sheet<'_> {
         if let Some(millis) = self.wall.began(segment) {
             writeln!(f, "#EXT-X-PROGRAM-DATE-TIME:{}", iso8601(millis))?;
         }
-        self.date_ranges(f, &segment.events)?;
+        self.date_ranges(f, &segment.events, &segment.titles)?;
         if self.lists_parts(segment) {
             for (number, part) in segment.parts.iter().enumerate() {
                 self.part(f, segment.number, number, part)?;
@@ -259,8 +262,34 @@ impl Sheet<'_> {
         fmt::from_fn(move |f| write!(f, "{}{}", piece.name(self.packaging), self.suffix))
     }
 
-    fn date_ranges(&self, f: &mut fmt::Formatter<'_>, events: &[Arc<TimedEvent>]) -> fmt::Result {
-        date_range::write_all(f, events, |at| self.wall.moment(self.segments, at))
+    fn date_ranges(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        events: &[Arc<TimedEvent>],
+        titles: &[Arc<TitleChange>],
+    ) -> fmt::Result {
+        date_range::write_all(f, events, |at| self.wall.moment(self.segments, at))?;
+        date_range::write_titles(f, titles, |change| self.wall.title(change))
+    }
+
+    /// The title in force where the list begins, which was listed with a segment before it.
+    fn first_title(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(first) = all(self.kept, self.segments).next() else {
+            return Ok(());
+        };
+        let title = first.title.iter().filter(|_| first.titles.is_empty());
+        let title = title.filter(|change| !change.title.is_empty());
+        let kept = self.kept.first().and_then(|kept| kept.wall);
+        let began = |change: &TitleChange| {
+            let of_kept = kept.filter(|wall| wall.epoch == change.epoch);
+            of_kept.map_or_else(
+                || self.wall.title(change),
+                |wall| Some(wall.moment(change.at)),
+            )
+        };
+        title
+            .into_iter()
+            .try_for_each(|change| date_range::write_titles(f, std::slice::from_ref(change), began))
     }
 
     fn lists_parts(&self, segment: &Segment) -> bool {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use fanout::{LaneIndex, Preamble, Segment, Segmentation};
-use media::StreamName;
+use media::{StreamName, Timestamp};
 
 use crate::digest::digest;
 use crate::dvr::{Past, Window};
@@ -58,6 +58,8 @@ struct Version {
     is_complete: bool,
     /// Events that wait for a segment.
     waiting: usize,
+    /// Titles that do, and when the newest began.
+    titles: (usize, Option<Timestamp>),
     /// See [`Past::revision`]; zero without a DVR window.
     revision: u64,
     is_ended: bool,
@@ -145,6 +147,7 @@ impl Renderer {
             kept: &past.kept,
             segments: past.present(index),
             waiting: &index.waiting,
+            waiting_titles: &index.waiting_titles,
             segmentation: self.segmentation,
             is_ended: index.is_ended,
             start: wanted.directives.start,
@@ -183,6 +186,10 @@ impl Version {
             parts: last.map_or(0, |segment| segment.parts.len()),
             is_complete: last.is_some_and(|segment| segment.is_complete),
             waiting: index.waiting.len(),
+            titles: (
+                index.waiting_titles.len(),
+                index.waiting_titles.last().map(|change| change.at),
+            ),
             revision: past.revision,
             is_ended: index.is_ended,
         }

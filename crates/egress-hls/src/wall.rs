@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fanout::Segment;
+use fanout::{Segment, TitleChange};
 use media::{TICKS_PER_SECOND, Timestamp};
 
 /// Ticks of the stream's clock in a millisecond.
@@ -39,15 +39,41 @@ impl Wall {
     pub(crate) fn moment(&self, segments: &[Arc<Segment>], at: Timestamp) -> Option<i64> {
         let around = segments.iter().rev().find(|segment| segment.start <= at);
         let epoch = around.or_else(|| segments.first())?.epoch;
+        Some(self.epoch(epoch)?.moment(at))
+    }
+
+    /// When a title began, in milliseconds since 1970; `None` before its epoch has a segment.
+    pub(crate) fn title(&self, change: &TitleChange) -> Option<i64> {
+        Some(self.epoch(change.epoch)?.moment(change.at))
+    }
+
+    /// The times of an epoch; `None` if it was not observed.
+    pub(crate) fn epoch(&self, epoch: u32) -> Option<EpochWall> {
         let (_, offset) = self.0.iter().find(|(known, _)| *known == epoch)?;
-        Some((at.ticks() + offset).div_euclid(TICKS_PER_MILLI))
+        Some(EpochWall {
+            epoch,
+            offset: *offset,
+        })
     }
 
     /// When a segment began, in milliseconds since 1970; `None` for an epoch that was not observed.
     pub(crate) fn began(&self, segment: &Segment) -> Option<i64> {
-        let (_, offset) = self.0.iter().find(|(epoch, _)| *epoch == segment.epoch)?;
-        let ticks = (segment.start - Timestamp::ZERO).ticks() + offset;
-        Some(ticks.div_euclid(TICKS_PER_MILLI))
+        Some(self.epoch(segment.epoch)?.moment(segment.start))
+    }
+}
+
+/// The times of day of one epoch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EpochWall {
+    pub(crate) epoch: u32,
+    /// Ticks that are added to the stream's for those since 1970.
+    offset: i64,
+}
+
+impl EpochWall {
+    /// When a moment of the stream was, in milliseconds since 1970.
+    pub(crate) fn moment(self, at: Timestamp) -> i64 {
+        (at.ticks() + self.offset).div_euclid(TICKS_PER_MILLI)
     }
 }
 

@@ -8,7 +8,7 @@ use media::{Item, Span, TimedEvent};
 
 use crate::bell::Bell;
 use crate::budget::Account;
-use crate::index::{Mark, SharedIndex};
+use crate::index::{Mark, SharedIndex, TitleChange};
 use crate::keyframe::KeyframeWish;
 use crate::log::{Shared, Writer};
 use crate::packager::{Packager, Sink};
@@ -343,6 +343,13 @@ impl LaneWriter {
             index.note(Arc::clone(event));
         }
         self.push(&Item::Event(Arc::clone(event)), arrived);
+    }
+
+    /// Lists a title. The packager hears it as an item.
+    pub(crate) fn note_title(&self, change: &Arc<TitleChange>) {
+        if let Some(index) = &self.lane.index {
+            index.note_title(Arc::clone(change));
+        }
     }
 
     /// Makes what was pushed readable and wakes readers that wait for it.

@@ -74,7 +74,9 @@ pub use directory::{Directory, ListenerRecord, Permit};
 pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
 pub use follower::{Follower, Judgement, LaneUnit};
 pub use handle::ListenerHandle;
-pub use index::{LaneIndex, ListedPart, Part, PartState, Segment, SegmentStart, Segmentation};
+pub use index::{
+    LaneIndex, ListedPart, Part, PartState, Segment, SegmentStart, Segmentation, TitleChange,
+};
 pub use join::{
     Choice, Introduction, JoinRefused, Joined, Presence, Subscription, Waits, Wish, join,
 };

@@ -39,15 +39,12 @@ impl RangeReader {
         let lane = self.lane();
         // Read first: everything marked is in the index when a lane ends.
         let is_ended = lane.ended();
-        let index = lane.index.as_ref();
-        let (segments, waiting) = index
-            .map(|index| index.list(lane.log.start()))
-            .unwrap_or_default();
-        LaneIndex {
-            segmentation: index.map(|index| index.segmentation()),
-            segments,
-            waiting,
-            is_ended,
+        match &lane.index {
+            Some(index) => index.list(lane.log.start(), is_ended),
+            None => LaneIndex {
+                is_ended,
+                ..LaneIndex::default()
+            },
         }
     }
 

@@ -10,7 +10,7 @@ use media::Timestamp;
 use super::PACKAGING;
 use crate::date_range;
 use crate::playlist;
-use crate::wall::{Wall, iso8601};
+use crate::wall::{EpochWall, Wall, iso8601};
 
 const INFALLIBLE: &str = "a String takes all text";
 
@@ -28,12 +28,14 @@ pub(super) enum Storage {
 /// See the module's description.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
-    /// Without its parts and events.
+    /// Without its parts and events, and with a title only if no title is listed with it.
     pub(crate) segment: Arc<Segment>,
     /// The digest of its initialization segment.
     pub(crate) map: Arc<str>,
     /// The lines of the playlist that are about it alone, without the end of the last, which is its address.
     pub(crate) lines: String,
+    /// The times of day of its epoch.
+    pub(crate) wall: Option<EpochWall>,
     /// Where in them its date ranges are.
     ranges: Range<usize>,
     pub(super) storage: Storage,
@@ -49,10 +51,15 @@ impl Kept {
         let begin = lines.len();
         date_range::write_all(&mut lines, &segment.events, |at| wall.moment(all, at))
             .expect(INFALLIBLE);
+        date_range::write_titles(&mut lines, &segment.titles, |change| wall.title(change))
+            .expect(INFALLIBLE);
         let ranges = begin..lines.len();
+        let epoch = segment.epoch;
         let segment = Segment {
             parts: Vec::new(),
             events: Vec::new(),
+            title: segment.title.clone().filter(|_| segment.titles.is_empty()),
+            titles: Vec::new(),
             is_complete: true,
             ..segment.clone()
         };
@@ -65,6 +72,7 @@ impl Kept {
             segment: Arc::new(segment),
             map,
             lines,
+            wall: wall.epoch(epoch),
             ranges,
             storage,
         }

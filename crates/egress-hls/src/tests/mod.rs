@@ -1,5 +1,6 @@
 //! A stream of sound, and what its viewers are answered.
 
+mod titles;
 mod variants;
 
 use std::future::{Future, ready};

@@ -12,8 +12,8 @@
 //! * Numbers are the packager's, which derives them from the stream's times and epochs, so that any node has
 //!   the same. They are listed without a hole: a number that is skipped is a gap.
 //! * What is listed can be read: a segment goes when the log drops the first byte of it.
-//! * Events are listed with the first segment that begins at their time or later, and until that has begun behind all
-//!   segments.
+//! * Events and titles are listed with the first segment that begins at their time or later, and until that has begun
+//!   behind all segments. Each segment knows the title in force at its beginning, for those that list it first.
 //!
 //! The stream's writer adds to it behind each commit, and readers of ranges look at it; both under its
 //! lock. Workers never do.
@@ -22,6 +22,7 @@ mod place;
 mod segment;
 #[cfg(test)]
 mod tests;
+mod title;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,6 +32,8 @@ use media::{Span, TimedEvent, Timestamp};
 pub use place::PartState;
 pub(crate) use segment::Mark;
 pub use segment::{ListedPart, Part, Segment, SegmentStart, Segmentation};
+pub use title::TitleChange;
+use title::Titles;
 
 /// Upper bound on listed segments: at three seconds each, an hour and 42 minutes. Each takes about half a
 /// kilobyte.
@@ -40,7 +43,7 @@ const SEGMENTS_MAX: usize = 2_048;
 const EVENTS_WAITING_MAX: usize = 64;
 
 /// The segments of a lane at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LaneIndex {
     /// The bounds of parts and segments; `None` for a lane that has no segments.
     pub segmentation: Option<Segmentation>,
@@ -48,6 +51,8 @@ pub struct LaneIndex {
     pub segments: Vec<Arc<Segment>>,
     /// The events since the last segment began, oldest first.
     pub waiting: Vec<Arc<TimedEvent>>,
+    /// The same of titles.
+    pub waiting_titles: Vec<Arc<TitleChange>>,
     /// Nothing follows.
     pub is_ended: bool,
 }
@@ -65,10 +70,6 @@ impl SharedIndex {
             segmentation,
             segments: Mutex::default(),
         }
-    }
-
-    pub(crate) fn segmentation(&self) -> Segmentation {
-        self.segmentation
     }
 
     /// Takes what was marked, all of which is committed, and drops what begins before `start`.
@@ -89,12 +90,22 @@ impl SharedIndex {
         segments.waiting.push(event);
     }
 
-    /// The segments of a log that has nothing before `start`, and the events that wait for theirs.
-    pub(crate) fn list(&self, start: u64) -> (Vec<Arc<Segment>>, Vec<Arc<TimedEvent>>) {
+    /// Takes a title, which is to be listed like an event.
+    pub(crate) fn note_title(&self, change: Arc<TitleChange>) {
+        self.segments().titles.note(change);
+    }
+
+    /// What is listed of a log that has nothing before `start`.
+    pub(crate) fn list(&self, start: u64, is_ended: bool) -> LaneIndex {
         let mut segments = self.segments();
         segments.forget_before(start);
-        let list = segments.list.iter().cloned().collect();
-        (list, segments.waiting.clone())
+        LaneIndex {
+            segmentation: Some(self.segmentation),
+            segments: segments.list.iter().cloned().collect(),
+            waiting: segments.waiting.clone(),
+            waiting_titles: segments.titles.waiting.clone(),
+            is_ended,
+        }
     }
 
     /// Where a part is in a log that has nothing before `start`; `None` if it may still come.
@@ -118,6 +129,7 @@ struct Segments {
     last: Option<Last>,
     /// Events since the last segment began.
     waiting: Vec<Arc<TimedEvent>>,
+    titles: Titles,
 }
 
 /// The newest segment, as the next one sees it.
@@ -165,7 +177,10 @@ impl Segments {
             }
         };
         let is_due = |event: &mut Arc<TimedEvent>| event.at <= mark.at;
+        let (title, titles) = self.titles.begin(mark.at);
         let segment = Segment {
+            title,
+            titles,
             events: self.waiting.extract_if(.., is_due).collect(),
             ..Segment::begin(mark, start, number, discontinuity)
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use media::{Span, TimedEvent, Timestamp};
 
+use super::TitleChange;
 use crate::log::Preamble;
 
 /// Parts of one segment that are listed: ten times as many as segments usually have. Parts beyond them are
@@ -100,6 +101,10 @@ pub struct Segment {
     pub parts: Vec<ListedPart>,
     /// The events since the segment before began, and those of its first moment.
     pub events: Vec<Arc<TimedEvent>>,
+    /// The title in force at its beginning: the last of `titles`, if there are any.
+    pub title: Option<Arc<TitleChange>>,
+    /// The titles since the segment before began, and those of its first moment.
+    pub titles: Vec<Arc<TitleChange>>,
     /// Any node has it, with the same number and beginning. Not so if the lane was opened in the middle of it:
     /// another node may have more of it, so it must not be cached for others.
     pub is_whole: bool,
@@ -140,6 +145,8 @@ impl Segment {
             preamble: start.preamble,
             parts: Vec::new(),
             events: Vec::new(),
+            title: None,
+            titles: Vec::new(),
             is_whole: start.is_whole,
             is_gap: false,
             is_complete: false,
@@ -160,6 +167,7 @@ impl Segment {
             duration: end - start,
             parts: Vec::new(),
             events: Vec::new(),
+            titles: Vec::new(),
             is_whole: true,
             is_gap: true,
             is_complete: true,

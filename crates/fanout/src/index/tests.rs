@@ -67,7 +67,7 @@ impl Marker {
     }
 
     fn list(&self) -> Vec<Arc<Segment>> {
-        self.index.list(self.start).0
+        self.index.list(self.start, false).segments
     }
 
     fn numbers(&self) -> Vec<u64> {
@@ -240,17 +240,74 @@ fn events_are_listed_with_the_segment_that_begins_behind_them() {
     marker.index.note(event(600));
     marker.index.note(event(1_000));
     marker.index.note(event(1_001));
-    let (_, waiting) = marker.index.list(0);
-    assert_eq!(waiting.len(), 3);
+    assert_eq!(marker.index.list(0, false).waiting.len(), 3);
     marker.segment(2, 2);
     marker.millis += 10_000;
     marker.segment(5, 2);
     let listed: Vec<_> = marker.list().iter().map(of).collect();
     let expected = [vec![], vec![600, 1_000], vec![], vec![], vec![1_001]];
     assert_eq!(listed, expected, "and none with a gap");
-    assert!(marker.index.list(0).1.is_empty());
+    assert!(marker.index.list(0, false).waiting.is_empty());
     (0..1_000).for_each(|millis| marker.index.note(event(millis)));
-    assert_eq!(marker.index.list(0).1.len(), EVENTS_WAITING_MAX);
+    assert_eq!(
+        marker.index.list(0, false).waiting.len(),
+        EVENTS_WAITING_MAX
+    );
+}
+
+/// The title of each segment, and those that are listed with it.
+fn titles(marker: &Marker) -> Vec<(String, Vec<String>)> {
+    let text = |change: &Arc<TitleChange>| change.title.text.clone();
+    let of = |segment: &Arc<Segment>| {
+        let listed = segment.titles.iter().map(text);
+        (
+            segment.title.as_ref().map_or(String::new(), text),
+            listed.collect(),
+        )
+    };
+    marker.list().iter().map(of).collect()
+}
+
+#[test]
+fn each_segment_knows_the_title_at_its_beginning() {
+    let mut marker = Marker::new();
+    let title = |text: &str, millis: i64| {
+        let text = text.to_owned();
+        Arc::new(TitleChange {
+            title: Arc::new(media::Title {
+                text,
+                url: String::new(),
+            }),
+            at: Timestamp::from_millis(millis),
+            epoch: 1,
+        })
+    };
+    marker.segment(1, 2);
+    marker.index.note_title(title("a", 600));
+    marker.index.note_title(title("b", 1_000));
+    marker.index.note_title(title("c", 1_001));
+    assert_eq!(marker.index.list(0, false).waiting_titles.len(), 3);
+    marker.segment(2, 2);
+    marker.millis += 10_000;
+    marker.segment(4, 2);
+    marker.segment(5, 2);
+    let listed = titles(&marker);
+    let expected = [
+        ("", vec![]),
+        ("b", vec!["a", "b"]),
+        ("b", vec![]),
+        ("c", vec!["c"]),
+        ("c", vec![]),
+    ];
+    let expected = expected.map(|(now, listed)| {
+        let listed = listed.into_iter().map(str::to_owned);
+        (now.to_owned(), listed.collect::<Vec<_>>())
+    });
+    assert_eq!(listed, expected);
+    (0..1_000).for_each(|millis| marker.index.note_title(title("x", 99_000 + millis)));
+    let waiting = marker.index.list(0, false).waiting_titles;
+    assert_eq!(waiting.len(), 8, "the newest");
+    assert_eq!(waiting[7].at.millis(), 99_999);
 }
 
 #[test]

@@ -22,6 +22,7 @@ use super::timeline::Timeline;
 use super::{DerivedOffer, DeriverCell, Keyframes, Phase, Rate, Settings, Source};
 use crate::events::{EndReason, StreamEvents};
 use crate::gate::{Credential, Identity};
+use crate::index::TitleChange;
 use crate::keyframe::KeyframeWish;
 use crate::lane::LaneWriter;
 use crate::policy::{Class, Policy};
@@ -65,6 +66,8 @@ pub(super) struct Core {
     pub(super) header: Option<Bytes>,
     pub(super) metadata: Option<Script>,
     pub(super) title: Option<Arc<Title>>,
+    /// Since when it is so; `None` before the first title.
+    pub(super) title_change: Option<Arc<TitleChange>>,
     pub(super) backlog: Backlog,
     pub(super) picture_order: OrderWatch,
     pub(super) captions: CaptionWatch,
@@ -131,6 +134,7 @@ impl Core {
             header: None,
             metadata: None,
             title: None,
+            title_change: None,
             backlog: Backlog::default(),
             picture_order: OrderWatch::default(),
             captions: CaptionWatch::default(),
@@ -218,6 +222,9 @@ impl Core {
             for event in self.timed.since(oldest.dts) {
                 lane.tell(event, now);
             }
+        }
+        if let Some(change) = self.title_change.as_ref().filter(|_| self.title.is_some()) {
+            lane.note_title(change);
         }
         let derived = self.derived.as_ref().filter(|_| lane.takes_derived);
         let mut track = derived.and_then(|derived| derived.track.clone());
@@ -325,6 +332,7 @@ impl Core {
                 }
                 Item::Sample(sample) => {
                     let mut is_news = !std::mem::replace(&mut self.has_media, true);
+                    self.timeline.wrote(sample);
                     self.ingest_bytes += sample.bytes() as u64;
                     self.meters.push(sample);
                     if self.video() == Some(sample.track) {
@@ -445,7 +453,7 @@ impl Core {
         self.promise(&source);
         // Each epoch announces its own; a video track that does not come back must not be waited for, and the
         // last programme's title is not the next one's.
-        self.title = None;
+        let had_title = self.title.take().is_some();
         self.header = None;
         self.tracks.clear();
         self.metadata = None;
@@ -459,6 +467,9 @@ impl Core {
         self.timeline.begin_epoch();
         for lane in &mut self.lanes {
             lane.begin_epoch(epoch, now);
+        }
+        if had_title {
+            self.change_title(epoch);
         }
         self.begin_derived_epoch(now);
         for tap in &self.taps {

@@ -7,6 +7,7 @@ use media::Title;
 use super::Phase;
 use super::core::Core;
 use crate::events::{EndReason, EventKind};
+use crate::index::TitleChange;
 
 impl Core {
     /// An epoch has begun; `is_first` if the stream has had none before.
@@ -41,8 +42,22 @@ impl Core {
         let title = (!title.is_empty()).then(|| Arc::clone(title));
         if title != self.title {
             self.title.clone_from(&title);
+            self.change_title(self.epoch);
             self.events.emit(EventKind::TitleChanged { title });
         }
+    }
+
+    /// Lists the present title, which is new, as one of that epoch.
+    pub(super) fn change_title(&mut self, epoch: u32) {
+        let change = Arc::new(TitleChange {
+            title: self.title.clone().unwrap_or_default(),
+            at: self.timeline.written(),
+            epoch,
+        });
+        for lane in &self.lanes {
+            lane.note_title(&change);
+        }
+        self.title_change = Some(change);
     }
 
     /// The publisher has left, and there is no other.

@@ -26,6 +26,8 @@ const TRACKS_MAX: usize = 16;
 pub(super) struct Timeline {
     /// End of the newest sample of all tracks, on the stream's timeline.
     end: Timestamp,
+    /// The same of those that lanes have been given: less while the rest of a batch is.
+    written: Timestamp,
     /// Where the epoch began; none of it lies before.
     epoch_start: Timestamp,
     /// Distance from the publisher's clock to the stream's, as of the last (re)start.
@@ -44,6 +46,7 @@ impl Timeline {
     /// The time of a stream that has no sample yet begins here.
     pub(super) fn begin_at(&mut self, start: Timestamp) {
         self.end = start;
+        self.written = start;
     }
 
     /// The samples that follow come from another publisher.
@@ -61,6 +64,16 @@ impl Timeline {
     /// End of the newest sample of all tracks.
     pub(super) fn end(&self) -> Timestamp {
         self.end
+    }
+
+    /// End of the newest sample that was [written](Self::wrote). It does not depend on how samples came together.
+    pub(super) fn written(&self) -> Timestamp {
+        self.written
+    }
+
+    /// A sample that has been placed goes to the lanes.
+    pub(super) fn wrote(&mut self, sample: &Sample) {
+        self.written = self.written.max(sample.dts + sample.duration);
     }
 
     /// Moves a sample onto the stream's timeline.

@@ -113,6 +113,14 @@ impl Attributes {
         }
     }
 
+    /// The name of an attribute that both have, with different values.
+    #[must_use]
+    pub fn conflict(&self, other: &Self) -> Option<&str> {
+        let differs =
+            |(name, value): &&(String, Value)| other.get(name).is_some_and(|own| own != value);
+        self.0.iter().find(differs).map(|(name, _)| &name[..])
+    }
+
     fn get(&self, name: &str) -> Option<&Value> {
         let found = self.0.iter().find(|(own, _)| own == name);
         found.map(|(_, value)| value)

@@ -22,7 +22,9 @@ pub use self::history::{Answer, CodingTrial, DeltaTrial, History, Subject, Versi
 pub use self::mirror::Mirror;
 pub use self::multivariant::{MultivariantPlaylist, Variant};
 pub use self::parse::SyntaxError;
-pub use self::playlist::{File, Hint, Map, MediaPlaylist, Part, Segment, ServerControl, resolve};
+pub use self::playlist::{
+    DateRange, File, Hint, Key, Map, MediaPlaylist, Part, Segment, ServerControl, resolve,
+};
 pub use self::reloads::{Answered, BlockedReloads, reload_at_rest};
 pub use self::rules::{Obligation, Rule, Sightings, Violation, latenesses, violations};
 pub use self::watch::Watch;

@@ -8,7 +8,9 @@ use std::fmt;
 use std::time::Duration;
 
 use super::attributes::{self, Attributes};
-use super::playlist::{File, Hint, Map, MediaPlaylist, Part, Segment, ServerControl};
+use super::playlist::{
+    DateRange, File, Hint, Key, Map, MediaPlaylist, Part, Segment, ServerControl,
+};
 
 /// Tags that may stand in a playlist once only.
 const ONCE: &[&str] = &[
@@ -119,6 +121,7 @@ struct Reader<'a> {
     /// There are some.
     is_open: bool,
     map: Option<Map>,
+    key: Option<Key>,
     duration: Option<Duration>,
     range: Option<String>,
     has_segments: bool,
@@ -167,6 +170,12 @@ impl<'a> Reader<'a> {
                 let report = Attributes::parse(value)?.need_quoted("URI")?;
                 playlist.reports.push(report);
             }
+            "EXT-X-DATERANGE" => {
+                let mut range = date_range(Attributes::parse(value)?)?;
+                range.behind = playlist.segments.len();
+                playlist.date_ranges.push(range);
+            }
+            "EXT-X-KEY" => self.key = key(&Attributes::parse(value)?)?,
             "EXT-X-ENDLIST" => playlist.is_ended = true,
             "EXTINF"
             | "EXT-X-BYTERANGE"
@@ -235,6 +244,7 @@ impl<'a> Reader<'a> {
     fn push(&mut self, file: Option<File>) {
         let segment = Segment {
             map: self.map.clone(),
+            key: self.key.clone(),
             file,
             ..std::mem::take(&mut self.open)
         };
@@ -268,6 +278,38 @@ fn control(list: &Attributes) -> Result<ServerControl, String> {
         part_hold_back: list.seconds("PART-HOLD-BACK")?,
         hold_back: list.seconds("HOLD-BACK")?,
         can_skip_until: list.seconds("CAN-SKIP-UNTIL")?,
+    })
+}
+
+/// `None` for the method `NONE`.
+fn key(list: &Attributes) -> Result<Option<Key>, String> {
+    match list.plain("METHOD")?.ok_or("METHOD is missing")? {
+        "NONE" => Ok(None),
+        "AES-128" => Ok(Some(Key {
+            uri: list.need_quoted("URI")?,
+            iv: list.plain("IV")?.map(str::to_owned),
+        })),
+        method => Err(format!("a key of method {method}")),
+    }
+}
+
+fn date_range(attributes: Attributes) -> Result<DateRange, String> {
+    let class = attributes.quoted("CLASS")?.map(str::to_owned);
+    let has = |name| attributes.plain(name).map(|value| value.is_some());
+    let ends_on_next = attributes.plain("END-ON-NEXT")?;
+    if ends_on_next.is_some_and(|value| value != "YES") {
+        return Err("END-ON-NEXT has another value than YES".to_owned());
+    }
+    let has_end = has("DURATION")? || attributes.quoted("END-DATE")?.is_some();
+    if ends_on_next.is_some() && (class.is_none() || has_end) {
+        return Err("END-ON-NEXT without a class, or with an end".to_owned());
+    }
+    Ok(DateRange {
+        id: attributes.need_quoted("ID")?,
+        class,
+        start: date(&attributes.need_quoted("START-DATE")?)?,
+        attributes,
+        behind: 0,
     })
 }
 
@@ -370,10 +412,12 @@ mod tests {
         let text = "#EXT-X-VERSION:9\n#EXT-X-MEDIA-SEQUENCE:7\n#EXT-X-DISCONTINUITY-SEQUENCE:3\n\
             #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5,HOLD-BACK=6.0,CAN-SKIP-UNTIL=12.0\n\
             #EXT-X-PART-INF:PART-TARGET=0.5\n#EXT-X-INDEPENDENT-SEGMENTS\n#EXT-X-NEW-TAG:A=1\n\
+            #EXT-X-KEY:METHOD=AES-128,URI=\"0.key\"\n\
             # a comment\n\n#EXT-X-MAP:URI=\"i.mp4\"\n\
             #EXT-X-PROGRAM-DATE-TIME:2026-11-23T03:38:42.123Z\n\
             #EXT-X-PART:DURATION=0.5,URI=\"7.0.mp4\",INDEPENDENT=YES\n#EXT-X-GAP\n\
-            #EXTINF:2.00000,a title\n7.mp4\n#EXT-X-DISCONTINUITY\n\
+            #EXTINF:2.00000,a title\n7.mp4\n#EXT-X-DISCONTINUITY\n#EXT-X-KEY:METHOD=NONE\n\
+            #EXT-X-DATERANGE:ID=\"a\",CLASS=\"b\",START-DATE=\"2026-11-23T03:38:42Z\",END-ON-NEXT=YES\n\
             #EXT-X-PART:DURATION=0.5,URI=\"8.0.mp4\",GAP=YES\n\
             #EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"8.1.mp4\"\n\
             #EXT-X-RENDITION-REPORT:URI=\"b.m3u8\",LAST-MSN=8\n";
@@ -394,6 +438,10 @@ mod tests {
         assert_eq!((first.number, second.number), (7, 8));
         assert!(second.is_discontinuous && second.file.is_none() && second.parts[0].is_gap);
         assert_eq!(second.map, first.map);
+        assert_eq!(first.key.as_ref().map(|key| &key.uri[..]), Some("0.key"));
+        assert_eq!(second.key, None);
+        let range = &playlist.date_ranges[0];
+        assert_eq!((&range.id[..], range.behind), ("a", 1));
         assert!(first.date > second.date);
     }
 
@@ -432,6 +480,10 @@ mod tests {
             "#EXT-X-PRELOAD-HINT:TYPE=WHAT,URI=\"x\"\n",
             "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=TRUE\n",
             "#EXT-X-PROGRAM-DATE-TIME:2026-11-23T03:38:42\n",
+            "#EXT-X-KEY:METHOD=AES-128\n",
+            "#EXT-X-KEY:METHOD=ROT-13,URI=\"x\"\n",
+            "#EXT-X-DATERANGE:ID=\"a\"\n",
+            "#EXT-X-DATERANGE:ID=\"a\",START-DATE=\"2026-11-23T03:38:42Z\",END-ON-NEXT=YES\n",
             " #EXTINF:2,\n0.mp4\n",
             "#EXTINF:2,\t\n0.mp4\n",
         ] {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::attributes::Attributes;
+
 /// A media playlist (RFC 8216bis §3, §4.4.3–4.4.5). [`parse`](Self::parse) reads it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct MediaPlaylist {
@@ -29,6 +31,8 @@ pub struct MediaPlaylist {
     pub hints: Vec<Hint>,
     /// `URI` of each `EXT-X-RENDITION-REPORT`.
     pub reports: Vec<String>,
+    /// `EXT-X-DATERANGE`, in the order of the text.
+    pub date_ranges: Vec<DateRange>,
     /// `EXT-X-ENDLIST`.
     pub is_ended: bool,
     /// Tags that this parser has no field for, as they stand.
@@ -61,6 +65,8 @@ pub struct Segment {
     pub date: Option<Duration>,
     /// The `EXT-X-MAP` in force.
     pub map: Option<Map>,
+    /// The `EXT-X-KEY` in force.
+    pub key: Option<Key>,
     /// Its parts, as far as they are listed.
     pub parts: Vec<Part>,
     /// `None` while it is still growing.
@@ -100,6 +106,30 @@ pub struct Map {
     pub uri: String,
     /// `BYTERANGE`.
     pub range: Option<String>,
+}
+
+/// `EXT-X-KEY` (§4.4.4.4) of the method `AES-128`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Key {
+    /// Where it is, relative to the playlist.
+    pub uri: String,
+    /// `IV`, if it is not the segment's number.
+    pub iv: Option<String>,
+}
+
+/// `EXT-X-DATERANGE` (§4.4.5.1).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DateRange {
+    /// `ID`.
+    pub id: String,
+    /// `CLASS`.
+    pub class: Option<String>,
+    /// `START-DATE`, since 1970.
+    pub start: Duration,
+    /// All of them.
+    pub attributes: Attributes,
+    /// How many segments are listed before it.
+    pub behind: usize,
 }
 
 /// `EXT-X-PRELOAD-HINT` (§4.4.5.3).

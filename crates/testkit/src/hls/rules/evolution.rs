@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use super::{Findings, Rule, Violation, place};
+use super::{Findings, Rule, Violation, place, single};
 use crate::hls::history::Version;
 use crate::hls::playlist::{MediaPlaylist, Part, Segment};
 
@@ -12,6 +12,7 @@ const LENGTH_TARGETS: u32 = 3;
 
 pub(super) fn check(old: &MediaPlaylist, new: &MediaPlaylist, found: &mut Findings<'_>) {
     constants(old, new, found);
+    single::date_ranges(&old.date_ranges, &new.date_ranges, found);
     found.demand(
         !old.is_ended || old == new,
         Rule::Changes,
@@ -109,6 +110,7 @@ fn segment_changes(old: &Segment, now: &Segment, is_first: bool, found: &mut Fin
     let is_same_date = old.date == now.date || old.date.is_none() && is_first;
     demand(is_same_date, "the date");
     demand(old.map == now.map, "the map");
+    demand(old.key == now.key, "the key");
     // Removed tags are counted elsewhere.
     let is_same_break = old.is_discontinuous == now.is_discontinuous || is_first;
     demand(is_same_break, "the discontinuity");

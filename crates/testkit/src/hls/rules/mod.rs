@@ -82,6 +82,8 @@ pub enum Rule {
     Independence,
     /// Other media playlists are reported on.
     Reports,
+    /// What date ranges state.
+    DateRanges,
     /// What is constant.
     Constants,
     /// What may change from version to version.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::{Findings, Rule};
-use crate::hls::playlist::{MediaPlaylist, Segment};
+use crate::hls::playlist::{DateRange, MediaPlaylist, Segment};
 
 /// `PART-HOLD-BACK` is at least this many part targets (Authoring Specification 14.3).
 const PART_HOLD_BACK_PARTS: u32 = 3;
@@ -35,6 +35,7 @@ pub(super) fn check(playlist: &MediaPlaylist, others: &[String], found: &mut Fin
     maps(playlist, found);
     addresses(playlist, found);
     independence(playlist, found);
+    date_ranges(&playlist.date_ranges, &playlist.date_ranges, found);
     let is_reported = |other: &&String| playlist.reports.contains(*other);
     let missing = others.iter().find(|other| !is_reported(other));
     found.demand(
@@ -216,6 +217,21 @@ fn dates(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
             format_args!("segment {} has no date", segment.number),
         );
         expected = begins.map(|(date, steps)| (date + segment.duration(), steps + 1));
+    }
+}
+
+/// Two tags of one range agree in all that both state (§4.4.5.1.1).
+pub(super) fn date_ranges(some: &[DateRange], others: &[DateRange], found: &mut Findings<'_>) {
+    for range in some {
+        let same = others.iter().filter(|other| other.id == range.id);
+        for other in same {
+            let conflict = range.attributes.conflict(&other.attributes);
+            found.demand(
+                conflict.is_none(),
+                Rule::DateRanges,
+                format_args!("{conflict:?} of the range {:?} has changed", range.id),
+            );
+        }
     }
 }
 
