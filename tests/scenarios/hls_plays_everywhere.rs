@@ -1,14 +1,14 @@
 //! Players of other makes play every stream over HLS; those that record it get every picture and every frame of
 //! sound as sent, from the join on.
 //!
-//! [`EXPECTED`] says which player plays which stream. No player is left out silently: what it cannot play it is
+//! Each stream has a title, which its playlist has as a date range. [`EXPECTED`] says which player plays which stream. No player is left out silently: what it cannot play it is
 //! asked for all the same, and has to say so.
 
 use std::sync::LazyLock;
 
 use serde_json::Value;
 use testkit::hls::{MediaPlaylist, Watch};
-use testkit::{Clip, Process, Server, Tool, hls_clients, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, hls_clients, wait_until};
 
 use crate::bodies_of_every_container::{
     AAC, AV1, H264, HEVC, MP3, OPUS, PLAYLIST, Recorder, Show, check_vlc, start_vlc,
@@ -16,6 +16,7 @@ use crate::bodies_of_every_container::{
 use crate::browser::Browser;
 use crate::page_server::PageServer;
 use crate::support::{DEADLINE, server_with_short_linger, wait_for_stream};
+use crate::titles_travel_with_the_sound::update_mount;
 
 /// Seconds that a player has played, at least, of what it is said to play.
 const PLAYED: f64 = 3.0;
@@ -96,6 +97,9 @@ fn published() -> (Server, Vec<Process>) {
     let publishers = ALL.iter().map(|show| show.publish(&server)).collect();
     for show in ALL.iter() {
         wait_for_stream(&server, show.stream);
+        let mount = format!("/{}", show.stream);
+        let status = update_mount(server.addr("http"), PUBLISH_KEY, &mount, "song=A%20-%20B");
+        assert_eq!(status, 200, "{mount}");
     }
     (server, publishers)
 }
@@ -298,50 +302,84 @@ fn gstreamer_plays() {
     }
 }
 
+/// A player in a page of Chromium.
+pub(crate) struct ChromiumPlayer {
+    player: &'static str,
+    pages: PageServer,
+    browser: Browser,
+}
+
+impl ChromiumPlayer {
+    pub(crate) fn hls_js() -> Self {
+        Self::open("hls.js", "hls.js", "hls.js/dist/hls.min.js")
+    }
+
+    fn open(player: &'static str, script: &'static str, library: &str) -> Self {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/hls/player.html");
+        let library = hls_clients().join("node_modules").join(library);
+        let pages = PageServer::start(vec![
+            ("player.html", "text/html", std::fs::read(page).unwrap()),
+            (script, "text/javascript", std::fs::read(library).unwrap()),
+        ]);
+        let browser = Browser::open();
+        Self {
+            player,
+            pages,
+            browser,
+        }
+    }
+
+    pub(crate) fn go(&self, url: &str) {
+        let Self { player, pages, .. } = self;
+        self.browser
+            .go(&pages.url(&format!("player.html?player={player}&url={url}")));
+    }
+
+    fn look(&self) -> Value {
+        self.browser.run("return window.seen();")
+    }
+
+    /// Waits until it has played for so many seconds, and demands that nothing fails meanwhile.
+    pub(crate) fn wait_until_played(&self, show: &Show, seconds: f64) {
+        let (player, stream) = (self.player, show.stream);
+        let mut seen = Value::Null;
+        wait_until(&format!("{player} to play {stream}"), DEADLINE, || {
+            seen = self.look();
+            assert!(seen["failure"].is_null(), "{player}, {stream}: {seen}");
+            let has_pictures = seen["frames"].as_u64() > Some(FRAMES);
+            seen["played"].as_f64() > Some(seconds)
+                && seen["sound"].as_u64() > Some(0)
+                && (has_pictures || show.picture.is_none())
+        });
+        let has_width = seen["width"].as_u64() > Some(0);
+        assert_eq!(has_width, show.picture.is_some(), "{stream}: {seen}");
+    }
+}
+
 /// Streams are played one after another: a browser has six connections to a server, and a player waits on two.
-fn plays_in_chromium(player: &str, script: &'static str, library: &str) {
+fn plays_in_chromium(player: &'static str, script: &'static str, library: &str) {
     let (server, _publishers) = published();
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/hls/player.html");
-    let library = hls_clients().join("node_modules").join(library);
-    let pages = PageServer::start(vec![
-        ("player.html", "text/html", std::fs::read(page).unwrap()),
-        (script, "text/javascript", std::fs::read(library).unwrap()),
-    ]);
-    let browser = Browser::open();
+    let chromium = ChromiumPlayer::open(player, script, library);
     for ((show, outcome), media_type) in expected(player).zip(TYPES) {
         let stream = show.stream;
-        let url = url(&server, show);
-        browser.go(&pages.url(&format!("player.html?player={player}&url={url}")));
-        let supports = browser.run(&format!("return window.supports('{media_type}');"));
+        chromium.go(&url(&server, show));
+        let supports = chromium.browser.run(&format!("return window.supports('{media_type}');"));
         assert_eq!(
             supports,
             Value::Bool(outcome == Plays),
             "{stream}: {media_type}"
         );
-        let mut seen = Value::Null;
-        let mut look = || {
-            seen = browser.run("return window.seen();");
-            seen.clone()
-        };
         match outcome {
             Refuses => {
                 let what = format!("{player} to refuse {stream}");
-                wait_until(&what, DEADLINE, || !look()["failure"].is_null());
+                let mut seen = Value::Null;
+                wait_until(&what, DEADLINE, || {
+                    seen = chromium.look();
+                    !seen["failure"].is_null()
+                });
                 assert_eq!(seen["frames"], 0, "{stream}: {seen}");
             }
-            Plays => {
-                let what = format!("{player} to play {stream}");
-                wait_until(&what, DEADLINE, || {
-                    let seen = look();
-                    assert!(seen["failure"].is_null(), "{player}, {stream}: {seen}");
-                    let has_pictures = seen["frames"].as_u64() > Some(FRAMES);
-                    seen["played"].as_f64() > Some(PLAYED)
-                        && seen["sound"].as_u64() > Some(0)
-                        && (has_pictures || show.picture.is_none())
-                });
-                let has_width = seen["width"].as_u64() > Some(0);
-                assert_eq!(has_width, show.picture.is_some(), "{stream}: {seen}");
-            }
+            Plays => chromium.wait_until_played(show, PLAYED),
         }
     }
 }

@@ -128,6 +128,7 @@ fn hls(config: &Config, walk: &mut Walk<'_>) {
     });
     let of_all = (!hls.dvr.is_zero()).then(|| "hls.dvr".to_owned());
     let wanted = of_all.into_iter().chain(of_streams).next();
+    encrypted_windows(config, walk);
     match (&hls.dvr_directory, wanted) {
         (None, Some(key)) => {
             let help = "set hls.dvr_directory to a directory that the server may write to";
@@ -138,6 +139,28 @@ fn hls(config: &Config, walk: &mut Walk<'_>) {
             walk.problem("hls.dvr_directory", message, None);
         }
         _ => {}
+    }
+}
+
+/// A window on disk is in clear.
+fn encrypted_windows(config: &Config, walk: &mut Walk<'_>) {
+    let hls = &config.hls;
+    let of_all = (hls.encryption && !hls.dvr.is_zero()).then(|| "hls.encryption".to_owned());
+    let of_streams = config.streams.iter().filter_map(|rule| {
+        let is_encrypted = rule.encryption.unwrap_or(hls.encryption);
+        let has_window = !rule.dvr.unwrap_or(hls.dvr).is_zero();
+        let blamed = match rule.encryption {
+            Some(_) => "encryption",
+            None => "dvr",
+        };
+        // What holds for all streams has been blamed already.
+        let is_own = rule.encryption.is_some() || rule.dvr.is_some();
+        (is_encrypted && has_window && is_own).then(|| format!("{}.{blamed}", rule.key))
+    });
+    if let Some(key) = of_all.into_iter().chain(of_streams).next() {
+        let help =
+            "an encrypted stream has no DVR window: set dvr = \"0s\" for it, or encryption = false";
+        walk.problem(&key, "goes with no DVR window", Some(help));
     }
 }
 

@@ -135,6 +135,13 @@ impl Config {
         rule.and_then(|rule| rule.dvr).unwrap_or(self.hls.dvr)
     }
 
+    /// Whether a stream is encrypted over HLS.
+    pub fn encryption(&self, name: &StreamName) -> bool {
+        let rule = self.rule(name);
+        rule.and_then(|rule| rule.encryption)
+            .unwrap_or(self.hls.encryption)
+    }
+
     /// The keys of which a publisher of a stream must know one: the stream's own, else `auth.publish_key`,
     /// and each of `auth.key` that is for it.
     pub fn publish_keys<'a>(

@@ -280,6 +280,12 @@ fn values_out_of_range_are_told() {
             "limits.listeners",
             "0 for no limit",
         ),
+        (
+            "[hls]\nkey_period = \"900ms\"",
+            2,
+            "hls.key_period",
+            "1s to 24h",
+        ),
         ("[hls]\npart = \"199ms\"", 2, "hls.part", "200ms to 2s"),
         ("[hls]\nsegment = \"11s\"", 2, "hls.segment", "1s to 10s"),
         (
@@ -530,6 +536,18 @@ fn contradictions_are_told() {
             "hls.part is longer",
         ),
         ("[hls]\ndvr = \"2h\"", 2, "hls.dvr", "no hls.dvr_directory"),
+        (
+            "[hls]\ndvr = \"2h\"\ndvr_directory = \"/tmp\"\nencryption = true",
+            4,
+            "hls.encryption",
+            "no DVR window",
+        ),
+        (
+            "[hls]\ndvr = \"2h\"\ndvr_directory = \"/tmp\"\n[[stream]]\nmatch = \"a\"\nencryption = true",
+            6,
+            "stream.0.encryption",
+            "no DVR window",
+        ),
         (
             "[[stream]]\nmatch = \"live/*\"\ndvr = \"2h\"",
             3,

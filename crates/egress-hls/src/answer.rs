@@ -14,6 +14,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use crate::Turned;
 use crate::dvr::{self, FileBody};
 use crate::encoding::{Coding, Encoded};
+use crate::keys::KEY_BYTES;
 use crate::packaging::Packaging;
 use crate::reload::Directives;
 use crate::renderer::Rendered;
@@ -171,6 +172,14 @@ impl Answer {
         Self::media(Packaging::Mp4, vec![bytes], true)
     }
 
+    /// A key.
+    pub(crate) fn key(key: [u8; KEY_BYTES]) -> Self {
+        let mut answer = Self::new(StatusCode::OK, "application/octet-stream", NOT_CACHED);
+        answer.set(PRIORITY, PLAYLIST_PRIORITY);
+        answer.body.push(Bytes::copy_from_slice(&key));
+        answer
+    }
+
     /// A segment that is read from a disk; see [`media`](Self::media).
     pub(crate) fn file(mut body: FileBody, is_whole: bool) -> Self {
         let mut answer = Self::media(dvr::PACKAGING, vec![body.take_first()], is_whole);
@@ -210,6 +219,9 @@ pub enum Refused {
     /// No such segment, part or initialization segment.
     #[error("there is no such piece of the stream")]
     NoSuchPiece,
+    /// What there is of the stream is encrypted.
+    #[error("this stream is encrypted: only index.m3u8 and what that names can be had")]
+    Encrypted,
     /// No such stream.
     #[error("there is no such stream")]
     NoSuchStream,
@@ -297,7 +309,7 @@ impl Refused {
             // It is in time that decides, so a cache must not keep it.
             Self::TooFarAhead => (StatusCode::BAD_REQUEST, NOT_CACHED),
             Self::NoSuchPiece => (StatusCode::NOT_FOUND, CACHED_REFUSAL),
-            Self::NoWindow => (StatusCode::NOT_FOUND, CACHED_MOMENT),
+            Self::NoWindow | Self::Encrypted => (StatusCode::NOT_FOUND, CACHED_MOMENT),
             Self::NoSuchStream => (StatusCode::NOT_FOUND, CACHED_MOMENT),
             Self::NotCarried => (StatusCode::NOT_ACCEPTABLE, CACHED_MOMENT),
         }

@@ -14,6 +14,7 @@ use fanout::{
 use tokio::time::timeout;
 
 use crate::answer::Answer;
+use crate::keys::{KEY_BYTES, Keys};
 use crate::packaging::Packaging;
 use crate::playlist;
 use crate::renderer::{Rendered, Renderer, Wanted};
@@ -26,6 +27,7 @@ pub(crate) struct Channel {
     stream: Arc<Stream>,
     packaging: Packaging,
     segmentation: Segmentation,
+    keys: Arc<Keys>,
     reader: RangeReader,
     viewers: Viewers,
     renderer: Renderer,
@@ -41,10 +43,11 @@ impl Channel {
         packaging: Packaging,
         segmentation: Segmentation,
         discontinuity_base: u64,
+        keys: &Arc<Keys>,
         now: Instant,
     ) -> Result<Self, LaneRefused> {
         let stream = Arc::clone(subscription.stream());
-        let make = || packaging.packager(segmentation);
+        let make = || packaging.packager(segmentation, keys, stream.name());
         let reader = subscription.ranges(packaging.format(&segmentation), make, now)?;
         let name = stream.name().clone();
         Ok(Self {
@@ -52,7 +55,8 @@ impl Channel {
             segmentation,
             reader,
             viewers: Viewers::new(waits::silence(&segmentation), now),
-            renderer: Renderer::new(name, packaging, segmentation, discontinuity_base),
+            renderer: Renderer::new(name, packaging, segmentation, discontinuity_base, keys),
+            keys: Arc::clone(keys),
             stream,
         })
     }
@@ -122,6 +126,13 @@ impl Channel {
         Some(Answer::media(self.packaging, pieces, segment.is_whole))
     }
 
+    /// The key of that number, of segments that are listed.
+    pub(crate) fn key(&self, number: u64) -> Option<[u8; KEY_BYTES]> {
+        let is_used = |segment: &Arc<Segment>| self.keys.number(segment.number) == number;
+        let is_listed = self.index().segments.iter().any(is_used);
+        is_listed.then(|| self.keys.key(self.stream.name(), number))
+    }
+
     /// A part, which may be the next to come.
     pub(crate) async fn part(&self, number: u64, part: usize) -> Option<Answer> {
         let came = PartState::There { number, part };
@@ -153,7 +164,9 @@ impl Channel {
         now: Instant,
     ) -> Result<LaneGuard, LaneRefused> {
         let format = self.packaging.format(&self.segmentation);
-        subscription.lane(format, || self.packaging.packager(self.segmentation), now)
+        let (bounds, name) = (self.segmentation, self.stream.name());
+        let make = || self.packaging.packager(bounds, &self.keys, name);
+        subscription.lane(format, make, now)
     }
 
     /// Whether it shows what the registry has by that name, or the end of what there was.

@@ -12,6 +12,7 @@ use fanout::{LaneRefused, Registry, Segmentation, Subscription};
 use media::StreamName;
 
 use crate::channel::Channel;
+use crate::keys::Keys;
 use crate::packaging::Packaging;
 
 /// How long the lane stays open without viewers: the next one finds segments, and need not wait for one.
@@ -27,16 +28,18 @@ const ENDED_FOR: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Channels {
     segmentation: Segmentation,
+    keys: Arc<Keys>,
     all: Mutex<HashMap<Key, Arc<Channel>>>,
 }
 
 type Key = (StreamName, Packaging);
 
 impl Channels {
-    /// None yet. All will have the same bounds of segments.
-    pub(crate) fn new(segmentation: Segmentation) -> Self {
+    /// None yet. All will have the same bounds of segments, and keys of the same secret.
+    pub(crate) fn new(segmentation: Segmentation, keys: Arc<Keys>) -> Self {
         Self {
             segmentation,
+            keys,
             all: Mutex::default(),
         }
     }
@@ -71,8 +74,9 @@ impl Channels {
             }
             entry => {
                 let bounds = self.segmentation;
-                let channel =
-                    Channel::new(subscription, packaging, bounds, discontinuity_base, now)?;
+                let keys = &self.keys;
+                let base = discontinuity_base;
+                let channel = Channel::new(subscription, packaging, bounds, base, keys, now)?;
                 let channel = Arc::new(channel);
                 tokio::spawn(keep(Arc::downgrade(self), Arc::clone(&channel)));
                 entry.insert_entry(Arc::clone(&channel));

@@ -13,6 +13,7 @@
 //!   a multivariant playlist in common, and each one's media playlist reports where the others end.
 //! * A viewer is one address with one program and one set of credentials: it passes the gate and the limits once,
 //!   counts as one listener, and leaves when it has requested nothing for a while.
+//! * A stream may be [encrypted](encryption): then it has one packaging, whose segments are ciphertext.
 //! * A stream may have a [DVR window](dvr): its past on disk, which a playlist lists before what the lane has.
 //! * Requests wait for what is about to come, with a deadline; a request that is dropped leaves nothing behind.
 //!
@@ -25,6 +26,8 @@ mod date_range;
 mod digest;
 pub mod dvr;
 mod encoding;
+pub mod encryption;
+mod keys;
 mod multivariant;
 mod packaging;
 mod playlist;
@@ -60,6 +63,7 @@ pub use self::variants::{QUALITIES_MAX, Quality, Variants};
 use self::channel::Channel;
 use self::channels::Channels;
 use self::dvr::{Dvr, Window};
+use self::encryption::Encryption;
 
 /// Lets viewers in, within the server's limits.
 pub trait Admission: Send + Sync {
@@ -86,12 +90,15 @@ pub struct Settings {
     pub segmentation: Segmentation,
     /// Which streams can be watched further back than memory reaches; `None` for none.
     pub dvr: Option<dvr::Settings>,
+    /// Which streams are encrypted.
+    pub encryption: encryption::Settings,
 }
 
 /// What all requests share.
 pub struct Context {
     segmentation: Segmentation,
     dvr: Option<Arc<Dvr>>,
+    encryption: Encryption,
     registry: Arc<Registry>,
     gate: Arc<dyn Gate>,
     admission: Box<dyn Admission>,
@@ -114,11 +121,17 @@ impl Context {
         admission: Box<dyn Admission>,
         variants: Arc<Variants>,
     ) -> Self {
-        let Settings { segmentation, dvr } = settings;
+        let Settings {
+            segmentation,
+            dvr,
+            encryption,
+        } = settings;
+        let encryption = Encryption::new(encryption, &segmentation);
         Self {
             segmentation,
             dvr: dvr.map(|settings| Arc::new(Dvr::new(settings, segmentation))),
-            channels: Arc::new(Channels::new(segmentation)),
+            channels: Arc::new(Channels::new(segmentation, Arc::clone(&encryption.keys))),
+            encryption,
             registry,
             gate,
             admission,
@@ -142,6 +155,7 @@ impl Context {
     /// The media playlist of a stream that its viewers are named: that of the DVR window if they want it and there is
     /// one. So an address that asks for it stays good when an operator gives the window up.
     fn playlist_of(&self, stream: &Arc<Stream>, wants_dvr: bool) -> Piece {
+        let wants_dvr = wants_dvr && !self.encryption.applies(stream.name());
         let dvr = self.dvr.as_ref().filter(|_| wants_dvr);
         match dvr.and_then(|dvr| dvr.window(stream)) {
             Some(_) => Piece::Dvr,

@@ -5,10 +5,15 @@
 //! | fragmented MP4 | `hls/` | all codecs; the usual one |
 //! | packed audio | `aac/`, `mp3/` | sound alone, of that codec |
 //! | transport stream | `ts/` | players that know no fragmented MP4; whole segments alone |
+//! | encrypted transport stream | `aes/` | streams that are to be [encrypted](crate::encryption); whole segments alone |
+
+use std::sync::Arc;
 
 use fanout::{Choice, Format, Info, Packager, Segmentation};
 use formats::{Extension, Form, Mp4, PackedAudio, Ts};
-use media::{Codec, Kind};
+use media::{Codec, Kind, StreamName};
+
+use crate::keys::{Keys, SegmentEncryptor};
 
 /// How a stream's media is packed into segments.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -21,11 +26,13 @@ pub enum Packaging {
     Aac,
     /// Plain frames of MP3.
     Mp3,
+    /// MPEG transport stream, encrypted by AES-128.
+    Encrypted,
 }
 
 impl Packaging {
     /// Every one of them.
-    pub const ALL: [Self; 4] = [Self::Mp4, Self::Ts, Self::Aac, Self::Mp3];
+    pub const ALL: [Self; 5] = [Self::Mp4, Self::Ts, Self::Aac, Self::Mp3, Self::Encrypted];
 
     /// The one that the multivariant playlist of a stream names. RFC 8216bis §3.1.4 has sound alone as plain
     /// frames, which every player knows; MP3 in fragmented MP4 few know.
@@ -45,6 +52,7 @@ impl Packaging {
             Self::Ts => "ts",
             Self::Aac => "aac",
             Self::Mp3 => "mp3",
+            Self::Encrypted => "aes",
         }
     }
 
@@ -52,7 +60,7 @@ impl Packaging {
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Self::Mp4 => ".m4s",
-            Self::Ts => ".ts",
+            Self::Ts | Self::Encrypted => ".ts",
             Self::Aac => ".aac",
             Self::Mp3 => ".mp3",
         }
@@ -61,16 +69,16 @@ impl Packaging {
     pub(crate) fn media_type(self) -> &'static str {
         match self {
             Self::Mp4 => "video/mp4",
-            Self::Ts => "video/mp2t",
+            Self::Ts | Self::Encrypted => "video/mp2t",
             Self::Aac => "audio/aac",
             Self::Mp3 => "audio/mpeg",
         }
     }
 
     /// Whether playlists list parts. Those of a transport stream can only be read behind the first part of their
-    /// segment, which has the tables.
+    /// segment, which has the tables, and those of an encrypted segment are no ciphertexts of their own.
     pub(crate) fn has_parts(self) -> bool {
-        self != Self::Ts
+        !matches!(self, Self::Ts | Self::Encrypted)
     }
 
     /// The lane that it is a view of.
@@ -79,14 +87,25 @@ impl Packaging {
             Self::Mp4 => Mp4::segments(bounds),
             Self::Ts => Ts::segments(bounds),
             Self::Aac | Self::Mp3 => PackedAudio::segments(bounds),
+            Self::Encrypted => Ts::encrypted_segments(bounds),
         }
     }
 
-    pub(crate) fn packager(self, bounds: Segmentation) -> Box<dyn Packager> {
+    /// Of a stream's lane.
+    pub(crate) fn packager(
+        self,
+        bounds: Segmentation,
+        keys: &Arc<Keys>,
+        stream: &StreamName,
+    ) -> Box<dyn Packager> {
         match self {
             Self::Mp4 => Box::new(Mp4::segmented(bounds)),
             Self::Ts => Box::new(Ts::segmented(bounds)),
             Self::Aac | Self::Mp3 => Box::new(PackedAudio::segmented(bounds)),
+            Self::Encrypted => {
+                let cipher = SegmentEncryptor::new(Arc::clone(keys), stream.clone());
+                Box::new(Ts::encrypted(bounds, Box::new(cipher)))
+            }
         }
     }
 
@@ -94,7 +113,7 @@ impl Packaging {
     pub(crate) fn choose(self, info: &Info) -> Choice<Self> {
         let extension = match self {
             Self::Mp4 => Extension::Mp4,
-            Self::Ts => Extension::Ts,
+            Self::Ts | Self::Encrypted => Extension::Ts,
             Self::Aac => Extension::Aac,
             Self::Mp3 => Extension::Mp3,
         };

@@ -17,6 +17,7 @@ use media::{Span, StreamName, TICKS_PER_SECOND, TimedEvent, Timestamp};
 
 use crate::date_range;
 use crate::dvr::Kept;
+use crate::keys::Keys;
 use crate::packaging::Packaging;
 use crate::report::Report;
 use crate::resource::Piece;
@@ -58,6 +59,8 @@ pub(crate) struct Sheet<'a> {
     pub(crate) wall: &'a Wall,
     /// The digest of an initialization segment; empty for an empty one.
     pub(crate) digest: &'a dyn Fn(&Arc<Preamble>) -> &'a str,
+    /// The keys of its segments, if they are encrypted.
+    pub(crate) keys: Option<&'a Keys>,
     /// Whose playlist it is.
     pub(crate) stream: &'a StreamName,
     /// Added to its discontinuity sequence numbers.
@@ -205,6 +208,7 @@ impl Sheet<'_> {
         }
         for (at, segment) in (self.kept.len()..).zip(self.segments) {
             let map = (self.digest)(&segment.preamble);
+            self.key(f, segment, before.map(|(before, _)| before))?;
             if at < self.skipped {
                 self.date_ranges(f, &segment.events, &segment.titles)?;
             } else {
@@ -237,6 +241,24 @@ impl Sheet<'_> {
         }
         let address = self.address(Piece::Init(map.to_owned()));
         writeln!(f, "#EXT-X-MAP:URI=\"{address}\"")
+    }
+
+    /// The key of a segment, unless the one `before` has the same.
+    fn key(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        segment: &Segment,
+        before: Option<&Segment>,
+    ) -> fmt::Result {
+        let Some(keys) = self.keys else {
+            return Ok(());
+        };
+        let number = keys.number(segment.number);
+        if before.is_some_and(|before| keys.number(before.number) == number) {
+            return Ok(());
+        }
+        let address = self.address(Piece::Key(number));
+        writeln!(f, "#EXT-X-KEY:METHOD=AES-128,URI=\"{address}\"")
     }
 
     /// The rest about a segment.

@@ -21,7 +21,7 @@ use crate::reload::Directives;
 use crate::resource::{Piece, Resource};
 use crate::variants::best_first;
 use crate::viewers::{Caller, Viewer};
-use crate::{Context, Request, waits};
+use crate::{Context, Request, encryption, waits};
 
 /// How long streams that are still coming, or have announced no tracks yet, are waited for when another is there: an
 /// encoder starts its qualities one after the other, within a second.
@@ -52,11 +52,7 @@ pub(crate) async fn answer(
         ..Waits::default()
     };
     let caller = Caller::of(request);
-    let packaging = |info: &Info| {
-        directives
-            .packaging
-            .unwrap_or_else(|| Packaging::usual(info))
-    };
+    let packaging = |info: &Info| encryption::of_stream(context, info, directives);
     let asked = streams
         .iter()
         .map(|stream| Box::pin(describe(context, &caller, stream, waits, packaging)) as Asked<'_>);

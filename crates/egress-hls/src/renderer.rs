@@ -12,6 +12,7 @@ use media::{StreamName, Timestamp};
 use crate::digest::digest;
 use crate::dvr::{Past, Window};
 use crate::encoding::Encoded;
+use crate::keys::Keys;
 use crate::packaging::Packaging;
 use crate::playlist::{self, Sheet};
 use crate::reload::Directives;
@@ -26,6 +27,7 @@ pub(crate) struct Renderer {
     segmentation: Segmentation,
     /// See [`timeline`](crate::timeline).
     discontinuity_base: u64,
+    keys: Option<Arc<Keys>>,
     state: Mutex<State>,
 }
 
@@ -85,12 +87,15 @@ impl Renderer {
         packaging: Packaging,
         segmentation: Segmentation,
         discontinuity_base: u64,
+        keys: &Arc<Keys>,
     ) -> Self {
+        let is_encrypted = packaging == Packaging::Encrypted;
         Self {
             stream,
             packaging,
             segmentation,
             discontinuity_base,
+            keys: is_encrypted.then(|| Arc::clone(keys)),
             state: Mutex::default(),
         }
     }
@@ -153,6 +158,7 @@ impl Renderer {
             start: wanted.directives.start,
             wall: wall.as_ref().unwrap_or(&state.wall),
             digest: &|preamble| state.digest(preamble),
+            keys: self.keys.as_deref(),
             stream: &self.stream,
             discontinuity_base: self.discontinuity_base,
             reports: &wanted.reports,

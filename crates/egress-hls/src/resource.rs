@@ -8,6 +8,7 @@
 //! | `/{stream}/hls/init-{digest}.m4s` | an initialization segment, by a digest of its bytes |
 //! | `/{stream}/hls/{number}.m4s` | a segment |
 //! | `/{stream}/hls/{number}.{part}.m4s` | a part of it |
+//! | `/{stream}/aes/{number}.key` | a key of encrypted segments |
 //!
 //! The other [`Packaging`]s have the same in folders of their own, with names that end like their container's:
 //! `ts/41.ts`, `aac/41.2.aac`; a DVR window they have not. Names depend on the stream and its epochs alone, so any node
@@ -26,6 +27,9 @@ pub(crate) const WITH_DVR: &str = "index.m3u8?dvr";
 /// The media playlist in its folder, and that of the DVR window.
 const PLAYLIST: &str = "live.m3u8";
 const DVR: &str = "dvr.m3u8";
+
+/// What the name of a key ends with.
+const KEY: &str = ".key";
 
 /// What a request is for.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -49,6 +53,8 @@ pub enum Piece {
     Segment(u64),
     /// A part of the segment of this number.
     Part(u64, usize),
+    /// The key of this number, of encrypted segments alone.
+    Key(u64),
 }
 
 impl Resource {
@@ -81,6 +87,12 @@ impl Piece {
             DVR if packaging == Packaging::Mp4 => return Some(Self::Dvr),
             _ => {}
         }
+        if let Some(name) = name
+            .strip_suffix(KEY)
+            .filter(|_| packaging == Packaging::Encrypted)
+        {
+            return Some(Self::Key(number(name)?));
+        }
         let name = name.strip_suffix(packaging.suffix())?;
         if let Some(digest) = name.strip_prefix("init-") {
             return Some(Self::Init(digest.to_owned()));
@@ -103,6 +115,7 @@ impl Piece {
             Self::Init(digest) => write!(f, "init-{digest}{suffix}"),
             Self::Segment(number) => write!(f, "{number}{suffix}"),
             Self::Part(number, part) => write!(f, "{number}.{part}{suffix}"),
+            Self::Key(number) => write!(f, "{number}{KEY}"),
         })
     }
 }
@@ -144,6 +157,7 @@ mod tests {
             all.extend(pieces.map(|piece| Resource::Media(packaging, piece)));
         }
         all.push(Resource::Media(Packaging::Mp4, Piece::Dvr));
+        all.push(Resource::Media(Packaging::Encrypted, Piece::Key(7)));
         for resource in all {
             let path = format!("/live/show/{resource}");
             assert_eq!(Resource::of(&path), Some(("live/show", resource)), "{path}");
@@ -180,6 +194,9 @@ mod tests {
             "/a/hls/41.ts",
             "/a/ts/41.m4s",
             "/a/ts/dvr.m3u8",
+            "/a/aes/dvr.m3u8",
+            "/a/ts/7.key",
+            "/a/aes/07.key",
             "/a/mp3/41.aac",
             "a/index.m3u8",
         ] {

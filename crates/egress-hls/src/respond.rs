@@ -14,7 +14,7 @@ use crate::renderer::Wanted;
 use crate::resource::{Piece, Resource};
 use crate::variants::Quality;
 use crate::viewers::{self, Introduced, Viewer};
-use crate::{Context, Request, presentation, report};
+use crate::{Context, Request, encryption, presentation, report};
 
 /// Answers a request.
 ///
@@ -42,6 +42,9 @@ pub(crate) async fn resource(context: &Context, request: &Request<'_>) -> Result
         Resource::Media(_, Piece::Playlist) => watch.playlist(false).await?,
         Resource::Media(_, Piece::Dvr) => watch.playlist(true).await?,
         Resource::Media(_, Piece::Init(digest)) => watch.init(digest).await?,
+        Resource::Media(_, Piece::Key(number)) => {
+            Answer::key(channel.key(*number).ok_or(Refused::NoSuchPiece)?)
+        }
         Resource::Media(_, Piece::Segment(number)) => watch.segment(*number).await?,
         Resource::Media(_, Piece::Part(number, part)) => {
             let answer = channel.part(*number, *part).await;
@@ -61,10 +64,7 @@ async fn channel(
     directives: &Directives,
     viewer: &Viewer,
 ) -> Result<Arc<Channel>, Refused> {
-    let named = match request.resource {
-        Resource::Media(packaging, _) => Some(*packaging),
-        Resource::Multivariant => directives.packaging,
-    };
+    let named = encryption::named(context, request, directives)?;
     let stream = || context.registry.stream(request.stream);
     let present = named
         .or_else(|| Some(Packaging::usual(&stream()?.info())))

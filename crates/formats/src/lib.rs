@@ -42,4 +42,4 @@ pub use mp4::Mp4;
 pub use opus::Opus;
 pub use packed_audio::PackedAudio;
 pub use raw::Raw;
-pub use ts::{Ts, TsSegments};
+pub use ts::{SegmentCipher, Ts, TsSegments};

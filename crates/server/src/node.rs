@@ -60,6 +60,8 @@ pub(crate) struct Parts {
     pub(crate) bound: Vec<Bound>,
     /// Random, and only for this.
     pub(crate) challenge_key: [u8; 32],
+    /// Random; keys of HLS are derived from it where no secret is configured.
+    pub(crate) hls_secret: [u8; 32],
     pub(crate) jitter_seed: u64,
 }
 
@@ -73,6 +75,19 @@ fn dvr(config: &Arc<Config>) -> Option<egress_hls::dvr::Settings> {
     })
 }
 
+/// Which streams are encrypted over HLS, and from what their keys are derived.
+fn encryption(config: &Arc<Config>, generated: [u8; 32]) -> egress_hls::encryption::Settings {
+    let configured = config.hls.encryption_secret.as_ref();
+    let secret = configured.map_or(&generated[..], |secret| secret.reveal().as_bytes());
+    let secret = secret.to_vec();
+    let config = Arc::clone(config);
+    egress_hls::encryption::Settings {
+        secret,
+        key_period: config.hls.key_period,
+        applies: Box::new(move |stream| config.encryption(stream)),
+    }
+}
+
 impl Node {
     /// Without WebRTC, which needs the node's ingest.
     pub(crate) fn new(parts: Parts) -> Self {
@@ -84,6 +99,7 @@ impl Node {
             access,
             bound,
             challenge_key,
+            hls_secret,
             jitter_seed,
         } = parts;
         let now = Instant::now();
@@ -136,6 +152,7 @@ impl Node {
         let settings = egress_hls::Settings {
             segmentation: config.hls.segmentation(),
             dvr: dvr(&config),
+            encryption: encryption(&config, hls_secret),
         };
         let hls = egress_hls::Context::new(
             settings,

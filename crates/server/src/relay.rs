@@ -193,6 +193,8 @@ impl Relay {
             .collect();
         let mut challenge_key = [0; 32];
         getrandom::fill(&mut challenge_key)?;
+        let mut hls_secret = [0; 32];
+        getrandom::fill(&mut hls_secret)?;
         let jitter_seed = getrandom::u64()?;
         let links = Links::new(registry.fanout().events());
         let mut node = Node::new(Parts {
@@ -203,6 +205,7 @@ impl Relay {
             access,
             bound,
             challenge_key,
+            hls_secret,
             jitter_seed,
         });
         open_webrtc(&mut node)?;

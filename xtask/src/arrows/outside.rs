@@ -29,6 +29,8 @@ const TRANSCODERS: Members = These(&["transcode"]);
 const WITH_TOKIO: Members = AboveProtocolsBut(&["formats", "transcode", "config", "xtask"]);
 /// Crates that may use WebRTC's building blocks; the rest of the server knows sessions and keys.
 const WITH_WEBRTC: Members = These(&["webrtc", "load"]);
+/// Crates that seal or encrypt what they send.
+const WITH_CIPHERS: Members = These(&["webrtc", "load", "egress-hls"]);
 
 const OUTSIDE: &[Outside] = &[
     Outside {
@@ -102,8 +104,8 @@ const OUTSIDE: &[Outside] = &[
     },
     Outside {
         package: "aws-lc-rs",
-        shipped_in: WITH_WEBRTC,
-        tested_in: WITH_WEBRTC,
+        shipped_in: WITH_CIPHERS,
+        tested_in: WITH_CIPHERS,
         reason: "cryptography is where protocols are",
     },
     Outside {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ::fanout::Segmentation;
 use media::Span;
 
+use crate::Secret;
 use crate::read::Section;
 
 /// Shorter parts cost a request each and hold few pictures; longer ones are no low latency.
@@ -16,6 +17,12 @@ const SEGMENTS: [Span; 2] = [Span::from_millis(1_000), Span::from_millis(10_000)
 
 /// A playlist of a longer window is larger than players read with pleasure.
 const DVR_MAX: Duration = Duration::from_secs(24 * 3_600);
+
+/// How long a key is used unless the operator says otherwise: a player requests six in an hour.
+const KEY_PERIOD: Duration = Duration::from_secs(600);
+
+/// The shortest is one key for each segment. Within the longest, one key opens what any viewer has kept of a day.
+const KEY_PERIODS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(24 * 3_600)];
 
 /// Section `[hls]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -28,6 +35,12 @@ pub struct Hls {
     pub dvr: Duration,
     /// Where that is kept. Given if any stream has such a window.
     pub dvr_directory: Option<PathBuf>,
+    /// Whether streams are encrypted.
+    pub encryption: bool,
+    /// For how long a key is used.
+    pub key_period: Duration,
+    /// What keys are derived from; `None` means one is generated at start.
+    pub encryption_secret: Option<Secret>,
 }
 
 impl Default for Hls {
@@ -38,6 +51,9 @@ impl Default for Hls {
             segment,
             dvr: Duration::ZERO,
             dvr_directory: None,
+            encryption: false,
+            key_period: KEY_PERIOD,
+            encryption_secret: None,
         }
     }
 }
@@ -63,6 +79,12 @@ impl Hls {
         s.set("dvr", &mut self.dvr);
         require_window(s, self.dvr);
         s.set("dvr_directory", &mut self.dvr_directory);
+        s.set("encryption", &mut self.encryption);
+        s.set("key_period", &mut self.key_period);
+        let [shortest, longest] = KEY_PERIODS;
+        let is_fit = (shortest..=longest).contains(&self.key_period);
+        s.require("key_period", is_fit, "is not from 1s to 24h");
+        s.set("encryption_secret", &mut self.encryption_secret);
     }
 }
 

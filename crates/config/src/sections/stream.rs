@@ -24,6 +24,8 @@ pub struct StreamRule {
     pub takeover: Option<Takeover>,
     /// How much of the past can be watched; `None` leaves it to `hls.dvr`.
     pub dvr: Option<Duration>,
+    /// Whether it is encrypted over HLS; `None` leaves it to `hls.encryption`.
+    pub encryption: Option<bool>,
     /// What differs from `fanout.audio` or `fanout.video`.
     pub policy: PolicyOverrides,
     /// `stream.0`, `stream.1`, …, for problems with it.
@@ -56,6 +58,7 @@ impl StreamRule {
         let mut linger = None;
         let mut takeover = None;
         let mut dvr = None;
+        let mut encryption = None;
         let mut policy = PolicyOverrides::default();
         s.set_some("match", &mut pattern);
         s.set("publish_key", &mut publish_key);
@@ -64,6 +67,7 @@ impl StreamRule {
         s.set_some("takeover", &mut takeover);
         s.set_some("dvr", &mut dvr);
         require_window(s, dvr.unwrap_or_default());
+        s.set_some("encryption", &mut encryption);
         policy.read(s);
         if pattern.is_none() {
             s.missing(
@@ -79,6 +83,7 @@ impl StreamRule {
             linger,
             takeover,
             dvr,
+            encryption,
             policy,
             key,
         })

@@ -38,7 +38,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fanout::gate::{Authorized, Play};
-use fanout::{Phase, Registry, Retention, Segmentation, Stream};
+use fanout::{Packager, Phase, Registry, Retention, Segmentation, Stream};
+use formats::Mp4;
 use media::{Span, StreamName};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -196,7 +197,7 @@ impl Dvr {
             }
             let permission = permit(stream.name());
             let format = PACKAGING.format(&self.segmentation);
-            let make = || PACKAGING.packager(self.segmentation);
+            let make = || Box::new(Mp4::segmented(self.segmentation)) as Box<dyn Packager>;
             let Ok(reader) = stream.ranges(&permission, format, make, Instant::now()) else {
                 // Memory is short, or the stream has just ended.
                 continue;

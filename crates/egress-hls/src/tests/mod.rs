@@ -1,5 +1,6 @@
 //! A stream of sound, and what its viewers are answered.
 
+mod encryption;
 mod titles;
 mod variants;
 
@@ -8,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fanout::gate::{
@@ -28,8 +29,11 @@ use crate::{
     Admission, Answer, Context, Packaging, Piece, Request, Resource, Turned, Variants, answer,
 };
 
-/// What opens the streams below `secret/`.
+/// What opens the streams below a `secret/`.
 const PASSWORD: &str = "open-sesame";
+
+/// Two segments.
+const KEY_PERIOD: Duration = Duration::from_secs(6);
 
 /// AAC-LC, 48 kHz, stereo.
 const ASC: [u8; 2] = [0x11, 0x90];
@@ -58,7 +62,7 @@ impl Gate for TestGate {
 
     fn play<'a>(&'a self, request: &'a fanout::gate::Request<'a>) -> Decision<'a, Play> {
         let stream = request.stream.clone();
-        let is_secret = stream.as_str().starts_with("secret/");
+        let is_secret = stream.as_str().contains("secret/");
         Box::pin(ready(if is_secret && request.secret() != Some(PASSWORD) {
             Err(request.secret().map_or(Denied::Missing, |_| Denied::Wrong))
         } else {
@@ -114,6 +118,11 @@ impl TestServer {
         let settings = crate::Settings {
             segmentation: Segmentation::DEFAULT,
             dvr: None,
+            encryption: crate::encryption::Settings {
+                secret: b"a secret of tests".to_vec(),
+                key_period: KEY_PERIOD,
+                applies: Box::new(|stream| stream.as_str().starts_with("encrypted/")),
+            },
         };
         let context = Context::new(
             settings,

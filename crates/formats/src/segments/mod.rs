@@ -7,7 +7,8 @@
 //!
 //! [`fmp4::Muxer`] collects the parts here, too, and the same [`Segmenter`] decides. So where such a lane
 //! carries the tracks that [`Mp4::segmented`](crate::Mp4::segmented) carries, both have the same segments and
-//! parts, with the same numbers and times.
+//! parts, with the same numbers and times. (A writer that holds bytes back adds a part without duration at a segment's
+//! end.)
 
 use std::sync::Arc;
 
@@ -21,8 +22,14 @@ use crate::segmenter::Segmenter;
 
 /// How the parts of a lane are written.
 pub(crate) trait PartWriter {
+    /// The parts that follow are of the segment of this number.
+    fn begin_segment(&mut self, _number: u64) {}
+
     /// Writes a part's samples; `is_start` for the first part of a segment.
     fn write(&mut self, part: &Collected<'_>, is_start: bool, put: &mut dyn FnMut(&[u8]));
+
+    /// Writes what it has held back of the segment whose parts have ended.
+    fn end_segment(&mut self, _put: &mut dyn FnMut(&[u8])) {}
 }
 
 /// Collects parts for a writer.
@@ -33,6 +40,8 @@ pub(crate) struct Segments<W> {
     pub(crate) writer: W,
     /// The segment that the next written part begins.
     starts: Option<SegmentStart>,
+    /// When the last written part ends.
+    end: Timestamp,
 }
 
 impl<W: PartWriter> Segments<W> {
@@ -42,6 +51,7 @@ impl<W: PartWriter> Segments<W> {
             segmenter: Segmenter::new(bounds),
             writer,
             starts: None,
+            end: Timestamp::ZERO,
         }
     }
 
@@ -66,6 +76,7 @@ impl<W: PartWriter> Segments<W> {
     pub(crate) fn end(&mut self, sink: &mut Sink<'_>) {
         let (muxer, mut parts) = self.split(sink);
         muxer.finish(&mut parts);
+        parts.close();
     }
 
     fn split<'a, 'b>(
@@ -77,6 +88,7 @@ impl<W: PartWriter> Segments<W> {
             segmenter: &mut self.segmenter,
             writer: &mut self.writer,
             starts: &mut self.starts,
+            end: &mut self.end,
             is_written: false,
         };
         (&mut self.muxer, parts)
@@ -89,8 +101,29 @@ struct Parts<'a, 'b, W> {
     segmenter: &'a mut Segmenter,
     writer: &'a mut W,
     starts: &'a mut Option<SegmentStart>,
+    end: &'a mut Timestamp,
     /// The part that ends next has bytes.
     is_written: bool,
+}
+
+impl<W: PartWriter> Parts<'_, '_, W> {
+    /// The open segment ends here, with what its writer has held back.
+    fn close(&mut self) {
+        let mut has_rest = false;
+        let sink = &mut *self.sink;
+        self.writer.end_segment(&mut |bytes| {
+            has_rest |= !bytes.is_empty();
+            sink.put(bytes);
+        });
+        if has_rest {
+            let part = Part {
+                duration: Span::ZERO,
+                is_independent: false,
+                starts: None,
+            };
+            self.sink.end_part(*self.end, Entry::None, part);
+        }
+    }
 }
 
 impl<W: PartWriter> fmp4::Sink for Parts<'_, '_, W> {
@@ -105,16 +138,18 @@ impl<W: PartWriter> fmp4::Sink for Parts<'_, '_, W> {
             Turn::Late => self.sink.epoch().saturating_sub(1),
             Turn::InTime => self.sink.epoch(),
         };
+        if let Some(start) = self.segmenter.part(unit.at, unit.begins_epoch, epoch) {
+            self.close();
+            self.writer.begin_segment(start.number);
+            *self.starts = Some(start);
+        }
         let Self {
             sink,
-            segmenter,
             writer,
             starts,
             is_written,
+            ..
         } = self;
-        if let Some(start) = segmenter.part(unit.at, unit.begins_epoch, epoch) {
-            **starts = Some(start);
-        }
         writer.write(&fragment, starts.is_some(), &mut |bytes| {
             *is_written |= !bytes.is_empty();
             sink.put(bytes);
@@ -127,6 +162,7 @@ impl<W: PartWriter> fmp4::Sink for Parts<'_, '_, W> {
         if unit.content == Content::Init || !std::mem::take(&mut self.is_written) {
             return;
         }
+        *self.end = unit.at + unit.duration;
         let starts = self.starts.take();
         let entry = match (&starts, join) {
             (Some(_), Some(())) => Entry::Join(Arc::default()),
@@ -155,6 +191,7 @@ impl<W: PartWriter> fmp4::Sink for Parts<'_, '_, W> {
     }
 
     fn split(&mut self, next: FragmentCandidate) {
+        self.close();
         self.sink.end_segment();
         self.segmenter.split(next.at, self.sink.epoch());
     }

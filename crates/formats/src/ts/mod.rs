@@ -12,7 +12,7 @@ use container::ts::{self, JoinPoint, Muxer, PACKET_BYTES};
 use fanout::{Entry, Packager, Preamble, Sink};
 use media::{Item, Timestamp};
 
-pub use segments::TsSegments;
+pub use segments::{SegmentCipher, TsSegments};
 
 /// Writes transport stream packets.
 #[derive(Debug, Default)]

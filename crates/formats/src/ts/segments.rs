@@ -10,10 +10,13 @@
 //! part ends at the end of a packet of PES, so segments put together are one stream. Parts other than a
 //! segment's first have the tables only every 400 ms, so playlists list segments alone.
 //!
+//! [`Ts::encrypted`] has the same segments as ciphertext.
+//!
 //! Events have PIDs of their own, before the first sample that is later.
 //!
 //! The first picture track and the first sound track are carried, as in the segments of fragmented MP4.
 
+use std::fmt;
 use std::sync::Arc;
 
 use container::fmp4::{self, Collected};
@@ -25,6 +28,18 @@ use super::Ts;
 use crate::events::Events;
 use crate::segmenter;
 use crate::segments::{PartWriter, Segments};
+
+/// Encrypts segments, each as a whole.
+pub trait SegmentCipher: Send + fmt::Debug {
+    /// The bytes that follow are of the segment of this number.
+    fn begin(&mut self, number: u64);
+
+    /// Encrypts the next bytes of the segment, as far as they make whole blocks.
+    fn update(&mut self, plain: &[u8], put: &mut dyn FnMut(&[u8]));
+
+    /// Writes the rest of the segment; nothing if it has had no bytes.
+    fn finish(&mut self, put: &mut dyn FnMut(&[u8]));
+}
 
 /// Writes segments; made by [`Ts::segmented`].
 #[derive(Debug)]
@@ -45,20 +60,40 @@ impl Ts {
     /// Segments with the numbers, the beginnings and the parts that those of
     /// [`Mp4::segmented`](crate::Mp4::segmented) have.
     pub fn segmented(bounds: Segmentation) -> TsSegments {
+        TsSegments::new(bounds, None)
+    }
+
+    /// The lane of [`encrypted`](Self::encrypted).
+    pub const fn encrypted_segments(bounds: &Segmentation) -> Format {
+        Format {
+            name: "ts-encrypted",
+            protocol: Protocol::Hls,
+            retention: segmenter::kept(bounds),
+        }
+    }
+
+    /// The segments of [`segmented`](Self::segmented), each encrypted as a whole. Their parts make no sense alone.
+    pub fn encrypted(bounds: Segmentation, cipher: Box<dyn SegmentCipher>) -> TsSegments {
+        TsSegments::new(bounds, Some(cipher))
+    }
+}
+
+impl TsSegments {
+    fn new(bounds: Segmentation, cipher: Option<Box<dyn SegmentCipher>>) -> Self {
         let muxer = Muxer::of_segments();
-        TsSegments {
+        Self {
             segments: Segments::new(
                 bounds,
                 PacketWriter {
                     muxer,
                     events: Events::default(),
+                    cipher,
+                    plain: Vec::new(),
                 },
             ),
         }
     }
-}
 
-impl TsSegments {
     /// Whether segments can carry `track`.
     pub fn carries(track: &Track) -> bool {
         fmp4::can_mux(track) && ts::can_mux(&as_written(track))
@@ -101,10 +136,39 @@ impl Packager for TsSegments {
 struct PacketWriter {
     muxer: Muxer,
     events: Events,
+    cipher: Option<Box<dyn SegmentCipher>>,
+    /// A part on its way to the cipher; empty between parts.
+    plain: Vec<u8>,
 }
 
 impl PartWriter for PacketWriter {
+    fn begin_segment(&mut self, number: u64) {
+        if let Some(cipher) = &mut self.cipher {
+            cipher.begin(number);
+        }
+    }
+
     fn write(&mut self, part: &Collected<'_>, is_start: bool, put: &mut dyn FnMut(&[u8])) {
+        let Some(mut cipher) = self.cipher.take() else {
+            return self.packets(part, is_start, put);
+        };
+        let mut plain = std::mem::take(&mut self.plain);
+        self.packets(part, is_start, &mut |bytes| plain.extend_from_slice(bytes));
+        cipher.update(&plain, put);
+        plain.clear();
+        self.plain = plain;
+        self.cipher = Some(cipher);
+    }
+
+    fn end_segment(&mut self, put: &mut dyn FnMut(&[u8])) {
+        if let Some(cipher) = &mut self.cipher {
+            cipher.finish(put);
+        }
+    }
+}
+
+impl PacketWriter {
+    fn packets(&mut self, part: &Collected<'_>, is_start: bool, put: &mut dyn FnMut(&[u8])) {
         let packets = &mut PartPackets(put);
         if part.unit().begins_epoch {
             self.muxer.push(&Item::Epoch, packets);
@@ -126,9 +190,7 @@ impl PartWriter for PacketWriter {
         // Behind the samples: the sound may end earlier than the part.
         self.tell(unit.at + unit.duration, packets);
     }
-}
 
-impl PacketWriter {
     /// Writes the events before `until`.
     fn tell(&mut self, until: Timestamp, packets: &mut PartPackets<'_>) {
         while let Some(event) = self.events.take_before(until) {
