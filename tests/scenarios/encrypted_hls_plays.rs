@@ -5,9 +5,7 @@ use std::time::Duration;
 use testkit::hls::{MediaPlaylist, resolve};
 use testkit::{Clip, Process, Server, Tool, wait_until};
 
-use crate::bodies_of_every_container::{
-    AAC, H264, PLAYLIST, SECONDS, Show, check_vlc, start_vlc,
-};
+use crate::bodies_of_every_container::{AAC, H264, PLAYLIST, SECONDS, Show, check_vlc, start_vlc};
 use crate::hls_plays_everywhere::ChromiumPlayer;
 use crate::support::{DEADLINE, file, publish_rtmp, wait_for_stream};
 
@@ -58,7 +56,9 @@ fn another_implementation_decrypts_each_segment() {
     let mut keys = Vec::new();
     let mut joined = Vec::new();
     for segment in &playlist.segments {
-        let Some(listed) = &segment.file else { continue };
+        let Some(listed) = &segment.file else {
+            continue;
+        };
         let key = segment.key.as_ref().unwrap();
         let key = server.get(&resolve(MEDIA, &key.uri));
         assert_eq!((key.status, key.body.len()), (200, 16));
@@ -75,7 +75,10 @@ fn another_implementation_decrypts_each_segment() {
             .arg(sent.path())
             .run(DEADLINE);
         assert_eq!(plain.len() % 188, 0);
-        assert!(plain.chunks(188).all(|packet| packet[0] == 0x47), "{listed:?}");
+        assert!(
+            plain.chunks(188).all(|packet| packet[0] == 0x47),
+            "{listed:?}"
+        );
         joined.extend(plain);
     }
     assert!(keys.len() >= 3, "{}", keys.len());

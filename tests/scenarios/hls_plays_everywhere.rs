@@ -363,7 +363,9 @@ fn plays_in_chromium(player: &'static str, script: &'static str, library: &str) 
     for ((show, outcome), media_type) in expected(player).zip(TYPES) {
         let stream = show.stream;
         chromium.go(&url(&server, show));
-        let supports = chromium.browser.run(&format!("return window.supports('{media_type}');"));
+        let supports = chromium
+            .browser
+            .run(&format!("return window.supports('{media_type}');"));
         assert_eq!(
             supports,
             Value::Bool(outcome == Plays),

@@ -35,7 +35,10 @@ fn a_title_is_listed_for_as_long_as_it_lasts() {
     let first = &watch.history().versions[0].playlist;
     assert_eq!(first.date_ranges.len(), 1, "{first:?}");
     assert_eq!(title(&first.date_ranges[0]), ("Before", "Band"));
-    assert_eq!(first.date_ranges[0].class.as_deref(), Some("com.carillon.title"));
+    assert_eq!(
+        first.date_ranges[0].class.as_deref(),
+        Some("com.carillon.title")
+    );
     set_title(&server, "song=%22quoted%22%0A%23EXT-X-ENDLIST");
     watch.follow_for(WATCHED);
     let history = watch.finish();

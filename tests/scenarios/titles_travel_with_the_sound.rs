@@ -19,12 +19,7 @@ pub(crate) fn update(server: SocketAddr, password: &str, query: &str) -> u16 {
 }
 
 /// The same of any mount.
-pub(crate) fn update_mount(
-    server: SocketAddr,
-    password: &str,
-    mount: &str,
-    query: &str,
-) -> u16 {
+pub(crate) fn update_mount(server: SocketAddr, password: &str, mount: &str, query: &str) -> u16 {
     let credential = base64(format!("source:{password}").as_bytes());
     let request = format!(
         "GET /admin/metadata?mode=updinfo&mount={mount}&{query} HTTP/1.0\r\n\

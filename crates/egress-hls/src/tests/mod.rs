@@ -1,6 +1,7 @@
 //! A stream of sound, and what its viewers are answered.
 
 mod encryption;
+mod threads;
 mod titles;
 mod variants;
 
@@ -91,7 +92,7 @@ impl Admission for NoLimit {
 pub(crate) struct TestServer {
     pub(crate) registry: Arc<Registry>,
     pub(crate) gate: Arc<TestGate>,
-    pub(crate) context: Context,
+    pub(crate) context: Arc<Context>,
 }
 
 impl TestServer {
@@ -134,7 +135,7 @@ impl TestServer {
         Self {
             registry,
             gate,
-            context,
+            context: Arc::new(context),
         }
     }
 
