@@ -207,7 +207,7 @@ mod tests {
         let shown = format!("{keys:?} {cipher:?}");
         assert_eq!(
             shown,
-            "Keys { .. } SegmentEncryptor { stream: StreamName(\"live/show\"), .. }"
+            "Keys { .. } SegmentEncryptor { stream: \"live/show\", .. }"
         );
     }
 }
