@@ -126,9 +126,9 @@ endpoints! {
 
     /// The multivariant playlist of HLS.
     Hls: Page "GET" "/{stream}/index.m3u8", Nothing;
-    /// The media playlist of HLS; other packagings than fragmented MP4 have `ts/`, `aac/` or `mp3/` for `hls/`.
+    /// The media playlist of HLS; other packagings than fragmented MP4 have `ts/`, `aac/`, `mp3/` or `aes/` for `hls/`.
     HlsPlaylist: Page "GET" "/{stream}/hls/live.m3u8", Nothing;
-    /// An initialization segment, a segment or a part of HLS; likewise.
+    /// An initialization segment, a segment, a part or a key of HLS; likewise.
     HlsPiece: Page "GET" "/{stream}/hls/{piece}", Nothing;
 
     /// Open a session to listen (WHEP).
