@@ -205,7 +205,14 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
                 "\"5 apples\"" => {
                     ["server_header", "access"].contains(&key.as_str())
                         || ["certificate", "private_key", "dvr_directory"].contains(&key.as_str())
-                        || ["publish_key", "admin_password", "key", "name"].contains(&key.as_str())
+                        || [
+                            "publish_key",
+                            "admin_password",
+                            "encryption_secret",
+                            "key",
+                            "name",
+                        ]
+                        .contains(&key.as_str())
                 }
                 "5" => value.parse::<u64>().is_ok(),
                 "true" => value.parse::<bool>().is_ok(),
