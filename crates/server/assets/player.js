@@ -514,8 +514,8 @@
     button.title = NAME;
     button.setAttribute("aria-label", NAME);
     const devices = /* @__PURE__ */ new Set();
-    const show2 = (one, isThere) => {
-      if (isThere) devices.add(one);
+    const show2 = (one, isThere2) => {
+      if (isThere2) devices.add(one);
       else devices.delete(one);
       button.hidden = devices.size === 0;
     };
@@ -525,7 +525,7 @@
           show2(one, event.availability === "available");
         });
       } else {
-        one.remote?.watchAvailability((isThere) => show2(one, isThere)).catch(() => {
+        one.remote?.watchAvailability((isThere2) => show2(one, isThere2)).catch(() => {
         });
       }
     }
@@ -967,9 +967,10 @@
   var trackOf = (offer, kind) => offer.tracks.find((one) => one.kind === kind);
   var codecsOf = (offer) => JSON.stringify(offer.tracks.map(({ kind, codec }) => [kind, codec]));
   var delivered = () => JSON.parse(byId("offer").textContent ?? "");
-  var ask = async () => {
+  var ask = async (untilLive) => {
     try {
-      const answer = await fetch("info.json", { cache: "no-store" });
+      const path = untilLive ? "info.json?live" : "info.json";
+      const answer = await fetch(path, { cache: "no-store", signal: untilLive ?? null });
       const offer = await answer.json();
       return Array.isArray(offer.tracks) ? offer : null;
     } catch {
@@ -1035,6 +1036,10 @@
     mayDecodeAgain() {
       this.decoderFailures += 1;
       return this.decoderFailures < DECODER_FAILURES_MAX;
+    }
+    /** The publisher is back: what failed meanwhile says nothing about the next try. */
+    hurry() {
+      this.retryMs = FIRST_RETRY_MS;
     }
     /** The pause before the next try; it grows. */
     pauseMs() {
@@ -1732,7 +1737,7 @@
   };
 
   // src/playback.ts
-  var AWAY_RETRY_MS = 3e3;
+  var ASK_PAUSE_MS = 500;
   var WATCH_MS = 1e3;
   var STALL_MS = 4e3;
   var DECODE_MS = 12e3;
@@ -1740,6 +1745,7 @@
   var PAUSE_MS = 2e3;
   var PAUSE_MAX_MS = 6e4;
   var STEADY_MS = 1e4;
+  var isThere = ({ live, tracks, addresses }) => live && (tracks.length > 0 || addresses.length > 0);
   var Playback = class {
     /** `changed` is called after each change of what can be read here, and each second while something plays. */
     constructor(stage2, offer, browser, changed) {
@@ -1774,6 +1780,8 @@
       this.hasEverPlayed = false;
       this.attempts = new Attempts();
       this.isAsking = false;
+      /** Ends the wait for the publisher, which would keep a connection. */
+      this.waiting = new AbortController();
       this.watchdog = new Watchdog(0, 0, 0);
       this.playingSince = 0;
       /** Counts starts, so that what belongs to an earlier one can tell that it is out of date. */
@@ -1869,8 +1877,8 @@
       this.stop();
     }
     /** Asks the server for the present state. */
-    async refresh() {
-      const fresh = await ask();
+    async refresh(untilLive) {
+      const fresh = await ask(untilLive);
       if (fresh) {
         this.offer = fresh;
         this.changed();
@@ -1897,6 +1905,8 @@
     }
     stop() {
       this.turn += 1;
+      this.waiting.abort();
+      this.waiting = new AbortController();
       clearTimeout(this.retryTimer);
       clearInterval(this.watchTimer);
       clearTimeout(this.tracksTimer);
@@ -1909,7 +1919,8 @@
       this.isAskedToPause = false;
       this.isSwitching = false;
     }
-    retryIn(ms, state) {
+    /** Makes the connection again after a pause, which grows. */
+    retry(state) {
       this.stop();
       this.set(state);
       this.retryTimer = setTimeout(async () => {
@@ -1918,26 +1929,43 @@
         if (turn !== this.turn) return;
         if (isKnown) this.start();
         else this.retry("unreachable");
-      }, ms);
+      }, this.attempts.pauseMs());
     }
-    retry(state) {
-      this.retryIn(this.attempts.pauseMs(), state);
+    /** Starts as soon as the stream is live and has tracks. Nothing is connected before. */
+    async awaitLive() {
+      this.stop();
+      const { turn, attempts } = this;
+      const isOver = () => turn !== this.turn;
+      this.set(this.offer.away ? "away" : "offline");
+      while (!isThere(this.offer)) {
+        const isKnown = await this.refresh(this.waiting.signal);
+        if (isOver()) return;
+        if (!isKnown) {
+          this.retry("unreachable");
+          return;
+        }
+        if (isThere(this.offer)) break;
+        this.set(this.offer.away ? "away" : "offline");
+        await new Promise((resolve) => {
+          this.retryTimer = setTimeout(resolve, ASK_PAUSE_MS);
+        });
+        if (isOver()) return;
+      }
+      attempts.hurry();
+      this.start();
     }
     start() {
       this.stop();
       const { offer } = this;
-      if (!offer.live) {
-        if (offer.away) this.retryIn(AWAY_RETRY_MS, "away");
-        else this.retry("offline");
+      if (!isThere(offer)) {
+        void this.awaitLive();
         return;
       }
       const way = this.attempts.left(this.ways())[0] ?? null;
       this.note = this.noteOn(way);
       if (way) this.open(way);
       else if (this.attempts.forgiveSlow()) this.retry("reconnecting");
-      else if (offer.tracks.length === 0 && offer.addresses.length === 0) {
-        this.retry("offline");
-      } else this.set("failed");
+      else this.set("failed");
     }
     open(way) {
       const { turn } = this;
@@ -2113,7 +2141,10 @@
       if (source.catchUp()) this.changed();
       else this.start();
     }
-    /** It has played and does not any more. While the publisher is away the connection is kept. */
+    /**
+     * It has played and does not any more. While the publisher is away the connection is kept, and when it is back the
+     * connection has the time of a stall to bring its media.
+     */
     async stalled(stillMs) {
       if (this.isAsking) return;
       this.isAsking = true;
@@ -2122,9 +2153,10 @@
       if (turn !== this.turn) return;
       if (isKnown && this.offer.away) {
         this.set("away");
-        setTimeout(() => {
-          if (turn === this.turn) this.isAsking = false;
-        }, AWAY_RETRY_MS);
+        const isAnswered = await this.refresh(this.waiting.signal);
+        if (turn !== this.turn) return;
+        this.isAsking = false;
+        if (isAnswered && this.offer.live) this.watchdog.reset(performance.now());
         return;
       }
       this.isAsking = false;

@@ -10,8 +10,8 @@ import type { Stage, State } from "./state";
 import { Watchdog } from "./watchdog";
 import { fitting, missing, refused, waysOf, type Rendition, type Way, type WayName } from "./ways";
 
-/** A publisher that is away comes back soon, or the stream ends. */
-const AWAY_RETRY_MS = 3_000;
+/** The server answers when the publisher is back; one that answers before is not asked sooner again. */
+const ASK_PAUSE_MS = 500;
 const WATCH_MS = 1_000;
 /** Without media for this long, a way that has not played yet is left, and one that has played is started again. */
 const STALL_MS = 4_000;
@@ -25,6 +25,9 @@ const PAUSE_MS = 2_000;
 const PAUSE_MAX_MS = 60_000;
 /** A decoder that has worked for this long works. */
 const STEADY_MS = 10_000;
+
+/** Whether there is something to play. */
+const isThere = ({ live, tracks, addresses }: Offer): boolean => live && (tracks.length > 0 || addresses.length > 0);
 
 export class Playback {
   state: State = "connecting";
@@ -58,6 +61,8 @@ export class Playback {
   private watchTimer: ReturnType<typeof setInterval> | undefined;
   private tracksTimer: ReturnType<typeof setTimeout> | undefined;
   private isAsking = false;
+  /** Ends the wait for the publisher, which would keep a connection. */
+  private waiting = new AbortController();
   private watchdog = new Watchdog(0, 0, 0);
   private playingSince = 0;
   /** Counts starts, so that what belongs to an earlier one can tell that it is out of date. */
@@ -174,8 +179,8 @@ export class Playback {
   }
 
   /** Asks the server for the present state. */
-  async refresh(): Promise<boolean> {
-    const fresh = await ask();
+  async refresh(untilLive?: AbortSignal): Promise<boolean> {
+    const fresh = await ask(untilLive);
     if (fresh) {
       this.offer = fresh;
       this.changed();
@@ -206,6 +211,8 @@ export class Playback {
 
   private stop(): void {
     this.turn += 1;
+    this.waiting.abort();
+    this.waiting = new AbortController();
     clearTimeout(this.retryTimer);
     clearInterval(this.watchTimer);
     clearTimeout(this.tracksTimer);
@@ -219,7 +226,8 @@ export class Playback {
     this.isSwitching = false;
   }
 
-  private retryIn(ms: number, state: State): void {
+  /** Makes the connection again after a pause, which grows. */
+  private retry(state: State): void {
     this.stop();
     this.set(state);
     this.retryTimer = setTimeout(async () => {
@@ -228,29 +236,44 @@ export class Playback {
       if (turn !== this.turn) return;
       if (isKnown) this.start();
       else this.retry("unreachable");
-    }, ms);
+    }, this.attempts.pauseMs());
   }
 
-  private retry(state: State): void {
-    this.retryIn(this.attempts.pauseMs(), state);
+  /** Starts as soon as the stream is live and has tracks. Nothing is connected before. */
+  private async awaitLive(): Promise<void> {
+    this.stop();
+    const { turn, attempts } = this;
+    const isOver = (): boolean => turn !== this.turn;
+    this.set(this.offer.away ? "away" : "offline");
+    while (!isThere(this.offer)) {
+      const isKnown = await this.refresh(this.waiting.signal);
+      if (isOver()) return;
+      if (!isKnown) {
+        this.retry("unreachable");
+        return;
+      }
+      if (isThere(this.offer)) break;
+      this.set(this.offer.away ? "away" : "offline");
+      await new Promise((resolve) => { this.retryTimer = setTimeout(resolve, ASK_PAUSE_MS); });
+      if (isOver()) return;
+    }
+    attempts.hurry();
+    this.start();
   }
 
   private start(): void {
     this.stop();
     const { offer } = this;
-    if (!offer.live) {
-      if (offer.away) this.retryIn(AWAY_RETRY_MS, "away");
-      else this.retry("offline");
+    // Tracks are announced one after the other; there may be none yet.
+    if (!isThere(offer)) {
+      void this.awaitLive();
       return;
     }
     const way = this.attempts.left(this.ways())[0] ?? null;
     this.note = this.noteOn(way);
     if (way) this.open(way);
     else if (this.attempts.forgiveSlow()) this.retry("reconnecting");
-    else if (offer.tracks.length === 0 && offer.addresses.length === 0) {
-      // Tracks are announced one after the other; none has been yet.
-      this.retry("offline");
-    } else this.set("failed");
+    else this.set("failed");
   }
 
   private open(way: Way): void {
@@ -441,7 +464,10 @@ export class Playback {
     else this.start();
   }
 
-  /** It has played and does not any more. While the publisher is away the connection is kept. */
+  /**
+   * It has played and does not any more. While the publisher is away the connection is kept, and when it is back the
+   * connection has the time of a stall to bring its media.
+   */
   private async stalled(stillMs: number): Promise<void> {
     if (this.isAsking) return;
     this.isAsking = true;
@@ -450,8 +476,10 @@ export class Playback {
     if (turn !== this.turn) return;
     if (isKnown && this.offer.away) {
       this.set("away");
-      // Not with each look: the answer stays the same for some seconds.
-      setTimeout(() => { if (turn === this.turn) this.isAsking = false; }, AWAY_RETRY_MS);
+      const isAnswered = await this.refresh(this.waiting.signal);
+      if (turn !== this.turn) return;
+      this.isAsking = false;
+      if (isAnswered && this.offer.live) this.watchdog.reset(performance.now());
       return;
     }
     this.isAsking = false;
