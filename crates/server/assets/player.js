@@ -312,6 +312,9 @@
     toLive() {
       return false;
     }
+    /** What follows a body or a session has nothing to ask for. */
+    revive() {
+    }
     /** A source plays one rendition; another is played by another source. */
     levels() {
       const { rendition, isAutomatic } = this.task;
@@ -1199,7 +1202,10 @@
   var BACK_BUFFER_S = 30;
   var STALL_INCREASE_S = 0.25;
   var RATE_MAX = 1.1;
+  var ANSWERED_MS = 100;
   var NATIVE_DELAY_S = 6;
+  var HOLE_NEAR_S = 0.3;
+  var HOLE_MARGIN_S = 0.05;
   var load2 = library("hls.js", () => globalThis.Hls);
   var HlsSource = class extends ElementSource {
     constructor(task) {
@@ -1207,6 +1213,21 @@
       this.hls = null;
       this.parts = 0;
       this.hasRecovered = false;
+      /**
+       * The tracks of one publisher end at different times, so that before the next one's some of a track is missing.
+       * hls.js waits for playback to stop there; Chromium plays the sound on, and holds the picture for 3 s.
+       */
+      this.skipHole = () => {
+        const { buffered, currentTime, played, seeking } = this.element;
+        if (seeking || played.length === 0) return;
+        for (let next = 1; next < buffered.length; next += 1) {
+          const start = buffered.start(next);
+          if (currentTime < start && currentTime > buffered.end(next - 1) - HOLE_NEAR_S) {
+            this.element.currentTime = start + HOLE_MARGIN_S;
+            return;
+          }
+        }
+      };
     }
     async open() {
       const Library = await load2();
@@ -1228,6 +1249,8 @@
       hls.on(Events.LEVEL_LOADED, () => {
         this.parts += 1;
       });
+      hls.on(Events.BUFFER_APPENDED, this.skipHole);
+      this.element.addEventListener("timeupdate", this.skipHole);
       hls.on(Events.ERROR, (_, { fatal, type, details }) => {
         if (!fatal || this.isClosed) return;
         const { owner } = this.task;
@@ -1247,6 +1270,7 @@
     }
     close() {
       this.isClosed = true;
+      this.element.removeEventListener("timeupdate", this.skipHole);
       this.hls?.destroy();
       super.close();
     }
@@ -1266,6 +1290,28 @@
       if (position === null || position === void 0) return false;
       if (position > this.element.currentTime) this.element.currentTime = position;
       return true;
+    }
+    /**
+     * hls.js gives up a reload that waits after 10 s, and then asks every few seconds without waiting. So the return's
+     * first part is waited for here, and if hls.js has not heard of it by itself, it loads again at once.
+     */
+    revive() {
+      const details = this.hls?.latestLevelDetails;
+      if (details?.canBlockReload) void this.reloadAfter(details);
+    }
+    async reloadAfter(details) {
+      const next = new URL(details.url);
+      next.searchParams.set("_HLS_msn", `${details.lastPartSn}`);
+      next.searchParams.set("_HLS_part", `${details.lastPartIndex + 1}`);
+      const hasCome = await fetch(next).then((answer) => answer.ok, () => false);
+      await new Promise((resolve) => {
+        setTimeout(resolve, ANSWERED_MS);
+      });
+      const { hls } = this;
+      if (!hasCome || this.isClosed || hls?.latestLevelDetails !== details) return;
+      details.requestScheduled = 0;
+      hls.stopLoad();
+      hls.startLoad();
     }
     levels() {
       const levels = this.hls?.levels ?? [];
@@ -1780,6 +1826,8 @@
       this.hasEverPlayed = false;
       this.attempts = new Attempts();
       this.isAsking = false;
+      /** It has stopped because the publisher is away. */
+      this.isAway = false;
       /** Ends the wait for the publisher, which would keep a connection. */
       this.waiting = new AbortController();
       this.watchdog = new Watchdog(0, 0, 0);
@@ -1915,7 +1963,7 @@
       this.element = null;
       this.way = null;
       this.hasPlayed = false;
-      this.isAsking = false;
+      [this.isAsking, this.isAway] = [false, false];
       this.isAskedToPause = false;
       this.isSwitching = false;
     }
@@ -2152,11 +2200,15 @@
       const isKnown = await this.refresh();
       if (turn !== this.turn) return;
       if (isKnown && this.offer.away) {
+        this.isAway = true;
         this.set("away");
         const isAnswered = await this.refresh(this.waiting.signal);
         if (turn !== this.turn) return;
-        this.isAsking = false;
-        if (isAnswered && this.offer.live) this.watchdog.reset(performance.now());
+        [this.isAsking, this.isAway] = [false, false];
+        if (isAnswered && this.offer.live && this.state !== "playing") {
+          this.source?.revive();
+          this.watchdog.reset(performance.now());
+        }
         return;
       }
       this.isAsking = false;
@@ -2177,7 +2229,7 @@
         this.set("playing");
       });
       on("waiting", () => {
-        if (this.hasPlayed && !media.paused) this.set("buffering");
+        if (this.hasPlayed && !media.paused) this.set(this.isAway ? "away" : "buffering");
       });
       on("pause", () => {
         if (!this.hasPlayed || !media.paused) return;

@@ -61,6 +61,8 @@ export class Playback {
   private watchTimer: ReturnType<typeof setInterval> | undefined;
   private tracksTimer: ReturnType<typeof setTimeout> | undefined;
   private isAsking = false;
+  /** It has stopped because the publisher is away. */
+  private isAway = false;
   /** Ends the wait for the publisher, which would keep a connection. */
   private waiting = new AbortController();
   private watchdog = new Watchdog(0, 0, 0);
@@ -221,7 +223,7 @@ export class Playback {
     this.element = null;
     this.way = null;
     this.hasPlayed = false;
-    this.isAsking = false;
+    [this.isAsking, this.isAway] = [false, false];
     this.isAskedToPause = false;
     this.isSwitching = false;
   }
@@ -475,11 +477,15 @@ export class Playback {
     const isKnown = await this.refresh();
     if (turn !== this.turn) return;
     if (isKnown && this.offer.away) {
+      this.isAway = true;
       this.set("away");
       const isAnswered = await this.refresh(this.waiting.signal);
       if (turn !== this.turn) return;
-      this.isAsking = false;
-      if (isAnswered && this.offer.live) this.watchdog.reset(performance.now());
+      [this.isAsking, this.isAway] = [false, false];
+      if (isAnswered && this.offer.live && this.state !== "playing") {
+        this.source?.revive();
+        this.watchdog.reset(performance.now());
+      }
       return;
     }
     this.isAsking = false;
@@ -500,7 +506,7 @@ export class Playback {
       this.watchdog.reset(this.playingSince);
       this.set("playing");
     });
-    on("waiting", () => { if (this.hasPlayed && !media.paused) this.set("buffering"); });
+    on("waiting", () => { if (this.hasPlayed && !media.paused) this.set(this.isAway ? "away" : "buffering"); });
     on("pause", () => {
       if (!this.hasPlayed || !media.paused) return;
       this.wasSuspended = !this.isAskedToPause && (document.hidden || this.frozenAt !== null);
