@@ -97,6 +97,15 @@ impl Channel {
         self.reader.wait_for_segment().await;
     }
 
+    /// Whether there is a segment that no longer grows, or a part of one if parts are enough.
+    pub(crate) fn has_begun(&self, parts_are_enough: bool) -> bool {
+        let is_enough = |segment: &Arc<Segment>| match parts_are_enough {
+            true => !segment.parts.is_empty(),
+            false => segment.is_complete && !segment.is_gap,
+        };
+        self.index().segments.iter().any(is_enough)
+    }
+
     /// Whether there is nothing to list.
     pub(crate) fn is_blank(&self) -> bool {
         self.index().segments.is_empty()
@@ -124,14 +133,24 @@ impl Channel {
 
     /// A part, which may be the next to come.
     pub(crate) async fn part(&self, number: u64, part: usize) -> Option<Answer> {
+        if self.is_to_come(number, part) {
+            let patience = waits::patience(&self.segmentation);
+            let wait = self.reader.wait_for(number, part);
+            timeout(patience, wait).await.ok();
+        }
+        self.listed_part(number, part)
+    }
+
+    /// Whether it is the part that players are told will come next, and has not come.
+    pub(crate) fn is_to_come(&self, number: u64, part: usize) -> bool {
+        self.reader.place(number, part).is_none() && self.is_hinted(number, part)
+    }
+
+    /// A part that has come.
+    pub(crate) fn listed_part(&self, number: u64, part: usize) -> Option<Answer> {
         let came = PartState::There { number, part };
         if self.reader.place(number, part) != Some(came) {
-            if !self.is_hinted(number, part) {
-                return None;
-            }
-            let patience = waits::patience(&self.segmentation);
-            let place = timeout(patience, self.reader.wait_for(number, part)).await;
-            place.ok().filter(|place| *place == came)?;
+            return None;
         }
         let index = self.index();
         let segment = find(&index, number)?;

@@ -37,6 +37,7 @@ mod resource;
 mod respond;
 #[cfg(test)]
 mod tests;
+pub mod threads;
 mod timeline;
 mod variants;
 mod viewers;

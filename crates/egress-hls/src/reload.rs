@@ -108,36 +108,71 @@ fn decimal(text: &str) -> Result<u64, Refused> {
     ))
 }
 
-/// Waits until the playlist can be answered.
+/// What must come before a playlist can be answered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Awaited {
+    Nothing,
+    /// A part of a segment, or what follows it.
+    Part(u64, usize),
+    /// The stream's first media.
+    Beginning,
+}
+
+/// What the playlist of this moment waits for.
 ///
 /// # Errors
-/// When what is requested is too far ahead, or does not come in time.
-pub(crate) async fn wait(channel: &Channel, directives: &Directives) -> Result<(), Refused> {
+/// When what is requested is too far ahead.
+pub(crate) fn awaited(channel: &Channel, directives: &Directives) -> Result<Awaited, Refused> {
     // Players of whole segments alone are not told that they may wait for one.
     let wait_for = directives
         .wait_for
         .filter(|_| channel.packaging().has_parts());
     let Some((number, part)) = wait_for else {
-        let begun = async {
-            match directives.starts_with_parts {
-                true => channel.has_part().await,
-                false => channel.has_segment().await,
-            }
-        };
-        // What there is by then is the answer.
-        timeout(waits::start(channel.segmentation()), begun)
-            .await
-            .ok();
-        return match channel.is_blank() {
-            true => Err(Refused::NotBegun),
-            false => Ok(()),
-        };
+        let has_begun = channel.has_begun(directives.starts_with_parts);
+        return Ok(match has_begun {
+            true => Awaited::Nothing,
+            false => Awaited::Beginning,
+        });
     };
-    let patience = waits::patience(channel.segmentation());
-    let place = timeout(patience, channel.reader().wait_for(number, part)).await;
-    match place.map_err(|_| Refused::NotInTime)? {
-        PartState::TooFarAhead => Err(Refused::TooFarAhead),
-        PartState::There { .. } | PartState::Gone | PartState::Ended => Ok(()),
+    match channel.reader().place(number, part) {
+        None => Ok(Awaited::Part(number, part)),
+        Some(PartState::TooFarAhead) => Err(Refused::TooFarAhead),
+        Some(PartState::There { .. } | PartState::Gone | PartState::Ended) => Ok(Awaited::Nothing),
+    }
+}
+
+/// Waits until the playlist can be answered.
+///
+/// # Errors
+/// When what is requested is too far ahead, or does not come in time.
+pub(crate) async fn wait(channel: &Channel, directives: &Directives) -> Result<(), Refused> {
+    match awaited(channel, directives)? {
+        Awaited::Nothing => Ok(()),
+        Awaited::Beginning => {
+            let begun = async {
+                match directives.starts_with_parts {
+                    true => channel.has_part().await,
+                    false => channel.has_segment().await,
+                }
+            };
+            // What there is by then is the answer.
+            timeout(waits::start(channel.segmentation()), begun)
+                .await
+                .ok();
+            match channel.is_blank() {
+                true => Err(Refused::NotBegun),
+                false => Ok(()),
+            }
+        }
+        Awaited::Part(number, part) => {
+            let patience = waits::patience(channel.segmentation());
+            let place = timeout(patience, channel.reader().wait_for(number, part)).await;
+            match place.map_err(|_| Refused::NotInTime)? {
+                // Of a stream that had not begun, it could not be told before.
+                PartState::TooFarAhead => Err(Refused::TooFarAhead),
+                PartState::There { .. } | PartState::Gone | PartState::Ended => Ok(()),
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::answer::{Answer, Refused};
 use crate::channel::Channel;
 use crate::multivariant::{self, Variant};
 use crate::packaging::Packaging;
-use crate::reload::{self, Directives};
+use crate::reload::{self, Awaited, Directives};
 use crate::renderer::Wanted;
 use crate::resource::{Piece, Resource};
 use crate::variants::Quality;
@@ -50,8 +50,51 @@ pub(crate) async fn resource(context: &Context, request: &Request<'_>) -> Result
     };
     channel
         .viewers()
-        .sent(&viewer, &answer, request.resource, Instant::now());
+        .sent(&viewer, answer.length(), request.resource, Instant::now());
     Ok(answer)
+}
+
+/// What a request of a viewer that may watch is answered with, without waiting.
+pub(crate) enum AtOnce {
+    Answer(Answer),
+    /// When this part of a segment has come, or what follows it.
+    Awaits(u64, usize),
+    /// By [`resource`], which may wait for other things, and refuse.
+    Elsewhere,
+}
+
+/// The same as [`resource`] for what viewers request again and again: pieces in memory, and playlists of the present.
+pub(crate) fn at_once(
+    context: &Context,
+    request: &Request<'_>,
+    directives: &Directives,
+    (channel, viewer): (&Channel, &Viewer),
+) -> AtOnce {
+    let watch = Watch {
+        context,
+        request,
+        directives,
+        channel,
+        viewer,
+    };
+    let Resource::Media(_, piece) = request.resource else {
+        return AtOnce::Elsewhere;
+    };
+    let found = match piece {
+        Piece::Playlist => match reload::awaited(channel, directives) {
+            Ok(Awaited::Nothing) => Some(watch.present(false)),
+            Ok(Awaited::Part(number, part)) => return AtOnce::Awaits(number, part),
+            Ok(Awaited::Beginning) | Err(_) => None,
+        },
+        Piece::Part(number, part) if channel.is_to_come(*number, *part) => {
+            return AtOnce::Awaits(*number, *part);
+        }
+        Piece::Part(number, part) => channel.listed_part(*number, *part),
+        Piece::Segment(number) => channel.segment(*number),
+        Piece::Init(digest) => channel.init(digest).map(Answer::init),
+        Piece::Dvr => None,
+    };
+    found.map_or(AtOnce::Elsewhere, AtOnce::Answer)
 }
 
 /// The channel that a request is about, once the viewer may watch it.
@@ -113,11 +156,16 @@ impl Watch<'_> {
 
     /// The media playlist, or that of the DVR window.
     async fn playlist(&self, is_dvr: bool) -> Result<Answer, Refused> {
-        let window = self.context.window(self.channel).map(|(_, window)| window);
-        if is_dvr && window.is_none() {
+        if is_dvr && self.context.window(self.channel).is_none() {
             return Err(Refused::NoWindow);
         }
         reload::wait(self.channel, self.directives).await?;
+        Ok(self.present(is_dvr))
+    }
+
+    /// The media playlist as it is.
+    fn present(&self, is_dvr: bool) -> Answer {
+        let window = self.context.window(self.channel).map(|(_, window)| window);
         let (stream, packaging) = (self.request.stream, self.channel.packaging());
         let wanted = Wanted {
             window: window.as_deref(),
@@ -127,11 +175,7 @@ impl Watch<'_> {
             suffix: self.viewer.suffix(),
         };
         let rendered = self.channel.playlist(wanted);
-        Ok(Answer::playlist(
-            &rendered,
-            self.directives,
-            self.request.headers,
-        ))
+        Answer::playlist(&rendered, self.directives, self.request.headers)
     }
 
     /// An initialization segment, of the lane or of the DVR window.

@@ -20,7 +20,7 @@ use http::{HeaderMap, HeaderName, header};
 use http1::{Credentials, Password};
 use media::StreamName;
 
-use crate::answer::{Answer, Refused};
+use crate::answer::Refused;
 use crate::channel::Channel;
 use crate::packaging::Packaging;
 use crate::reload::Directives;
@@ -32,6 +32,10 @@ const REMOVED_FOR: Duration = Duration::from_secs(60);
 
 /// Viewers of one channel. Each takes about a kilobyte, its record included.
 const VIEWERS_MAX: usize = 65_536;
+
+/// Connections of one viewer that threads carry: several people behind one router who use the same program are one
+/// viewer, and a browser keeps six connections to a server. Each holds a descriptor, which limits do not count.
+const CARRIED_MAX: u32 = 64;
 
 /// Random for each run, so that no client can choose requests that collide.
 static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -47,15 +51,7 @@ pub(crate) struct Viewer {
 impl Viewer {
     /// The viewer that makes a request.
     pub(crate) fn of(request: &Request<'_>) -> Self {
-        let parameters = request.query.split('&');
-        let own: Vec<_> = parameters
-            .filter(|parameter| !parameter.is_empty() && !Directives::is_one(parameter))
-            .collect();
-        let suffix = match own.is_empty() {
-            true => String::new(),
-            // A quotation mark would end the attribute that an address stands in.
-            false => format!("?{}", own.join("&").replace('"', "%22")),
-        };
+        let suffix = own_query(request.query);
         let mut hasher = HASHES.build_hasher();
         suffix.hash(&mut hasher);
         for name in [header::USER_AGENT, header::AUTHORIZATION] {
@@ -73,6 +69,19 @@ impl Viewer {
 
     pub(crate) fn suffix(&self) -> &str {
         &self.suffix
+    }
+}
+
+/// What of a query is the viewer's own, with its question mark; nothing if it has only directives.
+pub(crate) fn own_query(query: &str) -> String {
+    let parameters = query.split('&');
+    let own: Vec<_> = parameters
+        .filter(|parameter| !parameter.is_empty() && !Directives::is_one(parameter))
+        .collect();
+    match own.is_empty() {
+        true => String::new(),
+        // A quotation mark would end the attribute that an address stands in.
+        false => format!("?{}", own.join("&").replace('"', "%22")),
     }
 }
 
@@ -203,8 +212,15 @@ struct State {
 /// Whether a viewer is a listener.
 #[derive(Debug)]
 enum ViewerState {
-    Watching { listener: Listener, seen: Instant },
-    Removed { at: Instant },
+    Watching {
+        listener: Listener,
+        seen: Instant,
+        /// Connections that threads carry.
+        carried: u32,
+    },
+    Removed {
+        at: Instant,
+    },
 }
 
 impl Viewers {
@@ -262,22 +278,45 @@ impl Viewers {
             entry.insert(ViewerState::Watching {
                 listener,
                 seen: now,
+                carried: 0,
             });
         }
         Ok(())
     }
 
-    /// Counts what a viewer is sent.
-    pub(crate) fn sent(&self, viewer: &Viewer, answer: &Answer, resource: &Resource, now: Instant) {
+    /// Counts an answer's bytes that a viewer is sent.
+    pub(crate) fn sent(&self, viewer: &Viewer, bytes: u64, resource: &Resource, now: Instant) {
         let mut state = self.state();
         state.seen = now;
-        if let Some(ViewerState::Watching { listener, seen }) = state.present.get_mut(&viewer.key) {
+        if let Some(ViewerState::Watching { listener, seen, .. }) =
+            state.present.get_mut(&viewer.key)
+        {
             // A request may have waited for longer than viewers may be silent.
             *seen = now;
-            listener.handle.sent(answer.length(), 1);
+            listener.handle.sent(bytes, 1);
             if resource.is_media() {
                 listener.handle.began(now);
             }
+        }
+    }
+
+    /// A thread carries one more connection of a viewer. False if it may not.
+    pub(crate) fn carry(&self, viewer: &Viewer) -> bool {
+        match self.state().present.get_mut(&viewer.key) {
+            Some(ViewerState::Watching { carried, .. }) if *carried < CARRIED_MAX => {
+                *carried += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A thread carries one less. A viewer that has left meanwhile had none.
+    pub(crate) fn put_down(&self, viewer: &Viewer) {
+        if let Some(ViewerState::Watching { carried, .. }) =
+            self.state().present.get_mut(&viewer.key)
+        {
+            *carried = carried.saturating_sub(1);
         }
     }
 

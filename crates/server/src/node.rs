@@ -9,6 +9,7 @@ use std::time::{Instant, SystemTime};
 
 use config::Config;
 use egress_hls::Variants;
+use egress_hls::threads::RequestThreads;
 use net::intake::Intake;
 use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
@@ -37,7 +38,9 @@ pub(crate) struct Node {
     /// Which streams are qualities of one name.
     pub(crate) variants: Arc<Variants>,
     /// Listeners over HLS.
-    pub(crate) hls: egress_hls::Context,
+    pub(crate) hls: Arc<egress_hls::Context>,
+    /// The threads that answer most of their requests, once they have started.
+    pub(crate) requests: Option<RequestThreads>,
     /// WebRTC, unless it is switched off.
     pub(crate) rtc: Option<Arc<Rtc>>,
     pub(crate) pages: Kept,
@@ -151,7 +154,8 @@ impl Node {
             players: Arc::new(players),
             rtc: None,
             variants,
-            hls,
+            hls: Arc::new(hls),
+            requests: None,
             pages: Kept::default(),
             admission,
             limits,

@@ -18,6 +18,7 @@ use crate::backends;
 use crate::door::pressure::Marks;
 use crate::door::tls::{Certificate, TlsError};
 use crate::gate::{Authority, AuthorityGate};
+use crate::http;
 use crate::keys::{self, Generated};
 use crate::links::{self, Links, TrustError};
 use crate::log::Log;
@@ -60,6 +61,9 @@ pub enum StartError {
     /// The threads that read publishers, or their back-end, cannot be created.
     #[error("the threads that read publishers cannot start: {0}")]
     Intake(io::Error),
+    /// The threads that answer requests of HLS viewers cannot be created.
+    #[error("the threads that answer requests cannot start: {0}")]
+    Requests(io::Error),
     /// The transcoding threads, or their encoder, cannot be created.
     #[error("transcoding cannot start: {0}")]
     Transcoding(io::Error),
@@ -206,6 +210,7 @@ impl Relay {
             jitter_seed,
         });
         open_webrtc(&mut node)?;
+        node.requests = Some(http::request_threads(&node).map_err(StartError::Requests)?);
         let node = Arc::new(node);
         let notice = services::announce(&services, &node.config, &node.bound, &generated, demo);
         let mut context = services::Context {

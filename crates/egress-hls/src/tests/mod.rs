@@ -1,5 +1,6 @@
 //! A stream of sound, and what its viewers are answered.
 
+mod threads;
 mod variants;
 
 use std::future::{Future, ready};
@@ -86,7 +87,7 @@ impl Admission for NoLimit {
 pub(crate) struct TestServer {
     pub(crate) registry: Arc<Registry>,
     pub(crate) gate: Arc<TestGate>,
-    pub(crate) context: Context,
+    pub(crate) context: Arc<Context>,
 }
 
 impl TestServer {
@@ -124,7 +125,7 @@ impl TestServer {
         Self {
             registry,
             gate,
-            context,
+            context: Arc::new(context),
         }
     }
 

@@ -159,6 +159,11 @@ impl Inbox {
         b"\r\n".starts_with(&self.0)
     }
 
+    /// With bytes that another reader of the connection has left.
+    pub(crate) fn with(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+
     /// All bytes, for the next reader of the connection.
     pub(crate) fn into_bytes(self) -> Bytes {
         self.0.freeze()

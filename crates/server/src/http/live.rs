@@ -32,6 +32,12 @@ pub(crate) trait LiveTransport:
     /// `https` or `http`.
     const SCHEME: &str;
 
+    /// The socket, if a thread that knows sockets alone may carry it.
+    fn carried(self) -> Result<TcpStream, Self>;
+
+    /// Of a socket that was [carried](Self::carried).
+    fn returned(socket: TcpStream) -> Option<Self>;
+
     /// Serves a live body on it.
     fn listen(
         self,
@@ -45,6 +51,14 @@ pub(crate) trait LiveTransport:
 
 impl LiveTransport for TcpStream {
     const SCHEME: &str = "http";
+
+    fn carried(self) -> Result<TcpStream, Self> {
+        Ok(self)
+    }
+
+    fn returned(socket: TcpStream) -> Option<Self> {
+        Some(socket)
+    }
 
     async fn listen(
         self,
@@ -60,6 +74,14 @@ impl LiveTransport for TcpStream {
 
 impl LiveTransport for TlsStream<TcpStream> {
     const SCHEME: &str = "https";
+
+    fn carried(self) -> Result<TcpStream, Self> {
+        Err(self)
+    }
+
+    fn returned(_: TcpStream) -> Option<Self> {
+        None
+    }
 
     async fn listen(
         self,

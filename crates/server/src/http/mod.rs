@@ -14,6 +14,7 @@
 //!   and as the service gets it, and a body of [`BODY_BYTES_MAX`]: less than 256 KiB.
 
 mod asked;
+mod carried;
 mod exchange;
 pub(crate) mod h2;
 mod live;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::response::Response;
 use http1::{Body, Head, HttpDate, Status, Version};
 use hyper::service::Service;
@@ -37,6 +39,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
 use self::asked::Asked;
+pub(crate) use self::carried::request_threads;
 use self::exchange::Terms;
 use self::live::Live;
 pub(crate) use self::live::LiveTransport;
@@ -88,6 +91,7 @@ pub(crate) async fn serve<S: LiveTransport>(
         peer,
         began: Instant::now(),
         requests: 0,
+        carriages_left: carried::TIMES_MAX,
     };
     connection.run().await;
 }
@@ -104,6 +108,8 @@ struct Connection<'a, S> {
     peer: SocketAddr,
     began: Instant,
     requests: u32,
+    /// Times that a thread may carry it.
+    carriages_left: u32,
 }
 
 impl<'a, S: LiveTransport> Connection<'a, S> {
@@ -250,7 +256,12 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             let query = request.uri().query().unwrap_or_default();
             let answer = pages::answer_directly(node, visitor, wanted, request.headers(), query);
             let response = self.unless_gone(answer).await?;
-            return self.answer(response, terms).await;
+            let is_viewer = response.status() == StatusCode::OK && !visitor.is_proxied;
+            let next = self.answer(response, terms).await?;
+            return match is_viewer {
+                true => next.be_carried().await,
+                false => Some(next),
+            };
         }
         let may_wait = page.may_wait();
         let extensions = request.extensions_mut();

@@ -72,7 +72,8 @@ impl Kept {
         let gate = Arc::clone(&server.gate);
         let permit = Box::new(move |stream: &StreamName| gate.permit(stream));
         tokio::spawn(Arc::clone(&dvr).keep(Arc::clone(&server.registry), permit));
-        server.context.dvr = Some(dvr);
+        let context = Arc::get_mut(&mut server.context).expect("no other holds it");
+        context.dvr = Some(dvr);
         Self { server, disk, root }
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Instant, SystemTime};
 
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use hyper::body::Body as _;
@@ -54,10 +54,15 @@ static COMMON: LazyLock<Vec<(HeaderName, HeaderValue)>> = LazyLock::new(|| {
 pub(super) fn complete(node: &Node, response: &mut Response) {
     let headers = response.headers_mut();
     headers.reserve(COMMON.len() + 1);
+    add_common(headers, &node.config.http.server_header);
+}
+
+/// Adds the headers that all answers have, unless they are there.
+pub(crate) fn add_common(headers: &mut HeaderMap, server: &str) {
     for (name, value) in COMMON.iter() {
         headers.entry(name).or_insert_with(|| value.clone());
     }
-    if let Ok(server) = HeaderValue::from_str(&node.config.http.server_header) {
+    if let Ok(server) = HeaderValue::from_str(server) {
         headers.insert(header::SERVER, server);
     }
 }

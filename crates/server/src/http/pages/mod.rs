@@ -40,6 +40,7 @@ use crate::node::Node;
 use crate::signalling;
 
 pub(crate) use base::base;
+pub(crate) use finish::add_common;
 pub(crate) use hls::answer_directly;
 
 /// A Content-Security-Policy: only what this server sends, and media that a script makes from it; beside that what is

@@ -1,0 +1,148 @@
+//! What requests are answered with: each answer is made once in a batch.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use fanout::Segmentation;
+use http::HeaderMap;
+
+use super::Site;
+use super::connection::Connection;
+use super::head::Profile;
+use super::prepared::Prepared;
+use super::targets::{Known, Target, Targets};
+use crate::answer::{Answer, Refused};
+use crate::channel::Channel;
+use crate::respond::{AtOnce, at_once};
+use crate::{Context, playlist};
+
+/// See the module's description.
+pub(super) struct Answers {
+    context: Arc<Context>,
+    site: Arc<dyn Site>,
+    /// Those that all answers have.
+    headers: HeaderMap,
+    targets: Targets,
+}
+
+/// What a request is answered with.
+pub(super) enum Verdict {
+    Answer(Arc<Prepared>, Arc<Target>),
+    /// It waits for a part of a segment.
+    Awaits(Arc<Channel>, (u64, usize), Arc<Target>),
+    /// The connection's task has to answer it.
+    Elsewhere,
+}
+
+/// What is the same for all requests of a batch with one target, and heads that ask for the same.
+enum Common {
+    Answer(Arc<Prepared>),
+    Awaits((u64, usize)),
+    Elsewhere,
+}
+
+impl Answers {
+    pub(super) fn new(context: Arc<Context>, site: Arc<dyn Site>) -> Self {
+        Self {
+            headers: site.headers(),
+            context,
+            site,
+            targets: Targets::default(),
+        }
+    }
+
+    /// What follows is another batch: other answers may be right.
+    pub(super) fn begin_batch(&mut self) {
+        self.targets.begin_batch();
+    }
+
+    /// The answer to a request on a connection.
+    pub(super) fn find(
+        &mut self,
+        connection: &mut Connection,
+        target: &[u8],
+        profile: &Arc<Profile>,
+        now: Instant,
+    ) -> Verdict {
+        let Some(known) = self.targets.get(target, &self.context, &*self.site) else {
+            return Verdict::Elsewhere;
+        };
+        let Some(channel) = known.channel.clone() else {
+            return Verdict::Elsewhere;
+        };
+        let target = Arc::clone(&known.target);
+        let viewer = connection.viewer(&target, profile);
+        // New viewers pass the gate elsewhere, and those that were removed are told there.
+        let viewers = channel.viewers();
+        let is_known = matches!(viewers.touch(&viewer, now), Ok(true));
+        if !is_known || !connection.count(&channel) || self.site.is_leaving() {
+            return Verdict::Elsewhere;
+        }
+        let common = known.common(profile).unwrap_or_else(|| {
+            let request = connection.request(&target, profile);
+            let whose = (&*channel, &viewer);
+            let found = at_once(&self.context, &request, &target.directives, whose);
+            keep(known, found, profile, &self.headers, &channel)
+        });
+        match common {
+            Common::Answer(answer) => {
+                viewers.sent(&viewer, answer.body_len, &target.resource, now);
+                Verdict::Answer(answer, target)
+            }
+            Common::Awaits(part) => Verdict::Awaits(channel, part, target),
+            Common::Elsewhere => Verdict::Elsewhere,
+        }
+    }
+
+    /// What a request with a head like `profile` is told that waited in vain.
+    pub(super) fn not_in_time(&self, profile: &Profile) -> Option<Arc<Prepared>> {
+        let answer = Refused::NotInTime.answer();
+        prepare(answer, &self.context.segmentation, profile, &self.headers)
+    }
+}
+
+impl Known {
+    /// What an earlier request of this batch has found.
+    fn common(&self, profile: &Profile) -> Option<Common> {
+        match (self.awaited, self.answer(profile)) {
+            (Some(part), _) => Some(Common::Awaits(part)),
+            (None, answer) => answer.map(Common::Answer),
+        }
+    }
+}
+
+/// Keeps what was found for the other requests of the batch.
+fn keep(
+    known: &mut Known,
+    found: AtOnce,
+    profile: &Profile,
+    headers: &HeaderMap,
+    channel: &Channel,
+) -> Common {
+    match found {
+        AtOnce::Answer(answer) => {
+            let Some(answer) = prepare(answer, channel.segmentation(), profile, headers) else {
+                return Common::Elsewhere;
+            };
+            known.keep(profile, &answer);
+            Common::Answer(answer)
+        }
+        AtOnce::Awaits(number, part) => {
+            known.awaited = Some((number, part));
+            Common::Awaits((number, part))
+        }
+        AtOnce::Elsewhere => Common::Elsewhere,
+    }
+}
+
+/// An answer to requests with heads like `profile`, as it is sent.
+fn prepare(
+    answer: Answer,
+    segmentation: &Segmentation,
+    profile: &Profile,
+    common: &HeaderMap,
+) -> Option<Arc<Prepared>> {
+    let target = playlist::target_seconds(segmentation);
+    let answer = answer.cached_by(target, &profile.headers);
+    Prepared::new(answer, common, SystemTime::now()).map(Arc::new)
+}
