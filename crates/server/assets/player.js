@@ -1783,7 +1783,10 @@
   };
 
   // src/playback.ts
+  var ASK_MS = 1e3;
+  var ASK_HIDDEN_MS = 3e3;
   var ASK_PAUSE_MS = 500;
+  var IS_MULTIPLEXED = performance.getEntriesByType("navigation").some((entry) => /^h[23]/.test(entry.nextHopProtocol));
   var WATCH_MS = 1e3;
   var STALL_MS = 4e3;
   var DECODE_MS = 12e3;
@@ -1979,6 +1982,15 @@
         else this.retry("unreachable");
       }, this.attempts.pauseMs());
     }
+    /** Asks the server, which is known to have no publisher, whether it has one now. */
+    async askAgain() {
+      const { waiting: { signal } } = this;
+      const pause = IS_MULTIPLEXED ? ASK_PAUSE_MS : document.hidden ? ASK_HIDDEN_MS : ASK_MS;
+      await new Promise((resolve) => {
+        setTimeout(resolve, pause);
+      });
+      return signal.aborted ? false : this.refresh(IS_MULTIPLEXED ? signal : void 0);
+    }
     /** Starts as soon as the stream is live and has tracks. Nothing is connected before. */
     async awaitLive() {
       this.stop();
@@ -1986,18 +1998,13 @@
       const isOver = () => turn !== this.turn;
       this.set(this.offer.away ? "away" : "offline");
       while (!isThere(this.offer)) {
-        const isKnown = await this.refresh(this.waiting.signal);
+        const isKnown = await this.askAgain();
         if (isOver()) return;
         if (!isKnown) {
           this.retry("unreachable");
           return;
         }
-        if (isThere(this.offer)) break;
-        this.set(this.offer.away ? "away" : "offline");
-        await new Promise((resolve) => {
-          this.retryTimer = setTimeout(resolve, ASK_PAUSE_MS);
-        });
-        if (isOver()) return;
+        if (!isThere(this.offer)) this.set(this.offer.away ? "away" : "offline");
       }
       attempts.hurry();
       this.start();
@@ -2184,6 +2191,7 @@
       }
     }
     lookAtPlaying(source, hasMoved, now2) {
+      if (hasMoved) this.isAway = false;
       if (hasMoved && this.state !== "playing") this.set("playing");
       if (now2 - this.playingSince > STEADY_MS) this.attempts.settle();
       if (source.catchUp()) this.changed();
@@ -2202,10 +2210,14 @@
       if (isKnown && this.offer.away) {
         this.isAway = true;
         this.set("away");
-        const isAnswered = await this.refresh(this.waiting.signal);
-        if (turn !== this.turn) return;
+        let isAnswered = true;
+        while (isAnswered && this.offer.away && this.isAway) {
+          isAnswered = await this.askAgain();
+          if (turn !== this.turn) return;
+        }
+        const isStill = this.isAway;
         [this.isAsking, this.isAway] = [false, false];
-        if (isAnswered && this.offer.live && this.state !== "playing") {
+        if (isAnswered && this.offer.live && isStill) {
           this.source?.revive();
           this.watchdog.reset(performance.now());
         }
@@ -2221,7 +2233,7 @@
       });
       on("playing", () => {
         if (this.way) this.attempts.succeed(this.way.name);
-        this.isSwitching = false;
+        [this.isSwitching, this.isAway] = [false, false];
         [this.hasPlayed, this.hasEverPlayed, this.pausedAt, this.problem] = [true, true, null, ""];
         this.note = this.noteOn(this.way);
         this.playingSince = performance.now();

@@ -10,8 +10,17 @@ import type { Stage, State } from "./state";
 import { Watchdog } from "./watchdog";
 import { fitting, missing, refused, waysOf, type Rendition, type Way, type WayName } from "./ways";
 
-/** The server answers when the publisher is back; one that answers before is not asked sooner again. */
+/** How often the server is asked whether the publisher is back, where it cannot be left to answer then. */
+const ASK_MS = 1_000;
+const ASK_HIDDEN_MS = 3_000;
+/** A server that answers when the publisher is back, and has answered before, is not asked sooner again. */
 const ASK_PAUSE_MS = 500;
+/**
+ * Whether a request that waits takes nothing from others. Browsers make six connections to a server over HTTP/1.1, for
+ * all its pages together, and each stream that plays takes one.
+ */
+const IS_MULTIPLEXED = performance.getEntriesByType("navigation")
+  .some((entry) => /^h[23]/.test((entry as PerformanceNavigationTiming).nextHopProtocol));
 const WATCH_MS = 1_000;
 /** Without media for this long, a way that has not played yet is left, and one that has played is started again. */
 const STALL_MS = 4_000;
@@ -241,6 +250,14 @@ export class Playback {
     }, this.attempts.pauseMs());
   }
 
+  /** Asks the server, which is known to have no publisher, whether it has one now. */
+  private async askAgain(): Promise<boolean> {
+    const { waiting: { signal } } = this;
+    const pause = IS_MULTIPLEXED ? ASK_PAUSE_MS : document.hidden ? ASK_HIDDEN_MS : ASK_MS;
+    await new Promise((resolve) => { setTimeout(resolve, pause); });
+    return signal.aborted ? false : this.refresh(IS_MULTIPLEXED ? signal : undefined);
+  }
+
   /** Starts as soon as the stream is live and has tracks. Nothing is connected before. */
   private async awaitLive(): Promise<void> {
     this.stop();
@@ -248,16 +265,13 @@ export class Playback {
     const isOver = (): boolean => turn !== this.turn;
     this.set(this.offer.away ? "away" : "offline");
     while (!isThere(this.offer)) {
-      const isKnown = await this.refresh(this.waiting.signal);
+      const isKnown = await this.askAgain();
       if (isOver()) return;
       if (!isKnown) {
         this.retry("unreachable");
         return;
       }
-      if (isThere(this.offer)) break;
-      this.set(this.offer.away ? "away" : "offline");
-      await new Promise((resolve) => { this.retryTimer = setTimeout(resolve, ASK_PAUSE_MS); });
-      if (isOver()) return;
+      if (!isThere(this.offer)) this.set(this.offer.away ? "away" : "offline");
     }
     attempts.hurry();
     this.start();
@@ -460,6 +474,7 @@ export class Playback {
   }
 
   private lookAtPlaying(source: Source, hasMoved: boolean, now: number): void {
+    if (hasMoved) this.isAway = false;
     if (hasMoved && this.state !== "playing") this.set("playing");
     if (now - this.playingSince > STEADY_MS) this.attempts.settle();
     if (source.catchUp()) this.changed();
@@ -479,10 +494,14 @@ export class Playback {
     if (isKnown && this.offer.away) {
       this.isAway = true;
       this.set("away");
-      const isAnswered = await this.refresh(this.waiting.signal);
-      if (turn !== this.turn) return;
+      let isAnswered = true;
+      while (isAnswered && this.offer.away && this.isAway) {
+        isAnswered = await this.askAgain();
+        if (turn !== this.turn) return;
+      }
+      const isStill = this.isAway;
       [this.isAsking, this.isAway] = [false, false];
-      if (isAnswered && this.offer.live && this.state !== "playing") {
+      if (isAnswered && this.offer.live && isStill) {
         this.source?.revive();
         this.watchdog.reset(performance.now());
       }
@@ -499,7 +518,7 @@ export class Playback {
     });
     on("playing", () => {
       if (this.way) this.attempts.succeed(this.way.name);
-      this.isSwitching = false;
+      [this.isSwitching, this.isAway] = [false, false];
       [this.hasPlayed, this.hasEverPlayed, this.pausedAt, this.problem] = [true, true, null, ""];
       this.note = this.noteOn(this.way);
       this.playingSince = performance.now();
