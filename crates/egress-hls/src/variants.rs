@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use fanout::{Info, Phase, Registry};
+use fanout::{Expected, Info, Phase, Registry};
 use media::{Description, Kind, StreamName};
 
 /// Most qualities of a name: more than a ladder has. Of more renditions the first by their names are taken.
@@ -61,6 +61,21 @@ impl Variants {
         let renditions = registry.renditions(name, QUALITIES_MAX - 1);
         let renditions = renditions.iter().map(|stream| stream.name().clone());
         std::iter::once(name.clone()).chain(renditions).collect()
+    }
+
+    /// The stream that a player of a single one is given for the name of a group: the best quality, or without any the
+    /// first that may be fetched from elsewhere. `None` for other names, without either, and where a stream is published
+    /// under the name all the same.
+    pub fn single(&self, registry: &Registry, name: &StreamName) -> Option<StreamName> {
+        let streams = self.groups.get(name)?;
+        if registry.stream(name).is_some() {
+            return None;
+        }
+        let best = self.qualities(registry, name).into_iter().next();
+        best.map(|best| best.info.name).or_else(|| {
+            let is_expected = |name: &&StreamName| registry.expects(name) != Expected::No;
+            streams.iter().find(is_expected).cloned()
+        })
     }
 
     /// The qualities of a name that are here, best first.

@@ -123,6 +123,16 @@ impl Target {
         })
     }
 
+    /// The stream's name.
+    pub fn name(&self) -> &StreamName {
+        &self.name
+    }
+
+    /// The same of another stream.
+    pub fn of(self, name: StreamName) -> Self {
+        Self { name, ..self }
+    }
+
     /// Whether its stream is here, or known elsewhere.
     pub fn is_known(&self, registry: &Registry) -> bool {
         is_known(&self.name, registry)

@@ -312,6 +312,9 @@
     toLive() {
       return false;
     }
+    /** What follows a body or a session has nothing to ask for. */
+    revive() {
+    }
     /** A source plays one rendition; another is played by another source. */
     levels() {
       const { rendition, isAutomatic } = this.task;
@@ -514,8 +517,8 @@
     button.title = NAME;
     button.setAttribute("aria-label", NAME);
     const devices = /* @__PURE__ */ new Set();
-    const show2 = (one, isThere) => {
-      if (isThere) devices.add(one);
+    const show2 = (one, isThere2) => {
+      if (isThere2) devices.add(one);
       else devices.delete(one);
       button.hidden = devices.size === 0;
     };
@@ -525,7 +528,7 @@
           show2(one, event.availability === "available");
         });
       } else {
-        one.remote?.watchAvailability((isThere) => show2(one, isThere)).catch(() => {
+        one.remote?.watchAvailability((isThere2) => show2(one, isThere2)).catch(() => {
         });
       }
     }
@@ -967,9 +970,10 @@
   var trackOf = (offer, kind) => offer.tracks.find((one) => one.kind === kind);
   var codecsOf = (offer) => JSON.stringify(offer.tracks.map(({ kind, codec }) => [kind, codec]));
   var delivered = () => JSON.parse(byId("offer").textContent ?? "");
-  var ask = async () => {
+  var ask = async (untilLive) => {
     try {
-      const answer = await fetch("info.json", { cache: "no-store" });
+      const path = untilLive ? "info.json?live" : "info.json";
+      const answer = await fetch(path, { cache: "no-store", signal: untilLive ?? null });
       const offer = await answer.json();
       return Array.isArray(offer.tracks) ? offer : null;
     } catch {
@@ -1035,6 +1039,10 @@
     mayDecodeAgain() {
       this.decoderFailures += 1;
       return this.decoderFailures < DECODER_FAILURES_MAX;
+    }
+    /** The publisher is back: what failed meanwhile says nothing about the next try. */
+    hurry() {
+      this.retryMs = FIRST_RETRY_MS;
     }
     /** The pause before the next try; it grows. */
     pauseMs() {
@@ -1194,7 +1202,10 @@
   var BACK_BUFFER_S = 30;
   var STALL_INCREASE_S = 0.25;
   var RATE_MAX = 1.1;
+  var ANSWERED_MS = 100;
   var NATIVE_DELAY_S = 6;
+  var HOLE_NEAR_S = 0.3;
+  var HOLE_MARGIN_S = 0.05;
   var load2 = library("hls.js", () => globalThis.Hls);
   var HlsSource = class extends ElementSource {
     constructor(task) {
@@ -1202,6 +1213,21 @@
       this.hls = null;
       this.parts = 0;
       this.hasRecovered = false;
+      /**
+       * The tracks of one publisher end at different times, so that before the next one's some of a track is missing.
+       * hls.js waits for playback to stop there; Chromium plays the sound on, and holds the picture for 3 s.
+       */
+      this.skipHole = () => {
+        const { buffered, currentTime, played, seeking } = this.element;
+        if (seeking || played.length === 0) return;
+        for (let next = 1; next < buffered.length; next += 1) {
+          const start = buffered.start(next);
+          if (currentTime < start && currentTime > buffered.end(next - 1) - HOLE_NEAR_S) {
+            this.element.currentTime = start + HOLE_MARGIN_S;
+            return;
+          }
+        }
+      };
     }
     async open() {
       const Library = await load2();
@@ -1223,6 +1249,8 @@
       hls.on(Events.LEVEL_LOADED, () => {
         this.parts += 1;
       });
+      hls.on(Events.BUFFER_APPENDED, this.skipHole);
+      this.element.addEventListener("timeupdate", this.skipHole);
       hls.on(Events.ERROR, (_, { fatal, type, details }) => {
         if (!fatal || this.isClosed) return;
         const { owner } = this.task;
@@ -1242,6 +1270,7 @@
     }
     close() {
       this.isClosed = true;
+      this.element.removeEventListener("timeupdate", this.skipHole);
       this.hls?.destroy();
       super.close();
     }
@@ -1261,6 +1290,28 @@
       if (position === null || position === void 0) return false;
       if (position > this.element.currentTime) this.element.currentTime = position;
       return true;
+    }
+    /**
+     * hls.js gives up a reload that waits after 10 s, and then asks every few seconds without waiting. So the return's
+     * first part is waited for here, and if hls.js has not heard of it by itself, it loads again at once.
+     */
+    revive() {
+      const details = this.hls?.latestLevelDetails;
+      if (details?.canBlockReload) void this.reloadAfter(details);
+    }
+    async reloadAfter(details) {
+      const next = new URL(details.url);
+      next.searchParams.set("_HLS_msn", `${details.lastPartSn}`);
+      next.searchParams.set("_HLS_part", `${details.lastPartIndex + 1}`);
+      const hasCome = await fetch(next).then((answer) => answer.ok, () => false);
+      await new Promise((resolve) => {
+        setTimeout(resolve, ANSWERED_MS);
+      });
+      const { hls } = this;
+      if (!hasCome || this.isClosed || hls?.latestLevelDetails !== details) return;
+      details.requestScheduled = 0;
+      hls.stopLoad();
+      hls.startLoad();
     }
     levels() {
       const levels = this.hls?.levels ?? [];
@@ -1732,7 +1783,10 @@
   };
 
   // src/playback.ts
-  var AWAY_RETRY_MS = 3e3;
+  var ASK_MS = 1e3;
+  var ASK_HIDDEN_MS = 3e3;
+  var ASK_PAUSE_MS = 500;
+  var IS_MULTIPLEXED = performance.getEntriesByType("navigation").some((entry) => /^h[23]/.test(entry.nextHopProtocol));
   var WATCH_MS = 1e3;
   var STALL_MS = 4e3;
   var DECODE_MS = 12e3;
@@ -1740,6 +1794,7 @@
   var PAUSE_MS = 2e3;
   var PAUSE_MAX_MS = 6e4;
   var STEADY_MS = 1e4;
+  var isThere = ({ live, tracks, addresses }) => live && (tracks.length > 0 || addresses.length > 0);
   var Playback = class {
     /** `changed` is called after each change of what can be read here, and each second while something plays. */
     constructor(stage2, offer, browser, changed) {
@@ -1774,6 +1829,10 @@
       this.hasEverPlayed = false;
       this.attempts = new Attempts();
       this.isAsking = false;
+      /** It has stopped because the publisher is away. */
+      this.isAway = false;
+      /** Ends the wait for the publisher, which would keep a connection. */
+      this.waiting = new AbortController();
       this.watchdog = new Watchdog(0, 0, 0);
       this.playingSince = 0;
       /** Counts starts, so that what belongs to an earlier one can tell that it is out of date. */
@@ -1869,8 +1928,8 @@
       this.stop();
     }
     /** Asks the server for the present state. */
-    async refresh() {
-      const fresh = await ask();
+    async refresh(untilLive) {
+      const fresh = await ask(untilLive);
       if (fresh) {
         this.offer = fresh;
         this.changed();
@@ -1897,6 +1956,8 @@
     }
     stop() {
       this.turn += 1;
+      this.waiting.abort();
+      this.waiting = new AbortController();
       clearTimeout(this.retryTimer);
       clearInterval(this.watchTimer);
       clearTimeout(this.tracksTimer);
@@ -1905,11 +1966,12 @@
       this.element = null;
       this.way = null;
       this.hasPlayed = false;
-      this.isAsking = false;
+      [this.isAsking, this.isAway] = [false, false];
       this.isAskedToPause = false;
       this.isSwitching = false;
     }
-    retryIn(ms, state) {
+    /** Makes the connection again after a pause, which grows. */
+    retry(state) {
       this.stop();
       this.set(state);
       this.retryTimer = setTimeout(async () => {
@@ -1918,26 +1980,47 @@
         if (turn !== this.turn) return;
         if (isKnown) this.start();
         else this.retry("unreachable");
-      }, ms);
+      }, this.attempts.pauseMs());
     }
-    retry(state) {
-      this.retryIn(this.attempts.pauseMs(), state);
+    /** Asks the server, which is known to have no publisher, whether it has one now. */
+    async askAgain() {
+      const { waiting: { signal } } = this;
+      const pause = IS_MULTIPLEXED ? ASK_PAUSE_MS : document.hidden ? ASK_HIDDEN_MS : ASK_MS;
+      await new Promise((resolve) => {
+        setTimeout(resolve, pause);
+      });
+      return signal.aborted ? false : this.refresh(IS_MULTIPLEXED ? signal : void 0);
+    }
+    /** Starts as soon as the stream is live and has tracks. Nothing is connected before. */
+    async awaitLive() {
+      this.stop();
+      const { turn, attempts } = this;
+      const isOver = () => turn !== this.turn;
+      this.set(this.offer.away ? "away" : "offline");
+      while (!isThere(this.offer)) {
+        const isKnown = await this.askAgain();
+        if (isOver()) return;
+        if (!isKnown) {
+          this.retry("unreachable");
+          return;
+        }
+        if (!isThere(this.offer)) this.set(this.offer.away ? "away" : "offline");
+      }
+      attempts.hurry();
+      this.start();
     }
     start() {
       this.stop();
       const { offer } = this;
-      if (!offer.live) {
-        if (offer.away) this.retryIn(AWAY_RETRY_MS, "away");
-        else this.retry("offline");
+      if (!isThere(offer)) {
+        void this.awaitLive();
         return;
       }
       const way = this.attempts.left(this.ways())[0] ?? null;
       this.note = this.noteOn(way);
       if (way) this.open(way);
       else if (this.attempts.forgiveSlow()) this.retry("reconnecting");
-      else if (offer.tracks.length === 0 && offer.addresses.length === 0) {
-        this.retry("offline");
-      } else this.set("failed");
+      else this.set("failed");
     }
     open(way) {
       const { turn } = this;
@@ -2108,12 +2191,16 @@
       }
     }
     lookAtPlaying(source, hasMoved, now2) {
+      if (hasMoved) this.isAway = false;
       if (hasMoved && this.state !== "playing") this.set("playing");
       if (now2 - this.playingSince > STEADY_MS) this.attempts.settle();
       if (source.catchUp()) this.changed();
       else this.start();
     }
-    /** It has played and does not any more. While the publisher is away the connection is kept. */
+    /**
+     * It has played and does not any more. While the publisher is away the connection is kept, and when it is back the
+     * connection has the time of a stall to bring its media.
+     */
     async stalled(stillMs) {
       if (this.isAsking) return;
       this.isAsking = true;
@@ -2121,10 +2208,19 @@
       const isKnown = await this.refresh();
       if (turn !== this.turn) return;
       if (isKnown && this.offer.away) {
+        this.isAway = true;
         this.set("away");
-        setTimeout(() => {
-          if (turn === this.turn) this.isAsking = false;
-        }, AWAY_RETRY_MS);
+        let isAnswered = true;
+        while (isAnswered && this.offer.away && this.isAway) {
+          isAnswered = await this.askAgain();
+          if (turn !== this.turn) return;
+        }
+        const isStill = this.isAway;
+        [this.isAsking, this.isAway] = [false, false];
+        if (isAnswered && this.offer.live && isStill) {
+          this.source?.revive();
+          this.watchdog.reset(performance.now());
+        }
         return;
       }
       this.isAsking = false;
@@ -2137,7 +2233,7 @@
       });
       on("playing", () => {
         if (this.way) this.attempts.succeed(this.way.name);
-        this.isSwitching = false;
+        [this.isSwitching, this.isAway] = [false, false];
         [this.hasPlayed, this.hasEverPlayed, this.pausedAt, this.problem] = [true, true, null, ""];
         this.note = this.noteOn(this.way);
         this.playingSince = performance.now();
@@ -2145,7 +2241,7 @@
         this.set("playing");
       });
       on("waiting", () => {
-        if (this.hasPlayed && !media.paused) this.set("buffering");
+        if (this.hasPlayed && !media.paused) this.set(this.isAway ? "away" : "buffering");
       });
       on("pause", () => {
         if (!this.hasPlayed || !media.paused) return;

@@ -270,5 +270,6 @@ fn rules(config: Arc<Config>) -> fanout::Rules {
         takeover: config.takeover(name),
         takeover_back: config.ingest.takeover_back,
         group: config.group(name),
+        segment: config.hls.segmentation().segment,
     })
 }

@@ -1,8 +1,19 @@
 //! The recent past of a stream: what a lane that opens now begins with.
+//!
+//! ```text
+//! slot        1          2          3
+//!        ├──────────┼──────────┼──────────┤  stream time
+//! key    K    K       K     K       now
+//!             └───────┴─ a whole segment: the backlog
+//!                           └─ the newest picture group
+//! ```
+//!
+//! A lane of segments begins with the whole of it, and so with a segment that is complete: players of HLS do not begin
+//! before there is one. All other lanes begin with the newest picture group.
 
 use std::collections::VecDeque;
 
-use media::{Sample, Span, TICKS_PER_SECOND, TrackId};
+use media::{Sample, Span, TICKS_PER_SECOND, Timestamp, TrackId};
 
 use crate::policy::JOIN_AGE_MAX;
 
@@ -16,22 +27,53 @@ const MEASURED_MIN: Span = Span::from_millis(1_000);
 /// Upper bound on samples: for streams of tiny samples.
 const SAMPLES_MAX: usize = 16 * 1024;
 
-/// Recent samples, oldest first: since the last video keyframe, or, without video, the last few seconds. A
-/// picture group too old or too large for a listener to start at is dropped.
+/// Recent samples, oldest first: with video since the last keyframe from which on there is a complete segment, or since
+/// the oldest one there is; without video the last few seconds. A picture group too old or too large for a listener to
+/// start at is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     samples: VecDeque<Sample>,
     bytes: usize,
+    /// The keyframes among them, the first one included; none without video. As many as samples at the most.
+    groups: VecDeque<Group>,
+    /// The sample that the first one is, counted since the backlog was empty.
+    first: usize,
+}
+
+/// A picture group.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    begins: Timestamp,
+    /// Its keyframe, counted as [`Backlog::first`].
+    sample: usize,
+}
+
+/// How much a backlog keeps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// Without video.
+    pub(super) burst: Span,
+    /// The slot of segments; see [`Segmentation::segment`](crate::Segmentation::segment).
+    pub(super) segment: Span,
 }
 
 impl Backlog {
     pub(super) fn clear(&mut self) {
-        self.samples.clear();
-        self.bytes = 0;
+        *self = Self::default();
     }
 
+    /// All of it.
     pub(super) fn samples(&self) -> impl Iterator<Item = &Sample> {
         self.samples.iter()
+    }
+
+    /// The newest picture group, or, without video, all of it.
+    pub(super) fn newest_group(&self) -> impl Iterator<Item = &Sample> {
+        let begins = self
+            .groups
+            .back()
+            .map_or(0, |group| group.sample - self.first);
+        self.samples.range(begins..)
     }
 
     /// Bits per second of what it holds, once that is [`MEASURED_MIN`].
@@ -46,25 +88,48 @@ impl Backlog {
     }
 
     /// Adds a sample of a stream whose video track, if it has one, is `video`.
-    pub(super) fn push(&mut self, sample: Sample, video: Option<TrackId>, burst: Span) {
+    pub(super) fn push(&mut self, sample: Sample, video: Option<TrackId>, extent: Extent) {
         match video {
-            Some(video) if sample.track == video && sample.keyframe => self.clear(),
+            Some(video) if sample.track == video && sample.keyframe => {
+                if self.groups.is_empty() {
+                    // From before the video track was known.
+                    self.clear();
+                }
+                self.groups.push_back(Group {
+                    begins: sample.dts,
+                    sample: self.first + self.samples.len(),
+                });
+            }
             // Before the first keyframe nothing is of use to a joiner.
             Some(_) if self.samples.is_empty() => return,
             Some(_) => {}
-            None => self.forget_before(&sample, burst),
+            None => self.forget_before(&sample, extent.burst),
         }
         self.bytes += sample.bytes();
         self.samples.push_back(sample);
         if video.is_some() {
-            if self.is_too_much() || self.span() > JOIN_AGE_MAX {
-                self.clear();
+            while self.has_segment_without_oldest(extent.segment) {
+                self.pop_group();
+            }
+            while self.is_too_much() || self.span() > JOIN_AGE_MAX {
+                self.pop_group();
             }
         } else {
             while self.is_too_much() {
                 self.pop();
             }
         }
+    }
+
+    /// Whether a lane of segments that began with the second picture group would have a complete segment: one ends at
+    /// the first keyframe of the next slot, and lasts for two slots at the most.
+    fn has_segment_without_oldest(&self, segment: Span) -> bool {
+        let (Some(second), Some(last)) = (self.groups.get(1), self.groups.back()) else {
+            return false;
+        };
+        let slot = |at: Timestamp| (at - Timestamp::ZERO).ticks() / segment.ticks().max(1);
+        let newest = self.samples.back().map_or(last.begins, |newest| newest.dts);
+        slot(last.begins) > slot(second.begins) || newest - second.begins >= segment + segment
     }
 
     fn is_too_much(&self) -> bool {
@@ -90,9 +155,21 @@ impl Backlog {
         }
     }
 
+    /// Drops the oldest picture group, or everything if there is no other.
+    fn pop_group(&mut self) {
+        self.groups.pop_front();
+        let Some(next) = self.groups.front().copied() else {
+            return self.clear();
+        };
+        while self.first < next.sample && !self.samples.is_empty() {
+            self.pop();
+        }
+    }
+
     fn pop(&mut self) {
         if let Some(oldest) = self.samples.pop_front() {
             self.bytes -= oldest.bytes();
+            self.first += 1;
         }
     }
 }
@@ -105,6 +182,11 @@ mod tests {
     use super::*;
 
     const VIDEO: Option<TrackId> = Some(TrackId::VIDEO);
+
+    fn extent(burst: Span) -> Extent {
+        let segment = Span::from_millis(3_000);
+        Extent { burst, segment }
+    }
 
     fn sample(track: TrackId, millis: i64, keyframe: bool, len: usize) -> Sample {
         let at = Timestamp::from_millis(millis);
@@ -128,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn video_begins_at_the_last_keyframe() {
+    fn joiners_begin_at_the_last_keyframe() {
         let mut backlog = Backlog::default();
         let burst = Span::from_millis(4_000);
         for (at, key) in [
@@ -138,11 +220,72 @@ mod tests {
             (120, true),
             (160, false),
         ] {
-            backlog.push(sample(TrackId::VIDEO, at, key, 10), VIDEO, burst);
-            backlog.push(sample(TrackId::AUDIO, at + 5, true, 1), VIDEO, burst);
+            backlog.push(sample(TrackId::VIDEO, at, key, 10), VIDEO, extent(burst));
+            backlog.push(
+                sample(TrackId::AUDIO, at + 5, true, 1),
+                VIDEO,
+                extent(burst),
+            );
         }
-        assert_eq!(millis(&backlog), [120, 125, 160, 165]);
-        assert_eq!(backlog.bytes, 22);
+        let newest: Vec<_> = backlog
+            .newest_group()
+            .map(|sample| sample.dts.millis())
+            .collect();
+        assert_eq!(newest, [120, 125, 160, 165]);
+        assert_eq!(millis(&backlog), [40, 45, 80, 85, 120, 125, 160, 165]);
+        assert_eq!(backlog.bytes, 44);
+    }
+
+    /// Where the backlog begins at each picture, of four a second; with the time of the picture, in milliseconds.
+    fn begins(group: i64, until: i64) -> Vec<(i64, i64)> {
+        let mut backlog = Backlog::default();
+        let pictures = (0..until).step_by(250);
+        let begins = pictures.map(|at| {
+            let picture = sample(TrackId::VIDEO, at, at % group == 0, 10);
+            backlog.push(picture, VIDEO, extent(Span::ZERO));
+            (at, millis(&backlog)[0])
+        });
+        begins.collect()
+    }
+
+    #[test]
+    fn it_begins_with_the_newest_segment_that_is_complete() {
+        // Segments begin at 0, 4, 6, 10, 12, ... s.
+        for (at, begins) in begins(2_000, 20_000) {
+            let expected = match at {
+                ..6_000 => [0, 2_000][usize::from(at >= 4_000)],
+                6_000..10_000 => 4_000,
+                10_000..12_000 => 8_000,
+                12_000..16_000 => 10_000,
+                16_000..18_000 => 14_000,
+                _ => 16_000,
+            };
+            assert_eq!(begins, expected, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_long_picture_group_is_enough_once_a_segment_is_complete() {
+        for (at, begins) in begins(10_000, 40_000) {
+            let group = at / 10_000 * 10_000;
+            let is_enough = at - group >= 6_000 || group == 0;
+            assert_eq!(
+                begins,
+                if is_enough { group } else { group - 10_000 },
+                "{at}"
+            );
+        }
+    }
+
+    #[test]
+    fn older_picture_groups_are_given_up_first() {
+        let mut backlog = Backlog::default();
+        for (at, key) in [(0, true), (1_000, true), (1_250, false), (1_500, false)] {
+            let picture = sample(TrackId::VIDEO, at, key, 5 << 20);
+            backlog.push(picture, VIDEO, extent(Span::ZERO));
+        }
+        assert_eq!(millis(&backlog), [1_000, 1_250, 1_500]);
+        assert_eq!(backlog.newest_group().count(), 3);
     }
 
     #[test]
@@ -152,7 +295,7 @@ mod tests {
             backlog.push(
                 sample(TrackId::AUDIO, step * 100, true, 1),
                 None,
-                Span::from_millis(450),
+                extent(Span::from_millis(450)),
             );
         }
         assert_eq!(millis(&backlog), [9_400, 9_500, 9_600, 9_700, 9_800, 9_900]);
@@ -165,7 +308,7 @@ mod tests {
         for step in 0..100 {
             let mut sample = sample(TrackId::AUDIO, step * 100, true, 1_600);
             sample.duration = Span::from_millis(100);
-            backlog.push(sample, None, Span::from_millis(4_000));
+            backlog.push(sample, None, extent(Span::from_millis(4_000)));
         }
         assert_eq!(backlog.bitrate(), Some(128_000));
     }
@@ -177,14 +320,14 @@ mod tests {
             backlog.push(
                 sample(TrackId::AUDIO, 0, true, 1),
                 None,
-                Span::from_millis(4_000),
+                extent(Span::from_millis(4_000)),
             );
         }
         for _ in 0..20 {
             backlog.push(
                 sample(TrackId::AUDIO, 0, true, 8 << 20),
                 None,
-                Span::from_millis(4_000),
+                extent(Span::from_millis(4_000)),
             );
             assert!(backlog.bytes <= BYTES_MAX);
         }
@@ -193,12 +336,16 @@ mod tests {
     #[test]
     fn a_picture_group_without_end_is_given_up() {
         let mut backlog = Backlog::default();
-        backlog.push(sample(TrackId::VIDEO, 0, true, 1), VIDEO, Span::ZERO);
+        backlog.push(
+            sample(TrackId::VIDEO, 0, true, 1),
+            VIDEO,
+            extent(Span::ZERO),
+        );
         for step in 0..20 {
             backlog.push(
                 sample(TrackId::VIDEO, step, false, 1024 * 1024),
                 VIDEO,
-                Span::ZERO,
+                extent(Span::ZERO),
             );
             assert!(backlog.bytes <= BYTES_MAX);
         }
@@ -212,7 +359,7 @@ mod tests {
         for step in 0..40 {
             let keyframe = step == 0;
             let picture = sample(TrackId::VIDEO, step * 1_000, keyframe, 10);
-            backlog.push(picture, VIDEO, Span::ZERO);
+            backlog.push(picture, VIDEO, extent(Span::ZERO));
             kept.push(millis(&backlog).len());
         }
         assert_eq!((kept[30], kept[31], kept[39]), (31, 0, 0));

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use media::codec::captions::CaptionWatch;
 use media::{Container, Item, Kind, Sample, Script, Span, Title, Track, TrackId};
 
-use super::backlog::Backlog;
+use super::backlog::{Backlog, Extent};
 use super::derived::{DerivationId, Derived};
 use super::keyframes::PictureGroups;
 use super::meter::Meters;
@@ -171,10 +171,10 @@ impl Core {
             .map(|track| track.id)
     }
 
-    /// The keyframe that the recent past begins with, and its track.
+    /// The newest keyframe, and its track.
     pub(super) fn keyframe(&self) -> Option<(Arc<Track>, Sample)> {
         let track = self.tracks.iter().find(|track| track.kind == Kind::Video)?;
-        let mut samples = self.backlog.samples();
+        let mut samples = self.backlog.newest_group();
         let picture = samples.find(|sample| sample.track == track.id && sample.keyframe)?;
         Some((Arc::clone(track), picture.clone()))
     }
@@ -218,8 +218,10 @@ impl Core {
 
     /// Brings a lane that has just opened to the present.
     pub(super) fn replay(&self, lane: &mut LaneWriter, now: Instant) {
-        if let Some(oldest) = self.backlog.samples().next() {
-            for event in self.timed.since(oldest.dts) {
+        let is_segmented = lane.lane.index.is_some();
+        let begins = self.past(is_segmented).next().map(|oldest| oldest.dts);
+        if let Some(begins) = begins {
+            for event in self.timed.since(begins) {
                 lane.tell(event, now);
             }
         }
@@ -231,8 +233,11 @@ impl Core {
         let mut samples = derived
             .into_iter()
             .flat_map(|derived| derived.samples())
+            .skip_while(|sample| {
+                begins.is_some_and(|begins| sample.dts + sample.duration <= begins)
+            })
             .peekable();
-        self.recall(|item, _| {
+        self.recall(is_segmented, |item, _| {
             // After the publisher's own tracks, and each sample before later ones of other tracks.
             let is_track = matches!(item, Item::Track(_));
             if let Some(track) = track.take_if(|_| !is_track) {
@@ -254,8 +259,18 @@ impl Core {
         lane.publish();
     }
 
-    /// Replays what the publisher announced and sent recently; each sample with the kind of its track.
-    pub(super) fn recall(&self, mut tell: impl FnMut(&Item, Option<Kind>)) {
+    /// The recent past that a lane begins with.
+    fn past(&self, is_segmented: bool) -> impl Iterator<Item = &Sample> {
+        let all = is_segmented.then(|| self.backlog.samples());
+        let newest = (!is_segmented).then(|| self.backlog.newest_group());
+        all.into_iter()
+            .flatten()
+            .chain(newest.into_iter().flatten())
+    }
+
+    /// Replays what the publisher announced and sent recently, for a reader of segments or of anything else; each
+    /// sample with the kind of its track.
+    pub(super) fn recall(&self, is_segmented: bool, mut tell: impl FnMut(&Item, Option<Kind>)) {
         for track in &self.tracks {
             tell(&Item::Track(Arc::clone(track)), None);
         }
@@ -268,7 +283,7 @@ impl Core {
         if let Some(title) = &self.title {
             tell(&Item::Title(Arc::clone(title)), None);
         }
-        for sample in self.backlog.samples() {
+        for sample in self.past(is_segmented) {
             let kind = self.kind(sample.track);
             tell(&Item::Sample(sample.clone()), kind);
         }
@@ -303,7 +318,10 @@ impl Core {
     /// Takes over items that are on the stream's timeline.
     pub(super) fn write_placed(&mut self, items: &mut Vec<Item>, now: Instant) {
         let video = self.video();
-        let burst = self.settings.audio.burst;
+        let extent = Extent {
+            burst: self.settings.audio.burst,
+            segment: self.settings.segment,
+        };
         let mut has_new_tracks = false;
         for item in items.drain(..) {
             match &item {
@@ -362,7 +380,7 @@ impl Core {
                         self.wish.clear();
                     }
                 }
-                self.backlog.push(sample, video, burst);
+                self.backlog.push(sample, video, extent);
             }
         }
         if has_new_tracks {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use media::{Container, StreamName, Title, Track};
+use media::{Container, Span, StreamName, Title, Track};
 
 use super::{DerivedOffer, Keyframes, PictureOrder, Rate};
 use crate::gate::Identity;
+use crate::index::Segmentation;
 use crate::policy::{Class, Policy};
 use crate::registry::Takeover;
 
@@ -31,6 +32,9 @@ pub struct Settings {
     /// The group of streams that show one programme, by any number that other groups do not have. The time of a new
     /// stream begins where others of its group are.
     pub group: Option<usize>,
+    /// The slot of segments, [`Segmentation::segment`], of lanes that have any: enough of the recent past is kept for
+    /// such a lane to open with a complete segment.
+    pub segment: Span,
 }
 
 impl Default for Settings {
@@ -43,6 +47,7 @@ impl Default for Settings {
             takeover: Takeover::SameCredential,
             takeover_back: Duration::from_secs(30),
             group: None,
+            segment: Segmentation::DEFAULT.segment,
         }
     }
 }

@@ -151,7 +151,8 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             refuse(node, self.socket, &Asked::by(&head, visitor.peer), reason).await;
             return None;
         }
-        let route = Route::of(head.method(), &head.path(), &node.registry);
+        let route = Route::of(head.method(), &head.path(), &node.registry)
+            .of_single(&node.registry, &node.variants);
         let understood = match &route {
             Route::Malformed => Err(http1::Error::TargetMalformed),
             route if route.is_of_sources() => Ok(()),

@@ -4,6 +4,7 @@
 //! again. The table in [`routes`](crate::http::routes) lists the same for readers, and the tests here check the two
 //! against each other: each row of the table has a route, and each route that is served has a row.
 
+use egress_hls::Variants;
 use egress_http::Target;
 use fanout::Registry;
 use ingest::icecast::Dialect;
@@ -68,6 +69,27 @@ impl Route {
         match method {
             "GET" => Self::Listen(target),
             _ => Self::Look(target),
+        }
+    }
+
+    /// Live bodies and WebRTC have one stream: under the name of a group they are those of its best quality, so that
+    /// players need to follow no redirect. Sessions have that stream's name from then on.
+    pub(crate) fn of_single(self, registry: &Registry, variants: &Variants) -> Self {
+        let single = |name: &StreamName| variants.single(registry, name);
+        let target = |target: Target| match single(target.name()) {
+            Some(name) => target.of(name),
+            None => target,
+        };
+        match self {
+            Self::Listen(asked) => Self::Listen(target(asked)),
+            Self::Look(asked) => Self::Look(target(asked)),
+            Self::Page(Page::Rtc(mut address)) if address.is_listeners_endpoint() => {
+                if let Some(stream) = single(&address.stream) {
+                    address.stream = stream;
+                }
+                Self::Page(Page::Rtc(address))
+            }
+            other => other,
         }
     }
 

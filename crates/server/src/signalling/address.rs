@@ -112,6 +112,11 @@ impl Address {
         })
     }
 
+    /// Whether listeners open sessions there.
+    pub(crate) fn is_listeners_endpoint(&self) -> bool {
+        self.way == Way::Out && self.resource == Resource::Endpoint
+    }
+
     /// The endpoint's path.
     pub(super) fn endpoint(&self) -> String {
         format!("/{}/{}", self.stream, self.way.segment())

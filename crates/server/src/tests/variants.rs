@@ -97,3 +97,26 @@ async fn a_stream_is_shown_with_its_renditions() {
     drop((own, rendition));
     server.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn players_of_one_stream_get_the_best_quality_of_a_group() {
+    let server = TestServer::open(GROUP).await;
+    let none = ask(server.http, "HEAD", "/city/radio.flv", "").await;
+    assert_eq!(status(&none), 404, "{none}");
+    let _sources = [
+        server.publish("city/low.mp3").await,
+        server.publish("high").await,
+    ];
+    let document = description_of(&server, "/city/radio/info.json", 2).await;
+    let best = fields(&document, "stream")[0].to_owned();
+    for suffix in [".flv", ".mp3", ".ts"] {
+        let answer = ask(server.http, "HEAD", &format!("/city/radio{suffix}"), "").await;
+        let own = ask(server.http, "HEAD", &format!("/{best}{suffix}"), "").await;
+        assert_eq!((status(&answer), status(&own)), (200, 200), "{answer}");
+    }
+    // A stream of that name is itself, whatever the group has.
+    let _own = server.publish("city/radio").await;
+    let answer = ask(server.http, "HEAD", "/city/radio", "").await;
+    assert_eq!(status(&answer), 200, "{answer}");
+    server.close().await;
+}

@@ -71,6 +71,11 @@ export class Attempts {
     return this.decoderFailures < DECODER_FAILURES_MAX;
   }
 
+  /** The publisher is back: what failed meanwhile says nothing about the next try. */
+  hurry(): void {
+    this.retryMs = FIRST_RETRY_MS;
+  }
+
   /** The pause before the next try; it grows. */
   pauseMs(): number {
     const ms = this.retryMs;

@@ -76,10 +76,14 @@ export const codecsOf = (offer: Offer): string =>
 /** What the page was delivered with. */
 export const delivered = (): Offer => JSON.parse(byId("offer").textContent ?? "") as Offer;
 
-/** The present state; `null` when the server cannot be reached. A stream that is not live has a document, too. */
-export const ask = async (): Promise<Offer | null> => {
+/**
+ * The present state; `null` when the server cannot be reached. A stream that is not live has a document, too. With
+ * `untilLive` the answer comes when the stream is live, or after 20 s, unless that signal ends the wait.
+ */
+export const ask = async (untilLive?: AbortSignal): Promise<Offer | null> => {
   try {
-    const answer = await fetch("info.json", { cache: "no-store" });
+    const path = untilLive ? "info.json?live" : "info.json";
+    const answer = await fetch(path, { cache: "no-store", signal: untilLive ?? null });
     const offer = await answer.json() as Partial<Offer>;
     return Array.isArray(offer.tracks) ? offer as Offer : null;
   } catch {

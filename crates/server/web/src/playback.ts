@@ -10,8 +10,17 @@ import type { Stage, State } from "./state";
 import { Watchdog } from "./watchdog";
 import { fitting, missing, refused, waysOf, type Rendition, type Way, type WayName } from "./ways";
 
-/** A publisher that is away comes back soon, or the stream ends. */
-const AWAY_RETRY_MS = 3_000;
+/** How often the server is asked whether the publisher is back, where it cannot be left to answer then. */
+const ASK_MS = 1_000;
+const ASK_HIDDEN_MS = 3_000;
+/** A server that answers when the publisher is back, and has answered before, is not asked sooner again. */
+const ASK_PAUSE_MS = 500;
+/**
+ * Whether a request that waits takes nothing from others. Browsers make six connections to a server over HTTP/1.1, for
+ * all its pages together, and each stream that plays takes one.
+ */
+const IS_MULTIPLEXED = performance.getEntriesByType("navigation")
+  .some((entry) => /^h[23]/.test((entry as PerformanceNavigationTiming).nextHopProtocol));
 const WATCH_MS = 1_000;
 /** Without media for this long, a way that has not played yet is left, and one that has played is started again. */
 const STALL_MS = 4_000;
@@ -25,6 +34,9 @@ const PAUSE_MS = 2_000;
 const PAUSE_MAX_MS = 60_000;
 /** A decoder that has worked for this long works. */
 const STEADY_MS = 10_000;
+
+/** Whether there is something to play. */
+const isThere = ({ live, tracks, addresses }: Offer): boolean => live && (tracks.length > 0 || addresses.length > 0);
 
 export class Playback {
   state: State = "connecting";
@@ -58,6 +70,10 @@ export class Playback {
   private watchTimer: ReturnType<typeof setInterval> | undefined;
   private tracksTimer: ReturnType<typeof setTimeout> | undefined;
   private isAsking = false;
+  /** It has stopped because the publisher is away. */
+  private isAway = false;
+  /** Ends the wait for the publisher, which would keep a connection. */
+  private waiting = new AbortController();
   private watchdog = new Watchdog(0, 0, 0);
   private playingSince = 0;
   /** Counts starts, so that what belongs to an earlier one can tell that it is out of date. */
@@ -174,8 +190,8 @@ export class Playback {
   }
 
   /** Asks the server for the present state. */
-  async refresh(): Promise<boolean> {
-    const fresh = await ask();
+  async refresh(untilLive?: AbortSignal): Promise<boolean> {
+    const fresh = await ask(untilLive);
     if (fresh) {
       this.offer = fresh;
       this.changed();
@@ -206,6 +222,8 @@ export class Playback {
 
   private stop(): void {
     this.turn += 1;
+    this.waiting.abort();
+    this.waiting = new AbortController();
     clearTimeout(this.retryTimer);
     clearInterval(this.watchTimer);
     clearTimeout(this.tracksTimer);
@@ -214,12 +232,13 @@ export class Playback {
     this.element = null;
     this.way = null;
     this.hasPlayed = false;
-    this.isAsking = false;
+    [this.isAsking, this.isAway] = [false, false];
     this.isAskedToPause = false;
     this.isSwitching = false;
   }
 
-  private retryIn(ms: number, state: State): void {
+  /** Makes the connection again after a pause, which grows. */
+  private retry(state: State): void {
     this.stop();
     this.set(state);
     this.retryTimer = setTimeout(async () => {
@@ -228,29 +247,49 @@ export class Playback {
       if (turn !== this.turn) return;
       if (isKnown) this.start();
       else this.retry("unreachable");
-    }, ms);
+    }, this.attempts.pauseMs());
   }
 
-  private retry(state: State): void {
-    this.retryIn(this.attempts.pauseMs(), state);
+  /** Asks the server, which is known to have no publisher, whether it has one now. */
+  private async askAgain(): Promise<boolean> {
+    const { waiting: { signal } } = this;
+    const pause = IS_MULTIPLEXED ? ASK_PAUSE_MS : document.hidden ? ASK_HIDDEN_MS : ASK_MS;
+    await new Promise((resolve) => { setTimeout(resolve, pause); });
+    return signal.aborted ? false : this.refresh(IS_MULTIPLEXED ? signal : undefined);
+  }
+
+  /** Starts as soon as the stream is live and has tracks. Nothing is connected before. */
+  private async awaitLive(): Promise<void> {
+    this.stop();
+    const { turn, attempts } = this;
+    const isOver = (): boolean => turn !== this.turn;
+    this.set(this.offer.away ? "away" : "offline");
+    while (!isThere(this.offer)) {
+      const isKnown = await this.askAgain();
+      if (isOver()) return;
+      if (!isKnown) {
+        this.retry("unreachable");
+        return;
+      }
+      if (!isThere(this.offer)) this.set(this.offer.away ? "away" : "offline");
+    }
+    attempts.hurry();
+    this.start();
   }
 
   private start(): void {
     this.stop();
     const { offer } = this;
-    if (!offer.live) {
-      if (offer.away) this.retryIn(AWAY_RETRY_MS, "away");
-      else this.retry("offline");
+    // Tracks are announced one after the other; there may be none yet.
+    if (!isThere(offer)) {
+      void this.awaitLive();
       return;
     }
     const way = this.attempts.left(this.ways())[0] ?? null;
     this.note = this.noteOn(way);
     if (way) this.open(way);
     else if (this.attempts.forgiveSlow()) this.retry("reconnecting");
-    else if (offer.tracks.length === 0 && offer.addresses.length === 0) {
-      // Tracks are announced one after the other; none has been yet.
-      this.retry("offline");
-    } else this.set("failed");
+    else this.set("failed");
   }
 
   private open(way: Way): void {
@@ -435,13 +474,17 @@ export class Playback {
   }
 
   private lookAtPlaying(source: Source, hasMoved: boolean, now: number): void {
+    if (hasMoved) this.isAway = false;
     if (hasMoved && this.state !== "playing") this.set("playing");
     if (now - this.playingSince > STEADY_MS) this.attempts.settle();
     if (source.catchUp()) this.changed();
     else this.start();
   }
 
-  /** It has played and does not any more. While the publisher is away the connection is kept. */
+  /**
+   * It has played and does not any more. While the publisher is away the connection is kept, and when it is back the
+   * connection has the time of a stall to bring its media.
+   */
   private async stalled(stillMs: number): Promise<void> {
     if (this.isAsking) return;
     this.isAsking = true;
@@ -449,9 +492,19 @@ export class Playback {
     const isKnown = await this.refresh();
     if (turn !== this.turn) return;
     if (isKnown && this.offer.away) {
+      this.isAway = true;
       this.set("away");
-      // Not with each look: the answer stays the same for some seconds.
-      setTimeout(() => { if (turn === this.turn) this.isAsking = false; }, AWAY_RETRY_MS);
+      let isAnswered = true;
+      while (isAnswered && this.offer.away && this.isAway) {
+        isAnswered = await this.askAgain();
+        if (turn !== this.turn) return;
+      }
+      const isStill = this.isAway;
+      [this.isAsking, this.isAway] = [false, false];
+      if (isAnswered && this.offer.live && isStill) {
+        this.source?.revive();
+        this.watchdog.reset(performance.now());
+      }
       return;
     }
     this.isAsking = false;
@@ -465,14 +518,14 @@ export class Playback {
     });
     on("playing", () => {
       if (this.way) this.attempts.succeed(this.way.name);
-      this.isSwitching = false;
+      [this.isSwitching, this.isAway] = [false, false];
       [this.hasPlayed, this.hasEverPlayed, this.pausedAt, this.problem] = [true, true, null, ""];
       this.note = this.noteOn(this.way);
       this.playingSince = performance.now();
       this.watchdog.reset(this.playingSince);
       this.set("playing");
     });
-    on("waiting", () => { if (this.hasPlayed && !media.paused) this.set("buffering"); });
+    on("waiting", () => { if (this.hasPlayed && !media.paused) this.set(this.isAway ? "away" : "buffering"); });
     on("pause", () => {
       if (!this.hasPlayed || !media.paused) return;
       this.wasSuspended = !this.isAskedToPause && (document.hidden || this.frozenAt !== null);

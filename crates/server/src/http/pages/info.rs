@@ -1,21 +1,72 @@
 //! `/{stream}/info.json`: the stream's state for its page, when it loads and while it plays.
 //!
-//! All addresses in it are relative to it, and so to the page.
+//! All addresses in it are relative to it, and so to the page. With the query `live` the answer comes when the stream is
+//! live, or after [`WAIT_MAX`]: a page that waits for its publisher need not ask again and again.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use egress_hls::Quality;
-use fanout::{DerivedOffer, Info, PictureOrder};
-use media::{Codec, Framing, Title};
+use fanout::{DerivedOffer, Info, PictureOrder, Stream};
+use media::{Codec, Framing, StreamName, Title};
 use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
 
 use super::presentation::{Presentation, labels};
+use crate::node::Node;
 use crate::signalling::Way;
 use crate::view::{State, StreamView};
 
 /// What the address of a picture ends with.
 const PICTURES: [&str; 6] = ["avif", "gif", "jpeg", "jpg", "png", "webp"];
+
+/// The query of a request that waits for the stream.
+pub(super) const WAITS: &str = "live";
+
+/// How long it waits: less than pages are given to be answered, and than proxies wait (a minute is usual).
+const WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// How often a publisher is looked at that is here and has sent no media yet.
+const MEDIA_LOOK: Duration = Duration::from_millis(100);
+
+/// Waits until what the name stands for is live, for [`WAIT_MAX`].
+pub(super) async fn wait(node: &Node, name: &StreamName) {
+    let live = async {
+        loop {
+            publisher(node, name).await;
+            let lead = Presentation::of(node, name.clone()).lead;
+            if lead.is_some_and(|lead| StreamView::of(&lead).state == State::Live) {
+                return;
+            }
+            sleep(MEDIA_LOOK).await;
+        }
+    };
+    timeout(WAIT_MAX, live).await.ok();
+}
+
+/// Waits until one of the streams that a name stands for has a publisher.
+async fn publisher(node: &Node, name: &StreamName) {
+    type Live<'a> = Pin<Box<dyn Future<Output = Arc<Stream>> + Send + 'a>>;
+    let streams = node.variants.streams(&node.registry, name);
+    let all = streams
+        .iter()
+        .map(|name| Box::pin(node.registry.live(name)) as Live<'_>);
+    let mut all: Vec<_> = all.collect();
+    std::future::poll_fn(|cx| {
+        let is_any = all.iter_mut().any(|one| one.as_mut().poll(cx).is_ready());
+        if is_any {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+}
 
 /// The answer; 404 comes with the document of a stream that is not live.
 pub(super) fn answer(presentation: &Presentation, has_webrtc: bool) -> Response {

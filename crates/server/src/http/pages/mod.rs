@@ -196,7 +196,10 @@ impl Page {
 
     /// Whether the answer may take a while, so that it matters whether the client still waits.
     pub(crate) fn may_wait(&self) -> bool {
-        matches!(self, Self::Hls(..) | Self::Rtc(_) | Self::Still(_))
+        matches!(
+            self,
+            Self::Hls(..) | Self::Info(_) | Self::Rtc(_) | Self::Still(_)
+        )
     }
 
     /// Whether the answer depends on the request's body.
@@ -251,7 +254,12 @@ async fn answer(
             html_by(POLICY_EMBED, status, page)
         }
         Page::Still(name) => still::answer(&node, visitor, &name, request).await,
-        Page::Info(name) => info::answer(&presentation(name), has_webrtc),
+        Page::Info(name) => {
+            if request.uri().query() == Some(info::WAITS) {
+                info::wait(&node, &name).await;
+            }
+            info::answer(&presentation(name), has_webrtc)
+        }
         Page::Publish(name) => {
             let (status, page) = publish::page(&name, has_webrtc);
             html_by(POLICY_UNFRAMED, status, page)

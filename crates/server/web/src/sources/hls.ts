@@ -1,6 +1,7 @@
 // HLS and low-latency HLS by hls.js, and HLS by the browser's own player.
 
 import type Hls from "hls.js";
+import type { LevelDetails } from "hls.js";
 
 import { JUMP_S } from "../live";
 import { ElementSource, Trouble, library, type Levels, type Task } from "./source";
@@ -13,8 +14,15 @@ const BACK_BUFFER_S = 30;
 const STALL_INCREASE_S = 0.25;
 /** Faster playback is noticed. */
 const RATE_MAX = 1.1;
+/** Two requests that the same part answers are answered within this time. */
+const ANSWERED_MS = 100;
 /** The browser's own player does not say how late it wants to be. Half of it is usual. */
 const NATIVE_DELAY_S = 6;
+
+/** What is missing is jumped over from this far before it, in seconds: a little more than elements tell their time. */
+const HOLE_NEAR_S = 0.3;
+/** Behind it playback begins so much later, because elements round. */
+const HOLE_MARGIN_S = 0.05;
 
 const load = library<Library>("hls.js", () => (globalThis as { Hls?: Library }).Hls);
 
@@ -22,6 +30,21 @@ export class HlsSource extends ElementSource {
   private hls: Hls | null = null;
   private parts = 0;
   private hasRecovered = false;
+  /**
+   * The tracks of one publisher end at different times, so that before the next one's some of a track is missing.
+   * hls.js waits for playback to stop there; Chromium plays the sound on, and holds the picture for 3 s.
+   */
+  private readonly skipHole = (): void => {
+    const { buffered, currentTime, played, seeking } = this.element;
+    if (seeking || played.length === 0) return;
+    for (let next = 1; next < buffered.length; next += 1) {
+      const start = buffered.start(next);
+      if (currentTime < start && currentTime > buffered.end(next - 1) - HOLE_NEAR_S) {
+        this.element.currentTime = start + HOLE_MARGIN_S;
+        return;
+      }
+    }
+  };
 
   constructor(task: Task) {
     super(task);
@@ -43,6 +66,8 @@ export class HlsSource extends ElementSource {
     const { Events, ErrorTypes } = Library;
     hls.on(Events.FRAG_LOADED, () => { this.parts += 1; });
     hls.on(Events.LEVEL_LOADED, () => { this.parts += 1; });
+    hls.on(Events.BUFFER_APPENDED, this.skipHole);
+    this.element.addEventListener("timeupdate", this.skipHole);
     hls.on(Events.ERROR, (_, { fatal, type, details }) => {
       if (!fatal || this.isClosed) return;
       const { owner } = this.task;
@@ -63,6 +88,7 @@ export class HlsSource extends ElementSource {
 
   override close(): void {
     this.isClosed = true;
+    this.element.removeEventListener("timeupdate", this.skipHole);
     this.hls?.destroy();
     super.close();
   }
@@ -87,6 +113,29 @@ export class HlsSource extends ElementSource {
     if (position === null || position === undefined) return false;
     if (position > this.element.currentTime) this.element.currentTime = position;
     return true;
+  }
+
+  /**
+   * hls.js gives up a reload that waits after 10 s, and then asks every few seconds without waiting. So the return's
+   * first part is waited for here, and if hls.js has not heard of it by itself, it loads again at once.
+   */
+  override revive(): void {
+    const details = this.hls?.latestLevelDetails;
+    if (details?.canBlockReload) void this.reloadAfter(details);
+  }
+
+  private async reloadAfter(details: LevelDetails): Promise<void> {
+    const next = new URL(details.url);
+    next.searchParams.set("_HLS_msn", `${details.lastPartSn}`);
+    next.searchParams.set("_HLS_part", `${details.lastPartIndex + 1}`);
+    const hasCome = await fetch(next).then((answer) => answer.ok, () => false);
+    // The same part answers the request of hls.js, if there is one.
+    await new Promise((resolve) => { setTimeout(resolve, ANSWERED_MS); });
+    const { hls } = this;
+    if (!hasCome || this.isClosed || hls?.latestLevelDetails !== details) return;
+    details.requestScheduled = 0;
+    hls.stopLoad();
+    hls.startLoad();
   }
 
   override levels(): Levels {

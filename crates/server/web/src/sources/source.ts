@@ -64,6 +64,8 @@ export interface Source {
   catchUp(): boolean;
   /** Continues live at once. False if only a new source can. */
   toLive(): boolean;
+  /** The publisher is back: asks at once for what it would ask for after a pause. */
+  revive(): void;
   levels(): Levels;
   /** Chooses a rendition, or -1. */
   choose(level: number): void;
@@ -112,6 +114,9 @@ export abstract class ElementSource implements Source {
   toLive(): boolean {
     return false;
   }
+
+  /** What follows a body or a session has nothing to ask for. */
+  revive(): void {}
 
   /** A source plays one rendition; another is played by another source. */
   levels(): Levels {
