@@ -108,6 +108,8 @@ pub(crate) struct Budget {
     tenants: Mutex<Vec<Tenant>>,
     /// Lanes that were refused.
     pub(crate) refused: Counter,
+    /// Bytes of samples that streams keep beside their logs, for lanes of segments that open.
+    older_bytes: Arc<AtomicUsize>,
 }
 
 impl Budget {
@@ -117,7 +119,13 @@ impl Budget {
             max,
             tenants: Mutex::default(),
             refused: Counter::default(),
+            older_bytes: Arc::default(),
         }
+    }
+
+    /// What the backlogs of all streams hold before their newest picture groups, which they bound themselves.
+    pub(crate) fn older_bytes(&self) -> &Arc<AtomicUsize> {
+        &self.older_bytes
     }
 
     /// Takes `bytes`, from other logs if need be; `false` when there are none.

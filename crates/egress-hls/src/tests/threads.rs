@@ -197,9 +197,9 @@ async fn what_others_have_to_answer_goes_back_as_it_came() {
     let page = format!("GET /live/show/{TAIL}");
     let multivariant = format!("GET /live/show/index.m3u8{TAIL}");
     let stranger =
-        format!("GET /live/show/hls/live.m3u8 HTTP/1.1\r\nHost: h\r\nUser-Agent: x\r\n\r\n");
+        "GET /live/show/hls/live.m3u8 HTTP/1.1\r\nHost: h\r\nUser-Agent: x\r\n\r\n".to_owned();
     let last =
-        format!("GET /live/show/hls/live.m3u8 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+        "GET /live/show/hls/live.m3u8 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".to_owned();
     let other = "\x16\x03\x01 no request\n".to_owned();
     for request in [missing, page, multivariant, stranger, last, other] {
         let mut client = threads.carry("");

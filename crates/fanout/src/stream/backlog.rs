@@ -12,6 +12,8 @@
 //! before there is one. All other lanes begin with the newest picture group.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use media::{Sample, Span, TICKS_PER_SECOND, Timestamp, TrackId};
 
@@ -27,6 +29,10 @@ const MEASURED_MIN: Span = Span::from_millis(1_000);
 /// Upper bound on samples: for streams of tiny samples.
 const SAMPLES_MAX: usize = 16 * 1024;
 
+/// What all streams together may keep before their newest picture groups: the beginnings of HLS for some sixty streams
+/// of 2 Mb/s. With more publishers, viewers of a stream that had none wait for a segment.
+const OLDER_BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// Recent samples, oldest first: with video since the last keyframe from which on there is a complete segment, or since
 /// the oldest one there is; without video the last few seconds. A picture group too old or too large for a listener to
 /// start at is dropped.
@@ -38,6 +44,35 @@ pub(super) struct Backlog {
     groups: VecDeque<Group>,
     /// The sample that the first one is, counted since the backlog was empty.
     first: usize,
+    /// Bytes of the newest picture group.
+    newest_bytes: usize,
+    older: OlderBytes,
+}
+
+/// Bytes before the newest picture group.
+#[derive(Debug, Default)]
+struct OlderBytes {
+    own: usize,
+    /// Those of all streams.
+    all: Arc<AtomicUsize>,
+}
+
+impl OlderBytes {
+    fn set(&mut self, bytes: usize) {
+        self.all.fetch_add(bytes, Ordering::Relaxed);
+        self.all.fetch_sub(self.own, Ordering::Relaxed);
+        self.own = bytes;
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.own > 0 && self.all.load(Ordering::Relaxed) > OLDER_BYTES_MAX
+    }
+}
+
+impl Drop for OlderBytes {
+    fn drop(&mut self) {
+        self.set(0);
+    }
 }
 
 /// A picture group.
@@ -58,8 +93,20 @@ pub(super) struct Extent {
 }
 
 impl Backlog {
+    /// Of a stream that shares memory with those that have the same count of `older_bytes`.
+    pub(super) fn new(older_bytes: Arc<AtomicUsize>) -> Self {
+        let older = OlderBytes {
+            own: 0,
+            all: older_bytes,
+        };
+        Self {
+            older,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self::new(Arc::clone(&self.older.all));
     }
 
     /// All of it.
@@ -99,6 +146,8 @@ impl Backlog {
                     begins: sample.dts,
                     sample: self.first + self.samples.len(),
                 });
+                self.newest_bytes = 0;
+                self.share();
             }
             // Before the first keyframe nothing is of use to a joiner.
             Some(_) if self.samples.is_empty() => return,
@@ -106,6 +155,7 @@ impl Backlog {
             None => self.forget_before(&sample, extent.burst),
         }
         self.bytes += sample.bytes();
+        self.newest_bytes += sample.bytes();
         self.samples.push_back(sample);
         if video.is_some() {
             while self.has_segment_without_oldest(extent.segment) {
@@ -155,6 +205,14 @@ impl Backlog {
         }
     }
 
+    /// Gives older picture groups up while all streams together have too many.
+    fn share(&mut self) {
+        self.older.set(self.bytes);
+        while self.older.is_too_much() && self.groups.len() > 1 {
+            self.pop_group();
+        }
+    }
+
     /// Drops the oldest picture group, or everything if there is no other.
     fn pop_group(&mut self) {
         self.groups.pop_front();
@@ -164,11 +222,14 @@ impl Backlog {
         while self.first < next.sample && !self.samples.is_empty() {
             self.pop();
         }
+        self.older.set(self.bytes - self.newest_bytes);
     }
 
     fn pop(&mut self) {
         if let Some(oldest) = self.samples.pop_front() {
             self.bytes -= oldest.bytes();
+            // Without video there is one group, which is the newest.
+            self.newest_bytes = self.newest_bytes.min(self.bytes);
             self.first += 1;
         }
     }
@@ -275,6 +336,27 @@ mod tests {
                 "{at}"
             );
         }
+    }
+
+    #[test]
+    fn streams_share_the_memory_of_older_picture_groups() {
+        let all = Arc::new(AtomicUsize::new(0));
+        let mut backlogs: Vec<_> = (0..20).map(|_| Backlog::new(Arc::clone(&all))).collect();
+        for at in [0, 1_000, 2_000] {
+            for backlog in &mut backlogs {
+                let picture = sample(TrackId::VIDEO, at, true, 4 << 20);
+                backlog.push(picture, VIDEO, extent(Span::ZERO));
+                assert!(all.load(Ordering::Relaxed) <= OLDER_BYTES_MAX);
+            }
+        }
+        let kept = |count| {
+            let has = |backlog: &&Backlog| backlog.groups.len() == count;
+            backlogs.iter().filter(has).count()
+        };
+        // Those that came first have taken it.
+        assert_eq!((kept(1), kept(2)), (4, 16));
+        drop(backlogs);
+        assert_eq!(all.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! ends of its lanes and taps.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -97,6 +98,8 @@ pub(super) struct Shared {
     pub(super) news: Arc<News>,
     pub(super) wish: Arc<KeyframeWish>,
     pub(super) events: StreamEvents,
+    /// What the backlogs of all streams hold before their newest picture groups.
+    pub(super) older_bytes: Arc<AtomicUsize>,
 }
 
 impl Core {
@@ -112,6 +115,7 @@ impl Core {
             news,
             wish,
             events,
+            older_bytes,
         } = shared;
         Self {
             phase: Phase::Lingering,
@@ -135,7 +139,7 @@ impl Core {
             metadata: None,
             title: None,
             title_change: None,
-            backlog: Backlog::default(),
+            backlog: Backlog::new(older_bytes),
             picture_order: OrderWatch::default(),
             captions: CaptionWatch::default(),
             picture_groups: PictureGroups::default(),

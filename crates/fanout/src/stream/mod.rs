@@ -121,6 +121,7 @@ impl Stream {
             news: Arc::clone(&news),
             wish: Arc::clone(&wish),
             events: StreamEvents::new(&events, &name),
+            older_bytes: Arc::clone(budget.older_bytes()),
         };
         let core = Core::new(credential, source, settings, shared, now);
         Self {
