@@ -280,10 +280,27 @@
       this.isFinal = isFinal;
     }
   };
+  var HOLE_NEAR_S = 0.3;
+  var HOLE_MARGIN_S = 0.05;
   var ElementSource = class {
     constructor(task) {
       this.task = task;
       this.isClosed = false;
+      /**
+       * Jumps over what is missing where playback is. The tracks of one publisher end at different times, so that before the
+       * next one's some of a track is missing: Chromium plays the sound on, and holds the picture for 3 s.
+       */
+      this.skipHole = () => {
+        const { buffered, currentTime, played, seeking } = this.element;
+        if (seeking || played.length === 0) return;
+        for (let next = 1; next < buffered.length; next += 1) {
+          const start = buffered.start(next);
+          if (currentTime < start && currentTime > buffered.end(next - 1) - HOLE_NEAR_S) {
+            this.element.currentTime = start + HOLE_MARGIN_S;
+            return;
+          }
+        }
+      };
       this.element = task.element;
     }
     close() {
@@ -1155,15 +1172,18 @@
       listen(mpegts.Events.METADATA_ARRIVED, () => owner.described());
       listen(mpegts.Events.LOADING_COMPLETE, () => owner.lost());
       listen(mpegts.Events.STATISTICS_INFO, (report) => {
+        this.skipHole();
         if (report.speed) this.statistics += 1;
       });
       this.element.addEventListener("waiting", this.onWaiting);
+      this.element.addEventListener("timeupdate", this.skipHole);
       this.element.addEventListener("playing", this.onPlaying, { once: true });
       player.attachMediaElement(this.element);
       player.load();
     }
     close() {
       this.element.removeEventListener("waiting", this.onWaiting);
+      this.element.removeEventListener("timeupdate", this.skipHole);
       this.element.removeEventListener("playing", this.onPlaying);
       this.isClosed = true;
       this.player?.destroy();
@@ -1204,8 +1224,6 @@
   var RATE_MAX = 1.1;
   var ANSWERED_MS = 100;
   var NATIVE_DELAY_S = 6;
-  var HOLE_NEAR_S = 0.3;
-  var HOLE_MARGIN_S = 0.05;
   var load2 = library("hls.js", () => globalThis.Hls);
   var HlsSource = class extends ElementSource {
     constructor(task) {
@@ -1213,21 +1231,6 @@
       this.hls = null;
       this.parts = 0;
       this.hasRecovered = false;
-      /**
-       * The tracks of one publisher end at different times, so that before the next one's some of a track is missing.
-       * hls.js waits for playback to stop there; Chromium plays the sound on, and holds the picture for 3 s.
-       */
-      this.skipHole = () => {
-        const { buffered, currentTime, played, seeking } = this.element;
-        if (seeking || played.length === 0) return;
-        for (let next = 1; next < buffered.length; next += 1) {
-          const start = buffered.start(next);
-          if (currentTime < start && currentTime > buffered.end(next - 1) - HOLE_NEAR_S) {
-            this.element.currentTime = start + HOLE_MARGIN_S;
-            return;
-          }
-        }
-      };
     }
     async open() {
       const Library = await load2();

@@ -68,9 +68,12 @@ export class FlvSource extends ElementSource {
     listen(mpegts.Events.METADATA_ARRIVED, () => owner.described());
     listen(mpegts.Events.LOADING_COMPLETE, () => owner.lost());
     listen(mpegts.Events.STATISTICS_INFO, (report) => {
+      // The media behind a hole may come when playback has stopped in front of it.
+      this.skipHole();
       if ((report as { speed?: number }).speed) this.statistics += 1;
     });
     this.element.addEventListener("waiting", this.onWaiting);
+    this.element.addEventListener("timeupdate", this.skipHole);
     this.element.addEventListener("playing", this.onPlaying, { once: true });
     player.attachMediaElement(this.element);
     player.load();
@@ -78,6 +81,7 @@ export class FlvSource extends ElementSource {
 
   override close(): void {
     this.element.removeEventListener("waiting", this.onWaiting);
+    this.element.removeEventListener("timeupdate", this.skipHole);
     this.element.removeEventListener("playing", this.onPlaying);
     this.isClosed = true;
     this.player?.destroy();

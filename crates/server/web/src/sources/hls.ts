@@ -19,32 +19,12 @@ const ANSWERED_MS = 100;
 /** The browser's own player does not say how late it wants to be. Half of it is usual. */
 const NATIVE_DELAY_S = 6;
 
-/** What is missing is jumped over from this far before it, in seconds: a little more than elements tell their time. */
-const HOLE_NEAR_S = 0.3;
-/** Behind it playback begins so much later, because elements round. */
-const HOLE_MARGIN_S = 0.05;
-
 const load = library<Library>("hls.js", () => (globalThis as { Hls?: Library }).Hls);
 
 export class HlsSource extends ElementSource {
   private hls: Hls | null = null;
   private parts = 0;
   private hasRecovered = false;
-  /**
-   * The tracks of one publisher end at different times, so that before the next one's some of a track is missing.
-   * hls.js waits for playback to stop there; Chromium plays the sound on, and holds the picture for 3 s.
-   */
-  private readonly skipHole = (): void => {
-    const { buffered, currentTime, played, seeking } = this.element;
-    if (seeking || played.length === 0) return;
-    for (let next = 1; next < buffered.length; next += 1) {
-      const start = buffered.start(next);
-      if (currentTime < start && currentTime > buffered.end(next - 1) - HOLE_NEAR_S) {
-        this.element.currentTime = start + HOLE_MARGIN_S;
-        return;
-      }
-    }
-  };
 
   constructor(task: Task) {
     super(task);

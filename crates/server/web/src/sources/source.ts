@@ -71,10 +71,30 @@ export interface Source {
   choose(level: number): void;
 }
 
+/** What is missing is jumped over from this far before it, in seconds: a little more than elements tell their time. */
+const HOLE_NEAR_S = 0.3;
+/** Behind it playback begins so much later, because elements round. */
+const HOLE_MARGIN_S = 0.05;
+
 /** Parts that sources with a plain media element share. */
 export abstract class ElementSource implements Source {
   protected readonly element: HTMLMediaElement;
   protected isClosed = false;
+  /**
+   * Jumps over what is missing where playback is. The tracks of one publisher end at different times, so that before the
+   * next one's some of a track is missing: Chromium plays the sound on, and holds the picture for 3 s.
+   */
+  protected readonly skipHole = (): void => {
+    const { buffered, currentTime, played, seeking } = this.element;
+    if (seeking || played.length === 0) return;
+    for (let next = 1; next < buffered.length; next += 1) {
+      const start = buffered.start(next);
+      if (currentTime < start && currentTime > buffered.end(next - 1) - HOLE_NEAR_S) {
+        this.element.currentTime = start + HOLE_MARGIN_S;
+        return;
+      }
+    }
+  };
 
   constructor(protected readonly task: Task) {
     this.element = task.element;
