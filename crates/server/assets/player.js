@@ -1231,6 +1231,9 @@
       this.hls = null;
       this.parts = 0;
       this.hasRecovered = false;
+      /** The delay that hls.js aims at, and for how many steps it has not grown. */
+      this.target = 0;
+      this.calm = 0;
     }
     async open() {
       const Library = await load2();
@@ -1285,8 +1288,21 @@
     }
     /** hls.js plays faster by itself; it jumps only where media is missing. */
     catchUp() {
+      this.comeCloser();
       const late = this.lag() - (this.hls?.targetLatency ?? 0);
       return late < JUMP_S || this.toLive();
+    }
+    /** hls.js stays further behind after each stall, for as long as it plays; here only while there are more. */
+    comeCloser() {
+      const { hls } = this;
+      const [details, target] = [hls?.latestLevelDetails, hls?.targetLatency];
+      if (!hls || !details || !target) return;
+      this.calm = target > this.target ? 0 : this.calm + 1;
+      this.target = target;
+      const least = details.partHoldBack || details.holdBack;
+      if (this.calm <= CALM_STEPS || target <= least) return;
+      [this.target, this.calm] = [Math.max(least, target - STALL_INCREASE_S), 0];
+      hls.targetLatency = this.target;
     }
     toLive() {
       const position = this.hls?.liveSyncPosition;

@@ -19,7 +19,7 @@ const BEGIN_STEPS = 2;
 const STALL_STEP_S = 0.4;
 const STALLS_MAX = 5;
 /** After so many steps without running dry, of a second each, it keeps that much less again. */
-const CALM_STEPS = 60;
+export const CALM_STEPS = 60;
 
 /** What to do now. */
 export interface Step {

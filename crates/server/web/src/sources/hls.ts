@@ -3,7 +3,7 @@
 import type Hls from "hls.js";
 import type { LevelDetails } from "hls.js";
 
-import { JUMP_S } from "../live";
+import { CALM_STEPS, JUMP_S } from "../live";
 import { ElementSource, Trouble, library, type Levels, type Task } from "./source";
 
 type Library = typeof Hls;
@@ -25,6 +25,9 @@ export class HlsSource extends ElementSource {
   private hls: Hls | null = null;
   private parts = 0;
   private hasRecovered = false;
+  /** The delay that hls.js aims at, and for how many steps it has not grown. */
+  private target = 0;
+  private calm = 0;
 
   constructor(task: Task) {
     super(task);
@@ -84,8 +87,22 @@ export class HlsSource extends ElementSource {
 
   /** hls.js plays faster by itself; it jumps only where media is missing. */
   override catchUp(): boolean {
+    this.comeCloser();
     const late = this.lag() - (this.hls?.targetLatency ?? 0);
     return late < JUMP_S || this.toLive();
+  }
+
+  /** hls.js stays further behind after each stall, for as long as it plays; here only while there are more. */
+  private comeCloser(): void {
+    const { hls } = this;
+    const [details, target] = [hls?.latestLevelDetails, hls?.targetLatency];
+    if (!hls || !details || !target) return;
+    this.calm = target > this.target ? 0 : this.calm + 1;
+    this.target = target;
+    const least = details.partHoldBack || details.holdBack;
+    if (this.calm <= CALM_STEPS || target <= least) return;
+    [this.target, this.calm] = [Math.max(least, target - STALL_INCREASE_S), 0];
+    hls.targetLatency = this.target;
   }
 
   override toLive(): boolean {
