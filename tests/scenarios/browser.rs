@@ -92,8 +92,10 @@ impl Browser {
     }
 
     /// Tells pages what their visitor has set for a media feature, such as `prefers-color-scheme`.
-    pub(crate) fn prefer(&self, feature: &str, value: &str) {
-        let features = json!({ "features": [{ "name": feature, "value": value }] });
+    pub(crate) fn prefer(&self, preferences: &[(&str, &str)]) {
+        let feature = |(name, value): &(&str, &str)| json!({ "name": name, "value": value });
+        let features: Vec<_> = preferences.iter().map(feature).collect();
+        let features = json!({ "features": features });
         self.devtools("Emulation.setEmulatedMedia", &features);
     }
 

@@ -55,7 +55,7 @@ fn for_the_documentation() {
     let browser = Browser::open_with(&[&name, "--hide-scrollbars"]);
     for (name, path, (width, height), colours) in PICTURES {
         browser.resize(width, height);
-        browser.prefer("prefers-color-scheme", colours);
+        browser.prefer(&[("prefers-color-scheme", colours)]);
         browser.go(&format!("http://{HOST}{path}"));
         match path {
             "/demo/" => {

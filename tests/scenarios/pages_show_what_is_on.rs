@@ -91,7 +91,7 @@ fn the_list_has_a_picture_of_each_stream_and_follows_what_happens() {
         ("list-dark", "dark", (1280, 800)),
         ("list-phone", "light", (390, 844)),
     ] {
-        browser.prefer("prefers-color-scheme", scheme);
+        browser.prefer(&[("prefers-color-scheme", scheme)]);
         browser.resize(width, height);
         let is_wide = browser.run("return document.documentElement.scrollWidth > innerWidth;");
         assert_eq!(is_wide, false, "{name}");
@@ -219,7 +219,7 @@ fn a_radio_shows_its_level_unless_movement_is_unwelcome_and_its_titles_picture()
     );
     assert_eq!(told, Value::from(vec!["Tower".to_owned(), url]));
     browser.screenshot("radio-cover");
-    browser.prefer("prefers-reduced-motion", "reduce");
+    browser.prefer(&[("prefers-reduced-motion", "reduce")]);
     browser.go(&page);
     plays_by(&browser, "http");
     let level = browser.run("return document.getElementById('meter').checkVisibility();");
