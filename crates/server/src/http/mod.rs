@@ -54,7 +54,6 @@ use crate::http::pages::Page;
 use crate::http::pages::Visitor;
 use crate::http::route::Route;
 use crate::node::Node;
-use crate::stamp;
 
 /// How long a connection may wait for its next request. Proxies that keep connections to a server close them
 /// after 60 s (nginx) or less; the side that sends requests should be the one to close, because a request that
@@ -324,7 +323,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
     }
 
     async fn answer(mut self, response: Response, terms: Terms) -> Option<Self> {
-        let now = HttpDate(stamp::unix_seconds(SystemTime::now()));
+        let now = HttpDate::from(SystemTime::now());
         let written = exchange::write(&mut self.socket, response, terms, now);
         match timeout(PAGE_TIMEOUT, written).await {
             Ok(Ok(true)) => return Some(self),
