@@ -6,7 +6,7 @@
 //!   └──────────────────────────────── keep-alive, pipelined requests ◄────────────┘
 //! ```
 //!
-//! * A request is read once, by `http1`, and routed once, by [`Route::of`]. After a request that is refused as
+//! * A request is read once, by `http1`, and routed once, by [`Route::of_request`]. After a request that is refused as
 //!   malformed, or that only source clients may make, nothing is read.
 //! * A connection that waits for its next request is idle: it is the first to give way to new connections
 //!   ([`ConnectionPermit::rest`](crate::door::permits::ConnectionPermit::rest)), and ends when the server shuts down.
@@ -150,8 +150,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             refuse(node, self.socket, &Asked::by(&head, visitor.peer), reason).await;
             return None;
         }
-        let route = Route::of(head.method(), &head.path(), &node.registry)
-            .of_single(&node.registry, &node.variants);
+        let route = Route::of_request(&head, node);
         let understood = match &route {
             Route::Malformed => Err(http1::Error::TargetMalformed),
             route if route.is_of_sources() => Ok(()),
