@@ -6,9 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use media::StreamName;
 
-/// Bits of the digest that tells recordings of one second apart. With a thousand streams that all begin a file in the
-/// same second, each hour for a year, two are alike with a probability of one in ten million.
-const DIGEST_BITS: u32 = 56;
+/// Bits of the digest that tells streams apart whose recordings begin in the same second. With a thousand of them, each
+/// hour for a year, two are alike with a probability of less than a hundredth; the second one has another number then.
+const DIGEST_BITS: u32 = 40;
+
+/// Bits of the number. Recordings of one stream that begin in one second are few.
+const NUMBER_BITS: u32 = 16;
 
 /// Digits of an identifier's text.
 const TEXT_CHARS: usize = 24;
@@ -32,7 +35,9 @@ impl RecordingId {
         let seconds = u128::from(since.as_secs() & ((1 << 40) - 1));
         let name = stream.as_str().bytes();
         let digest = digest(name.chain([b'/']).chain(number.to_be_bytes()));
-        Self(seconds << DIGEST_BITS | u128::from(digest >> (u64::BITS - DIGEST_BITS)))
+        let number = u128::from(number & ((1 << NUMBER_BITS) - 1));
+        let digest = u128::from(digest >> (u64::BITS - DIGEST_BITS));
+        Self((seconds << NUMBER_BITS | number) << DIGEST_BITS | digest)
     }
 }
 
@@ -103,6 +108,7 @@ mod tests {
     #[test]
     fn later_recordings_have_larger_ones_and_all_differ() {
         assert!(id("z", 1_800_000_000, 9) < id("a", 1_800_000_001, 0));
+        assert!(id("a", 1_800_000_000, 9) < id("a", 1_800_000_000, 10));
         let mut seen = HashSet::new();
         for stream in ["a", "b", "a/b", "live/show", "live/show~low"] {
             for number in 0..100 {

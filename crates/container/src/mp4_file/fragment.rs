@@ -105,7 +105,11 @@ impl Fragment {
     /// other.
     pub fn begins_with_sync(&self, init: &Init) -> bool {
         let is_video = |run: &&Run| init.track(run.track).is_some_and(|track| track.is_video);
-        let first = self.runs.iter().find(is_video).or(self.runs.first());
+        let first = self
+            .runs
+            .iter()
+            .find(is_video)
+            .or_else(|| self.runs.first());
         let row = first.and_then(|run| run.rows.first());
         row.is_some_and(|row| row.is_sync)
     }

@@ -118,7 +118,7 @@ impl Scan {
 
     /// What the file is, once nothing is wanted.
     pub fn outcome(&self) -> Outcome {
-        self.outcome.unwrap_or(self.so_far())
+        self.outcome.unwrap_or_else(|| self.so_far())
     }
 
     fn so_far(&self) -> Outcome {
