@@ -62,6 +62,7 @@ mod rtmps_and_credentials;
 mod signals_cut_no_listener_off;
 mod simulcast_is_several_streams;
 mod streams_are_pushed_and_pulled;
+mod streams_are_recorded;
 mod the_demo_plays;
 mod the_log_never_stops_the_server;
 mod the_server_leaves_in_order;

@@ -1,6 +1,7 @@
 //! What no single key can show: settings that contradict each other.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use fanout::{Class, Policy};
 use media::StreamName;
@@ -14,6 +15,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     ports(config, walk);
     tls(config, walk);
     hls(config, walk);
+    recordings(config, walk);
     links(config, walk);
     variants(config, walk);
     keys(config, walk);
@@ -139,6 +141,45 @@ fn hls(config: &Config, walk: &mut Walk<'_>) {
             walk.problem("hls.dvr_directory", message, None);
         }
         _ => {}
+    }
+}
+
+/// Directories of recordings, in which streams are found by the names of theirs.
+fn recordings(config: &Config, walk: &mut Walk<'_>) {
+    let of_section = config.recording.directory.iter();
+    let of_section = of_section.map(|path| ("recording.directory".to_owned(), path));
+    let of_rules = config.records.iter();
+    let of_rules = of_rules.map(|rule| (format!("{}.directory", rule.key), &rule.directory));
+    let mut seen: Vec<&PathBuf> = Vec::new();
+    for (key, path) in of_section.chain(of_rules) {
+        if seen.contains(&path) {
+            continue;
+        }
+        if path.exists() && !path.is_dir() {
+            let message = format!("{} is not a directory", path.display());
+            walk.problem(&key, message, None);
+        }
+        let contains = |other: &&&PathBuf| path.starts_with(other) || other.starts_with(path);
+        if let Some(other) = seen.iter().find(contains) {
+            let message = format!(
+                "{} and {} contain one another",
+                path.display(),
+                other.display()
+            );
+            let help = "recordings of one would be taken for those of the other";
+            walk.problem(&key, message, Some(help));
+        }
+        seen.push(path);
+    }
+    for (index, rule) in config.records.iter().enumerate() {
+        let earlier = config.records[..index]
+            .iter()
+            .find(|earlier| earlier.pattern == rule.pattern || earlier.pattern.as_str() == "**");
+        if let Some(earlier) = earlier {
+            let message = format!("never applies: `{}` stands before it", earlier.pattern);
+            let key = format!("{}.match", rule.key);
+            walk.problem(&key, message, Some("the first match wins"));
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use fanout::{Class, Policy, Takeover};
 use media::StreamName;
 use toml::de::DeTable;
 
+mod amount;
 pub mod base_url;
 mod check;
 mod foreign;
@@ -125,14 +126,19 @@ impl Config {
     /// How much of a stream's past can be watched over HLS; zero is what the live playlist lists. A stream that is
     /// pulled on demand has no more: what keeps it would be a listener for ever.
     pub fn dvr(&self, name: &StreamName) -> Duration {
-        let mut pulls = self.pulls.iter().filter(|rule| rule.stream.matches(name));
-        let first = pulls.clone().next();
-        let of_name = pulls.find(|rule| matches!(rule.stream, Pulled::One(_)));
-        if of_name.or(first).is_some_and(|rule| rule.on_demand) {
+        if self.is_on_demand(name) {
             return Duration::ZERO;
         }
         let rule = self.rule(name);
         rule.and_then(|rule| rule.dvr).unwrap_or(self.hls.dvr)
+    }
+
+    /// Whether a stream is pulled only while it has listeners.
+    fn is_on_demand(&self, name: &StreamName) -> bool {
+        let mut pulls = self.pulls.iter().filter(|rule| rule.stream.matches(name));
+        let first = pulls.clone().next();
+        let of_name = pulls.find(|rule| matches!(rule.stream, Pulled::One(_)));
+        of_name.or(first).is_some_and(|rule| rule.on_demand)
     }
 
     /// Whether a stream is encrypted over HLS.
@@ -162,6 +168,16 @@ impl Config {
     pub fn group(&self, name: &StreamName) -> Option<usize> {
         let mut groups = self.variants.iter();
         groups.position(|group| group.streams.contains(name))
+    }
+
+    /// The number of the rule by which a stream is recorded: the first whose pattern fits. A stream that is pulled on
+    /// demand has none: its recorder would be a listener for ever.
+    pub fn record_rule(&self, name: &StreamName) -> Option<usize> {
+        if self.is_on_demand(name) {
+            return None;
+        }
+        let mut rules = self.records.iter();
+        rules.position(|rule| rule.pattern.matches(name.as_str()))
     }
 
     /// Whether a stream is listed on `/`.

@@ -204,7 +204,8 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
                 // Text fields take any text, and numbers any number that is in range.
                 "\"5 apples\"" => {
                     ["server_header", "access"].contains(&key.as_str())
-                        || ["certificate", "private_key", "dvr_directory"].contains(&key.as_str())
+                        || ["certificate", "private_key", "dvr_directory", "directory"]
+                            .contains(&key.as_str())
                         || [
                             "publish_key",
                             "admin_password",
@@ -543,6 +544,54 @@ fn contradictions_are_told() {
             "hls.part is longer",
         ),
         ("[hls]\ndvr = \"2h\"", 2, "hls.dvr", "no hls.dvr_directory"),
+        (
+            "[recording]\nsplit = \"5s\"",
+            2,
+            "recording.split",
+            "not from 10s to 6h",
+        ),
+        (
+            "[recording]\nmin_free = \"5\"",
+            2,
+            "recording.min_free",
+            "with its unit",
+        ),
+        (
+            "[[record]]\nmatch = \"live/*\"",
+            1,
+            "record.0.directory",
+            "say where to",
+        ),
+        (
+            "[[record]]\nmatch = \"live/*\"\ndirectory = \"\"",
+            3,
+            "record.0.directory",
+            "is empty",
+        ),
+        (
+            "[[record]]\ndirectory = \"/rec\"",
+            1,
+            "record.0.match",
+            "say which streams",
+        ),
+        (
+            "[recording]\ndirectory = \"/rec\"\n[[record]]\nmatch = \"a\"\ndirectory = \"/rec/a\"",
+            5,
+            "record.0.directory",
+            "contain one another",
+        ),
+        (
+            "[recording]\ndirectory = \"/dev/null\"",
+            2,
+            "recording.directory",
+            "not a directory",
+        ),
+        (
+            "[recording]\ndirectory = \"/rec\"\n[[record]]\nmatch = \"**\"\n[[record]]\nmatch = \"a\"",
+            6,
+            "record.1.match",
+            "never applies",
+        ),
         (
             "[hls]\ndvr = \"2h\"\ndvr_directory = \"/tmp\"\nencryption = true",
             4,
@@ -1142,4 +1191,32 @@ fn a_file_that_cannot_be_read_is_one_problem() {
     );
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
     assert!(Config::load(Some(directory), std::iter::empty()).is_err());
+}
+
+#[test]
+fn a_rule_of_recordings_takes_what_it_does_not_say_from_the_section() {
+    let source = "[recording]\ndirectory = \"/rec\"\nsplit = \"30m\"\nmax_age = \"30d\"\nmax_count = 7\n\
+        [[record]]\nmatch = \"live/*\"\nmax_age = \"0s\"\nmax_bytes = \"2GiB\"\n\
+        [[record]]\nmatch = \"**\"\ndirectory = \"/other\"\nsplit = \"10m\"";
+    let config = parse(source).expect("valid");
+    let [live, all] = &config.records[..] else {
+        panic!("two rules")
+    };
+    let day = Duration::from_secs(24 * 3_600);
+    assert_eq!(live.directory, Path::new("/rec"));
+    assert_eq!(live.split, Duration::from_secs(1_800));
+    let keep = Kept {
+        max_age: Duration::ZERO,
+        max_bytes: 2 << 30,
+        max_count: 7,
+    };
+    assert_eq!(live.keep, keep);
+    assert_eq!(all.directory, Path::new("/other"));
+    assert_eq!(all.keep.max_age, 30 * day);
+    assert_eq!(
+        (all.keep.max_bytes, all.split),
+        (0, Duration::from_secs(600))
+    );
+    let rule = |name: &str| config.record_rule(&StreamName::parse(name).expect("a name"));
+    assert_eq!((rule("live/show"), rule("radio.mp3")), (Some(0), Some(1)));
 }

@@ -337,6 +337,15 @@ impl LaneWriter {
         self.packager.push(item, &mut sink);
     }
 
+    /// The publisher has left.
+    pub(crate) fn pause(&mut self) {
+        if let Some(arrived) = self.arrived {
+            let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived);
+            self.packager.pause(&mut sink);
+            self.publish();
+        }
+    }
+
     /// Packages an event, and lists it.
     pub(crate) fn tell(&mut self, event: &Arc<TimedEvent>, arrived: Instant) {
         if let Some(index) = &self.lane.index {

@@ -18,6 +18,10 @@ pub trait Packager: Send {
     /// Nothing more comes. What it held back, pending what follows, is to be appended.
     fn end(&mut self, _sink: &mut Sink<'_>) {}
 
+    /// The publisher has left; another one may come, and what is held back until its first sample would be late by as
+    /// long. A packager whose readers cannot wait for that appends it now.
+    fn pause(&mut self, _sink: &mut Sink<'_>) {}
+
     /// Whether it can use [`TrackId::DERIVED`](media::TrackId::DERIVED). A lane of a packager that cannot never
     /// receives that track; one of a packager that can has it made, for as long as the lane has listeners.
     /// Where the publisher's own audio will do as well, that is to be preferred: a derived track may outlive

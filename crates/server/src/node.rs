@@ -11,6 +11,7 @@ use config::Config;
 use egress_hls::Variants;
 use egress_hls::threads::RequestThreads;
 use net::intake::Intake;
+use recordings::Shelf;
 use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
 
@@ -44,6 +45,8 @@ pub(crate) struct Node {
     /// WebRTC, unless it is switched off.
     pub(crate) rtc: Option<Arc<Rtc>>,
     pub(crate) pages: Kept,
+    /// The recordings.
+    pub(crate) shelf: Arc<Shelf>,
     pub(crate) admission: ListenerAdmission,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
@@ -174,6 +177,7 @@ impl Node {
             hls: Arc::new(hls),
             requests: None,
             pages: Kept::default(),
+            shelf: Arc::default(),
             admission,
             limits,
             counts: Counts::new(registry.fanout().events()),

@@ -67,6 +67,9 @@ pub enum StartError {
     /// The transcoding threads, or their encoder, cannot be created.
     #[error("transcoding cannot start: {0}")]
     Transcoding(io::Error),
+    /// The threads that record cannot be created.
+    #[error("recording cannot start: {0}")]
+    Recording(io::Error),
     /// WebRTC cannot be served.
     #[error("cannot serve WebRTC on {address}: {source}")]
     Webrtc {
@@ -214,6 +217,7 @@ impl Relay {
         });
         open_webrtc(&mut node)?;
         node.requests = Some(http::request_threads(&node).map_err(StartError::Requests)?);
+        let archive = services::open_archive(&node).map_err(StartError::Recording)?;
         let node = Arc::new(node);
         let notice = services::announce(&services, &node.config, &node.bound, &generated, demo);
         let mut context = services::Context {
@@ -221,6 +225,7 @@ impl Relay {
             node,
             audio,
             links,
+            archive,
             log,
             certificate,
             demo_bytes: Arc::default(),

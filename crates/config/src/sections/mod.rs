@@ -15,6 +15,7 @@ mod ingest;
 mod limits;
 mod links;
 mod log;
+mod recording;
 mod rtmp;
 mod stream;
 mod transcode;
@@ -33,6 +34,7 @@ pub use self::ingest::Ingest;
 pub use self::limits::Limits;
 pub use self::links::PushRule;
 pub use self::log::{AccessLog, Log, LogFormat, LogLevel};
+pub use self::recording::{Kept, RecordRule, Recording};
 pub use self::rtmp::Rtmp;
 pub use self::stream::{PolicyOverrides, StreamRule};
 pub use self::transcode::Transcode;
@@ -71,6 +73,10 @@ pub struct Config {
     pub limits: Limits,
     /// What is logged, and where.
     pub log: Log,
+    /// How streams are recorded.
+    pub recording: Recording,
+    /// Which streams are; see [`Config::record_rule`].
+    pub records: Vec<RecordRule>,
     /// Where streams are sent on to.
     pub pushes: Vec<PushRule>,
     /// Streams that are fetched from elsewhere. No two have one name; of patterns the first that fits counts.
@@ -96,6 +102,8 @@ impl Default for Config {
             transcode: Transcode::default(),
             limits: Limits::default(),
             log: Log::default(),
+            recording: Recording::default(),
+            records: Vec::new(),
             pushes: Vec::new(),
             pulls: Vec::new(),
             variants: Vec::new(),
@@ -120,6 +128,8 @@ impl Config {
             transcode,
             limits,
             log,
+            recording,
+            records,
             pushes,
             pulls,
             variants,
@@ -137,6 +147,8 @@ impl Config {
         s.section("transcode", |s| transcode.read(s));
         s.section("limits", |s| limits.read(s));
         s.section("log", |s| log.read(s));
+        s.section("recording", |s| recording.read(s));
+        s.sections("record", |s| records.extend(RecordRule::read(s, recording)));
         s.sections("push", |s| pushes.extend(PushRule::read(s)));
         s.sections("pull", |s| pulls.extend(PullRule::read(s)));
         s.sections("variants", |s| variants.extend(VariantGroup::read(s)));

@@ -8,6 +8,7 @@ use super::Phase;
 use super::core::Core;
 use crate::events::{EndReason, EventKind};
 use crate::index::TitleChange;
+use crate::lane::LaneWriter;
 
 impl Core {
     /// An epoch has begun; `is_first` if the stream has had none before.
@@ -65,6 +66,7 @@ impl Core {
         self.phase = Phase::Lingering;
         self.linger_until = None;
         self.superseded = None;
+        self.lanes.iter_mut().for_each(LaneWriter::pause);
         self.events.emit(EventKind::PublisherLeft {
             epoch: self.epoch,
             linger: self.settings.linger,

@@ -120,6 +120,11 @@ impl BareLane {
         self.writer.publish();
     }
 
+    /// Its publisher leaves.
+    pub fn pause(&mut self) {
+        self.writer.pause();
+    }
+
     /// Reads it by ranges.
     pub fn ranges(&self) -> RangeReader {
         RangeReader::new(self.guard().uncounted())

@@ -9,6 +9,7 @@
 //! fragment is a part, of the greatest length allowed, and ends before the next segment only, wherever
 //! keyframes are; the `Segmenter` decides where that begins. There a title that has changed is told by an event
 //! message before the next fragment, and an event by one before the fragment of its time; a long body has neither.
+//! A lane that is recorded has longer fragments, and ends the last one when its publisher leaves.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use container::fmp4::{
     Unit,
 };
 use container::id3::Tag;
-use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Segmentation, Sink};
+use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Retention, Segmentation, Sink};
 use media::{Item, Span, Timestamp};
 
 use crate::events::Events;
@@ -30,6 +31,8 @@ pub struct Mp4 {
     muxer: Muxer<Arc<Preamble>>,
     /// `None` for one long body.
     segments: Option<Segmented>,
+    /// It is read by a recorder.
+    is_recorded: bool,
 }
 
 /// What fragments are as parts.
@@ -45,11 +48,32 @@ impl Default for Mp4 {
         Self {
             muxer: Muxer::new(Fragmentation::default()),
             segments: None,
+            is_recorded: false,
         }
     }
 }
 
 impl Mp4 {
+    /// The lane of [`recorded`](Self::recorded).
+    pub const RECORDED: Format = Format {
+        name: "recording",
+        protocol: Protocol::Http,
+        retention: Retention::Live,
+    };
+
+    /// Fragments for a file: of a second, because their headers stay in it, and without a rest that waits for the next
+    /// publisher.
+    pub fn recorded() -> Self {
+        let fragmentation = Fragmentation {
+            span: Span::from_millis(1_000),
+        };
+        Self {
+            muxer: Muxer::new(fragmentation),
+            segments: None,
+            is_recorded: true,
+        }
+    }
+
     /// The lane of [`segmented`](Self::segmented), for playlists that list four target durations.
     pub const fn segments(bounds: &Segmentation) -> Format {
         Format {
@@ -68,6 +92,7 @@ impl Mp4 {
                 titles: Titles::default(),
                 events: Events::default(),
             }),
+            is_recorded: false,
         }
     }
 }
@@ -85,6 +110,12 @@ impl Packager for Mp4 {
     fn end(&mut self, sink: &mut Sink<'_>) {
         let segments = self.segments.as_mut();
         self.muxer.finish(&mut Fragments { sink, segments });
+    }
+
+    fn pause(&mut self, sink: &mut Sink<'_>) {
+        if self.is_recorded {
+            self.end(sink);
+        }
     }
 
     fn segmentation(&self) -> Option<Segmentation> {

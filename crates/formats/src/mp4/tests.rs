@@ -507,3 +507,42 @@ fn a_long_body_has_no_titles() {
     assert!(!plain.is_empty());
     assert_eq!(body(&with_title(items, 1_000, "One")), plain);
 }
+
+#[test]
+fn a_recorded_lane_has_everything_once_its_publisher_has_left() {
+    let first = of_flv(Clip::Flv, 4);
+    let second = later(of_flv(Clip::Flv, 4), Span::from_millis(4_000));
+    let make = Box::new(Mp4::recorded());
+    let mut lane = BareLane::open(Mp4::RECORDED, Class::Video, 1, make);
+    let mut archive = lane.archive(ARCHIVE_BYTES_MAX);
+    let mut file = Vec::new();
+    let mut preambles = 0;
+    for (items, pictures_max) in [(first, 100), (second, 200)] {
+        items.iter().for_each(|item| lane.push(item));
+        lane.pause();
+        let mut times = Vec::new();
+        while let Ok(Some(next)) = archive.at_hand() {
+            match next {
+                Archived::Epoch(_) => {}
+                Archived::Preamble { bytes, .. } => {
+                    preambles += 1;
+                    file.extend_from_slice(&bytes);
+                }
+                Archived::Media { units, bytes } => {
+                    times.extend(units.iter().map(|unit| unit.at.millis()));
+                    file.extend_from_slice(&bytes.concat());
+                }
+                Archived::Lost(lost) => panic!("{lost:?}"),
+            }
+        }
+        assert!(
+            times.windows(2).all(|pair| pair[1] - pair[0] <= 1_001),
+            "{times:?}"
+        );
+        assert!(times.len() <= 6, "{times:?}");
+        let pictures = probe(&file);
+        let pictures = pictures.iter().filter(|packet| packet.is_picture);
+        assert_eq!(pictures.count(), pictures_max);
+    }
+    assert_eq!(preambles, 1, "the codecs are the same");
+}

@@ -1,4 +1,5 @@
 //! `POST /api/v1/streams/{name}/events`: an event that the operator announces, as JSON.
+//! What is posted to `/recording` behind a name is passed on.
 //!
 //! | `type` | fields |
 //! |---|---|
@@ -27,6 +28,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::api::{Api, not_found, refuse};
+use super::recordings;
 use crate::gate::Administer;
 
 /// What follows a stream's name in the path.
@@ -89,9 +91,12 @@ pub(super) async fn announce(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
+    if let Some(name) = path.strip_suffix(recordings::SUFFIX) {
+        return recordings::command(&api, name, &headers, body).await;
+    }
     let name = path.strip_suffix(SUFFIX).map(StreamName::parse);
     let Some(Ok(name)) = name else {
-        return not_found("events are posted to /api/v1/streams/{name}/events");
+        return not_found("this takes /api/v1/streams/{name}/events, and /recording");
     };
     if !is_json(&headers) {
         // A page of another site can send other types without being asked.
@@ -123,7 +128,7 @@ pub(super) async fn announce(
     }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE);
     let value = value.and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = value.split(';').next().unwrap_or("").trim();

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use archive::Archive;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
@@ -27,6 +28,8 @@ pub(super) struct Api {
     pub(super) gate: Arc<AuthorityGate>,
     pub(super) audio: DerivedAudio,
     pub(super) links: Links,
+    /// What records streams, if there is a place for recordings.
+    pub(super) archive: Option<Arc<Archive>>,
 }
 
 /// `GET /api/v1/streams`.

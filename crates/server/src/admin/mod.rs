@@ -13,6 +13,7 @@ mod connections;
 mod events;
 mod health;
 pub(crate) mod metrics;
+mod recordings;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -106,6 +107,7 @@ fn router(context: &Arc<Context>) -> Router {
         gate: Arc::clone(&node.gate),
         audio: context.audio.clone(),
         links: context.links.clone(),
+        archive: context.archive.clone(),
     };
     let mut open: Router = Router::new();
     let mut guarded: Router = Router::new();
@@ -127,6 +129,13 @@ fn router(context: &Arc<Context>) -> Router {
             Endpoint::Events => {
                 let streams = streams.clone();
                 on(filter, move |ask: events::Ask| streams.answer(ask))
+            }
+            Endpoint::Recordings => {
+                on(filter, recordings::list).with_state(Arc::clone(&node.shelf))
+            }
+            Endpoint::Recording => on(filter, recordings::one).with_state(Arc::clone(&node.shelf)),
+            Endpoint::RemoveRecording => {
+                on(filter, recordings::remove).with_state(context.archive.clone())
             }
             Endpoint::Pushes => on(filter, api::pushes).with_state(api.clone()),
             Endpoint::Pulls => on(filter, api::pulls).with_state(api.clone()),

@@ -162,8 +162,14 @@ endpoints! {
     Streams: Admin "GET" "/api/v1/streams", Password;
     /// End a stream.
     EndStream: Admin "DELETE" "/api/v1/streams/{*name}", Password;
-    /// Announce an event; behind the name stands `/events`.
+    /// Announce an event, or begin, end or split a recording; behind the name stands `/events` or `/recording`.
     Announce: Admin "POST" "/api/v1/streams/{*name}", Password;
+    /// The recordings.
+    Recordings: Admin "GET" "/api/v1/recordings", Password;
+    /// One of them.
+    Recording: Admin "GET" "/api/v1/recordings/{id}", Password;
+    /// Remove it.
+    RemoveRecording: Admin "DELETE" "/api/v1/recordings/{id}", Password;
     /// All listeners.
     Listeners: Admin "GET" "/api/v1/listeners", Password;
     /// The event stream.

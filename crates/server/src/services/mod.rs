@@ -12,6 +12,7 @@ mod links;
 mod notice;
 mod operator;
 mod phase;
+mod recording;
 mod rtmp;
 mod sockets;
 mod webrtc;
@@ -22,6 +23,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use archive::Archive;
 use config::Config;
 use derived_audio::DerivedAudio;
 use net::link::Connector;
@@ -29,6 +31,7 @@ use net::link::Connector;
 pub(crate) use self::demo::NAME as DEMO;
 pub(crate) use self::notice::reachable;
 pub(crate) use self::phase::{Phase, Phases};
+pub(crate) use self::recording::open as open_archive;
 
 use self::notice::{Facts, Notice};
 use self::phase::Shown;
@@ -118,6 +121,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::new(operator::OperatorPort::bind(&config.admin)?),
         Box::new(housekeeping::Housekeeping),
         Box::new(dvr::DvrKeepers),
+        Box::new(recording::Recorder),
     ];
     if demo {
         services.push(Box::new(demo::DemoStream));
@@ -185,6 +189,8 @@ pub(crate) struct Context {
     /// Opus beside AAC and MP3.
     pub(crate) audio: DerivedAudio,
     pub(crate) links: Links,
+    /// What records streams, if there is a place for recordings.
+    pub(crate) archive: Option<Arc<Archive>>,
     pub(crate) overload: Arc<Overload>,
     pub(crate) log: Log,
     /// What the ports behind TLS show.

@@ -1,0 +1,312 @@
+//! Which streams are recorded, and the threads that do it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fanout::gate::{Authorized, Play};
+use fanout::{Registry, Stream};
+use media::StreamName;
+use recordings::{RecordingId, Shelf, State};
+
+use crate::Settings;
+use crate::choice;
+use crate::counts::Sums;
+use crate::disk::Files;
+use crate::jobs::{self, JOBS_MAX, Job};
+use crate::recorder::Recorder;
+use crate::shared::{Active, Shared};
+use crate::turn::{self, ORDERS_MAX, Order};
+
+/// Threads that write. A disk is no faster for more, and of several disks one that hangs need not stop the others.
+const WRITERS: usize = 2;
+
+/// How often everything written is written down: what a loss of power costs at most, and some seconds. A single call
+/// for all files costs less than one for each.
+const SYNC_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Streams for which the operator's word is remembered at most: more than there are.
+const WISHES_MAX: usize = 10_000;
+
+/// Makes permissions for the server's own readers.
+pub type Permit = Box<dyn Fn(&StreamName) -> Authorized<Play> + Send + Sync>;
+
+/// Why something cannot be done to a recording.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Refused {
+    /// There is none, or the stream is not there.
+    Unknown,
+    /// The stream's recording is under way.
+    Open,
+    /// There is no rule for a stream that is recorded because the operator says so.
+    NoRule,
+    /// It is not recorded.
+    NotRecorded,
+    /// The threads that write have too much to do.
+    Busy,
+}
+
+/// The recorder of all streams.
+pub struct Archive {
+    shared: Arc<Shared>,
+    writers: Vec<SyncSender<Order>>,
+    /// Ends the thread that syncs, by going.
+    syncer: Mutex<Option<SyncSender<()>>>,
+    /// What the operator has said of streams, while they are there: to be recorded, or not.
+    wishes: Mutex<HashMap<StreamName, bool>>,
+    permit: Permit,
+}
+
+impl Archive {
+    /// Begins its threads. Recordings of an earlier run appear on the shelf by and by.
+    ///
+    /// # Errors
+    /// When a thread cannot be made.
+    pub fn start(settings: Settings, shelf: Arc<Shelf>, permit: Permit) -> io::Result<Self> {
+        let disk = Arc::new(Files);
+        let (jobs, work) = mpsc::sync_channel(JOBS_MAX);
+        let shared = Arc::new(Shared::new(disk, settings, shelf, jobs));
+        spawn("record-jobs", &shared, move |shared| {
+            jobs::run(shared, &work);
+        })?;
+        let mut writers = Vec::new();
+        for number in 0..WRITERS {
+            let (orders, told) = mpsc::sync_channel(ORDERS_MAX);
+            spawn(&format!("record-{number}"), &shared, move |shared| {
+                turn::run(shared, &told);
+            })?;
+            writers.push(orders);
+        }
+        let (syncer, end) = mpsc::sync_channel(0);
+        spawn("record-sync", &shared, move |shared| sync(shared, &end))?;
+        Ok(Self {
+            shared,
+            writers,
+            syncer: Mutex::new(Some(syncer)),
+            wishes: Mutex::default(),
+            permit,
+        })
+    }
+
+    /// The recordings.
+    pub fn shelf(&self) -> &Arc<Shelf> {
+        &self.shared.shelf
+    }
+
+    /// See [`Sums`].
+    pub fn sums(&self) -> Sums {
+        let shared = &self.shared;
+        let now = shared.millis(Instant::now());
+        let active = shared.active();
+        let visited = active.values();
+        let oldest = visited.map(|one| one.visited.load(Ordering::Relaxed)).min();
+        Sums {
+            active: active.len(),
+            bytes: shared.counts.bytes(),
+            gaps: shared.counts.gaps(),
+            lag: Duration::from_millis(oldest.map_or(0, |oldest| now.saturating_sub(oldest))),
+        }
+    }
+
+    /// Begins a recorder for each live stream that is to be recorded and is not yet. To be called a few times a second;
+    /// it waits for no disk.
+    pub fn look(&self, registry: &Registry) {
+        let streams = registry.list();
+        self.wishes().retain(|name, _| {
+            let mut names = streams.iter().map(|stream| stream.name());
+            names.any(|stream| stream == name)
+        });
+        for stream in streams {
+            let name = stream.name();
+            let wish = self.wishes().get(name).copied();
+            let rule = match wish {
+                Some(false) => None,
+                Some(true) => self.shared.settings.rule_of(name),
+                None => (self.shared.settings.records)(name),
+            };
+            let is_active = self.shared.active().contains_key(name);
+            if let Some(rule) = rule.filter(|_| !is_active) {
+                self.begin(&stream, rule);
+            }
+        }
+    }
+
+    fn begin(&self, stream: &Arc<Stream>, rule: usize) {
+        let now = Instant::now();
+        let permission = (self.permit)(stream.name());
+        let Some((reader, content)) = choice::open(stream, &permission, now) else {
+            return;
+        };
+        let visited = Arc::new(AtomicU64::new(self.shared.millis(now)));
+        let recorder = Recorder::new(
+            Arc::clone(stream),
+            reader,
+            content,
+            rule,
+            Arc::clone(&visited),
+            now,
+        );
+        let mut active = self.shared.active();
+        let load = |writer: usize| active.values().filter(|one| one.writer == writer).count();
+        let writer = (0..self.writers.len()).min_by_key(|writer| load(*writer));
+        let Some(writer) = writer else {
+            return;
+        };
+        let order = Order::Begin(Box::new(recorder));
+        if self.writers[writer].try_send(order).is_ok() {
+            active.insert(stream.name().clone(), Active { writer, visited });
+        }
+    }
+
+    /// Has a stream recorded that is here, whatever the rules say, until it ends.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub fn begin_recording(&self, stream: &Stream) -> Result<(), Refused> {
+        let rule = self.shared.settings.rule_of(stream.name());
+        rule.ok_or(Refused::NoRule)?;
+        self.wish(stream, true)
+    }
+
+    /// Ends a stream's recording; it is not recorded again before it has ended and begun anew, or the operator says so.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub fn end_recording(&self, stream: &Stream) -> Result<(), Refused> {
+        self.wish(stream, false)?;
+        match self.tell(stream.name(), Order::Stop(stream.name().clone())) {
+            Err(Refused::NotRecorded) | Ok(()) => Ok(()),
+            busy => busy,
+        }
+    }
+
+    /// Has a stream's recording go on in another file from its next keyframe on.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub fn split_recording(&self, stream: &Stream) -> Result<(), Refused> {
+        self.tell(stream.name(), Order::Split(stream.name().clone()))
+    }
+
+    /// Removes a recording that is closed.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub fn remove(&self, id: RecordingId) -> Result<(), Refused> {
+        let shelf = &self.shared.shelf;
+        let recording = shelf.get(id).ok_or(Refused::Unknown)?;
+        if recording.state == State::Open {
+            return Err(Refused::Open);
+        }
+        match self.shared.jobs.try_send(Job::Remove(recording)) {
+            Ok(()) => {
+                shelf.remove(id);
+                Ok(())
+            }
+            Err(_) => Err(Refused::Busy),
+        }
+    }
+
+    /// Closes all recordings and ends the threads. It waits for nothing: a disk may hang for ever. See
+    /// [`has_finished`](Self::has_finished).
+    pub fn finish(&self) {
+        self.shared.finish();
+        self.syncer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        for writer in &self.writers {
+            if let Err(TrySendError::Full(_)) = writer.try_send(Order::Finish) {
+                tracing::warn!("recordings are closed when the server starts again");
+            }
+        }
+    }
+
+    /// Whether all threads have ended since [`finish`](Self::finish).
+    pub fn has_finished(&self) -> bool {
+        let running = self.shared.running.load(Ordering::Acquire);
+        // The jobs are the last: they end once nothing can be closed any more.
+        if running == 1 {
+            self.shared.jobs.try_send(Job::Finish).ok();
+        }
+        running == 0
+    }
+
+    fn wish(&self, stream: &Stream, is_recorded: bool) -> Result<(), Refused> {
+        let mut wishes = self.wishes();
+        if wishes.len() >= WISHES_MAX && !wishes.contains_key(stream.name()) {
+            return Err(Refused::Busy);
+        }
+        wishes.insert(stream.name().clone(), is_recorded);
+        Ok(())
+    }
+
+    fn tell(&self, stream: &StreamName, order: Order) -> Result<(), Refused> {
+        let writer = self.shared.active().get(stream).map(|one| one.writer);
+        let writer = writer.ok_or(Refused::NotRecorded)?;
+        let told = self.writers[writer].try_send(order);
+        told.map_err(|_| Refused::Busy)
+    }
+
+    fn wishes(&self) -> MutexGuard<'_, HashMap<StreamName, bool>> {
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Archive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Archive")
+            .field("settings", &self.shared.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Writes everything down, now and then, while something is recorded.
+fn sync(shared: &Shared, end: &Receiver<()>) {
+    let mut synced = 0;
+    while end.recv_timeout(SYNC_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        let written = shared.counts.bytes();
+        if written == synced {
+            continue;
+        }
+        synced = written;
+        for directory in shared.settings.directories() {
+            if let Err(error) = shared.disk.sync_all(&directory)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                tracing::error!(directory = %directory.display(), %error, "recordings cannot be written down");
+            }
+        }
+    }
+}
+
+/// A thread that nothing waits for: it may hang on its disk.
+fn spawn(
+    name: &str,
+    shared: &Arc<Shared>,
+    run: impl FnOnce(&Shared) + Send + 'static,
+) -> io::Result<()> {
+    let shared = Arc::clone(shared);
+    shared.running.fetch_add(1, Ordering::Relaxed);
+    let leaving = Leaving(Arc::clone(&shared));
+    let builder = thread::Builder::new().name(name.to_owned());
+    builder.spawn(move || {
+        let leaving = leaving;
+        run(&leaving.0);
+    })?;
+    Ok(())
+}
+
+/// Counts a thread until it has ended, by a panic as well.
+struct Leaving(Arc<Shared>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::Release);
+    }
+}

@@ -1,0 +1,236 @@
+//! One file that is being written: what units become in it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{io, mem};
+
+use bytes::Bytes;
+use container::mp4_file::{self, Base, Fragment, Init};
+use fanout::LaneUnit;
+use media::{Span, Timestamp};
+
+use crate::disk::Output;
+use crate::name::FileName;
+use crate::rope::{copy_front, drop_front};
+
+/// Bytes before a fragment's media: of a usual one some hundred. More make no sense.
+const HEADER_BYTES_MAX: usize = 1 << 20;
+
+/// A box's size and kind.
+const BOX_BYTES: usize = 8;
+
+/// See the module's description. Its first `bytes` are whole units, and on the disk as far as a write can tell.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    pub(crate) name: FileName,
+    /// Its path once it is closed.
+    pub(crate) path: PathBuf,
+    output: Box<dyn Output>,
+    shape: Shape,
+    pub(crate) bytes: u64,
+    pub(crate) duration: Duration,
+    /// The media time of its first unit.
+    begins: Timestamp,
+    /// What is to be written next.
+    pending: Pending,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    pieces: Vec<Bytes>,
+    /// How long the file lasts with them.
+    duration: Duration,
+}
+
+/// How units are written.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// Fragments, with times and numbers of the file's own.
+    Mp4 {
+        init: Init,
+        base: Option<Base>,
+        fragments: u32,
+    },
+    /// As they are.
+    Raw,
+}
+
+/// What a unit was.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Pushed {
+    /// It will be written.
+    Media,
+    /// What follows has other headers, and does not belong into this file.
+    Headers,
+}
+
+impl Shape {
+    /// Of a file that begins with an initialization segment; with that beginning.
+    pub(crate) fn mp4(segment: &[u8]) -> Option<(Self, Bytes)> {
+        let shape = Self::Mp4 {
+            init: Init::of_segment(segment)?,
+            base: None,
+            fragments: 0,
+        };
+        Some((shape, mp4_file::opening(segment)?.into()))
+    }
+
+    pub(crate) fn has_video(&self) -> bool {
+        matches!(self, Self::Mp4 { init, .. } if init.has_video())
+    }
+}
+
+impl OpenFile {
+    /// A file that is empty now, and begins with `opening`.
+    pub(crate) fn new(
+        (name, path): (FileName, PathBuf),
+        output: Box<dyn Output>,
+        shape: Shape,
+        opening: Bytes,
+        begins: Timestamp,
+    ) -> Self {
+        let pieces = if opening.is_empty() {
+            vec![]
+        } else {
+            vec![opening]
+        };
+        Self {
+            name,
+            path,
+            output,
+            shape,
+            bytes: 0,
+            duration: Duration::ZERO,
+            begins,
+            pending: Pending {
+                pieces,
+                duration: Duration::ZERO,
+            },
+        }
+    }
+
+    /// Whether it lasts this long before a unit at `at`.
+    pub(crate) fn has_lasted(&self, at: Timestamp, split: Duration) -> bool {
+        at - self.begins >= Span::from(split)
+    }
+
+    /// Adds a unit to what [`flush`](Self::flush) writes.
+    pub(crate) fn push(&mut self, unit: &LaneUnit, pieces: Vec<Bytes>) -> Pushed {
+        match &mut self.shape {
+            Shape::Raw => {
+                let lasts = unit.at - self.begins;
+                self.pending.duration = self.pending.duration.max(to_duration(lasts));
+                self.pending.pieces.extend(pieces);
+                Pushed::Media
+            }
+            Shape::Mp4 {
+                init,
+                base,
+                fragments,
+            } => {
+                let bytes = unit.range.end - unit.range.start;
+                let Some(fragment) = Rebased::of(init, base, *fragments + 1, pieces, bytes) else {
+                    return Pushed::Headers;
+                };
+                *fragments += 1;
+                self.pending.duration = self.pending.duration.max(fragment.ends);
+                self.pending.pieces.push(fragment.header);
+                self.pending.pieces.extend(fragment.media);
+                Pushed::Media
+            }
+        }
+    }
+
+    /// Writes what was pushed, and returns how much that was. What could not be written whole is not in the file.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(crate) fn flush(&mut self) -> io::Result<u64> {
+        let Pending { pieces, duration } = mem::take(&mut self.pending);
+        self.pending.duration = duration;
+        let slices: Vec<&[u8]> = pieces.iter().map(|piece| &piece[..]).collect();
+        let bytes: u64 = slices.iter().map(|slice| slice.len() as u64).sum();
+        if bytes == 0 {
+            return Ok(0);
+        }
+        if let Err(error) = self.output.write(&slices, self.bytes) {
+            // What cannot be cut now is cut when the file is finalised.
+            self.output.cut(self.bytes).ok();
+            return Err(error);
+        }
+        self.bytes += bytes;
+        self.duration = duration;
+        Ok(bytes)
+    }
+
+    /// Ends it; what was not flushed is not in it.
+    pub(crate) fn close(self) -> Closing {
+        Closing {
+            name: self.name,
+            path: self.path,
+            output: self.output,
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// A file that is written no more, and is still named as one that is.
+#[derive(Debug)]
+pub(crate) struct Closing {
+    pub(crate) name: FileName,
+    /// Its path from now on.
+    pub(crate) path: PathBuf,
+    pub(crate) output: Box<dyn Output>,
+    pub(crate) bytes: u64,
+}
+
+/// A fragment as the file has it.
+struct Rebased {
+    header: Bytes,
+    media: Vec<Bytes>,
+    /// When it ends.
+    ends: Duration,
+}
+
+impl Rebased {
+    /// `None` for what is no fragment.
+    fn of(
+        init: &Init,
+        base: &mut Option<Base>,
+        number: u32,
+        mut pieces: Vec<Bytes>,
+        bytes: u64,
+    ) -> Option<Self> {
+        let head = copy_front(&pieces, BOX_BYTES);
+        let size = u32::from_be_bytes(*head.first_chunk()?) as usize;
+        if !head.ends_with(b"moof") || size > HEADER_BYTES_MAX {
+            return None;
+        }
+        // With the header of the media behind it.
+        let mut header = copy_front(&pieces, size + BOX_BYTES);
+        let fragment = Fragment::of_unit(init, &header, 0, bytes)?;
+        header.truncate(size);
+        let base = match *base {
+            Some(base) => base,
+            None => *base.insert(Base::of(&fragment, init)?),
+        };
+        if !mp4_file::rebase(&mut header, number, base, init) {
+            return None;
+        }
+        drop_front(&mut pieces, size);
+        let ends = fragment.runs.iter().filter_map(|run| {
+            let timescale = init.track(run.track)?.timescale;
+            let units = run.end().saturating_sub(base.units(timescale));
+            Some(to_duration(Span::from_samples(units, timescale)))
+        });
+        Some(Self {
+            ends: ends.max()?,
+            header: header.into(),
+            media: pieces,
+        })
+    }
+}
+
+fn to_duration(span: Span) -> Duration {
+    Duration::from_millis(u64::try_from(span.millis()).unwrap_or(0))
+}

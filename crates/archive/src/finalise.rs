@@ -1,0 +1,100 @@
+//! Mending and finalising a file that is written no more. One code, after a recording and after a crash; it may be
+//! interrupted anywhere, and done again.
+
+use std::io;
+use std::time::Duration;
+
+use container::mp4_file::{Finaliser, Found, NotFinalised, Outcome, Scan, movie_duration};
+
+use crate::disk::Output;
+
+/// Bytes of the beginning of a `moov` that tell how long the file lasts.
+const MOVIE_HEADER_BYTES: u64 = 128;
+
+/// What a file of MP4 is.
+#[derive(Debug)]
+pub(crate) enum Mended {
+    /// Nothing can be played of it.
+    Nothing,
+    /// Fragments, without a cut one at the end.
+    Fragmented {
+        finaliser: Finaliser,
+        bytes: u64,
+        duration: Duration,
+    },
+    /// A plain file, of which nothing is to be changed.
+    Plain { bytes: u64, duration: Duration },
+}
+
+/// Looks what a file is, and cuts what is not whole at its end.
+///
+/// # Errors
+/// When the disk refuses.
+pub(crate) fn mend(file: &mut dyn Output) -> io::Result<Mended> {
+    let bytes = file.bytes()?;
+    let mut scan = Scan::new(bytes);
+    let mut finaliser = None;
+    let mut fragments = 0_u64;
+    while let Some(wanted) = scan.wants() {
+        match scan.take(&file.read(wanted)?) {
+            Some(Found::Init(init)) => finaliser = Some(Finaliser::new(init)),
+            Some(Found::Fragment(fragment)) => {
+                fragments += 1;
+                if let Some(finaliser) = &mut finaliser {
+                    finaliser.add(&fragment);
+                }
+            }
+            None => {}
+        }
+    }
+    match (scan.outcome(), finaliser) {
+        (Outcome::Finalised { moov }, _) => {
+            let told = file.read(moov..moov.saturating_add(MOVIE_HEADER_BYTES))?;
+            let duration = movie_duration(&told).unwrap_or_default();
+            Ok(Mended::Plain { bytes, duration })
+        }
+        (Outcome::Fragmented { whole }, Some(finaliser)) if fragments > 0 => {
+            if whole < bytes {
+                file.cut(whole)?;
+            }
+            Ok(Mended::Fragmented {
+                duration: finaliser.duration(),
+                finaliser,
+                bytes: whole,
+            })
+        }
+        _ => Ok(Mended::Nothing),
+    }
+}
+
+/// Why a file stays as it is; it plays all the same.
+#[derive(Debug)]
+pub(crate) enum Unfinalised {
+    /// It has no index.
+    Never(NotFinalised),
+    /// The disk takes none now.
+    Disk(io::Error),
+}
+
+/// Makes a plain file of one with so many bytes of fragments, and returns how many bytes that has.
+///
+/// # Errors
+/// See [`Unfinalised`].
+pub(crate) fn finalise(
+    file: &mut dyn Output,
+    finaliser: Finaliser,
+    bytes: u64,
+) -> Result<u64, Unfinalised> {
+    let finished = finaliser.finish(bytes).map_err(Unfinalised::Never)?;
+    let written = file
+        .write(&[&finished.moov], bytes)
+        .and_then(|()| file.sync())
+        .and_then(|()| file.write(&[&finished.header], finished.header_at));
+    if let Err(error) = written {
+        // Without its header the index is nothing; it may have filled the disk.
+        file.cut(bytes).ok();
+        return Err(Unfinalised::Disk(error));
+    }
+    file.sync().map_err(Unfinalised::Disk)?;
+    Ok(bytes + finished.moov.len() as u64)
+}

@@ -1,0 +1,304 @@
+//! What is done to closed files, one after another, on a thread of its own: naming, finalising, removing.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant, SystemTime};
+
+use recordings::{Container, LIST_MAX, Recording, RecordingId, State};
+
+use crate::disk::Output;
+use crate::file::Closing;
+use crate::finalise::{Mended, Unfinalised, finalise, mend};
+use crate::name::{FileName, part};
+use crate::retention::{Kept, surplus};
+use crate::shared::Shared;
+use crate::sweep::{Leftover, prune, sweep};
+
+/// Jobs that wait at most: every stream's file ends at the same moment. A recorder that finds no room waits for it.
+pub(crate) const JOBS_MAX: usize = 4_096;
+
+/// How often it is looked whether recordings are to be removed.
+const LOOK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Recordings removed at once for space, so that other jobs have their turn.
+const REMOVALS_MAX: usize = 100;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// Name a file, and finalise it.
+    Close(Box<Closing>),
+    /// Remove one that is on no shelf any more.
+    Remove(Arc<Recording>),
+    /// Nothing more comes.
+    Finish,
+}
+
+/// Does the jobs until the last.
+pub(crate) fn run(shared: &Shared, jobs: &Receiver<Job>) {
+    take_over_all(shared);
+    let mut look = Instant::now();
+    loop {
+        let now = Instant::now();
+        if now >= look {
+            tidy(shared);
+            look = now + LOOK_INTERVAL;
+        }
+        match jobs.recv_timeout(look.saturating_duration_since(Instant::now())) {
+            Ok(Job::Finish) | Err(RecvTimeoutError::Disconnected) => return,
+            Ok(job) => perform(shared, job),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+/// Does one job.
+pub(crate) fn perform(shared: &Shared, job: Job) {
+    match job {
+        Job::Close(closing) => close(shared, *closing),
+        Job::Remove(recording) => remove(shared, &recording),
+        Job::Finish => {}
+    }
+}
+
+/// Lists what an earlier run has left, and mends it.
+pub(crate) fn take_over_all(shared: &Shared) {
+    for root in shared.settings.directories() {
+        sweep(&root, &mut |leftover| take_over(shared, leftover));
+    }
+}
+
+/// Removes what is not to be kept any longer.
+pub(crate) fn tidy(shared: &Shared) {
+    remove_surplus(shared);
+    make_room(shared);
+}
+
+/// A recording has ended.
+fn close(shared: &Shared, mut closing: Closing) {
+    let id = closing.name.id();
+    let from = part(&closing.path);
+    if closing.bytes == 0 {
+        shared.shelf.remove(id);
+        drop_file(shared, &from);
+        return;
+    }
+    let named = closing
+        .output
+        .sync()
+        .and_then(|()| shared.disk.rename(&from, &closing.path));
+    if let Err(error) = named {
+        let path = closing.path.display();
+        tracing::error!(%path, %error, "a recording stays open; it is closed when the server starts again");
+        return;
+    }
+    let container = closing.name.container;
+    shared.shelf.update(id, |recording| {
+        recording.path.clone_from(&closing.path);
+        recording.state = closed_state(container);
+    });
+    tracing::info!(stream = %closing.name.stream, %id, path = %closing.path.display(), "a recording is closed");
+    // The sample tables of what is still to come would keep the end of the server waiting, and can be made later.
+    if container.is_mp4() && !shared.is_finishing() {
+        match mend(&mut *closing.output) {
+            Ok(mended) => complete(shared, id, &mut *closing.output, mended),
+            Err(error) => tell_unfinalised(&closing.path, &error),
+        }
+    }
+}
+
+fn closed_state(container: Container) -> State {
+    match container.is_mp4() {
+        true => State::Closed,
+        false => State::Finalised,
+    }
+}
+
+/// Finalises a file that was mended, and says so on the shelf.
+fn complete(shared: &Shared, id: RecordingId, output: &mut dyn Output, mended: Mended) {
+    let (bytes, duration, state) = match mended {
+        Mended::Nothing => return,
+        Mended::Plain { bytes, duration } => (bytes, duration, State::Finalised),
+        Mended::Fragmented {
+            finaliser,
+            bytes,
+            duration,
+        } => match finalise(output, finaliser, bytes) {
+            Ok(bytes) => (bytes, duration, State::Finalised),
+            Err(why) => {
+                if let Some(recording) = shared.shelf.get(id) {
+                    match why {
+                        Unfinalised::Never(why) => tell_unfinalised(&recording.path, &why),
+                        Unfinalised::Disk(why) => tell_unfinalised(&recording.path, &why),
+                    }
+                }
+                (bytes, duration, State::Closed)
+            }
+        },
+    };
+    shared.shelf.update(id, |recording| {
+        (recording.bytes, recording.duration) = (bytes, duration);
+        recording.state = state;
+    });
+}
+
+fn tell_unfinalised(path: &Path, why: &dyn std::fmt::Display) {
+    tracing::warn!(path = %path.display(), %why, "a recording is not finalised; it plays, and seeks slowly");
+}
+
+/// A file of an earlier run.
+fn take_over(shared: &Shared, leftover: Leftover) {
+    let id = leftover.name.id();
+    // One that has begun meanwhile is not left over.
+    if shared.shelf.get(id).is_some() || shared.is_finishing() {
+        return;
+    }
+    let path = leftover.path.clone();
+    if let Err(error) = try_take_over(shared, leftover) {
+        tracing::error!(path = %path.display(), %error, "a recording of an earlier run cannot be taken over");
+    }
+}
+
+fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
+    let Leftover {
+        name,
+        path,
+        is_part,
+    } = leftover;
+    let now_at = if is_part { part(&path) } else { path.clone() };
+    let mut output = shared.disk.open(&now_at)?;
+    let mended = match name.container.is_mp4() {
+        true => Some(mend(&mut *output)?),
+        false => None,
+    };
+    let (bytes, duration) = match &mended {
+        Some(Mended::Nothing) => (0, Duration::ZERO),
+        Some(Mended::Fragmented {
+            bytes, duration, ..
+        })
+        | Some(Mended::Plain { bytes, duration }) => (*bytes, *duration),
+        None => (output.bytes()?, modified_after(&name, &now_at)),
+    };
+    if bytes == 0 {
+        // It was begun, and nothing came. A whole file of which nothing is understood is not ours to remove.
+        if is_part {
+            tracing::info!(path = %now_at.display(), "a recording without media is removed");
+            drop_file(shared, &now_at);
+        }
+        return Ok(());
+    }
+    if is_part {
+        output.sync()?;
+        shared.disk.rename(&now_at, &path)?;
+        tracing::info!(stream = %name.stream, path = %path.display(), bytes, "a recording of an earlier run is recovered");
+    }
+    let id = name.id();
+    let recording = Recording {
+        id,
+        stream: name.stream.clone(),
+        path: path.clone(),
+        started: name.started(),
+        duration,
+        bytes,
+        state: closed_state(name.container),
+        container: name.container,
+    };
+    shared.shelf.insert(recording).map_err(io::Error::other)?;
+    if let Some(mended) = mended {
+        complete(shared, id, &mut *output, mended);
+    }
+    Ok(())
+}
+
+/// How long a file without an index lasts, as far as its last change tells.
+fn modified_after(name: &FileName, path: &Path) -> Duration {
+    let modified = std::fs::metadata(path).and_then(|told| told.modified());
+    modified.map_or(Duration::ZERO, |at| {
+        at.duration_since(name.started()).unwrap_or_default()
+    })
+}
+
+/// Removes what the rules do not keep.
+fn remove_surplus(shared: &Shared) {
+    let mut by_rule: HashMap<usize, Vec<Kept>> = HashMap::new();
+    for recording in closed(shared) {
+        if let Some(rule) = shared.settings.rule_of(&recording.stream) {
+            by_rule.entry(rule).or_default().push(Kept {
+                id: recording.id,
+                ended: recording.ended(),
+                bytes: recording.bytes,
+            });
+        }
+    }
+    let now = SystemTime::now();
+    for (rule, kept) in by_rule {
+        let keep = &shared.settings.rules[rule].keep;
+        for id in surplus(keep, &kept, now) {
+            if let Some(recording) = shared.shelf.remove(id) {
+                remove(shared, &recording);
+            }
+        }
+    }
+}
+
+/// Removes the oldest recordings of a disk with too little room.
+fn make_room(shared: &Shared) {
+    let min_free = shared.settings.min_free;
+    if min_free == 0 {
+        return;
+    }
+    for root in shared.settings.directories() {
+        let is_short = || {
+            let free = shared.disk.free_bytes(&root);
+            free.is_ok_and(|free| free < min_free)
+        };
+        if !is_short() {
+            continue;
+        }
+        let below = closed(shared);
+        let below = below.iter().filter(|it| it.path.starts_with(&root));
+        for recording in below.take(REMOVALS_MAX) {
+            if !is_short() {
+                break;
+            }
+            if let Some(recording) = shared.shelf.remove(recording.id) {
+                tracing::warn!(path = %recording.path.display(), "a recording is removed: the disk has less room than recording.min_free");
+                remove(shared, &recording);
+            }
+        }
+    }
+}
+
+/// All recordings that are not open, oldest first.
+fn closed(shared: &Shared) -> Vec<Arc<Recording>> {
+    let mut all = Vec::new();
+    let mut after = None;
+    loop {
+        let page = shared.shelf.list(None, after, LIST_MAX);
+        after = page.last().map(|last| last.id);
+        let is_last = page.len() < LIST_MAX;
+        all.extend(page.into_iter().filter(|it| it.state != State::Open));
+        if is_last {
+            return all;
+        }
+    }
+}
+
+/// Removes a recording's file, and the directories that are empty then.
+fn remove(shared: &Shared, recording: &Recording) {
+    drop_file(shared, &recording.path);
+    tracing::info!(stream = %recording.stream, id = %recording.id, "a recording is removed");
+}
+
+fn drop_file(shared: &Shared, path: &Path) {
+    if let Err(error) = shared.disk.remove(path) {
+        tracing::error!(path = %path.display(), %error, "a recording cannot be removed");
+    }
+    let roots: Vec<PathBuf> = shared.settings.directories();
+    if let Some(root) = roots.iter().find(|root| path.starts_with(root)) {
+        prune(root, path);
+    }
+}

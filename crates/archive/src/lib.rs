@@ -1,0 +1,42 @@
+//! The recorder: streams to files.
+//!
+//! ```text
+//!  stream ─► lane ─ArchiveReader─► Recorder ─► file.mp4.part      threads that write: a turn a second
+//!                                     │ closed
+//!                                     ▼
+//!                        jobs: sync, name, finalise, remove       one thread
+//!                        sync: everything written, every 10 s     one thread
+//! ```
+//!
+//! * A recorder is a worker whose sockets are files: its threads visit each recording once a second, one after another,
+//!   and write what its lane has gained, whole fragments, in one call. A slow disk makes them late, and nothing else:
+//!   the log is the queue. What it could not keep is a gap, which is counted and begins a new file.
+//! * A file is fragmented MP4 while it grows (MP3 and Ogg are kept as they are), so what a killed process leaves plays.
+//!   Its name ends in `.part` until it is closed; no file is ever overwritten.
+//! * A closed file of MP4 is *finalised* by a job: it becomes a plain one, which seeks at once. Recovery after a crash
+//!   is the same job over what was open: its tail is cut, it is named, and finalised.
+//! * The files are the truth; the [`Shelf`](recordings::Shelf) is filled from their names when the server starts.
+//!
+//! Called by `server`, which asks [`Archive::look`] a few times a second and knows the operator's rules.
+
+mod archive;
+mod choice;
+mod counts;
+mod disk;
+mod file;
+mod finalise;
+mod jobs;
+mod name;
+mod recorder;
+mod retention;
+mod rope;
+mod settings;
+mod shared;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod turn;
+
+pub use archive::{Archive, Permit, Refused};
+pub use counts::{GapReason, Sums};
+pub use settings::{Keep, Rule, RuleOf, Settings};

@@ -1,0 +1,178 @@
+//! The names of recordings' files.
+//!
+//! ```text
+//! {directory}/live/show/2026-11-23/15-04-05Z-0.mp4          .part behind it while it is open
+//! ```
+//!
+//! A name tells the stream, when its recording begins (in UTC) and a number that differs where recordings of a stream
+//! begin in the same second. Nothing else knows these, so a file that is renamed is another recording.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use media::StreamName;
+use recordings::{Container, RecordingId};
+
+/// What the names of open files end in.
+const PART: &str = ".part";
+
+const SECONDS_PER_DAY: u64 = 24 * 3_600;
+
+/// The name of one file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct FileName {
+    pub(crate) stream: StreamName,
+    /// Whole seconds since 1970.
+    pub(crate) seconds: u64,
+    pub(crate) number: u32,
+    pub(crate) container: Container,
+}
+
+impl FileName {
+    /// The first name of a recording that begins now.
+    pub(crate) fn new(stream: StreamName, started: SystemTime, container: Container) -> Self {
+        let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            stream,
+            seconds: since.as_secs(),
+            number: 0,
+            container,
+        }
+    }
+
+    pub(crate) fn started(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(self.seconds)
+    }
+
+    pub(crate) fn id(&self) -> RecordingId {
+        RecordingId::new(&self.stream, self.started(), self.number)
+    }
+
+    /// Its path, once it is closed.
+    pub(crate) fn path(&self, root: &Path) -> PathBuf {
+        let (year, month, day) = date(self.seconds / SECONDS_PER_DAY);
+        let second = self.seconds % SECONDS_PER_DAY;
+        let [hours, minutes, seconds] = [second / 3_600, second / 60 % 60, second % 60];
+        let extension = self.container.extension();
+        root.join(self.stream.as_str())
+            .join(format!("{year:04}-{month:02}-{day:02}"))
+            .join(format!(
+                "{hours:02}-{minutes:02}-{seconds:02}Z-{}.{extension}",
+                self.number
+            ))
+    }
+
+    /// Reads a path below `root`, and whether it is that of an open file. `None` if no recording is named so.
+    pub(crate) fn parse(root: &Path, path: &Path) -> Option<(Self, bool)> {
+        let relative = path.strip_prefix(root).ok()?.to_str()?;
+        let (folder, file) = relative.rsplit_once('/')?;
+        let (stream, day) = folder.rsplit_once('/')?;
+        let whole = file.strip_suffix(PART);
+        let (stem, extension) = whole.unwrap_or(file).rsplit_once('.')?;
+        let (time, number) = stem.split_once("Z-")?;
+        let numbers = |text: &str| -> Option<[u64; 3]> {
+            let parsed: Vec<u64> = text
+                .split('-')
+                .map(|part| part.parse().ok())
+                .collect::<Option<_>>()?;
+            parsed.try_into().ok()
+        };
+        let [year, month, day] = numbers(day)?;
+        let [hours, minutes, seconds] = numbers(time)?;
+        let name = Self {
+            stream: StreamName::parse(stream).ok()?,
+            seconds: days(year, month, day)?
+                .checked_mul(SECONDS_PER_DAY)?
+                .checked_add(3_600 * hours.min(24) + 60 * minutes.min(60) + seconds.min(60))?,
+            number: number.parse().ok()?,
+            container: Container::of_extension(extension)?,
+        };
+        // A name is written in one way.
+        let is_same = name.path(root) == root.join(folder).join(whole.unwrap_or(file));
+        is_same.then_some((name, whole.is_some()))
+    }
+}
+
+/// The path of a file while it is open.
+pub(crate) fn part(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(PART);
+    name.into()
+}
+
+/// Year, month and day of a day since 1970 (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+fn date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    (400 * era + year_of_era + u64::from(month <= 2), month, day)
+}
+
+/// The day since 1970 of a date; a date that there is not is another.
+fn days(year: u64, month: u64, day: u64) -> Option<u64> {
+    if !(1_970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let year = year - u64::from(month <= 2);
+    let (era, year_of_era) = (year / 400, year % 400);
+    let shifted = if month > 2 { month - 3 } else { month + 9 };
+    let day_of_year = (153 * shifted + 2) / 5 + day - 1;
+    let day_of_era = 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    (146_097 * era + day_of_era).checked_sub(719_468)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(stream: &str, seconds: u64) -> FileName {
+        let stream = StreamName::parse(stream).expect("a name");
+        let started = UNIX_EPOCH + Duration::from_secs(seconds);
+        FileName::new(stream, started, Container::Mp4)
+    }
+
+    #[test]
+    fn a_name_is_read_as_it_was_written() {
+        let root = Path::new("/rec");
+        let path = name("live/show", 1_795_532_645).path(root);
+        assert_eq!(path, root.join("live/show/2026-11-24/15-04-05Z-0.mp4"));
+        for seconds in (0..4_000_000_000).step_by(7_654_321) {
+            for stream in ["a", "live/show", "live/2026-11-23", "..."] {
+                let name = name(stream, seconds);
+                let path = name.path(root);
+                assert_eq!(FileName::parse(root, &path), Some((name.clone(), false)));
+                assert_eq!(FileName::parse(root, &part(&path)), Some((name, true)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_named_otherwise_is_no_recording() {
+        let root = Path::new("/rec");
+        for path in [
+            "/rec/2026-11-23/15-04-05Z-0.mp4",
+            "/rec/a/15-04-05Z-0.mp4",
+            "/rec/a/2026-11-23/15-04-05-0.mp4",
+            "/rec/a/2026-11-23/15-4-05Z-0.mp4",
+            "/rec/a/2026-11-23/15-04-05Z-00.mp4",
+            "/rec/a/2026-11-23/15-04-05Z-0.txt",
+            "/rec/a/2026-11-23/25-04-05Z-0.mp4",
+            "/rec/a/2026-02-30/15-04-05Z-0.mp4",
+            "/rec/a/1869-01-01/15-04-05Z-0.mp4",
+            "/rec/a/b c/2026-11-23/15-04-05Z-0.mp4",
+            "/elsewhere/a/2026-11-23/15-04-05Z-0.mp4",
+        ] {
+            assert_eq!(FileName::parse(root, Path::new(path)), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! One recording under way: a lane that is followed, and the file that it is written to now.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use fanout::{ArchiveReader, Archived, LaneUnit, Phase, Stream};
+use media::StreamName;
+use recordings::{Container, Recording, State};
+
+use crate::counts::GapReason;
+use crate::file::{OpenFile, Pushed, Shape};
+use crate::jobs::Job;
+use crate::name::{FileName, part};
+use crate::rope::Rope;
+use crate::shared::Shared;
+
+/// A publisher that returns within this time goes on in the same file, if its codecs are the same.
+const REJOIN_AFTER: Duration = Duration::from_secs(10);
+
+/// How long a recording waits before it tries a disk again that took nothing.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
+
+/// Bytes written in one visit at most, so that others have their turn.
+const VISIT_BYTES_MAX: u64 = 16 << 20;
+
+/// Recordings of a stream that begin in one second at most.
+const NUMBERS_MAX: u32 = 1_000;
+
+/// What a lane's bytes are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Content {
+    /// Fragments.
+    Mp4,
+    /// What is kept as it is.
+    Raw(Container),
+}
+
+/// See the module's description. It belongs to one thread for its life.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    stream: Arc<Stream>,
+    reader: ArchiveReader,
+    content: Content,
+    rule: usize,
+    /// What a file begins with.
+    preamble: Option<Bytes>,
+    file: Option<OpenFile>,
+    /// The next join point begins a file.
+    splits: bool,
+    /// The last file has ended because the headers changed, and nothing has come since.
+    has_new_headers: bool,
+    /// The disk has taken nothing; when it is tried again.
+    retry: Option<Instant>,
+    /// The log was told so, and not yet that it takes something again.
+    is_failing: bool,
+    /// When media last came.
+    last_media: Instant,
+    /// When it was last visited, in milliseconds since the archive began.
+    visited: Arc<AtomicU64>,
+}
+
+/// When a recorder is to be visited next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Next {
+    /// At once: there is more.
+    Again,
+    /// In a turn.
+    Turn,
+    /// Never: its lane has ended.
+    Ended,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        stream: Arc<Stream>,
+        reader: ArchiveReader,
+        content: Content,
+        rule: usize,
+        visited: Arc<AtomicU64>,
+        now: Instant,
+    ) -> Self {
+        Self {
+            stream,
+            reader,
+            content,
+            rule,
+            preamble: None,
+            file: None,
+            splits: false,
+            has_new_headers: false,
+            retry: None,
+            is_failing: false,
+            last_media: now,
+            visited,
+        }
+    }
+
+    pub(crate) fn stream(&self) -> &StreamName {
+        self.stream.name()
+    }
+
+    /// The next join point begins another file.
+    pub(crate) fn split(&mut self) {
+        self.splits = true;
+    }
+
+    /// Writes what the lane has gained.
+    pub(crate) fn visit(&mut self, shared: &Shared, now: Instant) -> Next {
+        if self.retry.is_some_and(|retry| now < retry) {
+            // What comes meanwhile is held by the lane, as long as there is memory for it.
+            return Next::Turn;
+        }
+        let next = self.write(shared, now);
+        self.visited.store(shared.millis(now), Ordering::Relaxed);
+        if next == Next::Turn && self.is_abandoned(now) {
+            self.close(shared);
+        }
+        next
+    }
+
+    /// Closes the file. What the lane has gained since the last visit is not in it.
+    pub(crate) fn close(&mut self, shared: &Shared) {
+        let Some(file) = self.file.take() else {
+            return;
+        };
+        let closing = Box::new(file.close());
+        if shared.jobs.send(Job::Close(closing)).is_err() {
+            tracing::debug!("a recording is closed when the server starts again");
+        }
+    }
+
+    fn is_abandoned(&self, now: Instant) -> bool {
+        self.file.is_some()
+            && now.saturating_duration_since(self.last_media) >= REJOIN_AFTER
+            && self.stream.info().phase != Phase::Live
+    }
+
+    fn write(&mut self, shared: &Shared, now: Instant) -> Next {
+        let mut written = 0;
+        while written < VISIT_BYTES_MAX {
+            let archived = match self.reader.at_hand() {
+                Ok(Some(archived)) => archived,
+                Ok(None) => {
+                    self.close(shared);
+                    return Next::Ended;
+                }
+                Err(_) => return Next::Turn,
+            };
+            match archived {
+                Archived::Epoch(_) => {}
+                Archived::Preamble { bytes, .. } => self.begin_with(bytes, shared),
+                Archived::Lost(lost) => {
+                    let seconds = (lost.to - lost.from).seconds();
+                    tracing::error!(stream = %self.stream(), seconds, "the disk is slower than the stream; its recording has a gap");
+                    shared.counts.gap(GapReason::Slow);
+                    self.close(shared);
+                }
+                Archived::Media { units, bytes } => {
+                    self.last_media = now;
+                    match self.media(&units, bytes, shared) {
+                        Ok(bytes) => written += bytes,
+                        Err(error) => {
+                            self.fail(&error, shared, now);
+                            return Next::Turn;
+                        }
+                    }
+                }
+            }
+        }
+        Next::Again
+    }
+
+    /// What follows has these headers.
+    fn begin_with(&mut self, preamble: Bytes, shared: &Shared) {
+        let is_same = self.preamble.as_ref() == Some(&preamble);
+        // Those of a source's own container are among its bytes, too.
+        if self.content == Content::Mp4 && !is_same {
+            self.close(shared);
+        }
+        self.preamble = Some(preamble);
+    }
+
+    /// Writes whole units, and returns how many bytes they were.
+    fn media(&mut self, units: &[LaneUnit], bytes: Vec<Bytes>, shared: &Shared) -> io::Result<u64> {
+        let mut rope = Rope::new(bytes);
+        let mut written = 0;
+        for unit in units {
+            let pieces = rope.take((unit.range.end - unit.range.start) as usize);
+            let split = shared.settings.rules[self.rule].split;
+            let is_due = |file: &OpenFile| self.splits || file.has_lasted(unit.at, split);
+            if unit.is_join && self.file.as_ref().is_some_and(is_due) {
+                written += self.flush(shared)?;
+                self.close(shared);
+            }
+            if self.file.is_none() {
+                if !unit.is_join {
+                    if std::mem::take(&mut self.has_new_headers) {
+                        shared.counts.gap(GapReason::Headers);
+                    }
+                    continue;
+                }
+                self.open(unit, shared)?;
+            }
+            let Some(file) = &mut self.file else {
+                continue;
+            };
+            if file.push(unit, pieces) == Pushed::Headers {
+                written += self.flush(shared)?;
+                self.close(shared);
+                self.has_new_headers = true;
+            }
+        }
+        written += self.flush(shared)?;
+        Ok(written)
+    }
+
+    /// Opens a file that begins with `unit`.
+    fn open(&mut self, unit: &LaneUnit, shared: &Shared) -> io::Result<()> {
+        let preamble = self.preamble.clone().unwrap_or_default();
+        let (shape, opening, container) = match self.content {
+            Content::Raw(container) => (Shape::Raw, preamble, container),
+            Content::Mp4 => {
+                let Some((shape, opening)) = Shape::mp4(&preamble) else {
+                    return Err(io::ErrorKind::InvalidData.into());
+                };
+                let container = match shape.has_video() {
+                    true => Container::Mp4,
+                    false => Container::M4a,
+                };
+                (shape, opening, container)
+            }
+        };
+        let started = SystemTime::now() - unit.arrived.elapsed();
+        let mut name = FileName::new(self.stream().clone(), started, container);
+        let root = &shared.settings.rules[self.rule].directory;
+        let output = loop {
+            match create(&name, root, shared) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    name.number += 1;
+                    if name.number >= NUMBERS_MAX {
+                        return Err(error);
+                    }
+                }
+                created => break created?,
+            }
+        };
+        let path = name.path(root);
+        tracing::info!(stream = %self.stream(), id = %name.id(), path = %path.display(), "a recording begins");
+        self.file = Some(OpenFile::new((name, path), output, shape, opening, unit.at));
+        (self.splits, self.has_new_headers) = (false, false);
+        Ok(())
+    }
+
+    /// Writes what is pending.
+    fn flush(&mut self, shared: &Shared) -> io::Result<u64> {
+        let Some(file) = &mut self.file else {
+            return Ok(0);
+        };
+        let bytes = file.flush()?;
+        let (whole, duration) = (file.bytes, file.duration);
+        shared.counts.wrote(bytes);
+        shared.shelf.update(file.name.id(), |recording| {
+            (recording.bytes, recording.duration) = (whole, duration);
+        });
+        if bytes > 0 && std::mem::take(&mut self.is_failing) {
+            tracing::info!(stream = %self.stream(), "the disk takes recordings again");
+        }
+        Ok(bytes)
+    }
+
+    /// The disk has refused something: what is whole is closed, and what follows goes to a new file, later.
+    fn fail(&mut self, error: &io::Error, shared: &Shared, now: Instant) {
+        shared.counts.gap(GapReason::Disk);
+        if !std::mem::replace(&mut self.is_failing, true) {
+            tracing::error!(stream = %self.stream(), %error, "the disk takes no recording; it is tried again every ten seconds");
+        }
+        self.close(shared);
+        self.retry = Some(now + RETRY_AFTER);
+    }
+}
+
+/// Makes a file, and puts it on the shelf.
+fn create(
+    name: &FileName,
+    root: &std::path::Path,
+    shared: &Shared,
+) -> io::Result<Box<dyn crate::disk::Output>> {
+    let path = name.path(root);
+    if shared.disk.exists(&path) {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let id = name.id();
+    // First, so that it is not taken for one of an earlier run.
+    let shelved = shared.shelf.insert(Recording {
+        id,
+        stream: name.stream.clone(),
+        path: part(&path),
+        started: name.started(),
+        duration: Duration::ZERO,
+        bytes: 0,
+        state: State::Open,
+        container: name.container,
+    });
+    match shelved {
+        Ok(()) => {}
+        Err(recordings::NotShelved::Taken) => return Err(io::ErrorKind::AlreadyExists.into()),
+        Err(full @ recordings::NotShelved::Full) => {
+            tracing::warn!(%full, path = %path.display(), "a recording is not listed");
+        }
+    }
+    let output = shared.disk.create(&part(&path));
+    if output.is_err() {
+        shared.shelf.remove(id);
+    }
+    output
+}

@@ -1,0 +1,72 @@
+//! What an operator decides about recordings.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use media::StreamName;
+
+/// Which rule a stream's recordings follow.
+pub type RuleOf = Box<dyn Fn(&StreamName) -> Option<usize> + Send + Sync>;
+
+/// What an operator decides.
+pub struct Settings {
+    /// How recordings are made and kept.
+    pub rules: Vec<Rule>,
+    /// The number of the rule by which a stream is recorded whenever it is live; `None` for a stream that is not.
+    pub records: RuleOf,
+    /// The number of the rule for a stream that is recorded because the operator says so.
+    pub fallback: Option<usize>,
+    /// Bytes that are left free on every disk: below that the oldest recordings are removed.
+    pub min_free: u64,
+}
+
+/// How the recordings of some streams are made and kept.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Rule {
+    /// Where they are.
+    pub directory: PathBuf,
+    /// How long a file is before the next one begins.
+    pub split: Duration,
+    /// Which are removed.
+    pub keep: Keep,
+}
+
+/// Which recordings of a rule are kept: all together, whatever their streams. The oldest go first.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Keep {
+    /// How long after its end; `None` for ever.
+    pub max_age: Option<Duration>,
+    /// How many bytes of them; `None` for any.
+    pub max_bytes: Option<u64>,
+    /// How many; `None` for any.
+    pub max_count: Option<u64>,
+}
+
+impl Settings {
+    /// The rule that a stream's recordings follow, however they came about.
+    pub(crate) fn rule_of(&self, stream: &StreamName) -> Option<usize> {
+        let number = (self.records)(stream).or(self.fallback)?;
+        (number < self.rules.len()).then_some(number)
+    }
+
+    /// All directories, each once.
+    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+        let mut all: Vec<PathBuf> = Vec::new();
+        for rule in &self.rules {
+            if !all.contains(&rule.directory) {
+                all.push(rule.directory.clone());
+            }
+        }
+        all
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("rules", &self.rules)
+            .field("min_free", &self.min_free)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,85 @@
+//! What the recorder's threads share.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use media::StreamName;
+use recordings::Shelf;
+
+use crate::Settings;
+use crate::counts::Counts;
+use crate::disk::Disk;
+use crate::jobs::Job;
+
+/// See the module's description.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) counts: Counts,
+    pub(crate) jobs: SyncSender<Job>,
+    /// The streams that are recorded now.
+    active: Mutex<HashMap<StreamName, Active>>,
+    began: Instant,
+    is_finishing: AtomicBool,
+    /// Threads that have yet to end.
+    pub(crate) running: AtomicUsize,
+}
+
+/// A recording under way.
+pub(crate) struct Active {
+    /// The thread that writes it.
+    pub(crate) writer: usize,
+    /// When it was last written, in milliseconds since the archive began.
+    pub(crate) visited: Arc<AtomicU64>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        settings: Settings,
+        shelf: Arc<Shelf>,
+        jobs: SyncSender<Job>,
+    ) -> Self {
+        Self {
+            settings,
+            shelf,
+            disk,
+            counts: Counts::default(),
+            jobs,
+            active: Mutex::default(),
+            began: Instant::now(),
+            is_finishing: AtomicBool::new(false),
+            running: AtomicUsize::new(0),
+        }
+    }
+
+    /// A time in milliseconds since the archive began.
+    pub(crate) fn millis(&self, at: Instant) -> u64 {
+        let since = at.saturating_duration_since(self.began);
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The server is about to end.
+    pub(crate) fn is_finishing(&self) -> bool {
+        self.is_finishing.load(Ordering::Relaxed)
+    }
+
+    /// The server ends.
+    pub(crate) fn finish(&self) {
+        self.is_finishing.store(true, Ordering::Relaxed);
+    }
+
+    /// A stream is recorded no more.
+    pub(crate) fn forget(&self, stream: &StreamName) {
+        self.active().remove(stream);
+    }
+
+    pub(crate) fn active(&self) -> MutexGuard<'_, HashMap<StreamName, Active>> {
+        // The map is valid between any two statements of its users.
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

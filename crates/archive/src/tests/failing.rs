@@ -1,0 +1,111 @@
+//! Disks that are full, and processes that are killed.
+
+use std::os::unix::fs::FileExt;
+
+use super::*;
+
+#[test]
+fn a_full_disk_leaves_whole_fragments_and_is_tried_again() {
+    for torn in [0, 10, 5_000] {
+        let mut archive = TestArchive::new();
+        let mut publisher = archive.publish(Container::Tracks);
+        let mut left = items(Clip::Flv);
+        write(&mut publisher, until(&mut left, 40));
+        let mut recorder = archive.record(publisher.stream());
+        write(&mut publisher, until(&mut left, 1_500));
+        archive.visit(&mut recorder, TURN);
+        let whole = archive.recordings()[0].bytes;
+        archive.switches.torn.store(torn, Ordering::Relaxed);
+        archive.switches.is_full.store(true, Ordering::Relaxed);
+        write(&mut publisher, until(&mut left, 2_500));
+        archive.visit(&mut recorder, TURN);
+        assert_eq!(archive.shared.counts.gaps(), [0, 1, 0]);
+        let [first] = &archive.recordings()[..] else {
+            panic!("one recording");
+        };
+        // It has no index, for which there was no room, and plays.
+        assert_eq!((first.state, first.bytes), (State::Closed, whole));
+        assert_eq!(std::fs::metadata(&first.path).expect("a file").len(), whole);
+        let first_pictures = pictures(&first.path);
+        assert!((25..=38).contains(&first_pictures.len()));
+        // Before its time nothing is tried.
+        archive.visit(&mut recorder, TURN);
+        assert_eq!(archive.recordings().len(), 1);
+        archive.switches.is_full.store(false, Ordering::Relaxed);
+        write(&mut publisher, left);
+        drop(publisher);
+        archive.visit(&mut recorder, 10 * TURN);
+        archive.visit(&mut recorder, 11 * TURN);
+        let recorded = archive.recordings();
+        assert_eq!(recorded.len(), 2, "{recorded:?}");
+        assert_eq!(recorded[1].state, State::Finalised);
+        let wanted = pictures(&Clip::Flv.seconds(4));
+        let got = pictures(&recorded[1].path);
+        assert!(got.len() >= 25 && got.len() % 25 == 0, "from a keyframe on");
+        assert_eq!(got, wanted[wanted.len() - got.len()..]);
+        assert_eq!(archive.shared.counts.gaps(), [0, 1, 0], "one gap");
+    }
+}
+
+#[test]
+fn what_a_killed_process_leaves_is_recovered_wherever_it_was_cut() {
+    let mut archive = TestArchive::new();
+    let mut publisher = archive.publish(Container::Tracks);
+    let mut left = items(Clip::Flv);
+    write(&mut publisher, until(&mut left, 40));
+    let mut recorder = archive.record(publisher.stream());
+    write(&mut publisher, left);
+    archive.visit(&mut recorder, TURN);
+    let part = archive.recordings()[0].path.clone();
+    let whole = std::fs::read(&part).expect("read");
+    drop((recorder, publisher));
+    let wanted = pictures(&Clip::Flv.seconds(4));
+    for cut in [
+        whole.len(),
+        whole.len() - 1,
+        whole.len() - 2_000,
+        whole.len() / 2,
+    ] {
+        for path in archive.files() {
+            std::fs::remove_file(path).expect("removed");
+        }
+        std::fs::write(&part, &whole[..cut]).expect("written");
+        archive.restart();
+        let [recovered] = &archive.recordings()[..] else {
+            panic!("one recording");
+        };
+        assert_eq!(recovered.state, State::Finalised);
+        assert_eq!(archive.files(), [recovered.path.clone()]);
+        let got = pictures(&recovered.path);
+        assert_eq!(got, wanted[..got.len()]);
+        // Three groups were whole; one may be cut.
+        assert!(got.len() + 26 >= 75 * cut / whole.len(), "{}", got.len());
+        // A second start finds it as it is.
+        let before = std::fs::read(&recovered.path).expect("read");
+        archive.restart();
+        assert_eq!(archive.recordings(), [Arc::clone(recovered)]);
+        assert!(std::fs::read(&recovered.path).expect("read") == before);
+        // The header was not written any more.
+        let file = std::fs::OpenOptions::new()
+            .write(true)
+            .open(&recovered.path);
+        let at = before
+            .windows(4)
+            .position(|kind| kind == b"mdat")
+            .expect("a header") as u64
+            - 4;
+        let free = [&[0, 0, 0, 16][..], b"free", &[0; 8]].concat();
+        file.expect("opened")
+            .write_all_at(&free, at)
+            .expect("written");
+        archive.restart();
+        assert!(std::fs::read(&recovered.path).expect("read") == before);
+    }
+    // Nothing came.
+    for path in archive.files() {
+        std::fs::remove_file(path).expect("removed");
+    }
+    std::fs::write(&part, &whole[..600]).expect("written");
+    archive.restart();
+    assert!(archive.recordings().is_empty() && archive.files().is_empty());
+}

@@ -1,0 +1,97 @@
+//! Which files stay.
+
+use super::*;
+
+/// Records so many files of a second.
+fn record(archive: &mut TestArchive, files: usize) {
+    let mut publisher = archive.publish(Container::Tracks);
+    let mut left = items(Clip::Flv);
+    write(&mut publisher, until(&mut left, 40));
+    let mut recorder = archive.record(publisher.stream());
+    write(&mut publisher, until(&mut left, 1_000 * files as i64));
+    drop(publisher);
+    archive.visit(&mut recorder, TURN);
+    archive.visit(&mut recorder, 11 * TURN);
+    assert_eq!(archive.recordings().len(), files);
+}
+
+#[test]
+fn what_a_rule_does_not_keep_is_removed_with_its_directory() {
+    let keep = Keep {
+        max_count: Some(2),
+        ..Keep::default()
+    };
+    let mut archive = TestArchive::with(TURN, keep, 0);
+    record(&mut archive, 4);
+    let before = archive.recordings();
+    jobs::tidy(&archive.shared);
+    assert_eq!(archive.recordings(), before[2..]);
+    let left: Vec<_> = before[2..].iter().map(|it| it.path.clone()).collect();
+    assert_eq!(archive.files(), left);
+    for recording in archive.recordings() {
+        archive.shared.shelf.remove(recording.id);
+        jobs::perform(&archive.shared, Job::Remove(recording));
+    }
+    assert!(archive.files().is_empty());
+    assert!(archive.root.path().exists() && !archive.root.path().join("live").exists());
+}
+
+#[test]
+fn the_oldest_make_room_on_a_disk_that_fills() {
+    let mut archive = TestArchive::with(TURN, Keep::default(), 3);
+    record(&mut archive, 4);
+    let before = archive.recordings();
+    // Each one removed frees a byte.
+    archive.switches.free.store(1, Ordering::Relaxed);
+    jobs::tidy(&archive.shared);
+    assert_eq!(archive.recordings(), before[2..]);
+    jobs::tidy(&archive.shared);
+    assert_eq!(archive.recordings(), before[2..]);
+}
+
+#[test]
+fn no_file_is_ever_overwritten() {
+    let mut archive = TestArchive::new();
+    record(&mut archive, 1);
+    let first = archive.recordings()[0].clone();
+    let name = first
+        .path
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    // Another that begins in any of the next seconds finds its name taken.
+    let bytes = std::fs::read(&first.path).expect("read");
+    let folder = first.path.parent().expect("a folder");
+    let since = first
+        .started
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("after it");
+    for later in 0..120 {
+        let second = (since.as_secs() + later) % 86_400;
+        let [hours, minutes, seconds] = [second / 3_600, second / 60 % 60, second % 60];
+        let taken = folder.join(format!("{hours:02}-{minutes:02}-{seconds:02}Z-0.mp4"));
+        std::fs::write(taken, b"mine").expect("written");
+    }
+    std::fs::write(&first.path, &bytes).expect("written");
+    let mut publisher = archive.publish(Container::Tracks);
+    write(&mut publisher, items(Clip::Flv));
+    let mut recorder = archive.record(publisher.stream());
+    drop(publisher);
+    archive.visit(&mut recorder, TURN);
+    archive.visit(&mut recorder, 11 * TURN);
+    let recorded = archive.recordings();
+    let second = recorded.iter().find(|it| it.id != first.id).expect("two");
+    let second = second
+        .path
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    assert!(second.ends_with("Z-1.mp4") && second != name, "{second}");
+    let mine = archive
+        .files()
+        .into_iter()
+        .filter(|path| std::fs::read(path).expect("read") == b"mine");
+    assert_eq!(mine.count(), 119);
+}

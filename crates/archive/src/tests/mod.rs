@@ -1,0 +1,275 @@
+//! Recorders of real media, on real files and on disks that fail.
+
+mod failing;
+mod keeping;
+mod recording;
+
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use container::flv::Reader;
+use fanout::gate::{Credential, Gatekeeper, Play, Publish};
+use fanout::{Config, Fanout, Publisher, Registry, Source, Stream};
+use media::{Container, Item, Span, StreamName};
+use recordings::{Recording, State};
+use testkit::{Clip, framemd5};
+
+use crate::choice::open;
+use crate::disk::{Disk, Files, Output};
+use crate::jobs::{self, JOBS_MAX, Job};
+use crate::recorder::{Next, Recorder};
+use crate::shared::Shared;
+use crate::{Keep, Rule, Settings};
+
+const NAME: &str = "live/show";
+
+/// A disk that can be made to fail.
+#[derive(Debug, Default)]
+struct Flaky {
+    switches: Arc<Switches>,
+}
+
+#[derive(Debug, Default)]
+struct Switches {
+    is_full: AtomicBool,
+    /// A write that fails has written so many bytes before it does.
+    torn: AtomicU64,
+    free: AtomicU64,
+}
+
+impl Disk for Flaky {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Output>> {
+        let file = Files.create(path)?;
+        let switches = Arc::clone(&self.switches);
+        Ok(Box::new(FlakyFile { file, switches }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Output>> {
+        Files.open(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Files.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.switches.free.fetch_add(1, Ordering::Relaxed);
+        Files.remove(path)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        Files.exists(path)
+    }
+
+    fn free_bytes(&self, _directory: &Path) -> io::Result<u64> {
+        Ok(self.switches.free.load(Ordering::Relaxed))
+    }
+
+    fn sync_all(&self, directory: &Path) -> io::Result<()> {
+        Files.sync_all(directory)
+    }
+}
+
+#[derive(Debug)]
+struct FlakyFile {
+    file: Box<dyn Output>,
+    switches: Arc<Switches>,
+}
+
+impl Output for FlakyFile {
+    fn write(&mut self, pieces: &[&[u8]], at: u64) -> io::Result<()> {
+        if self.switches.is_full.load(Ordering::Relaxed) {
+            let torn = self.switches.torn.load(Ordering::Relaxed) as usize;
+            let all = pieces.concat();
+            self.file.write(&[&all[..torn.min(all.len())]], at)?;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.file.write(pieces, at)
+    }
+
+    fn read(&mut self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        self.file.read(range)
+    }
+
+    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+        self.file.cut(bytes)
+    }
+
+    fn bytes(&mut self) -> io::Result<u64> {
+        self.file.bytes()
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()
+    }
+}
+
+/// A stream and the archive that its recorders belong to, which the test steps.
+struct TestArchive {
+    registry: Registry,
+    keeper: Gatekeeper,
+    root: tempfile::TempDir,
+    switches: Arc<Switches>,
+    shared: Shared,
+    jobs: Receiver<Job>,
+    now: Instant,
+}
+
+impl TestArchive {
+    fn new() -> Self {
+        Self::with(Duration::from_secs(3_600), Keep::default(), 0)
+    }
+
+    fn with(split: Duration, keep: Keep, min_free: u64) -> Self {
+        let config = Config {
+            workers: 1,
+            target_utilisation: 0.02,
+            log_bytes_max: 64 << 20,
+        };
+        let backend = || net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>);
+        let (fanout, _departures) = Fanout::start(&config, backend).expect("workers");
+        let rules = Box::new(|_: &StreamName| fanout::Settings::default());
+        let (registry, keeper) = Registry::new(fanout, 0, rules);
+        let root = tempfile::tempdir().expect("a directory");
+        let (jobs, work) = mpsc::sync_channel(JOBS_MAX);
+        let disk = Flaky::default();
+        let switches = Arc::clone(&disk.switches);
+        let settings = settings(root.path(), split, keep, min_free);
+        let shared = Shared::new(Arc::new(disk), settings, Arc::default(), jobs);
+        Self {
+            registry,
+            keeper,
+            root,
+            switches,
+            shared,
+            jobs: work,
+            now: Instant::now(),
+        }
+    }
+
+    /// The server is killed, and starts again.
+    fn restart(&mut self) {
+        let (jobs, work) = mpsc::sync_channel(JOBS_MAX);
+        let settings = settings(self.root.path(), Duration::MAX, Keep::default(), 0);
+        self.shared = Shared::new(Arc::new(Files), settings, Arc::default(), jobs);
+        self.jobs = work;
+        jobs::take_over_all(&self.shared);
+    }
+
+    fn publish(&self, container: Container) -> Publisher {
+        let stream = StreamName::parse(NAME).expect("a name");
+        let permission = self.keeper.authorize(Publish {
+            stream,
+            credential: Credential(1),
+        });
+        let source = Source {
+            protocol: "rtmp",
+            peer: None,
+            agent: String::new(),
+            container,
+            content_type: String::new(),
+            headers: Vec::new(),
+        };
+        let now = Instant::now();
+        let publisher = self.registry.publish(&permission, source, now);
+        publisher.expect("admitted")
+    }
+
+    fn record(&self, stream: &Arc<Stream>) -> Recorder {
+        let permission = self.keeper.authorize(Play {
+            stream: stream.name().clone(),
+        });
+        let opened = open(stream, &permission, self.now).expect("it can be recorded");
+        let visited = Arc::default();
+        Recorder::new(Arc::clone(stream), opened.0, opened.1, 0, visited, self.now)
+    }
+
+    /// Time passes, and the recorder is visited.
+    fn visit(&mut self, recorder: &mut Recorder, after: Duration) -> Next {
+        self.now += after;
+        let next = recorder.visit(&self.shared, self.now);
+        self.work();
+        next
+    }
+
+    /// Does the jobs there are.
+    fn work(&self) {
+        while let Ok(job) = self.jobs.try_recv() {
+            jobs::perform(&self.shared, job);
+        }
+    }
+
+    /// The recordings, oldest first.
+    fn recordings(&self) -> Vec<Arc<Recording>> {
+        self.shared.shelf.list(None, None, 1_000)
+    }
+
+    /// The files, in the order of their names.
+    fn files(&self) -> Vec<PathBuf> {
+        fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                match entry.path() {
+                    path if path.is_dir() => walk(&path, files),
+                    path => files.push(path),
+                }
+            }
+        }
+        let mut files = Vec::new();
+        walk(self.root.path(), &mut files);
+        files.sort();
+        files
+    }
+}
+
+fn settings(root: &Path, split: Duration, keep: Keep, min_free: u64) -> Settings {
+    Settings {
+        rules: vec![Rule {
+            directory: root.to_owned(),
+            split,
+            keep,
+        }],
+        records: Box::new(|_| Some(0)),
+        fallback: None,
+        min_free,
+    }
+}
+
+/// The items of a clip of four seconds: pictures at 25 a second with a keyframe each second, and AAC.
+fn items(clip: Clip) -> Vec<Item> {
+    let file = std::fs::read(clip.seconds(4)).expect("the clip was made");
+    let mut items = Vec::new();
+    let read = Reader::default().push(&file, &mut items);
+    read.expect("ffmpeg writes FLV");
+    items
+}
+
+/// Items of which no sample is later than these milliseconds, taken from the front.
+fn until(items: &mut Vec<Item>, millis: i64) -> Vec<Item> {
+    let is_later = |item: &Item| matches!(item, Item::Sample(sample) if sample.dts - media::Timestamp::ZERO >= Span::from_millis(millis));
+    let at = items.iter().position(is_later).unwrap_or(items.len());
+    items.drain(..at).collect()
+}
+
+fn write(publisher: &mut Publisher, mut items: Vec<Item>) {
+    publisher
+        .write(&mut items, Instant::now())
+        .expect("it has the stream");
+}
+
+fn hashes(frames: &[framemd5::Frame]) -> Vec<String> {
+    frames.iter().map(|frame| frame.md5.clone()).collect()
+}
+
+/// The hashes of the pictures in a file, as they are shown.
+fn pictures(path: &Path) -> Vec<String> {
+    let frames = framemd5::video(&framemd5::decoded(path));
+    assert!(framemd5::is_monotonic(&frames));
+    hashes(&frames)
+}
+
+const TURN: Duration = Duration::from_secs(1);

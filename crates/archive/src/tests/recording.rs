@@ -1,0 +1,159 @@
+//! What is published is in the file, and where one file ends and the next begins.
+
+use super::*;
+
+#[test]
+fn a_stream_is_recorded_whole() {
+    let mut archive = TestArchive::new();
+    let mut publisher = archive.publish(Container::Tracks);
+    let mut left = items(Clip::FlvBframes);
+    write(&mut publisher, until(&mut left, 700));
+    let mut recorder = archive.record(publisher.stream());
+    archive.visit(&mut recorder, TURN);
+    for millis in [1_700, 2_500, 9_999] {
+        write(&mut publisher, until(&mut left, millis));
+        assert_eq!(archive.visit(&mut recorder, TURN), Next::Turn);
+    }
+    let [open] = &archive.recordings()[..] else {
+        panic!("one recording");
+    };
+    assert_eq!((open.state, open.stream.as_str()), (State::Open, NAME));
+    assert_eq!(archive.files(), [open.path.clone()]);
+    assert!(open.path.to_string_lossy().ends_with("Z-0.mp4.part"));
+    assert_eq!(
+        std::fs::metadata(&open.path).expect("a file").len(),
+        open.bytes
+    );
+    // What there is plays already.
+    assert!(pictures(&open.path).len() >= 50);
+    drop(publisher);
+    archive.visit(&mut recorder, TURN);
+    assert_eq!(archive.recordings()[0].state, State::Open, "it may return");
+    archive.visit(&mut recorder, 10 * TURN);
+    let [closed] = &archive.recordings()[..] else {
+        panic!("one recording");
+    };
+    assert_eq!(closed.state, State::Finalised);
+    assert_eq!(archive.files(), [closed.path.clone()]);
+    assert_eq!(
+        std::fs::metadata(&closed.path).expect("a file").len(),
+        closed.bytes
+    );
+    let duration = closed.duration.as_secs_f64();
+    assert!((3.9..4.15).contains(&duration), "{duration}");
+    assert_eq!(
+        pictures(&closed.path),
+        pictures(&Clip::FlvBframes.seconds(4))
+    );
+    assert_eq!(archive.shared.counts.gaps(), [0; 3]);
+}
+
+#[test]
+fn a_publisher_that_returns_soon_goes_on_in_the_same_file() {
+    for (away, files) in [(5, 1), (11, 2)] {
+        let mut archive = TestArchive::new();
+        let mut publisher = archive.publish(Container::Tracks);
+        write(&mut publisher, items(Clip::Flv));
+        let mut recorder = archive.record(publisher.stream());
+        archive.visit(&mut recorder, TURN);
+        drop(publisher);
+        archive.visit(&mut recorder, TURN);
+        archive.visit(&mut recorder, away * TURN);
+        let mut publisher = archive.publish(Container::Tracks);
+        write(&mut publisher, items(Clip::Flv));
+        archive.visit(&mut recorder, TURN);
+        publisher.stream().end(fanout::events::EndReason::Operator);
+        assert_eq!(archive.visit(&mut recorder, TURN), Next::Ended);
+        let recorded = archive.recordings();
+        assert_eq!(recorded.len(), files, "{away}");
+        // A stream opens a lane with its newest group.
+        let wanted = pictures(&Clip::Flv.seconds(4));
+        let got: Vec<_> = recorded.iter().flat_map(|it| pictures(&it.path)).collect();
+        assert_eq!(got[got.len() - 100..], wanted);
+        assert_eq!(
+            got[..got.len() - 100],
+            wanted[wanted.len() - (got.len() - 100)..]
+        );
+        assert!(got.len() >= 125);
+    }
+}
+
+#[test]
+fn other_codecs_are_another_file() {
+    let mut archive = TestArchive::new();
+    let mut recorder = None;
+    for clip in [Clip::Flv, Clip::FlvLarger] {
+        let mut publisher = archive.publish(Container::Tracks);
+        let mut left = items(clip);
+        write(&mut publisher, until(&mut left, 40));
+        let recorder = recorder.get_or_insert_with(|| archive.record(publisher.stream()));
+        write(&mut publisher, left);
+        drop(publisher);
+        archive.now += TURN;
+        recorder.visit(&archive.shared, archive.now);
+        archive.work();
+    }
+    let mut recorder = recorder.expect("begun");
+    archive.visit(&mut recorder, 11 * TURN);
+    let recorded = archive.recordings();
+    assert_eq!(recorded.len(), 2);
+    for (recording, clip) in recorded.iter().zip([Clip::Flv, Clip::FlvLarger]) {
+        assert_eq!(recording.state, State::Finalised);
+        assert_eq!(pictures(&recording.path), pictures(&clip.seconds(4)));
+    }
+    assert_eq!(archive.shared.counts.gaps(), [0; 3]);
+}
+
+#[test]
+fn files_are_split_at_keyframes_and_nothing_is_between_them() {
+    let mut archive = TestArchive::with(Duration::from_millis(1_500), Keep::default(), 0);
+    let mut publisher = archive.publish(Container::Tracks);
+    let mut left = items(Clip::Flv);
+    write(&mut publisher, until(&mut left, 40));
+    let mut recorder = archive.record(publisher.stream());
+    write(&mut publisher, until(&mut left, 3_500));
+    archive.visit(&mut recorder, TURN);
+    recorder.split();
+    write(&mut publisher, left);
+    drop(publisher);
+    archive.visit(&mut recorder, TURN);
+    archive.visit(&mut recorder, 11 * TURN);
+    let recorded = archive.recordings();
+    let counts: Vec<_> = recorded.iter().map(|it| pictures(&it.path).len()).collect();
+    // The third is the operator's.
+    assert_eq!(counts, [50, 25, 25]);
+    let got: Vec<_> = recorded.iter().flat_map(|it| pictures(&it.path)).collect();
+    assert_eq!(got, pictures(&Clip::Flv.seconds(4)));
+}
+
+#[test]
+fn mp3_is_kept_as_it_is() {
+    let source = Clip::Mp3.seconds(4);
+    let file = std::fs::read(&source).expect("the clip was made");
+    let mut items = Vec::new();
+    let mut demuxer = container::frames::Demuxer::new(container::frames::Syntax::MpegAudio);
+    demuxer.push(&file, &mut items);
+    demuxer.finish(&mut items);
+    let mut archive = TestArchive::new();
+    let mut publisher = archive.publish(Container::Mp3);
+    write(&mut publisher, until(&mut items, 500));
+    let mut recorder = archive.record(publisher.stream());
+    write(&mut publisher, items);
+    drop(publisher);
+    archive.visit(&mut recorder, TURN);
+    archive.visit(&mut recorder, 11 * TURN);
+    let [closed] = &archive.recordings()[..] else {
+        panic!("one recording");
+    };
+    assert_eq!(closed.state, State::Finalised);
+    assert!(closed.path.to_string_lossy().ends_with("Z-0.mp3"));
+    let sent = std::fs::read(&source).expect("read");
+    let got = std::fs::read(&closed.path).expect("read");
+    assert!(!got.is_empty() && sent.ends_with(&got[got.len() - 1_000..]));
+    let join = framemd5::join(
+        &framemd5::decoded(&source),
+        &framemd5::decoded(&closed.path),
+        2,
+    );
+    assert_eq!(join.expect("the same sound").missing, 0);
+}

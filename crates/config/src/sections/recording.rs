@@ -1,0 +1,152 @@
+//! `[recording]` and `[[record]]`: which streams are recorded, how, and for how long that is kept.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::Glob;
+use crate::amount::{Age, ByteSize};
+use crate::read::Section;
+
+/// Shorter files are better made by HLS; of longer ones the index takes minutes and hundreds of megabytes.
+const SPLITS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(6 * 3_600)];
+
+/// Section `[recording]`: what holds for streams whose `[[record]]` does not say otherwise.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Recording {
+    /// Where recordings are; `None` for those of rules with a directory of their own.
+    pub directory: Option<PathBuf>,
+    /// How long a file is before the next one begins.
+    pub split: Duration,
+    /// What is kept of the recordings of each rule, and of those without one.
+    pub keep: Kept,
+    /// Bytes that are left free on each disk; zero for none.
+    pub min_free: u64,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Kept {
+    /// How long after its end a recording is; zero for ever.
+    pub max_age: Duration,
+    /// How many bytes; zero for any.
+    pub max_bytes: u64,
+    /// How many recordings; zero for any.
+    pub max_count: u32,
+}
+
+impl Default for Recording {
+    fn default() -> Self {
+        Self {
+            directory: None,
+            split: Duration::from_secs(3_600),
+            keep: Kept::default(),
+            min_free: 1 << 30,
+        }
+    }
+}
+
+impl Recording {
+    pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
+        s.set("directory", &mut self.directory);
+        s.set("split", &mut self.split);
+        require_split(s, Some(self.split));
+        let mut over = Overrides::default();
+        over.read(s);
+        self.keep = over.applied_to(self.keep);
+        let mut min_free = None::<ByteSize>;
+        s.set_some("min_free", &mut min_free);
+        self.min_free = min_free.map_or(self.min_free, |size| size.0);
+    }
+}
+
+/// One `[[record]]`: streams that are recorded whenever they are live.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RecordRule {
+    /// Which streams.
+    pub pattern: Glob,
+    /// Where.
+    pub directory: PathBuf,
+    /// How long a file is before the next one begins.
+    pub split: Duration,
+    /// What is kept of its recordings, all together.
+    pub keep: Kept,
+    /// `record.0`, `record.1`, …, for problems with it.
+    pub(crate) key: String,
+}
+
+/// What a rule says of what is kept.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+struct Overrides {
+    max_age: Option<Duration>,
+    max_bytes: Option<u64>,
+    max_count: Option<u32>,
+}
+
+impl Overrides {
+    fn read(&mut self, s: &mut Section<'_, '_>) {
+        let (mut age, mut bytes) = (None::<Age>, None::<ByteSize>);
+        s.set_some("max_age", &mut age);
+        s.set_some("max_bytes", &mut bytes);
+        s.set_some("max_count", &mut self.max_count);
+        self.max_age = age.map(|age| age.0);
+        self.max_bytes = bytes.map(|size| size.0);
+    }
+
+    fn applied_to(self, base: Kept) -> Kept {
+        Kept {
+            max_age: self.max_age.unwrap_or(base.max_age),
+            max_bytes: self.max_bytes.unwrap_or(base.max_bytes),
+            max_count: self.max_count.unwrap_or(base.max_count),
+        }
+    }
+}
+
+impl RecordRule {
+    /// Reads one; `None` when it does not say which streams it is for, or where they are recorded.
+    pub(super) fn read(s: &mut Section<'_, '_>, section: &Recording) -> Option<Self> {
+        let mut pattern = None::<Glob>;
+        let mut own = None::<Option<PathBuf>>;
+        let mut split = None;
+        let mut over = Overrides::default();
+        s.set_some("match", &mut pattern);
+        s.set_some("directory", &mut own);
+        let has_none = own == Some(None) && section.directory.is_none();
+        s.require(
+            "directory",
+            !has_none,
+            "is empty, as recording.directory is",
+        );
+        let is_missing = own.is_none() && section.directory.is_none();
+        let directory = own.flatten();
+        s.set_some("split", &mut split);
+        require_split(s, split);
+        over.read(s);
+        if pattern.is_none() {
+            s.missing(
+                "match",
+                "say which streams are recorded, such as match = \"live/*\"",
+            );
+        }
+        if is_missing {
+            s.missing(
+                "directory",
+                "say where to, here or in recording.directory; the server must be able to write there",
+            );
+        }
+        let directory = directory.or_else(|| section.directory.clone())?;
+        let key = s.path();
+        Some(Self {
+            pattern: pattern?,
+            directory,
+            split: split.unwrap_or(section.split),
+            keep: over.applied_to(section.keep),
+            key,
+        })
+    }
+}
+
+fn require_split(s: &mut Section<'_, '_>, split: Option<Duration>) {
+    let [shortest, longest] = SPLITS;
+    let is_fit = split.is_none_or(|split| (shortest..=longest).contains(&split));
+    s.require("split", is_fit, "is not from 10s to 6h");
+}

@@ -1,0 +1,94 @@
+//! The `moov` that stands before the fragments: what the tracks are.
+
+use super::TRACKS_MAX;
+use super::walk::{children, find, u32_at};
+
+/// The tracks of a file of fragments.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Init {
+    tracks: Vec<InitTrack>,
+    /// Where the placeholder is, if there is one.
+    pub(super) placeholder: Option<u64>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct InitTrack {
+    /// Its number.
+    pub id: u32,
+    /// Units of its clock in one second; never zero.
+    pub timescale: u32,
+    /// It has pictures.
+    pub is_video: bool,
+    /// What its samples are where a fragment does not say it: duration, size and flags (`trex`).
+    pub(super) defaults: [u32; 3],
+    /// The content of its `trak`.
+    pub(super) trak: Vec<u8>,
+}
+
+impl Init {
+    /// Reads the content of a `moov`. `None` if it has no track, or one that cannot be understood.
+    pub(super) fn parse(moov: &[u8], placeholder: Option<u64>) -> Option<Self> {
+        let mvex = find(moov, b"mvex").unwrap_or_default();
+        let mut tracks = Vec::new();
+        for trak in children(moov).filter(|child| child.kind == *b"trak") {
+            if tracks.len() >= TRACKS_MAX {
+                return None;
+            }
+            tracks.push(InitTrack::parse(trak.content, mvex)?);
+        }
+        (!tracks.is_empty()).then_some(Self {
+            tracks,
+            placeholder,
+        })
+    }
+
+    /// Reads an initialization segment, `ftyp` and `moov`, as a packager makes it.
+    pub fn of_segment(segment: &[u8]) -> Option<Self> {
+        Self::parse(find(segment, b"moov")?, None)
+    }
+
+    /// Its tracks.
+    pub fn tracks(&self) -> &[InitTrack] {
+        &self.tracks
+    }
+
+    /// Whether there are pictures.
+    pub fn has_video(&self) -> bool {
+        self.tracks.iter().any(|track| track.is_video)
+    }
+
+    /// The track of a number.
+    pub fn track(&self, id: u32) -> Option<&InitTrack> {
+        self.tracks.iter().find(|track| track.id == id)
+    }
+}
+
+impl InitTrack {
+    fn parse(trak: &[u8], mvex: &[u8]) -> Option<Self> {
+        let tkhd = find(trak, b"tkhd")?;
+        let id = u32_at(tkhd, if is_long(tkhd)? { 20 } else { 12 })?;
+        let mdia = find(trak, b"mdia")?;
+        let mdhd = find(mdia, b"mdhd")?;
+        let timescale = u32_at(mdhd, if is_long(mdhd)? { 20 } else { 12 })?;
+        let handler = find(mdia, b"hdlr")?.get(8..12)?;
+        find(find(find(mdia, b"minf")?, b"stbl")?, b"stsd")?;
+        let trexes = children(mvex).filter(|child| child.kind == *b"trex");
+        let trex = trexes
+            .map(|child| child.content)
+            .find(|trex| u32_at(trex, 4) == Some(id));
+        let default = |at| trex.and_then(|trex| u32_at(trex, at)).unwrap_or(0);
+        (timescale > 0).then(|| Self {
+            id,
+            timescale,
+            is_video: handler == b"vide",
+            defaults: [default(12), default(16), default(20)],
+            trak: trak.to_vec(),
+        })
+    }
+}
+
+/// Whether the times of a box are of 64 bits.
+fn is_long(full_box: &[u8]) -> Option<bool> {
+    Some(*full_box.first()? == 1)
+}

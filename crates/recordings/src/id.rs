@@ -1,0 +1,119 @@
+//! Identifiers of recordings.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use media::StreamName;
+
+/// Bits of the digest that tells streams apart whose recordings begin in the same second. With a thousand of them, each
+/// hour for a year, two are alike with a probability of less than a hundredth; the second one has another number then.
+const DIGEST_BITS: u32 = 40;
+
+/// Bits of the number. Recordings of one stream that begin in one second are few.
+const NUMBER_BITS: u32 = 16;
+
+/// Digits of an identifier's text.
+const TEXT_CHARS: usize = 24;
+
+/// Which recording: 24 hexadecimal digits, in URLs and in the API. It follows from the stream, the second in which the
+/// recording begins, and the number among those of that second. Later recordings have larger ones.
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct RecordingId(u128);
+
+/// A text is not the identifier of a recording.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("not 24 hexadecimal digits in lower case")]
+pub struct NotAnId;
+
+impl RecordingId {
+    /// The identifier of the recording of `stream` that begins in the second of `started`, the one with that number
+    /// among those which do.
+    pub fn new(stream: &StreamName, started: SystemTime, number: u32) -> Self {
+        let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+        // 40 bits of seconds are 34,000 years.
+        let seconds = u128::from(since.as_secs() & ((1 << 40) - 1));
+        let name = stream.as_str().bytes();
+        let digest = digest(name.chain([b'/']).chain(number.to_be_bytes()));
+        let number = u128::from(number & ((1 << NUMBER_BITS) - 1));
+        let digest = u128::from(digest >> (u64::BITS - DIGEST_BITS));
+        Self((seconds << NUMBER_BITS | number) << DIGEST_BITS | digest)
+    }
+}
+
+/// FNV-1a of 64 bits, with the bits mixed once more, because the upper ones are used.
+fn digest(bytes: impl Iterator<Item = u8>) -> u64 {
+    let fnv = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+    });
+    let mixed = (fnv ^ fnv >> 33).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+    mixed ^ mixed >> 33
+}
+
+impl fmt::Display for RecordingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:024x}", self.0)
+    }
+}
+
+impl fmt::Debug for RecordingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for RecordingId {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if text.len() != TEXT_CHARS || !text.bytes().all(is_digit) {
+            return Err(NotAnId);
+        }
+        let id = u128::from_str_radix(text, 16).map_err(|_| NotAnId)?;
+        Ok(Self(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn id(stream: &str, seconds: u64, number: u32) -> RecordingId {
+        let stream = StreamName::parse(stream).expect("a name");
+        RecordingId::new(&stream, UNIX_EPOCH + Duration::from_secs(seconds), number)
+    }
+
+    #[test]
+    fn it_is_the_same_after_a_restart_and_has_one_text() {
+        let now = 1_800_000_000;
+        assert_eq!(id("live/show", now, 0), id("live/show", now, 0));
+        let text = id("live/show", now, 0).to_string();
+        assert_eq!(text.len(), TEXT_CHARS);
+        assert_eq!(text.parse(), Ok(id("live/show", now, 0)));
+        for wrong in [
+            "",
+            "..",
+            &text[1..],
+            &text.to_uppercase(),
+            &text.replacen('0', "+", 1),
+        ] {
+            assert_eq!(wrong.parse::<RecordingId>(), Err(NotAnId), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn later_recordings_have_larger_ones_and_all_differ() {
+        assert!(id("z", 1_800_000_000, 9) < id("a", 1_800_000_001, 0));
+        assert!(id("a", 1_800_000_000, 9) < id("a", 1_800_000_000, 10));
+        let mut seen = HashSet::new();
+        for stream in ["a", "b", "a/b", "live/show", "live/show~low"] {
+            for number in 0..100 {
+                assert!(seen.insert(id(stream, 1_800_000_000, number)));
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What is known of one recording.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use media::StreamName;
+
+use crate::RecordingId;
+
+/// One recording: one file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Recording {
+    /// Which.
+    pub id: RecordingId,
+    /// What was recorded.
+    pub stream: StreamName,
+    /// Where it is now. While it is open its name ends in `.part`; closing it changes the name, so a reader that does
+    /// not find it asks the shelf once more.
+    pub path: PathBuf,
+    /// When it begins, to the second.
+    pub started: SystemTime,
+    /// How long its media lasts.
+    pub duration: Duration,
+    /// Its whole part: what can be read, and makes sense. It grows while the recording is open.
+    pub bytes: u64,
+    /// How far it is.
+    pub state: State,
+    /// What kind of file it is.
+    pub container: Container,
+}
+
+impl Recording {
+    /// When its media ends.
+    pub fn ended(&self) -> SystemTime {
+        self.started + self.duration
+    }
+}
+
+/// How far a recording is.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum State {
+    /// It grows.
+    Open,
+    /// It grows no more. A file of MP4 is fragmented still, and will be finalised.
+    Closed,
+    /// It will not change any more.
+    Finalised,
+}
+
+impl State {
+    /// Its name in the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+            Self::Finalised => "finalised",
+        }
+    }
+}
+
+/// The kind of a recording's file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Container {
+    /// MP4 with pictures: fragmented until it is finalised.
+    Mp4,
+    /// MP4 with sound alone.
+    M4a,
+    /// Frames of MP3.
+    Mp3,
+    /// Ogg.
+    Ogg,
+}
+
+impl Container {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Mp4, Self::M4a, Self::Mp3, Self::Ogg];
+
+    /// The extension of its files, without the dot.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Mp4 => "mp4",
+            Self::M4a => "m4a",
+            Self::Mp3 => "mp3",
+            Self::Ogg => "ogg",
+        }
+    }
+
+    /// The container of files with this extension.
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|container| container.extension() == extension)
+    }
+
+    /// The media type of its files.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Mp4 => "video/mp4",
+            Self::M4a => "audio/mp4",
+            Self::Mp3 => "audio/mpeg",
+            Self::Ogg => "audio/ogg",
+        }
+    }
+
+    /// Whether files are made of MP4's boxes.
+    pub const fn is_mp4(self) -> bool {
+        matches!(self, Self::Mp4 | Self::M4a)
+    }
+}

@@ -1,0 +1,129 @@
+//! The recorder: what the configuration means for it, its life beside the relay, and its metrics.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use archive::{Archive, GapReason, Keep, Rule, Settings, Sums};
+use config::{Config, Kept};
+use media::StreamName;
+use tokio::time::Instant;
+
+use super::phase::{Phase, Shown};
+use super::{Context, Encoder, Run, Service};
+use crate::admin::metrics::Page;
+use crate::admin::metrics::table::*;
+use crate::node::Node;
+
+/// How often it is looked for streams that have no recorder yet. A lane begins with the last picture group, so nothing
+/// is lost meanwhile.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How long the end of the server waits for recordings to be closed. A disk that hangs keeps it no longer; what is not
+/// closed then is recovered at the next start.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether they are.
+const POLL: Duration = Duration::from_millis(10);
+
+/// See the module's description.
+pub(super) struct Recorder;
+
+/// Starts the recorder, if there is a place for recordings.
+///
+/// # Errors
+/// When its threads cannot be made.
+pub(crate) fn open(node: &Node) -> io::Result<Option<Arc<Archive>>> {
+    let Some(settings) = settings(&node.config) else {
+        return Ok(None);
+    };
+    let gate = Arc::clone(&node.gate);
+    let permit = Box::new(move |stream: &StreamName| gate.play_unasked(stream));
+    let archive = Archive::start(settings, Arc::clone(&node.shelf), permit)?;
+    Ok(Some(Arc::new(archive)))
+}
+
+fn settings(config: &Arc<Config>) -> Option<Settings> {
+    let of_rules = config.records.iter().map(|rule| Rule {
+        directory: rule.directory.clone(),
+        split: rule.split,
+        keep: keep(&rule.keep),
+    });
+    let section = &config.recording;
+    let of_section = section.directory.iter().map(|directory| Rule {
+        directory: directory.clone(),
+        split: section.split,
+        keep: keep(&section.keep),
+    });
+    let fallback = section.directory.as_ref().map(|_| config.records.len());
+    let rules: Vec<_> = of_rules.chain(of_section).collect();
+    let config = Arc::clone(config);
+    (!rules.is_empty()).then(|| Settings {
+        rules,
+        min_free: config.recording.min_free,
+        records: Box::new(move |stream| config.record_rule(stream)),
+        fallback,
+    })
+}
+
+fn keep(kept: &Kept) -> Keep {
+    let some = |limit: u64| (limit > 0).then_some(limit);
+    Keep {
+        max_age: (!kept.max_age.is_zero()).then_some(kept.max_age),
+        max_bytes: some(kept.max_bytes),
+        max_count: some(kept.max_count.into()),
+    }
+}
+
+impl Service for Recorder {
+    fn until(&self) -> Phase {
+        // Streams have ended by then, so that their recordings are whole.
+        Phase::Ended
+    }
+
+    fn metrics(&self, context: &Context) -> Option<Encoder> {
+        let (archive, shelf) = (context.archive.clone(), Arc::clone(&context.node.shelf));
+        Some(Box::new(move |page| {
+            let sums = archive.as_deref().map(Archive::sums).unwrap_or_default();
+            page.gauge(RECORDINGS, shelf.len() as f64)?;
+            encode(&sums, page)
+        }))
+    }
+
+    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
+        let archive = context.archive.clone();
+        let registry = Arc::clone(&context.node.registry);
+        Box::pin(async move {
+            let Some(archive) = archive else {
+                return phase.reached(Phase::Ended).await;
+            };
+            let looking = async {
+                loop {
+                    archive.look(&registry);
+                    tokio::time::sleep(LOOK_INTERVAL).await;
+                }
+            };
+            phase.cut(Phase::Ended, looking).await;
+            archive.finish();
+            let until = Instant::now() + CLOSE_PATIENCE;
+            while !archive.has_finished() {
+                if Instant::now() >= until {
+                    tracing::error!(
+                        "a disk hangs; recordings are closed when the server starts again"
+                    );
+                    return;
+                }
+                tokio::time::sleep(POLL).await;
+            }
+        })
+    }
+}
+
+fn encode(sums: &Sums, page: &mut Page<'_>) -> fmt::Result {
+    page.gauge(RECORDED_STREAMS, sums.active as f64)?;
+    page.counter(RECORD_BYTES, sums.bytes as f64)?;
+    page.gauge(RECORD_LAG, sums.lag.as_secs_f64())?;
+    let gaps = GapReason::ALL.map(|reason| (reason.label(), sums.gaps[reason as usize] as f64));
+    page.counters(RECORD_GAPS, gaps)
+}

@@ -1,0 +1,59 @@
+//! Files that are cut, damaged or made up: a scan of any of them ends, what it finds lies within the file, and what it
+//! calls whole can be finalised, once, whatever comes after it.
+
+#![no_main]
+
+use container::mp4_file::{Finaliser, Found, Fragment, Init, Outcome, PLACEHOLDER_BYTES, Scan};
+use libfuzzer_sys::fuzz_target;
+
+/// A scan steps over a box, or asks for more of it once.
+const STEPS_PER_BYTE: usize = 2;
+
+fn scan(file: &[u8]) -> (Option<Init>, Vec<Fragment>, Outcome) {
+    let mut scan = Scan::new(file.len() as u64);
+    let (mut init, mut fragments) = (None, Vec::new());
+    for _ in 0..=STEPS_PER_BYTE * file.len() {
+        let Some(wanted) = scan.wants() else {
+            return (init, fragments, scan.outcome());
+        };
+        assert!(wanted.start < wanted.end && wanted.end <= file.len() as u64);
+        match scan.take(&file[wanted.start as usize..wanted.end as usize]) {
+            Some(Found::Init(found)) => assert!(init.replace(found).is_none(), "one init"),
+            Some(Found::Fragment(found)) => fragments.push(found),
+            None => {}
+        }
+    }
+    panic!("a scan ends");
+}
+
+fuzz_target!(|file: &[u8]| {
+    let (init, fragments, outcome) = scan(file);
+    let Outcome::Fragmented { whole } = outcome else {
+        assert!(fragments.is_empty());
+        return;
+    };
+    let init = init.expect("a file of fragments has tracks");
+    let mut reached = 0;
+    for fragment in &fragments {
+        assert!(fragment.range.start >= reached && fragment.range.end <= whole);
+        reached = fragment.range.end;
+        for run in &fragment.runs {
+            let bytes: u64 = run.rows.iter().map(|row| u64::from(row.size)).sum();
+            assert!(run.data > fragment.range.start && run.data + bytes <= reached);
+        }
+    }
+    let (again, same, cut) = scan(&file[..whole as usize]);
+    assert_eq!(cut, outcome);
+    assert!(again.as_ref() == Some(&init) && same == fragments);
+    let mut finaliser = Finaliser::new(init);
+    fragments.iter().for_each(|fragment| finaliser.add(fragment));
+    let Ok(finished) = finaliser.finish(whole) else {
+        return;
+    };
+    let appended = [&file[..whole as usize], &finished.moov].concat();
+    assert_eq!(scan(&appended).2, outcome, "an index alone changes nothing");
+    let mut plain = appended;
+    let at = finished.header_at as usize;
+    plain[at..at + PLACEHOLDER_BYTES].copy_from_slice(&finished.header);
+    assert_eq!(scan(&plain).2, Outcome::Finalised { moov: whole });
+});
