@@ -16,6 +16,7 @@ mod limits;
 mod links;
 mod log;
 mod rtmp;
+mod station;
 mod stream;
 mod transcode;
 mod variants;
@@ -34,6 +35,7 @@ pub use self::limits::Limits;
 pub use self::links::PushRule;
 pub use self::log::{AccessLog, Log, LogFormat, LogLevel};
 pub use self::rtmp::Rtmp;
+pub use self::station::{StationOrder, StationPlace, StationRule};
 pub use self::stream::{PolicyOverrides, StreamRule};
 pub use self::transcode::Transcode;
 pub use self::variants::VariantGroup;
@@ -75,6 +77,8 @@ pub struct Config {
     pub pushes: Vec<PushRule>,
     /// Streams that are fetched from elsewhere. No two have one name; of patterns the first that fits counts.
     pub pulls: Vec<PullRule>,
+    /// Streams that are played from files. No two have one name.
+    pub stations: Vec<StationRule>,
     /// Streams that are one programme in several qualities. No two groups have one name.
     pub variants: Vec<VariantGroup>,
     /// Exceptions per stream; see [`Config::rule`].
@@ -98,6 +102,7 @@ impl Default for Config {
             log: Log::default(),
             pushes: Vec::new(),
             pulls: Vec::new(),
+            stations: Vec::new(),
             variants: Vec::new(),
             streams: Vec::new(),
         }
@@ -122,6 +127,7 @@ impl Config {
             log,
             pushes,
             pulls,
+            stations,
             variants,
             streams,
         } = self;
@@ -139,6 +145,7 @@ impl Config {
         s.section("log", |s| log.read(s));
         s.sections("push", |s| pushes.extend(PushRule::read(s)));
         s.sections("pull", |s| pulls.extend(PullRule::read(s)));
+        s.sections("station", |s| stations.extend(StationRule::read(s)));
         s.sections("variants", |s| variants.extend(VariantGroup::read(s)));
         s.sections("stream", |s| streams.extend(StreamRule::read(s)));
     }
