@@ -123,7 +123,7 @@ pub(super) async fn announce(
     }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE);
     let value = value.and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = value.split(';').next().unwrap_or("").trim();

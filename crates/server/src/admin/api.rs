@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::gate::AuthorityGate;
 use crate::links::{Links, Row};
+use crate::services::Stations;
 use crate::stamp;
 use crate::view::StreamView;
 
@@ -27,6 +28,7 @@ pub(super) struct Api {
     pub(super) gate: Arc<AuthorityGate>,
     pub(super) audio: DerivedAudio,
     pub(super) links: Links,
+    pub(super) stations: Stations,
 }
 
 /// `GET /api/v1/streams`.

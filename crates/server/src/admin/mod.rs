@@ -13,6 +13,7 @@ mod connections;
 mod events;
 mod health;
 pub(crate) mod metrics;
+mod stations;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -106,6 +107,7 @@ fn router(context: &Arc<Context>) -> Router {
         gate: Arc::clone(&node.gate),
         audio: context.audio.clone(),
         links: context.links.clone(),
+        stations: context.stations.clone(),
     };
     let mut open: Router = Router::new();
     let mut guarded: Router = Router::new();
@@ -130,6 +132,8 @@ fn router(context: &Arc<Context>) -> Router {
             }
             Endpoint::Pushes => on(filter, api::pushes).with_state(api.clone()),
             Endpoint::Pulls => on(filter, api::pulls).with_state(api.clone()),
+            Endpoint::Stations => on(filter, stations::list).with_state(api.clone()),
+            Endpoint::CommandStation => on(filter, stations::command).with_state(api.clone()),
             // Not of this surface.
             _ => continue,
         };

@@ -14,6 +14,7 @@ mod operator;
 mod phase;
 mod rtmp;
 mod sockets;
+mod stations;
 mod webrtc;
 
 use std::fmt;
@@ -25,10 +26,12 @@ use std::sync::atomic::AtomicU64;
 use config::Config;
 use derived_audio::DerivedAudio;
 use net::link::Connector;
+use station::Station;
 
 pub(crate) use self::demo::NAME as DEMO;
 pub(crate) use self::notice::reachable;
 pub(crate) use self::phase::{Phase, Phases};
+pub(crate) use self::stations::{Stations, stations};
 
 use self::notice::{Facts, Notice};
 use self::phase::Shown;
@@ -88,6 +91,8 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) certificate: Option<&'a Arc<Certificate>>,
     /// Connects to other servers.
     pub(crate) connector: Connector,
+    /// Files that are played as streams.
+    pub(crate) stations: Vec<Station>,
     /// The stream `demo` is wanted.
     pub(crate) demo: bool,
 }
@@ -101,6 +106,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         config,
         certificate,
         connector,
+        stations,
         demo,
     } = ingredients;
     let tls = certificate
@@ -118,6 +124,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::new(operator::OperatorPort::bind(&config.admin)?),
         Box::new(housekeeping::Housekeeping),
         Box::new(dvr::DvrKeepers),
+        Box::new(stations::StationPlayers::new(stations)),
     ];
     if demo {
         services.push(Box::new(demo::DemoStream));
@@ -185,6 +192,7 @@ pub(crate) struct Context {
     /// Opus beside AAC and MP3.
     pub(crate) audio: DerivedAudio,
     pub(crate) links: Links,
+    pub(crate) stations: Stations,
     pub(crate) overload: Arc<Overload>,
     pub(crate) log: Log,
     /// What the ports behind TLS show.
