@@ -192,10 +192,8 @@ fn what_does_not_fit_is_refused_and_the_station_goes_on() {
     let server = serve(&folder, "");
     wait_until("the station", DEADLINE, || plays(&server, "Band - Song a"));
     let now = station(&server);
-    assert_eq!(
-        (&now["tracks"], &now["refused_count"]),
-        (&2.into(), &2.into())
-    );
+    assert_eq!(now["tracks"], 2);
+    assert_eq!(now["refused_count"], 2);
     let refused = now["refused"].to_string();
     for words in [
         "broken.mp3",
