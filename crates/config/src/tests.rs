@@ -204,7 +204,8 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
                 // Text fields take any text, and numbers any number that is in range.
                 "\"5 apples\"" => {
                     ["server_header", "access"].contains(&key.as_str())
-                        || ["certificate", "private_key", "dvr_directory"].contains(&key.as_str())
+                        || ["certificate", "private_key", "dvr_directory", "folder"]
+                            .contains(&key.as_str())
                         || [
                             "publish_key",
                             "admin_password",

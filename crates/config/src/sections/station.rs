@@ -74,7 +74,7 @@ impl StationRule {
                 s.require(
                     "playlist",
                     false,
-                    "stands beside a folder: a station has one of both",
+                    "is set beside a folder: a station has one of both",
                 );
                 None
             }
