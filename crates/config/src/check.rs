@@ -8,7 +8,9 @@ use media::StreamName;
 
 use super::read::Walk;
 use super::sections::{Listen, Transport};
-use super::{Config, Glob, PolicyOverrides, PullRule, Pulled, PushRule, Secret, VariantGroup};
+use super::{
+    Config, Glob, PolicyOverrides, PullRule, Pulled, PushRule, Secret, StationRule, VariantGroup,
+};
 
 /// Notes every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
@@ -17,6 +19,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     hls(config, walk);
     recordings(config, walk);
     links(config, walk);
+    stations(config, walk);
     variants(config, walk);
     keys(config, walk);
     policy("fanout.audio", &config.fanout.audio, walk);
@@ -313,6 +316,44 @@ fn pull_of_many(rule: &PullRule, pattern: &Glob, earlier: &[PullRule], walk: &mu
             message,
             Some("{name} is the last segment, {stream} the whole name"),
         );
+    }
+}
+
+/// Stations that would get into the way of others, or lose their listeners.
+fn stations(config: &Config, walk: &mut Walk<'_>) {
+    for (index, rule) in config.stations.iter().enumerate() {
+        let StationRule { stream, key, .. } = rule;
+        let (name, linger) = (format!("{key}.stream"), format!("{key}.linger"));
+        if stream.is_reserved() {
+            let message = format!("`{stream}` begins as the server's own pages do");
+            let help = "choose a name that hides none of them";
+            walk.problem(&name, message, Some(help));
+        }
+        let earlier = &config.stations[..index];
+        if earlier.iter().any(|earlier| earlier.stream == *stream) {
+            let message = format!("`{stream}` is the stream of another station");
+            let help = "a playlist may name the files of several folders";
+            walk.problem(&name, message, Some(help));
+        }
+        let is_pulled = |rule: &&PullRule| {
+            !rule.on_demand && matches!(&rule.stream, Pulled::One(one) if one == stream)
+        };
+        if config.pulls.iter().any(|rule| is_pulled(&rule)) {
+            let message = format!("`{stream}` is pulled from elsewhere");
+            let help = "the station would never be heard while that runs; choose another name";
+            walk.problem(&name, message, Some(help));
+        }
+        let kept = config.linger(stream);
+        if rule.linger >= kept && !kept.is_zero() {
+            let blamed = if walk.is_set(&linger) { linger } else { name };
+            let message = format!(
+                "waits {} s for a publisher, and the stream ends after {} s without one",
+                rule.linger.as_secs_f64(),
+                kept.as_secs_f64()
+            );
+            let help = "set station.linger below ingest.linger, so that listeners are kept";
+            walk.problem(&blamed, message, Some(help));
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use toml::de::DeValue;
 use super::remote::UrlFault;
 use super::{
     AccessLog, Backend, BaseUrl, Glob, LogFormat, LogLevel, Network, NotABaseUrl, PullUrl, Pulled,
-    PushUrl, Secret,
+    PushUrl, Secret, StationOrder,
 };
 
 /// What is wrong with a value, and what to write instead.
@@ -447,6 +447,10 @@ choices! {
         "debug" => Self::Debug,
         "trace" => Self::Trace,
     } "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
+    StationOrder {
+        "sequential" => Self::Sequential,
+        "shuffle" => Self::Shuffle,
+    } "\"sequential\" or \"shuffle\"";
     LogFormat { "text" => Self::Text, "json" => Self::Json } "\"text\" or \"json\"";
 }
 

@@ -41,7 +41,7 @@ fn line_of(problem: &Problem) -> Option<usize> {
     }
 }
 
-/// The shipped file with its examples of `[[push]]`, `[[pull]]`, `[[variants]]` and `[[stream]]` taken out of
+/// The shipped file with its examples of `[[push]]`, `[[pull]]`, `[[station]]`, `[[variants]]` and `[[stream]]` taken out of
 /// the comments.
 fn shipped_with_examples() -> String {
     let code = |line: &str| {
@@ -147,7 +147,7 @@ fn the_examples_are_valid() {
         config.streams.len(),
     );
     assert_eq!(lists, (1, 1, 1));
-    assert_eq!(config.variants.len(), 1);
+    assert_eq!((config.variants.len(), config.stations.len()), (1, 1));
     let pushed = config.pushes[0].url.of(&name);
     assert_eq!(
         pushed,
@@ -204,8 +204,14 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
                 // Text fields take any text, and numbers any number that is in range.
                 "\"5 apples\"" => {
                     ["server_header", "access"].contains(&key.as_str())
-                        || ["certificate", "private_key", "dvr_directory", "directory"]
-                            .contains(&key.as_str())
+                        || [
+                            "certificate",
+                            "private_key",
+                            "dvr_directory",
+                            "directory",
+                            "folder",
+                        ]
+                        .contains(&key.as_str())
                         || [
                             "publish_key",
                             "admin_password",
@@ -791,6 +797,93 @@ fn contradictions_are_told() {
          [[variants]]\nname = \"y\"\nstreams = [\"a\", \"b\"]",
     ] {
         assert!(parse(fine).is_ok(), "{fine}");
+    }
+}
+
+#[test]
+fn a_station_has_a_stream_and_files() {
+    let config = parse(
+        "[[station]]\nstream = \"radio\"\nplaylist = \"/a/b.pls\"\norder = \"shuffle\"\n\
+         loop = false\nlinger = \"2s\"\nabsolute_paths = true",
+    );
+    let config = config.expect("it is valid");
+    let [station] = &config.stations[..] else {
+        panic!("one station: {:?}", config.stations)
+    };
+    assert_eq!(station.stream.as_str(), "radio");
+    assert_eq!(station.place, StationPlace::Playlist("/a/b.pls".into()));
+    assert_eq!(station.order, StationOrder::Shuffle);
+    assert_eq!(station.linger, Duration::from_secs(2));
+    assert!(station.absolute_paths && !station.is_looped);
+    let plain = parse("[[station]]\nstream = \"radio\"\nfolder = \"/a\"").expect("it is valid");
+    let [station] = &plain.stations[..] else {
+        panic!("one station: {:?}", plain.stations)
+    };
+    assert_eq!(station.linger, Duration::from_secs(5));
+    assert!(!station.absolute_paths && station.is_looped);
+}
+
+#[test]
+fn a_station_that_cannot_work_is_refused() {
+    for (source, line, key, words) in [
+        (
+            "[[station]]\nfolder = \"/a\"",
+            1,
+            "station.0.stream",
+            "say what it is called",
+        ),
+        (
+            "[[station]]\nstream = \"a\"",
+            1,
+            "station.0.folder",
+            "say what is played",
+        ),
+        (
+            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\nplaylist = \"/a.pls\"",
+            4,
+            "station.0.playlist",
+            "one of both",
+        ),
+        (
+            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\norder = \"shufle\"",
+            4,
+            "station.0.order",
+            "did you mean \"shuffle\"?",
+        ),
+        (
+            "[[station]]\nstream = \"admin/a\"\nfolder = \"/a\"",
+            2,
+            "station.0.stream",
+            "own pages",
+        ),
+        (
+            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\n\
+             [[station]]\nstream = \"a\"\nfolder = \"/b\"",
+            5,
+            "station.1.stream",
+            "another station",
+        ),
+        (
+            "[[pull]]\nstream = \"a\"\nurl = \"rtmp://h/a/b\"\n\
+             [[station]]\nstream = \"a\"\nfolder = \"/b\"",
+            5,
+            "station.0.stream",
+            "pulled from elsewhere",
+        ),
+        (
+            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\nlinger = \"15s\"",
+            4,
+            "station.0.linger",
+            "listeners are kept",
+        ),
+        (
+            "[ingest]\nlinger = \"5s\"\n[[station]]\nstream = \"a\"\nfolder = \"/a\"",
+            4,
+            "station.0.stream",
+            "listeners are kept",
+        ),
+    ] {
+        one_problem(source, line, key, words);
     }
 }
 

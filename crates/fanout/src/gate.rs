@@ -124,14 +124,9 @@ impl Gatekeeper {
 pub struct Credential(pub u64);
 
 impl Credential {
-    /// A publisher that gives way to every other one that may publish the stream, whatever its key.
+    /// A publisher that gives way at once to every other one that may publish the stream, whatever its key and the
+    /// condition for takeovers, and takes the stream from none.
     pub const YIELDS: Self = Self(0);
-
-    /// Whether a publisher with this credential gives way to one with the other, as the same credential
-    /// does.
-    pub(crate) fn yields_to(self, other: Self) -> bool {
-        self == other || self == Self::YIELDS
-    }
 }
 
 /// To publish a stream.
@@ -340,12 +335,5 @@ mod tests {
         let bounded = keeper.grant((), terms);
         assert!(!bounded.is_over(now) && bounded.is_over(until));
         assert_eq!(bounded.identity(), identity.as_ref());
-    }
-
-    #[test]
-    fn each_key_is_its_own_credential_and_one_yields_to_all() {
-        let [one, other] = [Credential(1), Credential(2)];
-        assert!(one.yields_to(one) && !one.yields_to(other));
-        assert!(Credential::YIELDS.yields_to(one) && !one.yields_to(Credential::YIELDS));
     }
 }

@@ -112,16 +112,39 @@ fn each_key_of_a_stream_takes_over_from_itself_alone() {
 
 #[test]
 fn a_publisher_that_yields_gives_way_to_every_key() {
+    for takeover in [Takeover::SameCredential, Takeover::Stalled, Takeover::Never] {
+        let setup = TestFanout::with(Settings::default(), takeover, 0);
+        let start = Instant::now();
+        let mut demo = publish_with(&setup, ANNA, Credential::YIELDS, start).unwrap();
+        let now = start + 5 * SECOND;
+        send(&mut demo, now);
+        let mut ben = publish_with(&setup, BEN, Credential(2), now).unwrap();
+        for wait in [5 * SECOND, 60 * SECOND] {
+            let back = publish_with(&setup, CARL, Credential::YIELDS, now + wait).err();
+            assert_eq!(back, Some(PublishRefused::Busy), "and takes from none");
+        }
+        send(&mut ben, now + 60 * SECOND);
+        drop(ben);
+        // It is no rival: its own program may take over as another publisher.
+        let now = now + 61 * SECOND;
+        let _demo = publish_with(&setup, CARL, Credential::YIELDS, now).unwrap();
+        publish_with(&setup, BEN, Credential(2), now).unwrap();
+        assert_eq!(setup.registry.takeovers(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_vacated_when_its_publisher_leaves() {
     let setup = TestFanout::new(Settings::default());
-    let start = Instant::now();
-    let mut demo = publish_with(&setup, ANNA, Credential::YIELDS, start).unwrap();
-    let now = start + 5 * SECOND;
-    send(&mut demo, now);
-    let mut ben = publish_with(&setup, BEN, Credential(2), now).unwrap();
-    let now = now + 5 * SECOND;
-    send(&mut ben, now);
-    let back = publish_with(&setup, CARL, Credential::YIELDS, now).err();
-    assert_eq!(back, Some(PublishRefused::Busy), "and takes from none");
+    let ben = publish(&setup, BEN, Instant::now()).unwrap();
+    let stream = setup.registry.stream(&name()).unwrap();
+    let vacated = stream.vacated();
+    let leaves = async {
+        tokio::task::yield_now().await;
+        drop(ben);
+    };
+    tokio::join!(vacated, leaves);
+    stream.vacated().await;
 }
 
 #[test]

@@ -164,10 +164,12 @@ impl Relay {
     /// # Errors
     /// See [`StartError`].
     pub async fn start(self) -> Result<Running, StartError> {
+        let (stations, shown) = services::stations(&self.config, getrandom::u64()?);
         let services = services::open(Ingredients {
             config: &self.config,
             certificate: self.certificate.as_ref(),
             connector: self.connector,
+            stations,
             demo: self.demo,
         })?;
         let Self {
@@ -226,6 +228,7 @@ impl Relay {
             audio,
             links,
             archive,
+            stations: shown,
             log,
             certificate,
             demo_bytes: Arc::default(),

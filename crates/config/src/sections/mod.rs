@@ -17,6 +17,7 @@ mod links;
 mod log;
 mod recording;
 mod rtmp;
+mod station;
 mod stream;
 mod transcode;
 mod variants;
@@ -36,6 +37,7 @@ pub use self::links::PushRule;
 pub use self::log::{AccessLog, Log, LogFormat, LogLevel};
 pub use self::recording::{Kept, RecordRule, Recording};
 pub use self::rtmp::Rtmp;
+pub use self::station::{StationOrder, StationPlace, StationRule};
 pub use self::stream::{PolicyOverrides, StreamRule};
 pub use self::transcode::Transcode;
 pub use self::variants::VariantGroup;
@@ -81,6 +83,8 @@ pub struct Config {
     pub pushes: Vec<PushRule>,
     /// Streams that are fetched from elsewhere. No two have one name; of patterns the first that fits counts.
     pub pulls: Vec<PullRule>,
+    /// Streams that are played from files. No two have one name.
+    pub stations: Vec<StationRule>,
     /// Streams that are one programme in several qualities. No two groups have one name.
     pub variants: Vec<VariantGroup>,
     /// Exceptions per stream; see [`Config::rule`].
@@ -106,6 +110,7 @@ impl Default for Config {
             records: Vec::new(),
             pushes: Vec::new(),
             pulls: Vec::new(),
+            stations: Vec::new(),
             variants: Vec::new(),
             streams: Vec::new(),
         }
@@ -132,6 +137,7 @@ impl Config {
             records,
             pushes,
             pulls,
+            stations,
             variants,
             streams,
         } = self;
@@ -151,6 +157,7 @@ impl Config {
         s.sections("record", |s| records.extend(RecordRule::read(s, recording)));
         s.sections("push", |s| pushes.extend(PushRule::read(s)));
         s.sections("pull", |s| pulls.extend(PullRule::read(s)));
+        s.sections("station", |s| stations.extend(StationRule::read(s)));
         s.sections("variants", |s| variants.extend(VariantGroup::read(s)));
         s.sections("stream", |s| streams.extend(StreamRule::read(s)));
     }

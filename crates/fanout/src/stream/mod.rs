@@ -409,6 +409,17 @@ impl Stream {
         self.core().end(reason);
     }
 
+    /// Waits until it has no publisher; at once if it has none.
+    pub async fn vacated(&self) {
+        loop {
+            let seen = self.news.seen();
+            if self.phase() != Phase::Live {
+                return;
+            }
+            self.news.after(seen).await;
+        }
+    }
+
     /// Waits until it has ended.
     pub async fn over(&self) {
         loop {

@@ -85,9 +85,18 @@ impl Core {
         settings: &Settings,
         now: Instant,
     ) -> Result<(), PublishRefused> {
+        if credential == Credential::YIELDS {
+            // It has given way, or will: a publisher that is only silent is not replaced by it.
+            return Err(PublishRefused::Busy);
+        }
+        if self.credential == Credential::YIELDS {
+            return Ok(());
+        }
         let silent_for = now.saturating_duration_since(self.last_item);
-        let is_same = self.credential.yields_to(credential);
-        if !settings.takeover.permits(is_same, silent_for) {
+        if !settings
+            .takeover
+            .permits(self.credential == credential, silent_for)
+        {
             return Err(PublishRefused::Busy);
         }
         let is_sending = silent_for < STALLED_AFTER;
@@ -124,6 +133,12 @@ impl Core {
         now: Instant,
     ) {
         let before = Arc::clone(&self.source);
+        if self.credential == Credential::YIELDS {
+            self.tell_takeover();
+            let (peer, agent, protocol) = (source.peer, &source.agent, before.protocol);
+            tracing::info!(stream = %name, ?peer, ?agent, protocol, "a publisher takes over from the server's own");
+            return;
+        }
         self.replaced.note(&before, settings.takeover_back, now);
         self.tell_takeover();
         let (peer, agent) = (source.peer, &source.agent);

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::gate::AuthorityGate;
 use crate::links::{Links, Row};
+use crate::services::Stations;
 use crate::stamp;
 use crate::view::StreamView;
 
@@ -30,6 +31,7 @@ pub(super) struct Api {
     pub(super) links: Links,
     /// What records streams, if there is a place for recordings.
     pub(super) archive: Option<Arc<Archive>>,
+    pub(super) stations: Stations,
 }
 
 /// `GET /api/v1/streams`.

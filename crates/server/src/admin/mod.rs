@@ -14,6 +14,7 @@ mod events;
 mod health;
 pub(crate) mod metrics;
 mod recordings;
+mod stations;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -108,6 +109,7 @@ fn router(context: &Arc<Context>) -> Router {
         audio: context.audio.clone(),
         links: context.links.clone(),
         archive: context.archive.clone(),
+        stations: context.stations.clone(),
     };
     let mut open: Router = Router::new();
     let mut guarded: Router = Router::new();
@@ -139,6 +141,8 @@ fn router(context: &Arc<Context>) -> Router {
             }
             Endpoint::Pushes => on(filter, api::pushes).with_state(api.clone()),
             Endpoint::Pulls => on(filter, api::pulls).with_state(api.clone()),
+            Endpoint::Stations => on(filter, stations::list).with_state(api.clone()),
+            Endpoint::CommandStation => on(filter, stations::command).with_state(api.clone()),
             // Not of this surface.
             _ => continue,
         };

@@ -178,6 +178,10 @@ endpoints! {
     Pushes: Admin "GET" "/api/v1/push", Password;
     /// Pulls from other servers and their states.
     Pulls: Admin "GET" "/api/v1/pull", Password;
+    /// Stations, and what they play.
+    Stations: Admin "GET" "/api/v1/stations", Password;
+    /// Tell a station what to do.
+    CommandStation: Admin "POST" "/api/v1/stations/{*name}", Password;
     /// Remove a listener.
     Kick: Admin "DELETE" "/api/v1/listeners/{id}", Password;
 }

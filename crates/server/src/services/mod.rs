@@ -15,6 +15,7 @@ mod phase;
 mod recording;
 mod rtmp;
 mod sockets;
+mod stations;
 mod webrtc;
 
 use std::fmt;
@@ -27,11 +28,13 @@ use archive::Archive;
 use config::Config;
 use derived_audio::DerivedAudio;
 use net::link::Connector;
+use station::Station;
 
 pub(crate) use self::demo::NAME as DEMO;
 pub(crate) use self::notice::reachable;
 pub(crate) use self::phase::{Phase, Phases};
 pub(crate) use self::recording::open as open_archive;
+pub(crate) use self::stations::{Stations, stations};
 
 use self::notice::{Facts, Notice};
 use self::phase::Shown;
@@ -91,6 +94,8 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) certificate: Option<&'a Arc<Certificate>>,
     /// Connects to other servers.
     pub(crate) connector: Connector,
+    /// Files that are played as streams.
+    pub(crate) stations: Vec<Station>,
     /// The stream `demo` is wanted.
     pub(crate) demo: bool,
 }
@@ -104,6 +109,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         config,
         certificate,
         connector,
+        stations,
         demo,
     } = ingredients;
     let tls = certificate
@@ -122,6 +128,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::new(housekeeping::Housekeeping),
         Box::new(dvr::DvrKeepers),
         Box::new(recording::Recorder),
+        Box::new(stations::StationPlayers::new(stations)),
     ];
     if demo {
         services.push(Box::new(demo::DemoStream));
@@ -191,6 +198,7 @@ pub(crate) struct Context {
     pub(crate) links: Links,
     /// What records streams, if there is a place for recordings.
     pub(crate) archive: Option<Arc<Archive>>,
+    pub(crate) stations: Stations,
     pub(crate) overload: Arc<Overload>,
     pub(crate) log: Log,
     /// What the ports behind TLS show.

@@ -138,15 +138,22 @@ impl Gather {
         let stats = &node.ingest.stats;
         let protocols = ingest::Protocol::ALL;
         let infos = node.registry.list().into_iter().map(|one| one.info());
-        let demo = infos
-            .into_iter()
-            .any(|info| is_demo(&StreamView::of(&info)));
+        // The server's own, which come through no port.
+        let mut own = [(DEMO, 0.0), (station::PROTOCOL, 0.0)];
+        for info in infos {
+            let view = StreamView::of(&info);
+            let known = own.iter_mut().find(|(label, _)| *label == view.protocol);
+            if let (true, Some((_, count))) = (view.state.has_publisher(), known) {
+                *count += 1.0;
+            }
+        }
         let now = protocols.map(|one| (one.label(), stats.publishers(one) as f64));
-        let demo = [(DEMO, f64::from(u8::from(demo)))];
-        page.gauges(PUBLISHERS, now.into_iter().chain(demo))?;
+        page.gauges(PUBLISHERS, now.into_iter().chain(own))?;
         let bytes = protocols.map(|one| (one.label(), stats.ingest_bytes(one) as f64));
-        let demo = (DEMO, self.0.demo_bytes.load(Ordering::Relaxed) as f64);
-        page.counters(INGEST_BYTES, bytes.into_iter().chain([demo]))?;
+        let demo = self.0.demo_bytes.load(Ordering::Relaxed) as f64;
+        let stations = self.0.stations.stats.bytes() as f64;
+        let own = [(DEMO, demo), (station::PROTOCOL, stations)];
+        page.counters(INGEST_BYTES, bytes.into_iter().chain(own))?;
         let receives = protocols.map(|one| (one.label(), stats.receives(one) as f64));
         page.counters(INGEST_RECEIVES, receives)?;
         page.counter(TAKEOVERS, node.registry.takeovers() as f64)?;
@@ -296,10 +303,6 @@ impl Gather {
 
 fn unix_time(at: SystemTime) -> f64 {
     stamp::unix_seconds(at) as f64
-}
-
-fn is_demo(view: &StreamView<'_>) -> bool {
-    view.state.has_publisher() && view.protocol == DEMO
 }
 
 /// One value per stream, those beyond the limit summed.

@@ -186,6 +186,7 @@ metrics! {
     PULL_BYTES Counter "carillon_pull_bytes" [] "Bytes pulled from other servers";
     PULL_ATTEMPTS Counter "carillon_pull_attempts" [] "Connection attempts of pulls";
     PULL_FAILURES Counter "carillon_pull_failures" [] "Pulls that failed, at once or later";
+    STATION_TRACKS Counter "carillon_station_tracks" ["outcome"] "Tracks of stations that have ended";
     CPU Counter "process_cpu_seconds" [] "CPU time of the process";
     RESIDENT Gauge "process_resident_memory_bytes" [] "Resident memory of the process";
     OPEN_FDS Gauge "process_open_fds" [] "Open file descriptors";

@@ -1,0 +1,105 @@
+//! `GET /api/v1/stations`: stations and what they play; `POST /api/v1/stations/{name}` tells one what to do.
+//!
+//! The request is `{"action":"skip"}` or `{"action":"reload"}`. It is answered before it is done: the present track of a
+//! station that is reloaded is played to its end.
+
+use axum::Json;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use station::{Command, Handle, Played, Playing};
+
+use super::announce::is_json;
+use super::api::{Api, not_found, refuse};
+use crate::stamp;
+
+/// The longest request: one short word in braces.
+const BODY_BYTES_MAX: usize = 1_024;
+
+/// What a station is told.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
+enum Action {
+    Skip,
+    Reload,
+}
+
+/// `GET /api/v1/stations`.
+pub(super) async fn list(State(api): State<Api>) -> Json<Value> {
+    let all: Vec<_> = api.stations.handles.iter().map(station).collect();
+    Json(json!({ "stations": all }))
+}
+
+fn station(handle: &Handle) -> Value {
+    let report = handle.report();
+    let history: Vec<_> = report.history.iter().map(played).collect();
+    let refused = report.refused.iter();
+    let refused: Vec<_> = refused
+        .map(|file| json!({ "file": file.name, "reason": file.reason }))
+        .collect();
+    json!({
+        "stream": handle.stream().as_str(),
+        "state": report.phase.label(),
+        "error": report.error,
+        "format": report.format.map(|format| format.to_string()),
+        "tracks": report.tracks,
+        "current": report.current.as_ref().map(playing),
+        "next": report.next,
+        "history": history,
+        "refused": refused,
+        "refused_count": report.refused_count,
+    })
+}
+
+fn playing(track: &Playing) -> Value {
+    json!({
+        "title": track.title,
+        "file": track.name,
+        "since": stamp::iso8601(track.since, "Z"),
+        "seconds": track.length.map(|length| length.seconds()),
+    })
+}
+
+fn played(played: &Played) -> Value {
+    let Played { track, outcome } = played;
+    let mut told = playing(track);
+    told["outcome"] = outcome.label().into();
+    told
+}
+
+/// `POST /api/v1/stations/{name}`.
+pub(super) async fn command(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let mut stations = api.stations.handles.iter();
+    let Some(station) = stations.find(|station| station.stream().as_str() == name) else {
+        return not_found("there is no station of this name");
+    };
+    if !is_json(&headers) {
+        // A page of another site can send other types without being asked.
+        let text = "the content type must be application/json";
+        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
+    }
+    let Ok(body) = to_bytes(body, BODY_BYTES_MAX).await else {
+        let text = format!("a request has {BODY_BYTES_MAX} bytes at most");
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, &text);
+    };
+    let command = match serde_json::from_slice(&body) {
+        Ok(Action::Skip) => Command::Skip,
+        Ok(Action::Reload) => Command::Reload,
+        Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    match station.send(command) {
+        Ok(()) => {
+            tracing::info!(stream = %name, ?command, "the operator commands a station");
+            StatusCode::ACCEPTED.into_response()
+        }
+        Err(error) => refuse(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
+    }
+}

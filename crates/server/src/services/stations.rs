@@ -1,0 +1,102 @@
+//! The stations of the configuration, and their metrics.
+
+use std::fmt;
+use std::sync::Arc;
+
+use config::{Config, StationOrder, StationPlace, StationRule};
+use media::StreamName;
+use station::{Catalogue, Handle, Outcome, Place, Rule, Settings, Station, Stats};
+use tokio::task::JoinSet;
+
+use super::phase::{Phase, Shown};
+use super::{Context, Encoder, Run, Service};
+use crate::admin::metrics::Page;
+use crate::admin::metrics::table::STATION_TRACKS;
+
+/// What shows and commands the stations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stations {
+    pub(crate) handles: Arc<[Handle]>,
+    pub(crate) stats: Arc<Stats>,
+}
+
+/// See the module's description.
+pub(super) struct StationPlayers(Vec<Station>);
+
+/// The stations of a configuration, and what shows them. `seed` decides their orders.
+pub(crate) fn stations(config: &Config, seed: u64) -> (Vec<Station>, Stations) {
+    let made = config.stations.iter().zip(0_u64..).map(|(rule, number)| {
+        let seed = seed.wrapping_add(number.wrapping_mul(0x0001_0000_0001));
+        Station::new(settings(rule), seed)
+    });
+    let (stations, handles): (Vec<_>, Vec<_>) = made.unzip();
+    let shown = Stations {
+        handles: handles.into(),
+        stats: Arc::default(),
+    };
+    (stations, shown)
+}
+
+fn settings(rule: &StationRule) -> Settings {
+    let place = match &rule.place {
+        StationPlace::Folder(folder) => Place::Folder(folder.clone()),
+        StationPlace::Playlist(file) => Place::Playlist(file.clone()),
+    };
+    Settings {
+        stream: rule.stream.clone(),
+        catalogue: Catalogue {
+            place,
+            anywhere: rule.absolute_paths,
+        },
+        order: match rule.order {
+            StationOrder::Sequential => Rule::Sequential,
+            StationOrder::Shuffle => Rule::Shuffle,
+        },
+        is_looped: rule.is_looped,
+        linger: rule.linger,
+    }
+}
+
+impl StationPlayers {
+    pub(super) fn new(stations: Vec<Station>) -> Self {
+        Self(stations)
+    }
+}
+
+impl Service for StationPlayers {
+    fn until(&self) -> Phase {
+        Phase::Drained
+    }
+
+    fn metrics(&self, context: &Context) -> Option<Encoder> {
+        let stats = Arc::clone(&context.stations.stats);
+        Some(Box::new(move |page| encode(&stats, page)))
+    }
+
+    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
+        let gate = Arc::clone(&context.node.gate);
+        let shared = Arc::new(station::Context {
+            registry: Arc::clone(&context.node.registry),
+            permit: Box::new(move |stream: &StreamName| gate.publish_until_replaced(stream)),
+            agent: format!("Carillon/{}", env!("CARGO_PKG_VERSION")),
+            stats: Arc::clone(&context.stations.stats),
+        });
+        Box::pin(phase.cut(Phase::Drained, async move {
+            let mut playing = JoinSet::new();
+            for station in self.0 {
+                playing.spawn(station.run(Arc::clone(&shared)));
+            }
+            // They end with this task; one that ends before has failed.
+            while let Some(ended) = playing.join_next().await {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a station has failed");
+                }
+            }
+        }))
+    }
+}
+
+fn encode(stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
+    let tracks = Outcome::ALL.map(|one| (one.label(), stats.tracks(one) as f64));
+    page.counters(STATION_TRACKS, tracks)
+}

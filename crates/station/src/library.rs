@@ -1,0 +1,307 @@
+//! The files that a station may play: those of a folder, or of a playlist.
+//!
+//! A playlist is text that others wrote. Whatever it names, no file outside of its folder is opened, through a link or
+//! otherwise, unless the operator allows that ([`Catalogue::anywhere`]). Folders are held to the same.
+//!
+//! Called by [`scan`](crate::scan) on a thread that may wait for the disk.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::playlist::{self, ENTRIES_MAX, Entry, Syntax};
+use crate::track::Unfit;
+
+/// Levels of folders that are searched: artist, album, disc and some more. A loop of links ends here, too.
+const DEPTH_MAX: usize = 8;
+
+/// Files of a folder with other extensions are no tracks: covers, texts, playlists. What cannot be played of these is
+/// refused with a reason.
+const EXTENSIONS: [&str; 9] = [
+    "mp3", "opus", "ogg", "oga", "aac", "m4a", "mp2", "flac", "wav",
+];
+
+/// What a station plays.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Catalogue {
+    /// Where its files are.
+    pub place: Place,
+    /// Files may lie outside of the folder.
+    pub anywhere: bool,
+}
+
+/// Where the files of a station are.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Place {
+    /// A folder and those below it, in the order of the paths.
+    Folder(PathBuf),
+    /// A playlist, in its own order.
+    Playlist(PathBuf),
+}
+
+/// A file that may be played.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Listed {
+    /// Without links.
+    pub(crate) path: PathBuf,
+    /// What it is called in the folder or the playlist.
+    pub(crate) name: String,
+    /// What the playlist calls it.
+    pub(crate) title: Option<String>,
+}
+
+/// A file that is not played.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Refused {
+    /// What it is called in the folder or the playlist.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Why a station has no files. The operator can mend each.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ListError {
+    /// The folder or the playlist cannot be read.
+    #[error("{path}: {source}")]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The playlist has another extension than playlists have.
+    #[error("{0}: a playlist is an .m3u, .m3u8, .pls or .xspf file")]
+    Syntax(PathBuf),
+    /// The playlist is longer than any is.
+    #[error("{0}: a playlist has {max} bytes at most", max = playlist::FILE_BYTES_MAX)]
+    TooLong(PathBuf),
+}
+
+impl Catalogue {
+    /// Its files, and what it names that is none.
+    pub(crate) fn list(&self) -> Result<(Vec<Listed>, Vec<Refused>), ListError> {
+        match &self.place {
+            Place::Folder(folder) => {
+                let root = canonical(folder)?;
+                let names = names_below(&root).map_err(|source| unreadable(folder, source))?;
+                let entries = names.into_iter().map(|location| Entry {
+                    location,
+                    title: None,
+                });
+                Ok(self.resolve(&root, entries))
+            }
+            Place::Playlist(file) => {
+                let syntax = Syntax::of(file).ok_or_else(|| ListError::Syntax(file.clone()))?;
+                let path = canonical(file)?;
+                let metadata = fs::metadata(&path).map_err(|source| unreadable(file, source))?;
+                if metadata.len() > playlist::FILE_BYTES_MAX {
+                    return Err(ListError::TooLong(file.clone()));
+                }
+                let bytes = fs::read(&path).map_err(|source| unreadable(file, source))?;
+                let root = path.parent().unwrap_or(Path::new("/"));
+                Ok(self.resolve(root, syntax.parse(&bytes).into_iter()))
+            }
+        }
+    }
+
+    fn resolve(
+        &self,
+        root: &Path,
+        entries: impl Iterator<Item = Entry>,
+    ) -> (Vec<Listed>, Vec<Refused>) {
+        let (mut listed, mut refused) = (Vec::new(), Vec::new());
+        for entry in entries {
+            match self.file(root, &entry) {
+                Ok(path) => listed.push(Listed {
+                    path,
+                    name: entry.location,
+                    title: entry.title,
+                }),
+                Err(reason) => refused.push(Refused {
+                    name: entry.location,
+                    reason: reason.to_string(),
+                }),
+            }
+        }
+        (listed, refused)
+    }
+
+    /// The file that an entry names.
+    fn file(&self, root: &Path, entry: &Entry) -> Result<PathBuf, Unfit> {
+        if entry.is_address() {
+            return Err(Unfit::Address);
+        }
+        let path = match root.join(&entry.location).canonicalize() {
+            // Playlists that were written on Windows.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => root
+                .join(entry.location.replace('\\', "/"))
+                .canonicalize()?,
+            other => other?,
+        };
+        if !self.anywhere && !path.starts_with(root) {
+            return Err(Unfit::Outside);
+        }
+        match fs::metadata(&path)?.is_file() {
+            true => Ok(path),
+            false => Err(Unfit::NoFile),
+        }
+    }
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, ListError> {
+    path.canonicalize()
+        .map_err(|source| unreadable(path, source))
+}
+
+fn unreadable(path: &Path, source: io::Error) -> ListError {
+    let path = path.to_owned();
+    ListError::Unreadable { path, source }
+}
+
+/// Sound below a folder, relative to it and in order. Hidden files and folders are left out.
+fn names_below(root: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut folders = vec![(root.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default();
+            if name.as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            if path.is_dir() {
+                if depth < DEPTH_MAX {
+                    folders.push((path, depth + 1));
+                }
+            } else if is_sound(&path)
+                && names.len() < ENTRIES_MAX
+                && let Some(name) = path.strip_prefix(root).ok().and_then(Path::to_str)
+            {
+                names.push(name.to_owned());
+            }
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn is_sound(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|found| EXTENSIONS.iter().any(|one| found.eq_ignore_ascii_case(one)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn place(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+            fs::write(path, b"x").expect("a file");
+        }
+        folder
+    }
+
+    fn names(listed: &[Listed]) -> Vec<&str> {
+        listed.iter().map(|file| &file.name[..]).collect()
+    }
+
+    fn refusals(refused: &[Refused]) -> Vec<(&str, &str)> {
+        refused
+            .iter()
+            .map(|file| (&file.name[..], &file.reason[..]))
+            .collect()
+    }
+
+    #[test]
+    fn a_folder_is_sorted_and_searched() {
+        let folder = place(&[
+            "b.mp3",
+            "a/2.OPUS",
+            "a/1.mp3",
+            "cover.jpg",
+            ".x.mp3",
+            ".y/a.mp3",
+        ]);
+        let catalogue = Catalogue {
+            place: Place::Folder(folder.path().to_owned()),
+            anywhere: false,
+        };
+        let (listed, refused) = catalogue.list().expect("it can be read");
+        assert_eq!(names(&listed), ["a/1.mp3", "a/2.OPUS", "b.mp3"]);
+        assert!(refused.is_empty());
+    }
+
+    #[test]
+    fn nothing_outside_of_the_folder_is_played() {
+        let folder = place(&["outside.mp3", "lists/in.mp3", "lists/sub/in.mp3"]);
+        let lists = folder.path().join("lists");
+        symlink(folder.path().join("outside.mp3"), lists.join("link.mp3")).expect("a link");
+        let absolute = folder.path().join("outside.mp3");
+        let inside = lists.join("in.mp3");
+        let text = format!(
+            "in.mp3\n../outside.mp3\nlink.mp3\n{}\n{}\nsub\\in.mp3\nsub/../in.mp3\nnone.mp3\nsub\n\
+             http://host/a.mp3\n",
+            absolute.display(),
+            inside.display()
+        );
+        let file = lists.join("a.m3u8");
+        fs::write(&file, text).expect("a playlist");
+        let mut catalogue = Catalogue {
+            place: Place::Playlist(file),
+            anywhere: false,
+        };
+        let (listed, refused) = catalogue.list().expect("it can be read");
+        let inside = inside.display().to_string();
+        let absolute = absolute.display().to_string();
+        let within = ["in.mp3", &inside, "sub\\in.mp3", "sub/../in.mp3"];
+        assert_eq!(names(&listed), within);
+        let outside = Unfit::Outside.to_string();
+        let [name, reason] = [&refused[3].name, &refused[3].reason];
+        assert!(
+            name == "none.mp3" && reason.contains("No such file"),
+            "{reason}"
+        );
+        assert_eq!(
+            refusals(&refused[..3]),
+            [
+                ("../outside.mp3", &outside[..]),
+                ("link.mp3", &outside),
+                (&absolute, &outside)
+            ]
+        );
+        assert_eq!(
+            refusals(&refused[4..]),
+            [
+                ("sub", &Unfit::NoFile.to_string()[..]),
+                ("http://host/a.mp3", &Unfit::Address.to_string())
+            ]
+        );
+        catalogue.anywhere = true;
+        let (listed, refused) = catalogue.list().expect("it can be read");
+        assert_eq!((listed.len(), refused.len()), (7, 3));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said() {
+        let folder = place(&["a.txt"]);
+        let list = |place| {
+            let anywhere = false;
+            let error = Catalogue { place, anywhere }.list();
+            error.expect_err("there is no playlist").to_string()
+        };
+        let missing = folder.path().join("none");
+        assert!(list(Place::Folder(missing.clone())).contains("No such file"));
+        assert!(list(Place::Playlist(missing)).contains(".m3u"));
+        let long = folder.path().join("long.pls");
+        let file = fs::File::create(&long).expect("a file");
+        file.set_len(playlist::FILE_BYTES_MAX + 1)
+            .expect("a length");
+        assert!(list(Place::Playlist(long)).contains("bytes at most"));
+    }
+}

@@ -1,0 +1,179 @@
+//! What a station is doing and has done, as the operator sees it; and what all stations have counted.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use media::Span;
+
+use crate::library::Refused;
+use crate::track::Format;
+
+/// Tracks that are remembered: three hours of songs.
+const HISTORY_MAX: usize = 50;
+
+/// Where a station is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Phase {
+    /// It looks into its files.
+    #[default]
+    Scanning,
+    /// It plays.
+    Playing,
+    /// Another publisher has the stream, or has left it just now.
+    Away,
+    /// It may not publish now, and tries again.
+    Refused,
+    /// It has played all tracks, once.
+    Ended,
+    /// No file can be played.
+    Empty,
+}
+
+impl Phase {
+    /// A word for the API.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Scanning => "scanning",
+            Self::Playing => "playing",
+            Self::Away => "away",
+            Self::Refused => "refused",
+            Self::Ended => "ended",
+            Self::Empty => "empty",
+        }
+    }
+}
+
+/// How a track ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// It was played to its end.
+    Played,
+    /// The operator went on to the next one.
+    Skipped,
+    /// Another publisher took the stream.
+    Interrupted,
+    /// It could not be read.
+    Failed,
+}
+
+impl Outcome {
+    /// Every outcome, in the order of their indices.
+    pub const ALL: [Self; 4] = [Self::Played, Self::Skipped, Self::Interrupted, Self::Failed];
+
+    /// The metric label.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Played => "played",
+            Self::Skipped => "skipped",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// The track that is played.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Playing {
+    /// What listeners are told.
+    pub title: String,
+    /// Its file, in the folder or the playlist.
+    pub name: String,
+    /// When it began.
+    pub since: SystemTime,
+    /// How long it lasts, as far as that is known.
+    pub length: Option<Span>,
+}
+
+/// A track that was played.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Played {
+    /// Which.
+    pub track: Playing,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// See the module's description.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Where it is.
+    pub phase: Phase,
+    /// Why it has no tracks, if its folder or playlist cannot be read.
+    pub error: Option<String>,
+    /// What all its tracks are.
+    pub format: Option<Format>,
+    /// How many there are.
+    pub tracks: usize,
+    /// The present one.
+    pub current: Option<Playing>,
+    /// The title of the next one.
+    pub next: Option<String>,
+    /// The last tracks, the newest first.
+    pub history: VecDeque<Played>,
+    /// What is not played, and why: the first hundred.
+    pub refused: Vec<Refused>,
+    /// How many are not played.
+    pub refused_count: usize,
+}
+
+impl Report {
+    /// The present track has ended. Returns whether there was one.
+    pub(crate) fn end_track(&mut self, outcome: Outcome) -> bool {
+        let Some(track) = self.current.take() else {
+            return false;
+        };
+        self.history.truncate(HISTORY_MAX - 1);
+        self.history.push_front(Played { track, outcome });
+        true
+    }
+}
+
+/// What all stations have counted.
+#[derive(Debug, Default)]
+pub struct Stats {
+    tracks: [AtomicU64; Outcome::ALL.len()],
+    bytes: AtomicU64,
+}
+
+impl Stats {
+    /// Tracks that ended so.
+    pub fn tracks(&self, outcome: Outcome) -> u64 {
+        self.tracks[outcome as usize].load(Ordering::Relaxed)
+    }
+
+    /// Bytes of media that were published.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn ended(&self, outcome: Outcome) {
+        self.tracks[outcome as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wrote(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_history_is_bounded_and_newest_first() {
+        let mut report = Report::default();
+        assert!(!report.end_track(Outcome::Played));
+        for number in 0..HISTORY_MAX + 3 {
+            report.current = Some(Playing {
+                title: number.to_string(),
+                name: String::new(),
+                since: SystemTime::UNIX_EPOCH,
+                length: None,
+            });
+            assert!(report.end_track(Outcome::Skipped));
+        }
+        let newest = report.history.front().map(|played| &played.track.title[..]);
+        assert_eq!((newest, report.history.len()), (Some("52"), HISTORY_MAX));
+    }
+}

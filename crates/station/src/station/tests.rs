@@ -1,0 +1,270 @@
+//! Stations with real files and a real registry, on tokio's paused clock.
+
+use std::fs;
+use std::path::Path;
+
+use fanout::gate::{Credential, Gatekeeper};
+use fanout::{Config, Fanout, Takeover, Tap, Tapped};
+use media::Container;
+use net::Backend;
+use tempfile::TempDir;
+
+use super::*;
+use crate::library::Place;
+use crate::track::testing::{frame, number};
+
+/// Frames of a track: 5 s.
+const FRAMES: u32 = 192;
+
+/// How long a condition may take to hold, on a clock that only runs while all tasks wait.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+struct TestStation {
+    registry: Arc<Registry>,
+    gatekeeper: Arc<Gatekeeper>,
+    handle: Handle,
+    stats: Arc<Stats>,
+    folder: TempDir,
+}
+
+fn name() -> StreamName {
+    StreamName::parse("radio").expect("a name")
+}
+
+/// A file whose frames carry numbers from `first` on.
+fn write(folder: &Path, file: &str, first: u32) {
+    let bytes: Vec<u8> = (first..first + FRAMES)
+        .flat_map(|at| frame(at, at == first))
+        .collect();
+    fs::write(folder.join(file), bytes).expect("a file");
+}
+
+impl TestStation {
+    /// A station of `a`, `b` and `c`, whose frames begin at 1,000, 2,000 and 3,000.
+    fn start(is_looped: bool) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (file, first) in [("a.mp3", 1_000), ("b.mp3", 2_000), ("c.mp3", 3_000)] {
+            write(folder.path(), file, first);
+        }
+        let config = Config {
+            workers: 1,
+            target_utilisation: 0.02,
+            log_bytes_max: 64 << 20,
+        };
+        let backend = || Ok(Box::new(net::Epoll::new()?) as Box<dyn Backend>);
+        let (fanout, _) = Fanout::start(&config, backend).expect("a worker");
+        let rules = fanout::Settings {
+            takeover: Takeover::Never,
+            ..fanout::Settings::default()
+        };
+        let (registry, gatekeeper) = Registry::new(fanout, 0, Box::new(move |_| rules));
+        let (registry, gatekeeper) = (Arc::new(registry), Arc::new(gatekeeper));
+        let stats = Arc::default();
+        let keeper = Arc::clone(&gatekeeper);
+        let context = Context {
+            registry: Arc::clone(&registry),
+            permit: Box::new(move |stream| {
+                keeper.authorize(Publish {
+                    stream: stream.clone(),
+                    credential: Credential::YIELDS,
+                })
+            }),
+            agent: "test".to_owned(),
+            stats: Arc::clone(&stats),
+        };
+        let settings = Settings {
+            stream: name(),
+            catalogue: Catalogue {
+                place: Place::Folder(folder.path().to_owned()),
+                anywhere: false,
+            },
+            order: Rule::Sequential,
+            is_looped,
+            linger: Duration::from_secs(5),
+        };
+        let (station, handle) = Station::new(settings, 1);
+        tokio::spawn(station.run(Arc::new(context)));
+        Self {
+            registry,
+            gatekeeper,
+            handle,
+            stats,
+            folder,
+        }
+    }
+
+    async fn until(&self, holds: impl Fn(&Report) -> bool) -> Arc<Report> {
+        let mut shown = self.handle.report.clone();
+        let waited = tokio::time::timeout(PATIENCE, shown.wait_for(|report| holds(report)));
+        let report = waited.await.expect("it holds in time");
+        Arc::clone(&report.expect("the station runs"))
+    }
+
+    async fn tap(&self) -> Tap {
+        let stream = self.registry.live(&name()).await;
+        stream.tap(None).expect("the stream is live")
+    }
+
+    fn publish(&self) -> Result<Publisher, PublishRefused> {
+        let permission = self.gatekeeper.authorize(Publish {
+            stream: name(),
+            credential: Credential(7),
+        });
+        let source = Source {
+            protocol: "icecast",
+            peer: None,
+            agent: String::new(),
+            container: Container::Mp3,
+            content_type: "audio/mpeg".to_owned(),
+            headers: Vec::new(),
+        };
+        self.registry.publish(&permission, source, now())
+    }
+}
+
+/// Frames and titles that a tap brings, until there are so many frames.
+async fn take(tap: &mut Tap, count: usize) -> (Vec<u32>, Vec<String>) {
+    let (mut numbers, mut titles) = (Vec::new(), Vec::new());
+    while numbers.len() < count {
+        match tap.next().await {
+            Some(Tapped::Item(Item::Sample(sample))) => numbers.push(number(&sample.data)),
+            Some(Tapped::Item(Item::Title(title))) => titles.push(title.text.clone()),
+            Some(Tapped::Item(_)) => {}
+            other => panic!("the stream is lost: {other:?}"),
+        }
+    }
+    (numbers, titles)
+}
+
+fn title(report: &Report) -> Option<&str> {
+    report.current.as_ref().map(|track| &track.title[..])
+}
+
+/// The last track and how it ended.
+fn last(report: &Report) -> Option<(&str, Outcome)> {
+    let played = report.history.front()?;
+    Some((&played.track.title, played.outcome))
+}
+
+#[tokio::test(start_paused = true)]
+async fn tracks_follow_each_other_without_a_gap() {
+    let station = TestStation::start(true);
+    let mut tap = station.tap().await;
+    let began = now();
+    let (numbers, titles) = take(&mut tap, 4 * FRAMES as usize).await;
+    let files = [1_000, 2_000, 3_000, 1_000].into_iter();
+    let expected = files.flat_map(|first| first..first + FRAMES);
+    assert!(numbers.into_iter().eq(expected));
+    assert_eq!(titles, ["a", "b", "c", "a"]);
+    let elapsed = now() - began;
+    // Twenty seconds of sound, of which one is ahead of the clock.
+    assert!(elapsed >= Duration::from_secs(19), "{elapsed:?}");
+    let report = station.until(|report| title(report) == Some("b")).await;
+    assert_eq!(
+        (last(&report), report.next.as_deref()),
+        (Some(("a", Outcome::Played)), Some("c"))
+    );
+    assert_eq!(station.stats.tracks(Outcome::Played), 4);
+    assert!(station.stats.bytes() >= 4 * u64::from(FRAMES) * 417);
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_publisher_takes_over_and_the_next_track_follows_it() {
+    let station = TestStation::start(true);
+    let mut tap = station.tap().await;
+    let (numbers, _) = take(&mut tap, 20).await;
+    assert_eq!(numbers[0], 1_000);
+    let live = station
+        .publish()
+        .expect("the station gives way, though takeovers are forbidden");
+    let report = station.until(|report| report.phase == Phase::Away).await;
+    assert_eq!(last(&report), Some(("a", Outcome::Interrupted)));
+    // It stays away even while the publisher sends nothing.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(station.handle.report().phase, Phase::Away);
+    drop(live);
+    let left = now();
+    // Another one comes at once, and the wait begins anew.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let other = station.publish().expect("there is none");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    drop(other);
+    let report = station.until(|report| report.phase == Phase::Playing).await;
+    assert!(now() - left >= Duration::from_secs(9));
+    assert_eq!(title(&report), Some("b"));
+    // The same stream goes on.
+    loop {
+        match tap.next().await.expect("the stream goes on") {
+            Tapped::Item(Item::Sample(sample)) if number(&sample.data) >= 2_000 => break,
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_operator_skips_and_reloads() {
+    let station = TestStation::start(true);
+    station.until(|report| title(report) == Some("a")).await;
+    station.handle.send(Command::Skip).expect("there is room");
+    let report = station.until(|report| title(report) == Some("b")).await;
+    assert_eq!(last(&report), Some(("a", Outcome::Skipped)));
+    let folder = station.folder.path();
+    fs::remove_file(folder.join("c.mp3")).expect("it is there");
+    write(folder, "b2.mp3", 5_000);
+    fs::write(folder.join("d.mp3"), b"nothing").expect("a file");
+    station.handle.send(Command::Reload).expect("there is room");
+    let report = station
+        .until(|report| report.next.as_deref() == Some("b2"))
+        .await;
+    assert_eq!((title(&report), report.tracks), (Some("b"), 3));
+    assert_eq!(
+        (report.refused_count, &report.refused[0].name[..]),
+        (1, "d.mp3")
+    );
+    let report = station.until(|report| title(report) == Some("b2")).await;
+    assert_eq!(
+        (last(&report), report.next.as_deref()),
+        (Some(("b", Outcome::Played)), Some("a"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_station_that_is_not_looped_ends_until_it_is_reloaded() {
+    let station = TestStation::start(false);
+    station.until(|report| report.phase == Phase::Playing).await;
+    let report = station.until(|report| report.phase == Phase::Ended).await;
+    assert_eq!(
+        (last(&report), report.history.len()),
+        (Some(("c", Outcome::Played)), 3)
+    );
+    let stream = station.registry.stream(&name()).expect("it lingers");
+    stream.vacated().await;
+    station.handle.send(Command::Reload).expect("there is room");
+    let report = station.until(|report| report.phase == Phase::Playing).await;
+    assert_eq!(title(&report), Some("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_that_have_gone_are_left_out() {
+    let station = TestStation::start(true);
+    station.until(|report| title(report) == Some("a")).await;
+    fs::remove_file(station.folder.path().join("b.mp3")).expect("it is there");
+    let report = station.until(|report| title(report) == Some("c")).await;
+    assert_eq!(last(&report), Some(("b", Outcome::Failed)));
+    assert!(
+        report.refused[0].reason.contains("No such file"),
+        "{:?}",
+        report.refused
+    );
+    // Without any file it waits, and goes on when they are back.
+    for file in ["a.mp3", "c.mp3"] {
+        fs::remove_file(station.folder.path().join(file)).expect("it is there");
+    }
+    station.until(|report| report.history.len() > 6).await;
+    write(station.folder.path(), "a.mp3", 1_000);
+    let played = station.stats.tracks(Outcome::Played);
+    let again =
+        |report: &Report| last(report) == Some(("a", Outcome::Played)) && report.history.len() > 7;
+    station.until(again).await;
+    assert!(station.stats.tracks(Outcome::Played) > played);
+}

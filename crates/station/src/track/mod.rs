@@ -1,0 +1,171 @@
+//! A track: one file, and what is known of it before it is played.
+//!
+//! A file's beginning and end are read, not all of it. What does not fit is refused with a reason, which the operator
+//! sees; the station goes on without it.
+//!
+//! Called by [`scan`](crate::scan) and [`playout`](crate::playout).
+
+mod id3v2;
+mod mp3;
+mod ogg;
+mod reel;
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use media::{Codec, Span};
+
+pub(crate) use self::reel::{Frame, Reel};
+
+/// What is read of a file's beginning, and of what follows its tags: enough for three of the longest frames, for the
+/// texts of a tag, which stand before its pictures, and for the comments of Opus without a picture.
+const HEAD_BYTES: usize = 128 * 1024;
+
+/// What is read of a file's end: the longest page of Ogg.
+const TAIL_BYTES: usize = 66_000;
+
+/// Tags one after another at the beginning of a file. Some programs add a second one.
+const TAGS_MAX: usize = 4;
+
+/// What all tracks of a station have in common, so that a decoder plays one after the other without a break.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Format {
+    /// MP3 or Opus.
+    pub codec: Codec,
+    /// Samples per second; for MP3 it tells the version of MPEG, too.
+    pub rate: u32,
+    /// One or two.
+    pub channels: u8,
+    /// How much louder Opus is to be played than it was encoded, in 1/256 dB: a player is told once.
+    pub gain: i16,
+}
+
+/// A file that can be played.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Track {
+    /// Where it is, without links.
+    pub(crate) path: PathBuf,
+    /// What it is called in the folder or the playlist.
+    pub(crate) name: String,
+    /// What listeners are told: the playlist's title, else the file's, else its name.
+    pub(crate) title: String,
+    /// What is in it.
+    pub(crate) format: Format,
+    /// How long it lasts, as far as its beginning tells.
+    pub(crate) length: Option<Span>,
+    /// Where its sound begins.
+    pub(crate) start: u64,
+    /// Frames of silence that its encoder added.
+    pub(crate) padding: Padding,
+}
+
+/// Frames that hold nothing but what an encoder adds before and behind the sound.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Padding {
+    pub(crate) before: usize,
+    pub(crate) behind: usize,
+}
+
+/// What a file's bytes tell.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Contents {
+    pub(crate) format: Format,
+    pub(crate) length: Option<Span>,
+    pub(crate) title: Option<String>,
+    pub(crate) start: u64,
+    pub(crate) padding: Padding,
+}
+
+/// Why a file is not played.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unfit {
+    /// It cannot be read.
+    #[error("it cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    /// It is a folder, a pipe or a device.
+    #[error("it is no file")]
+    NoFile,
+    /// It is not below the station's folder.
+    #[error("it lies outside of the folder; absolute_paths = true allows that")]
+    Outside,
+    /// It is an address.
+    #[error("it is an address; a station plays files, and [[pull]] relays streams")]
+    Address,
+    /// It holds something else, or is damaged.
+    #[error("it is neither MP3 nor Opus in Ogg, or it is damaged")]
+    Unknown,
+    /// It is Ogg with another codec.
+    #[error("it is {} in Ogg; of Ogg only Opus is played", .0.label())]
+    Codec(Codec),
+    /// Several streams in one packet need a decoder that is told so.
+    #[error("it has more than two channels")]
+    Channels,
+    /// A decoder could not go on with it.
+    #[error("it is {found}, and the station is {station}")]
+    Format {
+        /// What it is.
+        found: Format,
+        /// What most files of the station are.
+        station: Format,
+    },
+}
+
+/// `MP3, 44100 Hz, stereo`.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let channels = if self.channels == 1 { "mono" } else { "stereo" };
+        write!(f, "{}, {} Hz, {channels}", self.codec.label(), self.rate)?;
+        if self.gain != 0 {
+            write!(f, ", {:+.1} dB", f64::from(self.gain) / 256.0)?;
+        }
+        Ok(())
+    }
+}
+
+/// Looks into a file.
+pub(crate) fn inspect(path: &Path) -> Result<Contents, Unfit> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let tail = read(&file, length.saturating_sub(TAIL_BYTES as u64), TAIL_BYTES)?;
+    let mut tag_title = None;
+    let mut start = 0;
+    for _ in 0..=TAGS_MAX {
+        let head = read(&file, start, HEAD_BYTES)?;
+        match id3v2::Tag::at_front(&head) {
+            Some(tag) => {
+                tag_title = tag_title.or_else(|| tag.title());
+                start += tag.bytes;
+            }
+            None if head.starts_with(b"OggS") => return ogg::inspect(&head, &tail),
+            None => {
+                let mut contents = mp3::inspect(&head, &tail, length - start.min(length))?;
+                contents.start += start;
+                contents.title = tag_title.or(contents.title);
+                return Ok(contents);
+            }
+        }
+    }
+    Err(Unfit::Unknown)
+}
+
+/// Bytes of a file, fewer at its end.
+fn read(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut buffer = vec![0; bytes];
+    let mut filled = 0;
+    while filled < bytes {
+        match file.read_at(&mut buffer[filled..], at + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    buffer.truncate(filled);
+    Ok(buffer)
+}
+
+#[cfg(test)]
+pub(crate) mod testing;

@@ -1,0 +1,312 @@
+//! The frames of one track out of its file's bytes, without what does not belong into a station's stream.
+//!
+//! Each file's decoder starts with an empty bit reservoir, so a join at the beginning of a file is clean. A file that
+//! was cut out of another begins with frames whose data lies in frames that are gone; what a decoder would take for it
+//! is the end of the track before. So frames are left out until one stands alone.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use container::frames::{self, Syntax};
+use container::ogg::{self, OpusPackets};
+use media::codec::mpeg_audio::FrameHeader;
+use media::codec::opus;
+use media::{Codec, Item, Sample, Span, TrackId};
+
+use super::{Format, Padding, Track, mp3};
+
+/// Frames that are left out at the beginning at most: data of MP3 at 32 kb/s lies in the eight frames before. It is more
+/// than [`Padding::before`] can be.
+const OPENING_MAX: usize = 10;
+
+/// What a decoder plays as one: a frame of MP3, a packet of Opus.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Frame {
+    pub(crate) data: Bytes,
+    /// Samples that it decodes to.
+    pub(crate) samples: u32,
+}
+
+/// See the module's description. What it holds back is bounded by one demuxer's buffer and some frames.
+#[derive(Debug)]
+pub(crate) struct Reel {
+    format: Format,
+    source: Source,
+    items: Vec<Item>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Mp3 {
+        demuxer: frames::Demuxer,
+        padding: Padding,
+        /// The beginning has been found.
+        has_begun: bool,
+        /// What may be left out: the beginning, then the last frames.
+        held: VecDeque<Frame>,
+    },
+    Opus {
+        demuxer: Box<ogg::Demuxer>,
+        packets: OpusPackets,
+        /// Samples of the pre-skip that are still to come.
+        skip: u64,
+        /// Whether what comes is of the station's format.
+        fits: bool,
+    },
+}
+
+impl Reel {
+    /// For the bytes of a track from [`Track::start`] on.
+    pub(crate) fn new(track: &Track) -> Self {
+        let source = match track.format.codec {
+            Codec::Opus => Source::Opus {
+                demuxer: Box::default(),
+                packets: OpusPackets::default(),
+                skip: 0,
+                fits: false,
+            },
+            _ => Source::Mp3 {
+                demuxer: frames::Demuxer::new(Syntax::MpegAudio),
+                padding: track.padding,
+                has_begun: false,
+                held: VecDeque::new(),
+            },
+        };
+        Self {
+            format: track.format,
+            source,
+            items: Vec::new(),
+        }
+    }
+
+    /// Takes the next bytes of the file, appending the frames that they complete.
+    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut VecDeque<Frame>) {
+        match &mut self.source {
+            Source::Mp3 { demuxer, .. } => demuxer.push(bytes, &mut self.items),
+            Source::Opus { demuxer, .. } => demuxer.push(bytes, &mut self.items),
+        }
+        for item in self.items.drain(..) {
+            match (&mut self.source, item) {
+                (
+                    Source::Mp3 {
+                        padding,
+                        has_begun,
+                        held,
+                        ..
+                    },
+                    Item::Sample(sample),
+                ) => {
+                    let Some(frame) = mp3_frame(sample, self.format) else {
+                        continue;
+                    };
+                    held.push_back(frame);
+                    if !*has_begun && let Some(first) = beginning(held, padding.before) {
+                        held.drain(..first);
+                        *has_begun = true;
+                    }
+                    while *has_begun && held.len() > padding.behind {
+                        out.extend(held.pop_front());
+                    }
+                }
+                (Source::Opus { skip, fits, .. }, Item::Header(header)) => {
+                    let head = OpusPackets::head(&header);
+                    let found = head.and_then(|head| super::ogg::format_of(&head).ok());
+                    *fits = found.is_some_and(|(format, _)| format == self.format);
+                    *skip = found.map_or(0, |(_, pre_skip)| pre_skip);
+                }
+                (
+                    Source::Opus {
+                        packets,
+                        skip,
+                        fits,
+                        ..
+                    },
+                    Item::Sample(page),
+                ) if *fits && page.track == TrackId::AUDIO => {
+                    let mut found = Vec::new();
+                    packets.push(&page, &mut found);
+                    for frame in found.into_iter().map(opus_frame) {
+                        match skip.checked_sub(frame.samples.into()) {
+                            Some(left) if *skip > 0 => *skip = left,
+                            _ => {
+                                *skip = 0;
+                                out.push_back(frame);
+                            }
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The file has ended.
+    pub(crate) fn finish(&mut self, out: &mut VecDeque<Frame>) {
+        if let Source::Mp3 {
+            padding,
+            has_begun,
+            held,
+            ..
+        } = &mut self.source
+        {
+            if !*has_begun {
+                // A file of some frames.
+                let first = held.iter().position(|frame| mp3::stands_alone(&frame.data));
+                held.drain(..first.unwrap_or(0));
+            }
+            let kept = held.len().saturating_sub(padding.behind);
+            out.extend(held.drain(..kept));
+            held.clear();
+        }
+    }
+}
+
+/// Which of the frames that are held back is the first to be played; `None` while that depends on further ones.
+fn beginning(held: &VecDeque<Frame>, before: usize) -> Option<usize> {
+    let stands_alone = |frame: &Frame| mp3::stands_alone(&frame.data);
+    let behind_padding = held.get(before)?;
+    if stands_alone(behind_padding) {
+        return Some(before);
+    }
+    let first = held.iter().position(stands_alone);
+    // Decoders are silent for some frames where there is none.
+    first.or_else(|| (held.len() >= OPENING_MAX).then_some(0))
+}
+
+/// `None` for a frame of another format, which stands in the middle of a damaged file.
+fn mp3_frame(sample: Sample, format: Format) -> Option<Frame> {
+    let header = FrameHeader::parse(&sample.data)?;
+    (mp3::format_of(&header) == format).then(|| Frame {
+        samples: header.samples(),
+        data: sample.data,
+    })
+}
+
+fn opus_frame(packet: Sample) -> Frame {
+    let per_second = Span::from_samples(u64::from(opus::RATE), opus::RATE).ticks();
+    let samples = packet.duration.ticks() * i64::from(opus::RATE) / per_second;
+    Frame {
+        samples: u32::try_from(samples).unwrap_or(0),
+        data: packet.data,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::testing::{FRAME_BYTES, frame, info_frame, number, opus_file};
+    use super::*;
+
+    fn track(codec: Codec, padding: Padding) -> Track {
+        let rate = if codec == Codec::Opus {
+            opus::RATE
+        } else {
+            44_100
+        };
+        Track {
+            path: PathBuf::new(),
+            name: String::new(),
+            title: String::new(),
+            format: Format {
+                codec,
+                rate,
+                channels: 2,
+                gain: 0,
+            },
+            length: None,
+            start: 0,
+            padding,
+        }
+    }
+
+    /// The frames of a file, however it is cut.
+    fn play(track: &Track, file: &[u8]) -> Vec<Frame> {
+        let [whole, cut] = [file.len().max(1), 100].map(|step| {
+            let mut reel = Reel::new(track);
+            let mut frames = VecDeque::new();
+            for piece in file.chunks(step) {
+                reel.push(piece, &mut frames);
+            }
+            reel.finish(&mut frames);
+            Vec::from(frames)
+        });
+        assert_eq!(whole, cut);
+        whole
+    }
+
+    fn numbers(frames: &[Frame]) -> Vec<u32> {
+        assert!(frames.iter().all(|frame| frame.samples == 1_152));
+        frames.iter().map(|frame| number(&frame.data)).collect()
+    }
+
+    #[test]
+    fn sound_is_all_that_is_left_of_a_file() {
+        let sound: Vec<u8> = (0..6).flat_map(|at| frame(at, at == 0)).collect();
+        let tag = [&b"TAG"[..], &[b'x'; 125]].concat();
+        let mut ape = *b"APETAGEX\xD0\x07\0\0\x20\0\0\0\0\0\0\0\0\0\0\xA0\0\0\0\0\0\0\0\0";
+        let footer = ape;
+        ape[23] = 0xA0;
+        let id3 = b"ID3\x04\0\0\0\0\0\x03abc";
+        let file = [
+            &id3[..],
+            &info_frame(6, 576, 0),
+            &sound,
+            &ape[..],
+            &footer[..],
+            &tag,
+        ]
+        .concat();
+        let plain = track(Codec::Mp3, Padding::default());
+        assert_eq!(numbers(&play(&plain, &file)), [0, 1, 2, 3, 4, 5]);
+        // What was cut off in the middle of a frame, and what is of another rate.
+        assert_eq!(
+            numbers(&play(&plain, &sound[..5 * FRAME_BYTES + 9])),
+            [0, 1, 2, 3, 4]
+        );
+        let other = [&[0xFF, 0xFB, 0x94, 0x64][..], &[0; 380]]
+            .concat()
+            .repeat(4);
+        assert_eq!(
+            numbers(&play(&plain, &[&sound[..], &other].concat())),
+            [0, 1, 2, 3, 4, 5]
+        );
+    }
+
+    #[test]
+    fn padding_is_left_out_where_that_breaks_nothing() {
+        let sound: Vec<u8> = (0..6).flat_map(|at| frame(at, at < 2)).collect();
+        let padded = |before, behind| track(Codec::Mp3, Padding { before, behind });
+        assert_eq!(numbers(&play(&padded(1, 2), &sound)), [1, 2, 3]);
+        // The third needs those before it.
+        assert_eq!(numbers(&play(&padded(2, 0), &sound)), [0, 1, 2, 3, 4, 5]);
+        assert!(play(&padded(0, 9), &sound).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_begins_in_the_middle_begins_where_it_can() {
+        let plain = track(Codec::Mp3, Padding::default());
+        let cut: Vec<u8> = (0..30).flat_map(|at| frame(at, at == 4)).collect();
+        assert_eq!(numbers(&play(&plain, &cut))[..2], [4, 5]);
+        let never: Vec<u8> = (0..30).flat_map(|at| frame(at, false)).collect();
+        assert_eq!(numbers(&play(&plain, &never)).len(), 30);
+        let short: Vec<u8> = (0..4).flat_map(|at| frame(at, at == 2)).collect();
+        assert_eq!(numbers(&play(&plain, &short)), [2, 3]);
+    }
+
+    #[test]
+    fn packets_of_opus_are_taken_out_of_their_pages() {
+        let plain = track(Codec::Opus, Padding::default());
+        let frames = play(&plain, &opus_file(2, 12, Some("x"), 0));
+        assert_eq!(frames.len(), 12);
+        assert!(frames.iter().all(|frame| frame.samples == 960));
+        assert_eq!(frames[11].data[..], [0xFC, 0, 11]);
+        // What follows in the file with other channels does not fit.
+        let chained = [
+            opus_file(2, 3, None, 0),
+            opus_file(1, 3, None, 0),
+            opus_file(2, 1, None, 0),
+        ];
+        assert_eq!(play(&plain, &chained.concat()).len(), 4);
+    }
+}

@@ -1,0 +1,232 @@
+//! A station plays files as one stream: no decoder stumbles at a join, titles are told, publishers take over and the
+//! station returns, and what does not fit is refused with a reason.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+use testkit::http::{self, Listener, deinterleave};
+use testkit::{Clip, Server, Tool, wait_until};
+
+use crate::support::{DEADLINE, file, publish_icecast};
+
+/// Bytes of a second of the songs.
+const SECOND_BYTES: usize = 16_000;
+
+/// Frames of silence that may be left out behind a song: 50 ms.
+const LEFT_OUT_MAX: usize = 2;
+
+/// Noise, so that frames use the bit reservoir, as an MP3 of 128 kb/s at 44.1 kHz with ID3 tags.
+fn song(folder: &Path, name: &str, seconds: f32, arguments: &[&str]) {
+    let noise = format!("anoisesrc=color=pink:amplitude=0.3:duration={seconds}:sample_rate=44100");
+    let title = format!("title=Song {name}");
+    Tool::ffmpeg()
+        .args(["-f", "lavfi", "-i", &noise, "-ac", "2", "-b:a", "128k"])
+        .args(["-metadata", &title, "-metadata", "artist=Band"])
+        .args(arguments)
+        .arg(folder.join(format!("{name}.mp3")))
+        .run(DEADLINE);
+}
+
+/// A server with a station of the files in a folder.
+fn serve(folder: &TempDir, keys: &str) -> Server {
+    let path = folder.path().display();
+    let station = format!("[[station]]\nstream = \"radio.mp3\"\nfolder = \"{path}\"\n{keys}");
+    Server::builder()
+        .set("ingest", "takeover", "\"never\"")
+        .toml(&station)
+        .start()
+}
+
+fn station(server: &Server) -> serde_json::Value {
+    server.api("stations")["stations"][0].clone()
+}
+
+fn plays(server: &Server, title: &str) -> bool {
+    let station = station(server);
+    station["state"] == "playing" && station["current"]["title"] == title
+}
+
+/// The frames of sound in an MP3 of 128 kb/s at 44.1 kHz, from the first whole one on, without a table.
+fn frames(bytes: &[u8]) -> Vec<&[u8]> {
+    let length = |at: usize| match bytes.get(at..at + 3) {
+        Some(&[0xFF, 0xFB, flags]) if flags & 0xFC == 0x90 => {
+            Some(417 + usize::from(flags >> 1 & 1))
+        }
+        _ => None,
+    };
+    let is_first = |at: &usize| {
+        let next = length(*at).map(|bytes| at + bytes);
+        let third = next.and_then(|at| Some(at + length(at)?));
+        third.and_then(length).is_some()
+    };
+    let mut at = (0..bytes.len()).find(is_first).expect("MP3");
+    let mut frames = Vec::new();
+    while let Some(length) = length(at)
+        && let Some(frame) = bytes.get(at..at + length)
+    {
+        at += length;
+        let is_table = [b"Info", b"Xing"]
+            .iter()
+            .any(|word| frame.windows(4).any(|found| found == *word));
+        if !is_table || !frames.is_empty() {
+            frames.push(frame);
+        }
+    }
+    frames
+}
+
+/// Demands that `got` has the songs one after the other from `at` on; returns where the last one ends.
+fn follow(got: &[&[u8]], mut at: usize, songs: &[Vec<&[u8]>]) -> usize {
+    for (number, song) in songs.iter().enumerate() {
+        let whole = song.len() - LEFT_OUT_MAX;
+        assert!(
+            got[at..].len() > song.len(),
+            "song {number} is not all there"
+        );
+        assert!(
+            got[at..at + whole] == song[..whole],
+            "song {number} is not as in its file"
+        );
+        let rest = song[whole..].iter().zip(&got[at + whole..]);
+        at += whole + rest.take_while(|(sent, got)| sent == got).count();
+    }
+    at
+}
+
+#[test]
+fn songs_are_one_stream_with_their_titles() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, seconds) in [("a", 3.1), ("b", 2.3), ("c", 3.7)] {
+        song(folder.path(), name, seconds, &[]);
+    }
+    let server = serve(&folder, "");
+    wait_until("the station", DEADLINE, || {
+        station(&server)["state"] == "playing"
+    });
+    let mut listener = Listener::get_icy(server.addr("http"), "/radio.mp3");
+    assert_eq!(listener.status(), 200);
+    let interval: usize = listener.header("icy-metaint").unwrap().parse().unwrap();
+    // Two rounds and more: the first song may have begun before.
+    listener.read_bytes(24 * SECOND_BYTES, DEADLINE);
+    let (sound, titles) = deinterleave(listener.body(), interval);
+    let told = titles.iter().map(|(_, text)| &text[..]).collect::<String>();
+    for name in ["a", "b", "c"] {
+        assert!(
+            told.contains(&format!("StreamTitle='Band - Song {name}';")),
+            "{titles:?}"
+        );
+    }
+    let files = ["a", "b", "c"]
+        .map(|name| std::fs::read(folder.path().join(format!("{name}.mp3"))).unwrap());
+    let songs = files.each_ref().map(|bytes| frames(bytes));
+    let got = frames(&sound);
+    let first = got
+        .iter()
+        .position(|frame| *frame == songs[1][0])
+        .expect("the second song begins");
+    let [a, b, c] = songs;
+    let around = [b.clone(), c, a, b];
+    let end = follow(&got, first, &around);
+    // From the beginning of a song on no decoder lacks anything.
+    let recorded = file(&got[first..end].concat());
+    let decoded = Tool::ffmpeg()
+        .args(["-xerror", "-i"])
+        .arg(recorded.path())
+        .args(["-f", "null", "-"])
+        .finish(DEADLINE);
+    assert!(
+        decoded.status.success() && decoded.stderr.is_empty(),
+        "{}",
+        decoded.stderr
+    );
+}
+
+#[test]
+fn a_publisher_takes_over_and_the_next_song_follows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "c"] {
+        song(folder.path(), name, 60.0, &[]);
+    }
+    let server = serve(&folder, "linger = \"1s\"\n");
+    wait_until("the station", DEADLINE, || plays(&server, "Band - Song a"));
+    let mut listener = server.listen("/radio.mp3");
+    listener.read_bytes(2 * SECOND_BYTES, DEADLINE);
+    let before = station(&server)["current"]["title"].clone();
+    let mut live = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
+    wait_until("the publisher", DEADLINE, || {
+        station(&server)["state"] == "away"
+    });
+    assert_eq!(server.api("streams")["streams"][0]["protocol"], "icecast");
+    let heard = listener.body().len();
+    listener.read_bytes(heard + 2 * SECOND_BYTES, DEADLINE);
+    live.kill();
+    wait_until("the station", DEADLINE, || {
+        station(&server)["state"] == "playing"
+    });
+    let now = station(&server);
+    assert_eq!(now["history"][0]["outcome"], "interrupted");
+    assert_eq!(now["history"][0]["title"], before);
+    assert_ne!(now["current"]["title"], before);
+    let name = now["current"]["file"].as_str().unwrap().to_owned();
+    let next = std::fs::read(folder.path().join(name)).unwrap();
+    let begins = frames(&next)[..3].concat();
+    let has_begun = |body: &[u8]| body.windows(begins.len()).any(|part| part == begins);
+    assert!(
+        listener.read_until(DEADLINE, has_begun),
+        "the same connection hears the next song"
+    );
+    let streams = server.metrics().sum(
+        "carillon_station_tracks_total",
+        &["outcome=\"interrupted\""],
+    );
+    assert_eq!(streams, 1.0);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_the_station_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    song(folder.path(), "a", 60.0, &[]);
+    song(folder.path(), "b", 60.0, &[]);
+    song(folder.path(), "slow", 3.0, &["-ar", "22050"]);
+    std::fs::write(folder.path().join("broken.mp3"), [0x55; 5_000]).unwrap();
+    let server = serve(&folder, "");
+    wait_until("the station", DEADLINE, || plays(&server, "Band - Song a"));
+    let now = station(&server);
+    assert_eq!(now["tracks"], 2);
+    assert_eq!(now["refused_count"], 2);
+    let refused = now["refused"].to_string();
+    for words in [
+        "broken.mp3",
+        "damaged",
+        "slow.mp3",
+        "it is MP3, 22050 Hz, stereo, and the station is MP3, 44100 Hz, stereo",
+    ] {
+        assert!(refused.contains(words), "{words}: {refused}");
+        assert!(server.log().contains(words), "{words}: {}", server.log());
+    }
+    assert_eq!(now["next"], "Band - Song b");
+    let skip = "{\"action\":\"skip\"}";
+    for (name, content_type, body, status) in [
+        ("other", "application/json", skip, 404),
+        ("radio.mp3", "text/plain", skip, 415),
+        (
+            "radio.mp3",
+            "application/json",
+            "{\"action\":\"stop\"}",
+            400,
+        ),
+        ("radio.mp3", "application/json", skip, 202),
+    ] {
+        let request = format!(
+            "POST /api/v1/stations/{name} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Content-Type: {content_type}\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let answer = http::request(server.addr("admin"), request.as_bytes(), DEADLINE);
+        assert_eq!(answer.status, status, "{name} {body}: {}", answer.text());
+    }
+    wait_until("the next song", DEADLINE, || {
+        plays(&server, "Band - Song b")
+    });
+    assert_eq!(station(&server)["history"][0]["outcome"], "skipped");
+}
