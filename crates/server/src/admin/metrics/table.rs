@@ -167,12 +167,12 @@ metrics! {
         "Segments that are gaps in DVR windows because the disk did not take them";
     HLS_DVR_READS Counter "carillon_hls_dvr_reads" []
         "Segments and initialization segments read from DVR windows on disk";
-    RECORDINGS Gauge "carillon_recordings" [] "Recordings that are listed, open ones included"
-    RECORDED_STREAMS Gauge "carillon_recorded_streams" [] "Streams that are being recorded"
-    RECORD_BYTES Counter "carillon_record_bytes" [] "Bytes written to recordings"
+    RECORDINGS Gauge "carillon_recordings" [] "Recordings that are listed, open ones included";
+    RECORDED_STREAMS Gauge "carillon_recorded_streams" [] "Streams that are being recorded";
+    RECORD_BYTES Counter "carillon_record_bytes" [] "Bytes written to recordings";
     RECORD_LAG Gauge "carillon_record_lag_seconds" []
-        "Time since the recording was written that has waited longest"
-    RECORD_GAPS Counter "carillon_record_gaps" ["reason"] "Gaps in recordings"
+        "Time since the recording was written that has waited longest";
+    RECORD_GAPS Counter "carillon_record_gaps" ["reason"] "Gaps in recordings";
     PUSHES Gauge "carillon_pushes" ["state"]
         "Pushes to other servers: one for each [[push]] and stream it relays";
     PUSH_UP Gauge "carillon_push_up" ["stream"]
