@@ -8,6 +8,7 @@
 //!   or anything else.
 //! * [`flv`] is what RTMP carries and what `/{stream}.flv` is made of.
 //! * [`fmp4`] is what `/{stream}.mp4` is made of.
+//! * [`mp4_file`] is what is played on demand.
 //! * [`rtp`] is what WebRTC carries.
 //! * [`ts`] is what set-top boxes, and the older half of HTTP Live Streaming, use.
 //! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames, [`id3`] writes tags, [`scte35`] reads
@@ -19,6 +20,7 @@ pub mod fmp4;
 pub mod frames;
 pub mod icy;
 pub mod id3;
+pub mod mp4_file;
 pub mod ogg;
 pub mod raw;
 pub mod rtp;

@@ -9,6 +9,7 @@
 mod admin;
 mod auth;
 mod fanout;
+mod files;
 mod hls;
 mod http;
 mod ingest;
@@ -27,6 +28,7 @@ use std::time::Duration;
 pub use self::admin::Admin;
 pub use self::auth::{Auth, KeyRule, PublishKey};
 pub use self::fanout::{Backend, Fanout};
+pub use self::files::FilesRule;
 pub use self::hls::Hls;
 pub use self::http::Http;
 pub use self::ingest::Ingest;
@@ -77,6 +79,8 @@ pub struct Config {
     pub pulls: Vec<PullRule>,
     /// Streams that are one programme in several qualities. No two groups have one name.
     pub variants: Vec<VariantGroup>,
+    /// Folders whose files are played on demand. No two have one path.
+    pub files: Vec<FilesRule>,
     /// Exceptions per stream; see [`Config::rule`].
     pub streams: Vec<StreamRule>,
 }
@@ -99,6 +103,7 @@ impl Default for Config {
             pushes: Vec::new(),
             pulls: Vec::new(),
             variants: Vec::new(),
+            files: Vec::new(),
             streams: Vec::new(),
         }
     }
@@ -123,6 +128,7 @@ impl Config {
             pushes,
             pulls,
             variants,
+            files,
             streams,
         } = self;
         s.set("drain_timeout", drain_timeout);
@@ -140,6 +146,7 @@ impl Config {
         s.sections("push", |s| pushes.extend(PushRule::read(s)));
         s.sections("pull", |s| pulls.extend(PullRule::read(s)));
         s.sections("variants", |s| variants.extend(VariantGroup::read(s)));
+        s.sections("files", |s| files.extend(FilesRule::read(s)));
         s.sections("stream", |s| streams.extend(StreamRule::read(s)));
     }
 }

@@ -1,15 +1,15 @@
 //! Boxes (ISO/IEC 14496-12 §4.2), whose sizes are filled in when they end.
 
 /// Bytes before the content of a box: its size and its kind.
-pub(super) const HEADER_BYTES: usize = 8;
+pub(crate) const HEADER_BYTES: usize = 8;
 
 /// A buffer that boxes are appended to.
 #[derive(Debug, Default)]
-pub(super) struct Boxes(Vec<u8>);
+pub(crate) struct Boxes(Vec<u8>);
 
 impl Boxes {
     /// Appends a box; `fill` writes its content.
-    pub(super) fn put_box(&mut self, kind: &[u8; 4], fill: impl FnOnce(&mut Self)) {
+    pub(crate) fn put_box(&mut self, kind: &[u8; 4], fill: impl FnOnce(&mut Self)) {
         let start = self.0.len();
         self.put_u32(0);
         self.put(kind);
@@ -20,7 +20,7 @@ impl Boxes {
     }
 
     /// Appends a box that begins with a version and 24 flags.
-    pub(super) fn put_full_box(
+    pub(crate) fn put_full_box(
         &mut self,
         kind: &[u8; 4],
         version: u8,
@@ -33,40 +33,40 @@ impl Boxes {
         });
     }
 
-    pub(super) fn put(&mut self, bytes: &[u8]) {
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
-    pub(super) fn put_zeros(&mut self, count: usize) {
+    pub(crate) fn put_zeros(&mut self, count: usize) {
         self.0.resize(self.0.len() + count, 0);
     }
 
-    pub(super) fn put_u8(&mut self, value: u8) {
+    pub(crate) fn put_u8(&mut self, value: u8) {
         self.0.push(value);
     }
 
-    pub(super) fn put_u16(&mut self, value: u16) {
+    pub(crate) fn put_u16(&mut self, value: u16) {
         self.put(&value.to_be_bytes());
     }
 
-    pub(super) fn put_u32(&mut self, value: u32) {
+    pub(crate) fn put_u32(&mut self, value: u32) {
         self.put(&value.to_be_bytes());
     }
 
-    pub(super) fn put_u64(&mut self, value: u64) {
+    pub(crate) fn put_u64(&mut self, value: u64) {
         self.put(&value.to_be_bytes());
     }
 
     /// Forgets what was written and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    pub(super) fn as_slice(&self) -> &[u8] {
+    pub(crate) fn as_slice(&self) -> &[u8] {
         &self.0
     }
 
-    pub(super) fn into_bytes(self) -> Vec<u8> {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 }

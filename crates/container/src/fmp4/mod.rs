@@ -23,7 +23,7 @@
 //! Sources: ISO/IEC 14496-12 (boxes), 14496-14 and -15 (AAC, H.264, HEVC), 23000-19 (CMAF); the
 //! ISOBMFF bindings of AV1, VP9, Opus and FLAC; ETSI TS 102 366 annex F (AC-3).
 
-mod boxes;
+pub(crate) mod boxes;
 mod carried;
 mod clock;
 mod collected;

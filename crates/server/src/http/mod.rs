@@ -151,8 +151,10 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             refuse(node, self.socket, &Asked::by(&head, visitor.peer), reason).await;
             return None;
         }
-        let route = Route::of(head.method(), &head.path(), &node.registry)
-            .of_single(&node.registry, &node.variants);
+        let path = head.path();
+        let route = Route::of(head.method(), &path, &node.registry)
+            .of_single(&node.registry, &node.variants)
+            .or_file(head.method(), &path, &node.registry, &node.files);
         let understood = match &route {
             Route::Malformed => Err(http1::Error::TargetMalformed),
             route if route.is_of_sources() => Ok(()),
@@ -248,6 +250,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             version: head.version(),
             is_head: head.method() == "HEAD",
             persists: head.keeps_alive() && body.is_whole && self.may_go_on(),
+            lasts: page.lasts(),
         };
         if let Page::Hls(stream, resource) = &page
             && head.method() == "GET"
@@ -326,7 +329,11 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
     async fn answer(mut self, response: Response, terms: Terms) -> Option<Self> {
         let now = HttpDate(stamp::unix_seconds(SystemTime::now()));
         let written = exchange::write(&mut self.socket, response, terms, now);
-        match timeout(PAGE_TIMEOUT, written).await {
+        let written = match terms.lasts {
+            true => Ok(written.await),
+            false => timeout(PAGE_TIMEOUT, written).await,
+        };
+        match written {
             Ok(Ok(true)) => return Some(self),
             Ok(Ok(false)) => crate::door::head::answer(self.socket, b"").await,
             Ok(Err(error)) => {

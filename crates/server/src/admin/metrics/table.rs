@@ -167,6 +167,9 @@ metrics! {
         "Segments that are gaps in DVR windows because the disk did not take them";
     HLS_DVR_READS Counter "carillon_hls_dvr_reads" []
         "Segments and initialization segments read from DVR windows on disk";
+    FILE_BYTES Counter "carillon_file_bytes" [] "Bytes read from the files of `[[files]]`";
+    FILE_REQUESTS Counter "carillon_file_requests" ["result"] "Requests for such files";
+    LATE_READS Counter "carillon_late_reads" [] "Reads of files that took longer than a second";
     PUSHES Gauge "carillon_pushes" ["state"]
         "Pushes to other servers: one for each [[push]] and stream it relays";
     PUSH_UP Gauge "carillon_push_up" ["stream"]

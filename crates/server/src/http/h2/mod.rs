@@ -156,8 +156,10 @@ impl Session {
             Ok(counted) => counted,
             Err(reason) => return self.reject(&asked, reason),
         };
-        let route = Route::of(head.method(), &head.path(), &self.node.registry)
-            .of_single(&self.node.registry, &self.node.variants);
+        let path = head.path();
+        let route = Route::of(head.method(), &path, &self.node.registry)
+            .of_single(&self.node.registry, &self.node.variants)
+            .or_file(head.method(), &path, &self.node.registry, &self.node.files);
         let response = match route {
             Route::Page(page) => self.page(page, &head, visitor, body).await,
             Route::Listen(target) => {
