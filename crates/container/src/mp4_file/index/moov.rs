@@ -38,8 +38,6 @@ pub(super) struct Track {
     pub(super) timescale: u32,
     /// When its first sample is decoded, on its clock.
     pub(super) begin: u64,
-    /// Subtracted from when a sample is shown.
-    pub(super) lead: i64,
     pub(super) samples: Vec<Sample>,
 }
 
@@ -62,17 +60,18 @@ impl Movie {
             let samples = tables::read(table(trak.body).unwrap_or_default(), left, length)?;
             left -= samples.len();
             let (empty, lead) = edit(trak.body);
-            let shift = u128::from(empty) * u128::from(head.timescale) / u128::from(scale);
+            let begin = scaled(empty, scale, head.timescale);
             let track = Track {
                 id: head.id,
                 timescale: head.timescale,
-                begin: u64::try_from(shift).unwrap_or(0),
-                lead,
+                begin,
                 samples,
             };
-            *slot = Some((head, track));
+            *slot = Some((head, track, lead));
         }
-        let (heads, tracks): (Vec<_>, Vec<_>) = kinds.into_iter().flatten().unzip();
+        align(&mut kinds);
+        let kinds = kinds.into_iter().flatten();
+        let (heads, tracks): (Vec<_>, Vec<_>) = kinds.map(|(head, track, _)| (head, track)).unzip();
         if heads.is_empty() {
             return Err(Error::NoTrack);
         }
@@ -84,6 +83,27 @@ impl Movie {
         };
         Ok(Self { heads, media })
     }
+}
+
+/// Has the tracks begin where their edits are shown at one time. None begins earlier than it would without edits, so
+/// that no time is negative.
+fn align(tracks: &mut [Option<(Head, Track, u64)>; 2]) {
+    let leads = tracks.iter().flatten();
+    let leads: Vec<_> = leads
+        .map(|(_, track, lead)| (*lead, track.timescale))
+        .collect();
+    for (_, track, lead) in tracks.iter_mut().flatten() {
+        let others = leads.iter();
+        let longest = others.map(|(lead, scale)| scaled(*lead, *scale, track.timescale));
+        let wait = longest.max().unwrap_or(0).saturating_sub(*lead);
+        track.begin = track.begin.saturating_add(wait);
+    }
+}
+
+/// Time on one clock as time on another.
+fn scaled(units: u64, from: u32, to: u32) -> u64 {
+    let scaled = u128::from(units) * u128::from(to) / u128::from(from.max(1));
+    u64::try_from(scaled).unwrap_or(0)
 }
 
 /// The units of a clock in a second, from `mvhd` or `mdhd`, which begin alike; not zero.
@@ -132,7 +152,7 @@ fn table(trak: &[u8]) -> Option<&[u8]> {
 }
 
 /// How long nothing is shown at first, on the movie's clock, and from where on the track then is, on its own.
-fn edit(trak: &[u8]) -> (u64, i64) {
+fn edit(trak: &[u8]) -> (u64, u64) {
     let mut empty = 0_u64;
     let list = child(trak, b"edts").and_then(|edts| child(edts, b"elst"));
     let mut numbers = Numbers(list.unwrap_or_default());
@@ -148,7 +168,7 @@ fn edit(trak: &[u8]) -> (u64, i64) {
         let (Some(duration), Some(from), Some(())) = (duration, from, numbers.skip(4)) else {
             break;
         };
-        if from >= 0 {
+        if let Ok(from) = u64::try_from(from) {
             return (empty, from);
         }
         empty = empty.saturating_add(duration);

@@ -216,12 +216,10 @@ fn put_track(moof: &mut Boxes, track: &Track, (at, data_at): (u64, u32), samples
             trun.put_u32(samples.len() as u32);
             trun.put_u32(data_at);
             for sample in samples {
-                let shown = i64::from(sample.composition).saturating_sub(track.lead);
-                let shown = shown.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
                 trun.put_u32(sample.duration);
                 trun.put_u32(sample.size);
                 trun.put_u32(if sample.is_sync { SYNC } else { DEPENDENT });
-                trun.put(&shown.to_be_bytes());
+                trun.put(&sample.composition.to_be_bytes());
             }
         });
     });
