@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use testkit::{PUBLISH_KEY, Server, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, wait_until};
 
 use crate::browser::Browser;
 use crate::clock::{CLOCK, Sound, encode_clock};
@@ -41,6 +41,31 @@ const BEFORE: usize = 60;
 
 const READ: &str = "window.delays = read_clock(document.querySelector('video')); return null;";
 
+/// The clock on a server, and a browser to watch it in.
+struct Scene {
+    browser: Browser,
+    _encoder: Process,
+    server: Server,
+    /// By how much the machine makes pictures later, in milliseconds.
+    busy: f64,
+}
+
+impl Scene {
+    fn start() -> Self {
+        let server = Server::start();
+        let encoder = encode_clock(&server.rtmp_url(STREAM, PUBLISH_KEY), Sound::Tone);
+        wait_for_stream(&server, STREAM);
+        let browser = Browser::open();
+        let busy = busy_ms(&browser, &server);
+        Self {
+            browser,
+            _encoder: encoder,
+            server,
+            busy,
+        }
+    }
+}
+
 /// A page that plays, and reads the clock.
 fn page(browser: &Browser, server: &Server, way: &'static str) -> Window {
     let page = Window::open(browser, server, STREAM, way);
@@ -69,15 +94,17 @@ fn read(browser: &Browser, page: &Window) -> f64 {
 
 #[test]
 fn as_far_behind_as_each_protocol_may_be() {
-    let server = Server::start();
-    let _encoder = encode_clock(&server.rtmp_url(STREAM, PUBLISH_KEY), Sound::Tone);
-    wait_for_stream(&server, STREAM);
-    let browser = Browser::open();
-    let busy = busy_ms(&browser, &server);
+    let scene = Scene::start();
+    let Scene {
+        browser,
+        server,
+        busy,
+        ..
+    } = &scene;
     // One after another: three decoders at once are more than a small machine has time for.
     let found = LIMITS.map(|(way, limit)| {
-        let page = page(&browser, &server, way);
-        let median = read(&browser, &page);
+        let page = page(browser, server, way);
+        let median = read(browser, &page);
         browser.go("about:blank");
         (way, limit, median)
     });
@@ -93,18 +120,20 @@ fn as_far_behind_as_each_protocol_may_be() {
 fn no_further_behind_after_a_while() {
     let seconds = std::env::var(WATCH).ok();
     let seconds = seconds.map_or(WATCH_DEFAULT, |text| text.parse().unwrap());
-    let server = Server::start();
-    let _encoder = encode_clock(&server.rtmp_url(STREAM, PUBLISH_KEY), Sound::Tone);
-    wait_for_stream(&server, STREAM);
-    let browser = Browser::open();
-    let busy = busy_ms(&browser, &server);
-    let pages = LIMITS.map(|(way, limit)| (page(&browser, &server, way), limit));
+    let scene = Scene::start();
+    let Scene {
+        browser,
+        server,
+        busy,
+        ..
+    } = &scene;
+    let pages = LIMITS.map(|(way, limit)| (page(browser, server, way), limit));
     // Players look for their place at first.
     thread::sleep(SETTLE);
-    let first = pages.each_ref().map(|(page, _)| read(&browser, page));
+    let first = pages.each_ref().map(|(page, _)| read(browser, page));
     thread::sleep(Duration::from_secs(seconds));
     println!("after {seconds} s");
-    let last = pages.each_ref().map(|(page, _)| read(&browser, page));
+    let last = pages.each_ref().map(|(page, _)| read(browser, page));
     for (((page, limit), first), last) in pages.iter().zip(first).zip(last) {
         assert!(
             last <= limit.min(first + DRIFT_MS_MAX) + busy,
@@ -116,24 +145,26 @@ fn no_further_behind_after_a_while() {
 
 #[test]
 fn soon_after_a_page_was_frozen() {
-    let server = Server::start();
-    let _encoder = encode_clock(&server.rtmp_url(STREAM, PUBLISH_KEY), Sound::Tone);
-    wait_for_stream(&server, STREAM);
-    let browser = Browser::open();
-    let busy = busy_ms(&browser, &server);
-    let pages = LIMITS.map(|(way, limit)| (page(&browser, &server, way), limit));
+    let scene = Scene::start();
+    let Scene {
+        browser,
+        server,
+        busy,
+        ..
+    } = &scene;
+    let pages = LIMITS.map(|(way, limit)| (page(browser, server, way), limit));
     for (page, _) in &pages {
         wait_until("pictures", DEADLINE, || {
-            delays(&browser, page).len() > BEFORE
+            delays(browser, page).len() > BEFORE
         });
-        page.set_frozen(&browser, true);
+        page.set_frozen(browser, true);
     }
     thread::sleep(FROZEN);
     for (page, limit) in &pages {
-        page.set_frozen(&browser, false);
+        page.set_frozen(browser, false);
         let back = Instant::now();
-        page.run(&browser, "window.delays.length = 0; return null;");
-        let latest = || delays(&browser, page).last().copied();
+        page.run(browser, "window.delays.length = 0; return null;");
+        let latest = || delays(browser, page).last().copied();
         wait_until(&format!("{} to be at live", page.way), DEADLINE, || {
             latest().is_some_and(|delay| delay <= limit + AT_LIVE_MORE_MS + busy)
         });
@@ -141,7 +172,7 @@ fn soon_after_a_page_was_frozen() {
         println!("{}: back at live after {took:.0} ms", page.way);
         assert!(took <= BACK_MS_MAX + busy, "{}: {took} ms", page.way);
         wait_until("the page to say so", DEADLINE, || {
-            page.played(&browser).is_by(page.way)
+            page.played(browser).is_by(page.way)
         });
     }
 }

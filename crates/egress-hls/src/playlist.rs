@@ -7,7 +7,8 @@
 //!   (§6.2.2).
 //! * Parts are listed for as long as §4.4.4.9 wants them, three target durations.
 //! * Date ranges of events stand before the first segment that begins at their time or later, and behind the last one
-//!   until that has come. The title in force where the list begins stands before its first segment. A delta update has all of them, since it may leave out no more than segments (§6.2.5.1).
+//!   until that has come. The title in force where the list begins stands before its first segment. A delta update has
+//!   all of them, since it may leave out no more than segments (§6.2.5.1).
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -299,19 +300,18 @@ impl Sheet<'_> {
         let Some(first) = all(self.kept, self.segments).next() else {
             return Ok(());
         };
-        let title = first.title.iter().filter(|_| first.titles.is_empty());
-        let title = title.filter(|change| !change.title.is_empty());
-        let kept = self.kept.first().and_then(|kept| kept.wall);
-        let began = |change: &TitleChange| {
-            let of_kept = kept.filter(|wall| wall.epoch == change.epoch);
-            of_kept.map_or_else(
-                || self.wall.title(change),
-                |wall| Some(wall.moment(change.at)),
-            )
+        let Some(change) = &first.title else {
+            return Ok(());
         };
-        title
-            .into_iter()
-            .try_for_each(|change| date_range::write_titles(f, std::slice::from_ref(change), began))
+        if !first.titles.is_empty() || change.title.is_empty() {
+            return Ok(());
+        }
+        let kept = self.kept.first().and_then(|kept| kept.wall);
+        let began = match kept.filter(|wall| wall.epoch == change.epoch) {
+            Some(wall) => Some(wall.moment(change.at)),
+            None => self.wall.title(change),
+        };
+        date_range::write_titles(f, std::slice::from_ref(change), |_| began)
     }
 
     fn lists_parts(&self, segment: &Segment) -> bool {

@@ -284,26 +284,30 @@ impl Viewers {
         Ok(())
     }
 
-    /// Counts an answer's bytes that a viewer is sent.
-    pub(crate) fn sent(&self, viewer: &Viewer, bytes: u64, resource: &Resource, now: Instant) {
+    /// Counts an answer's bytes that a viewer is sent. False for one that has to be introduced again, or was removed.
+    pub(crate) fn sent(
+        &self,
+        viewer: &Viewer,
+        bytes: u64,
+        resource: &Resource,
+        now: Instant,
+    ) -> bool {
         let mut state = self.state();
-        state.seen = now;
-        if let Some(ViewerState::Watching { listener, seen, .. }) =
-            state.present.get_mut(&viewer.key)
-        {
-            // A request may have waited for longer than viewers may be silent.
-            *seen = now;
-            listener.handle.sent(bytes, 1);
-            if resource.is_media() {
-                listener.handle.began(now);
-            }
+        // A request may have waited for longer than viewers may be silent.
+        let Some((listener, _)) = state.watching(viewer, now) else {
+            return false;
+        };
+        listener.handle.sent(bytes, 1);
+        if resource.is_media() {
+            listener.handle.began(now);
         }
+        true
     }
 
     /// A thread carries one more connection of a viewer. False if it may not.
-    pub(crate) fn carry(&self, viewer: &Viewer) -> bool {
-        match self.state().present.get_mut(&viewer.key) {
-            Some(ViewerState::Watching { carried, .. }) if *carried < CARRIED_MAX => {
+    pub(crate) fn carry(&self, viewer: &Viewer, now: Instant) -> bool {
+        match self.state().watching(viewer, now) {
+            Some((_, carried)) if *carried < CARRIED_MAX => {
                 *carried += 1;
                 true
             }
@@ -355,6 +359,26 @@ impl Viewers {
     fn state(&self) -> MutexGuard<'_, State> {
         // The map is valid between any two statements of its users.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// A viewer that requests something, or is sent it: its listener, and how many of its connections threads carry.
+    /// `None` if it does not watch.
+    fn watching(&mut self, viewer: &Viewer, now: Instant) -> Option<(&mut Listener, &mut u32)> {
+        self.seen = now;
+        let watching = self.present.get_mut(&viewer.key)?;
+        match watching.settle(now).then_some(watching)? {
+            ViewerState::Watching {
+                listener,
+                seen,
+                carried,
+            } => {
+                *seen = now;
+                Some((listener, carried))
+            }
+            ViewerState::Removed { .. } => None,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The Date header.
 
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const SECONDS_PER_DAY: u64 = 86_400;
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
@@ -12,6 +13,14 @@ const MONTHS: [&str; 12] = [
 /// `Sun, 06 Nov 1994 08:49:37 GMT`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct HttpDate(pub u64);
+
+/// Cut to whole seconds; a time before 1970 is taken for its beginning.
+impl From<SystemTime> for HttpDate {
+    fn from(at: SystemTime) -> Self {
+        let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self(since.as_secs())
+    }
+}
 
 impl fmt::Display for HttpDate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,7 +57,17 @@ const fn civil(days: u64) -> (u64, u64, u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn fractions_and_times_before_1970_are_cut() {
+        let at = UNIX_EPOCH + Duration::from_millis(784_111_777_999);
+        assert_eq!(HttpDate::from(at), HttpDate(784_111_777));
+        let before = UNIX_EPOCH - Duration::from_secs(1);
+        assert_eq!(HttpDate::from(before), HttpDate(0));
+    }
 
     #[test]
     fn known_instants() {

@@ -45,7 +45,12 @@ impl Clock {
 
 /// Nanoseconds since 1970.
 pub(crate) fn wall() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    wall_at(SystemTime::now())
+}
+
+/// The wall clock at a time of the system's.
+pub(crate) fn wall_at(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH);
     since.map_or(0, nanoseconds)
 }
 

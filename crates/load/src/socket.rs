@@ -9,6 +9,8 @@ use rustix::event::{Timespec, epoll};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::{Domain, Socket, Type};
 
+use crate::clock::wall_at;
+
 /// The first source address towards a server on the loopback.
 const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 1);
 /// Addresses that connections come from in turn, as they would from the internet, so that a server's limits
@@ -95,6 +97,15 @@ pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
         recv(socket, buffer, RecvFlags::DONTWAIT).map(|(_, length)| length),
         true,
     )
+}
+
+/// Reads what is there, at most a buffer full, and tells when the last of it arrived, wall clock, if the kernel was told
+/// to [note](net::arrival::note) that.
+pub(crate) fn receive_timed(socket: &OwnedFd, buffer: &mut [u8]) -> (Moved, Option<u64>) {
+    match net::arrival::receive(socket, buffer) {
+        Ok((length, at)) => (moved(Ok(length), true), at.map(wall_at)),
+        Err(error) => (moved(Err(error), true), None),
+    }
 }
 
 /// Reads one datagram. An empty one is none, and a refused one has no meaning for the others: the server may

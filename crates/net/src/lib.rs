@@ -19,9 +19,12 @@
 //! `server` (accept classes, socket options).
 
 pub mod accept;
+#[allow(unsafe_code, reason = "the kernel is told where memory is")]
+pub mod arrival;
 mod backend;
 #[cfg(not(loom))]
 pub mod closing;
+mod control;
 pub mod cpu;
 mod epoll;
 mod guard;

@@ -25,9 +25,7 @@ pub(crate) fn log_date(at: SystemTime) -> String {
 
 /// `Sat, 21 Nov 2026 04:54:26 +0000`, as Icecast writes it.
 pub(crate) fn rfc2822(at: SystemTime) -> String {
-    HttpDate(unix_seconds(at))
-        .to_string()
-        .replace("GMT", "+0000")
+    HttpDate::from(at).to_string().replace("GMT", "+0000")
 }
 
 /// `2026-11-21T04:54:26+0000`, as Icecast writes it; with a `zone` of `Z`, ISO 8601 as usual.
@@ -59,7 +57,7 @@ struct Parts {
 
 impl Parts {
     fn of(at: SystemTime) -> Self {
-        let text = HttpDate(unix_seconds(at)).to_string();
+        let text = HttpDate::from(at).to_string();
         let mut words = text.split(' ').skip(1).map(str::to_owned);
         let mut next = || words.next().unwrap_or_default();
         Self {

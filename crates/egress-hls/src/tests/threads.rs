@@ -236,27 +236,38 @@ async fn a_server_that_leaves_gets_its_connections_back() {
     );
 }
 
+/// The socket of a client that has been answered, and whose connection's task is gone.
+fn abandoned(threads: &Threads) -> TcpStream {
+    let mut client = threads.carry("");
+    client.send("/live/show/hls/live.m3u8");
+    client.answer();
+    client.task.abort();
+    client.socket
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_whose_task_is_gone_ends() {
     let server = TestServer::new();
     let (_publisher, _) = playing(&server).await;
     let threads = Threads::start(&server);
-    let mut client = threads.carry("");
-    client.send("/live/show/hls/live.m3u8");
-    client.answer();
-    client.task.abort();
-    assert_eq!(client.socket.read(&mut [0]).expect("an end"), 0);
+    let mut socket = abandoned(&threads);
+    assert_eq!(socket.read(&mut [0]).expect("an end"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn threads_that_end_take_their_connections_with_them() {
+async fn threads_end_with_the_last_who_may_call_them() {
     let server = TestServer::new();
     let (_publisher, _) = playing(&server).await;
+    let others = Arc::strong_count(&server.context);
     let threads = Threads::start(&server);
-    let mut client = threads.carry("");
-    client.send("/live/show/hls/live.m3u8");
-    client.answer();
-    client.task.abort();
+    // Each thread has the context until it ends.
+    assert!(Arc::strong_count(&server.context) > others);
+    let mut socket = abandoned(&threads);
     drop(threads);
-    assert_eq!(client.socket.read(&mut [0]).expect("an end"), 0);
+    let begun = Instant::now();
+    while Arc::strong_count(&server.context) > others {
+        assert!(begun.elapsed() < DEADLINE, "a thread goes on");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(socket.read(&mut [0]).expect("an end"), 0);
 }

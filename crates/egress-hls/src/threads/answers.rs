@@ -23,6 +23,8 @@ pub(super) struct Answers {
     /// Those that all answers have.
     headers: HeaderMap,
     targets: Targets,
+    /// The server is about to leave: tasks answer.
+    is_leaving: bool,
 }
 
 /// What a request is answered with.
@@ -48,12 +50,14 @@ impl Answers {
             context,
             site,
             targets: Targets::default(),
+            is_leaving: false,
         }
     }
 
     /// What follows is another batch: other answers may be right.
     pub(super) fn begin_batch(&mut self) {
         self.targets.begin_batch();
+        self.is_leaving = self.site.is_leaving();
     }
 
     /// The answer to a request on a connection.
@@ -72,10 +76,8 @@ impl Answers {
         };
         let target = Arc::clone(&known.target);
         let viewer = connection.viewer(&target, profile);
-        // New viewers pass the gate elsewhere, and those that were removed are told there.
-        let viewers = channel.viewers();
-        let is_known = matches!(viewers.touch(&viewer, now), Ok(true));
-        if !is_known || !connection.count(&channel) || self.site.is_leaving() {
+        // New viewers pass the gate elsewhere.
+        if self.is_leaving || !connection.count(&channel, now) {
             return Verdict::Elsewhere;
         }
         let common = known.common(profile).unwrap_or_else(|| {
@@ -86,8 +88,12 @@ impl Answers {
         });
         match common {
             Common::Answer(answer) => {
-                viewers.sent(&viewer, answer.body_len, &target.resource, now);
-                Verdict::Answer(answer, target)
+                let viewers = channel.viewers();
+                match viewers.sent(&viewer, answer.body_len, &target.resource, now) {
+                    true => Verdict::Answer(answer, target),
+                    // It was removed, or has left meanwhile, and is told so there.
+                    false => Verdict::Elsewhere,
+                }
             }
             Common::Awaits(part) => Verdict::Awaits(channel, part, target),
             Common::Elsewhere => Verdict::Elsewhere,

@@ -126,8 +126,8 @@ impl Connection {
         self.viewer.insert(viewer).clone()
     }
 
-    /// Counts as a connection of its viewer, who watches a channel. False if there are too many.
-    pub(super) fn count(&mut self, channel: &Arc<Channel>) -> bool {
+    /// Counts as a connection of its viewer, who watches a channel. False if it does not, or has too many.
+    pub(super) fn count(&mut self, channel: &Arc<Channel>, now: Instant) -> bool {
         let is_same = |counted: &Arc<Channel>| Arc::ptr_eq(counted, channel);
         if self.counted.as_ref().is_some_and(is_same) {
             return true;
@@ -136,7 +136,7 @@ impl Connection {
         let is_counted = self
             .viewer
             .as_ref()
-            .is_some_and(|viewer| channel.viewers().carry(viewer));
+            .is_some_and(|viewer| channel.viewers().carry(viewer, now));
         self.counted = is_counted.then(|| Arc::clone(channel));
         is_counted
     }

@@ -152,9 +152,8 @@ impl RequestThreads {
 impl Drop for RequestThreads {
     fn drop(&mut self) {
         for handle in &self.threads {
-            let inbox = handle.inbox.clone();
             // One that is behind stops when the server's process ends.
-            inbox.try_send(Command::Stop).ok();
+            handle.inbox.try_send(Command::Stop).ok();
             handle.waker.wake();
         }
     }

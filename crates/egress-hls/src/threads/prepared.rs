@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use http1::{HttpDate, ResponseHead, Status, Version};
+use http1::{ResponseHead, Status, Version};
 use net::SendOp;
 
 use crate::answer::Answer;
@@ -34,11 +34,8 @@ impl Prepared {
             return None;
         }
         let body_len = answer.length();
-        let since = now
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap_or_default();
         let mut head = ResponseHead::new(Version::Http11, status)
-            .date(HttpDate(since.as_secs()))
+            .date(now.into())
             .content_length(body_len);
         let more = common
             .iter()

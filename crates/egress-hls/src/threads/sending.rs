@@ -78,10 +78,12 @@ fn send_batch(
         let now = match outcome {
             SendOutcome::Sent(count) => {
                 *sent += count;
-                match () {
-                    () if *sent >= prepared.len => Progress::Done,
-                    () if count == offered => Progress::More,
-                    () => Progress::Full,
+                if *sent >= prepared.len {
+                    Progress::Done
+                } else if count == offered {
+                    Progress::More
+                } else {
+                    Progress::Full
                 }
             }
             SendOutcome::Blocked => Progress::Full,

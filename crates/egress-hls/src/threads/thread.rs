@@ -1,6 +1,5 @@
 //! One thread: its connections, and a turn of its loop.
 
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -11,11 +10,9 @@ use tokio::sync::oneshot;
 
 use super::answers::{Answers, Verdict};
 use super::connection::{Connection, Overdue, Phase};
-use super::head::{Found, Profile, Profiles};
-use super::prepared::Prepared;
+use super::head::{Found, Profiles};
 use super::sending::{self, Progress};
-use super::targets::Target;
-use super::waiting::{WaitKey, Waits};
+use super::waiting::Waits;
 use super::{Carried, Command, Handle, Site};
 use crate::{Context, waits};
 
@@ -45,13 +42,6 @@ pub(super) struct RequestThread {
     others: Vec<Slot>,
     /// Scratch, empty between uses.
     progress: Vec<(Slot, Progress)>,
-}
-
-/// What becomes of a request.
-enum Step {
-    Send(Arc<Prepared>, Arc<Target>),
-    Wait(WaitKey, Arc<Target>),
-    GiveBack,
 }
 
 impl RequestThread {
@@ -156,7 +146,7 @@ impl RequestThread {
             until,
         } = carried;
         let slot = self.connections.vacant();
-        if let Err(error) = self.attach(slot, socket) {
+        if let Err(error) = self.backend.attach(slot, socket, Inbound::Reported) {
             tracing::debug!(%peer, %error, "a connection was gone before it was carried");
             return;
         }
@@ -165,10 +155,6 @@ impl RequestThread {
         if !unread.is_empty() {
             self.take(slot, &unread, now);
         }
-    }
-
-    fn attach(&mut self, slot: Slot, socket: TcpStream) -> std::io::Result<()> {
-        self.backend.attach(slot, socket, Inbound::Reported)
     }
 
     /// Reads what a socket has.
@@ -225,70 +211,47 @@ impl RequestThread {
 
     /// Serves the request that an idle connection's bytes begin with, and keeps the rest.
     fn serve(&mut self, slot: Slot, bytes: &[u8], now: Instant) {
-        let Self {
-            connections,
-            profiles,
-            ..
-        } = self;
-        let Some(connection) = connections.get_mut(slot) else {
+        let Some(connection) = self.connections.get_mut(slot) else {
             return;
         };
-        match profiles.take(bytes, connection.profile.as_ref()) {
-            Found::Incomplete => connection.unread = bytes.to_vec(),
-            Found::Other => {
+        let found = self.profiles.take(bytes, connection.profile.as_ref());
+        let (verdict, rest) = match found {
+            Found::Incomplete => {
                 connection.unread = bytes.to_vec();
-                self.give_back(slot);
+                return;
             }
+            Found::Other => (Verdict::Elsewhere, bytes),
             Found::Request {
                 target,
                 profile,
                 len,
-            } => match self.step(slot, target, &profile, now) {
-                Step::GiveBack => {
-                    if let Some(connection) = self.connections.get_mut(slot) {
-                        connection.unread = bytes.to_vec();
-                    }
-                    self.give_back(slot);
-                }
-                step => {
-                    if let Some(connection) = self.connections.get_mut(slot) {
-                        connection.unread = bytes[len..].to_vec();
-                    }
-                    self.advance(slot, step, now);
-                }
+            } => match self.answers.find(connection, target, &profile, now) {
+                Verdict::Elsewhere => (Verdict::Elsewhere, bytes),
+                verdict => (verdict, &bytes[len..]),
             },
-        }
-    }
-
-    /// What becomes of a connection's request.
-    fn step(&mut self, slot: Slot, target: &[u8], profile: &Arc<Profile>, now: Instant) -> Step {
-        let Some(connection) = self.connections.get_mut(slot) else {
-            return Step::GiveBack;
         };
-        match self.answers.find(connection, target, profile, now) {
-            Verdict::Answer(prepared, target) => Step::Send(prepared, target),
-            Verdict::Awaits(channel, part, target) => {
-                Step::Wait(self.waits.begin(&channel, part, slot), target)
-            }
-            Verdict::Elsewhere => Step::GiveBack,
-        }
+        connection.unread = rest.to_vec();
+        self.act_on(slot, verdict, now + self.patience, now);
     }
 
-    /// Begins to send, or to wait.
-    fn advance(&mut self, slot: Slot, step: Step, now: Instant) {
+    /// Begins to send, or to wait until then, or gives a connection back.
+    fn act_on(&mut self, slot: Slot, verdict: Verdict, until: Instant, now: Instant) {
         let Some(connection) = self.connections.get_mut(slot) else {
             return;
         };
-        match step {
-            Step::Send(prepared, target) => {
+        match verdict {
+            Verdict::Answer(prepared, target) => {
                 connection.send(prepared, now);
                 match target.resource.is_media() {
                     true => self.media.push(slot),
                     false => self.others.push(slot),
                 }
             }
-            Step::Wait(key, target) => self.wait(slot, key, target, now + self.patience),
-            Step::GiveBack => self.give_back(slot),
+            Verdict::Awaits(channel, part, target) => {
+                let key = self.waits.begin(&channel, part, slot);
+                connection.phase = Phase::Waiting { target, key, until };
+            }
+            Verdict::Elsewhere => self.give_back(slot),
         }
     }
 
@@ -303,20 +266,11 @@ impl RequestThread {
             return;
         };
         let (target, until) = (Arc::clone(target), *until);
-        match self.step(slot, target.text.as_bytes(), &profile, now) {
+        let text = target.text.as_bytes();
+        match self.answers.find(connection, text, &profile, now) {
             // The one who began the wait has waited for as long as it may; others came later.
-            Step::Wait(key, _) if now >= until => {
-                self.waits.leave(key, slot);
-                self.refuse(slot, now);
-            }
-            Step::Wait(key, target) => self.wait(slot, key, target, until),
-            step => self.advance(slot, step, now),
-        }
-    }
-
-    fn wait(&mut self, slot: Slot, key: WaitKey, target: Arc<Target>, until: Instant) {
-        if let Some(connection) = self.connections.get_mut(slot) {
-            connection.phase = Phase::Waiting { target, key, until };
+            Verdict::Awaits(..) if now >= until => self.refuse(slot, now),
+            verdict => self.act_on(slot, verdict, until, now),
         }
     }
 

@@ -1,7 +1,7 @@
 //! From a request head to an answer, or to a lane.
 
 use std::net::SocketAddr;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use fanout::gate::{self, Denied};
@@ -9,7 +9,7 @@ use fanout::{
     Choice, Info, Introduction, JoinRefused, Joined, LaneGuard, LaneRefused, ListenerRecord,
     Permit, Waits, Wish, join,
 };
-use http1::{Head, HttpDate, Password, Status};
+use http1::{Head, Password, Status};
 use media::Container;
 
 use super::{Answer, Context};
@@ -56,7 +56,7 @@ pub(super) async fn decide(
     peer: SocketAddr,
     permit: Option<Permit>,
 ) -> Decision {
-    let replies = Replies::new(head, &context.server_header, now());
+    let replies = Replies::new(head, &context.server_header, SystemTime::now().into());
     let request = Request {
         context,
         head,
@@ -321,9 +321,4 @@ impl Request<'_> {
             http1::Version::Ice10 | http1::Version::XAudiocast => "ICE/1.0",
         }
     }
-}
-
-fn now() -> HttpDate {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-    HttpDate(since_epoch.map_or(0, |since| since.as_secs()))
 }

@@ -116,10 +116,15 @@ impl Backlog {
 
     /// The newest picture group, or, without video, all of it.
     pub(super) fn newest_group(&self) -> impl Iterator<Item = &Sample> {
-        let begins = self
-            .groups
-            .back()
-            .map_or(0, |group| group.sample - self.first);
+        self.recent(false)
+    }
+
+    /// What a lane begins with: all of it if it `is_whole`, or else the [newest group](Self::newest_group).
+    pub(super) fn recent(&self, is_whole: bool) -> impl Iterator<Item = &Sample> {
+        let begins = match self.groups.back() {
+            Some(newest) if !is_whole => newest.sample - self.first,
+            _ => 0,
+        };
         self.samples.range(begins..)
     }
 

@@ -223,7 +223,8 @@ impl Core {
     /// Brings a lane that has just opened to the present.
     pub(super) fn replay(&self, lane: &mut LaneWriter, now: Instant) {
         let is_segmented = lane.lane.index.is_some();
-        let begins = self.past(is_segmented).next().map(|oldest| oldest.dts);
+        let oldest = self.backlog.recent(is_segmented).next();
+        let begins = oldest.map(|oldest| oldest.dts);
         if let Some(begins) = begins {
             for event in self.timed.since(begins) {
                 lane.tell(event, now);
@@ -263,15 +264,6 @@ impl Core {
         lane.publish();
     }
 
-    /// The recent past that a lane begins with.
-    fn past(&self, is_segmented: bool) -> impl Iterator<Item = &Sample> {
-        let all = is_segmented.then(|| self.backlog.samples());
-        let newest = (!is_segmented).then(|| self.backlog.newest_group());
-        all.into_iter()
-            .flatten()
-            .chain(newest.into_iter().flatten())
-    }
-
     /// Replays what the publisher announced and sent recently, for a reader of segments or of anything else; each
     /// sample with the kind of its track.
     pub(super) fn recall(&self, is_segmented: bool, mut tell: impl FnMut(&Item, Option<Kind>)) {
@@ -287,7 +279,7 @@ impl Core {
         if let Some(title) = &self.title {
             tell(&Item::Title(Arc::clone(title)), None);
         }
-        for sample in self.past(is_segmented) {
+        for sample in self.backlog.recent(is_segmented) {
             let kind = self.kind(sample.track);
             tell(&Item::Sample(sample.clone()), kind);
         }

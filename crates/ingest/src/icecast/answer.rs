@@ -1,6 +1,6 @@
 //! What sources are answered.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use fanout::PublishRefused;
 use fanout::gate::Denied;
@@ -111,7 +111,7 @@ pub(super) fn probe(settings: &Settings, head: &Head) -> Vec<u8> {
 pub fn answer_options(settings: &Settings, head: &Head) -> Vec<u8> {
     ResponseHead::new(head.version(), Status::OK)
         .header("Server", &settings.server_name)
-        .date(today())
+        .date(HttpDate::from(SystemTime::now()))
         .header("Connection", "Close")
         .header("Allow", ALLOW)
         .headers(CORS)
@@ -123,7 +123,7 @@ fn begin(settings: &Settings, head: &Head, status: Status) -> ResponseHead {
     ResponseHead::new(head.version(), status)
         .header("Server", &settings.server_name)
         .header("Connection", "Close")
-        .date(today())
+        .date(HttpDate::from(SystemTime::now()))
 }
 
 fn finish(response: ResponseHead, content_type: &str, body: &str) -> Vec<u8> {
@@ -135,12 +135,4 @@ fn finish(response: ResponseHead, content_type: &str, body: &str) -> Vec<u8> {
         .finish();
     answer.extend_from_slice(body.as_bytes());
     answer
-}
-
-fn today() -> HttpDate {
-    HttpDate(
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs()),
-    )
 }

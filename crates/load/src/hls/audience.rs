@@ -136,6 +136,7 @@ impl Group<'_, Players> {
             status,
             body,
             heard,
+            ..
         } = answered;
         if *status != 200 {
             return self.miss(place, Channel::Playlists, &Failure::Status(*status), now);
@@ -161,11 +162,17 @@ impl Group<'_, Players> {
 
     /// Media came to the player at `place`, or an answer that is none.
     fn media(&mut self, place: usize, answered: &Answered, now: u64) -> Result<(), String> {
-        let Answered { status, body, .. } = answered;
+        let Answered {
+            status,
+            body,
+            arrived,
+            ..
+        } = answered;
         if !matches!(status, 200 | 206) {
             return self.miss(place, Channel::Media, &Failure::Status(*status), now);
         }
-        let wall = self.clock.wall_of(now);
+        // This thread may have come to it late, because it serves all players: not the server's delay.
+        let wall = arrived.unwrap_or_else(|| self.clock.wall_of(now));
         let Tally { findings, hls, .. } = &mut self.tally;
         let Some(viewer) = self.members.at_mut(place) else {
             return Ok(());

@@ -45,6 +45,8 @@ struct Exchange {
     at: u64,
     /// When the answer's first byte came.
     heard: Option<u64>,
+    /// When its last byte so far reached the socket, wall clock, where all of the answer is kept.
+    arrived: Option<u64>,
     reading: Reading,
 }
 
@@ -64,6 +66,8 @@ pub(super) struct Answered {
     pub(super) body: Vec<u8>,
     /// When the first byte of the answer came.
     pub(super) heard: u64,
+    /// When its last byte reached the socket, wall clock, where all of it was to be kept.
+    pub(super) arrived: Option<u64>,
 }
 
 impl Connection {
@@ -81,6 +85,7 @@ impl Connection {
             is_sent: false,
             at: now,
             heard: None,
+            arrived: None,
             reading: Reading::new(keep),
         }));
         if let Some(socket) = &self.socket
@@ -177,6 +182,9 @@ impl Connection {
             Ok(socket) => socket,
             Err(error) => return Err(self.fail(format!("no connection: {error}"))),
         };
+        if let Err(error) = net::arrival::note(&socket) {
+            return Err(self.fail(format!("its times are not told: {error}")));
+        }
         let data = epoll::EventData::new_u64(link.token as u64);
         if let Err(error) = epoll::add(link.epoll, &socket, data, epoll::EventFlags::OUT) {
             return Err(self.fail(format!("not watched: {error}")));
@@ -197,6 +205,7 @@ impl Connection {
             status,
             body,
             heard: exchange.heard.unwrap_or(exchange.at),
+            arrived: exchange.arrived,
         })
     }
 
@@ -223,12 +232,14 @@ fn read(
         }
         return Ok(moved);
     }
-    let space = if reading.keeps_all() {
-        buffer.len()
+    let moved = if reading.keeps_all() {
+        let (moved, arrived) = socket::receive_timed(socket, buffer);
+        exchange.arrived = arrived.or(exchange.arrived);
+        moved
     } else {
-        buffer.len().min(HEAD_BYTES)
+        let space = buffer.len().min(HEAD_BYTES);
+        socket::receive(socket, &mut buffer[..space])
     };
-    let moved = socket::receive(socket, &mut buffer[..space]);
     let Moved::Bytes(length) = moved else {
         return Ok(moved);
     };

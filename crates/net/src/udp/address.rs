@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
+use crate::control::array;
+
 /// Bytes of the longer kind of address.
 pub(super) const NAME_LEN: usize = size_of::<libc::sockaddr_in6>();
 
@@ -78,11 +80,6 @@ pub(super) fn mapped(ip: IpAddr) -> Ipv6Addr {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
         IpAddr::V6(ip) => ip,
     }
-}
-
-/// `N` bytes from `at` on, if they are there.
-pub(super) fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..)?.first_chunk().copied()
 }
 
 /// A family's number in the kernel's first field.

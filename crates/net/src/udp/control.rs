@@ -1,30 +1,17 @@
-//! Control messages: what goes along with a datagram without being part of it (`cmsg(3)`).
-//!
-//! They are read and written as bytes: a header of length, level and kind, the data, and padding to
-//! the width of a word.
+//! The control messages of datagrams: which address of ours they are sent from or were sent to, and how the kernel cuts
+//! them.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::BorrowedFd;
 
-use super::address::{Family, array, mapped};
+use super::address::{Family, mapped};
 use super::sys;
+use crate::control::{self, array, space};
 
 /// Room for the longest pair of messages: an IPv6 address with its interface, and a segment's length.
 pub(super) const CONTROL_LEN: usize =
     space(size_of::<libc::in6_pktinfo>()) + space(size_of::<u16>());
-
-const WORD: usize = size_of::<usize>();
-const HEADER_LEN: usize = size_of::<libc::cmsghdr>();
-const _: () = assert!(
-    HEADER_LEN == WORD + 8,
-    "the header is a length and two numbers"
-);
-
-/// Bytes that a message of `len` bytes takes.
-const fn space(len: usize) -> usize {
-    HEADER_LEN + len.next_multiple_of(WORD)
-}
 
 /// The messages of one send.
 #[derive(Clone, Copy, Debug)]
@@ -68,15 +55,10 @@ impl Control {
     }
 
     fn push(&mut self, level: libc::c_int, kind: libc::c_int, data: &[u8]) {
-        let Some(message) = self.bytes.get_mut(self.len..self.len + space(data.len())) else {
-            debug_assert!(false, "there is room for one message of each kind");
-            return;
-        };
-        message[..WORD].copy_from_slice(&(HEADER_LEN + data.len()).to_ne_bytes());
-        message[WORD..WORD + 4].copy_from_slice(&level.to_ne_bytes());
-        message[WORD + 4..WORD + 8].copy_from_slice(&kind.to_ne_bytes());
-        message[HEADER_LEN..HEADER_LEN + data.len()].copy_from_slice(data);
-        self.len += message.len();
+        match control::write(&mut self.bytes[self.len..], level, kind, data) {
+            Some(len) => self.len += len,
+            None => debug_assert!(false, "there is room for one message of each kind"),
+        }
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {
@@ -93,24 +75,16 @@ pub(super) fn tell_local(socket: BorrowedFd<'_>, family: Family) -> io::Result<(
 }
 
 /// The address of ours that a datagram was sent to, if the kernel told.
-pub(super) fn local(mut messages: &[u8]) -> Option<IpAddr> {
-    loop {
-        let len = usize::from_ne_bytes(array(messages, 0)?);
-        let level = libc::c_int::from_ne_bytes(array(messages, WORD)?);
-        let kind = libc::c_int::from_ne_bytes(array(messages, WORD + 4)?);
-        let data = messages.get(HEADER_LEN..len)?;
-        match (level, kind) {
-            // After the interface comes the address that an answer is to come from.
-            (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-                return Some(Ipv4Addr::from(array::<4>(data, 4)?).into());
-            }
-            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
-                let ip = Ipv6Addr::from(array::<16>(data, 0)?);
-                return Some(IpAddr::V6(ip).to_canonical());
-            }
-            _ => messages = messages.get(space(data.len())..)?,
+pub(super) fn local(messages: &[u8]) -> Option<IpAddr> {
+    control::read(messages).find_map(|(level, kind, data)| match (level, kind) {
+        // After the interface comes the address that an answer is to come from.
+        (libc::IPPROTO_IP, libc::IP_PKTINFO) => Some(Ipv4Addr::from(array::<4>(data, 4)?).into()),
+        (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+            let ip = Ipv6Addr::from(array::<16>(data, 0)?);
+            Some(IpAddr::V6(ip).to_canonical())
         }
-    }
+        _ => None,
+    })
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ mod control;
 mod inbox;
 mod probe;
 #[allow(unsafe_code, reason = "the kernel is told where memory is")]
-mod sys;
+pub(crate) mod sys;
 #[cfg(test)]
 mod tests;
 

@@ -140,7 +140,7 @@ pub(super) fn send_each(
 }
 
 /// Sets an option that is a number.
-pub(super) fn set_option(
+pub(crate) fn set_option(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
     option: libc::c_int,
@@ -197,6 +197,7 @@ fn header(name: &Name, vector: &mut libc::iovec, control: &Control) -> libc::msg
     }
 }
 
-fn last() -> Errno {
+/// What the last system call failed with.
+pub(crate) fn last() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }

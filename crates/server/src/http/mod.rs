@@ -6,7 +6,7 @@
 //!   └──────────────────────────────── keep-alive, pipelined requests ◄────────────┘
 //! ```
 //!
-//! * A request is read once, by `http1`, and routed once, by [`Route::of`]. After a request that is refused as
+//! * A request is read once, by `http1`, and routed once, by [`Route::of_request`]. After a request that is refused as
 //!   malformed, or that only source clients may make, nothing is read.
 //! * A connection that waits for its next request is idle: it is the first to give way to new connections
 //!   ([`ConnectionPermit::rest`](crate::door::permits::ConnectionPermit::rest)), and ends when the server shuts down.
@@ -54,7 +54,6 @@ use crate::http::pages::Page;
 use crate::http::pages::Visitor;
 use crate::http::route::Route;
 use crate::node::Node;
-use crate::stamp;
 
 /// How long a connection may wait for its next request. Proxies that keep connections to a server close them
 /// after 60 s (nginx) or less; the side that sends requests should be the one to close, because a request that
@@ -151,10 +150,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             refuse(node, self.socket, &Asked::by(&head, visitor.peer), reason).await;
             return None;
         }
-        let path = head.path();
-        let route = Route::of(head.method(), &path, &node.registry)
-            .of_single(&node.registry, &node.variants)
-            .or_file(head.method(), &path, &node.registry, &node.files);
+        let route = Route::of_request(&head, node);
         let understood = match &route {
             Route::Malformed => Err(http1::Error::TargetMalformed),
             route if route.is_of_sources() => Ok(()),
@@ -327,7 +323,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
     }
 
     async fn answer(mut self, response: Response, terms: Terms) -> Option<Self> {
-        let now = HttpDate(stamp::unix_seconds(SystemTime::now()));
+        let now = HttpDate::from(SystemTime::now());
         let written = exchange::write(&mut self.socket, response, terms, now);
         let written = match terms.lasts {
             true => Ok(written.await),

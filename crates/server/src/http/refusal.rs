@@ -9,7 +9,6 @@ use super::{Asked, LiveTransport};
 use crate::door::head::{self, NoHead};
 use crate::door::rejected::Rejected;
 use crate::node::Node;
-use crate::stamp;
 
 /// The answer to a source of SHOUTcast v1 instead of `OK2`.
 const SHOUTCAST: &[u8] =
@@ -116,7 +115,7 @@ pub(super) const fn status_of(reason: Rejected) -> Status {
 pub(super) fn plain(node: &Node, version: Version, status: Status, text: &str) -> Vec<u8> {
     let head = ResponseHead::new(version, status)
         .header("Server", &node.config.http.server_header)
-        .date(HttpDate(stamp::unix_seconds(SystemTime::now())))
+        .date(HttpDate::from(SystemTime::now()))
         .header("Content-Type", "text/plain; charset=utf-8")
         .headers(http1::NO_CACHE)
         .headers(http1::CORS)

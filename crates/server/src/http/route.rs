@@ -1,16 +1,18 @@
 //! The one router: maps requests on the public HTTP ports to what they are for.
 //!
-//! [`Route::of`] reads method and path, once per request; the doors match on the result and parse no path
+//! [`Route::of_request`] reads method and path, once per request; the doors match on the result and parse no path
 //! again. The table in [`routes`](crate::http::routes) lists the same for readers, and the tests here check the two
 //! against each other: each row of the table has a route, and each route that is served has a row.
 
 use egress_hls::Variants;
 use egress_http::Target;
 use fanout::Registry;
+use http1::Head;
 use ingest::icecast::Dialect;
 use media::StreamName;
 
 use crate::http::pages::Page;
+use crate::node::Node;
 
 /// What a request is for.
 #[derive(Debug)]
@@ -32,6 +34,14 @@ pub(crate) enum Route {
 }
 
 impl Route {
+    /// What a request to this server is for.
+    pub(crate) fn of_request(head: &Head, node: &Node) -> Self {
+        let path = head.path();
+        Self::of(head.method(), &path, &node.registry)
+            .of_single(&node.registry, &node.variants)
+            .or_file(head.method(), &path, &node.registry, &node.files)
+    }
+
     /// Takes a method, case-sensitive, and a path, percent-decoded once. A stream's exact name wins over a
     /// suffix: `/a/publish` is a stream while one of that name exists. A piece of HLS, a still, and what is below a name
     /// that cannot be published win over the suffix of a live body, unless there is that body's stream. A path that
@@ -74,7 +84,7 @@ impl Route {
 
     /// Live bodies and WebRTC have one stream: under the name of a group they are those of its best quality, so that
     /// players need to follow no redirect. Sessions have that stream's name from then on.
-    pub(crate) fn of_single(self, registry: &Registry, variants: &Variants) -> Self {
+    fn of_single(self, registry: &Registry, variants: &Variants) -> Self {
         let single = |name: &StreamName| variants.single(registry, name);
         let target = |target: Target| match single(target.name()) {
             Some(name) => target.of(name),
@@ -95,13 +105,7 @@ impl Route {
 
     /// Files on demand: a path in one of their folders names a file, unless it is that of a stream that is here or
     /// known elsewhere by its name.
-    pub(crate) fn or_file(
-        self,
-        method: &str,
-        path: &str,
-        registry: &Registry,
-        files: &vod::Files,
-    ) -> Self {
+    fn or_file(self, method: &str, path: &str, registry: &Registry, files: &vod::Files) -> Self {
         let is_free = match &self {
             Self::Listen(target) | Self::Look(target) => !target.is_known(registry),
             Self::Page(page) => !page

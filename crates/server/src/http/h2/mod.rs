@@ -156,10 +156,7 @@ impl Session {
             Ok(counted) => counted,
             Err(reason) => return self.reject(&asked, reason),
         };
-        let path = head.path();
-        let route = Route::of(head.method(), &path, &self.node.registry)
-            .of_single(&self.node.registry, &self.node.variants)
-            .or_file(head.method(), &path, &self.node.registry, &self.node.files);
+        let route = Route::of_request(&head, &self.node);
         let response = match route {
             Route::Page(page) => self.page(page, &head, visitor, body).await,
             Route::Listen(target) => {
