@@ -51,7 +51,7 @@ impl Samples {
             };
             cuts.push(Cut([(*number, *start), other]));
         }
-        let other = others.map_or((0, 0), |mut walk| walk.to_end());
+        let other = others.map_or((0, 0), |mut walk| walk.finish());
         cuts.push(Cut([(first.samples.len(), end), other]));
         let durations = cuts.windows(2).map(|pair| match pair {
             [Cut([begin, _]), Cut([end, _])] => {
@@ -190,7 +190,7 @@ impl<'a> Walk<'a> {
         self.position()
     }
 
-    fn to_end(&mut self) -> (usize, u64) {
+    fn finish(&mut self) -> (usize, u64) {
         self.walk(|_| true);
         self.position()
     }
