@@ -9,7 +9,8 @@ use media::StreamName;
 use super::read::Walk;
 use super::sections::{Listen, Transport};
 use super::{
-    Config, Glob, PolicyOverrides, PullRule, Pulled, PushRule, Secret, StationRule, VariantGroup,
+    Config, FilesRule, Glob, PolicyOverrides, PullRule, Pulled, PushRule, Secret, StationRule,
+    VariantGroup,
 };
 
 /// Notes every contradiction.
@@ -21,6 +22,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     links(config, walk);
     stations(config, walk);
     variants(config, walk);
+    files(config, walk);
     keys(config, walk);
     policy("fanout.audio", &config.fanout.audio, walk);
     policy("fanout.video", &config.fanout.video, walk);
@@ -390,6 +392,33 @@ fn variants(config: &Config, walk: &mut Walk<'_>) {
                 message,
                 Some("name each stream once"),
             );
+        }
+    }
+}
+
+/// Folders that are not there, and paths that hide something.
+fn files(config: &Config, walk: &mut Walk<'_>) {
+    for (index, rule) in config.files.iter().enumerate() {
+        let FilesRule {
+            path,
+            directory,
+            key,
+        } = rule;
+        let path_key = format!("{key}.path");
+        if path.is_reserved() {
+            let message = format!("`{path}` begins as the server's own pages do");
+            let help = "choose a path that hides none of them";
+            walk.problem(&path_key, message, Some(help));
+        }
+        let mut earlier = config.files[..index].iter();
+        if earlier.any(|earlier| earlier.path == *path) {
+            let message = format!("`{path}` is the path of another folder");
+            walk.problem(&path_key, message, Some("a path has one folder"));
+        }
+        if !directory.is_dir() {
+            let message = format!("there is no directory {}", directory.display());
+            let help = "name one that this server may read";
+            walk.problem(&format!("{key}.directory"), message, Some(help));
         }
     }
 }

@@ -41,8 +41,8 @@ fn line_of(problem: &Problem) -> Option<usize> {
     }
 }
 
-/// The shipped file with its examples of `[[push]]`, `[[pull]]`, `[[station]]`, `[[variants]]` and `[[stream]]` taken out of
-/// the comments.
+/// The shipped file with its examples of `[[push]]`, `[[pull]]`, `[[station]]`, `[[variants]]`, `[[files]]` and
+/// `[[stream]]` taken out of the comments.
 fn shipped_with_examples() -> String {
     let code = |line: &str| {
         let line = line
@@ -148,6 +148,7 @@ fn the_examples_are_valid() {
     );
     assert_eq!(lists, (1, 1, 1));
     assert_eq!((config.variants.len(), config.stations.len()), (1, 1));
+    assert_eq!(config.files.len(), 1);
     let pushed = config.pushes[0].url.of(&name);
     assert_eq!(
         pushed,
@@ -744,6 +745,31 @@ fn contradictions_are_told() {
             4,
             "stream.1.match",
             "first match",
+        ),
+        (
+            "[[files]]\npath = \"admin/x\"\ndirectory = \"/\"",
+            2,
+            "files.0.path",
+            "begins as the server's own pages do",
+        ),
+        (
+            "[[files]]\npath = \"vod\"\ndirectory = \"/nowhere/at/all\"",
+            3,
+            "files.0.directory",
+            "there is no directory /nowhere/at/all",
+        ),
+        (
+            "[[files]]\npath = \"vod\"\ndirectory = \"\"",
+            3,
+            "files.0.directory",
+            "is empty",
+        ),
+        (
+            "[[files]]\npath = \"vod\"\ndirectory = \"/\"\n\
+             [[files]]\npath = \"vod\"\ndirectory = \"/\"",
+            5,
+            "files.1.path",
+            "another folder",
         ),
         (
             "[[variants]]\nname = \"admin/x\"\nstreams = [\"a\"]",

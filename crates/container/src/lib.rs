@@ -8,7 +8,8 @@
 //!   or anything else.
 //! * [`flv`] is what RTMP carries and what `/{stream}.flv` is made of.
 //! * [`fmp4`] is what `/{stream}.mp4` is made of.
-//! * [`mp4_file`] is what becomes of that in a file: its beginning, its whole part, and its index.
+//! * [`mp4_file`] is what becomes of that in a file: its beginning, its whole part, and its index; and what is played
+//!   on demand.
 //! * [`rtp`] is what WebRTC carries.
 //! * [`ts`] is what set-top boxes, and the older half of HTTP Live Streaming, use.
 //! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames, [`id3`] writes tags, [`scte35`] reads

@@ -42,6 +42,8 @@ pub(crate) struct Node {
     pub(crate) hls: Arc<egress_hls::Context>,
     /// The threads that answer most of their requests, once they have started.
     pub(crate) requests: Option<RequestThreads>,
+    /// Files on demand.
+    pub(crate) files: vod::Files,
     /// WebRTC, unless it is switched off.
     pub(crate) rtc: Option<Arc<Rtc>>,
     pub(crate) pages: Kept,
@@ -167,6 +169,9 @@ impl Node {
             Box::new(admission.clone()),
             Arc::clone(&variants),
         );
+        let folders = config.files.iter();
+        let folders = folders.map(|rule| (rule.path.clone(), rule.directory.clone()));
+        let files = vod::Files::new(folders);
         Self {
             rtmp,
             ingest: Arc::new(ingest),
@@ -176,6 +181,7 @@ impl Node {
             variants,
             hls: Arc::new(hls),
             requests: None,
+            files,
             pages: Kept::default(),
             shelf: Arc::default(),
             admission,

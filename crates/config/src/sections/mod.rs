@@ -9,6 +9,7 @@
 mod admin;
 mod auth;
 mod fanout;
+mod files;
 mod hls;
 mod http;
 mod ingest;
@@ -29,6 +30,7 @@ use std::time::Duration;
 pub use self::admin::Admin;
 pub use self::auth::{Auth, KeyRule, PublishKey};
 pub use self::fanout::{Backend, Fanout};
+pub use self::files::FilesRule;
 pub use self::hls::Hls;
 pub use self::http::Http;
 pub use self::ingest::Ingest;
@@ -87,6 +89,8 @@ pub struct Config {
     pub stations: Vec<StationRule>,
     /// Streams that are one programme in several qualities. No two groups have one name.
     pub variants: Vec<VariantGroup>,
+    /// Folders whose files are played on demand. No two have one path.
+    pub files: Vec<FilesRule>,
     /// Exceptions per stream; see [`Config::rule`].
     pub streams: Vec<StreamRule>,
 }
@@ -112,6 +116,7 @@ impl Default for Config {
             pulls: Vec::new(),
             stations: Vec::new(),
             variants: Vec::new(),
+            files: Vec::new(),
             streams: Vec::new(),
         }
     }
@@ -139,6 +144,7 @@ impl Config {
             pulls,
             stations,
             variants,
+            files,
             streams,
         } = self;
         s.set("drain_timeout", drain_timeout);
@@ -159,6 +165,7 @@ impl Config {
         s.sections("pull", |s| pulls.extend(PullRule::read(s)));
         s.sections("station", |s| stations.extend(StationRule::read(s)));
         s.sections("variants", |s| variants.extend(VariantGroup::read(s)));
+        s.sections("files", |s| files.extend(FilesRule::read(s)));
         s.sections("stream", |s| streams.extend(StreamRule::read(s)));
     }
 }

@@ -1,4 +1,4 @@
-//! MP4 files on disk that are written as fragments and closed as plain MP4 (*hybrid*).
+//! MP4 files on disk: those that are written as fragments and closed as plain MP4 (*hybrid*), and the [`index`] of any.
 //!
 //! ```text
 //! while it grows:  ftyp │ free(16) │ moov(mvex) │ moof mdat │ moof mdat │ …
@@ -10,6 +10,7 @@
 //! * [`Scan`] goes through a file of fragments, whole or cut, and finds where its whole part ends.
 //! * A [`Finaliser`] collects what a scan finds. [`Finished`] is the index to append, and the sixteen bytes that then
 //!   replace the placeholder: before that write the file is fragmented, after it plain, and never anything between.
+//! * [`index`] finds the samples or the fragments of a file, so that it can be sent in segments.
 //!
 //! Nothing here reads a file: a scan says which bytes it wants, in pieces of known bounds. Any input results in a
 //! finding or in an end, never in a panic. Times are integers of each track's clock; only where tracks are compared, for
@@ -19,6 +20,7 @@
 
 mod finalise;
 mod fragment;
+pub mod index;
 mod init;
 mod patch;
 mod scan;

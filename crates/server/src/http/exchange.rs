@@ -2,6 +2,7 @@
 //! `http` crate, and responses as bytes.
 
 use std::io;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Request;
@@ -13,6 +14,11 @@ use http_body_util::BodyExt;
 use http1::{Head, HttpDate, Version};
 use hyper::body::Body as _;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+
+/// For a client to take a piece of a file, 64 KiB at most. A player that is paused for longer asks for the rest when it
+/// goes on.
+const PIECE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The request that a head and its body make.
 ///
@@ -55,6 +61,8 @@ pub(super) struct Terms {
     pub(super) is_head: bool,
     /// The connection may carry another request.
     pub(super) persists: bool,
+    /// The body lasts as long as the client takes it, in pieces; each of them has [`PIECE_TIMEOUT`].
+    pub(super) lasts: bool,
 }
 
 /// How the end of a body is marked.
@@ -126,7 +134,10 @@ pub(super) async fn write<S: AsyncWrite + Unpin>(
         // In one piece, without copying the data.
         let before = std::mem::take(&mut head).chain(size.as_bytes());
         let mut all = before.chain(data).chain(end);
-        socket.write_all_buf(&mut all).await?;
+        match terms.lasts {
+            true => timeout(PIECE_TIMEOUT, socket.write_all_buf(&mut all)).await??,
+            false => socket.write_all_buf(&mut all).await?,
+        }
     }
     if left.is_some_and(|left| left > 0) {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -192,6 +203,7 @@ mod tests {
         version: Version::Http11,
         is_head: false,
         persists: true,
+        lasts: false,
     };
 
     async fn written(response: Response, terms: Terms) -> (String, io::Result<bool>) {

@@ -246,6 +246,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             version: head.version(),
             is_head: head.method() == "HEAD",
             persists: head.keeps_alive() && body.is_whole && self.may_go_on(),
+            lasts: page.lasts(),
         };
         if let Page::Hls(stream, resource) = &page
             && head.method() == "GET"
@@ -324,7 +325,11 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
     async fn answer(mut self, response: Response, terms: Terms) -> Option<Self> {
         let now = HttpDate::from(SystemTime::now());
         let written = exchange::write(&mut self.socket, response, terms, now);
-        match timeout(PAGE_TIMEOUT, written).await {
+        let written = match terms.lasts {
+            true => Ok(written.await),
+            false => timeout(PAGE_TIMEOUT, written).await,
+        };
+        match written {
             Ok(Ok(true)) => return Some(self),
             Ok(Ok(false)) => crate::door::head::answer(self.socket, b"").await,
             Ok(Err(error)) => {

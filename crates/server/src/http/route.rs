@@ -36,8 +36,10 @@ pub(crate) enum Route {
 impl Route {
     /// What a request to this server is for.
     pub(crate) fn of_request(head: &Head, node: &Node) -> Self {
-        Self::of(head.method(), &head.path(), &node.registry)
+        let path = head.path();
+        Self::of(head.method(), &path, &node.registry)
             .of_single(&node.registry, &node.variants)
+            .or_file(head.method(), &path, &node.registry, &node.files)
     }
 
     /// Takes a method, case-sensitive, and a path, percent-decoded once. A stream's exact name wins over a
@@ -101,6 +103,24 @@ impl Route {
         }
     }
 
+    /// Files on demand: a path in one of their folders names a file, unless it is that of a stream that is here or
+    /// known elsewhere by its name.
+    fn or_file(self, method: &str, path: &str, registry: &Registry, files: &vod::Files) -> Self {
+        let is_free = match &self {
+            Self::Listen(target) | Self::Look(target) => !target.is_known(registry),
+            Self::Page(page) => !page
+                .stream()
+                .is_some_and(|name| registry.stream(name).is_some()),
+            _ => false,
+        };
+        match files.find(path) {
+            Some(address) if is_free && matches!(method, "GET" | "HEAD") => {
+                Self::Page(Page::File(address))
+            }
+            _ => self,
+        }
+    }
+
     /// Whether it is a source client's request: their heads may deviate from HTTP where others' may not, and nothing
     /// after such a request is read as another one.
     pub(crate) fn is_of_sources(&self) -> bool {
@@ -147,6 +167,7 @@ mod tests {
             Page::Still(_) => Endpoint::Still,
             Page::Info(_) => Endpoint::Info,
             Page::Publish(_) => Endpoint::Publish,
+            Page::File(_) => Endpoint::File,
             Page::Hls(_, Resource::Multivariant) => Endpoint::Hls,
             Page::Hls(_, Resource::Media(_, Piece::Playlist)) => Endpoint::HlsPlaylist,
             Page::Hls(..) => Endpoint::HlsPiece,
@@ -171,6 +192,11 @@ mod tests {
         registry
     }
 
+    /// A folder of files.
+    fn files() -> vod::Files {
+        vod::Files::new([(name("vod"), "/".into())])
+    }
+
     #[test]
     fn each_row_of_the_table_is_a_route() {
         let registry = registry();
@@ -186,9 +212,33 @@ mod tests {
             let path = endpoint.path().replace("{stream}", name);
             let path = path.replace("{id}", &"0".repeat(32));
             let path = path.replace("{piece}", "41.0.m4s");
-            let route = Route::of(endpoint.method(), &path, &registry);
+            let path = path.replace("{folder}", "vod").replace("{file}", "a.mp4");
+            let method = endpoint.method();
+            let route = Route::of(method, &path, &registry);
+            let route = route.or_file(method, &path, &registry, &files());
             let found = row(endpoint.method(), &route);
             assert_eq!(found, Some(endpoint), "{path}: {route:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_no_more_than_a_file() {
+        let registry = registry();
+        for (method, path, is_file) in [
+            ("GET", "/vod/a.mp4", true),
+            ("HEAD", "/vod/b/a b.mp3", true),
+            ("OPTIONS", "/vod/a.mp4", false),
+            ("POST", "/vod/a.mp4", false),
+            ("PUT", "/vod/a.mp4", false),
+            ("GET", "/vod/a.mp4/", false),
+            ("GET", "/vod/show/index.m3u8", false),
+            ("GET", "/vod/show", false),
+            ("GET", "/other/a.mp4", false),
+        ] {
+            let route = Route::of(method, path, &registry);
+            let route = route.or_file(method, path, &registry, &files());
+            let found = matches!(route, Route::Page(Page::File(_)));
+            assert_eq!(found, is_file, "{method} {path}: {route:?}");
         }
     }
 

@@ -51,7 +51,7 @@ macro_rules! endpoints {
                 match self { $(Self::$name => $method,)* }
             }
 
-            /// Its path, in axum's notation; `{stream}` stands for a stream's name.
+            /// Its path, in axum's notation; `{stream}` stands for a stream's name, `{folder}` for a `path` of `[[files]]`.
             pub const fn path(self) -> &'static str {
                 match self { $(Self::$name => $path,)* }
             }
@@ -130,6 +130,9 @@ endpoints! {
     HlsPlaylist: Page "GET" "/{stream}/hls/live.m3u8", Nothing;
     /// An initialization segment, a segment, a part or a key of HLS; likewise.
     HlsPiece: Page "GET" "/{stream}/hls/{piece}", Nothing;
+
+    /// A file on demand, in a folder of `[[files]]`.
+    File: Page "GET" "/{folder}/{file}", Nothing;
 
     /// Open a session to listen (WHEP).
     Whep: Page "POST" "/{stream}/whep", Nothing;

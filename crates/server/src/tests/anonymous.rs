@@ -4,7 +4,8 @@ use super::*;
 use crate::http::routes::{Demand, Endpoint, Surface};
 
 const AUTH: &str = "[rtmp]\nlisten = [\"127.0.0.1:0\"]\nplay_wait = \"0s\"\n\
-    [auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n";
+    [auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n\
+    [[files]]\npath = \"vod\"\ndirectory = \"/\"\n";
 
 /// What an RTMP client sends up to its wish, as raw bytes: the simple handshake, then AMF0.
 pub(super) mod rtmp_bytes {
@@ -108,6 +109,7 @@ fn is_served(endpoint: Endpoint, answer: &str) -> bool {
             is_problem && matches!(status(answer), 404 | 415)
         }
         Endpoint::Still => body(answer).contains("no picture"),
+        Endpoint::File => body(answer).contains("no such file"),
         Endpoint::HlsPiece => body(answer).contains("no such piece"),
         _ => !matches!(status(answer), 404 | 405 | 501),
     }
@@ -119,6 +121,7 @@ async fn try_it(server: &TestServer, endpoint: Endpoint) -> String {
         .replace("{stream}", stream(endpoint))
         .replace("{*name}", "radio.mp3");
     let path = path.replace("{id}", "1").replace("{piece}", "1.m4s");
+    let path = path.replace("{folder}", "vod").replace("{file}", "a.mp4");
     let query = "?mode=updinfo&mount=/radio.mp3&song=x";
     match endpoint.surface() {
         Surface::Rtmp => rtmp(server.rtmp, endpoint.method(), "show").await,

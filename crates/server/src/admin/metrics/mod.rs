@@ -84,6 +84,7 @@ impl Collector for Gather {
         self.doors(&mut page)?;
         self.streams(&mut page)?;
         self.transcoding(&mut page)?;
+        self.files(&mut page)?;
         for encode in &self.0.encoders {
             encode(&mut page)?;
         }
@@ -259,6 +260,15 @@ impl Gather {
         page.gauge(PENDING, node.limits.pending() as f64)?;
         page.gauge(IDLE, node.limits.idle() as f64)?;
         page.gauge(PENDING_SESSIONS, node.limits.pending_sessions() as f64)
+    }
+
+    fn files(&self, page: &mut Page<'_>) -> fmt::Result {
+        let sums = self.0.node.files.sums();
+        let labels = vod::Outcome::ALL.map(vod::Outcome::label).into_iter();
+        let requests = sums.requests.map(|requests| requests as f64);
+        page.counter(FILE_BYTES, sums.bytes as f64)?;
+        page.counters(FILE_REQUESTS, labels.zip(requests))?;
+        page.counter(LATE_READS, sums.late_reads as f64)
     }
 
     fn streams(&self, page: &mut Page<'_>) -> fmt::Result {

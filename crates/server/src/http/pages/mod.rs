@@ -7,6 +7,7 @@
 
 mod assets;
 mod base;
+mod files;
 mod finish;
 mod hls;
 mod html;
@@ -128,6 +129,8 @@ pub(crate) enum Page {
     Publish(StreamName),
     /// A playlist or a piece of HLS.
     Hls(StreamName, Resource),
+    /// A file on demand.
+    File(vod::Address),
     /// A session of WHIP or WHEP, or an endpoint that opens one.
     Rtc(signalling::Address),
     /// A CORS preflight.
@@ -194,11 +197,30 @@ impl Page {
             .or_else(|| name("/").map(Self::Player))
     }
 
+    /// The stream that it is about, if there were one.
+    pub(crate) fn stream(&self) -> Option<&StreamName> {
+        match self {
+            Self::Player(name)
+            | Self::Embed(name)
+            | Self::Still(name)
+            | Self::Info(name)
+            | Self::Publish(name)
+            | Self::Hls(name, _) => Some(name),
+            Self::Rtc(address) => Some(&address.stream),
+            _ => None,
+        }
+    }
+
+    /// Whether the answer is as long as its file, and lasts as long as its client takes it.
+    pub(crate) fn lasts(&self) -> bool {
+        matches!(self, Self::File(_))
+    }
+
     /// Whether the answer may take a while, so that it matters whether the client still waits.
     pub(crate) fn may_wait(&self) -> bool {
         matches!(
             self,
-            Self::Hls(..) | Self::Info(_) | Self::Rtc(_) | Self::Still(_)
+            Self::File(_) | Self::Hls(..) | Self::Info(_) | Self::Rtc(_) | Self::Still(_)
         )
     }
 
@@ -268,6 +290,7 @@ async fn answer(
             let query = request.uri().query().unwrap_or_default();
             hls::answer(&node, visitor, (&stream, &resource), headers, query).await
         }
+        Page::File(address) => files::answer(&node, visitor, &handover, &address, request).await,
         Page::Rtc(address) => signalling::serve(&node, visitor, handover, address, request).await,
         Page::Preflight => StatusCode::NO_CONTENT.into_response(),
         Page::NotAllowed => {

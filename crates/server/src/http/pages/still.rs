@@ -84,7 +84,7 @@ pub(super) async fn answer(
 }
 
 /// Asks the gate whether the client may play the stream.
-async fn permit(
+pub(super) async fn permit(
     gate: &impl Gate,
     visitor: Visitor,
     name: &StreamName,
@@ -111,12 +111,12 @@ async fn permit(
     gate.play(&request).await
 }
 
-fn shows_credential(headers: &HeaderMap, uri: &Uri) -> bool {
+pub(super) fn shows_credential(headers: &HeaderMap, uri: &Uri) -> bool {
     headers.contains_key(header::AUTHORIZATION) || uri.query().is_some()
 }
 
 /// Without a challenge: a browser would ask for a password in the midst of a list.
-fn refuse(denied: Denied) -> Response {
+pub(super) fn refuse(denied: Denied) -> Response {
     let status = match denied {
         Denied::Missing | Denied::Wrong => StatusCode::FORBIDDEN,
         Denied::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,

@@ -1,0 +1,274 @@
+//! What an MP4 file holds, and where: read from its boxes, for sending it in segments.
+//!
+//! ```text
+//! plain:       ftyp mdat moov          its sample tables ─► segments, each made into a fragment when it is wanted
+//! fragmented:  ftyp moov (moof mdat)*  its fragments     ─► segments, each a range of the file
+//! ```
+//!
+//! A hybrid file that was finished is a plain one. Of a file with several tracks of pictures or of sound the first of
+//! each counts; of an edit list its first edit. [`Indexer`] asks for ranges of the file, and is given them.
+//!
+//! Everything in a file may be wrong. Memory follows from what was read, within [`MOOV_BYTES_MAX`], [`SAMPLES_MAX`] and
+//! [`BOXES_MAX`].
+
+mod fragments;
+mod init;
+mod moov;
+mod probe;
+mod reader;
+mod samples;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::time::Duration;
+
+pub use self::probe::Probe;
+
+use self::fragments::Fragments;
+use self::moov::{Media, Movie};
+use self::reader::Header;
+use self::samples::Samples;
+
+/// The longest `moov`: a day of pictures and sound has 48 MB.
+pub const MOOV_BYTES_MAX: u64 = 64 << 20;
+
+/// Samples of a file: seven hours of 30 pictures a second with sound. Each takes 24 bytes of memory.
+pub const SAMPLES_MAX: usize = 2_000_000;
+
+/// Boxes of a file: more than a day of fragments of a second has.
+pub const BOXES_MAX: usize = 200_000;
+
+/// The longest `moof`: some hundred samples take a few kilobytes.
+const MOOF_BYTES_MAX: u64 = 1 << 20;
+
+/// Bytes that are read where a box begins: the header of any, and all of most `moof`.
+const LOOK_BYTES: u64 = 4 << 10;
+
+/// How long a segment is, if keyframes allow: what HLS recommends.
+const SEGMENT: Duration = Duration::from_secs(6);
+
+/// Why a file has no index.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// It is no MP4 file, or is cut where it must not be.
+    #[error("it is not an MP4 file, or an incomplete one")]
+    Malformed,
+    /// Its tables contradict one another, or the file.
+    #[error("its sample tables contradict one another or the file")]
+    Contradictory,
+    /// It has neither pictures nor sound.
+    #[error("it has no track that can be played")]
+    NoTrack,
+    /// It has more than is read.
+    #[error("it has more samples or boxes than are read")]
+    TooLarge,
+    /// It needs something that segments cannot have.
+    #[error("it has tracks whose format changes, or keyframes too far apart")]
+    Unsuitable,
+}
+
+/// Reads a file's boxes.
+#[derive(Debug)]
+pub struct Indexer {
+    length: u64,
+    /// Where the next box begins.
+    at: u64,
+    boxes: usize,
+    /// The body of a box that must be whole.
+    body: Option<(Header, Range<u64>)>,
+    /// Of a fragmented file, once `moov` was read.
+    fragments: Option<Fragments>,
+}
+
+impl Indexer {
+    /// Of a file of this length.
+    pub fn new(length: u64) -> Self {
+        Self {
+            length,
+            at: 0,
+            boxes: 0,
+            body: None,
+            fragments: None,
+        }
+    }
+
+    /// The bytes that it needs next.
+    pub fn wants(&self) -> Range<u64> {
+        match &self.body {
+            Some((_, range)) => range.clone(),
+            None => self.at..self.length.min(self.at.saturating_add(LOOK_BYTES)),
+        }
+    }
+
+    /// Takes the bytes that it wanted. The index, when it is complete.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Index>, Error> {
+        if let Some((header, _)) = self.body.take() {
+            return self.read(header, bytes);
+        }
+        if self.at >= self.length {
+            return self.end().map(Some);
+        }
+        self.boxes += 1;
+        if self.boxes > BOXES_MAX {
+            return Err(Error::TooLarge);
+        }
+        let Some(header) = Header::read(bytes, self.length - self.at) else {
+            return self.end().map(Some);
+        };
+        let max = match &header.kind {
+            b"moov" => MOOV_BYTES_MAX,
+            b"moof" if self.fragments.is_some() => MOOF_BYTES_MAX,
+            _ => {
+                self.skip(&header);
+                return Ok(None);
+            }
+        };
+        if header.size > max {
+            return Err(Error::TooLarge);
+        }
+        let body = header.length..header.size;
+        match bytes.get(body.start as usize..body.end as usize) {
+            Some(body) => self.read(header, body),
+            None => {
+                let range = self.at + body.start..self.at + body.end;
+                self.body = Some((header, range));
+                Ok(None)
+            }
+        }
+    }
+
+    fn skip(&mut self, header: &Header) {
+        if let Some(fragments) = &mut self.fragments
+            && &header.kind == b"mdat"
+        {
+            fragments.end_at(self.at + header.size);
+        }
+        self.at += header.size;
+    }
+
+    fn read(&mut self, header: Header, body: &[u8]) -> Result<Option<Index>, Error> {
+        let begin = self.at;
+        self.at += header.size;
+        match &mut self.fragments {
+            Some(fragments) if &header.kind == b"moof" => {
+                fragments.push(begin, body);
+                Ok(None)
+            }
+            // A second `moov` says nothing.
+            Some(_) => Ok(None),
+            None => {
+                let movie = Movie::read(body, self.length)?;
+                match movie.media {
+                    Media::Samples(_) => Index::of_samples(movie).map(Some),
+                    Media::Fragments => {
+                        self.fragments = Some(Fragments::new(&movie, body));
+                        Ok(None)
+                    }
+                }
+            }
+        }
+    }
+
+    /// There are no more whole boxes.
+    fn end(&mut self) -> Result<Index, Error> {
+        let fragments = self.fragments.take().ok_or(Error::Malformed)?;
+        Index::of_fragments(fragments)
+    }
+}
+
+/// What a file holds.
+#[derive(Debug)]
+pub struct Index {
+    init: Vec<u8>,
+    layout: Layout,
+}
+
+#[derive(Debug)]
+enum Layout {
+    Samples(Samples),
+    Fragments(Fragments),
+}
+
+/// One segment of a file. All but the first begin with a keyframe, if there are pictures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Segment {
+    /// How long it lasts.
+    pub duration: Duration,
+    /// Where it is in the file; `None` if it has to be [packaged](Index::packaged).
+    pub range: Option<Range<u64>>,
+}
+
+/// A segment that is made from samples: these bytes, and behind them those of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packaged {
+    /// `moof`, and the header of `mdat`.
+    pub head: Vec<u8>,
+    /// Its body.
+    pub ranges: Vec<Range<u64>>,
+}
+
+impl Index {
+    fn of_samples(movie: Movie) -> Result<Self, Error> {
+        let init = init::write(&movie);
+        let Media::Samples(tracks) = movie.media else {
+            return Err(Error::NoTrack);
+        };
+        let layout = Layout::Samples(Samples::new(tracks, SEGMENT)?);
+        Ok(Self { init, layout })
+    }
+
+    fn of_fragments(mut fragments: Fragments) -> Result<Self, Error> {
+        fragments.finish(SEGMENT)?;
+        Ok(Self {
+            init: fragments.take_init(),
+            layout: Layout::Fragments(fragments),
+        })
+    }
+
+    /// The initialization segment.
+    pub fn init(&self) -> &[u8] {
+        &self.init
+    }
+
+    /// The segments, in their order.
+    pub fn segments(&self) -> Vec<Segment> {
+        match &self.layout {
+            Layout::Samples(samples) => samples.segments(),
+            Layout::Fragments(fragments) => fragments.segments(),
+        }
+    }
+
+    /// A segment by its place among them; `None` if there is none, or if it is a range of the file.
+    pub fn packaged(&self, number: usize) -> Option<Packaged> {
+        match &self.layout {
+            Layout::Samples(samples) => samples.packaged(number),
+            Layout::Fragments(_) => None,
+        }
+    }
+
+    /// How long it plays.
+    pub fn duration(&self) -> Duration {
+        self.segments().iter().map(|segment| segment.duration).sum()
+    }
+
+    /// Memory that it takes, about.
+    pub fn memory(&self) -> usize {
+        self.init.len()
+            + match &self.layout {
+                Layout::Samples(samples) => samples.memory(),
+                Layout::Fragments(fragments) => fragments.memory(),
+            }
+    }
+}
+
+/// Time on a clock of so many units in a second.
+fn time(units: u64, timescale: u32) -> Duration {
+    let scale = u64::from(timescale.max(1));
+    let nanos = (units % scale) * 1_000_000_000 / scale;
+    Duration::new(units / scale, nanos as u32)
+}

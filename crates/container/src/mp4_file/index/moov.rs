@@ -1,0 +1,177 @@
+//! `moov`: the tracks of a file, and whether their samples are in tables or in fragments.
+
+use super::reader::{Numbers, child, children};
+use super::tables::{self, Sample};
+use super::{Error, SAMPLES_MAX};
+
+/// What `moov` says.
+#[derive(Debug)]
+pub(super) struct Movie {
+    /// Of the tracks that are sent, pictures first.
+    pub(super) heads: Vec<Head>,
+    pub(super) media: Media,
+}
+
+/// Where the samples are.
+#[derive(Debug)]
+pub(super) enum Media {
+    /// In tables: those of each track.
+    Samples(Vec<Track>),
+    /// In fragments that follow.
+    Fragments,
+}
+
+/// What a track is, in the file's own boxes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Head {
+    pub(super) id: u32,
+    pub(super) is_picture: bool,
+    pub(super) timescale: u32,
+    /// `tkhd`, `mdhd`, `hdlr`, the media header (`vmhd` or `smhd`) and `stsd`, whole.
+    pub(super) boxes: [Vec<u8>; 5],
+}
+
+/// The samples of a track.
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) id: u32,
+    pub(super) timescale: u32,
+    /// When its first sample is decoded, on its clock.
+    pub(super) begin: u64,
+    pub(super) samples: Vec<Sample>,
+}
+
+impl Movie {
+    /// Reads the body of a `moov` in a file of this length.
+    pub(super) fn read(body: &[u8], length: u64) -> Result<Self, Error> {
+        let scale = child(body, b"mvhd").and_then(timescale);
+        let scale = scale.ok_or(Error::Malformed)?;
+        let is_fragmented = child(body, b"mvex").is_some();
+        let mut kinds = [None, None];
+        let mut left = SAMPLES_MAX;
+        for trak in children(body).filter(|child| &child.kind == b"trak") {
+            let Some(head) = head(trak.body) else {
+                continue;
+            };
+            let slot = &mut kinds[usize::from(!head.is_picture)];
+            if slot.is_some() {
+                continue;
+            }
+            let samples = tables::read(table(trak.body).unwrap_or_default(), left, length)?;
+            left -= samples.len();
+            let (empty, lead) = edit(trak.body);
+            let begin = scaled(empty, scale, head.timescale);
+            let track = Track {
+                id: head.id,
+                timescale: head.timescale,
+                begin,
+                samples,
+            };
+            *slot = Some((head, track, lead));
+        }
+        align(&mut kinds);
+        let kinds = kinds.into_iter().flatten();
+        let (heads, tracks): (Vec<_>, Vec<_>) = kinds.map(|(head, track, _)| (head, track)).unzip();
+        if heads.is_empty() {
+            return Err(Error::NoTrack);
+        }
+        let has_samples = tracks.iter().any(|track| !track.samples.is_empty());
+        let media = match (has_samples, is_fragmented) {
+            (true, _) => Media::Samples(tracks),
+            (false, true) => Media::Fragments,
+            (false, false) => return Err(Error::NoTrack),
+        };
+        Ok(Self { heads, media })
+    }
+}
+
+/// Has the tracks begin where their edits are shown at one time. None begins earlier than it would without edits, so
+/// that no time is negative.
+fn align(tracks: &mut [Option<(Head, Track, u64)>; 2]) {
+    let leads = tracks.iter().flatten();
+    let leads: Vec<_> = leads
+        .map(|(_, track, lead)| (*lead, track.timescale))
+        .collect();
+    for (_, track, lead) in tracks.iter_mut().flatten() {
+        let others = leads.iter();
+        let longest = others.map(|(lead, scale)| scaled(*lead, *scale, track.timescale));
+        let wait = longest.max().unwrap_or(0).saturating_sub(*lead);
+        track.begin = track.begin.saturating_add(wait);
+    }
+}
+
+/// Time on one clock as time on another.
+fn scaled(units: u64, from: u32, to: u32) -> u64 {
+    let scaled = u128::from(units) * u128::from(to) / u128::from(from.max(1));
+    u64::try_from(scaled).unwrap_or(0)
+}
+
+/// The units of a clock in a second, from `mvhd` or `mdhd`, which begin alike; not zero.
+fn timescale(header: &[u8]) -> Option<u32> {
+    let mut numbers = Numbers(header);
+    let (version, _) = numbers.full()?;
+    numbers.skip(if version == 0 { 8 } else { 16 })?;
+    numbers.u32().filter(|scale| *scale > 0)
+}
+
+/// `None` if it is a track of neither pictures nor sound.
+fn head(trak: &[u8]) -> Option<Head> {
+    let whole = |bytes, kind: &[u8; 4]| {
+        let found = children(bytes).find(|child| &child.kind == kind)?;
+        Some(found.whole.to_vec())
+    };
+    let mdia = child(trak, b"mdia")?;
+    let minf = child(mdia, b"minf")?;
+    let mut handler = Numbers(child(mdia, b"hdlr")?);
+    handler.skip(8)?;
+    let (is_picture, media_header) = match &handler.array()? {
+        b"vide" => (true, b"vmhd"),
+        b"soun" => (false, b"smhd"),
+        _ => return None,
+    };
+    let mut header = Numbers(child(trak, b"tkhd")?);
+    let (version, _) = header.full()?;
+    header.skip(if version == 0 { 8 } else { 16 })?;
+    Some(Head {
+        id: header.u32()?,
+        is_picture,
+        timescale: timescale(child(mdia, b"mdhd")?)?,
+        boxes: [
+            whole(trak, b"tkhd")?,
+            whole(mdia, b"mdhd")?,
+            whole(mdia, b"hdlr")?,
+            whole(minf, media_header)?,
+            whole(table(trak)?, b"stsd")?,
+        ],
+    })
+}
+
+/// The body of `stbl`.
+fn table(trak: &[u8]) -> Option<&[u8]> {
+    child(child(child(trak, b"mdia")?, b"minf")?, b"stbl")
+}
+
+/// How long nothing is shown at first, on the movie's clock, and from where on the track then is, on its own.
+fn edit(trak: &[u8]) -> (u64, u64) {
+    let mut empty = 0_u64;
+    let list = child(trak, b"edts").and_then(|edts| child(edts, b"elst"));
+    let mut numbers = Numbers(list.unwrap_or_default());
+    let Some((version, _)) = numbers.full() else {
+        return (0, 0);
+    };
+    for _ in 0..numbers.u32().unwrap_or(0) {
+        let duration = numbers.by_version(version);
+        let from = match version {
+            0 => numbers.u32().map(|from| i64::from(from as i32)),
+            _ => numbers.u64().map(|from| from as i64),
+        };
+        let (Some(duration), Some(from), Some(())) = (duration, from, numbers.skip(4)) else {
+            break;
+        };
+        if let Ok(from) = u64::try_from(from) {
+            return (empty, from);
+        }
+        empty = empty.saturating_add(duration);
+    }
+    (empty, 0)
+}

@@ -1,0 +1,64 @@
+//! How long a file plays, as its `mvhd` says: a few reads, without its samples.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use super::reader::{Header, Numbers, child};
+use super::{Error, LOOK_BYTES, time};
+
+/// Boxes before `moov`: a file has a handful.
+const BOXES_MAX: usize = 64;
+
+/// Looks for the duration of a file.
+#[derive(Debug)]
+pub struct Probe {
+    length: u64,
+    at: u64,
+    boxes: usize,
+}
+
+impl Probe {
+    /// Of a file of this length.
+    pub fn new(length: u64) -> Self {
+        Self {
+            length,
+            at: 0,
+            boxes: 0,
+        }
+    }
+
+    /// The bytes that it needs next.
+    pub fn wants(&self) -> Range<u64> {
+        self.at..self.length.min(self.at.saturating_add(LOOK_BYTES))
+    }
+
+    /// Takes the bytes that it wanted. The duration, once it is found; zero if it is not known, as that of a file that
+    /// is being written.
+    ///
+    /// # Errors
+    /// When it is no MP4 file.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Duration>, Error> {
+        self.boxes += 1;
+        let header = Header::read(bytes, self.length - self.at);
+        let header = header.filter(|_| self.boxes <= BOXES_MAX);
+        let header = header.ok_or(Error::Malformed)?;
+        if &header.kind != b"moov" {
+            self.at += header.size;
+            return Ok(None);
+        }
+        let body = bytes.get(header.length as usize..).unwrap_or_default();
+        let duration = child(body, b"mvhd").and_then(duration);
+        duration.map(Some).ok_or(Error::Malformed)
+    }
+}
+
+fn duration(mvhd: &[u8]) -> Option<Duration> {
+    let mut numbers = Numbers(mvhd);
+    let (version, _) = numbers.full()?;
+    numbers.skip(if version == 0 { 8 } else { 16 })?;
+    let timescale = numbers.u32()?;
+    let units = numbers.by_version(version)?;
+    // All ones stand for a duration that is not known.
+    let is_known = units < u64::from(u32::MAX);
+    Some(time(if is_known { units } else { 0 }, timescale))
+}

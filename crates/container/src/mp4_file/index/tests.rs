@@ -1,0 +1,218 @@
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use tempfile::TempPath;
+use testkit::{Tool, framemd5};
+
+use super::*;
+
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// An MP4 file of 15 s with a keyframe each 2 s, B-frames and sound.
+fn made(codecs: &str, flags: &str) -> TempPath {
+    let path = temporary(b"");
+    let _ = Tool::ffmpeg()
+        .args(["-y", "-f", "lavfi", "-i"])
+        .arg("testsrc2=size=160x90:rate=25:duration=15")
+        .args("-f lavfi -i sine=frequency=440:sample_rate=44100:duration=15".split_whitespace())
+        .args(codecs.split_whitespace())
+        .args(["-threads", "1", "-f", "mp4", "-movflags", flags])
+        .arg(&path)
+        .run(DEADLINE);
+    path
+}
+
+const BOTH: &str = "-c:v libx264 -preset ultrafast -bf 2 -g 50 -c:a aac";
+
+fn temporary(bytes: &[u8]) -> TempPath {
+    let mut file = tempfile::Builder::new()
+        .suffix(".mp4")
+        .tempfile()
+        .expect("a temporary file");
+    file.write_all(bytes).expect("written");
+    file.into_temp_path()
+}
+
+/// Reads an index as from a disk. Panics if it asks for more than the file has.
+fn index(file: &[u8]) -> Result<Index, Error> {
+    let mut indexer = Indexer::new(file.len() as u64);
+    loop {
+        let wants = indexer.wants();
+        let bytes = &file[wants.start as usize..wants.end as usize];
+        if let Some(index) = indexer.take(bytes)? {
+            return Ok(index);
+        }
+    }
+}
+
+/// The bytes of each segment.
+fn segments(index: &Index, file: &[u8]) -> Vec<Vec<u8>> {
+    let of = |range: &Range<u64>| &file[range.start as usize..range.end as usize];
+    let segment = |(number, segment): (usize, &Segment)| match &segment.range {
+        Some(range) => of(range).to_vec(),
+        None => {
+            let Packaged { mut head, ranges } = index.packaged(number).expect("it has samples");
+            ranges
+                .iter()
+                .for_each(|range| head.extend_from_slice(of(range)));
+            head
+        }
+    };
+    index.segments().iter().enumerate().map(segment).collect()
+}
+
+/// The packets of a track: what each is, and when it is shown after the first, on its clock.
+fn packets(path: &Path, is_video: bool) -> Vec<(String, i64)> {
+    let all = framemd5::packets(path);
+    let all = match is_video {
+        true => framemd5::video(&all),
+        false => framemd5::audio(&all),
+    };
+    let first = all.iter().map(|packet| packet.pts).min().unwrap_or(0);
+    let packets = all.into_iter();
+    packets
+        .map(|packet| (packet.md5, packet.pts - first))
+        .collect()
+}
+
+fn assert_equal_packets(source: &Path, index: &Index, file: &[u8]) {
+    let all = [index.init().to_vec(), segments(index, file).concat()].concat();
+    let made = temporary(&all);
+    for is_video in [true, false] {
+        assert_eq!(packets(&made, is_video), packets(source, is_video));
+    }
+}
+
+#[test]
+fn segments_have_the_packets_of_the_file() {
+    for (codecs, flags, is_plain) in [
+        (BOTH, "+faststart", true),
+        (BOTH, "-faststart", true),
+        (
+            "-map 0:v -c:v libx264 -preset ultrafast -g 50",
+            "+faststart",
+            true,
+        ),
+        (BOTH, "+frag_keyframe+empty_moov+default_base_moof", false),
+        (BOTH, "+frag_keyframe+delay_moov+default_base_moof", false),
+    ] {
+        let source = made(codecs, flags);
+        let file = fs::read(&source).expect("made");
+        let index = index(&file).expect("an index");
+        let segments = index.segments();
+        assert_eq!(segments[0].range.is_none(), is_plain, "{flags}");
+        // Two seconds between keyframes: cuts are six apart.
+        assert_eq!(segments.len(), 3, "{flags} {segments:?}");
+        let seconds = index.duration().as_secs_f64();
+        assert!((14.9..15.2).contains(&seconds), "{seconds}");
+        assert_equal_packets(&source, &index, &file);
+    }
+}
+
+#[test]
+fn the_duration_is_found_without_the_samples() {
+    for flags in ["+faststart", "-faststart"] {
+        let file = fs::read(made(BOTH, flags)).expect("made");
+        let mut probe = Probe::new(file.len() as u64);
+        let duration = loop {
+            let wants = probe.wants();
+            assert!(wants.end - wants.start <= LOOK_BYTES);
+            let bytes = &file[wants.start as usize..wants.end as usize];
+            if let Some(duration) = probe.take(bytes).expect("an MP4 file") {
+                break duration.as_secs_f64();
+            }
+        };
+        assert!((14.9..15.2).contains(&duration), "{duration}");
+    }
+    assert!(Probe::new(0).take(b"").is_err());
+    assert!(
+        Probe::new(8)
+            .take(b"\0\0\0\x08free")
+            .expect("a box")
+            .is_none()
+    );
+}
+
+#[test]
+fn sound_alone_is_cut_by_time() {
+    let source = made("-map 1:a -c:a aac", "+faststart");
+    let file = fs::read(&source).expect("made");
+    let index = index(&file).expect("an index");
+    let segments = index.segments();
+    assert_eq!(segments.len(), 3);
+    for segment in &segments[..2] {
+        let seconds = segment.duration.as_secs_f64();
+        assert!((6.0..6.1).contains(&seconds), "{seconds}");
+    }
+    assert_equal_packets(&source, &index, &file);
+}
+
+#[test]
+fn each_segment_begins_with_a_keyframe_and_plays_alone() {
+    let source = made(BOTH, "+faststart");
+    let file = fs::read(&source).expect("made");
+    let index = index(&file).expect("an index");
+    for segment in segments(&index, &file) {
+        let alone = temporary(&[index.init(), &segment].concat());
+        let frames = framemd5::video(&framemd5::decoded(&alone)).len();
+        let sent = framemd5::video(&framemd5::packets(&alone)).len();
+        assert_eq!(frames, sent, "a picture needs another segment");
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_has_its_whole_fragments_or_no_index() {
+    let plain = fs::read(made(BOTH, "+faststart")).expect("made");
+    let cut = &plain[..plain.len() - 1];
+    assert_eq!(index(cut).map(drop), Err(Error::Contradictory));
+    let late = fs::read(made(BOTH, "-faststart")).expect("made");
+    assert_eq!(
+        index(&late[..late.len() - 1]).map(drop),
+        Err(Error::Malformed)
+    );
+    let flags = "+frag_keyframe+empty_moov+default_base_moof";
+    let fragmented = fs::read(made(BOTH, flags)).expect("made");
+    let whole = index(&fragmented).expect("an index").duration();
+    let cut = &fragmented[..fragmented.len() * 2 / 3];
+    let shorter = index(cut).expect("an index");
+    assert!(shorter.duration() < whole && shorter.duration() > whole / 3);
+    let last = shorter.segments().last().cloned().expect("a segment");
+    assert!(last.range.expect("a range").end <= cut.len() as u64);
+}
+
+#[test]
+fn what_is_no_file_has_no_index() {
+    for bytes in [
+        &b""[..],
+        b"\0\0\0\x08ftyp",
+        b"\0\0\0\x08moov",
+        b"ID3\x04\0\0\0\0\0\0 something else",
+        b"\0\0\0\x01moov\xff\xff\xff\xff\xff\xff\xff\xff",
+    ] {
+        assert!(index(bytes).is_err(), "{bytes:?}");
+    }
+    let mut large = Indexer::new(u64::MAX);
+    let front = b"\0\0\0\x01moov\0\0\0\x01\0\0\0\0";
+    assert_eq!(large.take(front).map(drop), Err(Error::TooLarge));
+}
+
+#[test]
+fn any_damage_to_a_moov_is_an_index_or_an_error() {
+    let file = fs::read(made(BOTH, "+faststart")).expect("made");
+    let moov = file
+        .windows(4)
+        .position(|kind| kind == b"moov")
+        .expect("moov")
+        - 4;
+    let length = u32::from_be_bytes(file[moov..moov + 4].try_into().expect("four")) as usize;
+    for at in (moov + 8..moov + length).step_by(3) {
+        let mut damaged = file[..moov + length + 64].to_vec();
+        damaged[at] ^= 0xff;
+        if let Ok(index) = index(&damaged) {
+            let segments = index.segments().len();
+            (0..=segments).for_each(|number| drop(index.packaged(number)));
+        }
+    }
+}

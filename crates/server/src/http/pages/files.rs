@@ -1,0 +1,129 @@
+//! Files on demand: the gate, the limits, and the answer as `vod` gives it.
+//!
+//! A client that is sent a file is bounded as a listener, for as long as that lasts, and its connection does not give
+//! way to others meanwhile.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+use vod::{Address, Answer};
+
+use super::{Visitor, still};
+use crate::door::limits::{Evict, Handover, ListenerPermit};
+use crate::door::rejected::Rejected;
+use crate::http::refusal;
+use crate::node::Node;
+
+/// Answers a request for a file.
+pub(super) async fn answer(
+    node: &Node,
+    visitor: Visitor,
+    handover: &Handover,
+    address: &Address,
+    request: Request,
+) -> Response {
+    let (headers, uri) = (request.headers(), request.uri());
+    let permission = still::permit(&*node.gate, visitor, address.folder(), headers, uri).await;
+    if let Err(denied) = permission {
+        return still::refuse(denied);
+    }
+    let is_head = request.method() == Method::HEAD;
+    let wanted = vod::Request {
+        address,
+        is_head,
+        headers,
+        query: uri.query().unwrap_or_default(),
+        is_private: still::shows_credential(headers, uri),
+    };
+    let Answer {
+        status,
+        headers,
+        body,
+    } = vod::answer(&node.files, wanted).await;
+    let is_sent = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) && !is_head;
+    let listener = match is_sent {
+        true => match node.admission.listener(visitor.peer.ip()) {
+            Ok(permit) => Some(Listener::begin(handover, permit)),
+            Err(reason) => return turn_away(node, visitor, reason),
+        },
+        false => None,
+    };
+    let mut response = Response::new(Body::new(FileBody {
+        body,
+        _listener: listener,
+    }));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+fn turn_away(node: &Node, visitor: Visitor, reason: Rejected) -> Response {
+    node.counts.reject(reason, visitor.peer);
+    let status = StatusCode::from_u16(refusal::status_of(reason).code());
+    let status = status.unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+    let retry_after = [(header::RETRY_AFTER, node.drain.retry_after().to_string())];
+    (status, retry_after, format!("{reason}\n")).into_response()
+}
+
+/// A client while it is sent a file.
+struct Listener {
+    handover: Handover,
+    /// `None` if another request on the connection keeps it.
+    evict: Option<Evict>,
+    _permit: ListenerPermit,
+}
+
+impl Listener {
+    fn begin(handover: &Handover, permit: ListenerPermit) -> Self {
+        Self {
+            evict: handover.permit().hold(),
+            handover: handover.clone(),
+            _permit: permit,
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(evict) = self.evict.take() {
+            let mut permit = self.handover.permit();
+            permit.rest_again(evict);
+            // A connection that had to give way ends by itself.
+            permit.wake();
+        }
+    }
+}
+
+/// A file as hyper takes it.
+struct FileBody {
+    body: vod::Body,
+    _listener: Option<Listener>,
+}
+
+impl hyper::body::Body for FileBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let next = self.body.poll_next(cx);
+        next.map(|next| next.map(|piece| piece.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.left() == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.body.left())
+    }
+}

@@ -1,0 +1,143 @@
+//! Which file a path names.
+
+use std::sync::Arc;
+
+use media::StreamName;
+
+use crate::folder::Folder;
+use crate::{Files, Served, media_type};
+
+/// A path that names a file, whether there is one or not.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Address {
+    /// Which folder.
+    folder: StreamName,
+    /// The name of the file in it.
+    pub(crate) name: String,
+    pub(crate) media_type: &'static str,
+    pub(crate) resource: Resource,
+}
+
+/// What of a file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Resource {
+    /// Itself.
+    File,
+    /// Its playlist of HLS.
+    Playlist,
+    /// The initialization segment of its segments.
+    Init,
+    /// A segment that is made of its samples.
+    Segment(usize),
+}
+
+/// The names of what an MP4 file has over HLS, below its own.
+pub(crate) const PLAYLIST: &str = "index.m3u8";
+pub(crate) const INIT: &str = "init.mp4";
+pub(crate) const SEGMENT: &str = ".m4s";
+
+impl Resource {
+    /// The file and what of it a name is; `None` if the name is no more than a file's.
+    fn of(name: &str) -> Option<(&str, Self)> {
+        let (file, below) = name.rsplit_once('/')?;
+        if !media_type::has_segments(file) {
+            return None;
+        }
+        let resource = match below {
+            PLAYLIST => Self::Playlist,
+            INIT => Self::Init,
+            _ => {
+                let number = below.strip_suffix(SEGMENT)?;
+                // Each segment has one name.
+                let is_plain = number == "0" || !number.starts_with(['0', '+']);
+                Self::Segment(number.parse().ok().filter(|_| is_plain)?)
+            }
+        };
+        Some((file, resource))
+    }
+}
+
+impl Address {
+    /// The name of the folder, for which the gate is asked: who may play one of its files may play all.
+    pub fn folder(&self) -> &StreamName {
+        &self.folder
+    }
+}
+
+impl Files {
+    /// Reads a path, percent-decoded once. `None` if it names no file of a kind that is served, in no folder.
+    pub fn find(&self, path: &str) -> Option<Address> {
+        let path = path.strip_prefix('/')?;
+        let within = |name: &StreamName| {
+            let below = path.strip_prefix(name.as_str())?;
+            Some((name.as_str().len(), below.strip_prefix('/')?))
+        };
+        let fitting = self.folders.iter();
+        let fitting = fitting.filter_map(|served| Some((served, within(&served.name)?)));
+        // Of a folder and one below it the latter counts.
+        let (served, (_, name)) = fitting.max_by_key(|(_, (length, _))| *length)?;
+        let (name, resource) = Resource::of(name).unwrap_or((name, Resource::File));
+        let media_type = media_type::of(name).filter(|_| Folder::may_name(name))?;
+        Some(Address {
+            folder: served.name.clone(),
+            name: name.to_owned(),
+            media_type,
+            resource,
+        })
+    }
+
+    pub(crate) fn folder_of(&self, address: &Address) -> Option<&Arc<Served>> {
+        let mut folders = self.folders.iter();
+        folders.find(|served| served.name == address.folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_name_files_of_kinds_that_are_served() {
+        let name = |text| StreamName::parse(text).expect("a name");
+        let files = Files::new(["vod", "vod/old"].map(|folder| (name(folder), "/".into())));
+        let found = |path| {
+            let address = files.find(path)?;
+            Some((address.folder.to_string(), address.name))
+        };
+        let expected = |folder: &str, name: &str| Some((folder.to_owned(), name.to_owned()));
+        assert_eq!(found("/vod/a.mp4"), expected("vod", "a.mp4"));
+        assert_eq!(found("/vod/b/ä ö.mp3"), expected("vod", "b/ä ö.mp3"));
+        assert_eq!(found("/vod/old/a.mp4"), expected("vod/old", "a.mp4"));
+        assert_eq!(found("/vod/older/a.mp4"), expected("vod", "older/a.mp4"));
+        let resource = |path: &str| files.find(path).map(|address| address.resource);
+        assert_eq!(resource("/vod/a.mp4"), Some(Resource::File));
+        let below = |name: &str| resource(&format!("/vod/a b.mp4/{name}"));
+        assert_eq!(below("index.m3u8"), Some(Resource::Playlist));
+        assert_eq!(below("init.mp4"), Some(Resource::Init));
+        assert_eq!(below("0.m4s"), Some(Resource::Segment(0)));
+        assert_eq!(below("41.m4s"), Some(Resource::Segment(41)));
+        for name in ["041.m4s", "+1.m4s", "-1.m4s", "x.m4s", ".m4s", "live.m3u8"] {
+            assert_eq!(below(name), None, "{name}");
+        }
+        for path in [
+            "/vod/a.mp3/index.m3u8",
+            "/vod/.a.mp4/index.m3u8",
+            "/vod/../a.mp4/0.m4s",
+            "/vod",
+            "/vod/",
+            "/vod.mp4",
+            "/vod/.mp4",
+            "/vod/a",
+            "/vod/a.txt",
+            "/vod/a.mp4/",
+            "/vod/../a.mp4",
+            "/vod//a.mp4",
+            "/vod/b/.c/a.mp4",
+            "/vodka/a.mp4",
+            "/live/a.mp4",
+            "vod/a.mp4",
+        ] {
+            assert_eq!(found(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! The answer to a request for a file, or for what it has over HLS (RFC 9110 §13, §14).
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http1::HttpDate;
+
+use crate::address::Resource;
+use crate::body::Body;
+use crate::counts::Outcome;
+use crate::folder::Opened;
+use crate::pace::Pace;
+use crate::range::{Requested, requested};
+use crate::segments::{self, Piece};
+use crate::{Address, Files, Served, indexes, media_type};
+
+/// Files are asked for again each time, by their tags: one that was replaced is seen at once.
+const CACHED: &str = "public, no-cache";
+/// For clients that have shown a credential: others may not have what they may.
+const CACHED_PRIVATELY: &str = "private, no-cache";
+
+/// Seconds after which a client may try again when the disk does not answer.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+
+/// In the query of a client that keeps the file and plays it later: it is sent as fast as it is taken.
+const DOWNLOAD: &str = "download=1";
+
+/// A request for a file.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// Which one.
+    pub address: &'a Address,
+    /// The method is `HEAD`, not `GET`.
+    pub is_head: bool,
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// The query as it was sent, without the question mark; empty without one.
+    pub query: &'a str,
+    /// The client has shown a credential.
+    pub is_private: bool,
+}
+
+/// The answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its headers, but for those that all answers of the server have.
+    pub headers: HeaderMap,
+    /// Its body, also of a `HEAD`, whose caller leaves it out.
+    pub body: Body,
+}
+
+/// Answers a request that the gate has permitted.
+pub async fn answer(files: &Files, request: Request<'_>) -> Answer {
+    let (outcome, answer) = match found(files, &request).await {
+        Ok(answered) => answered,
+        Err(error) => of_error(request.address, &error),
+    };
+    files.counts.count(outcome);
+    answer
+}
+
+async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Answer)> {
+    let address = request.address;
+    let served = files.folder_of(address).ok_or(io::ErrorKind::NotFound)?;
+    let (name, folder) = (address.name.clone(), Arc::clone(served));
+    let is_played = address.resource == Resource::File && !is_download(request.query);
+    let is_timed = is_played && media_type::has_segments(&name);
+    let open = move || {
+        let opened = folder.folder.open(&name)?;
+        let plays = match is_timed {
+            true => indexes::duration(&opened.file, opened.length)?,
+            false => None,
+        };
+        Ok((opened, plays))
+    };
+    let (opened, plays) = served.reads.blocking(open).await?;
+    let mut headers = validators(&opened, request.is_private);
+    if is_known(request.headers, &headers) {
+        return Ok(bare(Outcome::Unchanged, StatusCode::NOT_MODIFIED, headers));
+    }
+    if address.resource == Resource::File {
+        put(&mut headers, header::ACCEPT_RANGES, "bytes");
+        return Ok(of_file((served, &opened), plays, request, headers));
+    }
+    let index = match segments::index(served, &opened).await? {
+        Ok(index) => index,
+        Err(error) => {
+            let text = format!("The file has no segments: {error}.\n");
+            return Ok(plain(Outcome::Missing, StatusCode::NOT_FOUND, text));
+        }
+    };
+    let wanted = (&*index, address.resource);
+    let names = (address.name.as_str(), request.query);
+    let Some(Piece { media_type, body }) = segments::piece(wanted, names, (served, &opened)) else {
+        let text = "The file has no such segment.\n".to_owned();
+        return Ok(plain(Outcome::Missing, StatusCode::NOT_FOUND, text));
+    };
+    put(&mut headers, header::CONTENT_TYPE, media_type);
+    let answer = Answer {
+        status: StatusCode::OK,
+        headers,
+        body,
+    };
+    Ok((Outcome::Whole, answer))
+}
+
+fn is_download(query: &str) -> bool {
+    query.split('&').any(|pair| pair == DOWNLOAD)
+}
+
+/// The headers that tell the version of a file.
+fn validators(opened: &Opened, is_private: bool) -> HeaderMap {
+    let caching = match is_private {
+        true => CACHED_PRIVATELY,
+        false => CACHED,
+    };
+    let mut headers = HeaderMap::new();
+    put(&mut headers, header::ETAG, &opened.tag);
+    let modified = HttpDate(opened.modified).to_string();
+    put(&mut headers, header::LAST_MODIFIED, &modified);
+    put(&mut headers, header::CACHE_CONTROL, caching);
+    headers
+}
+
+/// The whole file, or a range of it.
+fn of_file(
+    (served, opened): (&Served, &Opened),
+    plays: Option<Duration>,
+    request: &Request<'_>,
+    mut headers: HeaderMap,
+) -> (Outcome, Answer) {
+    let length = opened.length;
+    let wanted = text(request.headers, header::RANGE)
+        .filter(|_| !request.is_head && may_be_part(request.headers, &opened.tag))
+        .map_or(Requested::Whole, |value| requested(value, length));
+    let (outcome, status, range) = match wanted {
+        Requested::Whole => (Outcome::Whole, StatusCode::OK, 0..length),
+        Requested::Part(range) => {
+            let told = format!("bytes {}-{}/{length}", range.start, range.end - 1);
+            put(&mut headers, header::CONTENT_RANGE, &told);
+            (Outcome::Part, StatusCode::PARTIAL_CONTENT, range)
+        }
+        Requested::Beyond => {
+            let told = format!("bytes */{length}");
+            put(&mut headers, header::CONTENT_RANGE, &told);
+            return bare(Outcome::Beyond, StatusCode::RANGE_NOT_SATISFIABLE, headers);
+        }
+    };
+    put(
+        &mut headers,
+        header::CONTENT_TYPE,
+        request.address.media_type,
+    );
+    let source = (Arc::clone(&opened.file), Arc::clone(&served.reads));
+    let pace = plays.and_then(|plays| Pace::of(length, plays));
+    let body = Body::of("").followed_by(source, vec![range]).paced(pace);
+    let answer = Answer {
+        status,
+        headers,
+        body,
+    };
+    (outcome, answer)
+}
+
+/// An answer without a body.
+fn bare(outcome: Outcome, status: StatusCode, headers: HeaderMap) -> (Outcome, Answer) {
+    let body = Body::of("");
+    let answer = Answer {
+        status,
+        headers,
+        body,
+    };
+    (outcome, answer)
+}
+
+/// An answer in words.
+fn plain(outcome: Outcome, status: StatusCode, text: String) -> (Outcome, Answer) {
+    let mut headers = HeaderMap::new();
+    put(
+        &mut headers,
+        header::CONTENT_TYPE,
+        "text/plain; charset=utf-8",
+    );
+    let answer = Answer {
+        status,
+        headers,
+        body: Body::of(text),
+    };
+    (outcome, answer)
+}
+
+/// What a file that cannot be had is answered with.
+fn of_error(address: &Address, error: &io::Error) -> (Outcome, Answer) {
+    let (folder, file) = (address.folder(), &address.name);
+    let missing = || {
+        let text = "There is no such file.\n".to_owned();
+        plain(Outcome::Missing, StatusCode::NOT_FOUND, text)
+    };
+    match error.kind() {
+        io::ErrorKind::NotFound => missing(),
+        io::ErrorKind::PermissionDenied => {
+            tracing::warn!(%folder, ?file, %error, "a file may not be read by this server");
+            missing()
+        }
+        _ => {
+            tracing::warn!(%folder, ?file, %error, "a file could not be read");
+            let text = "The file cannot be read now.\n".to_owned();
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            let (outcome, mut answer) = plain(Outcome::Failed, status, text);
+            answer.headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+            (outcome, answer)
+        }
+    }
+}
+
+/// Whether the client has this version: by its tag, or if it names none by the date that it was told.
+fn is_known(headers: &HeaderMap, validators: &HeaderMap) -> bool {
+    let tags = headers.get_all(header::IF_NONE_MATCH).into_iter();
+    let tag = text(validators, header::ETAG).unwrap_or_default();
+    if headers.contains_key(header::IF_NONE_MATCH) {
+        return http1::has_version(tags.filter_map(|line| line.to_str().ok()), tag);
+    }
+    let since = text(headers, header::IF_MODIFIED_SINCE);
+    since.is_some() && since == text(validators, header::LAST_MODIFIED)
+}
+
+/// Whether a range may be sent: `If-Range` names this very version, if it is there. A date is no strong validator.
+fn may_be_part(headers: &HeaderMap, tag: &str) -> bool {
+    let known = headers.get(header::IF_RANGE);
+    known.is_none_or(|known| known.as_bytes() == tag.as_bytes())
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn put(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
+    // All are made of plain text.
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::future::poll_fn;
+
+    use media::StreamName;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn files() -> (TempDir, Files) {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("a.mp3"), "0123456789").expect("a file");
+        fs::write(directory.path().join("none.mp3"), "").expect("a file");
+        let name = StreamName::parse("vod").expect("a name");
+        let files = Files::new([(name, directory.path().to_owned())]);
+        (directory, files)
+    }
+
+    /// The status, the headers and the body of an answer.
+    async fn ask(
+        files: &Files,
+        path: &str,
+        is_head: bool,
+        said: &[(header::HeaderName, &str)],
+    ) -> (u16, HeaderMap, String) {
+        let mut headers = HeaderMap::new();
+        for (name, value) in said {
+            headers.insert(name, HeaderValue::from_str(value).expect("a value"));
+        }
+        let address = files.find(path).expect("an address");
+        let request = Request {
+            address: &address,
+            is_head,
+            headers: &headers,
+            query: "",
+            is_private: false,
+        };
+        let mut answer = answer(files, request).await;
+        let mut body = Vec::new();
+        while let Some(piece) = poll_fn(|cx| answer.body.poll_next(cx)).await {
+            body.extend_from_slice(&piece.expect("a piece"));
+        }
+        let body = String::from_utf8(body).expect("text");
+        (answer.status.as_u16(), answer.headers, body)
+    }
+
+    #[tokio::test]
+    async fn a_file_is_sent_whole_or_in_part() {
+        let (_directory, files) = files();
+        let (status, whole, body) = ask(&files, "/vod/a.mp3", false, &[]).await;
+        assert_eq!((status, body.as_str()), (200, "0123456789"));
+        assert_eq!(whole[header::CONTENT_TYPE], "audio/mpeg");
+        assert_eq!(whole[header::ACCEPT_RANGES], "bytes");
+        assert_eq!(whole[header::CACHE_CONTROL], CACHED);
+        let range = |value| (header::RANGE, value);
+        let (status, part, body) = ask(&files, "/vod/a.mp3", false, &[range("bytes=2-3")]).await;
+        assert_eq!((status, body.as_str()), (206, "23"));
+        assert_eq!(part[header::CONTENT_RANGE], "bytes 2-3/10");
+        for name in [header::ETAG, header::LAST_MODIFIED, header::CACHE_CONTROL] {
+            assert_eq!(part[&name], whole[&name]);
+        }
+        let (status, beyond, body) = ask(&files, "/vod/a.mp3", false, &[range("bytes=10-")]).await;
+        assert_eq!((status, body.as_str()), (416, ""));
+        assert_eq!(beyond[header::CONTENT_RANGE], "bytes */10");
+        // A HEAD has no ranges.
+        let (status, head, _) = ask(&files, "/vod/a.mp3", true, &[range("bytes=2-3")]).await;
+        assert_eq!((status, &head), (200, &whole));
+        assert_eq!(ask(&files, "/vod/none.mp3", false, &[]).await.0, 200);
+        assert_eq!(ask(&files, "/vod/b.mp3", false, &[]).await.0, 404);
+        let sums = files.sums();
+        // In the order whole, part, unchanged, beyond, missing, failed.
+        assert_eq!(sums.requests, [3, 1, 0, 1, 1, 0]);
+        // The body of the HEAD was read by this test.
+        assert_eq!(sums.bytes, 22);
+    }
+
+    #[tokio::test]
+    async fn conditions_are_compared_strongly() {
+        let (_directory, files) = files();
+        let (_, headers, _) = ask(&files, "/vod/a.mp3", false, &[]).await;
+        let of = |name| headers[name].to_str().expect("text").to_owned();
+        let (tag, date) = (of(header::ETAG), of(header::LAST_MODIFIED));
+        let range = (header::RANGE, "bytes=0-0");
+        let weak = format!("W/{tag}");
+        for (condition, expected) in [
+            ((header::IF_RANGE, tag.as_str()), 206),
+            ((header::IF_RANGE, "\"other\""), 200),
+            ((header::IF_RANGE, weak.as_str()), 200),
+            ((header::IF_RANGE, date.as_str()), 200),
+            ((header::IF_NONE_MATCH, tag.as_str()), 304),
+            ((header::IF_NONE_MATCH, weak.as_str()), 304),
+            ((header::IF_NONE_MATCH, "\"other\""), 206),
+            ((header::IF_MODIFIED_SINCE, date.as_str()), 304),
+            (
+                (header::IF_MODIFIED_SINCE, "Thu, 01 Jan 1970 00:00:00 GMT"),
+                206,
+            ),
+        ] {
+            let said = [range.clone(), condition.clone()];
+            let (status, ..) = ask(&files, "/vod/a.mp3", false, &said).await;
+            assert_eq!(status, expected, "{condition:?}");
+        }
+    }
+}

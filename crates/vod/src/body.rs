@@ -1,0 +1,213 @@
+//! The body of an answer: bytes that are there, then ranges of a file, read as the client takes them.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::pace::Pace;
+use crate::reads::{PIECE_BYTES, Read, Reads};
+
+/// A read under way: a window, and what is left behind it.
+type Reading = Pin<Box<dyn Future<Output = io::Result<(Read, Vec<Range<u64>>)>> + Send + Sync>>;
+
+/// See the module's description. Handed out in pieces of 64 KiB at most, so that a client which takes nothing is
+/// noticed.
+pub struct Body {
+    ready: Read,
+    /// Bytes that were not handed out yet.
+    left: u64,
+    rest: Option<Rest>,
+    sent: u64,
+    pace: Option<Pace>,
+    /// Set with the first piece.
+    began: Option<Instant>,
+    wait: Option<Pin<Box<Sleep>>>,
+}
+
+/// What is still to be read.
+struct Rest {
+    file: Arc<File>,
+    reads: Arc<Reads>,
+    ranges: Vec<Range<u64>>,
+    reading: Option<Reading>,
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body")
+            .field("left", &self.left)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Body {
+    /// Bytes that are there.
+    pub(crate) fn of(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        Self {
+            left: bytes.len() as u64,
+            ready: Read {
+                bytes,
+                ..Read::default()
+            },
+            rest: None,
+            sent: 0,
+            pace: None,
+            began: None,
+            wait: None,
+        }
+    }
+
+    /// The same, and ranges of a file behind them.
+    pub(crate) fn followed_by(
+        mut self,
+        (file, reads): (Arc<File>, Arc<Reads>),
+        ranges: Vec<Range<u64>>,
+    ) -> Self {
+        let more: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+        self.left += more;
+        self.rest = Some(Rest {
+            file,
+            reads,
+            ranges,
+            reading: None,
+        });
+        self
+    }
+
+    /// No faster than this.
+    pub(crate) fn paced(mut self, pace: Option<Pace>) -> Self {
+        self.pace = pace;
+        self
+    }
+
+    /// Bytes that were not handed out yet.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The next piece; `None` at the end.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        if self.ready.bytes.is_empty() {
+            match ready!(self.poll_read(cx)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(read)) => self.ready = read,
+            }
+        }
+        ready!(self.poll_due(cx));
+        let length = self.ready.bytes.len().min(PIECE_BYTES as usize);
+        let piece = self.ready.bytes.split_to(length);
+        if self.ready.bytes.is_empty() {
+            self.ready = Read::default();
+        }
+        self.left -= length as u64;
+        self.sent += length as u64;
+        Poll::Ready(Some(Ok(piece)))
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Read>>> {
+        let Some(rest) = self.rest.as_mut().filter(|_| self.left > 0) else {
+            return Poll::Ready(None);
+        };
+        let reading = rest.reading.get_or_insert_with(|| {
+            let ranges = std::mem::take(&mut rest.ranges);
+            Box::pin(Arc::clone(&rest.reads).window(Arc::clone(&rest.file), ranges))
+        });
+        match ready!(reading.as_mut().poll(cx)) {
+            Ok((read, ranges)) => {
+                rest.ranges = ranges;
+                rest.reading = None;
+                Poll::Ready(Some(Ok(read)))
+            }
+            Err(error) => {
+                self.rest = None;
+                Poll::Ready(Some(Err(error)))
+            }
+        }
+    }
+
+    /// Waits until more may be sent.
+    fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(pace) = self.pace else {
+            return Poll::Ready(());
+        };
+        let due = *self.began.get_or_insert_with(Instant::now) + pace.due(self.sent);
+        if self.wait.is_none() && due <= Instant::now() {
+            return Poll::Ready(());
+        }
+        let wait = self.wait.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        ready!(wait.as_mut().poll(cx));
+        self.wait = None;
+        Poll::Ready(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::os::unix::fs::FileExt;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn file(bytes: &[u8]) -> (Arc<File>, Arc<Reads>) {
+        let file = tempfile::tempfile().expect("a file");
+        file.write_all_at(bytes, 0).expect("written");
+        (Arc::new(file), Arc::default())
+    }
+
+    async fn next(body: &mut Body) -> Option<Bytes> {
+        let next = poll_fn(|cx| body.poll_next(cx)).await;
+        next.map(|piece| piece.expect("a piece"))
+    }
+
+    #[tokio::test]
+    async fn a_body_is_its_head_and_its_ranges() {
+        let source = file(b"0123456789");
+        let mut body = Body::of("head ").followed_by(source, vec![7..9, 1..3]);
+        assert_eq!(body.left(), 9);
+        let mut all = Vec::new();
+        while let Some(piece) = next(&mut body).await {
+            all.extend_from_slice(&piece);
+        }
+        assert_eq!((all.as_slice(), body.left()), (&b"head 7812"[..], 0));
+    }
+
+    #[tokio::test]
+    async fn a_large_body_comes_in_small_pieces() {
+        let bytes = vec![7; 3 << 20];
+        let source = file(&bytes);
+        let mut body = Body::of("").followed_by(source, vec![0..3 << 20]);
+        let mut total = 0;
+        while let Some(piece) = next(&mut body).await {
+            assert!(piece.len() as u64 <= PIECE_BYTES && !piece.is_empty());
+            total += piece.len();
+        }
+        assert_eq!(total, 3 << 20);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_paced_body_takes_its_time() {
+        // A second of it has 64 KiB: ten come at once, and then two in a second.
+        let bytes = vec![7; 20 << 16];
+        let pace = Pace::of(20 << 16, Duration::from_secs(20));
+        let mut body = Body::of(bytes).paced(pace);
+        let began = Instant::now();
+        for _ in 0..=10 {
+            next(&mut body).await;
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        while next(&mut body).await.is_some() {}
+        // The last of 20 pieces begins after 19, of which 9 are beyond those at once.
+        let elapsed = began.elapsed().as_millis();
+        assert!((4_500..4_520).contains(&elapsed), "{elapsed} ms");
+    }
+}

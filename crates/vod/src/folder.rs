@@ -1,0 +1,159 @@
+//! A folder whose files are served: names, and how one is opened without leaving it.
+//!
+//! The kernel resolves a name (`openat2`), so there is no moment between a check and its use: no `..`, no absolute
+//! link and no link out of the folder leads anywhere.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
+
+/// Bytes of a name below the folder: what Linux takes of a path in one piece, and less than a request's head.
+const NAME_BYTES_MAX: usize = 1024;
+
+/// Times that a name is resolved again which a rename has crossed.
+const TRIES_MAX: usize = 4;
+
+/// See the module's description.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Folder(PathBuf);
+
+/// A file as it was found. What its length and its tag say is true of what is read from it, unless it is written to.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) file: Arc<File>,
+    pub(crate) length: u64,
+    /// A strong validator: which file it is, its length, and when it was written last.
+    pub(crate) tag: String,
+    /// Seconds since 1970.
+    pub(crate) modified: u64,
+}
+
+impl Folder {
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self(directory)
+    }
+
+    /// Whether a name may be one of a file: segments that are neither empty nor hidden.
+    pub(crate) fn may_name(name: &str) -> bool {
+        let is_plain = |segment: &str| !segment.is_empty() && !segment.starts_with('.');
+        name.len() <= NAME_BYTES_MAX && !name.contains('\0') && name.split('/').all(is_plain)
+    }
+
+    /// Opens a file. May block.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such file in this folder; other kinds when it cannot be read.
+    pub(crate) fn open(&self, name: &str) -> io::Result<Opened> {
+        if !Self::may_name(name) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = openat(CWD, &self.0, folder, Mode::empty())?;
+        let mut tries = 0;
+        let file = loop {
+            // Not blocking: a named pipe would wait for its writer.
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+            let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+            match openat2(&folder, Path::new(name), flags, Mode::empty(), within) {
+                Ok(file) => break File::from(file),
+                Err(Errno::AGAIN) if tries < TRIES_MAX => tries += 1,
+                Err(Errno::XDEV | Errno::LOOP | Errno::NOTDIR | Errno::NAMETOOLONG) => {
+                    return Err(io::ErrorKind::NotFound.into());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        };
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let written = (found.mtime(), found.mtime_nsec());
+        let tag = format!(
+            "\"{:x}-{:x}-{:x}.{:x}\"",
+            found.ino(),
+            found.len(),
+            written.0,
+            written.1
+        );
+        Ok(Opened {
+            file: Arc::new(file),
+            length: found.len(),
+            tag,
+            modified: u64::try_from(written.0).unwrap_or(0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_in_the_folder_is_opened() {
+        let outer = tempfile::tempdir().expect("a directory");
+        let inner = outer.path().join("films");
+        fs::create_dir_all(inner.join("old")).expect("directories");
+        fs::write(outer.path().join("secret.mp4"), "secret").expect("a file");
+        fs::write(inner.join("a film.mp4"), "film").expect("a file");
+        fs::write(inner.join("old/b.mp4"), "old").expect("a file");
+        fs::write(inner.join(".hidden.mp4"), "hidden").expect("a file");
+        symlink("../secret.mp4", inner.join("out.mp4")).expect("a link");
+        symlink(outer.path().join("secret.mp4"), inner.join("far.mp4")).expect("a link");
+        symlink("..", inner.join("up")).expect("a link");
+        symlink("/proc/self/root", inner.join("root")).expect("a link");
+        symlink("old/b.mp4", inner.join("newest.mp4")).expect("a link");
+        let pipe = inner.join("pipe.mp4");
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RWXU, 0).expect("a pipe");
+        let folder = Folder::new(inner);
+        let length = |name: &str| folder.open(name).map(|opened| opened.length).ok();
+        assert_eq!(length("a film.mp4"), Some(4));
+        assert_eq!(length("old/b.mp4"), Some(3));
+        assert_eq!(length("newest.mp4"), Some(3), "a link within the folder");
+        for name in [
+            "",
+            "/",
+            ".",
+            "..",
+            "old",
+            "old/",
+            "none.mp4",
+            "../secret.mp4",
+            "old/../../secret.mp4",
+            "/etc/passwd",
+            "out.mp4",
+            "far.mp4",
+            "up/secret.mp4",
+            "root/etc/passwd",
+            ".hidden.mp4",
+            "old/.",
+            "a film.mp4/x",
+            "a film.mp4\0.mp4",
+            "pipe.mp4",
+        ] {
+            let refused = folder.open(name).map(|_| ()).map_err(|error| error.kind());
+            assert_eq!(refused, Err(io::ErrorKind::NotFound), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_tag_is_that_of_one_version() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("a.mp3");
+        let folder = Folder::new(directory.path().to_owned());
+        let tag = || folder.open("a.mp3").expect("a file").tag;
+        fs::write(&path, "one").expect("written");
+        let first = tag();
+        assert_eq!(first, tag());
+        assert!(first.starts_with('"') && first.ends_with('"'), "{first}");
+        fs::write(&path, "longer").expect("written");
+        assert_ne!(first, tag());
+    }
+}

@@ -1,0 +1,164 @@
+//! The indexes of MP4 files that were played of late.
+//!
+//! An index is read once for a version of a file, by the first request that needs it; others for the same file wait
+//! for that one.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use container::mp4_file::index::{Error, Index, Indexer, Probe};
+use tokio::sync::{OnceCell, Semaphore};
+
+use crate::reads::Reads;
+
+/// Files whose indexes are kept, and the memory of all of them. An hour of pictures and sound has 6 MB.
+const INDEXES_MAX: usize = 64;
+const BYTES_MAX: usize = 128 << 20;
+
+/// Indexes that are read at once: while it is read, one may take twice the longest `moov`.
+const READINGS_MAX: usize = 2;
+
+/// An index, or why there is none.
+pub(crate) type Found = Result<Arc<Index>, Error>;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Indexes {
+    /// The newest first.
+    kept: Mutex<VecDeque<Arc<Kept>>>,
+    readings: Semaphore,
+}
+
+#[derive(Debug)]
+struct Kept {
+    /// The version of the file.
+    tag: String,
+    index: OnceCell<Found>,
+}
+
+impl Default for Indexes {
+    fn default() -> Self {
+        Self {
+            kept: Mutex::default(),
+            readings: Semaphore::new(READINGS_MAX),
+        }
+    }
+}
+
+impl Indexes {
+    /// The index of a file with this tag and length.
+    ///
+    /// # Errors
+    /// When the disk does not give it.
+    pub(crate) async fn of(
+        &self,
+        tag: &str,
+        (file, length): (&Arc<File>, u64),
+        reads: &Reads,
+    ) -> io::Result<Found> {
+        let kept = self.keep(tag);
+        let read = || async {
+            let reading = self.readings.acquire().await.map_err(io::Error::other)?;
+            let file = Arc::clone(file);
+            let found = reads.blocking(move || read(&file, length)).await;
+            drop(reading);
+            found
+        };
+        let found = kept.index.get_or_try_init(read).await?.clone();
+        self.make_room();
+        Ok(found)
+    }
+
+    fn keep(&self, tag: &str) -> Arc<Kept> {
+        let mut all = self.all();
+        let place = all.iter().position(|kept| kept.tag == tag);
+        let kept = place
+            .and_then(|place| all.remove(place))
+            .unwrap_or_else(|| {
+                Arc::new(Kept {
+                    tag: tag.to_owned(),
+                    index: OnceCell::new(),
+                })
+            });
+        all.push_front(Arc::clone(&kept));
+        kept
+    }
+
+    /// Forgets the oldest until there is room. The newest is kept, however large it is.
+    fn make_room(&self) {
+        let mut all = self.all();
+        while all.len() > 1 && (all.len() > INDEXES_MAX || memory(&all) > BYTES_MAX) {
+            all.pop_back();
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, VecDeque<Arc<Kept>>> {
+        // Nothing is left half done under this lock.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn memory(all: &VecDeque<Arc<Kept>>) -> usize {
+    let found = all.iter().filter_map(|kept| kept.index.get());
+    found.flatten().map(|index| index.memory()).sum()
+}
+
+/// Reads an index. Blocks.
+fn read(file: &File, length: u64) -> io::Result<Found> {
+    let mut indexer = Indexer::new(length);
+    loop {
+        let bytes = at(file, indexer.wants())?;
+        match indexer.take(&bytes) {
+            Ok(None) => {}
+            Ok(Some(index)) => return Ok(Ok(Arc::new(index))),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+}
+
+/// How long an MP4 file plays; `None` if it does not say. Blocks.
+pub(crate) fn duration(file: &File, length: u64) -> io::Result<Option<Duration>> {
+    let mut probe = Probe::new(length);
+    loop {
+        let bytes = at(file, probe.wants())?;
+        match probe.take(&bytes) {
+            Ok(None) => {}
+            Ok(found) => return Ok(found),
+            Err(_) => return Ok(None),
+        }
+    }
+}
+
+fn at(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<u8>> {
+    // What is asked for is bounded, and within the file.
+    let mut bytes = vec![0; (range.end - range.start) as usize];
+    file.read_exact_at(&mut bytes, range.start)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_index_is_read_once_for_each_version() {
+        let file = Arc::new(tempfile::tempfile().expect("a file"));
+        let (indexes, reads) = (Indexes::default(), Reads::default());
+        for number in 0..2 * INDEXES_MAX {
+            let tag = format!("\"{number}\"");
+            let found = indexes.of(&tag, (&file, 0), &reads).await.expect("read");
+            assert_eq!(found.map(drop), Err(Error::Malformed));
+        }
+        assert_eq!(indexes.all().len(), INDEXES_MAX);
+        // A file that is not there any more would be an error if it were read again.
+        let newest = format!("\"{}\"", 2 * INDEXES_MAX - 1);
+        let known = indexes.of(&newest, (&file, 10), &reads).await;
+        assert!(known.is_ok());
+        let other = indexes.of("\"other\"", (&file, 10), &reads).await;
+        assert!(other.is_err(), "the file has no ten bytes");
+    }
+}

@@ -1,0 +1,100 @@
+//! Files on demand, over HTTP.
+//!
+//! ```text
+//!  path ─► Files::find ─► Address ─► (the gate) ─► answer() ─► folder: openat2 ─► conditions, range ─► Answer
+//!                                                                                                       │
+//!                                          client ◄── 64 KiB ◄── Body ◄── windows ◄── reads: threads ◄──┘
+//! ```
+//!
+//! * A [`Files`] knows folders by names; a file's address is its folder's name and its own. Nothing is listed.
+//! * A name is resolved by the kernel, below its folder; what is hidden or outside does not exist.
+//! * Files are read on threads of their own, a window at a time, as their client takes them: never in the threads that
+//!   serve live listeners. Threads and the windows' memory are bounded for each folder, so that a disk which hangs
+//!   delays its own files alone.
+//!
+//! * MP4 files have a playlist of HLS as well, `FILE/index.m3u8`. A plain file's segments are made of its samples when
+//!   they are requested, a fragmented file's are ranges of it. Nothing is written to disk.
+//! * A file whose bit rate is known is sent no faster than twice that after the first ten seconds.
+//!
+//! The server's pages find the [`Address`] of a path, ask the gate for its [folder](Address::folder) and call
+//! [`answer()`].
+
+mod address;
+mod answer;
+mod body;
+mod counts;
+mod folder;
+mod indexes;
+mod media_type;
+mod pace;
+mod playlist;
+mod range;
+mod reads;
+mod segments;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use media::StreamName;
+
+pub use self::address::Address;
+pub use self::answer::{Answer, Request, answer};
+pub use self::body::Body;
+pub use self::counts::{Outcome, Sums};
+
+use self::counts::Counts;
+use self::folder::Folder;
+use self::indexes::Indexes;
+use self::reads::Reads;
+
+/// All folders that are served.
+pub struct Files {
+    folders: Vec<Arc<Served>>,
+    counts: Counts,
+}
+
+/// A folder that is served.
+#[derive(Debug)]
+struct Served {
+    /// What the addresses of its files begin with, and what the gate is asked for.
+    name: StreamName,
+    folder: Folder,
+    reads: Arc<Reads>,
+    indexes: Indexes,
+}
+
+impl fmt::Debug for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.folders.iter().map(|served| &served.name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+impl Files {
+    /// Serves folders under names, each of which is given once.
+    pub fn new(folders: impl IntoIterator<Item = (StreamName, PathBuf)>) -> Self {
+        let folders = folders.into_iter().map(|(name, directory)| {
+            Arc::new(Served {
+                name,
+                folder: Folder::new(directory),
+                reads: Arc::default(),
+                indexes: Indexes::default(),
+            })
+        });
+        Self {
+            folders: folders.collect(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// What the metrics tell.
+    pub fn sums(&self) -> Sums {
+        let reads = self.folders.iter().map(|served| &served.reads);
+        Sums {
+            requests: self.counts.requests(),
+            bytes: reads.clone().map(|reads| reads.bytes()).sum(),
+            late_reads: reads.map(|reads| reads.late()).sum(),
+        }
+    }
+}

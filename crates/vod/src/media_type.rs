@@ -1,0 +1,43 @@
+//! Which files are served, and as what. Others are as if they did not exist.
+
+/// Extensions and their media types.
+const TYPES: &[(&str, &str)] = &[
+    ("aac", "audio/aac"),
+    ("flac", "audio/flac"),
+    ("flv", "video/x-flv"),
+    ("m4a", "audio/mp4"),
+    ("mp3", "audio/mpeg"),
+    ("mp4", "video/mp4"),
+    ("ogg", "audio/ogg"),
+    ("opus", "audio/ogg"),
+    ("ts", "video/mp2t"),
+    ("wav", "audio/wav"),
+    ("webm", "video/webm"),
+];
+
+/// The media type of a file; `None` if it is not served.
+pub(crate) fn of(name: &str) -> Option<&'static str> {
+    let (_, extension) = name.rsplit_once('.')?;
+    let mut types = TYPES.iter();
+    let found = types.find(|(known, _)| known.eq_ignore_ascii_case(extension));
+    found.map(|(_, media_type)| *media_type)
+}
+
+/// Whether files of a kind have segments over HLS.
+pub(crate) fn has_segments(name: &str) -> bool {
+    matches!(of(name), Some("video/mp4" | "audio/mp4"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_decide() {
+        assert_eq!(of("a/film.mp4"), Some("video/mp4"));
+        assert_eq!(of("SONG.MP3"), Some("audio/mpeg"));
+        for name in ["a.txt", "mp4", "a.mp4.part", "a.mp4/", "a.", ""] {
+            assert_eq!(of(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! How fast a file is sent: what a player needs to begin at once, and then faster than it plays, but not by much.
+//!
+//! A player that is closed after a minute has then not been sent an hour, and one with a fast line does not take it
+//! from the others.
+
+use std::time::Duration;
+
+/// Media that is sent at once.
+const AT_ONCE: Duration = Duration::from_secs(10);
+
+/// How much faster than it plays a file is sent after that.
+const FACTOR: u64 = 2;
+
+/// See the module's description.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Bytes that are sent at once.
+    at_once: u64,
+    /// Bytes in a second after that; not zero.
+    rate: u64,
+}
+
+impl Pace {
+    /// Of a file that has so many bytes and plays so long; `None` if that tells no bit rate.
+    pub(crate) fn of(bytes: u64, plays: Duration) -> Option<Self> {
+        let millis = u64::try_from(plays.as_millis()).ok()?;
+        let in_a_second = bytes.saturating_mul(1_000).checked_div(millis)?;
+        (in_a_second > 0).then_some(Self {
+            at_once: in_a_second.saturating_mul(AT_ONCE.as_secs()),
+            rate: in_a_second.saturating_mul(FACTOR),
+        })
+    }
+
+    /// How long after the beginning so many bytes may have been sent.
+    pub(crate) fn due(&self, sent: u64) -> Duration {
+        let late = sent.saturating_sub(self.at_once);
+        Duration::from_secs_f64(late as f64 / self.rate as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_seconds_come_at_once_and_the_rest_at_twice_the_rate() {
+        let minute = Duration::from_secs(60);
+        let pace = Pace::of(60 * 125_000, minute).expect("a pace");
+        assert_eq!(pace.due(0), Duration::ZERO);
+        assert_eq!(pace.due(1_250_000), Duration::ZERO);
+        assert_eq!(pace.due(1_250_000 + 250_000), Duration::from_secs(1));
+        assert_eq!(pace.due(60 * 125_000), Duration::from_secs(25));
+    }
+
+    #[test]
+    fn what_tells_no_bit_rate_has_no_pace() {
+        assert!(Pace::of(1_000, Duration::ZERO).is_none());
+        assert!(Pace::of(0, Duration::from_secs(1)).is_none());
+        assert!(Pace::of(1, Duration::from_secs(10)).is_none());
+        assert!(Pace::of(u64::MAX, Duration::from_millis(1)).is_some());
+    }
+}

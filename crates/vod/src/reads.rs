@@ -1,0 +1,207 @@
+//! Reads from a disk: on threads of their own, in windows, and a bounded number of them.
+//!
+//! A disk that hangs keeps the reads that it has begun, and all others wait for them or give up; nothing else of the
+//! server waits with them.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// Reads of one folder at once: more than a disk does better in parallel, and few enough threads if it hangs.
+const READS_MAX: usize = 16;
+
+/// Bytes of a window: a thousand listeners of 1 Mb/s are 120 reads a second.
+const WINDOW_BYTES: u64 = 1 << 20;
+
+/// Bytes of a window when there is no memory for larger ones, and the unit in which that memory is counted.
+pub(crate) const PIECE_BYTES: u64 = 64 << 10;
+
+/// Memory of all windows of a folder beyond a piece for each listener: that of 128 listeners who have just begun one.
+const WINDOWS_BYTES_MAX: u64 = 128 << 20;
+
+/// How long a read may wait and last. A disk that needs longer is no use to players.
+const READ_TIME: Duration = Duration::from_secs(10);
+
+/// A read that takes longer comes late: the media that a player has in hand may not last.
+const LATE_AFTER: Duration = Duration::from_secs(1);
+
+/// What all listeners of a folder share.
+#[derive(Debug)]
+pub(crate) struct Reads {
+    turns: Arc<Semaphore>,
+    memory: Arc<Semaphore>,
+    bytes: AtomicU64,
+    late: AtomicU64,
+}
+
+/// What was read, and the memory that it takes.
+#[derive(Debug, Default)]
+pub(crate) struct Read {
+    pub(crate) bytes: Bytes,
+    pub(crate) _memory: Option<OwnedSemaphorePermit>,
+}
+
+impl Default for Reads {
+    fn default() -> Self {
+        Self {
+            turns: Arc::new(Semaphore::new(READS_MAX)),
+            memory: Arc::new(Semaphore::new((WINDOWS_BYTES_MAX / PIECE_BYTES) as usize)),
+            bytes: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Reads {
+    /// Bytes that were read.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Reads that came late, or never.
+    pub(crate) fn late(&self) -> u64 {
+        self.late.load(Ordering::Relaxed)
+    }
+
+    /// Reads the next window of what is left of a body, and takes it from there.
+    pub(crate) async fn window(
+        self: Arc<Self>,
+        file: Arc<File>,
+        mut left: Vec<Range<u64>>,
+    ) -> io::Result<(Read, Vec<Range<u64>>)> {
+        let total = left.iter().map(|range| range.end - range.start).sum();
+        let memory = self.memory_for(u64::min(total, WINDOW_BYTES));
+        let most = match &memory {
+            Some(_) => WINDOW_BYTES,
+            None => PIECE_BYTES,
+        };
+        let wanted = take(&mut left, most);
+        let read = self.blocking(move || pieces(&file, &wanted)).await?;
+        self.bytes.fetch_add(read.len() as u64, Ordering::Relaxed);
+        let read = Read {
+            bytes: read.into(),
+            _memory: memory,
+        };
+        Ok((read, left))
+    }
+
+    fn memory_for(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
+        let units = u32::try_from(bytes.div_ceil(PIECE_BYTES)).ok()?;
+        let memory = Arc::clone(&self.memory);
+        memory.try_acquire_many_owned(units).ok()
+    }
+
+    /// Runs `work` off the async threads, in its turn. One that hangs keeps its turn.
+    ///
+    /// # Errors
+    /// `TimedOut` when it takes too long.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let began = Instant::now();
+        let turns = Arc::clone(&self.turns);
+        let run = async {
+            let turn = turns.acquire_owned().await.map_err(io::Error::other)?;
+            let work = move || {
+                let done = work();
+                drop(turn);
+                done
+            };
+            let joined = tokio::task::spawn_blocking(work).await;
+            joined.map_err(io::Error::other)?
+        };
+        let run = timeout(READ_TIME, run).await;
+        if began.elapsed() > LATE_AFTER {
+            self.late.fetch_add(1, Ordering::Relaxed);
+        }
+        run.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    }
+}
+
+/// Takes the first bytes of what is left, `most` of them at most.
+fn take(left: &mut Vec<Range<u64>>, mut most: u64) -> Vec<Range<u64>> {
+    let mut taken = Vec::new();
+    let mut whole = 0;
+    for range in left.iter_mut() {
+        let end = range.end.min(range.start.saturating_add(most));
+        if range.start < end {
+            taken.push(range.start..end);
+        }
+        most -= end - range.start;
+        range.start = end;
+        if range.start < range.end {
+            break;
+        }
+        whole += 1;
+    }
+    left.drain(..whole);
+    taken
+}
+
+fn pieces(file: &File, ranges: &[Range<u64>]) -> io::Result<Vec<u8>> {
+    let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+    // A window at most.
+    let mut bytes = vec![0; total as usize];
+    let mut rest = &mut bytes[..];
+    for range in ranges {
+        let (piece, behind) = rest.split_at_mut((range.end - range.start) as usize);
+        file.read_exact_at(piece, range.start)?;
+        rest = behind;
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_taken_from_the_front() {
+        let mut left = vec![0..10, 20..25, 25..25, 40..100];
+        assert_eq!(take(&mut left, 4), [0..4]);
+        assert_eq!(take(&mut left, 8), [4..10, 20..22]);
+        assert_eq!(take(&mut left, 1_000), [22..25, 40..100]);
+        assert!(left.is_empty() && take(&mut left, 1).is_empty());
+    }
+
+    #[tokio::test]
+    async fn windows_shrink_when_memory_is_short() {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(4 * WINDOW_BYTES).expect("a length");
+        let file = Arc::new(file);
+        let reads = Arc::new(Reads::default());
+        let whole: Range<u64> = 0..4 * WINDOW_BYTES;
+        let window = |left| Arc::clone(&reads).window(Arc::clone(&file), left);
+        let (first, left) = window(vec![whole.clone()]).await.expect("read");
+        assert_eq!(first.bytes.len() as u64, WINDOW_BYTES);
+        let all = u32::try_from(reads.memory.available_permits()).expect("a number");
+        let others = Arc::clone(&reads.memory);
+        let others = others.try_acquire_many_owned(all).expect("memory");
+        let (second, left) = window(left).await.expect("read");
+        assert_eq!(second.bytes.len() as u64, PIECE_BYTES);
+        drop(others);
+        let (third, _) = window(left).await.expect("read");
+        assert_eq!(third.bytes.len() as u64, WINDOW_BYTES);
+        assert_eq!(reads.bytes(), 2 * WINDOW_BYTES + PIECE_BYTES);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_cut_is_an_error() {
+        let file = Arc::new(tempfile::tempfile().expect("a file"));
+        file.set_len(10).expect("a length");
+        let reads = Arc::new(Reads::default());
+        let everything: Vec<Range<u64>> = vec![0..20];
+        let read = reads.window(file, everything).await;
+        let error = read.expect_err("there are ten bytes");
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

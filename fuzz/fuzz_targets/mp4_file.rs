@@ -1,0 +1,41 @@
+//! Files of strangers: whatever an MP4 file says, its index is bounded, asks for nothing beyond the file, and its
+//! segments are within it.
+
+#![no_main]
+
+use container::mp4_file::index::{Indexer, SAMPLES_MAX};
+use libfuzzer_sys::fuzz_target;
+
+/// Segments that are packaged, of many.
+const SEGMENTS: usize = 4;
+
+/// Memory of a sample, and what follows from the bytes that were read.
+const SAMPLE_BYTES: usize = 24;
+
+fuzz_target!(|file: &[u8]| {
+    let mut indexer = Indexer::new(file.len() as u64);
+    let index = loop {
+        let wants = indexer.wants();
+        let bytes = &file[wants.start as usize..wants.end as usize];
+        match indexer.take(bytes) {
+            Ok(None) => {}
+            Ok(Some(index)) => break index,
+            Err(_) => return,
+        }
+    };
+    assert!(index.memory() <= SAMPLES_MAX * SAMPLE_BYTES + 64 * file.len() + (1 << 20));
+    let segments = index.segments();
+    for segment in &segments {
+        if let Some(range) = &segment.range {
+            assert!(range.start < range.end && range.end <= file.len() as u64);
+        }
+    }
+    for number in 0..segments.len().min(SEGMENTS) {
+        let Some(packaged) = index.packaged(number) else {
+            continue;
+        };
+        for range in packaged.ranges {
+            assert!(range.start <= range.end && range.end <= file.len() as u64);
+        }
+    }
+});
