@@ -46,7 +46,9 @@ fuzz_target!(|file: &[u8]| {
     assert_eq!(cut, outcome);
     assert!(again.as_ref() == Some(&init) && same == fragments);
     let mut finaliser = Finaliser::new(init);
-    fragments.iter().for_each(|fragment| finaliser.add(fragment));
+    fragments
+        .iter()
+        .for_each(|fragment| finaliser.add(fragment));
     let Ok(finished) = finaliser.finish(whole) else {
         return;
     };
