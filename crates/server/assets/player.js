@@ -1072,25 +1072,32 @@
   // src/live.ts
   var TARGET_S = 0.4;
   var MARGIN_S = 0.2;
+  var SETTLED_S = 0.03;
+  var EXACT_S = 0.01;
+  var BURST_S = MARGIN_S / 2;
   var SMALL_DRIFT_S = 1.5;
   var SMALL_RATE = 1.05;
   var LARGE_RATE = 1.1;
   var JUMP_S = 4;
   var BEGIN_STEPS = 2;
+  var BEGUN_STEPS = 5;
   var STALL_STEP_S = 0.4;
   var STALLS_MAX = 5;
   var CALM_STEPS = 60;
   var Governor = class {
     constructor() {
+      this.settler = new Settler();
       this.stalls = 0;
-      this.rate = 1;
+      this.isLate = false;
       this.steps = 0;
       this.calm = 0;
     }
-    /** The player ran dry. */
+    /** The player ran dry, and plays on at its normal rate. */
     stalled() {
       this.stalls = Math.min(this.stalls + 1, STALLS_MAX);
       this.calm = 0;
+      this.isLate = false;
+      this.settler.forget();
     }
     /** The delay that is aimed at, in seconds. */
     target() {
@@ -1102,14 +1109,47 @@
       this.calm += 1;
       if (this.calm > CALM_STEPS && this.stalls > 0) [this.stalls, this.calm] = [this.stalls - 1, 0];
       const drift = delay - this.target();
-      if (drift > (this.steps > BEGIN_STEPS ? JUMP_S : MARGIN_S)) {
-        this.rate = 1;
-        return { rate: 1, jump: this.target() };
+      const isBeginning = this.steps <= BEGIN_STEPS;
+      const isFar = drift > (isBeginning ? MARGIN_S : JUMP_S);
+      this.isLate = !isFar && (drift >= MARGIN_S || this.isLate && drift > 0);
+      if (isFar || isBeginning || this.isLate) this.settler.forget();
+      if (isFar) return { rate: 1, jump: this.target() };
+      if (this.isLate) return { rate: drift < SMALL_DRIFT_S ? SMALL_RATE : LARGE_RATE, jump: null };
+      return { rate: isBeginning ? 1 : this.settler.rate(delay, this.target()), jump: null };
+    }
+  };
+  var Settler = class {
+    constructor() {
+      /** Of steps at the normal rate. */
+      this.delays = [];
+      this.enough = BEGUN_STEPS;
+      this.isSettled = false;
+      /** The rate of so many steps that are left until the drift is made up. */
+      this.settlingRate = 1;
+      this.left = 0;
+    }
+    /** The delay changes by other means. */
+    forget() {
+      [this.delays, this.left, this.isSettled] = [[], 0, false];
+    }
+    rate(delay, target) {
+      if (this.left === 0) this.look(delay, target);
+      if (this.left === 0) return 1;
+      this.left -= 1;
+      return this.settlingRate;
+    }
+    look(delay, target) {
+      const { delays } = this;
+      delays.push(delay);
+      if (delays.length < this.enough) return;
+      const mean = delays.reduce((sum, one) => sum + one, 0) / delays.length;
+      const isBursty = Math.max(...delays) - mean > BURST_S;
+      const drift = mean > target ? mean - target : isBursty ? 0 : Math.min(0, mean - TARGET_S);
+      if (Math.abs(drift) > (this.isSettled ? SETTLED_S : EXACT_S)) {
+        this.left = Math.ceil(Math.abs(drift) / (SMALL_RATE - 1));
+        this.settlingRate = 1 + drift / this.left;
       }
-      const isFaster = this.rate > 1;
-      if (drift <= 0 || !isFaster && drift < MARGIN_S) this.rate = 1;
-      else this.rate = drift < SMALL_DRIFT_S ? SMALL_RATE : LARGE_RATE;
-      return { rate: this.rate, jump: null };
+      [this.delays, this.enough, this.isSettled] = [[], CALM_STEPS, true];
     }
   };
 
@@ -1126,7 +1166,9 @@
       this.hasPlayed = false;
       /** It also waits for its first media, and after each jump. */
       this.onWaiting = () => {
-        if (this.hasPlayed && !this.element.seeking) this.governor.stalled();
+        if (!this.hasPlayed || this.element.seeking) return;
+        this.governor.stalled();
+        this.element.playbackRate = 1;
       };
       this.onPlaying = () => {
         this.hasPlayed = true;

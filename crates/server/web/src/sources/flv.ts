@@ -20,7 +20,9 @@ export class FlvSource extends ElementSource {
   private hasPlayed = false;
   /** It also waits for its first media, and after each jump. */
   private readonly onWaiting = (): void => {
-    if (this.hasPlayed && !this.element.seeking) this.governor.stalled();
+    if (!this.hasPlayed || this.element.seeking) return;
+    this.governor.stalled();
+    this.element.playbackRate = 1;
   };
   private readonly onPlaying = (): void => {
     this.hasPlayed = true;
