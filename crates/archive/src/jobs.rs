@@ -199,7 +199,7 @@ fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
     let recording = Recording {
         id,
         stream: name.stream.clone(),
-        path: path.clone(),
+        path,
         started: name.started(),
         duration,
         bytes,

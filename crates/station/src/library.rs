@@ -99,7 +99,7 @@ impl Catalogue {
                     return Err(ListError::TooLong(file.clone()));
                 }
                 let bytes = fs::read(&path).map_err(|source| unreadable(file, source))?;
-                let root = path.parent().unwrap_or(Path::new("/"));
+                let root = path.parent().unwrap_or_else(|| Path::new("/"));
                 Ok(self.resolve(root, syntax.parse(&bytes).into_iter()))
             }
         }

@@ -167,7 +167,8 @@ mod tests {
     #[test]
     fn a_window_is_taken_from_the_front() {
         let mut left = vec![0..10, 20..25, 25..25, 40..100];
-        assert_eq!(take(&mut left, 4), [0..4]);
+        let first = 0..4;
+        assert_eq!(take(&mut left, 4), [first]);
         assert_eq!(take(&mut left, 8), [4..10, 20..22]);
         assert_eq!(take(&mut left, 1_000), [22..25, 40..100]);
         assert!(left.is_empty() && take(&mut left, 1).is_empty());
@@ -199,8 +200,8 @@ mod tests {
         let file = Arc::new(tempfile::tempfile().expect("a file"));
         file.set_len(10).expect("a length");
         let reads = Arc::new(Reads::default());
-        let everything: Vec<Range<u64>> = vec![0..20];
-        let read = reads.window(file, everything).await;
+        let more = 0..20;
+        let read = reads.window(file, vec![more]).await;
         let error = read.expect_err("there are ten bytes");
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }

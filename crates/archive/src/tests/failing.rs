@@ -41,7 +41,10 @@ fn a_full_disk_leaves_whole_fragments_and_is_tried_again() {
         assert_eq!(recorded[1].state, State::Finalised);
         let wanted = pictures(&Clip::Flv.seconds(4));
         let got = pictures(&recorded[1].path);
-        assert!(got.len() >= 25 && got.len() % 25 == 0, "from a keyframe on");
+        assert!(
+            got.len() >= 25 && got.len().is_multiple_of(25),
+            "from a keyframe on"
+        );
         assert_eq!(got, wanted[wanted.len() - got.len()..]);
         assert_eq!(archive.shared.counts.gaps(), [0, 1, 0], "one gap");
     }
@@ -75,7 +78,7 @@ fn what_a_killed_process_leaves_is_recovered_wherever_it_was_cut() {
             panic!("one recording");
         };
         assert_eq!(recovered.state, State::Finalised);
-        assert_eq!(archive.files(), [recovered.path.clone()]);
+        assert_eq!(archive.files(), std::slice::from_ref(&recovered.path));
         let got = pictures(&recovered.path);
         assert_eq!(got, wanted[..got.len()]);
         // Three groups were whole; one may be cut.

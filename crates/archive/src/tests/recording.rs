@@ -18,7 +18,7 @@ fn a_stream_is_recorded_whole() {
         panic!("one recording");
     };
     assert_eq!((open.state, open.stream.as_str()), (State::Open, NAME));
-    assert_eq!(archive.files(), [open.path.clone()]);
+    assert_eq!(archive.files(), std::slice::from_ref(&open.path));
     assert!(open.path.to_string_lossy().ends_with("Z-0.mp4.part"));
     assert_eq!(
         std::fs::metadata(&open.path).expect("a file").len(),
@@ -34,7 +34,7 @@ fn a_stream_is_recorded_whole() {
         panic!("one recording");
     };
     assert_eq!(closed.state, State::Finalised);
-    assert_eq!(archive.files(), [closed.path.clone()]);
+    assert_eq!(archive.files(), std::slice::from_ref(&closed.path));
     assert_eq!(
         std::fs::metadata(&closed.path).expect("a file").len(),
         closed.bytes

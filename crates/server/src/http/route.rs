@@ -108,9 +108,9 @@ impl Route {
     fn or_file(self, method: &str, path: &str, registry: &Registry, files: &vod::Files) -> Self {
         let is_free = match &self {
             Self::Listen(target) | Self::Look(target) => !target.is_known(registry),
-            Self::Page(page) => !page
+            Self::Page(page) => page
                 .stream()
-                .is_some_and(|name| registry.stream(name).is_some()),
+                .is_none_or(|name| registry.stream(name).is_none()),
             _ => false,
         };
         match files.find(path) {

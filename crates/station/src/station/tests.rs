@@ -4,14 +4,16 @@ use std::fs;
 use std::path::Path;
 
 use fanout::gate::{Credential, Gatekeeper};
-use fanout::{Config, Fanout, Takeover, Tap, Tapped};
-use media::Container;
+use fanout::{Config, Fanout, PublishRefused, Publisher, Source, Takeover, Tap, Tapped};
+use media::{Container, Item};
 use net::Backend;
 use tempfile::TempDir;
 
+use super::driver::now;
 use super::*;
 use crate::library::Place;
 use crate::track::testing::{frame, number};
+use crate::{Outcome, Phase};
 
 /// Frames of a track: 5 s.
 const FRAMES: u32 = 192;

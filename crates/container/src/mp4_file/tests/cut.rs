@@ -75,7 +75,7 @@ fn finalising_may_be_interrupted_anywhere_and_done_again() {
     assert_eq!(scan(&plain).outcome, Outcome::Finalised { moov });
     assert_eq!(movie_duration(&plain[whole..]), Some(finished.duration));
     // The index was appended, or a part of it, and the header was not written.
-    let appended = [file.clone(), finished.moov.clone()].concat();
+    let appended = [file, finished.moov].concat();
     for cut in [
         whole,
         whole + 1,

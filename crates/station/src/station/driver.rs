@@ -1,6 +1,4 @@
-//! One station: the task that drives a play-out with files, the clock and the operator's commands.
-//!
-//! All its state is its own; others see a [`Report`] and send [`Command`]s.
+//! A station that runs: what it plays next, when, and to whom it gives way.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,92 +6,28 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use fanout::gate::{Authorized, Publish};
-use fanout::{PublishRefused, Publisher, Registry, Source};
-use media::{Item, StreamName};
+use fanout::{PublishRefused, Publisher, Source};
+use media::Item;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
-use crate::library::{Catalogue, ListError, Refused};
-use crate::order::{Order, Rule};
+use super::{Command, Context, PROTOCOL, Settings, Station};
+use crate::library::{ListError, Refused};
+use crate::order::Order;
 use crate::playout::{Need, Playout};
-use crate::report::{Outcome, Phase, Playing, Report, Stats};
+use crate::report::{Outcome, Phase, Playing, Report};
 use crate::scan::{Library, scan};
 use crate::track::Track;
 
-/// The protocol of stations in the metrics and in [`Source::protocol`].
-pub const PROTOCOL: &str = "station";
-
 /// What is read of a file at once: four seconds at 128 kb/s.
 const CHUNK_BYTES: usize = 64 * 1024;
-
-/// Commands that wait for a station, which takes them four times a second and oftener.
-const COMMANDS_MAX: usize = 8;
 
 /// How long a station waits after nothing could be played, or when it may not publish: no operator wants it to be
 /// faster, and a missing disk costs next to nothing so.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// What a station plays, and how.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Settings {
-    /// The stream that it publishes.
-    pub stream: StreamName,
-    /// Its files.
-    pub catalogue: Catalogue,
-    /// Their order.
-    pub order: Rule,
-    /// It begins again at the end.
-    pub is_looped: bool,
-    /// How long it waits after another publisher has left.
-    pub linger: Duration,
-}
-
-/// What all stations share.
-pub struct Context {
-    /// The streams.
-    pub registry: Arc<Registry>,
-    /// Permits a station to publish until another publisher comes.
-    pub permit: Box<dyn Fn(&StreamName) -> Authorized<Publish> + Send + Sync>,
-    /// The name of this program.
-    pub agent: String,
-    /// The counts.
-    pub stats: Arc<Stats>,
-}
-
-/// What the operator may tell a station.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Command {
-    /// To go on to the next track.
-    Skip,
-    /// To look into its folder or playlist again. The present track is played to its end.
-    Reload,
-}
-
-/// A station has too many commands to carry out already.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the station has not carried out the last commands yet")]
-pub struct Overloaded;
-
-/// Shows a station, and commands it.
-#[derive(Clone, Debug)]
-pub struct Handle {
-    stream: StreamName,
-    commands: mpsc::Sender<Command>,
-    report: watch::Receiver<Arc<Report>>,
-}
-
-/// A station that has yet to be run.
-#[derive(Debug)]
-pub struct Station {
-    settings: Settings,
-    commands: mpsc::Receiver<Command>,
-    shown: watch::Sender<Arc<Report>>,
-    seed: u64,
-}
-
-/// A station that runs.
-struct Driver {
+/// See the module's description.
+pub(super) struct Driver {
     settings: Settings,
     context: Arc<Context>,
     commands: mpsc::Receiver<Command>,
@@ -127,54 +61,15 @@ enum Ending {
     Over,
 }
 
-impl Handle {
-    /// The stream that the station publishes.
-    pub fn stream(&self) -> &StreamName {
-        &self.stream
-    }
-
-    /// What it is doing.
-    pub fn report(&self) -> Arc<Report> {
-        Arc::clone(&self.report.borrow())
-    }
-
-    /// Tells it something. It is done within a second, but for the time that a scan takes.
-    ///
-    /// # Errors
-    /// When it has too many commands to carry out, or has ended with the server.
-    pub fn send(&self, command: Command) -> Result<(), Overloaded> {
-        self.commands.try_send(command).map_err(|_| Overloaded)
-    }
-}
-
-impl Station {
-    /// A station, and what shows it. `seed` is for the order, and for the numbers of Ogg streams.
-    pub fn new(settings: Settings, seed: u64) -> (Self, Handle) {
-        let (sender, commands) = mpsc::channel(COMMANDS_MAX);
-        let (shown, report) = watch::channel(Arc::default());
-        let handle = Handle {
-            stream: settings.stream.clone(),
-            commands: sender,
-            report,
-        };
-        let station = Self {
+impl Driver {
+    pub(super) fn new(station: Station, context: Arc<Context>) -> Self {
+        let Station {
             settings,
             commands,
             shown,
             seed,
-        };
-        (station, handle)
-    }
-
-    /// Publishes for as long as it is polled.
-    pub async fn run(self, context: Arc<Context>) {
-        let Self {
-            settings,
-            commands,
-            shown,
-            seed,
-        } = self;
-        let driver = Driver {
+        } = station;
+        Self {
             order: Order::new(settings.order, settings.is_looped, 0, seed),
             settings,
             context,
@@ -185,13 +80,10 @@ impl Station {
             scanning: None,
             serial: seed as u32,
             last: None,
-        };
-        driver.run().await;
+        }
     }
-}
 
-impl Driver {
-    async fn run(mut self) {
+    pub(super) async fn run(mut self) {
         self.begin_scan();
         loop {
             if self.order.peek().is_none() {
@@ -552,15 +444,6 @@ fn flat<T>(done: Result<io::Result<T>, JoinError>) -> io::Result<T> {
 }
 
 /// The present, by the clock of the runtime's timers.
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
-
-impl std::fmt::Debug for Context {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context").finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests;

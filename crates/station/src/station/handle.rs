@@ -1,0 +1,62 @@
+//! What shows a station and commands it.
+
+use std::sync::Arc;
+
+use media::StreamName;
+use tokio::sync::{mpsc, watch};
+
+use crate::report::Report;
+
+/// What the operator may tell a station.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Command {
+    /// To go on to the next track.
+    Skip,
+    /// To look into its folder or playlist again. The present track is played to its end.
+    Reload,
+}
+
+/// A station has too many commands to carry out already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the station has not carried out the last commands yet")]
+pub struct Overloaded;
+
+/// Shows a station, and commands it.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    stream: StreamName,
+    commands: mpsc::Sender<Command>,
+    pub(super) report: watch::Receiver<Arc<Report>>,
+}
+
+impl Handle {
+    pub(super) fn new(
+        stream: StreamName,
+        commands: mpsc::Sender<Command>,
+        report: watch::Receiver<Arc<Report>>,
+    ) -> Self {
+        Self {
+            stream,
+            commands,
+            report,
+        }
+    }
+
+    /// The stream that the station publishes.
+    pub fn stream(&self) -> &StreamName {
+        &self.stream
+    }
+
+    /// What it is doing.
+    pub fn report(&self) -> Arc<Report> {
+        Arc::clone(&self.report.borrow())
+    }
+
+    /// Tells it something. It is done within a second, but for the time that a scan takes.
+    ///
+    /// # Errors
+    /// When it has too many commands to carry out, or has ended with the server.
+    pub fn send(&self, command: Command) -> Result<(), Overloaded> {
+        self.commands.try_send(command).map_err(|_| Overloaded)
+    }
+}

@@ -1,0 +1,94 @@
+//! One station: the task that drives a play-out with files, the clock and the operator's commands.
+//!
+//! All its state is its own; others see a [`Report`] and send [`Command`]s.
+
+mod driver;
+mod handle;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fanout::Registry;
+use fanout::gate::{Authorized, Publish};
+use media::StreamName;
+use tokio::sync::{mpsc, watch};
+
+use self::driver::Driver;
+pub use self::handle::{Command, Handle, Overloaded};
+use crate::library::Catalogue;
+use crate::order::Rule;
+use crate::report::{Report, Stats};
+
+/// The protocol of stations in the metrics and in [`Source::protocol`].
+pub const PROTOCOL: &str = "station";
+
+/// Commands that wait for a station, which takes them four times a second and oftener.
+const COMMANDS_MAX: usize = 8;
+
+/// What a station plays, and how.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Settings {
+    /// The stream that it publishes.
+    pub stream: StreamName,
+    /// Its files.
+    pub catalogue: Catalogue,
+    /// Their order.
+    pub order: Rule,
+    /// It begins again at the end.
+    pub is_looped: bool,
+    /// How long it waits after another publisher has left.
+    pub linger: Duration,
+}
+
+/// Permits a station to publish until another publisher comes.
+pub type Permit = Box<dyn Fn(&StreamName) -> Authorized<Publish> + Send + Sync>;
+
+/// What all stations share.
+pub struct Context {
+    /// The streams.
+    pub registry: Arc<Registry>,
+    /// See [`Permit`].
+    pub permit: Permit,
+    /// The name of this program.
+    pub agent: String,
+    /// The counts.
+    pub stats: Arc<Stats>,
+}
+
+/// A station that has yet to be run.
+#[derive(Debug)]
+pub struct Station {
+    settings: Settings,
+    commands: mpsc::Receiver<Command>,
+    shown: watch::Sender<Arc<Report>>,
+    seed: u64,
+}
+
+impl Station {
+    /// A station, and what shows it. `seed` is for the order, and for the numbers of Ogg streams.
+    pub fn new(settings: Settings, seed: u64) -> (Self, Handle) {
+        let (sender, commands) = mpsc::channel(COMMANDS_MAX);
+        let (shown, report) = watch::channel(Arc::default());
+        let handle = Handle::new(settings.stream.clone(), sender, report);
+        let station = Self {
+            settings,
+            commands,
+            shown,
+            seed,
+        };
+        (station, handle)
+    }
+
+    /// Publishes for as long as it is polled.
+    pub async fn run(self, context: Arc<Context>) {
+        Driver::new(self, context).run().await;
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").finish_non_exhaustive()
+    }
+}
