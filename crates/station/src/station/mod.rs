@@ -21,7 +21,7 @@ use crate::library::Catalogue;
 use crate::order::Rule;
 use crate::report::{Report, Stats};
 
-/// The protocol of stations in the metrics and in [`Source::protocol`].
+/// The protocol of stations in the metrics and in [`fanout::Source::protocol`].
 pub const PROTOCOL: &str = "station";
 
 /// Commands that wait for a station, which takes them four times a second and oftener.
