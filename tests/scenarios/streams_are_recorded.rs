@@ -20,6 +20,10 @@ fn server(root: &Path) -> ServerBuilder {
         )
         .set("recording", "min_free", "\"0B\"")
         .toml("[[record]]\nmatch = \"live/*\"\n[[record]]\nmatch = \"radio*\"\n")
+        .toml(&format!(
+            "[[files]]\npath = \"recordings\"\ndirectory = {:?}\n",
+            root.display().to_string()
+        ))
 }
 
 /// The recordings, oldest first.
@@ -84,6 +88,11 @@ fn a_recording_has_every_frame_of_its_publisher() {
     let (sent, got) = (framemd5::packets(&clip), framemd5::packets(file));
     let (sent, got) = (framemd5::audio(&sent), framemd5::audio(&got));
     assert_eq!(assert_joins("sound", &sent, &got).missing, 0);
+    // Viewers get the same from the server.
+    let name = file.strip_prefix(root.path()).expect("a file of it");
+    let url = server.http_url(&format!("/recordings/{}", name.display()));
+    let played = framemd5::packets(&url);
+    assert_eq!(hashes(&framemd5::audio(&played)), hashes(&got));
     assert_eq!(server.metrics().sum("carillon_record_gaps_total", &[]), 0.0);
 }
 
