@@ -362,6 +362,7 @@ impl LaneWriter {
     }
 
     /// Makes what was pushed readable and wakes readers that wait for it.
+    #[inline]
     pub(crate) fn publish(&mut self) {
         if self.writer.commit() {
             self.list_marks();
