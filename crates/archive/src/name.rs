@@ -50,7 +50,7 @@ impl FileName {
 
     /// Its path, once it is closed.
     pub(crate) fn path(&self, root: &Path) -> PathBuf {
-        let (year, month, day) = date(self.seconds / SECONDS_PER_DAY);
+        let (year, month, day) = http1::civil(self.seconds / SECONDS_PER_DAY);
         let second = self.seconds % SECONDS_PER_DAY;
         let [hours, minutes, seconds] = [second / 3_600, second / 60 % 60, second % 60];
         let extension = self.container.extension();
@@ -100,25 +100,7 @@ pub(crate) fn part(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Year, month and day of a day since 1970 (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let era = days / 146_097;
-    let day_of_era = days % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    (400 * era + year_of_era + u64::from(month <= 2), month, day)
-}
-
-/// The day since 1970 of a date; a date that there is not is another.
+/// The day since 1970 of a date, as [`http1::civil`] counts; a date that there is not is another.
 fn days(year: u64, month: u64, day: u64) -> Option<u64> {
     if !(1_970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;

@@ -38,7 +38,7 @@ impl fmt::Display for HttpDate {
 
 /// Days since the epoch as year, month 1–12 and day 1–31 of the Gregorian calendar, by counting
 /// in eras of 400 years that begin on 1 March 0000, so that the leap day comes last.
-const fn civil(days: u64) -> (u64, u64, u64) {
+pub const fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =
