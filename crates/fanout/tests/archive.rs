@@ -274,6 +274,25 @@ fn a_lane_that_is_only_recorded_keeps_a_burst_and_no_laggards_past() {
 }
 
 #[test]
+fn nobody_waits_for_what_is_only_recorded() {
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = encoder(&setup, 1);
+    let mut is_awaited = || {
+        encoder.write(1).unwrap();
+        encoder.publisher.is_awaited()
+    };
+    assert!(!is_awaited(), "nobody is there");
+    let reader = archive(&setup, 0);
+    assert!(!is_awaited(), "a recorder comes by");
+    let guard = setup.lane("radio");
+    assert!(is_awaited(), "a listener waits");
+    drop(guard);
+    assert!(!is_awaited());
+    drop(reader);
+    assert!(is_awaited(), "a listener may return for a while");
+}
+
+#[test]
 fn when_memory_is_short_what_is_held_goes_first() {
     let memory = 4 << 20;
     let setup = TestFanout::with_memory(
