@@ -164,10 +164,11 @@ fn every_recording_arrives_whatever_fails() {
     let files = left_over(root.path(), &sizes);
     let address = free_address();
     let credentials = credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
-    // A quarter of a second for each part.
-    let server =
-        || server(root.path(), address, &credentials, "0s").set("recording.upload", "mbps", "256");
-    let mut killed = server().start();
+    let server = |mbps| {
+        server(root.path(), address, &credentials, "0s").set("recording.upload", "mbps", mbps)
+    };
+    // A large file takes six seconds, of which its last part, the short one, needs the first moment.
+    let mut killed = server("32").start();
     // The storage is away, and that is told.
     wait_until("failures", DEADLINE, || {
         let metrics = killed.metrics();
@@ -180,10 +181,11 @@ fn every_recording_arrives_whatever_fails() {
     killed.wait_for_log("Connection refused", DEADLINE);
     // It comes; the server is killed in the middle of a file, and returns.
     let storage = Storage::start(address, None);
-    wait_until("parts", DEADLINE, || storage.taken().len() >= 2);
+    let is_part = |target: &String| target.contains("partNumber=");
+    wait_until("a part", DEADLINE, || storage.taken().keys().any(is_part));
     killed.process().signal(Signal::KILL);
     killed.process().wait(DEADLINE);
-    let mut server_up = server().start();
+    let mut server_up = server("0").start();
     let all = uploaded(&server_up, files.len());
     for recording in &all {
         let key = key(recording);
@@ -197,9 +199,9 @@ fn every_recording_arrives_whatever_fails() {
         *repeated.entry(file).or_default() += count - 1;
     }
     assert!(repeated.values().all(|count| *count <= 1), "{repeated:?}");
-    let parts = storage.taken();
-    let parts = parts.keys().filter(|it| it.contains("partNumber=")).count();
-    assert_eq!(parts, 2 * 4);
+    wait_until("every part, in its log as well", DEADLINE, || {
+        storage.taken().keys().filter(|it| is_part(it)).count() == 2 * 4
+    });
     wait_until("an empty backlog", DEADLINE, || {
         server_up.metrics().get("carillon_upload_backlog_bytes") == Some(0.0)
     });
@@ -212,7 +214,7 @@ fn every_recording_arrives_whatever_fails() {
     assert!(!root.path().join("recordings/radio.mp3").exists());
     let sent = storage.taken();
     server_up.terminate(DEADLINE);
-    let server_up = server().start();
+    let server_up = server("0").start();
     assert!(is_gone(&server_up));
     let one = &recordings(&server_up)[3];
     let id = one["id"].as_str().expect("an id");
@@ -298,13 +300,9 @@ fn wrong_credentials_are_told_and_can_be_mended() {
     wait_until("three refusals", DEADLINE, || refused() >= 3.0);
     // Each is one request, and the waits between them grow: half a second, and one, at least.
     assert!(begun.elapsed() >= Duration::from_millis(1_500));
-    let before = refused();
     let log = storage.process.stderr();
     let requests = log.matches("HEAD /").count();
-    assert!(
-        requests as f64 <= refused() + 1.0 && requests as f64 >= before,
-        "{log}"
-    );
+    assert!(requests as f64 <= refused() + 1.0, "{log}");
     server.wait_for_log("the storage refuses the credentials", DEADLINE);
     let secret = within("SecretAccessKey");
     credentials(root.path(), within("AccessKeyId"), secret);

@@ -26,6 +26,7 @@ mod parts;
 mod settings;
 mod transfer;
 mod uploader;
+mod work;
 
 pub use counts::{Outcome, Sums};
 pub use failure::Failure;
