@@ -72,6 +72,7 @@ mod titles_are_date_ranges;
 mod titles_change_as_on_icecast;
 mod titles_travel_with_the_sound;
 mod variants_are_one_presentation;
+mod webhooks_tell;
 mod webrtc_peers_play;
 mod webrtc_sessions_go_on;
 mod wireshark_agrees;

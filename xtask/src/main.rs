@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod sanitize;
 mod source;
+mod standard_webhooks;
 mod tidy;
 mod tools;
 mod web;

@@ -14,6 +14,7 @@ use crate::npm;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::sanitize;
+use crate::standard_webhooks;
 use crate::webrtc_players;
 
 /// Known to read this repository's `deny.toml`.
@@ -209,6 +210,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     encoders(workspace)?;
     current_ffmpeg::install(workspace)?;
     aiortc::install(workspace)?;
+    standard_webhooks::install(workspace)?;
     webrtc_players::install(workspace)?;
     npm::install(workspace, "hls")?;
     axe::install(workspace)?;

@@ -18,6 +18,7 @@ use crate::Settings;
 use crate::choice;
 use crate::counts::Sums;
 use crate::disk::Files;
+use crate::event::Tell;
 use crate::jobs::{self, JOBS_MAX, Job};
 use crate::recorder::Recorder;
 use crate::shared::{Active, Shared};
@@ -67,10 +68,15 @@ impl Archive {
     ///
     /// # Errors
     /// When a thread cannot be made.
-    pub fn start(settings: Settings, shelf: Arc<Shelf>, permit: Permit) -> io::Result<Self> {
+    pub fn start(
+        settings: Settings,
+        shelf: Arc<Shelf>,
+        permit: Permit,
+        tell: Tell,
+    ) -> io::Result<Self> {
         let disk = Arc::new(Files);
         let (jobs, work) = mpsc::sync_channel(JOBS_MAX);
-        let shared = Arc::new(Shared::new(disk, settings, shelf, jobs));
+        let shared = Arc::new(Shared::new(disk, settings, shelf, jobs, tell));
         spawn("record-jobs", &shared, move |shared| {
             jobs::run(shared, &work);
         })?;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use recordings::{Container, LIST_MAX, Recording, RecordingId, State};
 
 use crate::disk::Output;
+use crate::event::{Event, Removal};
 use crate::file::Closing;
 use crate::finalise::{Mended, Unfinalised, finalise, mend};
 use crate::name::{FileName, part};
@@ -59,7 +60,7 @@ pub(crate) fn run(shared: &Shared, jobs: &Receiver<Job>) {
 pub(crate) fn perform(shared: &Shared, job: Job) {
     match job {
         Job::Close(closing) => close(shared, *closing),
-        Job::Remove(recording) => remove(shared, &recording),
+        Job::Remove(recording) => remove(shared, recording, Removal::Operator),
         Job::Finish => {}
     }
 }
@@ -82,8 +83,12 @@ fn close(shared: &Shared, mut closing: Closing) {
     let id = closing.name.id();
     let from = part(&closing.path);
     if closing.bytes == 0 {
-        shared.shelf.remove(id);
-        drop_file(shared, &from);
+        if let Some(recording) = shared.shelf.remove(id)
+            && drop_file(shared, &from)
+        {
+            let why = Removal::Empty;
+            shared.tell(Event::Deleted { recording, why });
+        }
         return;
     }
     let named = closing
@@ -93,6 +98,7 @@ fn close(shared: &Shared, mut closing: Closing) {
     if let Err(error) = named {
         let path = closing.path.display();
         tracing::error!(%path, %error, "a recording stays open; it is closed when the server starts again");
+        shared.failed(&closing.name.stream, &error);
         return;
     }
     let container = closing.name.container;
@@ -101,6 +107,10 @@ fn close(shared: &Shared, mut closing: Closing) {
         recording.state = closed_state(container);
     });
     tracing::info!(stream = %closing.name.stream, %id, path = %closing.path.display(), "a recording is closed");
+    shared.tell_of(id, Event::Closed);
+    if !container.is_mp4() {
+        shared.tell_of(id, Event::Finalised);
+    }
     // The sample tables of what is still to come would keep the end of the server waiting, and can be made later.
     if container.is_mp4() && !shared.is_finishing() {
         match mend(&mut *closing.output) {
@@ -119,6 +129,7 @@ fn closed_state(container: Container) -> State {
 
 /// Finalises a file that was mended, and says so on the shelf.
 fn complete(shared: &Shared, id: RecordingId, output: &mut dyn Output, mended: Mended) {
+    let was_plain = matches!(mended, Mended::Plain { .. });
     let (bytes, duration, state) = match mended {
         Mended::Nothing => return,
         Mended::Plain { bytes, duration } => (bytes, duration, State::Finalised),
@@ -143,6 +154,9 @@ fn complete(shared: &Shared, id: RecordingId, output: &mut dyn Output, mended: M
         (recording.bytes, recording.duration) = (bytes, duration);
         recording.state = state;
     });
+    if state == State::Finalised && !was_plain {
+        shared.tell_of(id, Event::Finalised);
+    }
 }
 
 fn tell_unfinalised(path: &Path, why: &dyn std::fmt::Display) {
@@ -156,9 +170,10 @@ fn take_over(shared: &Shared, leftover: Leftover) {
     if shared.shelf.get(id).is_some() || shared.is_finishing() {
         return;
     }
-    let path = leftover.path.clone();
+    let (path, stream) = (leftover.path.clone(), leftover.name.stream.clone());
     if let Err(error) = try_take_over(shared, leftover) {
         tracing::error!(path = %path.display(), %error, "a recording of an earlier run cannot be taken over");
+        shared.failed(&stream, &error);
     }
 }
 
@@ -207,6 +222,12 @@ fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
         container: name.container,
     };
     shared.shelf.insert(recording).map_err(io::Error::other)?;
+    if is_part {
+        shared.tell_of(id, Event::Recovered);
+        if mended.is_none() {
+            shared.tell_of(id, Event::Finalised);
+        }
+    }
     if let Some(mended) = mended {
         complete(shared, id, &mut *output, mended);
     }
@@ -238,7 +259,7 @@ fn remove_surplus(shared: &Shared) {
         let keep = &shared.settings.rules[rule].keep;
         for id in surplus(keep, &kept, now) {
             if let Some(recording) = shared.shelf.remove(id) {
-                remove(shared, &recording);
+                remove(shared, recording, Removal::Retention);
             }
         }
     }
@@ -266,7 +287,7 @@ fn make_room(shared: &Shared) {
             }
             if let Some(recording) = shared.shelf.remove(recording.id) {
                 tracing::warn!(path = %recording.path.display(), "a recording is removed: the disk has less room than recording.min_free");
-                remove(shared, &recording);
+                remove(shared, recording, Removal::Space);
             }
         }
     }
@@ -288,17 +309,22 @@ fn closed(shared: &Shared) -> Vec<Arc<Recording>> {
 }
 
 /// Removes a recording's file, and the directories that are empty then.
-fn remove(shared: &Shared, recording: &Recording) {
-    drop_file(shared, &recording.path);
-    tracing::info!(stream = %recording.stream, id = %recording.id, "a recording is removed");
+fn remove(shared: &Shared, recording: Arc<Recording>, why: Removal) {
+    if drop_file(shared, &recording.path) {
+        tracing::info!(stream = %recording.stream, id = %recording.id, "a recording is removed");
+        shared.tell(Event::Deleted { recording, why });
+    }
 }
 
-fn drop_file(shared: &Shared, path: &Path) {
-    if let Err(error) = shared.disk.remove(path) {
+/// Removes a file, and the directories that are empty then. False if the disk refuses.
+fn drop_file(shared: &Shared, path: &Path) -> bool {
+    let removed = shared.disk.remove(path);
+    if let Err(error) = &removed {
         tracing::error!(path = %path.display(), %error, "a recording cannot be removed");
     }
     let roots: Vec<PathBuf> = shared.settings.directories();
     if let Some(root) = roots.iter().find(|root| path.starts_with(root)) {
         prune(root, path);
     }
+    removed.is_ok()
 }

@@ -19,6 +19,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     tls(config, walk);
     hls(config, walk);
     recordings(config, walk);
+    webhooks(config, walk);
     links(config, walk);
     stations(config, walk);
     variants(config, walk);
@@ -184,6 +185,23 @@ fn recordings(config: &Config, walk: &mut Walk<'_>) {
             let message = format!("never applies: `{}` stands before it", earlier.pattern);
             let key = format!("{}.match", rule.key);
             walk.problem(&key, message, Some("the first match wins"));
+        }
+    }
+}
+
+/// Receivers that are told twice, and a directory that is none.
+fn webhooks(config: &Config, walk: &mut Walk<'_>) {
+    let directory = config.webhooks.directory.as_deref();
+    if let Some(path) = directory.filter(|path| path.exists() && !path.is_dir()) {
+        let message = format!("{} is not a directory", path.display());
+        walk.problem("webhooks.directory", message, None);
+    }
+    for (index, rule) in config.hooks.iter().enumerate() {
+        let mut earlier = config.hooks[..index].iter();
+        if earlier.any(|earlier| earlier.url == rule.url) {
+            let help = "list all events of a receiver in one [[webhook]]";
+            let key = format!("{}.url", rule.key);
+            walk.problem(&key, "is the address of another webhook", Some(help));
         }
     }
 }

@@ -24,6 +24,7 @@ pub mod cli;
 mod door;
 mod drain;
 mod gate;
+mod hooks;
 mod http;
 mod keys;
 mod links;

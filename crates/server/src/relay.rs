@@ -70,6 +70,9 @@ pub enum StartError {
     /// The threads that record cannot be created.
     #[error("recording cannot start: {0}")]
     Recording(io::Error),
+    /// The queue of webhooks cannot be opened.
+    #[error("the queue of webhooks cannot be opened: {0}")]
+    Webhooks(#[from] webhooks::OpenError),
     /// WebRTC cannot be served.
     #[error("cannot serve WebRTC on {address}: {source}")]
     Webrtc {
@@ -165,11 +168,13 @@ impl Relay {
     /// See [`StartError`].
     pub async fn start(self) -> Result<Running, StartError> {
         let (stations, shown) = services::stations(&self.config, getrandom::u64()?);
+        let (courier, hooks) = services::open_webhooks(&self.config, getrandom::u64()?)?;
         let services = services::open(Ingredients {
             config: &self.config,
             certificate: self.certificate.as_ref(),
             connector: self.connector,
             stations,
+            courier,
             demo: self.demo,
         })?;
         let Self {
@@ -219,7 +224,7 @@ impl Relay {
         });
         open_webrtc(&mut node)?;
         node.requests = Some(http::request_threads(&node).map_err(StartError::Requests)?);
-        let archive = services::open_archive(&node).map_err(StartError::Recording)?;
+        let archive = services::open_archive(&node, &hooks).map_err(StartError::Recording)?;
         let node = Arc::new(node);
         let notice = services::announce(&services, &node.config, &node.bound, &generated, demo);
         let mut context = services::Context {
@@ -229,6 +234,7 @@ impl Relay {
             links,
             archive,
             stations: shown,
+            hooks,
             log,
             certificate,
             demo_bytes: Arc::default(),

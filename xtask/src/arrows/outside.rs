@@ -29,6 +29,8 @@ const TRANSCODERS: Members = These(&["transcode"]);
 const WITH_TOKIO: Members = AboveProtocolsBut(&["formats", "transcode", "config", "xtask"]);
 /// Crates that may use WebRTC's building blocks; the rest of the server knows sessions and keys.
 const WITH_WEBRTC: Members = These(&["webrtc", "load"]);
+/// Crates with a queue that survives a restart.
+const WITH_JOURNALS: Members = These(&["webhooks"]);
 /// Crates that seal or encrypt what they send.
 const WITH_CIPHERS: Members = These(&["webrtc", "load", "egress-hls"]);
 
@@ -95,6 +97,12 @@ const OUTSIDE: &[Outside] = &[
         shipped_in: TRANSCODERS,
         tested_in: TRANSCODERS,
         reason: "sound is decoded and encoded in one place, which contains panics and counts",
+    },
+    Outside {
+        package: "redb",
+        shipped_in: WITH_JOURNALS,
+        tested_in: WITH_JOURNALS,
+        reason: "files are the truth; only queues are kept in a database",
     },
     Outside {
         package: "tokio",

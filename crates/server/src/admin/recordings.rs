@@ -9,13 +9,13 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use media::StreamName;
-use recordings::{Recording, RecordingId, Shelf};
+use recordings::{RecordingId, Shelf};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::announce::is_json;
 use super::api::{Api, not_found, refuse};
-use crate::stamp;
+use crate::view;
 
 /// What follows a stream's name in the path.
 pub(super) const SUFFIX: &str = "/recording";
@@ -57,7 +57,7 @@ pub(super) async fn list(
     let page = shelf.list(stream.as_ref(), cursor, PAGE);
     let next = page.last().filter(|_| page.len() == PAGE);
     let next = next.map(|last| last.id.to_string());
-    let all: Vec<_> = page.iter().map(|one| view(one)).collect();
+    let all: Vec<_> = page.iter().map(|one| view::recording(one)).collect();
     Json(json!({ "recordings": all, "cursor": next })).into_response()
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn list(
 pub(super) async fn one(State(shelf): State<Arc<Shelf>>, Path(id): Path<String>) -> Response {
     let id = id.parse::<RecordingId>().ok();
     match id.and_then(|id| shelf.get(id)) {
-        Some(recording) => Json(view(&recording)).into_response(),
+        Some(recording) => Json(view::recording(&recording)).into_response(),
         None => not_found("there is no such recording"),
     }
 }
@@ -85,20 +85,6 @@ pub(super) async fn remove(
         }
         Err(refused) => answer(refused),
     }
-}
-
-fn view(recording: &Recording) -> Value {
-    json!({
-        "id": recording.id.to_string(),
-        "stream": recording.stream.as_str(),
-        "path": recording.path.to_string_lossy(),
-        "state": recording.state.as_str(),
-        "type": recording.container.media_type(),
-        "started": stamp::iso8601(recording.started, "Z"),
-        "ended": stamp::iso8601(recording.ended(), "Z"),
-        "seconds": recording.duration.as_secs_f64(),
-        "bytes": recording.bytes,
-    })
 }
 
 /// What is to become of a stream's recording.

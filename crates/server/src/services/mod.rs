@@ -16,6 +16,7 @@ mod recording;
 mod rtmp;
 mod sockets;
 mod stations;
+mod webhooks;
 mod webrtc;
 
 use std::fmt;
@@ -24,6 +25,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use ::webhooks::Courier;
 use archive::Archive;
 use config::Config;
 use derived_audio::DerivedAudio;
@@ -35,11 +37,13 @@ pub(crate) use self::notice::reachable;
 pub(crate) use self::phase::{Phase, Phases};
 pub(crate) use self::recording::open as open_archive;
 pub(crate) use self::stations::{Stations, stations};
+pub(crate) use self::webhooks::open as open_webhooks;
 
 use self::notice::{Facts, Notice};
 use self::phase::Shown;
 use crate::admin::metrics::Page;
 use crate::door::tls::{Acceptors, Certificate};
+use crate::hooks::Hooks;
 use crate::keys::Generated;
 use crate::links::Links;
 use crate::log::Log;
@@ -96,6 +100,8 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) connector: Connector,
     /// Files that are played as streams.
     pub(crate) stations: Vec<Station>,
+    /// Tells receivers, if there are any.
+    pub(crate) courier: Option<Courier>,
     /// The stream `demo` is wanted.
     pub(crate) demo: bool,
 }
@@ -110,6 +116,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         certificate,
         connector,
         stations,
+        courier,
         demo,
     } = ingredients;
     let tls = certificate
@@ -120,7 +127,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         None => (None, None),
     };
     let mut services: Vec<Box<dyn Service>> = vec![
-        Box::new(links::LinkKeeper::new(connector)),
+        Box::new(links::LinkKeeper::new(connector.clone())),
         Box::new(rtmp::RtmpPorts::bind(&config.rtmp, rtmps)?),
         Box::new(http::HttpPorts::bind(&config.http, https)?),
         Box::new(webrtc::WebrtcPort),
@@ -129,6 +136,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::new(dvr::DvrKeepers),
         Box::new(recording::Recorder),
         Box::new(stations::StationPlayers::new(stations)),
+        Box::new(webhooks::WebhookCourier::new(courier, connector)),
     ];
     if demo {
         services.push(Box::new(demo::DemoStream));
@@ -199,6 +207,8 @@ pub(crate) struct Context {
     /// What records streams, if there is a place for recordings.
     pub(crate) archive: Option<Arc<Archive>>,
     pub(crate) stations: Stations,
+    /// Tells receivers what happens.
+    pub(crate) hooks: Hooks,
     pub(crate) overload: Arc<Overload>,
     pub(crate) log: Log,
     /// What the ports behind TLS show.
