@@ -9,11 +9,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use recordings::{Container, LIST_MAX, Recording, RecordingId, State};
 
+use crate::directories::Directories;
 use crate::disk::Output;
 use crate::event::{Event, Removal};
 use crate::file::Closing;
 use crate::finalise::{Mended, Unfinalised, finalise, mend};
 use crate::name::{FileName, part};
+use crate::pin::is_pinned;
 use crate::retention::{Kept, surplus};
 use crate::shared::Shared;
 use crate::sweep::{Leftover, prune, sweep};
@@ -40,11 +42,12 @@ pub(crate) enum Job {
 
 /// Does the jobs until the last.
 pub(crate) fn run(shared: &Shared, jobs: &Receiver<Job>) {
-    take_over_all(shared);
+    let mut directories = Directories::of(shared);
     let mut look = Instant::now();
     loop {
         let now = Instant::now();
         if now >= look {
+            directories.take_over(shared);
             tidy(shared);
             look = now + LOOK_INTERVAL;
         }
@@ -65,11 +68,9 @@ pub(crate) fn perform(shared: &Shared, job: Job) {
     }
 }
 
-/// Lists what an earlier run has left, and mends it.
-pub(crate) fn take_over_all(shared: &Shared) {
-    for root in shared.settings.directories() {
-        sweep(&root, &mut |leftover| take_over(shared, leftover));
-    }
+/// Lists what an earlier run has left in a directory, and mends it.
+pub(crate) fn take_over_all(shared: &Shared, root: &Path) {
+    sweep(root, &mut |leftover| take_over(shared, leftover));
 }
 
 /// Removes what is not to be kept any longer.
@@ -178,12 +179,12 @@ fn take_over(shared: &Shared, leftover: Leftover) {
 }
 
 fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
+    let now_at = leftover.now_at();
     let Leftover {
         name,
         path,
         is_part,
     } = leftover;
-    let now_at = if is_part { part(&path) } else { path.clone() };
     let mut output = shared.disk.open(&now_at)?;
     let mended = match name.container.is_mp4() {
         true => Some(mend(&mut *output)?),
@@ -214,6 +215,7 @@ fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
     let recording = Recording {
         id,
         stream: name.stream.clone(),
+        is_pinned: is_pinned(&path),
         path,
         started: name.started(),
         duration,
@@ -235,7 +237,7 @@ fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
 }
 
 /// How long a file without an index lasts, as far as its last change tells.
-fn modified_after(name: &FileName, path: &Path) -> Duration {
+pub(crate) fn modified_after(name: &FileName, path: &Path) -> Duration {
     let modified = std::fs::metadata(path).and_then(|told| told.modified());
     modified.map_or(Duration::ZERO, |at| {
         at.duration_since(name.started()).unwrap_or_default()
@@ -293,7 +295,7 @@ fn make_room(shared: &Shared) {
     }
 }
 
-/// All recordings that are not open, oldest first.
+/// All recordings that may be removed, oldest first: neither those that are open nor those that are pinned.
 fn closed(shared: &Shared) -> Vec<Arc<Recording>> {
     let mut all = Vec::new();
     let mut after = None;
@@ -301,7 +303,10 @@ fn closed(shared: &Shared) -> Vec<Arc<Recording>> {
         let page = shared.shelf.list(None, after, LIST_MAX);
         after = page.last().map(|last| last.id);
         let is_last = page.len() < LIST_MAX;
-        all.extend(page.into_iter().filter(|it| it.state != State::Open));
+        all.extend(
+            page.into_iter()
+                .filter(|it| it.state != State::Open && !it.is_pinned),
+        );
         if is_last {
             return all;
         }

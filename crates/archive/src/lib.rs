@@ -23,12 +23,16 @@
 mod archive;
 mod choice;
 mod counts;
+mod directories;
 mod disk;
 mod event;
 mod file;
 mod finalise;
 mod jobs;
+mod lock;
 mod name;
+pub mod offline;
+mod pin;
 mod recorder;
 mod retention;
 mod rope;

@@ -305,6 +305,7 @@ fn create(
         bytes: 0,
         state: State::Open,
         container: name.container,
+        is_pinned: false,
     });
     match shelved {
         Ok(()) => {}

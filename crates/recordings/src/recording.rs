@@ -27,6 +27,8 @@ pub struct Recording {
     pub state: State,
     /// What kind of file it is.
     pub container: Container,
+    /// The operator has said that no rule removes it.
+    pub is_pinned: bool,
 }
 
 impl Recording {
@@ -48,6 +50,9 @@ pub enum State {
 }
 
 impl State {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Open, Self::Closed, Self::Finalised];
+
     /// Its name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -153,6 +153,7 @@ mod tests {
             bytes: 0,
             state: State::Open,
             container: Container::Mp4,
+            is_pinned: false,
         }
     }
 

@@ -163,6 +163,7 @@ mod tests {
             bytes: 99,
             state: State::Closed,
             container: Container::Mp4,
+            is_pinned: false,
         });
         let one = || Arc::clone(&recording);
         let of_recordings = [

@@ -31,6 +31,7 @@ mod links;
 mod log;
 mod node;
 mod overload;
+mod rec;
 mod relay;
 mod reload;
 mod running;

@@ -164,7 +164,7 @@ impl TestArchive {
         let (tell, told) = tell();
         self.shared = Shared::new(Arc::new(Files), settings, Arc::default(), jobs, tell);
         (self.jobs, self.told) = (work, told);
-        jobs::take_over_all(&self.shared);
+        jobs::take_over_all(&self.shared, self.root.path());
     }
 
     fn publish(&self, container: Container) -> Publisher {

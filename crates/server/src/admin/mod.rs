@@ -136,6 +136,9 @@ fn router(context: &Arc<Context>) -> Router {
                 on(filter, recordings::list).with_state(Arc::clone(&node.shelf))
             }
             Endpoint::Recording => on(filter, recordings::one).with_state(Arc::clone(&node.shelf)),
+            Endpoint::PinRecording => {
+                on(filter, recordings::pin).with_state(context.archive.clone())
+            }
             Endpoint::RemoveRecording => {
                 on(filter, recordings::remove).with_state(context.archive.clone())
             }

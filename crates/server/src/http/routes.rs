@@ -171,6 +171,8 @@ endpoints! {
     Recordings: Admin "GET" "/api/v1/recordings", Password;
     /// One of them.
     Recording: Admin "GET" "/api/v1/recordings/{id}", Password;
+    /// Keep it whatever the rules say, or no longer.
+    PinRecording: Admin "PATCH" "/api/v1/recordings/{id}", Password;
     /// Remove it.
     RemoveRecording: Admin "DELETE" "/api/v1/recordings/{id}", Password;
     /// All listeners.

@@ -18,6 +18,7 @@ pub(crate) fn recording(recording: &Recording) -> Value {
         "ended": stamp::iso8601(recording.ended(), "Z"),
         "seconds": recording.duration.as_secs_f64(),
         "bytes": recording.bytes,
+        "pinned": recording.is_pinned,
     })
 }
 
