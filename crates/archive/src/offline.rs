@@ -15,7 +15,7 @@ use crate::jobs::{self, JOBS_MAX, modified_after};
 use crate::lock::{Claim, claim};
 use crate::pin::is_pinned;
 use crate::shared::Shared;
-use crate::sweep::{Leftover, sweep, sweep_all};
+use crate::sweep::{Leftover, sweep_all};
 use crate::{Keep, Rule, Settings};
 
 /// What a directory has.

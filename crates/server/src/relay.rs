@@ -1,6 +1,6 @@
 //! The relay: from a checked configuration to a running server.
 //!
-//! The order of starting: secrets, TLS, sockets (so that a port in use ends the start before anything
+//! The order of starting: secrets, TLS, the queue of webhooks, sockets (so that a port in use ends the start before anything
 //! runs), workers, registry, transcoding and gate, logs, the WebRTC port, links, doors.
 
 use std::io;

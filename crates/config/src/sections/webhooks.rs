@@ -80,7 +80,7 @@ impl WebhookRule {
         s.set_some("secret", &mut keys);
         s.set("secret_file", &mut file);
         s.set("events", &mut events);
-        s.set("streams", &mut streams);
+        s.set_some("streams", &mut streams);
         if url.is_none() {
             let help = "say who is told, such as url = \"https://example.com/hook\"";
             s.missing("url", help);
