@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod sanitize;
 mod source;
+mod standard_webhooks;
 mod tidy;
 mod tools;
 mod web;

@@ -15,6 +15,7 @@ use crate::npm;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::sanitize;
+use crate::standard_webhooks;
 use crate::webrtc_players;
 
 /// Known to read this repository's `deny.toml`.
@@ -211,6 +212,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     current_ffmpeg::install(workspace)?;
     aiortc::install(workspace)?;
     moto::install(workspace)?;
+    standard_webhooks::install(workspace)?;
     webrtc_players::install(workspace)?;
     npm::install(workspace, "hls")?;
     axe::install(workspace)?;

@@ -18,7 +18,9 @@ use crate::Settings;
 use crate::choice;
 use crate::counts::Sums;
 use crate::disk::Files;
+use crate::event::Tell;
 use crate::jobs::{self, JOBS_MAX, Job};
+use crate::pin::pin;
 use crate::recorder::Recorder;
 use crate::shared::{Active, Shared};
 use crate::turn::{self, ORDERS_MAX, Order};
@@ -49,6 +51,8 @@ pub enum Refused {
     NotRecorded,
     /// The threads that write have too much to do.
     Busy,
+    /// The disk does not keep what is to be said of it.
+    Disk,
 }
 
 /// The recorder of all streams.
@@ -67,10 +71,15 @@ impl Archive {
     ///
     /// # Errors
     /// When a thread cannot be made.
-    pub fn start(settings: Settings, shelf: Arc<Shelf>, permit: Permit) -> io::Result<Self> {
+    pub fn start(
+        settings: Settings,
+        shelf: Arc<Shelf>,
+        permit: Permit,
+        tell: Tell,
+    ) -> io::Result<Self> {
         let disk = Arc::new(Files);
         let (jobs, work) = mpsc::sync_channel(JOBS_MAX);
-        let shared = Arc::new(Shared::new(disk, settings, shelf, jobs));
+        let shared = Arc::new(Shared::new(disk, settings, shelf, jobs, tell));
         spawn("record-jobs", &shared, move |shared| {
             jobs::run(shared, &work);
         })?;
@@ -215,6 +224,32 @@ impl Archive {
             }
             Err(_) => Err(Refused::Busy),
         }
+    }
+
+    /// Says that no rule removes a recording, or that rules do again. It is written down with the file, so it blocks as
+    /// long as the disk does.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub fn pin(&self, id: RecordingId, is_pinned: bool) -> Result<(), Refused> {
+        let shelf = &self.shared.shelf;
+        // A file that is closed meanwhile has another name.
+        for _ in 0..2 {
+            let recording = shelf.get(id).ok_or(Refused::Unknown)?;
+            match pin(&recording.path, is_pinned) {
+                Ok(()) => {
+                    shelf.update(id, |recording| recording.is_pinned = is_pinned);
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let path = recording.path.display();
+                    tracing::warn!(%path, %error, "a recording cannot be pinned");
+                    return Err(Refused::Disk);
+                }
+            }
+        }
+        Err(Refused::Unknown)
     }
 
     /// Closes all recordings and ends the threads. It waits for nothing: a disk may hang for ever. See

@@ -19,6 +19,7 @@ pub(crate) enum Mended {
     /// Fragments, without a cut one at the end.
     Fragmented {
         finaliser: Finaliser,
+        /// Of the whole part.
         bytes: u64,
         duration: Duration,
     },
@@ -31,6 +32,20 @@ pub(crate) enum Mended {
 /// # Errors
 /// When the disk refuses.
 pub(crate) fn mend(file: &mut dyn Output) -> io::Result<Mended> {
+    let mended = examine(file)?;
+    if let Mended::Fragmented { bytes, .. } = mended
+        && bytes < file.bytes()?
+    {
+        file.cut(bytes)?;
+    }
+    Ok(mended)
+}
+
+/// Looks what a file is, and changes nothing.
+///
+/// # Errors
+/// When the disk refuses.
+pub(crate) fn examine(file: &mut dyn Output) -> io::Result<Mended> {
     let bytes = file.bytes()?;
     let mut scan = Scan::new(bytes);
     let mut finaliser = None;
@@ -54,9 +69,6 @@ pub(crate) fn mend(file: &mut dyn Output) -> io::Result<Mended> {
             Ok(Mended::Plain { bytes, duration })
         }
         (Outcome::Fragmented { whole }, Some(finaliser)) if fragments > 0 => {
-            if whole < bytes {
-                file.cut(whole)?;
-            }
             Ok(Mended::Fragmented {
                 duration: finaliser.duration(),
                 finaliser,

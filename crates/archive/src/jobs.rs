@@ -9,10 +9,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use recordings::{Container, LIST_MAX, Recording, RecordingId, State, Upload};
 
+use crate::directories::Directories;
 use crate::disk::Output;
+use crate::event::{Event, Removal};
 use crate::file::Closing;
 use crate::finalise::{Mended, Unfinalised, finalise, mend};
 use crate::name::{FileName, part};
+use crate::pin::is_pinned;
 use crate::retention::{Kept, surplus};
 use crate::shared::Shared;
 use crate::sweep::{Leftover, prune, sweep};
@@ -39,11 +42,12 @@ pub(crate) enum Job {
 
 /// Does the jobs until the last.
 pub(crate) fn run(shared: &Shared, jobs: &Receiver<Job>) {
-    take_over_all(shared);
+    let mut directories = Directories::of(shared);
     let mut look = Instant::now();
     loop {
         let now = Instant::now();
         if now >= look {
+            directories.take_over(shared);
             tidy(shared);
             look = now + LOOK_INTERVAL;
         }
@@ -59,16 +63,14 @@ pub(crate) fn run(shared: &Shared, jobs: &Receiver<Job>) {
 pub(crate) fn perform(shared: &Shared, job: Job) {
     match job {
         Job::Close(closing) => close(shared, *closing),
-        Job::Remove(recording) => remove(shared, &recording),
+        Job::Remove(recording) => remove(shared, recording, Removal::Operator),
         Job::Finish => {}
     }
 }
 
-/// Lists what an earlier run has left, and mends it.
-pub(crate) fn take_over_all(shared: &Shared) {
-    for root in shared.settings.directories() {
-        sweep(&root, &mut |leftover| take_over(shared, leftover));
-    }
+/// Lists what an earlier run has left in a directory, and mends it.
+pub(crate) fn take_over_all(shared: &Shared, root: &Path) {
+    sweep(root, &mut |leftover| take_over(shared, leftover));
 }
 
 /// Removes what is not to be kept any longer.
@@ -83,8 +85,12 @@ fn close(shared: &Shared, mut closing: Closing) {
     let id = closing.name.id();
     let from = part(&closing.path);
     if closing.bytes == 0 {
-        shared.shelf.remove(id);
-        drop_file(shared, &from);
+        if let Some(recording) = shared.shelf.remove(id)
+            && drop_file(shared, &from)
+        {
+            let why = Removal::Empty;
+            shared.tell(Event::Deleted { recording, why });
+        }
         return;
     }
     let named = closing
@@ -94,6 +100,7 @@ fn close(shared: &Shared, mut closing: Closing) {
     if let Err(error) = named {
         let path = closing.path.display();
         tracing::error!(%path, %error, "a recording stays open; it is closed when the server starts again");
+        shared.failed(&closing.name.stream, &error);
         return;
     }
     let container = closing.name.container;
@@ -102,6 +109,10 @@ fn close(shared: &Shared, mut closing: Closing) {
         recording.state = closed_state(container);
     });
     tracing::info!(stream = %closing.name.stream, %id, path = %closing.path.display(), "a recording is closed");
+    shared.tell_of(id, Event::Closed);
+    if !container.is_mp4() {
+        shared.tell_of(id, Event::Finalised);
+    }
     // The sample tables of what is still to come would keep the end of the server waiting, and can be made later.
     if container.is_mp4() && !shared.is_finishing() {
         match mend(&mut *closing.output) {
@@ -120,6 +131,7 @@ fn closed_state(container: Container) -> State {
 
 /// Finalises a file that was mended, and says so on the shelf.
 fn complete(shared: &Shared, id: RecordingId, output: &mut dyn Output, mended: Mended) {
+    let was_plain = matches!(mended, Mended::Plain { .. });
     let (bytes, duration, state) = match mended {
         Mended::Nothing => return,
         Mended::Plain { bytes, duration } => (bytes, duration, State::Finalised),
@@ -144,6 +156,9 @@ fn complete(shared: &Shared, id: RecordingId, output: &mut dyn Output, mended: M
         (recording.bytes, recording.duration) = (bytes, duration);
         recording.state = state;
     });
+    if state == State::Finalised && !was_plain {
+        shared.tell_of(id, Event::Finalised);
+    }
 }
 
 fn tell_unfinalised(path: &Path, why: &dyn std::fmt::Display) {
@@ -157,19 +172,20 @@ fn take_over(shared: &Shared, leftover: Leftover) {
     if shared.shelf.get(id).is_some() || shared.is_finishing() {
         return;
     }
-    let path = leftover.path.clone();
+    let (path, stream) = (leftover.path.clone(), leftover.name.stream.clone());
     if let Err(error) = try_take_over(shared, leftover) {
         tracing::error!(path = %path.display(), %error, "a recording of an earlier run cannot be taken over");
+        shared.failed(&stream, &error);
     }
 }
 
 fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
+    let now_at = leftover.now_at();
     let Leftover {
         name,
         path,
         is_part,
     } = leftover;
-    let now_at = if is_part { part(&path) } else { path.clone() };
     let mut output = shared.disk.open(&now_at)?;
     let mended = match name.container.is_mp4() {
         true => Some(mend(&mut *output)?),
@@ -200,6 +216,7 @@ fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
     let recording = Recording {
         id,
         stream: name.stream.clone(),
+        is_pinned: is_pinned(&path),
         path,
         is_local: true,
         started: name.started(),
@@ -210,6 +227,12 @@ fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
         upload: shared.settings.upload(),
     };
     shared.shelf.insert(recording).map_err(io::Error::other)?;
+    if is_part {
+        shared.tell_of(id, Event::Recovered);
+        if mended.is_none() {
+            shared.tell_of(id, Event::Finalised);
+        }
+    }
     if let Some(mended) = mended {
         complete(shared, id, &mut *output, mended);
     }
@@ -217,7 +240,7 @@ fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
 }
 
 /// How long a file without an index lasts, as far as its last change tells.
-fn modified_after(name: &FileName, path: &Path) -> Duration {
+pub(crate) fn modified_after(name: &FileName, path: &Path) -> Duration {
     let modified = std::fs::metadata(path).and_then(|told| told.modified());
     modified.map_or(Duration::ZERO, |at| {
         at.duration_since(name.started()).unwrap_or_default()
@@ -254,7 +277,7 @@ fn remove_surplus(shared: &Shared) {
         let keep = &shared.settings.rules[rule].keep;
         for id in surplus(keep, &kept, now) {
             if let Some(recording) = shared.shelf.get(id) {
-                discard(shared, &recording);
+                discard(shared, recording, Removal::Retention);
             }
         }
     }
@@ -283,12 +306,12 @@ fn make_room(shared: &Shared) {
                 break;
             }
             tracing::warn!(path = %recording.path.display(), "a recording is removed: the disk has less room than recording.min_free");
-            discard(shared, recording);
+            discard(shared, Arc::clone(recording), Removal::Space);
         }
     }
 }
 
-/// All recordings that are not open and have a file, oldest first.
+/// All recordings with files that may be removed, oldest first: neither those that are open nor those that are pinned.
 fn complete_files(shared: &Shared) -> Vec<Arc<Recording>> {
     let mut all = Vec::new();
     let mut after = None;
@@ -298,7 +321,7 @@ fn complete_files(shared: &Shared) -> Vec<Arc<Recording>> {
         let is_last = page.len() < LIST_MAX;
         all.extend(
             page.into_iter()
-                .filter(|it| it.state != State::Open && it.is_local),
+                .filter(|it| it.state != State::Open && it.is_local && !it.is_pinned),
         );
         if is_last {
             return all;
@@ -307,28 +330,33 @@ fn complete_files(shared: &Shared) -> Vec<Arc<Recording>> {
 }
 
 /// Removes a recording's file; one without a copy leaves the shelf with it.
-fn discard(shared: &Shared, recording: &Recording) {
+fn discard(shared: &Shared, recording: Arc<Recording>, why: Removal) {
     let id = recording.id;
     match recording.upload.is_stored() {
         // First, so that no reader is sent to a file that goes.
         true => drop(shared.shelf.update(id, |known| known.is_local = false)),
         false => drop(shared.shelf.remove(id)),
     }
-    remove(shared, recording);
+    remove(shared, recording, why);
 }
 
 /// Removes a recording's file, and the directories that are empty then.
-fn remove(shared: &Shared, recording: &Recording) {
-    drop_file(shared, &recording.path);
-    tracing::info!(stream = %recording.stream, id = %recording.id, "a recording is removed");
+fn remove(shared: &Shared, recording: Arc<Recording>, why: Removal) {
+    if drop_file(shared, &recording.path) {
+        tracing::info!(stream = %recording.stream, id = %recording.id, "a recording is removed");
+        shared.tell(Event::Deleted { recording, why });
+    }
 }
 
-fn drop_file(shared: &Shared, path: &Path) {
-    if let Err(error) = shared.disk.remove(path) {
+/// Removes a file, and the directories that are empty then. False if the disk refuses.
+fn drop_file(shared: &Shared, path: &Path) -> bool {
+    let removed = shared.disk.remove(path);
+    if let Err(error) = &removed {
         tracing::error!(path = %path.display(), %error, "a recording cannot be removed");
     }
     let roots: Vec<PathBuf> = shared.settings.directories();
     if let Some(root) = roots.iter().find(|root| path.starts_with(root)) {
         prune(root, path);
     }
+    removed.is_ok()
 }

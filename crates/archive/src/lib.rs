@@ -17,16 +17,22 @@
 //!   is the same job over what was open: its tail is cut, it is named, and finalised.
 //! * The files are the truth; the [`Shelf`](recordings::Shelf) is filled from their names when the server starts.
 //!
-//! Called by `server`, which asks [`Archive::look`] a few times a second and knows the operator's rules.
+//! Called by `server`, which asks [`Archive::look`] a few times a second, knows the operator's rules, and is told what
+//! becomes of recordings ([`Event`]).
 
 mod archive;
 mod choice;
 mod counts;
+mod directories;
 mod disk;
+mod event;
 mod file;
 mod finalise;
 mod jobs;
+mod lock;
 mod name;
+pub mod offline;
+mod pin;
 mod recorder;
 mod retention;
 mod rope;
@@ -39,4 +45,5 @@ mod turn;
 
 pub use archive::{Archive, Permit, Refused};
 pub use counts::{GapReason, Sums};
+pub use event::{Event, Removal, Tell};
 pub use settings::{Keep, Rule, RuleOf, Settings};

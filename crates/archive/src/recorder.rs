@@ -11,6 +11,7 @@ use media::StreamName;
 use recordings::{Container, Recording, State};
 
 use crate::counts::GapReason;
+use crate::event::Event;
 use crate::file::{OpenFile, Pushed, Shape};
 use crate::jobs::Job;
 use crate::name::{FileName, part};
@@ -155,7 +156,7 @@ impl Recorder {
                 Archived::Lost(lost) => {
                     let seconds = (lost.to - lost.from).seconds();
                     tracing::error!(stream = %self.stream(), seconds, "the disk is slower than the stream; its recording has a gap");
-                    shared.counts.gap(GapReason::Slow);
+                    shared.gap(self.stream(), GapReason::Slow, Some(seconds));
                     self.close(shared);
                 }
                 Archived::Media { units, bytes } => {
@@ -198,7 +199,7 @@ impl Recorder {
             if self.file.is_none() {
                 if !unit.is_join {
                     if std::mem::take(&mut self.has_new_headers) {
-                        shared.counts.gap(GapReason::Headers);
+                        shared.gap(self.stream(), GapReason::Headers, None);
                     }
                     continue;
                 }
@@ -273,9 +274,10 @@ impl Recorder {
 
     /// The disk has refused something: what is whole is closed, and what follows goes to a new file, later.
     fn fail(&mut self, error: &io::Error, shared: &Shared, now: Instant) {
-        shared.counts.gap(GapReason::Disk);
+        shared.gap(self.stream(), GapReason::Disk, None);
         if !std::mem::replace(&mut self.is_failing, true) {
             tracing::error!(stream = %self.stream(), %error, "the disk takes no recording; it is tried again every ten seconds");
+            shared.failed(self.stream(), error);
         }
         self.close(shared);
         self.retry = Some(now + RETRY_AFTER);
@@ -305,6 +307,7 @@ fn create(
         state: State::Open,
         container: name.container,
         upload: shared.settings.upload(),
+        is_pinned: false,
     });
     match shelved {
         Ok(()) => {}
@@ -314,8 +317,11 @@ fn create(
         }
     }
     let output = shared.disk.create(&part(&path));
-    if output.is_err() {
-        shared.shelf.remove(id);
+    match output {
+        Ok(_) => shared.tell_of(id, Event::Started),
+        Err(_) => {
+            shared.shelf.remove(id);
+        }
     }
     output
 }

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use media::StreamName;
-use recordings::Shelf;
+use recordings::{Recording, RecordingId, Shelf};
 
 use crate::Settings;
-use crate::counts::Counts;
+use crate::counts::{Counts, GapReason};
 use crate::disk::Disk;
+use crate::event::{Event, Tell};
 use crate::jobs::Job;
 
 /// See the module's description.
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) counts: Counts,
     pub(crate) jobs: SyncSender<Job>,
+    tell: Tell,
     /// The streams that are recorded now.
     active: Mutex<HashMap<StreamName, Active>>,
     began: Instant,
@@ -43,6 +45,7 @@ impl Shared {
         settings: Settings,
         shelf: Arc<Shelf>,
         jobs: SyncSender<Job>,
+        tell: Tell,
     ) -> Self {
         Self {
             settings,
@@ -50,6 +53,7 @@ impl Shared {
             disk,
             counts: Counts::default(),
             jobs,
+            tell,
             active: Mutex::default(),
             began: Instant::now(),
             is_finishing: AtomicBool::new(false),
@@ -71,6 +75,36 @@ impl Shared {
     /// The server ends.
     pub(crate) fn finish(&self) {
         self.is_finishing.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells what has happened.
+    pub(crate) fn tell(&self, event: Event) {
+        (self.tell)(event);
+    }
+
+    /// Tells what has become of a recording, if it is on the shelf.
+    pub(crate) fn tell_of(&self, id: RecordingId, event: fn(Arc<Recording>) -> Event) {
+        if let Some(recording) = self.shelf.get(id) {
+            self.tell(event(recording));
+        }
+    }
+
+    /// Counts a gap, and tells of it.
+    pub(crate) fn gap(&self, stream: &StreamName, reason: GapReason, seconds: Option<f64>) {
+        self.counts.gap(reason);
+        self.tell(Event::Gap {
+            stream: stream.clone(),
+            reason,
+            seconds,
+        });
+    }
+
+    /// Tells that a stream cannot be recorded, or a file of it not be closed.
+    pub(crate) fn failed(&self, stream: &StreamName, error: &dyn std::fmt::Display) {
+        self.tell(Event::Failed {
+            stream: stream.clone(),
+            error: error.to_string(),
+        });
     }
 
     /// A stream is recorded no more.

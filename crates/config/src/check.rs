@@ -20,6 +20,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     hls(config, walk);
     recordings(config, walk);
     uploads(config, walk);
+    webhooks(config, walk);
     links(config, walk);
     stations(config, walk);
     variants(config, walk);
@@ -210,6 +211,23 @@ fn uploads(config: &Config, walk: &mut Walk<'_>) {
             "is needed where recording.directory is empty",
             Some(help),
         );
+    }
+}
+
+/// Receivers that are told twice, and a directory that is none.
+fn webhooks(config: &Config, walk: &mut Walk<'_>) {
+    let directory = config.webhooks.directory.as_deref();
+    if let Some(path) = directory.filter(|path| path.exists() && !path.is_dir()) {
+        let message = format!("{} is not a directory", path.display());
+        walk.problem("webhooks.directory", message, None);
+    }
+    for (index, rule) in config.hooks.iter().enumerate() {
+        let mut earlier = config.hooks[..index].iter();
+        if earlier.any(|earlier| earlier.url == rule.url) {
+            let help = "list all events of a receiver in one [[webhook]]";
+            let key = format!("{}.url", rule.key);
+            walk.problem(&key, "is the address of another webhook", Some(help));
+        }
     }
 }
 

@@ -11,13 +11,15 @@ use std::time::Duration;
 
 use fanout::gate::Identity;
 use media::{NameError, Span, StreamName};
+use net::url::{Url, UrlError};
 use toml::Spanned;
 use toml::de::DeValue;
+use webhooks::{NotAKey, SigningKey};
 
 use super::remote::UrlFault;
 use super::{
     AccessLog, Backend, BaseUrl, Glob, LogFormat, LogLevel, Network, NotABaseUrl, PullUrl, Pulled,
-    PushUrl, Secret, StationOrder,
+    PushUrl, Secret, SigningKeys, StationOrder,
 };
 
 /// What is wrong with a value, and what to write instead.
@@ -384,6 +386,52 @@ impl Setting for PullUrl {
 
     fn from_text(text: &str) -> Result<Self, Fault> {
         Self::parse(text).map_err(|fault| wrong_url::<Self>(&fault, Self::suggestion(&fault)))
+    }
+}
+
+/// Where a webhook is posted to. Errors repeat nothing of it but its scheme, or one character of its host.
+impl Setting for Url {
+    const EXPECTED: &str = "an address such as \"https://example.com/hook\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        let help = || format!("write {}", Self::EXPECTED);
+        let url: Self = text
+            .parse()
+            .map_err(|wrong: UrlError| Fault::helped(wrong.to_string(), help()))?;
+        match url.scheme() {
+            "http" | "https" => Ok(url),
+            other => Err(Fault::helped(
+                format!("`{other}://` is not spoken here"),
+                help(),
+            )),
+        }
+    }
+}
+
+/// No error repeats a key.
+impl Setting for SigningKey {
+    const EXPECTED: &str = "`whsec_` and 24 to 64 bytes in base64";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        let help = "make one with: echo whsec_$(openssl rand -base64 32)";
+        text.parse()
+            .map_err(|wrong: NotAKey| Fault::helped(wrong.to_string(), help))
+    }
+}
+
+impl Setting for SigningKeys {
+    const EXPECTED: &str = "a key such as \"whsec_…\", or an array of them";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        Vec::from_text(text).map(Self)
+    }
+
+    fn from_value(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::Array(_) => Vec::from_value(value, faults).map(Self),
+            DeValue::String(text) => keep(Self::from_text(text), value.span(), faults),
+            other => keep(Err(wrong_type::<Self>(other)), value.span(), faults),
+        }
     }
 }
 

@@ -55,11 +55,37 @@ pub const fn civil(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
+/// The days since the epoch of a date, as [`civil`] counts; a day that its month does not have is one of the next month.
+/// `None` for what is no date at all, or before the epoch.
+pub fn days(year: u64, month: u64, day: u64) -> Option<u64> {
+    if !(1_970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let year = year - u64::from(month <= 2);
+    let (era, year_of_era) = (year / 400, year % 400);
+    let shifted = if month > 2 { month - 3 } else { month + 9 };
+    let day_of_year = (153 * shifted + 2) / 5 + day - 1;
+    let day_of_era = 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    (146_097 * era + day_of_era).checked_sub(719_468)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn days_and_dates_are_the_same() {
+        for count in (0..2_900_000).step_by(97) {
+            let (year, month, day) = civil(count);
+            assert_eq!(days(year, month, day), Some(count));
+        }
+        assert_eq!(days(2026, 2, 30), days(2026, 3, 2));
+        for (year, month, day) in [(1969, 1, 1), (2026, 0, 1), (2026, 13, 1), (2026, 1, 32)] {
+            assert_eq!(days(year, month, day), None);
+        }
+    }
 
     #[test]
     fn fractions_and_times_before_1970_are_cut() {

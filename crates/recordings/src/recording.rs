@@ -32,6 +32,8 @@ pub struct Recording {
     pub container: Container,
     /// Its copy in object storage.
     pub upload: Upload,
+    /// The operator has said that no rule removes it.
+    pub is_pinned: bool,
 }
 
 impl Recording {
@@ -82,6 +84,9 @@ pub enum State {
 }
 
 impl State {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Open, Self::Closed, Self::Finalised];
+
     /// Its name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -155,6 +155,7 @@ mod tests {
             state: State::Open,
             container: Container::Mp4,
             upload: Upload::Never,
+            is_pinned: false,
         }
     }
 

@@ -14,6 +14,7 @@ use tokio::runtime::Runtime;
 use crate::admin;
 use crate::gate::Authority;
 use crate::log::{self, Log};
+use crate::rec;
 use crate::relay::{Relay, StartError};
 use crate::signals::Signals;
 
@@ -50,6 +51,11 @@ enum Command {
     },
     /// Puts listeners and publishers on a server, this one or another, and reports what they saw.
     Load(Box<load::Arguments>),
+    /// Lists the recordings of a directory, or mends those that were left open.
+    Rec {
+        #[command(subcommand)]
+        command: rec::Command,
+    },
     /// Asks the server on this host whether it is ready; for container health checks.
     Health {
         #[command(flatten)]
@@ -76,6 +82,8 @@ enum Failure {
     System(#[from] io::Error),
     #[error("{0}")]
     Load(#[from] load::Error),
+    #[error("{0}")]
+    Rec(#[from] rec::Failure),
     #[error("not ready: {0}")]
     Unhealthy(#[from] admin::Unhealthy),
 }
@@ -95,6 +103,7 @@ fn run_command(authority: Option<Arc<dyn Authority>>) -> ExitCode {
         Command::Serve { source, demo } => serve(source.config.as_deref(), demo, authority),
         Command::Check { config } => check(&config),
         Command::Load(arguments) => load::run(*arguments).map_err(Failure::from),
+        Command::Rec { command } => recordings(&command),
         Command::Health { source } => health(source.config.as_deref()),
     };
     let Err(failure) = result else {
@@ -112,6 +121,15 @@ fn configuration(path: Option<&Path>) -> Result<Config, Report> {
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     Config::load(path, environment)
+}
+
+fn recordings(command: &rec::Command) -> Result<(), Failure> {
+    let config = match command.place().is_configured() {
+        true => Some(configuration(command.place().config.as_deref())?),
+        false => None,
+    };
+    command.run(config.as_ref(), &mut io::stdout().lock())?;
+    Ok(())
 }
 
 fn serve(

@@ -1,6 +1,6 @@
 //! The relay: from a checked configuration to a running server.
 //!
-//! The order of starting: secrets, TLS, sockets (so that a port in use ends the start before anything
+//! The order of starting: secrets, TLS, the queue of webhooks, sockets (so that a port in use ends the start before anything
 //! runs), workers, registry, transcoding and gate, logs, the WebRTC port, links, doors.
 
 use std::io;
@@ -74,6 +74,9 @@ pub enum StartError {
     /// Recordings cannot be copied to object storage.
     #[error("uploads cannot start: {0}")]
     Uploads(#[from] OpenUploadsError),
+    /// The queue of webhooks cannot be opened.
+    #[error("the queue of webhooks cannot be opened: {0}")]
+    Webhooks(#[from] webhooks::OpenError),
     /// WebRTC cannot be served.
     #[error("cannot serve WebRTC on {address}: {source}")]
     Webrtc {
@@ -169,11 +172,13 @@ impl Relay {
     /// See [`StartError`].
     pub async fn start(self) -> Result<Running, StartError> {
         let (stations, shown) = services::stations(&self.config, getrandom::u64()?);
+        let (courier, hooks) = services::open_webhooks(&self.config, getrandom::u64()?)?;
         let services = services::open(Ingredients {
             config: &self.config,
             certificate: self.certificate.as_ref(),
             connector: self.connector.clone(),
             stations,
+            courier,
             demo: self.demo,
         })?;
         let Self {
@@ -224,7 +229,7 @@ impl Relay {
         open_webrtc(&mut node)?;
         node.requests = Some(http::request_threads(&node).map_err(StartError::Requests)?);
         let uploads = services::open_uploads(&node, connector)?;
-        let archive = services::open_archive(&node).map_err(StartError::Recording)?;
+        let archive = services::open_archive(&node, &hooks).map_err(StartError::Recording)?;
         let node = Arc::new(node);
         let notice = services::announce(&services, &node.config, &node.bound, &generated, demo);
         let mut context = services::Context {
@@ -235,6 +240,7 @@ impl Relay {
             archive,
             uploads,
             stations: shown,
+            hooks,
             log,
             certificate,
             demo_bytes: Arc::default(),

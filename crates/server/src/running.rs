@@ -107,6 +107,7 @@ impl Running {
         self.node.registry.end_all();
         say_goodbye(&self.node.counts, &self.node.limits).await;
         self.phases.enter(Phase::Ended).await;
+        self.phases.enter(Phase::Told).await;
         let fanout = Arc::clone(self.node.registry.fanout());
         let events = Arc::clone(fanout.events());
         let ingest = Arc::clone(&self.node.ingest);

@@ -1,6 +1,6 @@
 //! Points in time in the formats of logs and pages, all in UTC.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http1::HttpDate;
 
@@ -47,6 +47,26 @@ pub(crate) fn iso8601_millis(at: SystemTime) -> String {
     iso8601(at, &format!(".{:03}Z", since.subsec_millis()))
 }
 
+/// Reads what [`iso8601`] writes with a `Z`, to the second, and fractions that are cut.
+pub(crate) fn parse_iso8601(text: &str) -> Option<SystemTime> {
+    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let time = time.split_once('.').map_or(time, |(time, _)| time);
+    let numbers = |text: &str, by: char| -> Option<[u64; 3]> {
+        let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
+        let parts = text
+            .split(by)
+            .map(|part| is_digits(part).then(|| part.parse().ok())?);
+        parts.collect::<Option<Vec<_>>>()?.try_into().ok()
+    };
+    let [year, month, day] = numbers(date, '-')?;
+    let [hours, minutes, seconds] = numbers(time, ':')?;
+    if hours > 24 || minutes > 59 || seconds > 60 {
+        return None;
+    }
+    let seconds = http1::days(year, month, day)? * 86_400 + hours * 3_600 + minutes * 60 + seconds;
+    Some(UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
 /// The pieces of an IMF-fixdate.
 struct Parts {
     day: String,
@@ -71,8 +91,6 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -83,6 +101,21 @@ mod tests {
         assert_eq!(iso8601(at, "Z"), "1994-11-06T08:49:37Z");
         let later = at + Duration::from_micros(45_999);
         assert_eq!(iso8601_millis(later), "1994-11-06T08:49:37.045Z");
+        assert_eq!(parse_iso8601("1994-11-06T08:49:37Z"), Some(at));
+        assert_eq!(parse_iso8601(&iso8601_millis(later)), Some(at));
+        for wrong in [
+            "",
+            "Z",
+            "1994-11-06",
+            "1994-11-06T08:49:37",
+            "1994-11-06T08:49Z",
+            "1994-13-06T08:49:37Z",
+            "1994-11-06T25:49:37Z",
+            "-1-11-06T08:49:37Z",
+            "1994-11-06T08:+9:37Z",
+        ] {
+            assert_eq!(parse_iso8601(wrong), None, "{wrong}");
+        }
         assert_eq!(unix_seconds(UNIX_EPOCH - Duration::from_secs(1)), 0);
     }
 }

@@ -81,6 +81,21 @@ pub fn moto() -> PathBuf {
     python
 }
 
+/// A Python that has `standardwebhooks`, which verifies messages of webhooks.
+///
+/// # Panics
+/// When `cargo xtask tools` has not put it below the target directory.
+#[must_use]
+pub fn webhooks() -> PathBuf {
+    let python = target_dir().join("tools/webhooks/bin/python");
+    assert!(
+        python.is_file(),
+        "{} is missing, a Python with standardwebhooks: cargo xtask tools",
+        python.display()
+    );
+    python
+}
+
 /// The script of axe-core, which judges whether a page is accessible.
 ///
 /// # Panics

@@ -29,8 +29,8 @@ const TRANSCODERS: Members = These(&["transcode"]);
 const WITH_TOKIO: Members = AboveProtocolsBut(&["formats", "transcode", "config", "xtask"]);
 /// Crates that may use WebRTC's building blocks; the rest of the server knows sessions and keys.
 const WITH_WEBRTC: Members = These(&["webrtc", "load"]);
-/// Crates that write down what is still to be done.
-const WITH_JOURNALS: Members = These(&["uploads"]);
+/// Crates with what is still to be done, which survives a restart.
+const WITH_JOURNALS: Members = These(&["uploads", "webhooks"]);
 /// Crates that seal or encrypt what they send.
 const WITH_CIPHERS: Members = These(&["webrtc", "load", "egress-hls"]);
 

@@ -3,6 +3,8 @@
 use std::os::unix::fs::FileExt;
 
 use super::*;
+use crate::lock::claim;
+use crate::offline;
 
 #[test]
 fn a_full_disk_leaves_whole_fragments_and_is_tried_again() {
@@ -111,4 +113,56 @@ fn what_a_killed_process_leaves_is_recovered_wherever_it_was_cut() {
     std::fs::write(&part, &whole[..600]).expect("written");
     archive.restart();
     assert!(archive.recordings().is_empty() && archive.files().is_empty());
+}
+
+#[test]
+fn a_directory_is_listed_and_mended_without_a_server() {
+    let mut archive = TestArchive::new();
+    let mut publisher = archive.publish(Container::Tracks);
+    let mut left = items(Clip::Flv);
+    write(&mut publisher, until(&mut left, 40));
+    let mut recorder = archive.record(publisher.stream());
+    write(&mut publisher, left);
+    archive.visit(&mut recorder, TURN);
+    drop((recorder, publisher));
+    let root = archive.root.path();
+    let part = archive.recordings()[0].path.clone();
+    // Its last fragment is cut.
+    let bytes = std::fs::read(&part).expect("read");
+    std::fs::write(&part, &bytes[..bytes.len() - 9]).expect("written");
+    std::fs::write(root.join("notes.txt"), "mine").expect("written");
+    let bad = root.join("live/show/2026-11-23/15-04-05Z-0.mp4");
+    std::fs::create_dir_all(bad.parent().expect("a folder")).expect("made");
+    std::fs::write(&bad, "no film").expect("written");
+    let before = archive.files();
+    let listing = offline::list(root).expect("listed");
+    let [open] = &listing.recordings[..] else {
+        panic!("{listing:?}");
+    };
+    assert_eq!((open.state, &open.path), (State::Open, &part));
+    assert!(open.bytes < bytes.len() as u64 - 9);
+    assert_eq!(listing.unreadable.len(), 1);
+    assert_eq!(listing.others, [root.join("notes.txt")]);
+    let length = std::fs::metadata(&part).expect("a file").len();
+    assert_eq!((archive.files(), length), (before, bytes.len() as u64 - 9));
+    let claimed = claim(root).expect("asked");
+    assert!(matches!(
+        offline::fix(root),
+        Err(offline::FixError::Taken(_))
+    ));
+    drop(claimed);
+    let done = offline::fix(root).expect("mended");
+    assert!(matches!(
+        &done[..],
+        [Event::Recovered(_), Event::Finalised(_)]
+    ));
+    let listing = offline::list(root).expect("listed");
+    let [whole] = &listing.recordings[..] else {
+        panic!("{listing:?}");
+    };
+    assert_eq!((whole.state, whole.id), (State::Finalised, open.id));
+    assert_eq!(whole.duration, open.duration);
+    assert!(!pictures(&whole.path).is_empty());
+    assert!(offline::fix(root).expect("nothing to do").is_empty());
+    assert!(offline::list(&root.join("none")).is_err());
 }

@@ -37,6 +37,34 @@ fn what_a_rule_does_not_keep_is_removed_with_its_directory() {
 }
 
 #[test]
+fn what_is_pinned_stays_and_counts_for_nothing() {
+    let keep = Keep {
+        max_count: Some(1),
+        ..Keep::default()
+    };
+    let mut archive = TestArchive::with(TURN, keep, 0);
+    record(&mut archive, 4);
+    let before = archive.recordings();
+    crate::pin::pin(&before[1].path, true).expect("marked");
+    let shelf = &archive.shared.shelf;
+    assert!(shelf.update(before[1].id, |it| it.is_pinned = true));
+    jobs::tidy(&archive.shared);
+    let left = |archive: &TestArchive| -> Vec<_> {
+        let all = archive.recordings().into_iter();
+        all.map(|it| (it.id, it.is_pinned)).collect()
+    };
+    assert_eq!(
+        left(&archive),
+        [(before[1].id, true), (before[3].id, false)]
+    );
+    archive.restart();
+    assert_eq!(
+        left(&archive),
+        [(before[1].id, true), (before[3].id, false)]
+    );
+}
+
+#[test]
 fn the_oldest_make_room_on_a_disk_that_fills() {
     let mut archive = TestArchive::with(TURN, Keep::default(), 3);
     record(&mut archive, 4);

@@ -3,6 +3,7 @@
 mod failing;
 mod keeping;
 mod recording;
+mod telling;
 
 use std::io;
 use std::ops::Range;
@@ -24,7 +25,7 @@ use crate::disk::{Disk, Files, Output};
 use crate::jobs::{self, JOBS_MAX, Job};
 use crate::recorder::{Next, Recorder};
 use crate::shared::Shared;
-use crate::{Keep, Rule, Settings};
+use crate::{Event, Keep, Rule, Settings, Tell};
 
 const NAME: &str = "live/show";
 
@@ -117,6 +118,8 @@ struct TestArchive {
     switches: Arc<Switches>,
     shared: Shared,
     jobs: Receiver<Job>,
+    /// What was told of recordings.
+    told: Receiver<Event>,
     now: Instant,
 }
 
@@ -140,7 +143,8 @@ impl TestArchive {
         let disk = Flaky::default();
         let switches = Arc::clone(&disk.switches);
         let settings = settings(root.path(), split, keep, min_free);
-        let shared = Shared::new(Arc::new(disk), settings, Arc::default(), jobs);
+        let (tell, told) = tell();
+        let shared = Shared::new(Arc::new(disk), settings, Arc::default(), jobs, tell);
         Self {
             registry,
             keeper,
@@ -148,6 +152,7 @@ impl TestArchive {
             switches,
             shared,
             jobs: work,
+            told,
             now: Instant::now(),
         }
     }
@@ -156,9 +161,10 @@ impl TestArchive {
     fn restart(&mut self) {
         let (jobs, work) = mpsc::sync_channel(JOBS_MAX);
         let settings = settings(self.root.path(), Duration::MAX, Keep::default(), 0);
-        self.shared = Shared::new(Arc::new(Files), settings, Arc::default(), jobs);
-        self.jobs = work;
-        jobs::take_over_all(&self.shared);
+        let (tell, told) = tell();
+        self.shared = Shared::new(Arc::new(Files), settings, Arc::default(), jobs, tell);
+        (self.jobs, self.told) = (work, told);
+        jobs::take_over_all(&self.shared, self.root.path());
     }
 
     fn publish(&self, container: Container) -> Publisher {
@@ -224,6 +230,14 @@ impl TestArchive {
         files.sort();
         files
     }
+}
+
+fn tell() -> (Tell, Receiver<Event>) {
+    let (sender, told) = mpsc::channel();
+    (
+        Box::new(move |event| sender.send(event).unwrap_or(())),
+        told,
+    )
 }
 
 fn settings(root: &Path, split: Duration, keep: Keep, min_free: u64) -> Settings {

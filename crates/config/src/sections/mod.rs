@@ -4,7 +4,8 @@
 //! section is a field of [`Config`], a line of [`Config::default`] and a line of [`Config::read`], which names all
 //! fields, so none can be left out.
 //!
-//! Three modules are named like crates (`fanout`, `http`, `transcode`), which this file therefore does not use.
+//! Four modules are named like crates (`fanout`, `http`, `transcode`, `webhooks`), which this file therefore does not
+//! use.
 
 mod admin;
 mod auth;
@@ -23,6 +24,7 @@ mod stream;
 mod transcode;
 mod upload;
 mod variants;
+mod webhooks;
 mod webrtc;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -45,6 +47,8 @@ pub use self::stream::{PolicyOverrides, StreamRule};
 pub use self::transcode::Transcode;
 pub use self::upload::Upload;
 pub use self::variants::VariantGroup;
+pub(crate) use self::webhooks::SigningKeys;
+pub use self::webhooks::{WEBHOOK_KINDS, WebhookRule, Webhooks};
 pub use self::webrtc::Webrtc;
 use crate::PullRule;
 use crate::read::Section;
@@ -83,6 +87,10 @@ pub struct Config {
     pub recording: Recording,
     /// Which streams are; see [`Config::record_rule`].
     pub records: Vec<RecordRule>,
+    /// Where messages about events are kept.
+    pub webhooks: Webhooks,
+    /// Who is told of events. No two have one address.
+    pub hooks: Vec<WebhookRule>,
     /// Where streams are sent on to.
     pub pushes: Vec<PushRule>,
     /// Streams that are fetched from elsewhere. No two have one name; of patterns the first that fits counts.
@@ -114,6 +122,8 @@ impl Default for Config {
             log: Log::default(),
             recording: Recording::default(),
             records: Vec::new(),
+            webhooks: Webhooks::default(),
+            hooks: Vec::new(),
             pushes: Vec::new(),
             pulls: Vec::new(),
             stations: Vec::new(),
@@ -142,6 +152,8 @@ impl Config {
             log,
             recording,
             records,
+            webhooks,
+            hooks,
             pushes,
             pulls,
             stations,
@@ -163,6 +175,8 @@ impl Config {
         s.section("log", |s| log.read(s));
         s.section("recording", |s| recording.read(s));
         s.sections("record", |s| records.extend(RecordRule::read(s, recording)));
+        s.section("webhooks", |s| webhooks.read(s));
+        s.sections("webhook", |s| hooks.extend(WebhookRule::read(s)));
         s.sections("push", |s| pushes.extend(PushRule::read(s)));
         s.sections("pull", |s| pulls.extend(PullRule::read(s)));
         s.sections("station", |s| stations.extend(StationRule::read(s)));

@@ -139,6 +139,9 @@ fn router(context: &Arc<Context>) -> Router {
             Endpoint::Recordings => on(filter, recordings::list).with_state(catalogue.clone()),
             Endpoint::Recording => on(filter, recordings::one).with_state(catalogue.clone()),
             Endpoint::RecordingLink => on(filter, recordings::link).with_state(catalogue.clone()),
+            Endpoint::PinRecording => {
+                on(filter, recordings::pin).with_state(context.archive.clone())
+            }
             Endpoint::RemoveRecording => {
                 on(filter, recordings::remove).with_state(context.archive.clone())
             }

@@ -10,14 +10,16 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use media::StreamName;
-use recordings::{Recording, RecordingId, Shelf, Upload};
+use recordings::{LIST_MAX, Recording, RecordingId, Shelf, Upload};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
 use uploads::Uploader;
 
 use super::announce::is_json;
 use super::api::{Api, not_found, refuse};
 use crate::stamp;
+use crate::view;
 
 /// What follows a stream's name in the path.
 pub(super) const SUFFIX: &str = "/recording";
@@ -40,34 +42,92 @@ pub(super) struct Catalogue {
 }
 
 /// Which recordings.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(super) struct Which {
     stream: Option<String>,
+    /// They end later.
+    from: Option<String>,
+    /// They begin earlier.
+    to: Option<String>,
+    state: Option<String>,
     /// The last one of the page before.
     cursor: Option<String>,
 }
 
-/// `GET /api/v1/recordings?stream=&cursor=`.
+/// The same, understood.
+#[derive(Debug, Default)]
+struct Filter {
+    stream: Option<StreamName>,
+    from: Option<SystemTime>,
+    to: Option<SystemTime>,
+    state: Option<recordings::State>,
+    cursor: Option<RecordingId>,
+}
+
+impl Filter {
+    fn parse(which: Which) -> Result<Self, &'static str> {
+        let time = |text: Option<String>, wrong| match text {
+            None => Ok(None),
+            Some(text) => stamp::parse_iso8601(&text).map(Some).ok_or(wrong),
+        };
+        let state = |text: String| {
+            let mut all = recordings::State::ALL.into_iter();
+            all.find(|state| state.as_str() == text)
+                .ok_or("state: it is open, closed or finalised")
+        };
+        let stream = which.stream.as_deref().map(StreamName::parse).transpose();
+        let cursor = which.cursor.map(|cursor| cursor.parse()).transpose();
+        Ok(Self {
+            stream: stream.map_err(|_| "stream: no stream can have this name")?,
+            from: time(which.from, "from: a time is such as 2026-11-23T15:04:05Z")?,
+            to: time(which.to, "to: a time is such as 2026-11-23T15:04:05Z")?,
+            state: which.state.map(state).transpose()?,
+            cursor: cursor.map_err(|_| "cursor: it is that of an answer before")?,
+        })
+    }
+
+    fn admits(&self, recording: &Recording) -> bool {
+        self.from.is_none_or(|from| recording.ended() > from)
+            && self.state.is_none_or(|state| recording.state == state)
+    }
+
+    /// A page of those that it admits, oldest first. Others are passed over, a page of the shelf at a time, so that the
+    /// recorder never waits long for the shelf.
+    fn page(&self, shelf: &Shelf) -> Vec<Arc<Recording>> {
+        let mut found = Vec::new();
+        let mut after = self.cursor;
+        loop {
+            let page = shelf.list(self.stream.as_ref(), after, LIST_MAX);
+            after = page.last().map(|last| last.id);
+            let is_last = page.len() < LIST_MAX;
+            for recording in page {
+                // They are in the order of their beginnings.
+                if self.to.is_some_and(|to| recording.started >= to) {
+                    return found;
+                }
+                if self.admits(&recording) {
+                    found.push(recording);
+                }
+                if found.len() == PAGE {
+                    return found;
+                }
+            }
+            if is_last {
+                return found;
+            }
+        }
+    }
+}
+
+/// `GET /api/v1/recordings?stream=&from=&to=&state=&cursor=`.
 pub(super) async fn list(
     State(catalogue): State<Catalogue>,
-    Query(Which { stream, cursor }): Query<Which>,
+    Query(which): Query<Which>,
 ) -> Response {
-    let Ok(stream) = stream.as_deref().map(StreamName::parse).transpose() else {
-        return refuse(
-            StatusCode::BAD_REQUEST,
-            "stream: no stream can have this name",
-        );
+    let page = match Filter::parse(which) {
+        Ok(filter) => filter.page(&catalogue.shelf),
+        Err(wrong) => return refuse(StatusCode::BAD_REQUEST, wrong),
     };
-    let cursor = cursor
-        .map(|cursor| cursor.parse::<RecordingId>())
-        .transpose();
-    let Ok(cursor) = cursor else {
-        return refuse(
-            StatusCode::BAD_REQUEST,
-            "cursor: it is that of an answer before",
-        );
-    };
-    let page = catalogue.shelf.list(stream.as_ref(), cursor, PAGE);
     let next = page.last().filter(|_| page.len() == PAGE);
     let next = next.map(|last| last.id.to_string());
     let all: Vec<_> = page.iter().map(|one| catalogue.view(one)).collect();
@@ -127,20 +187,46 @@ impl Catalogue {
         };
         let uploads = self.uploads.as_deref();
         let location = uploads.zip(key).map(|(uploads, key)| uploads.location(key));
-        let path = recording.is_local.then(|| recording.path.to_string_lossy());
-        json!({
-            "id": recording.id.to_string(),
-            "stream": recording.stream.as_str(),
-            "path": path,
-            "state": recording.state.as_str(),
-            "type": recording.container.media_type(),
-            "started": stamp::iso8601(recording.started, "Z"),
-            "ended": stamp::iso8601(recording.ended(), "Z"),
-            "seconds": recording.duration.as_secs_f64(),
-            "bytes": recording.bytes,
-            "uploaded": recording.upload.is_stored(),
-            "location": location,
-        })
+        let mut view = view::recording(recording);
+        view["location"] = location.into();
+        view
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    pinned: bool,
+}
+
+/// `PATCH /api/v1/recordings/{id}` with `{"pinned": true}` or `false`.
+pub(super) async fn pin(
+    State(archive): State<Option<Arc<Archive>>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let (Some(archive), Ok(id)) = (archive, id.parse::<RecordingId>()) else {
+        return not_found("there is no such recording");
+    };
+    if !is_json(&headers) {
+        // A page of another site can send other types without being asked.
+        let text = "the content type must be application/json";
+        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
+    }
+    let body = to_bytes(body, BODY_BYTES_MAX).await.unwrap_or_default();
+    let Ok(Change { pinned }) = serde_json::from_slice(&body) else {
+        let text = r#"write {"pinned": true} or {"pinned": false}"#;
+        return refuse(StatusCode::BAD_REQUEST, text);
+    };
+    // The disk may be slow. A thread that fails has failed for its sake.
+    let done = spawn_blocking(move || archive.pin(id, pinned)).await;
+    match done.unwrap_or(Err(Refused::Disk)) {
+        Ok(()) => {
+            tracing::info!(%id, pinned, "the operator decides on a recording");
+            StatusCode::NO_CONTENT.into_response()
+        }
+        Err(refused) => answer(refused),
     }
 }
 
@@ -206,10 +292,104 @@ fn answer(refused: Refused) -> Response {
             "there is no place for it: recording.directory is not set",
         ),
         Refused::NotRecorded => (StatusCode::CONFLICT, "the stream is not being recorded"),
+        Refused::Disk => (
+            StatusCode::CONFLICT,
+            "the disk does not keep it: it has no extended attributes, or refuses",
+        ),
         Refused::Busy => (
             StatusCode::SERVICE_UNAVAILABLE,
             "the recorder has too much to do; try again",
         ),
     };
     refuse(status, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use recordings::Container;
+
+    use super::*;
+
+    fn shelf(count: u64) -> Shelf {
+        let shelf = Shelf::default();
+        let stream = StreamName::parse("live/a").expect("a name");
+        for number in 0..count {
+            // One every hundred seconds, for fifty.
+            let started = UNIX_EPOCH + Duration::from_secs(1_800_000_000 + 100 * number);
+            let recording = Recording {
+                id: RecordingId::new(&stream, started, 0),
+                stream: stream.clone(),
+                path: format!("/{number}.mp4").into(),
+                started,
+                duration: Duration::from_secs(50),
+                bytes: number,
+                state: match number % 10 {
+                    0 => recordings::State::Closed,
+                    _ => recordings::State::Finalised,
+                },
+                container: Container::Mp4,
+                is_pinned: false,
+            };
+            shelf.insert(recording).expect("there is room");
+        }
+        shelf
+    }
+
+    fn found(shelf: &Shelf, which: Which) -> Vec<u64> {
+        let filter = Filter::parse(which).expect("understood");
+        let page = filter.page(shelf);
+        page.iter().map(|one| one.bytes).collect()
+    }
+
+    fn some(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn recordings_are_found_by_time_and_state() {
+        let shelf = shelf(2_500);
+        let which = |from, to, state| Which {
+            from,
+            to,
+            state,
+            ..Which::default()
+        };
+        // 08:00:00 is the first one's beginning.
+        let from = || some("2027-01-15T08:00:50Z");
+        let to = || some("2027-01-15T08:05:00Z");
+        assert_eq!(found(&shelf, which(from(), to(), None)), [1, 2]);
+        let earlier = some("2027-01-15T08:00:49Z");
+        assert_eq!(found(&shelf, which(earlier, to(), None)), [0, 1, 2]);
+        assert_eq!(found(&shelf, which(None, to(), some("closed"))), [0]);
+        assert!(found(&shelf, which(None, None, some("open"))).is_empty());
+        let all = found(&shelf, which(None, None, None));
+        assert_eq!(all, (0..100).collect::<Vec<_>>());
+        // Pages go on behind what was passed over.
+        let mut closed = Vec::new();
+        let mut cursor = None;
+        loop {
+            let state = some("closed");
+            let filter = Filter::parse(Which {
+                cursor,
+                state,
+                ..Which::default()
+            });
+            let page = filter.expect("understood").page(&shelf);
+            closed.extend(page.iter().map(|one| one.bytes));
+            cursor = page.last().map(|last| last.id.to_string());
+            if page.len() < PAGE {
+                break;
+            }
+        }
+        assert_eq!(closed, (0..2_500).step_by(10).collect::<Vec<_>>());
+        for wrong in [
+            which(some("yesterday"), None, None),
+            which(None, some("1"), None),
+            which(None, None, some("gone")),
+        ] {
+            assert!(Filter::parse(wrong).is_err());
+        }
+    }
 }

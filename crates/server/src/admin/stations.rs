@@ -10,11 +10,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use station::{Command, Handle, Played, Playing};
+use station::{Command, Handle, Played};
 
 use super::announce::is_json;
 use super::api::{Api, not_found, refuse};
-use crate::stamp;
+use crate::view;
 
 /// The longest request: one short word in braces.
 const BODY_BYTES_MAX: usize = 1_024;
@@ -46,7 +46,7 @@ fn station(handle: &Handle) -> Value {
         "error": report.error,
         "format": report.format.map(|format| format.to_string()),
         "tracks": report.tracks,
-        "current": report.current.as_ref().map(playing),
+        "current": report.current.as_ref().map(view::playing),
         "next": report.next,
         "history": history,
         "refused": refused,
@@ -54,18 +54,9 @@ fn station(handle: &Handle) -> Value {
     })
 }
 
-fn playing(track: &Playing) -> Value {
-    json!({
-        "title": track.title,
-        "file": track.name,
-        "since": stamp::iso8601(track.since, "Z"),
-        "seconds": track.length.map(|length| length.seconds()),
-    })
-}
-
 fn played(played: &Played) -> Value {
     let Played { track, outcome } = played;
-    let mut told = playing(track);
+    let mut told = view::playing(track);
     told["outcome"] = outcome.label().into();
     told
 }

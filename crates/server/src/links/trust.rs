@@ -1,4 +1,4 @@
-//! The certificate authorities that links and uploads trust: those of this host.
+//! The certificate authorities that links, uploads and webhooks trust: those of this host.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub enum TrustError {
     Tls(#[from] rustls::Error),
 }
 
-/// What makes connections for the links of a configuration. The certificates that this host trusts are read if
+/// What makes connections for the links and webhooks of a configuration. The certificates that this host trusts are read if
 /// there is any link, because a plain one may be redirected to an encrypted address; `SSL_CERT_FILE` and
 /// `SSL_CERT_DIR` name others.
 ///
@@ -42,10 +42,13 @@ fn roots(
     native: impl FnOnce() -> Result<RootCertStore, TrustError>,
 ) -> Result<RootCertStore, TrustError> {
     let upload = &config.recording.upload;
-    if config.pushes.is_empty() && config.pulls.is_empty() && !upload.is_on() {
+    let hooks = config.hooks.iter().any(|rule| rule.url.is_secure());
+    let is_linked = !config.pushes.is_empty() || !config.pulls.is_empty();
+    if !is_linked && !upload.is_on() && !hooks {
         return Ok(RootCertStore::empty());
     }
-    let is_needed = config.pushes.iter().any(|rule| rule.url.is_secure())
+    let is_needed = hooks
+        || config.pushes.iter().any(|rule| rule.url.is_secure())
         || config.pulls.iter().any(|rule| rule.url.is_secure())
         || upload.is_on() && upload.is_secure();
     match native() {

@@ -17,6 +17,7 @@ mod rtmp;
 mod sockets;
 mod stations;
 mod uploads;
+mod webhooks;
 mod webrtc;
 
 use std::fmt;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use ::uploads::Uploader;
+use ::webhooks::Courier;
 use archive::Archive;
 use config::Config;
 use derived_audio::DerivedAudio;
@@ -38,11 +40,13 @@ pub(crate) use self::phase::{Phase, Phases};
 pub(crate) use self::recording::open as open_archive;
 pub(crate) use self::stations::{Stations, stations};
 pub(crate) use self::uploads::open as open_uploads;
+pub(crate) use self::webhooks::open as open_webhooks;
 
 use self::notice::{Facts, Notice};
 use self::phase::Shown;
 use crate::admin::metrics::Page;
 use crate::door::tls::{Acceptors, Certificate};
+use crate::hooks::Hooks;
 use crate::keys::Generated;
 use crate::links::Links;
 use crate::log::Log;
@@ -99,6 +103,8 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) connector: Connector,
     /// Files that are played as streams.
     pub(crate) stations: Vec<Station>,
+    /// Tells receivers, if there are any.
+    pub(crate) courier: Option<Courier>,
     /// The stream `demo` is wanted.
     pub(crate) demo: bool,
 }
@@ -113,6 +119,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         certificate,
         connector,
         stations,
+        courier,
         demo,
     } = ingredients;
     let tls = certificate
@@ -123,7 +130,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         None => (None, None),
     };
     let mut services: Vec<Box<dyn Service>> = vec![
-        Box::new(links::LinkKeeper::new(connector)),
+        Box::new(links::LinkKeeper::new(connector.clone())),
         Box::new(rtmp::RtmpPorts::bind(&config.rtmp, rtmps)?),
         Box::new(http::HttpPorts::bind(&config.http, https)?),
         Box::new(webrtc::WebrtcPort),
@@ -133,6 +140,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::new(recording::Recorder),
         Box::new(uploads::Uploads),
         Box::new(stations::StationPlayers::new(stations)),
+        Box::new(webhooks::WebhookCourier::new(courier, connector)),
     ];
     if demo {
         services.push(Box::new(demo::DemoStream));
@@ -205,6 +213,8 @@ pub(crate) struct Context {
     /// What copies recordings to object storage, if that is wanted.
     pub(crate) uploads: Option<Arc<Uploader>>,
     pub(crate) stations: Stations,
+    /// Tells receivers what happens.
+    pub(crate) hooks: Hooks,
     pub(crate) overload: Arc<Overload>,
     pub(crate) log: Log,
     /// What the ports behind TLS show.

@@ -18,10 +18,18 @@ pub(crate) enum Phase {
     Unlinked,
     /// Every stream has ended, and connections have been told.
     Ended,
+    /// Recordings are closed: what is to be told of all that has happened.
+    Told,
 }
 
 impl Phase {
-    const ALL: [Self; 4] = [Self::Closed, Self::Drained, Self::Unlinked, Self::Ended];
+    const ALL: [Self; 5] = [
+        Self::Closed,
+        Self::Drained,
+        Self::Unlinked,
+        Self::Ended,
+        Self::Told,
+    ];
 }
 
 /// The present phase, as services see it; none while the relay serves.

@@ -14,6 +14,7 @@ use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Run, Service};
 use crate::admin::metrics::Page;
 use crate::admin::metrics::table::*;
+use crate::hooks::Hooks;
 use crate::node::Node;
 
 /// How often it is looked for streams that have no recorder yet. A lane begins with the last picture group, so nothing
@@ -34,13 +35,14 @@ pub(super) struct Recorder;
 ///
 /// # Errors
 /// When its threads cannot be made.
-pub(crate) fn open(node: &Node) -> io::Result<Option<Arc<Archive>>> {
+pub(crate) fn open(node: &Node, hooks: &Hooks) -> io::Result<Option<Arc<Archive>>> {
     let Some(settings) = settings(&node.config) else {
         return Ok(None);
     };
     let gate = Arc::clone(&node.gate);
     let permit = Box::new(move |stream: &StreamName| gate.play_unasked(stream));
-    let archive = Archive::start(settings, Arc::clone(&node.shelf), permit)?;
+    let tell = hooks.of_recordings();
+    let archive = Archive::start(settings, Arc::clone(&node.shelf), permit, tell)?;
     Ok(Some(Arc::new(archive)))
 }
 

@@ -78,6 +78,7 @@ impl Service for StationPlayers {
         let shared = Arc::new(station::Context {
             registry: Arc::clone(&context.node.registry),
             permit: Box::new(move |stream: &StreamName| gate.publish_until_replaced(stream)),
+            tell: context.hooks.of_stations(),
             agent: format!("Carillon/{}", env!("CARGO_PKG_VERSION")),
             stats: Arc::clone(&context.stations.stats),
         });

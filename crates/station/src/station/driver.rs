@@ -268,12 +268,14 @@ impl Driver {
 
     fn next_track(&mut self) -> Option<Track> {
         let track = self.library.tracks.get(self.order.advance()?)?.clone();
-        self.report.current = Some(Playing {
+        let playing = Playing {
             title: track.title.clone(),
             name: track.name.clone(),
             since: SystemTime::now(),
             length: track.length,
-        });
+        };
+        (self.context.tell)(&self.settings.stream, &playing);
+        self.report.current = Some(playing);
         self.last = Some(track.clone());
         tracing::info!(stream = %self.settings.stream, name = ?track.name, title = ?track.title, "a track begins");
         self.show(Phase::Playing);

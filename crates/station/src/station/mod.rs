@@ -19,7 +19,7 @@ use self::driver::Driver;
 pub use self::handle::{Command, Handle, Overloaded};
 use crate::library::Catalogue;
 use crate::order::Rule;
-use crate::report::{Report, Stats};
+use crate::report::{Playing, Report, Stats};
 
 /// The protocol of stations in the metrics and in [`fanout::Source::protocol`].
 pub const PROTOCOL: &str = "station";
@@ -45,12 +45,17 @@ pub struct Settings {
 /// Permits a station to publish until another publisher comes.
 pub type Permit = Box<dyn Fn(&StreamName) -> Authorized<Publish> + Send + Sync>;
 
+/// Hears of each track that begins, and of its stream. It must not block.
+pub type Tell = Box<dyn Fn(&StreamName, &Playing) + Send + Sync>;
+
 /// What all stations share.
 pub struct Context {
     /// The streams.
     pub registry: Arc<Registry>,
     /// See [`Permit`].
     pub permit: Permit,
+    /// See [`Tell`].
+    pub tell: Tell,
     /// The name of this program.
     pub agent: String,
     /// The counts.

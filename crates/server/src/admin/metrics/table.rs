@@ -193,6 +193,8 @@ metrics! {
     PULL_ATTEMPTS Counter "carillon_pull_attempts" [] "Connection attempts of pulls";
     PULL_FAILURES Counter "carillon_pull_failures" [] "Pulls that failed, at once or later";
     STATION_TRACKS Counter "carillon_station_tracks" ["outcome"] "Tracks of stations that have ended";
+    WEBHOOKS Counter "carillon_webhooks" ["result"] "Messages to receivers, and attempts that failed";
+    WEBHOOK_QUEUE Gauge "carillon_webhook_queue" [] "Messages that are still to be delivered";
     CPU Counter "process_cpu_seconds" [] "CPU time of the process";
     RESIDENT Gauge "process_resident_memory_bytes" [] "Resident memory of the process";
     OPEN_FDS Gauge "process_open_fds" [] "Open file descriptors";

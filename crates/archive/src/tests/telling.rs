@@ -1,0 +1,92 @@
+//! What becomes of recordings is told.
+
+use super::*;
+use crate::{GapReason, Removal};
+
+/// What was told since the last call, in words.
+fn told(archive: &TestArchive) -> Vec<String> {
+    let id = |recording: &Recording| {
+        recording
+            .path
+            .extension()
+            .map(|it| it.display().to_string())
+    };
+    let words = |event| match event {
+        Event::Started(it) => format!("started {:?} {:?}", it.state, id(&it)),
+        Event::Closed(it) => format!("closed {:?} {:?}", it.state, id(&it)),
+        Event::Finalised(it) => format!("finalised {:?} {:?}", it.state, id(&it)),
+        Event::Recovered(it) => format!("recovered {:?} {:?}", it.state, id(&it)),
+        Event::Deleted { why, .. } => format!("deleted {}", why.label()),
+        Event::Gap {
+            reason, seconds, ..
+        } => format!("gap {} {seconds:?}", reason.label()),
+        Event::Failed { stream, .. } => format!("failed {stream}"),
+    };
+    archive.told.try_iter().map(words).collect()
+}
+
+#[test]
+fn each_step_of_a_recording_is_told_once() {
+    let mut archive = TestArchive::new();
+    let mut publisher = archive.publish(Container::Tracks);
+    let mut left = items(Clip::Flv);
+    write(&mut publisher, until(&mut left, 40));
+    let mut recorder = archive.record(publisher.stream());
+    write(&mut publisher, until(&mut left, 2_000));
+    archive.visit(&mut recorder, TURN);
+    assert_eq!(told(&archive), ["started Open Some(\"part\")"]);
+    write(&mut publisher, left);
+    drop(publisher);
+    archive.visit(&mut recorder, TURN);
+    assert!(told(&archive).is_empty());
+    archive.visit(&mut recorder, 11 * TURN);
+    let wanted = [
+        "closed Closed Some(\"mp4\")",
+        "finalised Finalised Some(\"mp4\")",
+    ];
+    assert_eq!(told(&archive), wanted);
+    // A start changes nothing of it.
+    archive.restart();
+    assert!(told(&archive).is_empty());
+    let recording = archive.recordings().remove(0);
+    archive.shared.shelf.remove(recording.id);
+    let last = Event::Deleted {
+        recording: Arc::clone(&recording),
+        why: Removal::Operator,
+    };
+    jobs::perform(&archive.shared, Job::Remove(recording));
+    assert_eq!(archive.told.try_iter().collect::<Vec<_>>(), [last]);
+}
+
+#[test]
+fn what_goes_wrong_is_told_once() {
+    let mut archive = TestArchive::new();
+    let mut publisher = archive.publish(Container::Tracks);
+    let mut left = items(Clip::Flv);
+    write(&mut publisher, until(&mut left, 40));
+    let mut recorder = archive.record(publisher.stream());
+    write(&mut publisher, until(&mut left, 1_500));
+    archive.visit(&mut recorder, TURN);
+    archive.switches.is_full.store(true, Ordering::Relaxed);
+    write(&mut publisher, left);
+    archive.visit(&mut recorder, TURN);
+    let gap = format!("gap {} None", GapReason::Disk.label());
+    let wanted = [
+        "started Open Some(\"part\")",
+        &gap,
+        "failed live/show",
+        "closed Closed Some(\"mp4\")",
+    ];
+    assert_eq!(told(&archive), wanted);
+    // What a killed process left.
+    let closed = archive.recordings()[0].path.clone();
+    let mut part = closed.clone().into_os_string();
+    part.push(".part");
+    std::fs::rename(&closed, part).expect("renamed");
+    archive.restart();
+    let wanted = [
+        "recovered Closed Some(\"mp4\")",
+        "finalised Finalised Some(\"mp4\")",
+    ];
+    assert_eq!(told(&archive), wanted);
+}

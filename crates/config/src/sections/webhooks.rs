@@ -1,0 +1,148 @@
+//! `[webhooks]` and `[[webhook]]`: who is told what happens, over HTTP.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use net::url::Url;
+use webhooks::SigningKey;
+
+use crate::Glob;
+use crate::read::Section;
+
+/// What receivers can be told, by kind.
+pub const WEBHOOK_KINDS: [&str; 10] = [
+    "recording.closed",
+    "recording.deleted",
+    "recording.failed",
+    "recording.finalised",
+    "recording.gap",
+    "recording.recovered",
+    "recording.started",
+    "station.track",
+    "stream.ended",
+    "stream.published",
+];
+
+/// Largest file of keys that is read: each is a line of a hundred bytes.
+const FILE_BYTES_MAX: u64 = 4_096;
+
+/// What to write where a key is missing or wrong.
+const KEY_HELP: &str = "make one with: echo whsec_$(openssl rand -base64 32)";
+
+/// Section `[webhooks]`.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Webhooks {
+    /// Where messages are kept until they are delivered; `None` for memory.
+    pub directory: Option<PathBuf>,
+}
+
+impl Webhooks {
+    pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
+        s.set("directory", &mut self.directory);
+    }
+}
+
+/// One `[[webhook]]`: a receiver.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct WebhookRule {
+    /// Where it is; no two have one address.
+    pub url: Url,
+    /// What messages are signed with, one at least.
+    pub keys: Vec<SigningKey>,
+    /// Of which kinds its messages are.
+    pub events: Vec<Glob>,
+    /// Which streams they are about.
+    pub streams: Glob,
+    /// `webhook.0`, `webhook.1`, …, for problems with it.
+    pub(crate) key: String,
+}
+
+/// Keys of one receiver: a string, or an array of them while one replaces another.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SigningKeys(pub(crate) Vec<SigningKey>);
+
+impl WebhookRule {
+    /// Whether the receiver wants messages of this kind, about this stream if it is about one.
+    pub fn wants(&self, kind: &str, stream: Option<&str>) -> bool {
+        self.events.iter().any(|pattern| pattern.matches(kind))
+            && stream.is_none_or(|stream| self.streams.matches(stream))
+    }
+
+    /// Reads one; `None` when it does not say who is told, or what the receiver knows the server by.
+    pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
+        let mut url = None;
+        let mut keys = None::<SigningKeys>;
+        let mut file = None::<PathBuf>;
+        let mut events = all().into_iter().collect::<Vec<_>>();
+        let mut streams = all();
+        s.set_some("url", &mut url);
+        s.set_some("secret", &mut keys);
+        s.set("secret_file", &mut file);
+        s.set("events", &mut events);
+        s.set_some("streams", &mut streams);
+        if url.is_none() {
+            let help = "say who is told, such as url = \"https://example.com/hook\"";
+            s.missing("url", help);
+        }
+        let SigningKeys(mut keys) = match (keys, &file) {
+            (None, None) => {
+                s.missing("secret", KEY_HELP);
+                return None;
+            }
+            (keys, _) => keys.unwrap_or_default(),
+        };
+        if let Some(file) = file {
+            match read_keys(&file) {
+                Ok(read) => keys.extend(read),
+                Err(message) => s.require("secret_file", false, &message),
+            }
+        } else {
+            s.require("secret", !keys.is_empty(), "is empty");
+        }
+        s.require("events", !events.is_empty(), "is empty");
+        let unknown = events.iter().find(|pattern| {
+            let mut kinds = WEBHOOK_KINDS.iter();
+            !kinds.any(|kind| pattern.matches(kind))
+        });
+        if let Some(unknown) = unknown {
+            let message = format!(
+                "`{}` fits none of {}",
+                unknown.as_str(),
+                WEBHOOK_KINDS.join(", ")
+            );
+            s.require("events", false, &message);
+        }
+        let key = s.path();
+        Some(Self {
+            url: url?,
+            keys,
+            events,
+            streams: streams?,
+            key,
+        })
+    }
+}
+
+/// The pattern that fits everything.
+fn all() -> Option<Glob> {
+    Glob::parse("**").ok()
+}
+
+/// The keys of a file, one a line. Errors repeat nothing of it.
+fn read_keys(path: &Path) -> Result<Vec<SigningKey>, String> {
+    let mut text = String::new();
+    let read =
+        File::open(path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text));
+    read.map_err(|error| format!("is of no use: {} cannot be read: {error}", path.display()))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let keys: Result<Vec<_>, _> = lines.map(str::parse::<SigningKey>).collect();
+    match keys {
+        Ok(keys) if keys.is_empty() => Err(format!("is of no use: {} is empty", path.display())),
+        Ok(keys) => Ok(keys),
+        Err(wrong) => Err(format!(
+            "is of no use: a line of {} {wrong}",
+            path.display()
+        )),
+    }
+}

@@ -1,0 +1,228 @@
+//! What webhooks tell: what happens to recordings, stations and streams, as messages. Their kinds are
+//! [`config::WEBHOOK_KINDS`].
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use archive::Event as RecordingEvent;
+use fanout::events::{Event, EventKind};
+use media::StreamName;
+use recordings::Recording;
+use serde_json::{Value, json};
+use station::Playing;
+use webhooks::{Counts, Message, Teller};
+
+use crate::stamp;
+use crate::view;
+
+/// Hands messages over, if there is a receiver.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hooks {
+    pub(crate) teller: Option<Teller>,
+    pub(crate) counts: Arc<Counts>,
+}
+
+impl Hooks {
+    /// What is called for each event of a recording.
+    pub(crate) fn of_recordings(&self) -> archive::Tell {
+        let teller = self.teller.clone();
+        Box::new(move |event| {
+            if let Some(teller) = &teller {
+                teller.tell(of_recording(&event, SystemTime::now()));
+            }
+        })
+    }
+
+    /// What is called for each track of a station.
+    pub(crate) fn of_stations(&self) -> station::Tell {
+        let teller = self.teller.clone();
+        Box::new(move |stream, track| {
+            if let Some(teller) = &teller {
+                teller.tell(of_track(stream, track));
+            }
+        })
+    }
+
+    /// Tells what has happened to a stream, if receivers can be told of it.
+    pub(crate) fn tell_of_stream(&self, event: &Event) {
+        if let Some(teller) = &self.teller
+            && let Some(message) = of_stream(event)
+        {
+            teller.tell(message);
+        }
+    }
+}
+
+fn message(kind: &'static str, stream: &StreamName, at: SystemTime, data: &Value) -> Message {
+    let body = json!({
+        "type": kind,
+        "timestamp": stamp::iso8601_millis(at),
+        "data": data,
+    });
+    Message {
+        kind,
+        stream: Some(stream.as_str().to_owned()),
+        body: body.to_string().into(),
+    }
+}
+
+fn of_recording(event: &RecordingEvent, now: SystemTime) -> Message {
+    let whole = |kind, recording: &Recording| {
+        message(kind, &recording.stream, now, &view::recording(recording))
+    };
+    match event {
+        RecordingEvent::Started(recording) => whole("recording.started", recording),
+        RecordingEvent::Closed(recording) => whole("recording.closed", recording),
+        RecordingEvent::Finalised(recording) => whole("recording.finalised", recording),
+        RecordingEvent::Recovered(recording) => whole("recording.recovered", recording),
+        RecordingEvent::Deleted { recording, why } => {
+            let mut data = view::recording(recording);
+            data["reason"] = why.label().into();
+            message("recording.deleted", &recording.stream, now, &data)
+        }
+        RecordingEvent::Gap {
+            stream,
+            reason,
+            seconds,
+        } => {
+            let data = json!({
+                "stream": stream.as_str(),
+                "reason": reason.label(),
+                "seconds": seconds,
+            });
+            message("recording.gap", stream, now, &data)
+        }
+        RecordingEvent::Failed { stream, error } => {
+            let data = json!({ "stream": stream.as_str(), "error": error });
+            message("recording.failed", stream, now, &data)
+        }
+    }
+}
+
+fn of_track(stream: &StreamName, track: &Playing) -> Message {
+    let mut data = view::playing(track);
+    data["stream"] = stream.as_str().into();
+    message("station.track", stream, track.since, &data)
+}
+
+fn of_stream(event: &Event) -> Option<Message> {
+    let stream = event.stream.as_ref()?;
+    let (kind, data) = match &event.kind {
+        EventKind::EpochBegan { epoch, source } => {
+            let data = json!({
+                "stream": stream.as_str(),
+                "epoch": epoch,
+                "protocol": source.protocol,
+                "peer": source.peer,
+                "agent": source.agent,
+            });
+            ("stream.published", data)
+        }
+        EventKind::Ended { reason } => {
+            let data = json!({ "stream": stream.as_str(), "reason": reason.label() });
+            ("stream.ended", data)
+        }
+        _ => return None,
+    };
+    Some(message(kind, stream, event.at, &data))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use archive::{GapReason, Removal};
+    use config::WEBHOOK_KINDS;
+    use fanout::events::EndReason;
+    use recordings::{Container, RecordingId, State};
+
+    use super::*;
+
+    fn stream() -> StreamName {
+        StreamName::parse("live/show").expect("a name")
+    }
+
+    fn event(kind: EventKind) -> Event {
+        Event {
+            sequence: 1,
+            at: SystemTime::UNIX_EPOCH + Duration::from_millis(1_800_000_000_512),
+            stream: Some(stream()),
+            kind,
+        }
+    }
+
+    #[test]
+    fn every_kind_is_one_of_those_that_can_be_configured() {
+        let started = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        let recording = Arc::new(Recording {
+            id: RecordingId::new(&stream(), started, 0),
+            stream: stream(),
+            path: "/rec/a.mp4".into(),
+            started,
+            duration: Duration::from_secs(9),
+            bytes: 99,
+            state: State::Closed,
+            container: Container::Mp4,
+            is_pinned: false,
+        });
+        let one = || Arc::clone(&recording);
+        let of_recordings = [
+            RecordingEvent::Started(one()),
+            RecordingEvent::Closed(one()),
+            RecordingEvent::Finalised(one()),
+            RecordingEvent::Recovered(one()),
+            RecordingEvent::Deleted {
+                recording: one(),
+                why: Removal::Retention,
+            },
+            RecordingEvent::Gap {
+                stream: stream(),
+                reason: GapReason::Slow,
+                seconds: Some(1.5),
+            },
+            RecordingEvent::Failed {
+                stream: stream(),
+                error: "full".to_owned(),
+            },
+        ];
+        let track = Playing {
+            title: "A".to_owned(),
+            name: "a.mp3".to_owned(),
+            since: started,
+            length: None,
+        };
+        let source = fanout::Source {
+            protocol: "rtmp",
+            peer: None,
+            agent: "obs".to_owned(),
+            container: media::Container::Tracks,
+            content_type: String::new(),
+            headers: Vec::new(),
+        };
+        let (epoch, source) = (2, Arc::new(source));
+        let of_streams = [
+            event(EventKind::EpochBegan { epoch, source }),
+            event(EventKind::Ended {
+                reason: EndReason::Operator,
+            }),
+        ];
+        let messages = of_recordings
+            .iter()
+            .map(|event| of_recording(event, started));
+        let messages = messages
+            .chain([of_track(&stream(), &track)])
+            .chain(of_streams.iter().filter_map(of_stream));
+        let mut kinds = Vec::new();
+        for message in messages {
+            let body: Value = serde_json::from_slice(&message.body).expect("JSON");
+            assert_eq!(body["type"], message.kind);
+            assert_eq!(body["data"]["stream"], "live/show", "{body}");
+            let at = body["timestamp"].as_str().expect("a time");
+            assert!(at.starts_with("2027-01-15T08:00:00."), "{at}");
+            kinds.push(message.kind);
+        }
+        kinds.sort_unstable();
+        assert_eq!(kinds, WEBHOOK_KINDS);
+        assert!(of_stream(&event(EventKind::Began)).is_none());
+    }
+}

@@ -1,0 +1,122 @@
+//! Webhooks: who is told by the configuration, and the task that delivers.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::Config;
+use fanout::events::{EventReader, Received};
+use net::link::Connector;
+use tokio::time::timeout;
+use webhooks::{Counts, Courier, Endpoint, OpenError, Outcome, Settings};
+
+use super::phase::{Phase, Shown};
+use super::{Context, Encoder, Run, Service};
+use crate::admin::metrics::Page;
+use crate::admin::metrics::table::{WEBHOOK_QUEUE, WEBHOOKS};
+use crate::hooks::Hooks;
+
+/// See the module's description.
+pub(super) struct WebhookCourier {
+    courier: Option<Courier>,
+    connector: Connector,
+}
+
+impl WebhookCourier {
+    /// `connector` makes the connections.
+    pub(super) fn new(courier: Option<Courier>, connector: Connector) -> Self {
+        Self { courier, connector }
+    }
+}
+
+/// Opens the queue, if there is a receiver; `seed` is random. What tells the receivers exists in any case.
+///
+/// # Errors
+/// When the queue cannot be opened.
+pub(crate) fn open(config: &Config, seed: u64) -> Result<(Option<Courier>, Hooks), OpenError> {
+    if config.hooks.is_empty() {
+        return Ok((None, Hooks::default()));
+    }
+    let endpoints = config.hooks.iter().cloned().map(|rule| Endpoint {
+        url: rule.url.clone(),
+        keys: rule.keys.clone(),
+        wants: Box::new(move |kind, stream| rule.wants(kind, stream)),
+    });
+    let settings = Settings {
+        directory: config.webhooks.directory.as_deref(),
+        endpoints: endpoints.collect(),
+        seed,
+    };
+    let counts = Arc::new(Counts::default());
+    let (courier, teller) = Courier::open(settings, Arc::clone(&counts))?;
+    let hooks = Hooks {
+        teller: Some(teller),
+        counts,
+    };
+    Ok((Some(courier), hooks))
+}
+
+impl Service for WebhookCourier {
+    fn until(&self) -> Phase {
+        // Recordings are closed by then.
+        Phase::Told
+    }
+
+    fn metrics(&self, context: &Context) -> Option<Encoder> {
+        let counts = Arc::clone(&context.hooks.counts);
+        Some(Box::new(move |page| encode(&counts, page)))
+    }
+
+    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
+        let Some(courier) = self.courier else {
+            return Box::pin(async {});
+        };
+        let hooks = context.hooks.clone();
+        let mut events = context.node.registry.fanout().events().subscribe();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        Box::pin(async move {
+            let streams = async {
+                let following = async {
+                    while let Some(received) = events.next().await {
+                        tell(&hooks, &received);
+                    }
+                };
+                tokio::select! {
+                    () = following => {}
+                    () = phase.reached(Phase::Told) => {}
+                }
+                tell_rest(&hooks, &mut events).await;
+                drop(stop);
+            };
+            let finish = async {
+                stopped.await.ok();
+            };
+            tokio::join!(streams, courier.run(self.connector, finish));
+        })
+    }
+}
+
+/// Tells what streams have emitted last.
+async fn tell_rest(hooks: &Hooks, events: &mut EventReader) {
+    while let Ok(Some(received)) = timeout(Duration::ZERO, events.next()).await {
+        tell(hooks, &received);
+    }
+}
+
+fn tell(hooks: &Hooks, received: &Received) {
+    match received {
+        Received::Event(event) => hooks.tell_of_stream(event),
+        Received::Missed { count } => {
+            tracing::warn!(
+                ?count,
+                "webhooks about streams may be missing: too many events at once"
+            );
+        }
+    }
+}
+
+fn encode(counts: &Counts, page: &mut Page<'_>) -> fmt::Result {
+    let outcomes = Outcome::ALL.map(|one| (one.label(), counts.outcomes(one) as f64));
+    page.counters(WEBHOOKS, outcomes)?;
+    page.gauge(WEBHOOK_QUEUE, counts.queued() as f64)
+}

@@ -1,0 +1,35 @@
+//! A recording, and a station's track, as the API and webhooks show them.
+
+use recordings::Recording;
+use serde_json::{Value, json};
+use station::Playing;
+
+use crate::stamp;
+
+/// What is known of a recording.
+pub(crate) fn recording(recording: &Recording) -> Value {
+    let path = recording.is_local.then(|| recording.path.to_string_lossy());
+    json!({
+        "id": recording.id.to_string(),
+        "stream": recording.stream.as_str(),
+        "path": path,
+        "state": recording.state.as_str(),
+        "type": recording.container.media_type(),
+        "started": stamp::iso8601(recording.started, "Z"),
+        "ended": stamp::iso8601(recording.ended(), "Z"),
+        "seconds": recording.duration.as_secs_f64(),
+        "bytes": recording.bytes,
+        "pinned": recording.is_pinned,
+        "uploaded": recording.upload.is_stored(),
+    })
+}
+
+/// A track that is played, or was.
+pub(crate) fn playing(track: &Playing) -> Value {
+    json!({
+        "title": track.title,
+        "file": track.name,
+        "since": stamp::iso8601(track.since, "Z"),
+        "seconds": track.length.map(|length| length.seconds()),
+    })
+}
