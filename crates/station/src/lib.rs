@@ -25,6 +25,6 @@ mod track;
 
 pub use library::{Catalogue, Place, Refused};
 pub use order::Rule;
-pub use report::{Outcome, Phase, Played, Playing, Report, Stats};
-pub use station::{Command, Context, Handle, Overloaded, PROTOCOL, Permit, Settings, Station};
+pub use report::{Change, Outcome, Phase, Played, Playing, Report, Stats};
+pub use station::{Command, Context, Handle, Overloaded, PROTOCOL, Permit, Settings, Station, Tell};
 pub use track::Format;

@@ -94,6 +94,16 @@ pub struct Played {
     pub outcome: Outcome,
 }
 
+/// What changes at a station's tracks, as it happens. Listeners hear it up to a second later, which is how far ahead of
+/// the clock a station writes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Change<'a> {
+    /// A track begins.
+    Began(&'a Playing),
+    /// The present track has ended.
+    Ended(&'a Played),
+}
+
 /// See the module's description.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -118,14 +128,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// The present track has ended. Returns whether there was one.
-    pub(crate) fn end_track(&mut self, outcome: Outcome) -> bool {
-        let Some(track) = self.current.take() else {
-            return false;
-        };
+    /// The present track has ended; `None` if there was none.
+    pub(crate) fn end_track(&mut self, outcome: Outcome) -> Option<&Played> {
+        let track = self.current.take()?;
         self.history.truncate(HISTORY_MAX - 1);
         self.history.push_front(Played { track, outcome });
-        true
+        self.history.front()
     }
 }
 
@@ -163,7 +171,7 @@ mod tests {
     #[test]
     fn the_history_is_bounded_and_newest_first() {
         let mut report = Report::default();
-        assert!(!report.end_track(Outcome::Played));
+        assert_eq!(report.end_track(Outcome::Played), None);
         for number in 0..HISTORY_MAX + 3 {
             report.current = Some(Playing {
                 title: number.to_string(),
@@ -171,7 +179,7 @@ mod tests {
                 since: SystemTime::UNIX_EPOCH,
                 length: None,
             });
-            assert!(report.end_track(Outcome::Skipped));
+            assert!(report.end_track(Outcome::Skipped).is_some());
         }
         let newest = report.history.front().map(|played| &played.track.title[..]);
         assert_eq!((newest, report.history.len()), (Some("52"), HISTORY_MAX));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use config::{Config, StationOrder, StationPlace, StationRule};
 use media::StreamName;
-use station::{Catalogue, Handle, Outcome, Place, Rule, Settings, Station, Stats};
+use station::{Catalogue, Change, Handle, Outcome, Place, Playing, Rule, Settings, Station, Stats};
 use tokio::task::JoinSet;
 
 use super::phase::{Phase, Shown};
@@ -78,6 +78,7 @@ impl Service for StationPlayers {
         let shared = Arc::new(station::Context {
             registry: Arc::clone(&context.node.registry),
             permit: Box::new(move |stream: &StreamName| gate.publish_until_replaced(stream)),
+            tell: Box::new(tell),
             agent: format!("Carillon/{}", env!("CARGO_PKG_VERSION")),
             stats: Arc::clone(&context.stations.stats),
         });
@@ -93,6 +94,12 @@ impl Service for StationPlayers {
                 }
             }
         }))
+    }
+}
+
+fn tell(stream: &StreamName, change: Change<'_>) {
+    if let Change::Began(Playing { name, title, .. }) = change {
+        tracing::info!(%stream, ?name, ?title, "a track begins");
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! All its state is its own; others see a [`Report`] and send [`Command`]s.
 
+mod control;
 mod driver;
+mod file;
 mod handle;
 #[cfg(test)]
 mod tests;
@@ -19,7 +21,7 @@ use self::driver::Driver;
 pub use self::handle::{Command, Handle, Overloaded};
 use crate::library::Catalogue;
 use crate::order::Rule;
-use crate::report::{Report, Stats};
+use crate::report::{Change, Report, Stats};
 
 /// The protocol of stations in the metrics and in [`fanout::Source::protocol`].
 pub const PROTOCOL: &str = "station";
@@ -45,12 +47,17 @@ pub struct Settings {
 /// Permits a station to publish until another publisher comes.
 pub type Permit = Box<dyn Fn(&StreamName) -> Authorized<Publish> + Send + Sync>;
 
+/// Is told what changes, by the station's own task: it must not wait.
+pub type Tell = Box<dyn Fn(&StreamName, Change<'_>) + Send + Sync>;
+
 /// What all stations share.
 pub struct Context {
     /// The streams.
     pub registry: Arc<Registry>,
     /// See [`Permit`].
     pub permit: Permit,
+    /// See [`Tell`].
+    pub tell: Tell,
     /// The name of this program.
     pub agent: String,
     /// The counts.

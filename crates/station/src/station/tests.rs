@@ -71,6 +71,7 @@ impl TestStation {
                     credential: Credential::YIELDS,
                 })
             }),
+            tell: Box::new(|_, _| {}),
             agent: "test".to_owned(),
             stats: Arc::clone(&stats),
         };

@@ -193,32 +193,8 @@ fn opus_frame(packet: Sample) -> Frame {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
-    use super::super::testing::{FRAME_BYTES, frame, info_frame, number, opus_file};
+    use super::super::testing::{FRAME_BYTES, frame, info_frame, number, opus_file, track};
     use super::*;
-
-    fn track(codec: Codec, padding: Padding) -> Track {
-        let rate = if codec == Codec::Opus {
-            opus::RATE
-        } else {
-            44_100
-        };
-        Track {
-            path: PathBuf::new(),
-            name: String::new(),
-            title: String::new(),
-            format: Format {
-                codec,
-                rate,
-                channels: 2,
-                gain: 0,
-            },
-            length: None,
-            start: 0,
-            padding,
-        }
-    }
 
     /// The frames of a file, however it is cut.
     fn play(track: &Track, file: &[u8]) -> Vec<Frame> {
@@ -257,7 +233,7 @@ mod tests {
             &tag,
         ]
         .concat();
-        let plain = track(Codec::Mp3, Padding::default());
+        let plain = track(Codec::Mp3);
         assert_eq!(numbers(&play(&plain, &file)), [0, 1, 2, 3, 4, 5]);
         // What was cut off in the middle of a frame, and what is of another rate.
         assert_eq!(
@@ -276,7 +252,10 @@ mod tests {
     #[test]
     fn padding_is_left_out_where_that_breaks_nothing() {
         let sound: Vec<u8> = (0..6).flat_map(|at| frame(at, at < 2)).collect();
-        let padded = |before, behind| track(Codec::Mp3, Padding { before, behind });
+        let padded = |before, behind| Track {
+            padding: Padding { before, behind },
+            ..track(Codec::Mp3)
+        };
         assert_eq!(numbers(&play(&padded(1, 2), &sound)), [1, 2, 3]);
         // The third needs those before it.
         assert_eq!(numbers(&play(&padded(2, 0), &sound)), [0, 1, 2, 3, 4, 5]);
@@ -285,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_file_that_begins_in_the_middle_begins_where_it_can() {
-        let plain = track(Codec::Mp3, Padding::default());
+        let plain = track(Codec::Mp3);
         let cut: Vec<u8> = (0..30).flat_map(|at| frame(at, at == 4)).collect();
         assert_eq!(numbers(&play(&plain, &cut))[..2], [4, 5]);
         let never: Vec<u8> = (0..30).flat_map(|at| frame(at, false)).collect();
@@ -296,7 +275,7 @@ mod tests {
 
     #[test]
     fn packets_of_opus_are_taken_out_of_their_pages() {
-        let plain = track(Codec::Opus, Padding::default());
+        let plain = track(Codec::Opus);
         let frames = play(&plain, &opus_file(2, 12, Some("x"), 0));
         assert_eq!(frames.len(), 12);
         assert!(frames.iter().all(|frame| frame.samples == 960));

@@ -1,11 +1,37 @@
 //! Files for tests: their frames have no sound, but the headers of real ones.
 
+use std::path::PathBuf;
+
 use container::ogg::OpusMuxer;
 use media::codec::opus;
-use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Track, TrackId};
+use media::{Codec, Framing, Kind, Sample, Span, Timestamp, TrackId};
+
+use super::{Format, Padding, Track};
 
 /// Bytes of a frame: 128 kb/s at 44.1 kHz.
 pub(crate) const FRAME_BYTES: usize = 417;
+
+/// A track in stereo, of which no more is known than its codec.
+pub(crate) fn track(codec: Codec) -> Track {
+    let rate = match codec {
+        Codec::Opus => opus::RATE,
+        _ => 44_100,
+    };
+    Track {
+        path: PathBuf::new(),
+        name: String::new(),
+        title: "a".to_owned(),
+        format: Format {
+            codec,
+            rate,
+            channels: 2,
+            gain: 0,
+        },
+        length: None,
+        start: 0,
+        padding: Padding::default(),
+    }
+}
 
 /// A frame of MP3 that carries a number; it needs the data of others unless it stands alone.
 pub(crate) fn frame(number: u32, stands_alone: bool) -> Vec<u8> {
@@ -38,7 +64,7 @@ pub(crate) fn info_frame(frames: u32, delay: usize, padding: usize) -> Vec<u8> {
 pub(crate) fn opus_file(channels: u8, packets: u16, title: Option<&str>, gain: i16) -> Vec<u8> {
     let mut head = opus::head(channels);
     head[16..18].copy_from_slice(&gain.to_le_bytes());
-    let track = Track {
+    let track = media::Track {
         id: TrackId::AUDIO,
         kind: Kind::Audio,
         codec: Codec::Opus,
