@@ -26,5 +26,7 @@ mod track;
 pub use library::{Catalogue, Place, Refused};
 pub use order::Rule;
 pub use report::{Change, Outcome, Phase, Played, Playing, Report, Stats};
-pub use station::{Command, Context, Handle, Overloaded, PROTOCOL, Permit, Settings, Station, Tell};
+pub use station::{
+    Command, Context, Handle, Overloaded, PROTOCOL, Permit, Settings, Station, Tell,
+};
 pub use track::Format;

@@ -28,7 +28,7 @@ use media::{
 };
 
 use self::pages::Pages;
-use crate::track::{Format, Frame, Reel, Track};
+use crate::track::{Format, Frame, Reel, Track, configuration};
 
 /// How far ahead of the clock samples are written at most: what a slow disk and a late wake-up may take without a gap.
 pub(crate) const LEAD: Duration = Duration::from_secs(1);
@@ -91,6 +91,7 @@ impl Playout {
     pub(crate) fn container(format: Format) -> (Container, &'static str) {
         match format.codec {
             Codec::Opus => (Container::Ogg, "audio/ogg"),
+            Codec::Aac => (Container::Adts, "audio/aac"),
             _ => (Container::Mp3, "audio/mpeg"),
         }
     }
@@ -104,7 +105,11 @@ impl Playout {
             kind: Kind::Audio,
             codec: self.format.codec,
             framing: Framing::SelfFramed,
-            config: Bytes::new(),
+            config: match self.format.codec {
+                Codec::Aac => configuration(self.format)
+                    .map_or_else(Bytes::new, |config| Bytes::copy_from_slice(&config)),
+                _ => Bytes::new(),
+            },
             sample_rate: self.format.rate,
             channels: self.format.channels,
             flv: None,

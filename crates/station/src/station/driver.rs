@@ -98,7 +98,10 @@ impl Driver {
     /// Waits until there has been no other publisher for the time of the linger.
     async fn until_vacant(&mut self) {
         self.control.show(Phase::Away);
-        let (context, linger) = (Arc::clone(&self.control.context), self.control.settings.linger);
+        let (context, linger) = (
+            Arc::clone(&self.control.context),
+            self.control.settings.linger,
+        );
         let name = self.control.settings.stream.clone();
         loop {
             if let Some(stream) = context.registry.stream(&name) {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use container::ogg::OpusMuxer;
+use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::codec::opus;
 use media::{Codec, Framing, Kind, Sample, Span, Timestamp, TrackId};
 
@@ -26,6 +27,7 @@ pub(crate) fn track(codec: Codec) -> Track {
             rate,
             channels: 2,
             gain: 0,
+            object_type: if codec == Codec::Aac { 2 } else { 0 },
         },
         length: None,
         start: 0,
@@ -45,6 +47,17 @@ pub(crate) fn frame(number: u32, stands_alone: bool) -> Vec<u8> {
 /// The number that a frame carries.
 pub(crate) fn number(frame: &[u8]) -> u32 {
     u32::from_be_bytes(*frame[40..].first_chunk().expect("a frame"))
+}
+
+/// A frame of AAC-LC at 44.1 kHz in stereo, in ADTS.
+pub(crate) fn aac_frame(number: u32) -> Vec<u8> {
+    let config = AudioSpecificConfig::parse(&[0x12, 0x10]).expect("AAC-LC");
+    let header = AdtsHeader::for_config(&config).expect("ADTS can say it");
+    let header = header.to_bytes(300).expect("it is short");
+    let mut frame = vec![0x11; 307];
+    frame[..7].copy_from_slice(&header);
+    frame[40..44].copy_from_slice(&number.to_be_bytes());
+    frame
 }
 
 /// A table as LAME writes it.

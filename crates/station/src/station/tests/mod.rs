@@ -1,7 +1,10 @@
 //! Stations with real files and a real registry, on tokio's paused clock.
 
+mod hour;
+
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 use fanout::gate::{Credential, Gatekeeper};
 use fanout::{Config, Fanout, PublishRefused, Publisher, Source, Takeover, Tap, Tapped};
@@ -12,6 +15,7 @@ use tempfile::TempDir;
 use super::driver::now;
 use super::*;
 use crate::library::Place;
+use crate::playout::LEAD;
 use crate::track::testing::{frame, number};
 use crate::{Outcome, Phase};
 
@@ -26,6 +30,8 @@ struct TestStation {
     gatekeeper: Arc<Gatekeeper>,
     handle: Handle,
     stats: Arc<Stats>,
+    /// Titles of tracks that began, and of those that ended, in order.
+    told: Arc<Mutex<Vec<String>>>,
     folder: TempDir,
 }
 
@@ -48,6 +54,11 @@ impl TestStation {
         for (file, first) in [("a.mp3", 1_000), ("b.mp3", 2_000), ("c.mp3", 3_000)] {
             write(folder.path(), file, first);
         }
+        Self::of(folder, is_looped)
+    }
+
+    /// A station of a folder's files, in order.
+    fn of(folder: TempDir, is_looped: bool) -> Self {
         let config = Config {
             workers: 1,
             target_utilisation: 0.02,
@@ -61,7 +72,7 @@ impl TestStation {
         };
         let (registry, gatekeeper) = Registry::new(fanout, 0, Box::new(move |_| rules));
         let (registry, gatekeeper) = (Arc::new(registry), Arc::new(gatekeeper));
-        let stats = Arc::default();
+        let (stats, told) = (Arc::default(), Arc::<Mutex<Vec<_>>>::default());
         let keeper = Arc::clone(&gatekeeper);
         let context = Context {
             registry: Arc::clone(&registry),
@@ -71,7 +82,10 @@ impl TestStation {
                     credential: Credential::YIELDS,
                 })
             }),
-            tell: Box::new(|_, _| {}),
+            tell: {
+                let told = Arc::clone(&told);
+                Box::new(move |_, change| told.lock().expect("a list").push(words(change)))
+            },
             agent: "test".to_owned(),
             stats: Arc::clone(&stats),
         };
@@ -92,6 +106,7 @@ impl TestStation {
             gatekeeper,
             handle,
             stats,
+            told,
             folder,
         }
     }
@@ -122,6 +137,13 @@ impl TestStation {
             headers: Vec::new(),
         };
         self.registry.publish(&permission, source, now())
+    }
+}
+
+fn words(change: Change<'_>) -> String {
+    match change {
+        Change::Began(track) => format!("{} began", track.title),
+        Change::Ended(played) => format!("{} {}", played.track.title, played.outcome.label()),
     }
 }
 
@@ -168,6 +190,8 @@ async fn tracks_follow_each_other_without_a_gap() {
         (Some(("a", Outcome::Played)), Some("c"))
     );
     assert_eq!(station.stats.tracks(Outcome::Played), 4);
+    let told = station.told.lock().expect("a list");
+    assert_eq!(told[..4], ["a began", "a played", "b began", "b played"]);
     assert!(station.stats.bytes() >= 4 * u64::from(FRAMES) * 417);
 }
 
@@ -175,13 +199,22 @@ async fn tracks_follow_each_other_without_a_gap() {
 async fn any_publisher_takes_over_and_the_next_track_follows_it() {
     let station = TestStation::start(true);
     let mut tap = station.tap().await;
-    let (numbers, _) = take(&mut tap, 20).await;
+    let began = now();
+    let (numbers, _) = take(&mut tap, 60).await;
     assert_eq!(numbers[0], 1_000);
     let live = station
         .publish()
         .expect("the station gives way, though takeovers are forbidden");
     let report = station.until(|report| report.phase == Phase::Away).await;
     assert_eq!(last(&report), Some(("a", Outcome::Interrupted)));
+    // What listeners still hear of the station is what was ahead of the clock: no more than a second.
+    let elapsed = now() - began;
+    let mut heard = numbers.len();
+    while let Ok(more) = tokio::time::timeout(Duration::from_secs(2), tap.next()).await {
+        heard += usize::from(matches!(more, Some(Tapped::Item(Item::Sample(_)))));
+    }
+    let heard = Duration::from_secs_f64(heard as f64 * 1_152.0 / 44_100.0);
+    assert!(heard <= elapsed + LEAD, "{heard:?} of sound in {elapsed:?}");
     // It stays away even while the publisher sends nothing.
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(station.handle.report().phase, Phase::Away);
