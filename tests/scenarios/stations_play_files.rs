@@ -257,7 +257,13 @@ fn what_does_not_fit_is_refused_and_the_station_goes_on() {
     }
     assert_eq!(now["next"], "Band - Song b");
     let skip = "{\"action\":\"skip\"}";
+    let queue = |file: &str| format!("{{\"action\":\"queue\",\"file\":\"{file}\"}}");
+    let [none, current, next] = ["none.mp3", "a.mp3", "b.mp3"].map(queue);
     for (name, content_type, body, status) in [
+        ("radio.mp3", "application/json", &none[..], 404),
+        ("radio.mp3", "application/json", &current, 409),
+        ("radio.mp3", "application/json", &next, 202),
+        ("radio.mp3", "application/json", &next, 409),
         ("other", "application/json", skip, 404),
         ("radio.mp3", "text/plain", skip, 415),
         (
@@ -279,5 +285,9 @@ fn what_does_not_fit_is_refused_and_the_station_goes_on() {
     wait_until("the next song", DEADLINE, || {
         plays(&server, "Band - Song b")
     });
-    assert_eq!(station(&server)["history"][0]["outcome"], "skipped");
+    let now = station(&server);
+    assert_eq!(now["history"][0]["outcome"], "skipped");
+    assert_eq!(now["history"][0]["by"], "rotation");
+    assert_eq!(now["current"]["by"], "request");
+    assert_eq!(now["queue"], serde_json::json!([]));
 }

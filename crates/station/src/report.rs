@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use media::Span;
 
 use crate::library::Refused;
+use crate::programme::By;
 use crate::track::Format;
 
 /// Tracks that are remembered: three hours of songs.
@@ -83,6 +84,8 @@ pub struct Playing {
     pub since: SystemTime,
     /// How long it lasts, as far as that is known.
     pub length: Option<Span>,
+    /// What chose it.
+    pub by: By,
 }
 
 /// A track that was played.
@@ -119,6 +122,8 @@ pub struct Report {
     pub current: Option<Playing>,
     /// The title of the next one.
     pub next: Option<String>,
+    /// The files that were requested, the next one first.
+    pub requests: Vec<String>,
     /// The last tracks, the newest first.
     pub history: VecDeque<Played>,
     /// What is not played, and why: the first hundred.
@@ -178,6 +183,7 @@ mod tests {
                 name: String::new(),
                 since: SystemTime::UNIX_EPOCH,
                 length: None,
+                by: By::Rotation,
             });
             assert!(report.end_track(Outcome::Skipped).is_some());
         }

@@ -1,5 +1,5 @@
-//! What a station plays next, and what it shows: its tracks and their order, the scans that find them, the operator's
-//! commands, and the report.
+//! What a station plays next, and what it shows: its programme, the scans that find its tracks, the
+//! operator's commands, and the report.
 //!
 //! The driver asks it for tracks, and waits through it, so that commands are carried out whatever it waits for.
 
@@ -8,12 +8,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
+use super::driver::now;
+use super::handle::Message;
 use super::{Command, Context, Settings, Station};
 use crate::library::{ListError, Refused};
-use crate::order::Order;
+use crate::programme::{Moment, Programme, RequestRefused, minute_of_week};
 use crate::report::{Change, Outcome, Phase, Playing, Report};
 use crate::scan::{Library, scan};
 use crate::track::{Format, Track};
@@ -22,15 +24,14 @@ use crate::track::{Format, Track};
 pub(super) struct Control {
     pub(super) settings: Settings,
     pub(super) context: Arc<Context>,
-    commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<Message>,
     shown: watch::Sender<Arc<Report>>,
     report: Report,
+    /// What is not played; what is, is in the programme.
     library: Library,
-    order: Order,
+    programme: Programme,
     /// A scan that is under way.
     scanning: Option<JoinHandle<Scanned>>,
-    /// The last track that was begun.
-    last: Option<Track>,
 }
 
 type Scanned = Result<Library, ListError>;
@@ -51,8 +52,12 @@ impl Control {
             shown,
             seed,
         } = station;
+        let lists = settings
+            .lists
+            .iter()
+            .map(|list| (list.role, list.order, list.hours.clone()));
         Self {
-            order: Order::new(settings.order, settings.is_looped, 0, seed),
+            programme: Programme::new(lists, settings.is_looped, settings.distances, seed),
             settings,
             context,
             commands,
@@ -60,28 +65,27 @@ impl Control {
             report: Report::default(),
             library: Library::default(),
             scanning: None,
-            last: None,
         }
     }
 
     /// The format of all tracks; `None` without tracks.
     pub(super) fn format(&self) -> Option<Format> {
-        self.library.format()
+        self.report.format
     }
 
     /// How many tracks there are.
     pub(super) fn tracks(&self) -> usize {
-        self.library.tracks.len()
+        self.report.tracks
     }
 
     /// Whether there is a next track.
     pub(super) fn has_next(&self) -> bool {
-        self.order.peek().is_some()
+        self.programme.peek(moment()).is_some()
     }
 
     /// Shows that there is nothing to play, and why.
     pub(super) fn show_idle(&mut self) {
-        self.show(match self.library.tracks.is_empty() {
+        self.show(match self.report.tracks == 0 {
             _ if self.scanning.is_some() => Phase::Scanning,
             true => Phase::Empty,
             false => Phase::Ended,
@@ -90,16 +94,16 @@ impl Control {
 
     /// Goes on to the next track.
     pub(super) fn next_track(&mut self) -> Option<Track> {
-        let track = self.library.tracks.get(self.order.advance()?)?.clone();
+        let (track, by) = self.programme.advance(moment())?;
         let playing = Playing {
             title: track.title.clone(),
             name: track.name.clone(),
             since: SystemTime::now(),
             length: track.length,
+            by,
         };
         (self.context.tell)(&self.settings.stream, Change::Began(&playing));
         self.report.current = Some(playing);
-        self.last = Some(track.clone());
         self.show(Phase::Playing);
         Some(track)
     }
@@ -140,31 +144,26 @@ impl Control {
     /// Has the files looked into, unless that is under way.
     pub(super) fn begin_scan(&mut self) {
         if self.scanning.is_none() {
-            let catalogue = self.settings.catalogue.clone();
-            self.scanning = Some(spawn_blocking(move || scan(&catalogue)));
+            let lists = self.settings.lists.iter();
+            let catalogues: Vec<_> = lists.map(|list| list.catalogue.clone()).collect();
+            self.scanning = Some(spawn_blocking(move || scan(&catalogues)));
         }
     }
 
     /// Goes on with what a scan has found. The present track is not affected.
     fn adopt(&mut self, scanned: Result<Scanned, JoinError>) {
         let stream = &self.settings.stream;
-        let library = match scanned {
+        let mut library = match scanned {
             Ok(Ok(library)) => library,
             Ok(Err(error)) => return self.scan_failed(&error),
             Err(error) => return self.scan_failed(&error),
         };
-        let (tracks, refused) = (library.tracks.len(), library.refused_count);
+        let (tracks, refused) = (library.tracks(), library.refused_count);
         tracing::info!(%stream, tracks, refused, "the station has looked into its files");
         library.refused.iter().for_each(|one| self.tell(one));
-        let is_last = |track: &Track| {
-            self.last
-                .as_ref()
-                .is_some_and(|last| last.path == track.path)
-        };
-        // After its end a station begins again.
-        let last = library.tracks.iter().position(is_last);
-        let last = last.filter(|_| self.order.peek().is_some());
-        self.order.renew(tracks, last);
+        self.report.format = library.format();
+        self.report.tracks = tracks;
+        self.programme.renew(std::mem::take(&mut library.lists));
         self.library = library;
         self.report.error = None;
         self.show(self.report.phase);
@@ -179,15 +178,22 @@ impl Control {
 
     /// Shows what the station is doing.
     pub(super) fn show(&mut self, phase: Phase) {
-        let next = self.order.peek().and_then(|at| self.library.tracks.get(at));
+        let next = self.programme.peek(moment());
         let report = &mut self.report;
         report.phase = phase;
-        report.next = next.map(|track| track.title.clone());
-        report.format = self.library.format();
-        report.tracks = self.library.tracks.len();
+        report.next = next.map(|(track, _)| track.title.clone());
+        let requests = self.programme.requests();
+        report.requests = requests.map(|track| track.name.clone()).collect();
         report.refused.clone_from(&self.library.refused);
         report.refused_count = self.library.refused_count;
         self.shown.send_replace(Arc::new(report.clone()));
+    }
+
+    fn request(&mut self, name: &str, answer: oneshot::Sender<Result<usize, RequestRefused>>) {
+        let answered = self.programme.request(name, now());
+        // Who has gone needs no answer.
+        let _gone = answer.send(answered);
+        self.show(self.report.phase);
     }
 
     /// Waits for something, and carries out the operator's commands meanwhile.
@@ -196,9 +202,10 @@ impl Control {
         loop {
             tokio::select! {
                 done = &mut until => return Waited::Due(done),
-                Some(command) = self.commands.recv() => match command {
-                    Command::Skip => return Waited::Skip,
-                    Command::Reload => self.begin_scan(),
+                Some(message) = self.commands.recv() => match message {
+                    Message::Command(Command::Skip) => return Waited::Skip,
+                    Message::Command(Command::Reload) => self.begin_scan(),
+                    Message::Request { name, answer } => self.request(&name, answer),
                 },
                 scanned = ended(&mut self.scanning) => {
                     self.scanning = None;
@@ -215,22 +222,28 @@ impl Control {
             match self.wait(&mut until).await {
                 Waited::Due(done) => return done,
                 Waited::Skip => {
-                    self.order.advance();
+                    self.programme.advance(moment());
                     self.show(self.report.phase);
                 }
             }
         }
     }
 
-    /// Waits for the end of a scan, or for one that is still to be commanded.
+    /// Waits for the end of a scan, also for one that is still to be commanded, or for a request.
     pub(super) async fn renewed(&mut self) {
         loop {
             tokio::select! {
-                Some(command) = self.commands.recv() => match command {
-                    Command::Skip => {}
-                    Command::Reload => {
+                Some(message) = self.commands.recv() => match message {
+                    Message::Command(Command::Skip) => {}
+                    Message::Command(Command::Reload) => {
                         self.begin_scan();
                         self.show(Phase::Scanning);
+                    }
+                    Message::Request { name, answer } => {
+                        self.request(&name, answer);
+                        if self.has_next() {
+                            return;
+                        }
                     }
                 },
                 scanned = ended(&mut self.scanning) => {
@@ -247,5 +260,13 @@ async fn ended(scanning: &mut Option<JoinHandle<Scanned>>) -> Result<Scanned, Jo
     match scanning {
         Some(scanning) => scanning.await,
         None => std::future::pending().await,
+    }
+}
+
+/// The present.
+fn moment() -> Moment {
+    Moment {
+        now: now(),
+        minute: minute_of_week(SystemTime::now()),
     }
 }

@@ -18,9 +18,10 @@ use media::StreamName;
 use tokio::sync::{mpsc, watch};
 
 use self::driver::Driver;
+use self::handle::Message;
 pub use self::handle::{Command, Handle, Overloaded};
 use crate::library::Catalogue;
-use crate::order::Rule;
+use crate::programme::{Distances, Hours, Role, Rule};
 use crate::report::{Change, Report, Stats};
 
 /// The protocol of stations in the metrics and in [`fanout::Source::protocol`].
@@ -35,13 +36,26 @@ pub struct Settings {
     /// The stream that it publishes.
     pub stream: StreamName,
     /// Its files.
+    pub lists: Vec<List>,
+    /// It begins again at the end.
+    pub is_looped: bool,
+    /// How long tracks stay apart.
+    pub distances: Distances,
+    /// How long it waits after another publisher has left.
+    pub linger: Duration,
+}
+
+/// Files of a station.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct List {
+    /// Where they are.
     pub catalogue: Catalogue,
     /// Their order.
     pub order: Rule,
-    /// It begins again at the end.
-    pub is_looped: bool,
-    /// How long it waits after another publisher has left.
-    pub linger: Duration,
+    /// How they take part in the programme.
+    pub role: Role,
+    /// When they do.
+    pub hours: Hours,
 }
 
 /// Permits a station to publish until another publisher comes.
@@ -68,7 +82,7 @@ pub struct Context {
 #[derive(Debug)]
 pub struct Station {
     settings: Settings,
-    commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<Message>,
     shown: watch::Sender<Arc<Report>>,
     seed: u64,
 }

@@ -17,7 +17,7 @@ use super::*;
 use crate::library::Place;
 use crate::playout::LEAD;
 use crate::track::testing::{frame, number};
-use crate::{Outcome, Phase};
+use crate::{By, Outcome, Phase, RequestRefused};
 
 /// Frames of a track: 5 s.
 const FRAMES: u32 = 192;
@@ -91,12 +91,20 @@ impl TestStation {
         };
         let settings = Settings {
             stream: name(),
-            catalogue: Catalogue {
-                place: Place::Folder(folder.path().to_owned()),
-                anywhere: false,
-            },
-            order: Rule::Sequential,
+            lists: vec![List {
+                catalogue: Catalogue {
+                    place: Place::Folder(folder.path().to_owned()),
+                    anywhere: false,
+                },
+                order: Rule::Sequential,
+                role: Role::Rotation { weight: 1 },
+                hours: Hours::default(),
+            }],
             is_looped,
+            distances: Distances {
+                repeat: Duration::ZERO,
+                request: Duration::ZERO,
+            },
             linger: Duration::from_secs(5),
         };
         let (station, handle) = Station::new(settings, 1);
@@ -278,6 +286,34 @@ async fn a_station_that_is_not_looped_ends_until_it_is_reloaded() {
     station.handle.send(Command::Reload).expect("there is room");
     let report = station.until(|report| report.phase == Phase::Playing).await;
     assert_eq!(title(&report), Some("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_come_next_and_wake_a_station_that_has_ended() {
+    let station = TestStation::start(false);
+    let current = station.until(|report| title(report) == Some("a")).await;
+    assert_eq!(
+        current.current.as_ref().map(|track| track.by),
+        Some(By::Rotation)
+    );
+    let request = |name: &str| station.handle.request(name.to_owned());
+    assert_eq!(request("c.mp3").await, Ok(0));
+    assert_eq!(request("c.mp3").await, Err(RequestRefused::Waiting));
+    assert_eq!(request("x.mp3").await, Err(RequestRefused::Unknown));
+    let report = station.handle.report();
+    assert_eq!(
+        (report.requests.len(), report.next.as_deref()),
+        (1, Some("c"))
+    );
+    let report = station.until(|report| title(report) == Some("c")).await;
+    assert_eq!(
+        report.current.as_ref().map(|track| track.by),
+        Some(By::Request)
+    );
+    assert_eq!(report.next.as_deref(), Some("b"));
+    station.until(|report| report.phase == Phase::Ended).await;
+    assert_eq!(request("a.mp3").await, Ok(0));
+    station.until(|report| title(report) == Some("a")).await;
 }
 
 #[tokio::test(start_paused = true)]
