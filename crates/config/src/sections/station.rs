@@ -74,7 +74,7 @@ impl StationRule {
         let mut stream = None;
         let mut is_looped = true;
         let mut no_repeat = Duration::ZERO;
-        let mut request_after = Duration::from_mins(15);
+        let mut request_after = Duration::from_secs(15 * 60);
         let mut linger = Duration::from_secs(5);
         s.set_some("stream", &mut stream);
         s.set("loop", &mut is_looped);
