@@ -2,11 +2,15 @@
 //! station returns, and what does not fit is refused with a reason.
 
 use std::path::Path;
+use std::time::Instant;
 
 use tempfile::TempDir;
 use testkit::http::{self, Listener, deinterleave};
 use testkit::{Clip, Server, Tool, wait_until};
 
+use crate::browser::Browser;
+use crate::firefox::Firefox;
+use crate::session::Driven;
 use crate::support::{DEADLINE, file, publish_icecast};
 
 /// Bytes of a second of the songs.
@@ -147,6 +151,7 @@ fn a_publisher_takes_over_and_the_next_song_follows_it() {
     for name in ["a", "b", "c"] {
         song(folder.path(), name, 60.0, &[]);
     }
+    let began = Instant::now();
     let server = serve(&folder, "linger = \"1s\"\n");
     wait_until("the station", DEADLINE, || plays(&server, "Band - Song a"));
     let mut listener = server.listen("/radio.mp3");
@@ -156,9 +161,22 @@ fn a_publisher_takes_over_and_the_next_song_follows_it() {
     wait_until("the publisher", DEADLINE, || {
         station(&server)["state"] == "away"
     });
+    let replaced = began.elapsed();
     assert_eq!(server.api("streams")["streams"][0]["protocol"], "icecast");
+    // What the listener still hears of the station is what was ahead of the clock: a second of sound at most.
+    let clip = std::fs::read(Clip::Mp3.seconds(60)).unwrap();
+    let start = |body: &[u8]| body.windows(1_000).position(|part| part == &clip[..1_000]);
+    assert!(
+        listener.read_until(DEADLINE, |body| start(body).is_some()),
+        "the same connection hears the publisher from its first frame on"
+    );
+    let heard = start(listener.body()).unwrap() as f64 / SECOND_BYTES as f64;
+    assert!(
+        heard <= replaced.as_secs_f64() + 1.0,
+        "{heard} s of the station in {replaced:?}"
+    );
     let heard = listener.body().len();
-    listener.read_bytes(heard + 2 * SECOND_BYTES, DEADLINE);
+    listener.read_bytes(heard + SECOND_BYTES, DEADLINE);
     live.kill();
     wait_until("the station", DEADLINE, || {
         station(&server)["state"] == "playing"
@@ -175,11 +193,44 @@ fn a_publisher_takes_over_and_the_next_song_follows_it() {
         listener.read_until(DEADLINE, has_begun),
         "the same connection hears the next song"
     );
-    let streams = server.metrics().sum(
-        "carillon_station_tracks_total",
-        &["outcome=\"interrupted\""],
+    let metrics = server.metrics();
+    let interrupted = &["outcome=\"interrupted\""];
+    assert_eq!(
+        metrics.sum("carillon_station_tracks_total", interrupted),
+        1.0
     );
-    assert_eq!(streams, 1.0);
+    assert_eq!(metrics.sum("carillon_departures_total", &[]), 0.0);
+}
+
+#[test]
+fn browsers_play_on_over_joins() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, seconds) in [("a", 2.1), ("b", 1.7), ("c", 2.3)] {
+        song(folder.path(), name, seconds, &[]);
+    }
+    let server = serve(&folder, "");
+    wait_until("the station", DEADLINE, || {
+        station(&server)["state"] == "playing"
+    });
+    let (chromium, firefox) = (Browser::open(), Firefox::open());
+    let browsers: [&dyn Driven; 2] = [&chromium, &firefox];
+    for browser in browsers {
+        browser.go(&server.http_url("/_/style.css"));
+        browser.run(
+            "window.audio = new Audio('/radio.mp3'); window.failed = []; \
+             for (const kind of ['error', 'ended']) audio.addEventListener(kind, () => failed.push(kind)); \
+             audio.play().catch(error => failed.push(String(error))); return null;",
+        );
+    }
+    // Six seconds are a round: there are joins in whatever a browser begins with.
+    for browser in browsers {
+        let mut told = serde_json::Value::Null;
+        wait_until("three rounds of songs", DEADLINE, || {
+            told = browser.run("return {seconds: audio.currentTime, failed};");
+            assert_eq!(told["failed"], serde_json::json!([]), "{told}");
+            told["seconds"].as_f64() > Some(18.0)
+        });
+    }
 }
 
 #[test]
@@ -206,7 +257,13 @@ fn what_does_not_fit_is_refused_and_the_station_goes_on() {
     }
     assert_eq!(now["next"], "Band - Song b");
     let skip = "{\"action\":\"skip\"}";
+    let queue = |file: &str| format!("{{\"action\":\"queue\",\"file\":\"{file}\"}}");
+    let [none, current, next] = ["none.mp3", "a.mp3", "b.mp3"].map(queue);
     for (name, content_type, body, status) in [
+        ("radio.mp3", "application/json", &none[..], 404),
+        ("radio.mp3", "application/json", &current, 409),
+        ("radio.mp3", "application/json", &next, 202),
+        ("radio.mp3", "application/json", &next, 409),
         ("other", "application/json", skip, 404),
         ("radio.mp3", "text/plain", skip, 415),
         (
@@ -228,5 +285,9 @@ fn what_does_not_fit_is_refused_and_the_station_goes_on() {
     wait_until("the next song", DEADLINE, || {
         plays(&server, "Band - Song b")
     });
-    assert_eq!(station(&server)["history"][0]["outcome"], "skipped");
+    let now = station(&server);
+    assert_eq!(now["history"][0]["outcome"], "skipped");
+    assert_eq!(now["history"][0]["by"], "rotation");
+    assert_eq!(now["current"]["by"], "request");
+    assert_eq!(now["queue"], serde_json::json!([]));
 }

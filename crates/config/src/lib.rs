@@ -26,6 +26,7 @@ pub mod base_url;
 mod check;
 mod foreign;
 mod glob;
+mod hours;
 mod network;
 mod read;
 mod remote;
@@ -39,6 +40,7 @@ use read::Walk;
 
 pub use base_url::{BaseUrl, NotABaseUrl};
 pub use glob::Glob;
+pub use hours::WeekHours;
 pub use network::{Network, NotANetwork};
 pub use remote::{PullRule, PullUrl, Pulled, PushUrl};
 pub use report::{Location, Problem, Report};

@@ -19,7 +19,7 @@ use webhooks::{NotAKey, SigningKey};
 use super::remote::UrlFault;
 use super::{
     AccessLog, Backend, BaseUrl, Glob, LogFormat, LogLevel, Network, NotABaseUrl, PullUrl, Pulled,
-    PushUrl, Secret, SigningKeys, StationOrder,
+    PushUrl, Secret, SigningKeys, StationOrder, WeekHours,
 };
 
 /// What is wrong with a value, and what to write instead.
@@ -331,6 +331,15 @@ impl Setting for Glob {
     fn from_text(text: &str) -> Result<Self, Fault> {
         let help = format!("write {}", Self::EXPECTED);
         Self::parse(text).map_err(|message| Fault::helped(format!("`{text}` {message}"), help))
+    }
+}
+
+impl Setting for WeekHours {
+    const EXPECTED: &str =
+        "hours of the week in UTC, such as \"mon-fri 06:00-10:00\" or \"22:00-02:00\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        Self::parse(text).ok_or_else(|| unreadable::<Self>(text))
     }
 }
 

@@ -64,7 +64,8 @@ fn assignments(source: &str) -> Vec<(usize, String, String, String)> {
         if line.starts_with('[') {
             section = line.trim_matches(['[', ']']).to_owned();
             if line.starts_with("[[") {
-                section += ".0";
+                // The one array within another.
+                section = section.replace("station.", "station.0.") + ".0";
             }
         } else if let Some((key, value)) = line.split_once(" = ").filter(|_| !line.starts_with('#'))
         {
@@ -122,9 +123,10 @@ fn the_shipped_file_has_every_key() {
         .lines()
         .filter(|line| line.starts_with('['))
         .map(|line| line.trim_matches(['[', ']']))
+        .map(|line| line.replace("station.", "station.0."))
         .collect();
     for key in walk.known_keys() {
-        let is_section = sections.contains(&key.as_str());
+        let is_section = sections.contains(&key);
         assert!(
             is_section || in_file.contains(&key),
             "{key} is not in the shipped file"
@@ -935,23 +937,38 @@ fn a_receiver_of_webhooks_that_cannot_be_told_is_refused() {
 fn a_station_has_a_stream_and_files() {
     let config = parse(
         "[[station]]\nstream = \"radio\"\nplaylist = \"/a/b.pls\"\norder = \"shuffle\"\n\
-         loop = false\nlinger = \"2s\"\nabsolute_paths = true",
+         loop = false\nlinger = \"2s\"\nabsolute_paths = true\nno_repeat = \"2h\"\nweight = 3\n\
+         [[station.list]]\nfolder = \"/jingles\"\nevery = 4\nhours = [\"mon 06:00-10:00\"]",
     );
     let config = config.expect("it is valid");
     let [station] = &config.stations[..] else {
         panic!("one station: {:?}", config.stations)
     };
     assert_eq!(station.stream.as_str(), "radio");
-    assert_eq!(station.place, StationPlace::Playlist("/a/b.pls".into()));
-    assert_eq!(station.order, StationOrder::Shuffle);
+    let [own, jingles] = &station.lists[..] else {
+        panic!("two lists: {:?}", station.lists)
+    };
+    assert_eq!(own.place, StationPlace::Playlist("/a/b.pls".into()));
+    assert_eq!(
+        (own.order, own.weight, own.every),
+        (StationOrder::Shuffle, 3, 0)
+    );
+    assert_eq!(jingles.place, StationPlace::Folder("/jingles".into()));
+    assert_eq!(
+        (jingles.order, jingles.every),
+        (StationOrder::Sequential, 4)
+    );
+    assert_eq!(jingles.hours[0].minutes()[0], 360..600);
+    assert_eq!(station.no_repeat, Duration::from_secs(7_200));
+    assert_eq!(station.request_after, Duration::from_secs(900));
     assert_eq!(station.linger, Duration::from_secs(2));
-    assert!(station.absolute_paths && !station.is_looped);
+    assert!(own.absolute_paths && !jingles.absolute_paths && !station.is_looped);
     let plain = parse("[[station]]\nstream = \"radio\"\nfolder = \"/a\"").expect("it is valid");
     let [station] = &plain.stations[..] else {
         panic!("one station: {:?}", plain.stations)
     };
     assert_eq!(station.linger, Duration::from_secs(5));
-    assert!(!station.absolute_paths && station.is_looped);
+    assert!(!station.lists[0].absolute_paths && station.is_looped);
 }
 
 #[test]
@@ -974,6 +991,24 @@ fn a_station_that_cannot_work_is_refused() {
             4,
             "station.0.playlist",
             "one of both",
+        ),
+        (
+            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\nweight = 0",
+            4,
+            "station.0.weight",
+            "from 1 to 100",
+        ),
+        (
+            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\n[[station.list]]\nevery = 4",
+            4,
+            "station.0.list.0.folder",
+            "say what is played",
+        ),
+        (
+            "[[station]]\nstream = \"a\"\nfolder = \"/a\"\n[[station.list]]\nfolder = \"/b\"\nevery = 101",
+            6,
+            "station.0.list.0.every",
+            "more than 100",
         ),
         (
             "[[station]]\nstream = \"a\"\nfolder = \"/a\"\norder = \"shufle\"",

@@ -9,7 +9,7 @@ use fanout::events::{Event, EventKind};
 use media::StreamName;
 use recordings::Recording;
 use serde_json::{Value, json};
-use station::Playing;
+use station::{Change, Playing};
 use webhooks::{Counts, Message, Teller};
 
 use crate::stamp;
@@ -33,10 +33,14 @@ impl Hooks {
         })
     }
 
-    /// What is called for each track of a station.
+    /// What is called for each change at a station.
     pub(crate) fn of_stations(&self) -> station::Tell {
         let teller = self.teller.clone();
-        Box::new(move |stream, track| {
+        Box::new(move |stream, change| {
+            let Change::Began(track) = change else {
+                return;
+            };
+            tracing::info!(%stream, name = ?track.name, title = ?track.title, "a track begins");
             if let Some(teller) = &teller {
                 teller.tell(of_track(stream, track));
             }

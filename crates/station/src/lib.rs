@@ -1,8 +1,8 @@
 //! Playlists as live streams.
 //!
 //! ```text
-//!  folder, playlist ─► library ─► scan ─► order ─► playout ─► Publisher ─► stream
-//!                      which files  which fit  which next  when it is due
+//!  folders, playlists ─► library ─► scan ─► programme ─► playout ─► Publisher ─► stream
+//!                        which files  which fit  which next   when it is due
 //! ```
 //!
 //! A [`Station`] is one task that publishes one stream from files, without decoding them. It is a publisher of the
@@ -15,18 +15,18 @@
 //! Called by `server`, which makes the stations of the configuration, shows their reports and counts their tracks.
 
 mod library;
-mod order;
 pub mod playlist;
 mod playout;
+mod programme;
 mod report;
 mod scan;
 mod station;
 mod track;
 
 pub use library::{Catalogue, Place, Refused};
-pub use order::Rule;
-pub use report::{Outcome, Phase, Played, Playing, Report, Stats};
+pub use programme::{By, Distances, Hours, RequestRefused, Role, Rule};
+pub use report::{Change, Outcome, Phase, Played, Playing, Report, Stats};
 pub use station::{
-    Command, Context, Handle, Overloaded, PROTOCOL, Permit, Settings, Station, Tell,
+    Command, Context, Handle, List, Overloaded, PROTOCOL, Permit, Settings, Station, Tell,
 };
 pub use track::Format;

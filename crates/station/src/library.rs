@@ -79,6 +79,13 @@ pub(crate) enum ListError {
 }
 
 impl Catalogue {
+    /// The folder or the playlist.
+    pub(crate) fn path(&self) -> &Path {
+        match &self.place {
+            Place::Folder(path) | Place::Playlist(path) => path,
+        }
+    }
+
     /// Its files, and what it names that is none.
     pub(crate) fn list(&self) -> Result<(Vec<Listed>, Vec<Refused>), ListError> {
         match &self.place {

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use media::Span;
 
 use crate::library::Refused;
+use crate::programme::By;
 use crate::track::Format;
 
 /// Tracks that are remembered: three hours of songs.
@@ -83,6 +84,8 @@ pub struct Playing {
     pub since: SystemTime,
     /// How long it lasts, as far as that is known.
     pub length: Option<Span>,
+    /// What chose it.
+    pub by: By,
 }
 
 /// A track that was played.
@@ -92,6 +95,16 @@ pub struct Played {
     pub track: Playing,
     /// How it ended.
     pub outcome: Outcome,
+}
+
+/// What changes at a station's tracks, as it happens. Listeners hear it up to a second later, which is how far ahead of
+/// the clock a station writes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Change<'a> {
+    /// A track begins.
+    Began(&'a Playing),
+    /// The present track has ended.
+    Ended(&'a Played),
 }
 
 /// See the module's description.
@@ -109,6 +122,8 @@ pub struct Report {
     pub current: Option<Playing>,
     /// The title of the next one.
     pub next: Option<String>,
+    /// The files that were requested, the next one first.
+    pub requests: Vec<String>,
     /// The last tracks, the newest first.
     pub history: VecDeque<Played>,
     /// What is not played, and why: the first hundred.
@@ -118,14 +133,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// The present track has ended. Returns whether there was one.
-    pub(crate) fn end_track(&mut self, outcome: Outcome) -> bool {
-        let Some(track) = self.current.take() else {
-            return false;
-        };
+    /// The present track has ended; `None` if there was none.
+    pub(crate) fn end_track(&mut self, outcome: Outcome) -> Option<&Played> {
+        let track = self.current.take()?;
         self.history.truncate(HISTORY_MAX - 1);
         self.history.push_front(Played { track, outcome });
-        true
+        self.history.front()
     }
 }
 
@@ -163,15 +176,16 @@ mod tests {
     #[test]
     fn the_history_is_bounded_and_newest_first() {
         let mut report = Report::default();
-        assert!(!report.end_track(Outcome::Played));
+        assert_eq!(report.end_track(Outcome::Played), None);
         for number in 0..HISTORY_MAX + 3 {
             report.current = Some(Playing {
                 title: number.to_string(),
                 name: String::new(),
                 since: SystemTime::UNIX_EPOCH,
                 length: None,
+                by: By::Rotation,
             });
-            assert!(report.end_track(Outcome::Skipped));
+            assert!(report.end_track(Outcome::Skipped).is_some());
         }
         let newest = report.history.front().map(|played| &played.track.title[..]);
         assert_eq!((newest, report.history.len()), (Some("52"), HISTORY_MAX));

@@ -1,7 +1,7 @@
-//! A scan: which files of a catalogue are tracks of one format.
+//! A scan: which files of a station's catalogues are tracks of one format.
 //!
-//! Most files decide which format the station has; of formats with as many files the first one's. What does not fit is
-//! refused with a reason.
+//! Most files of all catalogues decide which format the station has; of formats with as many files the first one's. What
+//! does not fit is refused with a reason.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use crate::track::{Format, Track, Unfit, inspect};
 /// Refused files that are kept with their reasons: more than a person reads. The number of all is known.
 const REFUSED_KEPT: usize = 100;
 
-/// What a catalogue holds.
+/// What a station's catalogues hold.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Library {
-    /// What can be played, in the catalogue's order; all of one format.
-    pub(crate) tracks: Vec<Track>,
+    /// What can be played of each catalogue, in its order; all of one format.
+    pub(crate) lists: Vec<Vec<Track>>,
     /// What is not played, and why: the first hundred.
     pub(crate) refused: Vec<Refused>,
     /// How many are not played.
@@ -25,7 +25,39 @@ pub(crate) struct Library {
 impl Library {
     /// The format of all tracks; `None` without tracks.
     pub(crate) fn format(&self) -> Option<Format> {
-        self.tracks.first().map(|track| track.format)
+        let first = self.lists.iter().flatten().next();
+        first.map(|track| track.format)
+    }
+
+    /// How many tracks there are.
+    pub(crate) fn tracks(&self) -> usize {
+        self.lists.iter().map(Vec::len).sum()
+    }
+
+    /// The track that a file is, unless it is refused.
+    fn look_into(&mut self, file: Listed) -> Option<Track> {
+        match inspect(&file.path) {
+            Ok(contents) => Some(Track {
+                title: file
+                    .title
+                    .clone()
+                    .or(contents.title)
+                    .unwrap_or_else(|| stem(&file)),
+                path: file.path,
+                name: file.name,
+                format: contents.format,
+                length: contents.length,
+                start: contents.start,
+                padding: contents.padding,
+            }),
+            Err(reason) => {
+                self.refuse(Refused {
+                    name: file.name,
+                    reason: reason.to_string(),
+                });
+                None
+            }
+        }
     }
 
     /// Notes a file that is not played.
@@ -40,57 +72,55 @@ impl Library {
 /// Looks into every file. It waits for the disk.
 ///
 /// # Errors
-/// When the folder or the playlist cannot be read.
-pub(crate) fn scan(catalogue: &Catalogue) -> Result<Library, ListError> {
-    let (listed, refused) = catalogue.list()?;
+/// When the folder or the playlist of the first catalogue cannot be read. Of another that is shown as a file that is not
+/// played, and the station goes on without it.
+pub(crate) fn scan(catalogues: &[Catalogue]) -> Result<Library, ListError> {
     let mut library = Library::default();
-    refused.into_iter().for_each(|one| library.refuse(one));
-    let mut found = Vec::new();
-    for file in listed {
-        match inspect(&file.path) {
-            Ok(contents) => found.push(Track {
-                title: file
-                    .title
-                    .clone()
-                    .or(contents.title)
-                    .unwrap_or_else(|| stem(&file)),
-                path: file.path,
-                name: file.name,
-                format: contents.format,
-                length: contents.length,
-                start: contents.start,
-                padding: contents.padding,
-            }),
-            Err(reason) => library.refuse(Refused {
-                name: file.name,
-                reason: reason.to_string(),
-            }),
-        }
+    let mut found = Vec::with_capacity(catalogues.len());
+    for (number, catalogue) in catalogues.iter().enumerate() {
+        let (listed, refused) = match catalogue.list() {
+            Ok(all) => all,
+            Err(error) if number == 0 => return Err(error),
+            Err(error) => {
+                let refused = Refused {
+                    name: catalogue.path().display().to_string(),
+                    reason: error.to_string(),
+                };
+                (Vec::new(), vec![refused])
+            }
+        };
+        refused.into_iter().for_each(|one| library.refuse(one));
+        let looked = listed
+            .into_iter()
+            .filter_map(|file| library.look_into(file));
+        found.push(looked.collect::<Vec<_>>());
     }
     let Some(station) = most_common(&found) else {
         return Ok(library);
     };
-    for track in found {
-        if track.format == station {
-            library.tracks.push(track);
-            continue;
+    for tracks in found {
+        let (fit, unfit): (Vec<_>, Vec<_>) = tracks
+            .into_iter()
+            .partition(|track| track.format == station);
+        library.lists.push(fit);
+        for track in unfit {
+            let found = track.format;
+            library.refuse(Refused {
+                name: track.name,
+                reason: Unfit::Format { found, station }.to_string(),
+            });
         }
-        let found = track.format;
-        library.refuse(Refused {
-            name: track.name,
-            reason: Unfit::Format { found, station }.to_string(),
-        });
     }
     Ok(library)
 }
 
-fn most_common(tracks: &[Track]) -> Option<Format> {
+fn most_common(lists: &[Vec<Track>]) -> Option<Format> {
     let mut counts: HashMap<Format, usize> = HashMap::new();
-    for track in tracks {
+    for track in lists.iter().flatten() {
         *counts.entry(track.format).or_default() += 1;
     }
     let most = counts.values().copied().max()?;
-    let mut formats = tracks.iter().map(|track| track.format);
+    let mut formats = lists.iter().flatten().map(|track| track.format);
     formats.find(|format| counts.get(format) == Some(&most))
 }
 
@@ -132,16 +162,26 @@ mod tests {
             place: Place::Folder(folder.path().to_owned()),
             anywhere: false,
         };
-        let library = scan(&catalogue).expect("it can be read");
+        let missing = Catalogue {
+            place: Place::Folder(folder.path().join("none")),
+            anywhere: false,
+        };
+        assert!(scan(std::slice::from_ref(&missing)).is_err());
+        let library = scan(&[catalogue, missing]).expect("the first can be read");
         let titles: Vec<_> = library
-            .tracks
+            .lists
             .iter()
+            .flatten()
             .map(|track| &track.title[..])
             .collect();
         assert_eq!(titles, ["One", "3 some song"]);
-        assert_eq!(library.tracks[0].start, tag.len() as u64);
-        let reasons: Vec<_> = library
+        assert_eq!(library.lists[0][0].start, tag.len() as u64);
+        let (missing, refused): (Vec<_>, Vec<_>) = library
             .refused
+            .iter()
+            .partition(|one| one.name.ends_with("/none"));
+        assert!(missing[0].reason.contains("No such file"), "{missing:?}");
+        let reasons: Vec<_> = refused
             .iter()
             .map(|one| format!("{}: {}", one.name, one.reason))
             .collect();
@@ -157,6 +197,6 @@ mod tests {
                 format!("6.mp3: it is MP3, 48000 Hz, stereo, {station}"),
             ]
         );
-        assert_eq!(library.refused_count, 5);
+        assert_eq!(library.refused_count, 6);
     }
 }

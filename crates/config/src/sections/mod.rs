@@ -42,7 +42,7 @@ pub use self::links::PushRule;
 pub use self::log::{AccessLog, Log, LogFormat, LogLevel};
 pub use self::recording::{Kept, RecordRule, Recording};
 pub use self::rtmp::Rtmp;
-pub use self::station::{StationOrder, StationPlace, StationRule};
+pub use self::station::{StationList, StationOrder, StationPlace, StationRule};
 pub use self::stream::{PolicyOverrides, StreamRule};
 pub use self::transcode::Transcode;
 pub use self::upload::Upload;

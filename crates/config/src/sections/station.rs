@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use media::StreamName;
 
+use crate::WeekHours;
 use crate::read::Section;
 
 /// One `[[station]]`: a stream that is played from files.
@@ -12,18 +13,35 @@ use crate::read::Section;
 pub struct StationRule {
     /// What it is called.
     pub stream: StreamName,
-    /// Where its files are.
-    pub place: StationPlace,
-    /// Files may lie outside of the folder.
-    pub absolute_paths: bool,
-    /// Their order.
-    pub order: StationOrder,
+    /// Its files: first its own, then those of its further lists.
+    pub lists: Vec<StationList>,
     /// It begins again at the end.
     pub is_looped: bool,
+    /// A shuffled file is not chosen again before.
+    pub no_repeat: Duration,
+    /// A file is not taken as a request before.
+    pub request_after: Duration,
     /// How long it waits after another publisher has left.
     pub linger: Duration,
     /// `station.0`, `station.1`, …, for problems with it.
     pub(crate) key: String,
+}
+
+/// Files of a station, and how they take part in its programme.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct StationList {
+    /// Where they are.
+    pub place: StationPlace,
+    /// They may lie outside of the folder.
+    pub absolute_paths: bool,
+    /// Their order.
+    pub order: StationOrder,
+    /// How often the list has its turn, in proportion to others.
+    pub weight: u32,
+    /// One of its files comes after so many others, instead of in turn with them; 0 for a turn.
+    pub every: u32,
+    /// When it takes part, in UTC; always if there are none.
+    pub hours: Vec<WeekHours>,
 }
 
 /// Where the files of a station are.
@@ -44,29 +62,78 @@ pub enum StationOrder {
     Shuffle,
 }
 
+/// Further lists of a station: programmes have a handful. Every choice looks at each.
+const LISTS_MAX: usize = 16;
+
+/// The largest weight and number of files between jingles: a hundredth of a rotation is hardly heard.
+const SHARE_MAX: u32 = 100;
+
 impl StationRule {
     /// Reads one; `None` when it does not say what is played as what.
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let mut stream = None;
-        let mut folder = None;
-        let mut playlist = None;
-        let mut absolute_paths = false;
-        let mut order = StationOrder::Sequential;
         let mut is_looped = true;
+        let mut no_repeat = Duration::ZERO;
+        let mut request_after = Duration::from_secs(15 * 60);
         let mut linger = Duration::from_secs(5);
         s.set_some("stream", &mut stream);
-        s.set("folder", &mut folder);
-        s.set("playlist", &mut playlist);
-        s.set("absolute_paths", &mut absolute_paths);
-        s.set("order", &mut order);
         s.set("loop", &mut is_looped);
+        s.set("no_repeat", &mut no_repeat);
+        s.set("request_after", &mut request_after);
         s.set("linger", &mut linger);
+        let mut more = Vec::new();
+        s.sections("list", |s| {
+            let (mut every, mut hours) = (0, Vec::new());
+            s.set("every", &mut every);
+            s.set("hours", &mut hours);
+            s.require("every", every <= SHARE_MAX, "is more than 100");
+            more.extend(StationList::read(s).map(|list| StationList {
+                every,
+                hours,
+                ..list
+            }));
+        });
+        s.require(
+            "list",
+            more.len() <= LISTS_MAX,
+            "has more than 16 entries: a playlist may name the files of several folders",
+        );
+        let own = StationList::read(s);
         if stream.is_none() {
             s.missing(
                 "stream",
                 "say what it is called, such as stream = \"radio.mp3\"",
             );
         }
+        let key = s.path();
+        let lists = std::iter::once(own?).chain(more).collect();
+        Some(Self {
+            stream: stream?,
+            lists,
+            is_looped,
+            no_repeat,
+            request_after,
+            linger,
+            key,
+        })
+    }
+}
+
+impl StationList {
+    /// Reads one; `None` when it does not say what is played.
+    fn read(s: &mut Section<'_, '_>) -> Option<Self> {
+        let mut folder = None;
+        let mut playlist = None;
+        let mut absolute_paths = false;
+        let mut order = StationOrder::Sequential;
+        let mut weight = 1;
+        s.set("folder", &mut folder);
+        s.set("playlist", &mut playlist);
+        s.set("absolute_paths", &mut absolute_paths);
+        s.set("order", &mut order);
+        s.set("weight", &mut weight);
+        let is_weight = (1..=SHARE_MAX).contains(&weight);
+        s.require("weight", is_weight, "is not from 1 to 100");
         let place = match (folder, playlist) {
             (Some(folder), None) => Some(StationPlace::Folder(folder)),
             (None, Some(playlist)) => Some(StationPlace::Playlist(playlist)),
@@ -86,15 +153,13 @@ impl StationRule {
                 None
             }
         };
-        let key = s.path();
         Some(Self {
-            stream: stream?,
             place: place?,
             absolute_paths,
             order,
-            is_looped,
-            linger,
-            key,
+            weight,
+            every: 0,
+            hours: Vec::new(),
         })
     }
 }

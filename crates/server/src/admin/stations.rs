@@ -1,7 +1,7 @@
 //! `GET /api/v1/stations`: stations and what they play; `POST /api/v1/stations/{name}` tells one what to do.
 //!
-//! The request is `{"action":"skip"}` or `{"action":"reload"}`. It is answered before it is done: the present track of a
-//! station that is reloaded is played to its end.
+//! The request is `{"action":"skip"}`, `{"action":"reload"}`, or `{"action":"queue","file":"…"}`. The first two are answered
+//! before they are done: the present track of a station that is reloaded is played to its end.
 
 use axum::Json;
 use axum::body::{Body, to_bytes};
@@ -10,21 +10,22 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use station::{Command, Handle, Played};
+use station::{Command, Handle, Played, RequestRefused};
 
 use super::announce::is_json;
 use super::api::{Api, not_found, refuse};
 use crate::view;
 
-/// The longest request: one short word in braces.
-const BODY_BYTES_MAX: usize = 1_024;
+/// The longest request: one short word in braces, and the longest path that Linux knows, with every byte escaped.
+const BODY_BYTES_MAX: usize = 32 * 1_024;
 
 /// What a station is told.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
 enum Action {
     Skip,
     Reload,
+    Queue { file: String },
 }
 
 /// `GET /api/v1/stations`.
@@ -48,6 +49,7 @@ fn station(handle: &Handle) -> Value {
         "tracks": report.tracks,
         "current": report.current.as_ref().map(view::playing),
         "next": report.next,
+        "queue": report.requests,
         "history": history,
         "refused": refused,
         "refused_count": report.refused_count,
@@ -84,6 +86,7 @@ pub(super) async fn command(
     let command = match serde_json::from_slice(&body) {
         Ok(Action::Skip) => Command::Skip,
         Ok(Action::Reload) => Command::Reload,
+        Ok(Action::Queue { file }) => return queue(station, file).await,
         Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()),
     };
     match station.send(command) {
@@ -92,5 +95,24 @@ pub(super) async fn command(
             StatusCode::ACCEPTED.into_response()
         }
         Err(error) => refuse(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
+    }
+}
+
+async fn queue(station: &Handle, file: String) -> Response {
+    match station.request(file.clone()).await {
+        Ok(before) => {
+            tracing::info!(stream = %station.stream(), ?file, "the operator requests a file of a station");
+            (StatusCode::ACCEPTED, Json(json!({ "before": before }))).into_response()
+        }
+        Err(error) => {
+            let status = match error {
+                RequestRefused::Unknown => StatusCode::NOT_FOUND,
+                RequestRefused::Waiting | RequestRefused::Played(_) => StatusCode::CONFLICT,
+                RequestRefused::Full | RequestRefused::Overloaded => {
+                    StatusCode::SERVICE_UNAVAILABLE
+                }
+            };
+            refuse(status, &error.to_string())
+        }
     }
 }

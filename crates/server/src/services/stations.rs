@@ -3,9 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use config::{Config, StationOrder, StationPlace, StationRule};
+use config::{Config, StationList, StationOrder, StationPlace, StationRule, WeekHours};
 use media::StreamName;
-use station::{Catalogue, Handle, Outcome, Place, Rule, Settings, Station, Stats};
+use station::{
+    Catalogue, Change, Distances, Handle, Hours, List, Outcome, Place, Playing, Role, Rule,
+    Settings, Station, Stats,
+};
 use tokio::task::JoinSet;
 
 use super::phase::{Phase, Shown};
@@ -38,22 +41,40 @@ pub(crate) fn stations(config: &Config, seed: u64) -> (Vec<Station>, Stations) {
 }
 
 fn settings(rule: &StationRule) -> Settings {
-    let place = match &rule.place {
+    Settings {
+        stream: rule.stream.clone(),
+        lists: rule.lists.iter().map(list).collect(),
+        is_looped: rule.is_looped,
+        distances: Distances {
+            repeat: rule.no_repeat,
+            request: rule.request_after,
+        },
+        linger: rule.linger,
+    }
+}
+
+fn list(list: &StationList) -> List {
+    let place = match &list.place {
         StationPlace::Folder(folder) => Place::Folder(folder.clone()),
         StationPlace::Playlist(file) => Place::Playlist(file.clone()),
     };
-    Settings {
-        stream: rule.stream.clone(),
+    let hours = list.hours.iter().flat_map(WeekHours::minutes);
+    List {
+        hours: Hours(hours.cloned().collect()),
         catalogue: Catalogue {
             place,
-            anywhere: rule.absolute_paths,
+            anywhere: list.absolute_paths,
         },
-        order: match rule.order {
+        order: match list.order {
             StationOrder::Sequential => Rule::Sequential,
             StationOrder::Shuffle => Rule::Shuffle,
         },
-        is_looped: rule.is_looped,
-        linger: rule.linger,
+        role: match list.every {
+            0 => Role::Rotation {
+                weight: list.weight,
+            },
+            every => Role::Every(every),
+        },
     }
 }
 

@@ -31,5 +31,6 @@ pub(crate) fn playing(track: &Playing) -> Value {
         "file": track.name,
         "since": stamp::iso8601(track.since, "Z"),
         "seconds": track.length.map(|length| length.seconds()),
+        "by": track.by.label(),
     })
 }

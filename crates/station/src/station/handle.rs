@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use media::StreamName;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::programme::RequestRefused;
 use crate::report::Report;
 
 /// What the operator may tell a station.
@@ -16,6 +17,17 @@ pub enum Command {
     Reload,
 }
 
+/// What a station is sent.
+#[derive(Debug)]
+pub(super) enum Message {
+    Command(Command),
+    /// A file is wanted, by its name. The answer is how many wait before it.
+    Request {
+        name: String,
+        answer: oneshot::Sender<Result<usize, RequestRefused>>,
+    },
+}
+
 /// A station has too many commands to carry out already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the station has not carried out the last commands yet")]
@@ -25,14 +37,14 @@ pub struct Overloaded;
 #[derive(Clone, Debug)]
 pub struct Handle {
     stream: StreamName,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<Message>,
     pub(super) report: watch::Receiver<Arc<Report>>,
 }
 
 impl Handle {
     pub(super) fn new(
         stream: StreamName,
-        commands: mpsc::Sender<Command>,
+        commands: mpsc::Sender<Message>,
         report: watch::Receiver<Arc<Report>>,
     ) -> Self {
         Self {
@@ -57,6 +69,19 @@ impl Handle {
     /// # Errors
     /// When it has too many commands to carry out, or has ended with the server.
     pub fn send(&self, command: Command) -> Result<(), Overloaded> {
-        self.commands.try_send(command).map_err(|_| Overloaded)
+        let message = Message::Command(command);
+        self.commands.try_send(message).map_err(|_| Overloaded)
+    }
+
+    /// Asks for a file of the rotation, by its name in the folder or the playlist. Returns how many wait before it.
+    ///
+    /// # Errors
+    /// Why it is not played.
+    pub async fn request(&self, name: String) -> Result<usize, RequestRefused> {
+        let (answer, answered) = oneshot::channel();
+        let message = Message::Request { name, answer };
+        let sent = self.commands.try_send(message);
+        sent.map_err(|_| RequestRefused::Overloaded)?;
+        answered.await.unwrap_or(Err(RequestRefused::Overloaded))
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! All its state is its own; others see a [`Report`] and send [`Command`]s.
 
+mod control;
 mod driver;
+mod file;
 mod handle;
 #[cfg(test)]
 mod tests;
@@ -16,10 +18,11 @@ use media::StreamName;
 use tokio::sync::{mpsc, watch};
 
 use self::driver::Driver;
+use self::handle::Message;
 pub use self::handle::{Command, Handle, Overloaded};
 use crate::library::Catalogue;
-use crate::order::Rule;
-use crate::report::{Playing, Report, Stats};
+use crate::programme::{Distances, Hours, Role, Rule};
+use crate::report::{Change, Report, Stats};
 
 /// The protocol of stations in the metrics and in [`fanout::Source::protocol`].
 pub const PROTOCOL: &str = "station";
@@ -33,20 +36,33 @@ pub struct Settings {
     /// The stream that it publishes.
     pub stream: StreamName,
     /// Its files.
+    pub lists: Vec<List>,
+    /// It begins again at the end.
+    pub is_looped: bool,
+    /// How long tracks stay apart.
+    pub distances: Distances,
+    /// How long it waits after another publisher has left.
+    pub linger: Duration,
+}
+
+/// Files of a station.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct List {
+    /// Where they are.
     pub catalogue: Catalogue,
     /// Their order.
     pub order: Rule,
-    /// It begins again at the end.
-    pub is_looped: bool,
-    /// How long it waits after another publisher has left.
-    pub linger: Duration,
+    /// How they take part in the programme.
+    pub role: Role,
+    /// When they do.
+    pub hours: Hours,
 }
 
 /// Permits a station to publish until another publisher comes.
 pub type Permit = Box<dyn Fn(&StreamName) -> Authorized<Publish> + Send + Sync>;
 
-/// Hears of each track that begins, and of its stream. It must not block.
-pub type Tell = Box<dyn Fn(&StreamName, &Playing) + Send + Sync>;
+/// Is told what changes, by the station's own task: it must not wait.
+pub type Tell = Box<dyn Fn(&StreamName, Change<'_>) + Send + Sync>;
 
 /// What all stations share.
 pub struct Context {
@@ -66,7 +82,7 @@ pub struct Context {
 #[derive(Debug)]
 pub struct Station {
     settings: Settings,
-    commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<Message>,
     shown: watch::Sender<Arc<Report>>,
     seed: u64,
 }

@@ -5,6 +5,7 @@
 //!
 //! Called by [`scan`](crate::scan) and [`playout`](crate::playout).
 
+mod adts;
 mod id3v2;
 mod mp3;
 mod ogg;
@@ -16,8 +17,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use media::codec::aac::AdtsHeader;
 use media::{Codec, Span};
 
+pub(crate) use self::adts::configuration;
 pub(crate) use self::reel::{Frame, Reel};
 
 /// What is read of a file's beginning, and of what follows its tags: enough for three of the longest frames, for the
@@ -33,14 +36,16 @@ const TAGS_MAX: usize = 4;
 /// What all tracks of a station have in common, so that a decoder plays one after the other without a break.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Format {
-    /// MP3 or Opus.
+    /// MP3, AAC or Opus.
     pub codec: Codec,
     /// Samples per second; for MP3 it tells the version of MPEG, too.
     pub rate: u32,
-    /// One or two.
+    /// One or two; of AAC up to eight.
     pub channels: u8,
     /// How much louder Opus is to be played than it was encoded, in 1/256 dB: a player is told once.
     pub gain: i16,
+    /// Which AAC it is: 2 is AAC-LC. 0 for other codecs.
+    pub object_type: u8,
 }
 
 /// A file that can be played.
@@ -95,13 +100,16 @@ pub(crate) enum Unfit {
     #[error("it is an address; a station plays files, and [[pull]] relays streams")]
     Address,
     /// It holds something else, or is damaged.
-    #[error("it is neither MP3 nor Opus in Ogg, or it is damaged")]
+    #[error("it is neither MP3, AAC in ADTS nor Opus in Ogg, or it is damaged")]
     Unknown,
+    /// It holds something that cannot be passed on without decoding it, or not yet.
+    #[error("it is {0}; a station plays MP3, AAC in ADTS (.aac) and Opus in Ogg")]
+    Kind(&'static str),
     /// It is Ogg with another codec.
     #[error("it is {} in Ogg; of Ogg only Opus is played", .0.label())]
     Codec(Codec),
-    /// Several streams in one packet need a decoder that is told so.
-    #[error("it has more than two channels")]
+    /// Several streams in one packet, or a layout without a number, need a decoder that is told so.
+    #[error("it has more than two channels, or a layout of them that cannot be passed on")]
     Channels,
     /// A decoder could not go on with it.
     #[error("it is {found}, and the station is {station}")]
@@ -116,8 +124,19 @@ pub(crate) enum Unfit {
 /// `MP3, 44100 Hz, stereo`.
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let channels = if self.channels == 1 { "mono" } else { "stereo" };
-        write!(f, "{}, {} Hz, {channels}", self.codec.label(), self.rate)?;
+        let codec = match self.object_type {
+            0 => self.codec.label(),
+            1 => "AAC Main",
+            2 => "AAC-LC",
+            3 => "AAC-SSR",
+            _ => "AAC-LTP",
+        };
+        write!(f, "{codec}, {} Hz, ", self.rate)?;
+        match self.channels {
+            1 => f.write_str("mono")?,
+            2 => f.write_str("stereo")?,
+            more => write!(f, "{more} channels")?,
+        }
         if self.gain != 0 {
             write!(f, ", {:+.1} dB", f64::from(self.gain) / 256.0)?;
         }
@@ -141,7 +160,14 @@ pub(crate) fn inspect(path: &Path) -> Result<Contents, Unfit> {
             }
             None if head.starts_with(b"OggS") => return ogg::inspect(&head, &tail),
             None => {
-                let mut contents = mp3::inspect(&head, &tail, length - start.min(length))?;
+                let left = length - start.min(length);
+                let mut contents = match kind_of(&head) {
+                    Some(kind) => return Err(Unfit::Kind(kind)),
+                    None if AdtsHeader::parse(&head).is_some() => {
+                        adts::inspect(&head, &tail, left)?
+                    }
+                    None => mp3::inspect(&head, &tail, left)?,
+                };
                 contents.start += start;
                 contents.title = tag_title.or(contents.title);
                 return Ok(contents);
@@ -149,6 +175,16 @@ pub(crate) fn inspect(path: &Path) -> Result<Contents, Unfit> {
         }
     }
     Err(Unfit::Unknown)
+}
+
+/// What a file is that begins like this, if it is known not to be played.
+fn kind_of(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [b'f', b'L', b'a', b'C', ..] => Some("FLAC"),
+        [b'R', b'I', b'F', b'F', ..] => Some("WAV"),
+        [_, _, _, _, b'f', b't', b'y', b'p', ..] => Some("MP4"),
+        _ => None,
+    }
 }
 
 /// Bytes of a file, fewer at its end.

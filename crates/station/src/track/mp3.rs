@@ -72,6 +72,7 @@ pub(super) fn format_of(header: &FrameHeader) -> Format {
         rate: header.sample_rate,
         channels: header.channels,
         gain: 0,
+        object_type: 0,
     }
 }
 

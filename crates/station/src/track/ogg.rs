@@ -43,6 +43,7 @@ pub(super) fn format_of(head: &[u8]) -> Result<(Format, u64), Unfit> {
         rate: opus::RATE,
         channels,
         gain: field(16).map_or(0, i16::from_le_bytes),
+        object_type: 0,
     };
     Ok((format, field(10).map_or(0, u16::from_le_bytes).into()))
 }

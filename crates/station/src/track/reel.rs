@@ -1,6 +1,6 @@
 //! The frames of one track out of its file's bytes, without what does not belong into a station's stream.
 //!
-//! Each file's decoder starts with an empty bit reservoir, so a join at the beginning of a file is clean. A file that
+//! Each MP3's decoder starts with an empty bit reservoir, so a join at the beginning of a file is clean. A file that
 //! was cut out of another begins with frames whose data lies in frames that are gone; what a decoder would take for it
 //! is the end of the track before. So frames are left out until one stands alone.
 
@@ -9,17 +9,18 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use container::frames::{self, Syntax};
 use container::ogg::{self, OpusPackets};
+use media::codec::aac::AdtsHeader;
 use media::codec::mpeg_audio::FrameHeader;
 use media::codec::opus;
 use media::{Codec, Item, Sample, Span, TrackId};
 
-use super::{Format, Padding, Track, mp3};
+use super::{Format, Padding, Track, adts, mp3};
 
 /// Frames that are left out at the beginning at most: data of MP3 at 32 kb/s lies in the eight frames before. It is more
 /// than [`Padding::before`] can be.
 const OPENING_MAX: usize = 10;
 
-/// What a decoder plays as one: a frame of MP3, a packet of Opus.
+/// What a decoder plays as one: a frame of MP3 or AAC, a packet of Opus.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Frame {
     pub(crate) data: Bytes,
@@ -37,7 +38,8 @@ pub(crate) struct Reel {
 
 #[derive(Debug)]
 enum Source {
-    Mp3 {
+    /// MP3, or AAC in ADTS.
+    Frames {
         demuxer: frames::Demuxer,
         padding: Padding,
         /// The beginning has been found.
@@ -65,8 +67,11 @@ impl Reel {
                 skip: 0,
                 fits: false,
             },
-            _ => Source::Mp3 {
-                demuxer: frames::Demuxer::new(Syntax::MpegAudio),
+            codec => Source::Frames {
+                demuxer: frames::Demuxer::new(match codec {
+                    Codec::Aac => Syntax::Adts,
+                    _ => Syntax::MpegAudio,
+                }),
                 padding: track.padding,
                 has_begun: false,
                 held: VecDeque::new(),
@@ -82,13 +87,13 @@ impl Reel {
     /// Takes the next bytes of the file, appending the frames that they complete.
     pub(crate) fn push(&mut self, bytes: &[u8], out: &mut VecDeque<Frame>) {
         match &mut self.source {
-            Source::Mp3 { demuxer, .. } => demuxer.push(bytes, &mut self.items),
+            Source::Frames { demuxer, .. } => demuxer.push(bytes, &mut self.items),
             Source::Opus { demuxer, .. } => demuxer.push(bytes, &mut self.items),
         }
         for item in self.items.drain(..) {
             match (&mut self.source, item) {
                 (
-                    Source::Mp3 {
+                    Source::Frames {
                         padding,
                         has_begun,
                         held,
@@ -96,7 +101,7 @@ impl Reel {
                     },
                     Item::Sample(sample),
                 ) => {
-                    let Some(frame) = mp3_frame(sample, self.format) else {
+                    let Some(frame) = frame_of(sample, self.format) else {
                         continue;
                     };
                     held.push_back(frame);
@@ -142,7 +147,7 @@ impl Reel {
 
     /// The file has ended.
     pub(crate) fn finish(&mut self, out: &mut VecDeque<Frame>) {
-        if let Source::Mp3 {
+        if let Source::Frames {
             padding,
             has_begun,
             held,
@@ -151,7 +156,7 @@ impl Reel {
         {
             if !*has_begun {
                 // A file of some frames.
-                let first = held.iter().position(|frame| mp3::stands_alone(&frame.data));
+                let first = held.iter().position(stands_alone);
                 held.drain(..first.unwrap_or(0));
             }
             let kept = held.len().saturating_sub(padding.behind);
@@ -163,7 +168,6 @@ impl Reel {
 
 /// Which of the frames that are held back is the first to be played; `None` while that depends on further ones.
 fn beginning(held: &VecDeque<Frame>, before: usize) -> Option<usize> {
-    let stands_alone = |frame: &Frame| mp3::stands_alone(&frame.data);
     let behind_padding = held.get(before)?;
     if stands_alone(behind_padding) {
         return Some(before);
@@ -174,12 +178,26 @@ fn beginning(held: &VecDeque<Frame>, before: usize) -> Option<usize> {
 }
 
 /// `None` for a frame of another format, which stands in the middle of a damaged file.
-fn mp3_frame(sample: Sample, format: Format) -> Option<Frame> {
-    let header = FrameHeader::parse(&sample.data)?;
-    (mp3::format_of(&header) == format).then(|| Frame {
-        samples: header.samples(),
+fn frame_of(sample: Sample, format: Format) -> Option<Frame> {
+    let (found, samples) = match format.codec {
+        Codec::Aac => {
+            let header = AdtsHeader::parse(&sample.data)?;
+            (adts::format_of(&header)?, header.samples())
+        }
+        _ => {
+            let header = FrameHeader::parse(&sample.data)?;
+            (mp3::format_of(&header), header.samples())
+        }
+    };
+    (found == format).then_some(Frame {
+        samples,
         data: sample.data,
     })
+}
+
+/// Whether a frame can be decoded without those before it, as any of AAC can.
+fn stands_alone(frame: &Frame) -> bool {
+    AdtsHeader::parse(&frame.data).is_some() || mp3::stands_alone(&frame.data)
 }
 
 fn opus_frame(packet: Sample) -> Frame {
@@ -193,32 +211,10 @@ fn opus_frame(packet: Sample) -> Frame {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
-    use super::super::testing::{FRAME_BYTES, frame, info_frame, number, opus_file};
+    use super::super::testing::{
+        FRAME_BYTES, aac_frame, frame, info_frame, number, opus_file, track,
+    };
     use super::*;
-
-    fn track(codec: Codec, padding: Padding) -> Track {
-        let rate = if codec == Codec::Opus {
-            opus::RATE
-        } else {
-            44_100
-        };
-        Track {
-            path: PathBuf::new(),
-            name: String::new(),
-            title: String::new(),
-            format: Format {
-                codec,
-                rate,
-                channels: 2,
-                gain: 0,
-            },
-            length: None,
-            start: 0,
-            padding,
-        }
-    }
 
     /// The frames of a file, however it is cut.
     fn play(track: &Track, file: &[u8]) -> Vec<Frame> {
@@ -257,7 +253,7 @@ mod tests {
             &tag,
         ]
         .concat();
-        let plain = track(Codec::Mp3, Padding::default());
+        let plain = track(Codec::Mp3);
         assert_eq!(numbers(&play(&plain, &file)), [0, 1, 2, 3, 4, 5]);
         // What was cut off in the middle of a frame, and what is of another rate.
         assert_eq!(
@@ -276,7 +272,10 @@ mod tests {
     #[test]
     fn padding_is_left_out_where_that_breaks_nothing() {
         let sound: Vec<u8> = (0..6).flat_map(|at| frame(at, at < 2)).collect();
-        let padded = |before, behind| track(Codec::Mp3, Padding { before, behind });
+        let padded = |before, behind| Track {
+            padding: Padding { before, behind },
+            ..track(Codec::Mp3)
+        };
         assert_eq!(numbers(&play(&padded(1, 2), &sound)), [1, 2, 3]);
         // The third needs those before it.
         assert_eq!(numbers(&play(&padded(2, 0), &sound)), [0, 1, 2, 3, 4, 5]);
@@ -285,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_file_that_begins_in_the_middle_begins_where_it_can() {
-        let plain = track(Codec::Mp3, Padding::default());
+        let plain = track(Codec::Mp3);
         let cut: Vec<u8> = (0..30).flat_map(|at| frame(at, at == 4)).collect();
         assert_eq!(numbers(&play(&plain, &cut))[..2], [4, 5]);
         let never: Vec<u8> = (0..30).flat_map(|at| frame(at, false)).collect();
@@ -295,8 +294,19 @@ mod tests {
     }
 
     #[test]
+    fn frames_of_aac_are_all_there_is() {
+        let sound: Vec<u8> = (0..6).flat_map(aac_frame).collect();
+        let id3 = b"ID3\x04\0\0\0\0\0\x03abc";
+        let file = [&id3[..], &sound, &aac_frame(6)[..99]].concat();
+        let frames = play(&track(Codec::Aac), &file);
+        assert!(frames.iter().all(|frame| frame.samples == 1_024));
+        let found: Vec<_> = frames.iter().map(|frame| number(&frame.data)).collect();
+        assert_eq!(found, [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
     fn packets_of_opus_are_taken_out_of_their_pages() {
-        let plain = track(Codec::Opus, Padding::default());
+        let plain = track(Codec::Opus);
         let frames = play(&plain, &opus_file(2, 12, Some("x"), 0));
         assert_eq!(frames.len(), 12);
         assert!(frames.iter().all(|frame| frame.samples == 960));

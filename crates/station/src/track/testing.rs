@@ -1,11 +1,39 @@
 //! Files for tests: their frames have no sound, but the headers of real ones.
 
+use std::path::PathBuf;
+
 use container::ogg::OpusMuxer;
+use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::codec::opus;
-use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Track, TrackId};
+use media::{Codec, Framing, Kind, Sample, Span, Timestamp, TrackId};
+
+use super::{Format, Padding, Track};
 
 /// Bytes of a frame: 128 kb/s at 44.1 kHz.
 pub(crate) const FRAME_BYTES: usize = 417;
+
+/// A track in stereo, of which no more is known than its codec.
+pub(crate) fn track(codec: Codec) -> Track {
+    let rate = match codec {
+        Codec::Opus => opus::RATE,
+        _ => 44_100,
+    };
+    Track {
+        path: PathBuf::new(),
+        name: String::new(),
+        title: "a".to_owned(),
+        format: Format {
+            codec,
+            rate,
+            channels: 2,
+            gain: 0,
+            object_type: if codec == Codec::Aac { 2 } else { 0 },
+        },
+        length: None,
+        start: 0,
+        padding: Padding::default(),
+    }
+}
 
 /// A frame of MP3 that carries a number; it needs the data of others unless it stands alone.
 pub(crate) fn frame(number: u32, stands_alone: bool) -> Vec<u8> {
@@ -19,6 +47,17 @@ pub(crate) fn frame(number: u32, stands_alone: bool) -> Vec<u8> {
 /// The number that a frame carries.
 pub(crate) fn number(frame: &[u8]) -> u32 {
     u32::from_be_bytes(*frame[40..].first_chunk().expect("a frame"))
+}
+
+/// A frame of AAC-LC at 44.1 kHz in stereo, in ADTS.
+pub(crate) fn aac_frame(number: u32) -> Vec<u8> {
+    let config = AudioSpecificConfig::parse(&[0x12, 0x10]).expect("AAC-LC");
+    let header = AdtsHeader::for_config(&config).expect("ADTS can say it");
+    let header = header.to_bytes(300).expect("it is short");
+    let mut frame = vec![0x11; 307];
+    frame[..7].copy_from_slice(&header);
+    frame[40..44].copy_from_slice(&number.to_be_bytes());
+    frame
 }
 
 /// A table as LAME writes it.
@@ -38,7 +77,7 @@ pub(crate) fn info_frame(frames: u32, delay: usize, padding: usize) -> Vec<u8> {
 pub(crate) fn opus_file(channels: u8, packets: u16, title: Option<&str>, gain: i16) -> Vec<u8> {
     let mut head = opus::head(channels);
     head[16..18].copy_from_slice(&gain.to_le_bytes());
-    let track = Track {
+    let track = media::Track {
         id: TrackId::AUDIO,
         kind: Kind::Audio,
         codec: Codec::Opus,

@@ -1,7 +1,10 @@
 //! Stations with real files and a real registry, on tokio's paused clock.
 
+mod hour;
+
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 use fanout::gate::{Credential, Gatekeeper};
 use fanout::{Config, Fanout, PublishRefused, Publisher, Source, Takeover, Tap, Tapped};
@@ -12,8 +15,9 @@ use tempfile::TempDir;
 use super::driver::now;
 use super::*;
 use crate::library::Place;
+use crate::playout::LEAD;
 use crate::track::testing::{frame, number};
-use crate::{Outcome, Phase};
+use crate::{By, Outcome, Phase, RequestRefused};
 
 /// Frames of a track: 5 s.
 const FRAMES: u32 = 192;
@@ -26,6 +30,8 @@ struct TestStation {
     gatekeeper: Arc<Gatekeeper>,
     handle: Handle,
     stats: Arc<Stats>,
+    /// Titles of tracks that began, and of those that ended, in order.
+    told: Arc<Mutex<Vec<String>>>,
     folder: TempDir,
 }
 
@@ -48,6 +54,11 @@ impl TestStation {
         for (file, first) in [("a.mp3", 1_000), ("b.mp3", 2_000), ("c.mp3", 3_000)] {
             write(folder.path(), file, first);
         }
+        Self::of(folder, is_looped)
+    }
+
+    /// A station of a folder's files, in order.
+    fn of(folder: TempDir, is_looped: bool) -> Self {
         let config = Config {
             workers: 1,
             target_utilisation: 0.02,
@@ -61,7 +72,7 @@ impl TestStation {
         };
         let (registry, gatekeeper) = Registry::new(fanout, 0, Box::new(move |_| rules));
         let (registry, gatekeeper) = (Arc::new(registry), Arc::new(gatekeeper));
-        let stats = Arc::default();
+        let (stats, told) = (Arc::default(), Arc::<Mutex<Vec<_>>>::default());
         let keeper = Arc::clone(&gatekeeper);
         let context = Context {
             registry: Arc::clone(&registry),
@@ -71,18 +82,29 @@ impl TestStation {
                     credential: Credential::YIELDS,
                 })
             }),
-            tell: Box::new(|_, _| ()),
+            tell: {
+                let told = Arc::clone(&told);
+                Box::new(move |_, change| told.lock().expect("a list").push(words(change)))
+            },
             agent: "test".to_owned(),
             stats: Arc::clone(&stats),
         };
         let settings = Settings {
             stream: name(),
-            catalogue: Catalogue {
-                place: Place::Folder(folder.path().to_owned()),
-                anywhere: false,
-            },
-            order: Rule::Sequential,
+            lists: vec![List {
+                catalogue: Catalogue {
+                    place: Place::Folder(folder.path().to_owned()),
+                    anywhere: false,
+                },
+                order: Rule::Sequential,
+                role: Role::Rotation { weight: 1 },
+                hours: Hours::default(),
+            }],
             is_looped,
+            distances: Distances {
+                repeat: Duration::ZERO,
+                request: Duration::ZERO,
+            },
             linger: Duration::from_secs(5),
         };
         let (station, handle) = Station::new(settings, 1);
@@ -92,6 +114,7 @@ impl TestStation {
             gatekeeper,
             handle,
             stats,
+            told,
             folder,
         }
     }
@@ -122,6 +145,13 @@ impl TestStation {
             headers: Vec::new(),
         };
         self.registry.publish(&permission, source, now())
+    }
+}
+
+fn words(change: Change<'_>) -> String {
+    match change {
+        Change::Began(track) => format!("{} began", track.title),
+        Change::Ended(played) => format!("{} {}", played.track.title, played.outcome.label()),
     }
 }
 
@@ -168,6 +198,8 @@ async fn tracks_follow_each_other_without_a_gap() {
         (Some(("a", Outcome::Played)), Some("c"))
     );
     assert_eq!(station.stats.tracks(Outcome::Played), 4);
+    let told = station.told.lock().expect("a list");
+    assert_eq!(told[..4], ["a began", "a played", "b began", "b played"]);
     assert!(station.stats.bytes() >= 4 * u64::from(FRAMES) * 417);
 }
 
@@ -175,13 +207,22 @@ async fn tracks_follow_each_other_without_a_gap() {
 async fn any_publisher_takes_over_and_the_next_track_follows_it() {
     let station = TestStation::start(true);
     let mut tap = station.tap().await;
-    let (numbers, _) = take(&mut tap, 20).await;
+    let began = now();
+    let (numbers, _) = take(&mut tap, 60).await;
     assert_eq!(numbers[0], 1_000);
     let live = station
         .publish()
         .expect("the station gives way, though takeovers are forbidden");
     let report = station.until(|report| report.phase == Phase::Away).await;
     assert_eq!(last(&report), Some(("a", Outcome::Interrupted)));
+    // What listeners still hear of the station is what was ahead of the clock: no more than a second.
+    let elapsed = now() - began;
+    let mut heard = numbers.len();
+    while let Ok(more) = tokio::time::timeout(Duration::from_secs(2), tap.next()).await {
+        heard += usize::from(matches!(more, Some(Tapped::Item(Item::Sample(_)))));
+    }
+    let heard = Duration::from_secs_f64(heard as f64 * 1_152.0 / 44_100.0);
+    assert!(heard <= elapsed + LEAD, "{heard:?} of sound in {elapsed:?}");
     // It stays away even while the publisher sends nothing.
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(station.handle.report().phase, Phase::Away);
@@ -245,6 +286,34 @@ async fn a_station_that_is_not_looped_ends_until_it_is_reloaded() {
     station.handle.send(Command::Reload).expect("there is room");
     let report = station.until(|report| report.phase == Phase::Playing).await;
     assert_eq!(title(&report), Some("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_come_next_and_wake_a_station_that_has_ended() {
+    let station = TestStation::start(false);
+    let current = station.until(|report| title(report) == Some("a")).await;
+    assert_eq!(
+        current.current.as_ref().map(|track| track.by),
+        Some(By::Rotation)
+    );
+    let request = |name: &str| station.handle.request(name.to_owned());
+    assert_eq!(request("c.mp3").await, Ok(0));
+    assert_eq!(request("c.mp3").await, Err(RequestRefused::Waiting));
+    assert_eq!(request("x.mp3").await, Err(RequestRefused::Unknown));
+    let report = station.handle.report();
+    assert_eq!(
+        (report.requests.len(), report.next.as_deref()),
+        (1, Some("c"))
+    );
+    let report = station.until(|report| title(report) == Some("c")).await;
+    assert_eq!(
+        report.current.as_ref().map(|track| track.by),
+        Some(By::Request)
+    );
+    assert_eq!(report.next.as_deref(), Some("b"));
+    station.until(|report| report.phase == Phase::Ended).await;
+    assert_eq!(request("a.mp3").await, Ok(0));
+    station.until(|report| title(report) == Some("a")).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ pub enum Rule {
 pub(crate) struct Order {
     rule: Rule,
     is_looped: bool,
-    /// The tracks of this turn that are still to come, the next one last.
+    /// The tracks of this turn, and perhaps the next one, that are still to come, the first of them last.
     turn: Vec<usize>,
     tracks: usize,
     random: Random,
@@ -37,6 +37,7 @@ impl Order {
     /// For other tracks: behind the one that stands at `last` among them, if it does.
     pub(crate) fn renew(&mut self, tracks: usize, last: Option<usize>) {
         self.tracks = tracks;
+        self.turn.clear();
         self.begin_turn(last);
         if let (Rule::Sequential, Some(last)) = (self.rule, last) {
             self.turn.retain(|at| *at > last);
@@ -44,36 +45,61 @@ impl Order {
         }
     }
 
-    /// The number of the next track; `None` when there is none.
-    pub(crate) fn peek(&self) -> Option<usize> {
-        self.turn.last().copied()
+    /// Where in the turn the next track stands, and its number; `None` when there is none. Of a shuffled turn it is the
+    /// first that is `fit`, or if none is, the one that has waited longest, which `waited` tells.
+    pub(crate) fn choose<T: Ord>(
+        &self,
+        is_fit: impl Fn(usize) -> bool,
+        waited: impl Fn(usize) -> T,
+    ) -> Option<(usize, usize)> {
+        let all = || self.turn.iter().copied().enumerate().rev();
+        match self.rule {
+            Rule::Sequential => all().next(),
+            Rule::Shuffle => all()
+                .find(|(_, track)| is_fit(*track))
+                .or_else(|| all().max_by_key(|(_, track)| waited(*track))),
+        }
     }
 
-    /// Goes on to the next track.
-    pub(crate) fn advance(&mut self) -> Option<usize> {
-        let next = self.turn.pop()?;
-        self.refill(Some(next));
-        Some(next)
+    /// Whether there is a next track.
+    pub(crate) fn has_next(&self) -> bool {
+        !self.turn.is_empty()
     }
 
+    /// Takes the track at a place of the turn out of it.
+    pub(crate) fn take(&mut self, place: usize) {
+        if place < self.turn.len() {
+            let track = self.turn.remove(place);
+            self.refill(Some(track));
+        }
+    }
+
+    /// Of a shuffled order the next turn is known while this one ends, so that there is a choice to its end.
     fn refill(&mut self, last: Option<usize>) {
-        if self.turn.is_empty() && self.is_looped {
+        let least = match self.rule {
+            Rule::Sequential => 1,
+            Rule::Shuffle => self.tracks,
+        };
+        if self.is_looped && self.turn.len() < least {
             self.begin_turn(last);
         }
     }
 
-    /// `last` is not the first of a shuffled turn, if there are others.
+    /// Appends a turn. `last` is what was played last; no track comes twice in a row, if there are others.
     fn begin_turn(&mut self, last: Option<usize>) {
-        self.turn = (0..self.tracks).rev().collect();
+        let mut turn: Vec<_> = (0..self.tracks).rev().collect();
         if self.rule == Rule::Shuffle {
-            for at in (1..self.turn.len()).rev() {
-                self.turn.swap(at, self.random.below(at + 1));
+            for at in (1..turn.len()).rev() {
+                turn.swap(at, self.random.below(at + 1));
             }
-            if self.turn.len() > 1 && self.peek() == last {
-                let first = self.turn.len() - 1;
-                self.turn.swap(0, first);
+            let before = self.turn.first().copied().or(last);
+            if turn.len() > 1 && turn.last().copied() == before {
+                let first = turn.len() - 1;
+                turn.swap(0, first);
             }
         }
+        turn.append(&mut self.turn);
+        self.turn = turn;
     }
 }
 
@@ -100,10 +126,9 @@ mod tests {
     fn take(order: &mut Order, count: usize) -> Vec<usize> {
         (0..count)
             .map_while(|_| {
-                let announced = order.peek();
-                let next = order.advance();
-                assert_eq!(announced, next);
-                next
+                let (place, track) = order.choose(|_| true, |_| 0)?;
+                order.take(place);
+                Some(track)
             })
             .collect()
     }
@@ -114,7 +139,7 @@ mod tests {
         assert_eq!(take(&mut once, 9), [0, 1, 2]);
         let mut ever = Order::new(Rule::Sequential, true, 3, 0);
         assert_eq!(take(&mut ever, 7), [0, 1, 2, 0, 1, 2, 0]);
-        assert_eq!(Order::new(Rule::Sequential, true, 0, 0).peek(), None);
+        assert!(!Order::new(Rule::Sequential, true, 0, 0).has_next());
     }
 
     #[test]
@@ -129,7 +154,24 @@ mod tests {
         assert_eq!(take(&mut order, 1), [0]);
         let mut once = Order::new(Rule::Sequential, false, 2, 0);
         once.renew(2, Some(1));
-        assert_eq!(once.peek(), None);
+        assert!(!once.has_next());
+    }
+
+    #[test]
+    fn what_does_not_fit_waits_for_another_time() {
+        let mut order = Order::new(Rule::Shuffle, true, 5, 3);
+        let (place, track) = order.choose(|track| track == 2, |_| 0).expect("a track");
+        assert_eq!(track, 2);
+        order.take(place);
+        let mut rest = take(&mut order, 4);
+        rest.sort_unstable();
+        assert_eq!(rest, [0, 1, 3, 4]);
+        let longest = order.choose(|_| false, |track| u8::from(track == 4));
+        assert_eq!(longest.map(|(_, track)| track), Some(4));
+        // A sequence stays one.
+        let order = Order::new(Rule::Sequential, true, 3, 0);
+        let first = order.choose(|track| track == 2, |track| track);
+        assert_eq!(first.map(|(_, track)| track), Some(0));
     }
 
     proptest! {

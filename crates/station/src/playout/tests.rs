@@ -1,0 +1,197 @@
+//! A play-out without clock and disk: an hour of files takes a second, and is exact to the sample.
+
+use container::ogg::OpusPackets;
+
+use super::*;
+use crate::track::testing::{FRAME_BYTES, frame, info_frame, number, opus_file, track};
+
+/// A driver without clock and disk: plays files one after the other, and wakes up when it is told to.
+struct Station {
+    playout: Playout,
+    files: std::vec::IntoIter<(Track, Vec<u8>)>,
+    present: Vec<u8>,
+    now: Instant,
+    began: Instant,
+    items: Vec<Item>,
+}
+
+impl Station {
+    fn new(codec: Codec, files: Vec<(Track, Vec<u8>)>) -> Self {
+        let now = Instant::now();
+        Self {
+            playout: Playout::new(track(codec).format, 9, now),
+            files: files.into_iter(),
+            present: Vec::new(),
+            now,
+            began: now,
+            items: Vec::new(),
+        }
+    }
+
+    /// Until the next wake-up, which it returns; `None` at the end.
+    fn wake(&mut self) -> Option<Instant> {
+        loop {
+            match self.playout.step(self.now, &mut self.items) {
+                Need::Time(at) => return Some(at),
+                Need::Bytes if self.present.is_empty() => self.playout.finish(),
+                Need::Bytes => {
+                    let rest = self.present.split_off(self.present.len().min(65_536));
+                    let chunk = std::mem::replace(&mut self.present, rest);
+                    self.playout.push(&chunk);
+                }
+                Need::Track => {
+                    let (track, file) = self.files.next()?;
+                    self.playout.begin(&track);
+                    self.present = file;
+                }
+            }
+        }
+    }
+
+    fn samples(&self) -> impl Iterator<Item = &Sample> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Sample(sample) => Some(sample),
+            _ => None,
+        })
+    }
+
+    fn written(&self) -> Span {
+        self.samples()
+            .map(|sample| sample.duration)
+            .fold(Span::ZERO, |sum, one| sum + one)
+    }
+}
+
+#[test]
+fn an_hour_of_twenty_files_is_exact_to_the_sample() {
+    // Three minutes each, and some frames more.
+    let frames = |file: u32| 6_891 + file;
+    let files = (0..20).map(|file| {
+        let sound = (0..frames(file)).flat_map(|at| frame(file << 16 | at, at == 0));
+        let bytes = info_frame(frames(file), 576, 1_000)
+            .into_iter()
+            .chain(sound);
+        let track = Track {
+            title: format!("Song {file}"),
+            ..track(Codec::Mp3)
+        };
+        (track, bytes.collect())
+    });
+    let mut station = Station::new(Codec::Mp3, files.collect());
+    while let Some(at) = station.wake() {
+        assert!(at > station.now, "it always waits");
+        let lead = station.playout.written() - (station.now - station.began);
+        let bounds = LEAD - BATCH..=LEAD;
+        assert!(bounds.contains(&lead), "{lead:?} ahead");
+        station.now = at;
+    }
+    let total: u32 = (0..20).map(frames).sum();
+    let played: Vec<_> = station
+        .samples()
+        .map(|sample| number(&sample.data))
+        .collect();
+    let expected = (0..20).flat_map(|file| (0..frames(file)).map(move |at| file << 16 | at));
+    assert!(
+        played.iter().copied().eq(expected),
+        "every frame once and in order"
+    );
+    let mut end = Timestamp::ZERO;
+    for sample in station.samples() {
+        assert_eq!(sample.dts, end, "no hole and no overlap");
+        end += sample.duration;
+    }
+    let exact = Span::from_samples(u64::from(total) * 1_152, 44_100);
+    assert_eq!(end - Timestamp::ZERO, exact);
+    let titles: Vec<_> = station
+        .items
+        .iter()
+        .filter_map(|item| match item {
+            Item::Title(title) => Some(&title.text[..]),
+            _ => None,
+        })
+        .collect();
+    assert_eq!((titles.len(), titles[19]), (20, "Song 19"));
+    let elapsed = Span::from(station.now - station.began);
+    let ahead = exact.millis() - elapsed.millis();
+    assert!(
+        (0..=1_000).contains(&ahead),
+        "at the pace of the clock: {ahead} ms"
+    );
+}
+
+#[test]
+fn what_was_missed_is_not_sent_at_once() {
+    let sound = (0..9_000).flat_map(|at| frame(at, true)).collect();
+    let mut station = Station::new(Codec::Mp3, vec![(track(Codec::Mp3), sound)]);
+    let at = station.wake().expect("it goes on");
+    let first = station.written().millis();
+    assert!((973..=1_000).contains(&first), "{first} ms");
+    // A wake-up that is late by less than the lead is caught up with.
+    station.now = at + Duration::from_millis(600);
+    let at = station.wake().expect("it goes on");
+    let caught_up = station.written().millis() - first;
+    assert!((800..=900).contains(&caught_up), "{caught_up} ms");
+    station.now = at + Duration::from_secs(60);
+    let at = station.wake().expect("it goes on");
+    let after = station.written().millis() - first - caught_up;
+    assert!((973..=1_000).contains(&after), "{after} ms");
+    assert!(at <= station.now + BATCH + Duration::from_millis(27));
+}
+
+#[test]
+fn a_skip_leaves_out_what_is_not_written() {
+    let file = |first: u32| {
+        (first..first + 200)
+            .flat_map(|at| frame(at, true))
+            .collect()
+    };
+    let [one, other] = [0, 1_000].map(|first| (track(Codec::Mp3), file(first)));
+    let mut station = Station::new(Codec::Mp3, vec![one, other]);
+    station.now = station.wake().expect("it goes on");
+    let before = station.samples().count();
+    station.playout.skip();
+    station.present.clear();
+    station.wake();
+    let numbers: Vec<_> = station
+        .samples()
+        .map(|sample| number(&sample.data))
+        .collect();
+    assert_eq!(numbers[before - 1..=before], [before as u32 - 1, 1_000]);
+    assert_eq!(
+        FRAME_BYTES,
+        station.samples().next().expect("a frame").data.len()
+    );
+}
+
+#[test]
+fn opus_is_one_stream_over_all_files() {
+    let files = (0..3).map(|at| (track(Codec::Opus), opus_file(2, 100 + at, None, 0)));
+    let mut station = Station::new(Codec::Opus, files.collect());
+    let mut items = Vec::new();
+    station.playout.announce(&mut items);
+    let Item::Header(header) = &items[0] else {
+        panic!("Ogg begins with its header");
+    };
+    assert!(OpusPackets::head(header).is_some());
+    while let Some(at) = station.wake() {
+        station.now = at;
+    }
+    let mut packets = OpusPackets::default();
+    let mut found = Vec::new();
+    let mut end = Timestamp::ZERO;
+    for page in station.samples() {
+        assert_eq!(page.dts, end);
+        end += page.duration;
+        packets.push(page, &mut found);
+    }
+    // The last page is not full.
+    assert!(
+        (300..=303).contains(&found.len()),
+        "{} packets",
+        found.len()
+    );
+    assert_eq!(
+        end - Timestamp::ZERO,
+        Span::from_millis(20 * found.len() as i64)
+    );
+}

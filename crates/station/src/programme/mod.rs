@@ -1,0 +1,247 @@
+//! The programme of a station: which track is next.
+//!
+//! ```text
+//!  jingles that are due ─► requests ─► rotation of lists, by weight
+//! ```
+//!
+//! Jingles come before requests, so that these do not drown them: a requested track counts like any other. While lists
+//! of the rotation have their hours, those that have none are left out of it. What is next
+//! follows from the state and the time, and is known before it is taken. Nothing here reads a clock or a file.
+//!
+//! Called by [`station`](crate::station), by one task for each station.
+
+mod hours;
+mod list;
+mod order;
+mod recent;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+pub use self::hours::Hours;
+pub(crate) use self::hours::minute_of_week;
+use self::list::List;
+pub use self::list::Role;
+pub use self::order::Rule;
+use self::recent::Recent;
+use crate::track::Track;
+
+/// Requests that wait: some three hours of songs, more than any listener waits for.
+const REQUESTS_MAX: usize = 50;
+
+/// How long tracks stay apart.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Distances {
+    /// A shuffled track is not chosen again before, if there are others.
+    pub repeat: Duration,
+    /// A track is not taken as a request before.
+    pub request: Duration,
+}
+
+/// What chose a track.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum By {
+    /// The rotation.
+    Rotation,
+    /// The number of tracks before it.
+    Jingle,
+    /// A request.
+    Request,
+}
+
+impl By {
+    /// A word for the API.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Rotation => "rotation",
+            Self::Jingle => "jingle",
+            Self::Request => "request",
+        }
+    }
+}
+
+/// Why a track is not taken as a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RequestRefused {
+    /// No list of the rotation has it.
+    #[error("the station has no such file")]
+    Unknown,
+    /// It waits already.
+    #[error("it is among the requests already")]
+    Waiting,
+    /// It was played too short a time ago.
+    #[error("it was played less than {} s ago", .0.as_secs())]
+    Played(Duration),
+    /// Too many wait.
+    #[error("{REQUESTS_MAX} requests wait already")]
+    Full,
+    /// The station does not answer.
+    #[error("the station does not take requests now")]
+    Overloaded,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Programme {
+    lists: Vec<List>,
+    distances: Distances,
+    recent: Recent,
+    requests: VecDeque<Track>,
+}
+
+/// The present, by two clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// On the clock that distances are measured with.
+    pub(crate) now: Instant,
+    /// The minute of the week.
+    pub(crate) minute: u16,
+}
+
+/// Where the next track is.
+enum Pick {
+    Request,
+    List { list: usize, place: usize },
+}
+
+impl Programme {
+    /// Of lists without tracks. `seed` decides their orders.
+    pub(crate) fn new(
+        lists: impl IntoIterator<Item = (Role, Rule, Hours)>,
+        is_looped: bool,
+        distances: Distances,
+        seed: u64,
+    ) -> Self {
+        let lists = lists.into_iter().zip(0..);
+        let lists =
+            lists.map(|(list, number)| List::new(list, is_looped, seed.wrapping_add(number)));
+        Self {
+            lists: lists.collect(),
+            distances,
+            recent: Recent::new(distances.repeat.max(distances.request)),
+            requests: VecDeque::new(),
+        }
+    }
+
+    /// Goes on with other tracks, those of each list.
+    pub(crate) fn renew(&mut self, tracks: Vec<Vec<Track>>) {
+        for (list, tracks) in self.lists.iter_mut().zip(tracks) {
+            list.renew(tracks);
+        }
+        let lists = &self.lists;
+        self.requests.retain(|request| {
+            let mut all = lists.iter().flat_map(|list| &list.tracks);
+            all.any(|track| track.path == request.path)
+        });
+    }
+
+    /// The next track, and what chooses it; `None` when there is none.
+    pub(crate) fn peek(&self, at: Moment) -> Option<(&Track, By)> {
+        self.pick(at).map(|(_, track, by)| (track, by))
+    }
+
+    /// Goes on to the next track.
+    pub(crate) fn advance(&mut self, at: Moment) -> Option<(Track, By)> {
+        let (pick, track, by) = self.pick(at)?;
+        let track = track.clone();
+        match pick {
+            Pick::Request => {
+                self.requests.pop_front();
+            }
+            Pick::List { list, place } => {
+                if by == By::Rotation {
+                    self.charge(list, at.minute);
+                }
+                if let Some(list) = self.lists.get_mut(list) {
+                    list.take(place, &track);
+                    list.others = 0;
+                }
+            }
+        }
+        if by != By::Jingle {
+            for list in &mut self.lists {
+                list.others = list.others.saturating_add(1);
+            }
+        }
+        self.recent.note(&track.path, at.now);
+        Some((track, by))
+    }
+
+    /// Notes that a track of the rotation is wanted, by its name. How many wait before it.
+    pub(crate) fn request(&mut self, name: &str, now: Instant) -> Result<usize, RequestRefused> {
+        let rotation = self.lists.iter();
+        let rotation = rotation.filter(|list| matches!(list.role, Role::Rotation { .. }));
+        let mut tracks = rotation.flat_map(|list| &list.tracks);
+        let track = tracks.find(|track| track.name == name);
+        let track = track.ok_or(RequestRefused::Unknown)?;
+        if self.requests.iter().any(|other| other.path == track.path) {
+            return Err(RequestRefused::Waiting);
+        }
+        let age = self.recent.age(&track.path, now);
+        if let Some(age) = age.filter(|age| *age < self.distances.request) {
+            return Err(RequestRefused::Played(age));
+        }
+        if self.requests.len() >= REQUESTS_MAX {
+            return Err(RequestRefused::Full);
+        }
+        let before = self.requests.len();
+        self.requests.push_back(track.clone());
+        Ok(before)
+    }
+
+    /// The tracks that are wanted, the first to be played first.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = &Track> {
+        self.requests.iter()
+    }
+
+    fn pick(&self, at: Moment) -> Option<(Pick, &Track, By)> {
+        let of_list = |number: usize, by| {
+            let list = self.lists.get(number)?;
+            let (place, track) = list.choose(&self.recent, self.distances.repeat, at.now)?;
+            let list = number;
+            Some((Pick::List { list, place }, track, by))
+        };
+        if let Some(due) = self.lists.iter().position(|list| list.is_due(at.minute)) {
+            return of_list(due, By::Jingle);
+        }
+        if let Some(track) = self.requests.front() {
+            return Some((Pick::Request, track, By::Request));
+        }
+        let shares = self.shares(at.minute);
+        let owed = shares.map(|(number, share)| {
+            let credit = self.lists.get(number).map_or(0, |list| list.credit);
+            (number, credit + share)
+        });
+        let owed: Vec<_> = owed.collect();
+        // The first of those that are owed as much.
+        let (next, _) = *owed.iter().rev().max_by_key(|(_, owed)| *owed)?;
+        of_list(next, By::Rotation)
+    }
+
+    /// Every list of the rotation is owed its share of a turn, and the one that has it pays for it: shares are spread
+    /// evenly, `a a b a` rather than `a a a b` at three to one.
+    fn charge(&mut self, chosen: usize, minute: u16) {
+        let shares: Vec<_> = self.shares(minute).collect();
+        let sum: i64 = shares.iter().map(|(_, share)| share).sum();
+        for (number, share) in shares {
+            if let Some(list) = self.lists.get_mut(number) {
+                list.credit += share;
+                if number == chosen {
+                    list.credit -= sum;
+                }
+            }
+        }
+    }
+
+    /// The lists that are in the rotation now, by number, and their shares.
+    fn shares(&self, minute: u16) -> impl Iterator<Item = (usize, i64)> {
+        let there = move |list: &List| list.weight(minute);
+        let mut scheduled = self.lists.iter().filter(|list| !list.hours.is_always());
+        let is_scheduled = scheduled.any(|list| there(list).is_some());
+        let lists = self.lists.iter().enumerate();
+        let fit = lists.filter(move |(_, list)| list.hours.is_always() != is_scheduled);
+        fit.filter_map(move |(number, list)| Some((number, there(list)?)))
+    }
+}

@@ -1,0 +1,49 @@
+//! The file of the track that is played. It is opened and read on threads that may wait for the disk.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use tokio::task::{JoinError, spawn_blocking};
+
+use crate::track::Track;
+
+/// What is read of a file at once: four seconds at 128 kb/s.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// A file from where its sound begins.
+#[derive(Debug)]
+pub(super) struct OpenFile(File);
+
+impl OpenFile {
+    /// Opens the file of a track.
+    pub(super) async fn open(track: &Track) -> io::Result<Self> {
+        let track = track.clone();
+        let opening = spawn_blocking(move || {
+            // A link that has been put in its place since the scan may lead elsewhere.
+            if track.path.canonicalize()? != track.path || !track.path.metadata()?.is_file() {
+                return Err(io::Error::other("it is another file than before"));
+            }
+            let mut file = File::open(&track.path)?;
+            file.seek(SeekFrom::Start(track.start))?;
+            Ok(Self(file))
+        });
+        flat(opening.await)
+    }
+
+    /// The next bytes; none at its end.
+    pub(super) async fn read(self) -> io::Result<(Self, Vec<u8>)> {
+        let Self(mut file) = self;
+        let reading = spawn_blocking(move || {
+            let mut bytes = Vec::with_capacity(CHUNK_BYTES);
+            (&mut file)
+                .take(CHUNK_BYTES as u64)
+                .read_to_end(&mut bytes)?;
+            Ok((Self(file), bytes))
+        });
+        flat(reading.await)
+    }
+}
+
+fn flat<T>(done: Result<io::Result<T>, JoinError>) -> io::Result<T> {
+    done.unwrap_or_else(|error| Err(io::Error::other(error)))
+}
