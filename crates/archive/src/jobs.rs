@@ -127,7 +127,7 @@ fn complete(shared: &Shared, id: RecordingId, output: &mut dyn Output, mended: M
             bytes,
             duration,
         } => match finalise(output, finaliser, bytes) {
-            Ok(bytes) => (bytes, duration, State::Finalised),
+            Ok((bytes, duration)) => (bytes, duration, State::Finalised),
             Err(why) => {
                 if let Some(recording) = shared.shelf.get(id) {
                     match why {
@@ -273,7 +273,7 @@ fn make_room(shared: &Shared) {
 }
 
 /// All recordings that are not open, oldest first.
-fn closed(shared: &Shared) -> Vec<Arc<Recording>> {
+pub(crate) fn closed(shared: &Shared) -> Vec<Arc<Recording>> {
     let mut all = Vec::new();
     let mut after = None;
     loop {
