@@ -57,6 +57,8 @@ mod publisher_churn_leaves_memory_flat;
 mod publishers_reconnect;
 mod publishers_take_turns;
 mod recordings_of_every_codec;
+mod recordings_open_in_editors;
+mod recordings_outlive_disks;
 mod recordings_outlive_kills;
 mod renditions_of_one_publisher;
 mod rtmp_players_join;

@@ -32,6 +32,7 @@ mod publisher;
 mod sampling;
 mod server;
 mod tool;
+mod volume;
 mod wait;
 
 pub use self::audience::{Audience, Gaps};
@@ -51,7 +52,8 @@ pub use self::proxy::Proxy;
 pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{PUBLISH_KEY, Server, ServerBuilder, build_release};
-pub use self::tool::{Finished, Tool, aiortc, axe, hls_clients, icy_clients, require};
+pub use self::tool::{Finished, Tool, aiortc, axe, hls_clients, icy_clients, mp4_readers, require};
+pub use self::volume::{Frozen, Volume};
 pub use self::wait::{DEADLINE, wait_until};
 
 use std::net::{SocketAddr, TcpListener};
