@@ -47,7 +47,7 @@ impl Volume {
             .arg(&image)
             .run(DEADLINE);
         let path = folder.path().join("mounted");
-        Self::mount(folder, path, Some(image))
+        Self::mount(folder, path, image)
     }
 
     /// The filesystem in a file, mounted on `path`, which is made.
@@ -56,7 +56,7 @@ impl Volume {
     /// When it cannot be mounted.
     #[must_use]
     pub fn of_image(image: &Path, path: &Path) -> Self {
-        Self::mount(folder(), path.to_owned(), Some(image.to_owned()))
+        Self::mount(folder(), path.to_owned(), image.to_owned())
     }
 
     /// An empty one of so many KiB, in memory.
@@ -76,11 +76,10 @@ impl Volume {
         )
     }
 
-    fn mount(folder: tempfile::TempDir, path: PathBuf, image: Option<PathBuf>) -> Self {
-        let source = image.as_deref().unwrap_or(Path::new("")).display();
-        let source = source.to_string();
+    fn mount(folder: tempfile::TempDir, path: PathBuf, image: PathBuf) -> Self {
+        let source = image.display().to_string();
         let arguments = ["-t", "ext4", "-o", "loop", &source];
-        Self::hold(folder, path, image, &arguments)
+        Self::hold(folder, path, Some(image), &arguments)
     }
 
     fn hold(
@@ -138,7 +137,9 @@ impl Volume {
     /// When it is in memory, or written without pause.
     #[must_use]
     pub fn image(&self) -> Vec<u8> {
-        let path = self.image.as_deref().unwrap_or(Path::new("memory"));
+        let Some(path) = &self.image else {
+            panic!("a filesystem in memory is in no file");
+        };
         let read = || {
             let bytes = std::fs::read(path);
             bytes.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
