@@ -252,7 +252,7 @@ fn fifty_kills_amid_finalising_leave_files_as_they_were_or_as_they_become() {
             between += 1;
         }
     }
-    println!("{between} of {INTERRUPTIONS} kills were between the two");
+    println!("{between} times a file was found between the two, after {INTERRUPTIONS} kills");
     let server = server(root.path()).start();
     wait_until("all to be finalised", DEADLINE, || {
         let is_finalised = |path: &PathBuf| std::fs::read(path).unwrap() == example.finalised;
