@@ -9,9 +9,9 @@ use testkit::{Clip, Server, ServerBuilder, Signal, Tool, wait_until};
 
 use crate::support::{DEADLINE, assert_joins, publish_icecast, publish_rtmp, wait_for_stream};
 
-const STREAM: &str = "live/show";
+pub(crate) const STREAM: &str = "live/show";
 
-fn server(root: &Path) -> ServerBuilder {
+pub(crate) fn server(root: &Path) -> ServerBuilder {
     Server::builder()
         .set(
             "recording",
@@ -27,13 +27,13 @@ fn server(root: &Path) -> ServerBuilder {
 }
 
 /// The recordings, oldest first.
-fn recordings(server: &Server) -> Vec<Value> {
+pub(crate) fn recordings(server: &Server) -> Vec<Value> {
     let answer = server.api("recordings");
     answer["recordings"].as_array().expect("a list").clone()
 }
 
 /// Waits until there are so many recordings, all finalised, and returns their files.
-fn finalised(server: &Server, count: usize) -> Vec<PathBuf> {
+pub(crate) fn finalised(server: &Server, count: usize) -> Vec<PathBuf> {
     wait_until(&format!("{count} finalised recordings"), DEADLINE, || {
         let all = recordings(server);
         all.len() == count && all.iter().all(|one| one["state"] == "finalised")
@@ -44,7 +44,7 @@ fn finalised(server: &Server, count: usize) -> Vec<PathBuf> {
 }
 
 /// Start and duration as ffprobe has them, in seconds.
-fn probe(path: &Path) -> (f64, f64) {
+pub(crate) fn probe(path: &Path) -> (f64, f64) {
     let told = Tool::ffprobe()
         .args(["-v", "error", "-of", "csv=p=0"])
         .args(["-show_entries", "format=start_time,duration"])
@@ -59,7 +59,7 @@ fn probe(path: &Path) -> (f64, f64) {
     (numbers[0], numbers[1])
 }
 
-fn hashes(frames: &[Frame]) -> Vec<&str> {
+pub(crate) fn hashes(frames: &[Frame]) -> Vec<&str> {
     frames.iter().map(|frame| frame.md5.as_str()).collect()
 }
 

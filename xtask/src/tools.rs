@@ -143,6 +143,10 @@ const NEEDS: &[Need] = &[
         "gir1.2-gst-plugins-bad-1.0",
     ),
     need("rtmpdump", &["which", "rtmpdump"], "rtmpdump"),
+    need("mkvmerge", &["mkvmerge", "--version"], "mkvtoolnix"),
+    need("mediainfo", &["which", "mediainfo"], "mediainfo"),
+    need("fsfreeze", &["fsfreeze", "--version"], "util-linux"),
+    need("mkfs.ext4", &["which", "mkfs.ext4"], "e2fsprogs"),
     need("cvlc", &["which", "cvlc"], "vlc-bin"),
     need(
         "VLC's plugins for RTMP and for writing MPEG-TS",
@@ -215,6 +219,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     standard_webhooks::install(workspace)?;
     webrtc_players::install(workspace)?;
     npm::install(workspace, "hls")?;
+    npm::install(workspace, "mp4")?;
     axe::install(workspace)?;
     icy_clients::install(workspace)?;
     cargo_deny(workspace)?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use fanout::gate::{Authorized, Play};
-use fanout::{ARCHIVE_BYTES_MAX, ArchiveReader, Choice, Info, Phase, Stream};
-use formats::{Extension, Form, Mp4};
+use fanout::{ARCHIVE_BYTES_MAX, ArchiveReader, Info, Phase, Stream};
+use formats::{Form, Mp4};
 use media::{Codec, Kind};
 
 use crate::recorder::Content;
@@ -61,10 +61,8 @@ fn choose(info: &Info) -> Option<(Option<Form>, Content)> {
             if is_mp3 && info.source.container == Tracks {
                 return raw(Form::Mp3, Container::Mp3);
             }
-            match Form::choose(info, Some(Extension::Mp4), false) {
-                Choice::Take(_) => Some((None, Content::Mp4)),
-                _ => None,
-            }
+            let tracks = info.tracks.iter().map(|track| &**track);
+            Mp4::can_record(tracks).then_some((None, Content::Mp4))
         }
         _ => None,
     }

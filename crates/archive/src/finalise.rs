@@ -88,7 +88,7 @@ pub(crate) enum Unfinalised {
     Disk(io::Error),
 }
 
-/// Makes a plain file of one with so many bytes of fragments, and returns how many bytes that has.
+/// Makes a plain file of one with so many bytes of fragments, and returns how many bytes that has and how long it lasts.
 ///
 /// # Errors
 /// See [`Unfinalised`].
@@ -96,7 +96,7 @@ pub(crate) fn finalise(
     file: &mut dyn Output,
     finaliser: Finaliser,
     bytes: u64,
-) -> Result<u64, Unfinalised> {
+) -> Result<(u64, Duration), Unfinalised> {
     let finished = finaliser.finish(bytes).map_err(Unfinalised::Never)?;
     let written = file
         .write(&[&finished.moov], bytes)
@@ -108,5 +108,5 @@ pub(crate) fn finalise(
         return Err(Unfinalised::Disk(error));
     }
     file.sync().map_err(Unfinalised::Disk)?;
-    Ok(bytes + finished.moov.len() as u64)
+    Ok((bytes + finished.moov.len() as u64, finished.duration))
 }

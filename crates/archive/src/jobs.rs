@@ -140,7 +140,7 @@ fn complete(shared: &Shared, id: RecordingId, output: &mut dyn Output, mended: M
             bytes,
             duration,
         } => match finalise(output, finaliser, bytes) {
-            Ok(bytes) => (bytes, duration, State::Finalised),
+            Ok((bytes, duration)) => (bytes, duration, State::Finalised),
             Err(why) => {
                 if let Some(recording) = shared.shelf.get(id) {
                     match why {
@@ -312,7 +312,7 @@ fn make_room(shared: &Shared) {
 }
 
 /// All recordings with files that may be removed, oldest first: neither those that are open nor those that are pinned.
-fn complete_files(shared: &Shared) -> Vec<Arc<Recording>> {
+pub(crate) fn complete_files(shared: &Shared) -> Vec<Arc<Recording>> {
     let mut all = Vec::new();
     let mut after = None;
     loop {

@@ -249,7 +249,9 @@ impl Recorder {
             }
         };
         let path = name.path(root);
-        tracing::info!(stream = %self.stream(), id = %name.id(), path = %path.display(), "a recording begins");
+        if !self.is_failing {
+            tracing::info!(stream = %self.stream(), id = %name.id(), path = %path.display(), "a recording begins");
+        }
         self.file = Some(OpenFile::new((name, path), output, shape, opening, unit.at));
         (self.splits, self.has_new_headers) = (false, false);
         Ok(())
@@ -267,15 +269,16 @@ impl Recorder {
             (recording.bytes, recording.duration) = (whole, duration);
         });
         if bytes > 0 && std::mem::take(&mut self.is_failing) {
-            tracing::info!(stream = %self.stream(), "the disk takes recordings again");
+            let path = file.path.display();
+            tracing::info!(stream = %self.stream.name(), %path, "the disk takes recordings again");
         }
         Ok(bytes)
     }
 
     /// The disk has refused something: what is whole is closed, and what follows goes to a new file, later.
     fn fail(&mut self, error: &io::Error, shared: &Shared, now: Instant) {
-        shared.gap(self.stream(), GapReason::Disk, None);
         if !std::mem::replace(&mut self.is_failing, true) {
+            shared.gap(self.stream(), GapReason::Disk, None);
             tracing::error!(stream = %self.stream(), %error, "the disk takes no recording; it is tried again every ten seconds");
             shared.failed(self.stream(), error);
         }

@@ -32,6 +32,7 @@ mod publisher;
 mod sampling;
 mod server;
 mod tool;
+mod volume;
 mod wait;
 
 pub use self::audience::{Audience, Gaps};
@@ -52,8 +53,9 @@ pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{PUBLISH_KEY, Server, ServerBuilder, build_release};
 pub use self::tool::{
-    Finished, Tool, aiortc, axe, hls_clients, icy_clients, moto, require, webhooks,
+    Finished, Tool, aiortc, axe, hls_clients, icy_clients, moto, mp4_readers, require, webhooks,
 };
+pub use self::volume::{Frozen, Volume};
 pub use self::wait::{DEADLINE, wait_until};
 
 use std::net::{SocketAddr, TcpListener};

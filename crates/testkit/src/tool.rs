@@ -30,6 +30,12 @@ const PACKAGES: &[(&str, &str)] = &[
     ("mpv", "mpv"),
     ("rtmpdump", "rtmpdump"),
     ("setpriv", "util-linux"),
+    ("fsfreeze", "util-linux"),
+    ("mkvmerge", "mkvtoolnix"),
+    ("mediainfo", "mediainfo"),
+    ("mount", "mount"),
+    ("umount", "mount"),
+    ("mkfs.ext4", "e2fsprogs"),
     ("tshark", "tshark"),
     ("dumpcap", "tshark"),
     ("/usr/sbin/nginx", "nginx-light libnginx-mod-rtmp"),
@@ -133,6 +139,21 @@ pub fn hls_clients() -> PathBuf {
     assert!(
         folder.join("installed.json").is_file(),
         "{} is missing, npm packages that read and play HLS: cargo xtask tools",
+        folder.display()
+    );
+    folder
+}
+
+/// The folder of the npm packages that read MP4 files: `mp4box`.
+///
+/// # Panics
+/// When `cargo xtask tools` has not put it below the target directory.
+#[must_use]
+pub fn mp4_readers() -> PathBuf {
+    let folder = target_dir().join("tools/mp4");
+    assert!(
+        folder.join("installed.json").is_file(),
+        "{} is missing, npm packages that read MP4 files: cargo xtask tools",
         folder.display()
     );
     folder

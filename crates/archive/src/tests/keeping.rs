@@ -159,3 +159,71 @@ fn no_file_is_ever_overwritten() {
         .filter(|path| std::fs::read(path).expect("read") == b"mine");
     assert_eq!(mine.count(), 119);
 }
+
+/// How many recordings there are where many are.
+const MANY: u64 = 100_000;
+
+/// An archive with that many recordings of a thousand streams on its shelf, an hour each, and no files: the oldest
+/// first, by the hour that they end in.
+fn filled(keep: Keep, min_free: u64) -> TestArchive {
+    let archive = TestArchive::with(TURN, keep, min_free);
+    let hour = Duration::from_secs(3_600);
+    for number in 0..MANY {
+        let stream = StreamName::parse(&format!("live/{}", number % 1_000)).expect("a name");
+        let ended = MANY / 1_000 - number / 1_000;
+        let started = std::time::SystemTime::now() - hour * (1 + ended as u32);
+        let name = crate::name::FileName::new(stream.clone(), started, recordings::Container::Mp4);
+        let recording = Recording {
+            id: name.id(),
+            stream,
+            path: name.path(archive.root.path()),
+            started,
+            duration: hour,
+            bytes: 1_000,
+            state: State::Finalised,
+            container: recordings::Container::Mp4,
+        };
+        archive.shared.shelf.insert(recording).expect("room");
+    }
+    archive
+}
+
+#[test]
+fn of_a_hundred_thousand_the_right_ones_are_removed() {
+    let hours = |hours: u64| Duration::from_secs(3_600 * hours);
+    let none = Keep::default();
+    let age = Keep {
+        // The limit is between two hours.
+        max_age: Some(hours(90) + Duration::from_secs(1_800)),
+        ..none
+    };
+    let bytes = Keep {
+        max_bytes: Some(90_000 * 1_000 + 999),
+        ..none
+    };
+    let count = Keep {
+        max_count: Some(90_000),
+        ..none
+    };
+    for (keep, left) in [
+        (none, MANY),
+        (age, 90_000),
+        (bytes, 90_000),
+        (count, 90_000),
+    ] {
+        let archive = filled(keep, 0);
+        let before = jobs::complete_files(&archive.shared);
+        jobs::tidy(&archive.shared);
+        let after = jobs::complete_files(&archive.shared);
+        assert_eq!(after.len() as u64, left, "{keep:?}");
+        assert_eq!(after, before[before.len() - after.len()..], "{keep:?}");
+    }
+    // Each one removed frees a byte, and those of one turn are not all that there are.
+    let archive = filled(none, 250);
+    let before = jobs::complete_files(&archive.shared);
+    for removed in [100, 200, 250, 250] {
+        jobs::tidy(&archive.shared);
+        let after = jobs::complete_files(&archive.shared);
+        assert_eq!(after, before[removed..], "{removed}");
+    }
+}

@@ -13,7 +13,7 @@ use media::codec::h264::AvcConfig;
 use media::codec::hevc::HevcConfig;
 use media::codec::mpeg_audio::FrameHeader;
 use media::codec::vp9::{self, KeyHeader};
-use media::codec::{av1, opus};
+use media::codec::{av1, opus, vp8};
 use media::{Codec, Framing, Kind, Sample, TICKS_PER_SECOND, Track, TrackId};
 
 use super::{PICTURE_TIMESCALE, entry};
@@ -98,6 +98,11 @@ impl Carried {
             do_frames_tell: facts == Facts::Unknown,
             facts,
         })
+    }
+
+    /// Whether players take it from a live body or a segment: VP8 is in files alone.
+    pub(super) fn is_live(&self) -> bool {
+        self.codec != Codec::Vp8
     }
 
     /// Whether `other` was announced in the same way.
@@ -232,12 +237,8 @@ impl Carried {
             Codec::H264 => (b"avc1", b"avcC"),
             Codec::Hevc => (b"hvc1", b"hvcC"),
             Codec::Av1 => (b"av01", b"av1C"),
-            Codec::Vp9 => {
-                let fill = |vpcc: &mut super::boxes::Boxes| vpcc.put(record);
-                return Some(entry::visual(b"vp09", size, |entry| {
-                    entry.put_full_box(b"vpcC", 1, 0, fill);
-                }));
-            }
+            Codec::Vp8 => return Some(vp_entry(b"vp08", size, &vp8::RECORD)),
+            Codec::Vp9 => return Some(vp_entry(b"vp09", size, record)),
             _ => return None,
         };
         Some(entry::visual(kind, size, |entry| {
@@ -292,6 +293,13 @@ impl Carried {
     }
 }
 
+/// The entry of VP8 or VP9 (VP Codec ISO Media File Format Binding).
+fn vp_entry(kind: &[u8; 4], size: (u16, u16), record: &[u8]) -> Vec<u8> {
+    entry::visual(kind, size, |entry| {
+        entry.put_full_box(b"vpcC", 1, 0, |vpcc| vpcc.put(record));
+    })
+}
+
 /// A temporal unit of AV1 without the delimiter that it may begin with: a sample is one unit, and should have none
 /// (AV1 in ISOBMFF §2.4).
 fn without_delimiter(data: &Bytes) -> Bytes {
@@ -334,9 +342,8 @@ impl Facts {
                 let parsed = StreamInfo::parse(config)?;
                 Some(Self::sound(parsed.sample_rate, parsed.channels))
             }
-            (Kind::Video, Codec::Vp9) | (Kind::Audio, Codec::Mp3 | Codec::Ac3 | Codec::Eac3) => {
-                Some(Self::Unknown)
-            }
+            (Kind::Video, Codec::Vp8 | Codec::Vp9)
+            | (Kind::Audio, Codec::Mp3 | Codec::Ac3 | Codec::Eac3) => Some(Self::Unknown),
             _ => None,
         }
     }
@@ -345,6 +352,10 @@ impl Facts {
     fn told_by(codec: Codec, frame: &[u8]) -> Option<Self> {
         match codec {
             Codec::Av1 => Self::picture(sequence_size(frame)?),
+            Codec::Vp8 => match vp8::FrameHeader::parse(frame)? {
+                vp8::FrameHeader::Key { width, height } => Self::picture((width, height)),
+                vp8::FrameHeader::Inter => None,
+            },
             Codec::Vp9 => match vp9::FrameHeader::parse(frame)? {
                 vp9::FrameHeader::Key(header) => header_size(&header).map(|_| Self::Vp9(header)),
                 vp9::FrameHeader::Inter => None,

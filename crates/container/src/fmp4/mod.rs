@@ -41,7 +41,7 @@ mod tests;
 pub use collected::{Collected, MediaTime};
 pub use event::EventMessage;
 pub use muxer::Muxer;
-pub use name::{can_mux, codec_string, media_type};
+pub use name::{can_file, can_mux, codec_string, media_type};
 pub use sink::{Content, FragmentCandidate, Fragmentation, Init, Sink, Turn, Unit};
 
 /// The tracks of every initialization segment, whatever their numbers in the stream.

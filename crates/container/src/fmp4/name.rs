@@ -14,6 +14,11 @@ use super::carried::{Carried, MPEG1_RATE_MIN, mpeg_object};
 /// A picture is refused if its configuration should hold its size and does not, because players need it in
 /// advance.
 pub fn can_mux(track: &Track) -> bool {
+    Carried::new(track).is_some_and(|carried| carried.is_live())
+}
+
+/// Whether a [`Muxer`](super::Muxer) for [files](super::Muxer::for_files) can carry `track`: VP8 as well.
+pub fn can_file(track: &Track) -> bool {
     Carried::new(track).is_some()
 }
 

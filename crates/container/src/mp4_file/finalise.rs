@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use super::walk::{Child, children, find, u32_at};
-use super::{Fragment, Init, InitTrack, PLACEHOLDER_BYTES, Run};
+use super::table::Table;
+use super::trak::put_track;
+use super::walk::{find, u32_at};
+use super::{Fragment, Init, InitTrack, PLACEHOLDER_BYTES, grid};
 use crate::fmp4::boxes::Boxes;
 
 /// Samples of one file at most: six hours of 240 pictures a second and of sound. They take some five bytes each.
@@ -36,7 +38,7 @@ pub struct Finished {
     pub header_at: u64,
     /// What replaces it: the header of an `mdat` with everything up to the index.
     pub header: [u8; PLACEHOLDER_BYTES],
-    /// How long the file lasts.
+    /// How long the file lasts then.
     pub duration: Duration,
 }
 
@@ -52,7 +54,8 @@ pub struct Finaliser {
 impl Finaliser {
     /// For the fragments that follow `init`.
     pub fn new(init: Init) -> Self {
-        let tables = init.tracks().iter().map(|_| Table::default()).collect();
+        let tables = init.tracks().iter();
+        let tables = tables.map(|track| Table::new(track.timescale)).collect();
         Self {
             init,
             tables,
@@ -74,10 +77,9 @@ impl Finaliser {
 
     /// How long what was added lasts, in whole units of the presentation's clock.
     pub fn duration(&self) -> Duration {
-        let ends = self.used().map(|(track, table)| {
-            let begin = table.begins(track) - self.begins();
-            begin + seconds(table.duration(), track.timescale)
-        });
+        let begins = self.begins();
+        let ends = self.used();
+        let ends = ends.map(|(_, table)| table.begins() - begins + table.seconds());
         let units = movie_units(ends.fold(0.0, f64::max));
         movie_time(units.into(), MOVIE_TIMESCALE)
     }
@@ -86,13 +88,18 @@ impl Finaliser {
     ///
     /// # Errors
     /// See [`NotFinalised`].
-    pub fn finish(self, end: u64) -> Result<Finished, NotFinalised> {
+    pub fn finish(mut self, end: u64) -> Result<Finished, NotFinalised> {
         let header_at = self.init.placeholder.ok_or(NotFinalised::NoPlaceholder)?;
         if self.used().next().is_none() {
             return Err(NotFinalised::Empty);
         }
         if self.samples > SAMPLES_MAX {
             return Err(NotFinalised::TooLarge);
+        }
+        for (track, table) in self.init.tracks().iter().zip(&mut self.tables) {
+            if track.is_video {
+                grid::align(table);
+            }
         }
         let duration = self.duration();
         let mut header = [0; PLACEHOLDER_BYTES];
@@ -115,7 +122,7 @@ impl Finaliser {
 
     /// When the first sample of all is presented.
     fn begins(&self) -> f64 {
-        let begins = self.used().map(|(track, table)| table.begins(track));
+        let begins = self.used().map(|(_, table)| table.begins());
         let first = begins.fold(f64::INFINITY, f64::min);
         if first.is_finite() { first } else { 0.0 }
     }
@@ -139,7 +146,7 @@ impl Finaliser {
                 mvhd.put_u32(next.wrapping_add(1));
             });
             for (track, table) in self.used() {
-                let delay = movie_units(table.begins(track) - begins);
+                let delay = movie_units(table.begins() - begins);
                 moov.put_box(b"trak", |trak| put_track(trak, track, table, delay));
             }
         });
@@ -160,244 +167,7 @@ fn movie_time(units: u64, timescale: u32) -> Duration {
     Duration::from_nanos(units * 1_000_000_000 / u64::from(timescale.max(1)))
 }
 
-fn seconds(units: u64, timescale: u32) -> f64 {
-    units as f64 / f64::from(timescale.max(1))
-}
-
 /// Seconds on the presentation's clock; a conversion of floats saturates.
-fn movie_units(seconds: f64) -> u32 {
+pub(super) fn movie_units(seconds: f64) -> u32 {
     (seconds * f64::from(MOVIE_TIMESCALE)).round() as u32
-}
-
-/// The samples of one track.
-#[derive(Debug, Default)]
-struct Table {
-    /// When the first is decoded.
-    at: u64,
-    /// When the last ends.
-    end: u64,
-    sizes: Vec<u32>,
-    durations: RunLengths<u32>,
-    compositions: RunLengths<i32>,
-    /// The numbers of those that depend on no other, from 1.
-    syncs: Vec<u32>,
-    /// Where runs of them are in the file.
-    chunks: Vec<u64>,
-    /// How many are in each run.
-    chunk_samples: RunLengths<u32>,
-}
-
-impl Table {
-    fn add(&mut self, run: &Run) {
-        if self.sizes.is_empty() {
-            (self.at, self.end) = (run.at, run.at);
-        } else if run.at != self.end
-            && let Some(last) = self.durations.pop()
-        {
-            // The index knows no holes: the last sample lasts until the next, or ends earlier.
-            let longer = i128::from(last) + i128::from(run.at) - i128::from(self.end);
-            let longer = u32::try_from(longer.max(0)).unwrap_or(u32::MAX);
-            self.durations.push(longer);
-            self.end = self.end - u64::from(last) + u64::from(longer);
-        }
-        self.chunks.push(run.data);
-        self.chunk_samples.push(run.rows.len() as u32);
-        for row in &run.rows {
-            self.sizes.push(row.size);
-            self.durations.push(row.duration);
-            self.compositions.push(row.composition);
-            self.end = self.end.saturating_add(row.duration.into());
-            if row.is_sync {
-                self.syncs.push(self.sizes.len() as u32);
-            }
-        }
-    }
-
-    fn duration(&self) -> u64 {
-        self.end.saturating_sub(self.at)
-    }
-
-    fn first_composition(&self) -> i32 {
-        self.compositions.0.first().map_or(0, |(_, first)| *first)
-    }
-
-    /// When its first sample is presented, in seconds of the file.
-    fn begins(&self, track: &InitTrack) -> f64 {
-        let composition = f64::from(self.first_composition()) / f64::from(track.timescale.max(1));
-        seconds(self.at, track.timescale) + composition
-    }
-}
-
-/// Values, most of which are like those before them.
-#[derive(Debug)]
-struct RunLengths<T>(Vec<(u32, T)>);
-
-impl<T> Default for RunLengths<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<T: Copy + Eq> RunLengths<T> {
-    fn push(&mut self, value: T) {
-        match self.0.last_mut() {
-            Some((count, last)) if *last == value => *count += 1,
-            _ => self.0.push((1, value)),
-        }
-    }
-
-    fn pop(&mut self) -> Option<T> {
-        let (count, value) = self.0.last_mut()?;
-        let value = *value;
-        *count -= 1;
-        if *count == 0 {
-            self.0.pop();
-        }
-        Some(value)
-    }
-}
-
-/// Writes a track: what its `trak` has, with durations, edits and tables.
-fn put_track(trak: &mut Boxes, track: &InitTrack, table: &Table, delay: u32) {
-    let lasts = movie_units(seconds(table.duration(), track.timescale));
-    for child in children(&track.trak) {
-        match &child.kind {
-            b"tkhd" => {
-                put_with_duration(trak, child, 20, lasts.saturating_add(delay));
-                put_edits(trak, table, lasts, delay);
-            }
-            b"edts" => {}
-            b"mdia" => trak.put_box(b"mdia", |mdia| put_media(mdia, child, track, table)),
-            _ => put_same(trak, child),
-        }
-    }
-}
-
-/// A track that begins later is preceded by nothing; one whose pictures are presented in another order begins at the
-/// first presented.
-fn put_edits(trak: &mut Boxes, table: &Table, lasts: u32, delay: u32) {
-    let first = u32::try_from(table.first_composition()).unwrap_or(0);
-    if delay == 0 && first == 0 {
-        return;
-    }
-    trak.put_box(b"edts", |edts| {
-        edts.put_full_box(b"elst", 0, 0, |elst| {
-            let empty = (delay > 0).then_some((delay, u32::MAX));
-            let edits = empty.into_iter().chain([(lasts, first)]);
-            elst.put_u32(1 + u32::from(delay > 0));
-            for (duration, media_time) in edits {
-                elst.put_u32(duration);
-                elst.put_u32(media_time);
-                elst.put_u32(0x0001_0000); // rate 1
-            }
-        });
-    });
-}
-
-fn put_media(mdia: &mut Boxes, whole: Child<'_>, track: &InitTrack, table: &Table) {
-    for child in children(whole.content) {
-        match &child.kind {
-            b"mdhd" => put_media_header(mdia, child, track.timescale, table.duration()),
-            b"minf" => mdia.put_box(b"minf", |minf| {
-                for child in children(child.content) {
-                    match &child.kind {
-                        b"stbl" => minf.put_box(b"stbl", |stbl| {
-                            let mut kept = children(child.content);
-                            if let Some(stsd) = kept.find(|child| child.kind == *b"stsd") {
-                                put_same(stbl, stsd);
-                            }
-                            put_tables(stbl, table);
-                        }),
-                        _ => put_same(minf, child),
-                    }
-                }
-            }),
-            _ => put_same(mdia, child),
-        }
-    }
-}
-
-fn put_media_header(mdia: &mut Boxes, old: Child<'_>, timescale: u32, duration: u64) {
-    // Language and the two bytes behind it are the last.
-    let tail = old.content.last_chunk::<4>().copied().unwrap_or_default();
-    let short = u32::try_from(duration);
-    mdia.put_full_box(b"mdhd", u8::from(short.is_err()), 0, |mdhd| {
-        match short {
-            Ok(short) => {
-                mdhd.put_zeros(8);
-                mdhd.put_u32(timescale);
-                mdhd.put_u32(short);
-            }
-            Err(_) => {
-                mdhd.put_zeros(16);
-                mdhd.put_u32(timescale);
-                mdhd.put_u64(duration);
-            }
-        }
-        mdhd.put(&tail);
-    });
-}
-
-fn put_tables(stbl: &mut Boxes, table: &Table) {
-    stbl.put_full_box(b"stts", 0, 0, |stts| {
-        stts.put_u32(table.durations.0.len() as u32);
-        for (count, duration) in &table.durations.0 {
-            stts.put_u32(*count);
-            stts.put_u32(*duration);
-        }
-    });
-    if table.syncs.len() < table.sizes.len() {
-        stbl.put_full_box(b"stss", 0, 0, |stss| {
-            stss.put_u32(table.syncs.len() as u32);
-            table.syncs.iter().for_each(|number| stss.put_u32(*number));
-        });
-    }
-    let compositions = &table.compositions.0;
-    if compositions
-        .iter()
-        .any(|(_, composition)| *composition != 0)
-    {
-        let is_signed = compositions.iter().any(|(_, composition)| *composition < 0);
-        stbl.put_full_box(b"ctts", u8::from(is_signed), 0, |ctts| {
-            ctts.put_u32(compositions.len() as u32);
-            for (count, composition) in compositions {
-                ctts.put_u32(*count);
-                ctts.put(&composition.to_be_bytes());
-            }
-        });
-    }
-    stbl.put_full_box(b"stsc", 0, 0, |stsc| {
-        stsc.put_u32(table.chunk_samples.0.len() as u32);
-        let mut chunk = 1;
-        for (chunks, samples) in &table.chunk_samples.0 {
-            stsc.put_u32(chunk);
-            stsc.put_u32(*samples);
-            stsc.put_u32(1); // sample description
-            chunk += *chunks;
-        }
-    });
-    stbl.put_full_box(b"stsz", 0, 0, |stsz| {
-        stsz.put_u32(0);
-        stsz.put_u32(table.sizes.len() as u32);
-        table.sizes.iter().for_each(|size| stsz.put_u32(*size));
-    });
-    stbl.put_full_box(b"co64", 0, 0, |co64| {
-        co64.put_u32(table.chunks.len() as u32);
-        table.chunks.iter().for_each(|at| co64.put_u64(*at));
-    });
-}
-
-/// Copies a box whose duration is 32 bits at `at`; one with longer times stays as it is.
-fn put_with_duration(boxes: &mut Boxes, child: Child<'_>, at: usize, duration: u32) {
-    let mut content = child.content.to_vec();
-    if content.first() == Some(&0)
-        && let Some(field) = content.get_mut(at..at + 4)
-    {
-        field.copy_from_slice(&duration.to_be_bytes());
-    }
-    boxes.put_box(&child.kind, |boxes| boxes.put(&content));
-}
-
-fn put_same(boxes: &mut Boxes, child: Child<'_>) {
-    boxes.put_box(&child.kind, |boxes| boxes.put(child.content));
 }

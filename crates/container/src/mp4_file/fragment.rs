@@ -86,9 +86,10 @@ impl Fragment {
     /// A fragment as a lane has it: `unit` is its bytes, or those up to its media, of which there are `bytes` in all. It
     /// is read as if it stood at `at` in a file.
     pub fn of_unit(init: &Init, unit: &[u8], at: u64, bytes: u64) -> Option<Self> {
-        let moof = Head::parse(unit).filter(|head| head.kind == *b"moof")?;
+        let moof = Head::read_sized(unit, bytes).filter(|head| head.kind == *b"moof")?;
         let (header, rest) = unit.split_at_checked(usize::try_from(moof.bytes).ok()?)?;
-        let mdat = Head::parse(rest).filter(|mdat| mdat.kind == *b"mdat")?;
+        let mdat = Head::read_sized(rest, bytes - moof.bytes);
+        let mdat = mdat.filter(|mdat| mdat.kind == *b"mdat")?;
         let media = at
             .checked_add(moof.bytes)?
             .checked_add(mdat.header_bytes as u64)?;

@@ -9,7 +9,9 @@
 //!   and the number that it has in the file.
 //! * [`Scan`] goes through a file of fragments, whole or cut, and finds where its whole part ends.
 //! * A [`Finaliser`] collects what a scan finds. [`Finished`] is the index to append, and the sixteen bytes that then
-//!   replace the placeholder: before that write the file is fragmented, after it plain, and never anything between.
+//!   replace the placeholder: before that write the file is fragmented, after it plain, and never anything between. The
+//!   index says what fragments leave open: from where decoders must begin to have sound, and the true times of pictures
+//!   that were rounded to milliseconds on their way.
 //! * [`index`] finds the samples or the fragments of a file, so that it can be sent in segments.
 //!
 //! Nothing here reads a file: a scan says which bytes it wants, in pieces of known bounds. Any input results in a
@@ -20,12 +22,16 @@
 
 mod finalise;
 mod fragment;
+mod grid;
 pub mod index;
 mod init;
 mod patch;
+mod roll;
 mod scan;
+mod table;
 #[cfg(test)]
 mod tests;
+mod trak;
 mod walk;
 
 pub use finalise::{Finaliser, Finished, NotFinalised, movie_duration};

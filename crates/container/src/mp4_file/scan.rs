@@ -80,11 +80,11 @@ impl Scan {
             self.end();
             return None;
         }
-        let Some(head) = Head::parse(bytes) else {
+        let left = self.file_bytes - self.at;
+        let Some(head) = Head::read_sized(bytes, left) else {
             self.end();
             return None;
         };
-        let left = self.file_bytes - self.at;
         if head.kind == *b"mdat" && self.init.is_none() && self.at > 0 {
             self.outcome = Some(match head.bytes < left {
                 true => Outcome::Finalised {
@@ -92,10 +92,6 @@ impl Scan {
                 },
                 false => Outcome::Nothing,
             });
-            return None;
-        }
-        if head.bytes > left {
-            self.end();
             return None;
         }
         match (&head.kind, self.init.is_some()) {
@@ -184,12 +180,13 @@ impl Scan {
     /// The fragment at hand, if all of it is in the file.
     fn whole(&self, head: Head, bytes: &[u8]) -> Option<Fragment> {
         let (moof, rest) = bytes.split_at_checked(head.bytes as usize)?;
-        let mdat = Head::parse(rest).filter(|mdat| mdat.kind == *b"mdat")?;
         let mdat_at = self.at + head.bytes;
-        let end = mdat_at.checked_add(mdat.bytes)?;
+        let mdat = Head::read_sized(rest, self.file_bytes - mdat_at);
+        let mdat = mdat.filter(|mdat| mdat.kind == *b"mdat")?;
+        let end = mdat_at + mdat.bytes;
         let media = mdat_at + mdat.header_bytes as u64..end;
         let content = moof.get(head.header_bytes..)?;
         let init = self.init.as_ref()?;
-        Fragment::parse(init, content, self.at, &media).filter(|_| end <= self.file_bytes)
+        Fragment::parse(init, content, self.at, &media)
     }
 }

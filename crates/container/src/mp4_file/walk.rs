@@ -1,4 +1,4 @@
-//! Boxes in bytes that may be anything.
+//! Boxes in bytes that may be anything (ISO/IEC 14496-12 §4.2).
 
 /// The header of a box.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -11,20 +11,29 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// The header at the start of `data`. `None` if it is cut, or says nothing: also for a box that lasts to the end of
-    /// its file, which nothing here writes.
-    pub(super) fn parse(data: &[u8]) -> Option<Self> {
+    /// The header at the start of `data`, of a box in a file or a box that has `left` bytes more. `None` if it is cut,
+    /// if the box is not all there, or if it has no proper size. A size of zero is that of all that is left.
+    pub(super) fn read(data: &[u8], left: u64) -> Option<Self> {
         let (size, rest) = data.split_first_chunk::<4>()?;
         let (kind, rest) = rest.split_first_chunk::<4>()?;
         let (header_bytes, bytes) = match u32::from_be_bytes(*size) {
+            0 => (8, left),
             1 => (16, u64::from_be_bytes(*rest.first_chunk::<8>()?)),
             size => (8, u64::from(size)),
         };
-        (bytes >= header_bytes as u64).then_some(Self {
-            kind: *kind,
-            header_bytes,
-            bytes,
-        })
+        (header_bytes as u64..=left)
+            .contains(&bytes)
+            .then_some(Self {
+                kind: *kind,
+                header_bytes,
+                bytes,
+            })
+    }
+
+    /// The same in a file that grows: there a box that has all that is left is not known to end.
+    pub(super) fn read_sized(data: &[u8], left: u64) -> Option<Self> {
+        let is_sized = data.first_chunk() != Some(&[0; 4]);
+        Self::read(data, left).filter(|_| is_sized)
     }
 }
 
@@ -33,6 +42,8 @@ impl Head {
 pub(super) struct Child<'a> {
     pub(super) kind: [u8; 4],
     pub(super) content: &'a [u8],
+    /// With its header.
+    pub(super) whole: &'a [u8],
     /// Where the content begins in the data of all.
     pub(super) at: usize,
 }
@@ -42,15 +53,15 @@ pub(super) fn children(data: &[u8]) -> impl Iterator<Item = Child<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = data.get(at..)?;
-        let head = Head::parse(rest)?;
-        let end = usize::try_from(head.bytes).ok()?;
-        let content = rest.get(head.header_bytes..end)?;
+        let head = Head::read(rest, rest.len() as u64)?;
+        let whole = rest.get(..usize::try_from(head.bytes).ok()?)?;
         let child = Child {
             kind: head.kind,
-            content,
+            content: whole.get(head.header_bytes..)?,
+            whole,
             at: at + head.header_bytes,
         };
-        at += end;
+        at += whole.len();
         Some(child)
     })
 }
@@ -71,4 +82,47 @@ pub(super) fn u32_at(data: &[u8], at: usize) -> Option<u32> {
 pub(super) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
     let bytes = data.get(at..)?.first_chunk::<8>()?;
     Some(u64::from_be_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_of_32_or_64_bits_or_the_rest() {
+        let head =
+            |bytes: &[u8], left| Head::read(bytes, left).map(|it| (it.header_bytes, it.bytes));
+        for (bytes, left, found) in [
+            (&b"\0\0\0\x08free"[..], 8, Some((8, 8))),
+            (b"\0\0\0\x09free", 8, None),
+            (b"\0\0\0\x07free", 8, None),
+            (b"\0\0\0\x01mdat\0\0\0\0\0\0\0\x10", 16, Some((16, 16))),
+            (b"\0\0\0\x01mdat\0\0\0\0\0\0\0\x0F", 16, None),
+            (
+                b"\0\0\0\x01mdat\0\0\0\x01\0\0\0\0",
+                u64::MAX,
+                Some((16, 1 << 32)),
+            ),
+            (b"\0\0\0\x01mdat\0\0", 100, None),
+            (b"\0\0\0\0mdat", 100, Some((8, 100))),
+            (b"\0\0\0\0mdat", 7, None),
+            (b"\0\0\0\x08fre", 100, None),
+        ] {
+            assert_eq!(head(bytes, left), found, "{bytes:?}");
+        }
+        assert!(Head::read_sized(b"\0\0\0\0mdat", 100).is_none());
+        assert!(Head::read_sized(b"\0\0\0\x08free", 100).is_some());
+    }
+
+    #[test]
+    fn children_end_at_the_first_that_is_not_whole() {
+        let data = b"\0\0\0\x0Aaaaaxy\0\0\0\x08bbbb\0\0\0\x09cccc";
+        let found: Vec<_> = children(data)
+            .map(|it| (it.kind, it.content, it.at))
+            .collect();
+        assert_eq!(found, [(*b"aaaa", &b"xy"[..], 8), (*b"bbbb", b"", 18)]);
+        assert_eq!(find(data, b"cccc"), None);
+        let data = b"\0\0\0\x08aaaa\0\0\0\0bbbbrest";
+        assert_eq!(find(data, b"bbbb"), Some(&b"rest"[..]));
+    }
 }

@@ -19,7 +19,7 @@ use container::fmp4::{
 };
 use container::id3::Tag;
 use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Retention, Segmentation, Sink};
-use media::{Item, Span, Timestamp};
+use media::{Item, Kind, Span, Timestamp, Track};
 
 use crate::events::Events;
 use crate::segmenter::{self, Segmenter};
@@ -61,6 +61,13 @@ impl Mp4 {
         retention: Retention::Live,
     };
 
+    /// Whether a recording has a stream of these tracks whole: the first of each kind.
+    pub fn can_record<'a>(tracks: impl Iterator<Item = &'a Track> + Clone) -> bool {
+        let first = |kind| tracks.clone().find(|track| track.kind == kind);
+        let mut firsts = [Kind::Audio, Kind::Video].into_iter().filter_map(first);
+        tracks.clone().next().is_some() && firsts.all(fmp4::can_file)
+    }
+
     /// Fragments for a file: of a second, because their headers stay in it, and without a rest that waits for the next
     /// publisher.
     pub fn recorded() -> Self {
@@ -68,7 +75,7 @@ impl Mp4 {
             span: Span::from_millis(1_000),
         };
         Self {
-            muxer: Muxer::new(fragmentation),
+            muxer: Muxer::for_files(fragmentation),
             segments: None,
             is_recorded: true,
         }

@@ -32,6 +32,8 @@ const PICTURE_SPAN_ASSUMED: u32 = PICTURE_TIMESCALE / 25;
 #[derive(Debug)]
 pub struct Muxer<P> {
     span: Span,
+    /// It carries what players take from files alone.
+    is_for_files: bool,
     /// Of each kind the first one is carried.
     tracks: Vec<Carried>,
     joins: Joins,
@@ -73,6 +75,7 @@ impl<P: Clone> Muxer<P> {
     pub fn new(fragmentation: Fragmentation) -> Self {
         Self {
             span: fragmentation.bounded(),
+            is_for_files: false,
             tracks: Vec::new(),
             joins: Joins::default(),
             has_begun: false,
@@ -97,6 +100,14 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
+    /// The same, whose fragments become a file: what [`can_file`](super::can_file) admits is in it.
+    pub fn for_files(fragmentation: Fragmentation) -> Self {
+        Self {
+            is_for_files: true,
+            ..Self::new(fragmentation)
+        }
+    }
+
     /// Appends the fragments of `item`.
     pub fn push(&mut self, item: &Item, sink: &mut impl Sink<Preamble = P>) {
         match item {
@@ -118,6 +129,7 @@ impl<P: Clone> Muxer<P> {
     fn track(&mut self, track: &Track, sink: &mut impl Sink<Preamble = P>) {
         let known = self.tracks.iter().position(|known| known.id == track.id);
         let carried = Carried::new(track);
+        let carried = carried.filter(|it| self.is_for_files || it.is_live());
         if let Some(index) = known {
             let known = &mut self.tracks[index];
             if carried.as_ref().is_some_and(|new| new.is_like(known)) {

@@ -3,7 +3,7 @@
 use media::codec::opus;
 use media::{Codec, Framing, TrackId};
 
-use super::super::{can_mux, codec_string, media_type};
+use super::super::{can_file, can_mux, codec_string, media_type};
 use super::reader::{Moov, Trak, descriptor};
 use super::*;
 
@@ -303,6 +303,21 @@ fn what_mp4_does_not_carry_is_refused() {
     odd.framing = Framing::Bare;
     odd.kind = media::Kind::Audio;
     assert!(!can_mux(&odd));
+}
+
+#[test]
+fn vp8_is_in_files_alone() {
+    let vp8 = track(Codec::Vp8, b"");
+    assert!(!can_mux(&vp8) && can_file(&vp8));
+    let keyframe = [0x50, 0x05, 0x00, 0x9D, 0x01, 0x2A, 0x40, 0x01, 0xB4, 0x00];
+    let mut log = Log::default();
+    let mut muxer = Muxer::for_files(Fragmentation::default());
+    let items = [Item::Track(vp8.into()), picture_of(&keyframe, 0, true)];
+    items.iter().for_each(|item| muxer.push(item, &mut log));
+    muxer.finish(&mut log);
+    let file = log.joined(0);
+    let has = |wanted: &[u8]| file.windows(wanted.len()).any(|at| at == wanted);
+    assert!(has(b"vp08") && has(b"vpcC") && has(&[1, 0x40, 0, 0xB4]));
 }
 
 #[test]

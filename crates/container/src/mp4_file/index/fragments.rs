@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use super::super::walk::{children, find};
 use super::init::brand;
 use super::moov::Movie;
-use super::reader::{Numbers, child, children};
+use super::numbers::Numbers;
 use super::{Error, Segment, time};
 use crate::fmp4::boxes::Boxes;
 
@@ -87,7 +88,7 @@ impl Fragments {
         };
         let mut is_first = true;
         for traf in children(moof).filter(|child| &child.kind == b"traf") {
-            let Some((id, defaults)) = child(traf.body, b"tfhd")
+            let Some((id, defaults)) = find(traf.content, b"tfhd")
                 .and_then(|tfhd| header(tfhd, self.defaults))
                 .filter(|(id, _)| *id == self.id)
             else {
@@ -95,10 +96,10 @@ impl Fragments {
             };
             debug_assert_eq!(id, self.id);
             if fragment.at.is_none() {
-                fragment.at = child(traf.body, b"tfdt").and_then(decode_time);
+                fragment.at = find(traf.content, b"tfdt").and_then(decode_time);
             }
-            for trun in children(traf.body).filter(|child| &child.kind == b"trun") {
-                let Some((duration, flags)) = run(trun.body, defaults) else {
+            for trun in children(traf.content).filter(|child| &child.kind == b"trun") {
+                let Some((duration, flags)) = run(trun.content, defaults) else {
                     continue;
                 };
                 fragment.duration = fragment.duration.saturating_add(duration);
@@ -170,10 +171,10 @@ fn close(
 
 /// What `trex` says of a track.
 fn defaults(moov: &[u8], id: u32) -> Option<Defaults> {
-    let mvex = child(moov, b"mvex")?;
+    let mvex = find(moov, b"mvex")?;
     let mut all = children(mvex).filter(|child| &child.kind == b"trex");
     all.find_map(|trex| {
-        let mut numbers = Numbers(trex.body);
+        let mut numbers = Numbers(trex.content);
         numbers.full()?;
         if numbers.u32()? != id {
             return None;

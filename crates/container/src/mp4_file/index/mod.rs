@@ -14,8 +14,8 @@
 mod fragments;
 mod init;
 mod moov;
+mod numbers;
 mod probe;
-mod reader;
 mod samples;
 mod tables;
 #[cfg(test)]
@@ -28,8 +28,8 @@ pub use self::probe::Probe;
 
 use self::fragments::Fragments;
 use self::moov::{Media, Movie};
-use self::reader::Header;
 use self::samples::Samples;
+use super::walk::Head;
 
 /// The longest `moov`: a day of pictures and sound has 48 MB.
 pub const MOOV_BYTES_MAX: u64 = 64 << 20;
@@ -77,7 +77,7 @@ pub struct Indexer {
     at: u64,
     boxes: usize,
     /// The body of a box that must be whole.
-    body: Option<(Header, Range<u64>)>,
+    body: Option<(Head, Range<u64>)>,
     /// Of a fragmented file, once `moov` was read.
     fragments: Option<Fragments>,
 }
@@ -107,8 +107,8 @@ impl Indexer {
     /// # Errors
     /// Why there is none.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Index>, Error> {
-        if let Some((header, _)) = self.body.take() {
-            return self.read(header, bytes);
+        if let Some((head, _)) = self.body.take() {
+            return self.read(head, bytes);
         }
         if self.at >= self.length {
             return self.end().map(Some);
@@ -117,45 +117,45 @@ impl Indexer {
         if self.boxes > BOXES_MAX {
             return Err(Error::TooLarge);
         }
-        let Some(header) = Header::read(bytes, self.length - self.at) else {
+        let Some(head) = Head::read(bytes, self.length - self.at) else {
             return self.end().map(Some);
         };
-        let max = match &header.kind {
+        let max = match &head.kind {
             b"moov" => MOOV_BYTES_MAX,
             b"moof" if self.fragments.is_some() => MOOF_BYTES_MAX,
             _ => {
-                self.skip(&header);
+                self.skip(&head);
                 return Ok(None);
             }
         };
-        if header.size > max {
+        if head.bytes > max {
             return Err(Error::TooLarge);
         }
-        let body = header.length..header.size;
+        let body = head.header_bytes as u64..head.bytes;
         match bytes.get(body.start as usize..body.end as usize) {
-            Some(body) => self.read(header, body),
+            Some(body) => self.read(head, body),
             None => {
                 let range = self.at + body.start..self.at + body.end;
-                self.body = Some((header, range));
+                self.body = Some((head, range));
                 Ok(None)
             }
         }
     }
 
-    fn skip(&mut self, header: &Header) {
+    fn skip(&mut self, head: &Head) {
         if let Some(fragments) = &mut self.fragments
-            && &header.kind == b"mdat"
+            && &head.kind == b"mdat"
         {
-            fragments.end_at(self.at + header.size);
+            fragments.end_at(self.at + head.bytes);
         }
-        self.at += header.size;
+        self.at += head.bytes;
     }
 
-    fn read(&mut self, header: Header, body: &[u8]) -> Result<Option<Index>, Error> {
+    fn read(&mut self, head: Head, body: &[u8]) -> Result<Option<Index>, Error> {
         let begin = self.at;
-        self.at += header.size;
+        self.at += head.bytes;
         match &mut self.fragments {
-            Some(fragments) if &header.kind == b"moof" => {
+            Some(fragments) if &head.kind == b"moof" => {
                 fragments.push(begin, body);
                 Ok(None)
             }

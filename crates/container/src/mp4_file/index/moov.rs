@@ -1,6 +1,7 @@
 //! `moov`: the tracks of a file, and whether their samples are in tables or in fragments.
 
-use super::reader::{Numbers, child, children};
+use super::super::walk::{children, find};
+use super::numbers::Numbers;
 use super::tables::{self, Sample};
 use super::{Error, SAMPLES_MAX};
 
@@ -44,22 +45,22 @@ pub(super) struct Track {
 impl Movie {
     /// Reads the body of a `moov` in a file of this length.
     pub(super) fn read(body: &[u8], length: u64) -> Result<Self, Error> {
-        let scale = child(body, b"mvhd").and_then(timescale);
+        let scale = find(body, b"mvhd").and_then(timescale);
         let scale = scale.ok_or(Error::Malformed)?;
-        let is_fragmented = child(body, b"mvex").is_some();
+        let is_fragmented = find(body, b"mvex").is_some();
         let mut kinds = [None, None];
         let mut left = SAMPLES_MAX;
         for trak in children(body).filter(|child| &child.kind == b"trak") {
-            let Some(head) = head(trak.body) else {
+            let Some(head) = head(trak.content) else {
                 continue;
             };
             let slot = &mut kinds[usize::from(!head.is_picture)];
             if slot.is_some() {
                 continue;
             }
-            let samples = tables::read(table(trak.body).unwrap_or_default(), left, length)?;
+            let samples = tables::read(table(trak.content).unwrap_or_default(), left, length)?;
             left -= samples.len();
-            let (empty, lead) = edit(trak.body);
+            let (empty, lead) = edit(trak.content);
             let begin = scaled(empty, scale, head.timescale);
             let track = Track {
                 id: head.id,
@@ -120,22 +121,22 @@ fn head(trak: &[u8]) -> Option<Head> {
         let found = children(bytes).find(|child| &child.kind == kind)?;
         Some(found.whole.to_vec())
     };
-    let mdia = child(trak, b"mdia")?;
-    let minf = child(mdia, b"minf")?;
-    let mut handler = Numbers(child(mdia, b"hdlr")?);
+    let mdia = find(trak, b"mdia")?;
+    let minf = find(mdia, b"minf")?;
+    let mut handler = Numbers(find(mdia, b"hdlr")?);
     handler.skip(8)?;
     let (is_picture, media_header) = match &handler.array()? {
         b"vide" => (true, b"vmhd"),
         b"soun" => (false, b"smhd"),
         _ => return None,
     };
-    let mut header = Numbers(child(trak, b"tkhd")?);
+    let mut header = Numbers(find(trak, b"tkhd")?);
     let (version, _) = header.full()?;
     header.skip(if version == 0 { 8 } else { 16 })?;
     Some(Head {
         id: header.u32()?,
         is_picture,
-        timescale: timescale(child(mdia, b"mdhd")?)?,
+        timescale: timescale(find(mdia, b"mdhd")?)?,
         boxes: [
             whole(trak, b"tkhd")?,
             whole(mdia, b"mdhd")?,
@@ -148,13 +149,13 @@ fn head(trak: &[u8]) -> Option<Head> {
 
 /// The body of `stbl`.
 fn table(trak: &[u8]) -> Option<&[u8]> {
-    child(child(child(trak, b"mdia")?, b"minf")?, b"stbl")
+    find(find(find(trak, b"mdia")?, b"minf")?, b"stbl")
 }
 
 /// How long nothing is shown at first, on the movie's clock, and from where on the track then is, on its own.
 fn edit(trak: &[u8]) -> (u64, u64) {
     let mut empty = 0_u64;
-    let list = child(trak, b"edts").and_then(|edts| child(edts, b"elst"));
+    let list = find(trak, b"edts").and_then(|edts| find(edts, b"elst"));
     let mut numbers = Numbers(list.unwrap_or_default());
     let Some((version, _)) = numbers.full() else {
         return (0, 0);

@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::reader::{Header, Numbers, child};
+use super::super::walk::{Head, find};
+use super::numbers::Numbers;
 use super::{Error, LOOK_BYTES, time};
 
 /// Boxes before `moov`: a file has a handful.
@@ -39,15 +40,15 @@ impl Probe {
     /// When it is no MP4 file.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Duration>, Error> {
         self.boxes += 1;
-        let header = Header::read(bytes, self.length - self.at);
-        let header = header.filter(|_| self.boxes <= BOXES_MAX);
-        let header = header.ok_or(Error::Malformed)?;
-        if &header.kind != b"moov" {
-            self.at += header.size;
+        let head = Head::read(bytes, self.length - self.at);
+        let head = head.filter(|_| self.boxes <= BOXES_MAX);
+        let head = head.ok_or(Error::Malformed)?;
+        if &head.kind != b"moov" {
+            self.at += head.bytes;
             return Ok(None);
         }
-        let body = bytes.get(header.length as usize..).unwrap_or_default();
-        let duration = child(body, b"mvhd").and_then(duration);
+        let body = bytes.get(head.header_bytes..).unwrap_or_default();
+        let duration = find(body, b"mvhd").and_then(duration);
         duration.map(Some).ok_or(Error::Malformed)
     }
 }

@@ -1,7 +1,8 @@
 //! The tables of a track's samples, `stbl`, one row for each sample (ISO/IEC 14496-12 §8.6, §8.7).
 
+use super::super::walk::find;
 use super::Error;
-use super::reader::{Numbers, child};
+use super::numbers::Numbers;
 
 /// One sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,9 +66,9 @@ struct Sizes<'a> {
 impl<'a> Sizes<'a> {
     /// `None` if there are no samples.
     fn read(stbl: &'a [u8]) -> Option<Self> {
-        let (table, is_compact) = match child(stbl, b"stsz") {
+        let (table, is_compact) = match find(stbl, b"stsz") {
             Some(table) => (table, false),
-            None => (child(stbl, b"stz2")?, true),
+            None => (find(stbl, b"stz2")?, true),
         };
         let mut numbers = Numbers(table);
         numbers.full()?;
@@ -149,7 +150,7 @@ struct Syncs<'a> {
 
 impl<'a> Syncs<'a> {
     fn read(stbl: &'a [u8]) -> Self {
-        let is_there = child(stbl, b"stss").is_some();
+        let is_there = find(stbl, b"stss").is_some();
         Self {
             rows: is_there.then(|| Numbers(rows(stbl, b"stss"))),
             next: 0,
@@ -181,7 +182,7 @@ struct Chunks<'a> {
 
 impl<'a> Chunks<'a> {
     fn read(stbl: &'a [u8]) -> Self {
-        let is_long = child(stbl, b"co64").is_some();
+        let is_long = find(stbl, b"co64").is_some();
         let offsets = Numbers(rows(stbl, if is_long { b"co64" } else { b"stco" }));
         let mut runs = Numbers(rows(stbl, b"stsc"));
         Self {
@@ -219,6 +220,6 @@ impl<'a> Chunks<'a> {
 
 /// The rows of a table, behind their count.
 fn rows<'a>(stbl: &'a [u8], kind: &[u8; 4]) -> &'a [u8] {
-    let table = child(stbl, kind).unwrap_or_default();
+    let table = find(stbl, kind).unwrap_or_default();
     table.get(8..).unwrap_or_default()
 }

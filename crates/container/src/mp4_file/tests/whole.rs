@@ -136,3 +136,35 @@ fn a_hole_stays_a_hole() {
     assert_eq!(pictures.len(), 100);
     assert!(framemd5::is_monotonic(&pictures));
 }
+
+#[test]
+fn pictures_are_on_their_grid_again_once_a_file_is_finalised() {
+    // 30 pictures a second, whose times FLV has rounded.
+    let file = Lane::of(items(Clip::FlvMegabit), Span::from_millis(5)).file();
+    let path = temporary(&finalised(&file).0);
+    let told = Tool::ffprobe()
+        .args(["-v", "error", "-of", "csv=p=0", "-select_streams", "v"])
+        .args(["-show_entries", "stream=r_frame_rate,avg_frame_rate"])
+        .arg(&path)
+        .run(DEADLINE);
+    assert_eq!(String::from_utf8(told).expect("text").trim(), "30/1,30/1");
+}
+
+#[test]
+fn sound_says_from_how_far_before_a_sample_it_is_right() {
+    for (clip, roll) in [(Clip::Flv, -1_i16), (Clip::FlvOpus, -4)] {
+        let (_, finished) = finalised(&Lane::of(items(clip), Span::ZERO).file());
+        let mut kinds = finished.moov.windows(4);
+        let at = kinds.position(|kind| kind == b"sgpd").expect("a group");
+        let [kind, rest] =
+            [8..12, 12..22].map(|range| &finished.moov[at + range.start..at + range.end]);
+        assert_eq!(kind, b"roll");
+        assert_eq!(
+            rest,
+            [&[0, 0, 0, 2, 0, 0, 0, 1][..], &roll.to_be_bytes()].concat()
+        );
+        let groups = finished.moov.windows(12);
+        let all = groups.filter(|at| at.starts_with(b"sbgp") && at.ends_with(b"roll"));
+        assert_eq!(all.count(), 1, "of the sound alone");
+    }
+}

@@ -1,0 +1,176 @@
+//! What publishers send in any codec is recorded so that it plays.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use testkit::framemd5::{self, Frame};
+use testkit::{Clip, PUBLISH_KEY, Server, Tool, wait_until};
+
+use crate::browser::Browser;
+use crate::browsers_watch_and_publish::CAMERA;
+use crate::session::{Driven, publish_camera};
+use crate::streams_are_recorded::{STREAM, finalised, hashes, probe, recordings, server};
+use crate::support::{DEADLINE, assert_joins, publish_rtmp};
+
+/// Seconds of each clip.
+const SECONDS: u32 = 6;
+
+/// What ffprobe says of the tracks: their codecs, and the names of these in the file.
+fn tracks(file: &Path) -> Vec<(String, String)> {
+    let told = Tool::ffprobe()
+        .args(["-of", "json", "-show_streams"])
+        .arg(file)
+        .run(DEADLINE);
+    let told: Value = serde_json::from_slice(&told).unwrap();
+    let tracks = told["streams"].as_array().expect("a list").iter();
+    let text = |track: &Value, key: &str| track[key].as_str().unwrap_or_default().to_owned();
+    tracks
+        .map(|track| (text(track, "codec_name"), text(track, "codec_tag_string")))
+        .collect()
+}
+
+fn pictures(file: &Path) -> Vec<Frame> {
+    framemd5::video(&framemd5::decoded_by(Tool::current_ffmpeg(), file, &[]))
+}
+
+/// Has a browser play a recording from the server: at its beginning, from its middle on, and to its end.
+pub(crate) fn play(browser: &impl Driven, server: &Server, root: &Path, file: &Path) {
+    let name = file.strip_prefix(root).expect("a file of it");
+    browser.go(&server.http_url("/_/style.css"));
+    let url = server.http_url(&format!("/recordings/{}", name.display()));
+    browser.run(&format!(
+        "const video = document.createElement('video'); window.video = video; video.muted = true; \
+         video.src = '{url}'; document.body.append(video); video.play().catch(() => {{}}); \
+         return null;"
+    ));
+    let look = || {
+        let seen = browser.run(
+            "return [video.currentTime, video.duration, video.ended, video.error?.message, \
+             video.getVideoPlaybackQuality().totalVideoFrames];",
+        );
+        assert!(seen[3].is_null(), "{seen}");
+        seen
+    };
+    let time = || look()[0].as_f64().unwrap_or_default();
+    wait_until("it to play", DEADLINE, || time() > 0.5);
+    let duration = look()[1].as_f64().expect("a duration");
+    let middle = duration / 2.0;
+    browser.run(&format!("video.currentTime = {middle}; return null;"));
+    wait_until("it to play the middle", DEADLINE, || time() > middle + 0.5);
+    let near = duration - 1.0;
+    browser.run(&format!("video.currentTime = {near}; return null;"));
+    wait_until("it to play to the end", DEADLINE, || look()[2] == true);
+    let frames = look()[4].as_u64();
+    assert!(frames > Some(20), "{frames:?}");
+}
+
+/// Publishes a clip by a current ffmpeg; its recording has all of it, under these names.
+fn recorded(clip: Clip, names: [(&str, &str); 2]) -> (tempfile::TempDir, Server, PathBuf) {
+    let root = tempfile::tempdir().unwrap();
+    let server = server(root.path())
+        .set("ingest", "linger", "\"1s\"")
+        .start();
+    let sent = clip.seconds(SECONDS);
+    let mut publisher = Tool::current_ffmpeg()
+        .args(["-re", "-i"])
+        .arg(&sent)
+        .args(["-c", "copy", "-f", "flv"])
+        .arg(server.rtmp_url(STREAM, PUBLISH_KEY))
+        .start();
+    assert!(publisher.wait(DEADLINE).success(), "{}", publisher.stderr());
+    let file = finalised(&server, 1).remove(0);
+    let names = names.map(|(codec, tag)| (codec.to_owned(), tag.to_owned()));
+    assert_eq!(tracks(&file), names);
+    let join = assert_joins("pictures", &pictures(&sent), &pictures(&file));
+    assert_eq!((join.at % 25, join.missing), (0, 0), "{join:?}");
+    let of =
+        |path: &Path| framemd5::audio(&framemd5::packets_by(Tool::current_ffmpeg(), path, &[]));
+    assert_eq!(assert_joins("sound", &of(&sent), &of(&file)).missing, 0);
+    let (start, duration) = probe(&file);
+    let wanted = join.matched as f64 / 25.0;
+    assert!(
+        start.abs() < 0.001 && (duration - wanted).abs() < 0.1,
+        "{start} {duration} {wanted}"
+    );
+    (root, server, file)
+}
+
+#[test]
+fn hevc_is_named_as_apple_wants_it() {
+    recorded(Clip::FlvHevc, [("hevc", "hvc1"), ("aac", "mp4a")]);
+}
+
+#[test]
+fn av1_and_opus() {
+    let (root, server, file) = recorded(Clip::FlvAv1Opus, [("av1", "av01"), ("opus", "Opus")]);
+    play(&Browser::open(), &server, root.path(), &file);
+}
+
+#[test]
+fn vp9() {
+    let (root, server, file) = recorded(Clip::FlvVp9, [("vp9", "vp09"), ("aac", "mp4a")]);
+    play(&Browser::open(), &server, root.path(), &file);
+}
+
+/// A camera of Chromium's, recorded in one codec.
+fn camera(codec: &str, names: [(&str, &str); 2]) {
+    let root = tempfile::tempdir().unwrap();
+    let server = server(root.path())
+        .set("ingest", "linger", "\"1s\"")
+        .start();
+    {
+        let camera = Browser::open_with(CAMERA);
+        publish_camera(&camera, &server, STREAM, codec);
+        wait_until("some seconds to be recorded", DEADLINE, || {
+            let all = recordings(&server);
+            all.first()
+                .is_some_and(|one| one["seconds"].as_f64() >= Some(5.0))
+        });
+        camera.run("publisher.close(); return null;");
+    }
+    let file = finalised(&server, 1).remove(0);
+    assert!(file.extension().is_some_and(|it| it == "mp4"), "{file:?}");
+    let names = names.map(|(codec, tag)| (codec.to_owned(), tag.to_owned()));
+    assert_eq!(tracks(&file), names);
+    let frames = framemd5::decoded_by(Tool::current_ffmpeg(), &file, &[]);
+    let pictures = framemd5::video(&frames);
+    assert!(framemd5::is_monotonic(&pictures) && pictures.len() > 50);
+    assert!(framemd5::audio(&frames).len() > 100);
+    play(&Browser::open(), &server, root.path(), &file);
+}
+
+#[test]
+fn vp8_and_opus_from_a_browser() {
+    camera("vp8", [("vp8", "vp08"), ("opus", "Opus")]);
+}
+
+#[test]
+fn av1_and_opus_from_a_browser() {
+    camera("av1", [("av1", "av01"), ("opus", "Opus")]);
+}
+
+#[test]
+fn pictures_of_another_size_are_in_another_file() {
+    let root = tempfile::tempdir().unwrap();
+    let server = server(root.path()).start();
+    let clips = [Clip::Flv, Clip::FlvLarger].map(|clip| clip.seconds(SECONDS));
+    for clip in &clips {
+        // The stream waits for its next publisher.
+        let mut publisher = publish_rtmp(&server, clip, STREAM);
+        publisher.wait(DEADLINE);
+    }
+    let files = finalised(&server, 2);
+    for (clip, file) in clips.iter().zip(&files) {
+        let [sent, got] = [clip, file].map(|path| framemd5::video(&framemd5::decoded(path)));
+        let join = assert_joins("pictures", &sent, &got);
+        assert_eq!((join.at % 25, join.missing), (0, 0), "{file:?} {join:?}");
+    }
+    let whole = framemd5::video(&framemd5::decoded(&clips[1]));
+    let second = framemd5::video(&framemd5::decoded(&files[1]));
+    assert_eq!(
+        hashes(&second),
+        hashes(&whole),
+        "it begins with the first keyframe"
+    );
+    assert_eq!(server.metrics().sum("carillon_record_gaps_total", &[]), 0.0);
+}

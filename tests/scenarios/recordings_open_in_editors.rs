@@ -1,0 +1,204 @@
+//! A recording of an hour opens and seeks in what people watch and cut it with, its sound and its pictures together from
+//! beginning to end.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use testkit::{PUBLISH_KEY, Server, Tool, mp4_readers, vlc};
+
+use crate::browser::Browser;
+use crate::firefox::Firefox;
+use crate::recordings_of_every_codec::play;
+use crate::streams_are_recorded::{STREAM, finalised, probe, server};
+use crate::support::DEADLINE;
+
+/// A bit more than an hour, of small pictures, and how much faster than life it is published.
+const SECONDS: u32 = 3_660;
+const SPEED: &str = "60";
+
+/// For making it, and publishing it.
+const LONG_DEADLINE: Duration = Duration::from_secs(300);
+
+/// How far sound and pictures may be apart: less than half a picture.
+const APART_MAX: f64 = 0.010;
+
+/// A millisecond, to which FLV rounds, and what a file rounds to.
+const ROUNDING: f64 = 0.001_1;
+
+/// An hour in FLV: 30 pictures a second with B-frames, whose times are rounded.
+fn hour(folder: &Path) -> PathBuf {
+    let path = folder.join("hour.flv");
+    let picture = format!("testsrc2=size=64x36:rate=30:duration={SECONDS}");
+    let sound = format!("sine=frequency=440:sample_rate=16000:duration={SECONDS}");
+    Tool::ffmpeg()
+        .args(["-f", "lavfi", "-i", &picture, "-f", "lavfi", "-i", &sound])
+        .args("-c:v libx264 -preset ultrafast -bf 2 -g 60 -threads 1".split_whitespace())
+        .args("-c:a aac -ac 1 -b:a 24k".split_whitespace())
+        .arg(&path)
+        .run(LONG_DEADLINE);
+    path
+}
+
+/// When each packet of a kind (`v`, `a`) is presented, in seconds, in the order of decoding.
+fn times(file: &Path, kind: &str) -> Vec<f64> {
+    let told = Tool::ffprobe()
+        .args(["-select_streams", kind, "-of", "csv=p=0"])
+        .args(["-show_entries", "packet=pts_time"])
+        .arg(file)
+        .run(LONG_DEADLINE);
+    let told = String::from_utf8(told).unwrap();
+    let times = told.lines().map(|line| line.trim_end_matches(','));
+    times.map(|time| time.parse().expect("a time")).collect()
+}
+
+/// How much later than in the source each packet of a kind is. The recording has the source's end.
+fn shifts(source: &Path, file: &Path, kind: &str) -> Vec<f64> {
+    let [sent, got] = [source, file].map(|path| times(path, kind));
+    assert!(
+        got.len() > sent.len() * 9 / 10,
+        "{} of {}",
+        got.len(),
+        sent.len()
+    );
+    let sent = &sent[sent.len() - got.len()..];
+    got.iter().zip(sent).map(|(got, sent)| got - sent).collect()
+}
+
+fn json(tool: Tool) -> Value {
+    serde_json::from_slice(&tool.run(DEADLINE)).unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    let text = value.as_str().and_then(|text| text.parse().ok());
+    value.as_f64().or(text).expect("a number")
+}
+
+fn editors_read(file: &Path, duration: f64, pictures: usize) {
+    let said = json(Tool::new("mkvmerge").arg("-J").arg(file));
+    assert_eq!(said["container"]["supported"], true, "{said}");
+    let complaints = [&said["errors"], &said["warnings"]];
+    assert!(
+        complaints.iter().all(|it| **it == Value::Array(vec![])),
+        "{said}"
+    );
+    assert_eq!(said["tracks"].as_array().map(Vec::len), Some(2), "{said}");
+
+    let said = json(Tool::new("mediainfo").arg("--Output=JSON").arg(file));
+    let tracks = &said["media"]["track"];
+    assert!(
+        (number(&tracks[0]["Duration"]) - duration).abs() < 0.05,
+        "{said}"
+    );
+    let picture = &tracks[1];
+    assert_eq!(picture["FrameRate_Mode"], "CFR", "{said}");
+    assert!(
+        (number(&picture["FrameRate"]) - 30.0).abs() < 0.001,
+        "{said}"
+    );
+    // It counts the time before the first picture, if sound begins earlier.
+    assert!(
+        (number(&picture["FrameCount"]) - pictures as f64).abs() < 2.0,
+        "{said}"
+    );
+
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/mp4/read.cjs");
+    let said = json(Tool::new("node").arg(script).arg(mp4_readers()).arg(file));
+    assert_eq!(said["fragmented"], false, "{said}");
+    assert!((number(&said["seconds"]) - duration).abs() < 0.05, "{said}");
+    assert!(
+        (number(&said["middle"]) - duration / 2.0).abs() < 5.0,
+        "{said}"
+    );
+    assert_eq!(said["tracks"][0]["samples"], pictures, "{said}");
+    assert_eq!(said["groups"], serde_json::json!([[], ["roll"]]), "{said}");
+}
+
+fn ffmpeg_seeks(file: &Path, to: f64) {
+    let shown = Tool::ffprobe()
+        .args(["-select_streams", "v", "-of", "csv=p=0"])
+        .args(["-show_entries", "frame=pts_time", "-read_intervals"])
+        .arg(format!("{to}%+#1"))
+        .arg(file)
+        .run(DEADLINE);
+    let shown = String::from_utf8(shown).unwrap();
+    let first = shown.split([',', '\n']).next().unwrap_or_default();
+    let first: f64 = first.parse().expect("a time");
+    // At the keyframe before: one comes every two seconds.
+    assert!(first <= to && to - first <= 2.1, "{first} {to}");
+}
+
+fn vlc_seeks(server: &Server, name: &str, to: f64) {
+    let mut player = vlc()
+        .args(["-vv", "--intf", "dummy", "--no-video-title-show"])
+        .args(["--vout", "dummy", "--aout", "dummy", "--run-time", "3"])
+        .arg(format!("--start-time={to}"))
+        .arg(server.http_url(&format!("/recordings/{name}")))
+        .arg("vlc://quit")
+        .start();
+    player.wait(DEADLINE);
+    let said = player.stderr();
+    for kind in ["audio", "video"] {
+        assert!(
+            said.contains(&format!("using {kind} decoder module")),
+            "{said}"
+        );
+    }
+    for trouble in ["cannot start codec", "cannot seek", "cannot demux"] {
+        assert!(!said.contains(trouble), "{said}");
+    }
+}
+
+#[test]
+fn an_hour_opens_and_seeks_everywhere() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let source = hour(folder.path());
+    let server = server(root.path())
+        .set("ingest", "linger", "\"1s\"")
+        .set("recording", "split", "\"2h\"")
+        .start();
+    let mut publisher = Tool::ffmpeg()
+        .args(["-readrate", SPEED, "-i"])
+        .arg(&source)
+        .args(["-c", "copy", "-f", "flv"])
+        .arg(server.rtmp_url(STREAM, PUBLISH_KEY))
+        .start();
+    assert!(
+        publisher.wait(LONG_DEADLINE).success(),
+        "{}",
+        publisher.stderr()
+    );
+    let file = finalised(&server, 1).remove(0);
+
+    let pictures = shifts(&source, &file, "v");
+    let sounds = shifts(&source, &file, "a");
+    for shifts in [&pictures, &sounds] {
+        let apart = shifts.iter().map(|shift| (shift - shifts[0]).abs());
+        let most = apart.fold(0.0, f64::max);
+        assert!(most <= 2.0 * ROUNDING, "{most}");
+    }
+    let ends = [
+        (pictures[0], sounds[0]),
+        (pictures[pictures.len() - 1], sounds[sounds.len() - 1]),
+    ];
+    for (picture, sound) in ends {
+        println!("sound is {:.4} s off", sound - picture);
+        assert!((picture - sound).abs() <= APART_MAX, "{picture} {sound}");
+    }
+
+    let (start, duration) = probe(&file);
+    assert!(
+        start.abs() < 0.001 && duration > 3_300.0,
+        "{start} {duration}"
+    );
+    editors_read(&file, duration, pictures.len());
+    let name = file.strip_prefix(root.path()).expect("a file of it");
+    let name = name.display().to_string();
+    for to in [duration / 2.0, duration - 5.0] {
+        ffmpeg_seeks(&file, to);
+        vlc_seeks(&server, &name, to.floor());
+    }
+    play(&Browser::open(), &server, root.path(), &file);
+    play(&Firefox::open(), &server, root.path(), &file);
+}
