@@ -17,8 +17,8 @@ pub(super) struct Movie {
 pub(super) enum Media {
     /// In tables: those of each track.
     Samples(Vec<Track>),
-    /// In fragments that follow.
-    Fragments,
+    /// In fragments that follow: the tracks, without samples.
+    Fragments(Vec<Track>),
 }
 
 /// What a track is, in the file's own boxes.
@@ -29,6 +29,14 @@ pub(super) struct Head {
     pub(super) timescale: u32,
     /// `tkhd`, `mdhd`, `hdlr`, the media header (`vmhd` or `smhd`) and `stsd`, whole.
     pub(super) boxes: [Vec<u8>; 5],
+}
+
+impl Head {
+    /// How the track is coded.
+    pub(super) fn stsd(&self) -> &[u8] {
+        let [.., stsd] = &self.boxes;
+        stsd
+    }
 }
 
 /// The samples of a track.
@@ -78,7 +86,7 @@ impl Movie {
         let has_samples = tracks.iter().any(|track| !track.samples.is_empty());
         let media = match (has_samples, is_fragmented) {
             (true, _) => Media::Samples(tracks),
-            (false, true) => Media::Fragments,
+            (false, true) => Media::Fragments(tracks),
             (false, false) => return Err(Error::NoTrack),
         };
         Ok(Self { heads, media })
