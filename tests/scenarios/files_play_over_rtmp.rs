@@ -28,7 +28,10 @@ impl Library {
             ("film.flv", "-flvflags add_keyframe_index"),
             ("unlisted.flv", ""),
             ("plain.mp4", "-movflags +faststart"),
-            ("cut.mp4", "-movflags +frag_keyframe+empty_moov+default_base_moof"),
+            (
+                "cut.mp4",
+                "-movflags +frag_keyframe+empty_moov+default_base_moof",
+            ),
             ("a film.mp4", "-movflags -faststart"),
         ] {
             let _ = Tool::ffmpeg()
@@ -119,8 +122,14 @@ fn hevc_plays_in_a_current_ffmpeg() {
     let ffmpeg = || hasty(Tool::current_ffmpeg());
     let got = framemd5::packets_by(ffmpeg(), url(&server, "hevc.mp4"), &[]);
     let expected = framemd5::packets_by(Tool::current_ffmpeg(), &file, &[]);
-    assert_eq!(marks(&framemd5::video(&got)), marks(&framemd5::video(&expected)));
-    assert_eq!(marks(&framemd5::audio(&got)), marks(&framemd5::audio(&expected)));
+    assert_eq!(
+        marks(&framemd5::video(&got)),
+        marks(&framemd5::video(&expected))
+    );
+    assert_eq!(
+        marks(&framemd5::audio(&got)),
+        marks(&framemd5::audio(&expected))
+    );
 }
 
 #[test]
@@ -140,13 +149,20 @@ fn ffmpeg_seeks() {
 fn rtmpdump(server: &Server, library: &Library, name: &str, options: &[&str]) -> Vec<Frame> {
     let file = library.file("received.flv");
     let finished = Tool::new("rtmpdump")
-        .args(["--rtmp", &format!("rtmp://{}/{FOLDER}", server.addr("rtmp"))])
+        .args([
+            "--rtmp",
+            &format!("rtmp://{}/{FOLDER}", server.addr("rtmp")),
+        ])
         .args(["--playpath", name, "--flv"])
         .arg(&file)
         .args(options)
         .finish(DEADLINE);
     assert!(finished.status.success(), "{}", finished.stderr);
-    assert!(finished.stderr.contains("Download complete"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("Download complete"),
+        "{}",
+        finished.stderr
+    );
     framemd5::packets(&file)
 }
 
@@ -163,7 +179,12 @@ fn rtmpdump_begins_and_ends_where_it_is_told() {
     ] {
         let got = rtmpdump(&server, &library, playpath, &[]);
         assert_whole(playpath, &got, &library.file(file));
-        let got = rtmpdump(&server, &library, playpath, &["--start", "5", "--stop", "9"]);
+        let got = rtmpdump(
+            &server,
+            &library,
+            playpath,
+            &["--start", "5", "--stop", "9"],
+        );
         let all = framemd5::packets(library.file(file));
         let (got, all) = (framemd5::video(&got), framemd5::video(&all));
         assert_eq!(marks(&got), marks(&all[5 * RATE..9 * RATE]), "{playpath}");
@@ -269,7 +290,14 @@ fn flv_begins_at_any_tag_over_http() {
     let file = fs::read(library.file("film.flv")).unwrap();
     let path = format!("/{FOLDER}/film.flv");
     let listed = Tool::ffprobe()
-        .args(["-v", "error", "-select_streams", "v", "-show_entries", "packet=pos,flags"])
+        .args([
+            "-v",
+            "error",
+            "-select_streams",
+            "v",
+            "-show_entries",
+            "packet=pos,flags",
+        ])
         .args(["-of", "csv=p=0"])
         .arg(library.file("film.flv"))
         .run(DEADLINE);
@@ -293,6 +321,10 @@ fn flv_begins_at_any_tag_over_http() {
     assert!(!framemd5::decoded(&received).is_empty());
     for start in ["0", "13", "5000000000", &(from + 1).to_string(), "x"] {
         let answer = server.get(&format!("{path}?start={start}"));
-        assert_eq!((answer.status, answer.body.len()), (200, file.len()), "{start}");
+        assert_eq!(
+            (answer.status, answer.body.len()),
+            (200, file.len()),
+            "{start}"
+        );
     }
 }

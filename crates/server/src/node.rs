@@ -17,8 +17,8 @@ use rtmp::server::Challenge;
 
 use crate::access::AccessLog;
 use crate::door::admission::ListenerAdmission;
-use crate::door::limits::Limits;
 use crate::door::films::Projector;
+use crate::door::limits::Limits;
 use crate::door::{Counts, host};
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;

@@ -221,7 +221,8 @@ impl Search {
                 return self.end_of_tags(rest.len() < bytes.len() && rest.len() < TAG_HEADER_BYTES);
             };
             let body = &rest[TAG_HEADER_BYTES..];
-            let is_cut = (body.len() as u64) < u64::from(head.body_bytes).min(BODY_LOOK_BYTES as u64);
+            let is_cut =
+                (body.len() as u64) < u64::from(head.body_bytes).min(BODY_LOOK_BYTES as u64);
             if is_cut && rest.len() < bytes.len() {
                 return None;
             }
@@ -246,7 +247,10 @@ impl Search {
             if self.at >= self.end || self.tags >= TAGS_MAX {
                 return Some(self.found);
             }
-            match usize::try_from(head.bytes()).ok().and_then(|length| rest.get(length..)) {
+            match usize::try_from(head.bytes())
+                .ok()
+                .and_then(|length| rest.get(length..))
+            {
                 Some(behind) if !behind.is_empty() => rest = behind,
                 _ => return None,
             }

@@ -380,7 +380,9 @@ mod tests {
         assert_eq!(given(&mut reel).await.0, [10, 11, 12, 13]);
         // A player that pauses may look for another place.
         reel.pause(true, Instant::now());
-        reel.seek(Duration::ZERO, Instant::now()).await.expect("a place");
+        reel.seek(Duration::ZERO, Instant::now())
+            .await
+            .expect("a place");
         assert_eq!(given(&mut reel).await, (vec![], Given::Paused));
         reel.pause(false, Instant::now());
         assert_eq!(given(&mut reel).await.0, [0, 1, 2, 3]);

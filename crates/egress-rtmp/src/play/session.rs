@@ -259,7 +259,11 @@ impl PlayerSession {
             password: user.map(|(_, password)| password.as_str()),
             token: key.as_deref(),
             query: &path.query,
-            ..gate::Request::new(&folder, fanout::Protocol::Rtmp.label(), self.connection.peer)
+            ..gate::Request::new(
+                &folder,
+                fanout::Protocol::Rtmp.label(),
+                self.connection.peer,
+            )
         };
         let opening = async {
             let permission = context.gate.play(&asked).await.map_err(Error::Denied)?;

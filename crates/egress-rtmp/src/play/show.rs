@@ -31,7 +31,7 @@ const SEEKS: Rate = Rate {
 };
 
 /// See the module's description.
-pub(super) struct Show {
+pub(crate) struct Show {
     id: RequestId,
     reel: Reel,
     /// When the permission ends.

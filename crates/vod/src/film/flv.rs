@@ -32,16 +32,13 @@ pub(super) struct Flv {
 
 impl Flv {
     /// A file, from its beginning, and how long it plays.
-    pub(super) async fn open(
-        served: &Served,
-        opened: &Opened,
-    ) -> io::Result<(Self, Duration)> {
+    pub(super) async fn open(served: &Served, opened: &Opened) -> io::Result<(Self, Duration)> {
         let (file, length) = (Arc::clone(&opened.file), opened.length);
         let (head, last) = served
             .reads
             .blocking(move || Ok((head(&file, length)?, last_millis(&file, length)?)))
             .await?;
-        let seconds = head.duration.unwrap_or(f64::from(last) / 1_000.0);
+        let seconds = head.duration.unwrap_or_else(|| f64::from(last) / 1_000.0);
         let plays = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let mut opening = Vec::new();
         let reader = begin(&head, &mut opening)?;

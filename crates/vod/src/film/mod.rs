@@ -105,9 +105,8 @@ impl Files {
         let more = extensions.map(|extension| format!("/{name}.{extension}"));
         let names = std::iter::once(format!("/{name}")).chain(more);
         let addresses = names.filter_map(|path| self.find(&path));
-        let is_film = |address: &Address| {
-            address.resource == Resource::File && Kind::of(address).is_some()
-        };
+        let is_film =
+            |address: &Address| address.resource == Resource::File && Kind::of(address).is_some();
         addresses.filter(is_film).collect()
     }
 }

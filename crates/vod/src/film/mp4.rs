@@ -40,10 +40,7 @@ pub(super) struct Mp4 {
 
 impl Mp4 {
     /// A file, from its beginning, and how long it plays.
-    pub(super) async fn open(
-        served: &Served,
-        opened: &Opened,
-    ) -> io::Result<(Self, Duration)> {
+    pub(super) async fn open(served: &Served, opened: &Opened) -> io::Result<(Self, Duration)> {
         let index = segments::index(served, opened).await?.map_err(malformed)?;
         if index.tracks().next().is_none() {
             let why = "it has no track that can be played over RTMP";

@@ -18,7 +18,10 @@ fn library() -> (tempfile::TempDir, Files) {
     for (name, options) in [
         ("plain.mp4", "-movflags +faststart"),
         ("cut.mp4", "-movflags +frag_keyframe+empty_moov"),
-        ("late.mp4", "-movflags +frag_keyframe+delay_moov+default_base_moof"),
+        (
+            "late.mp4",
+            "-movflags +frag_keyframe+delay_moov+default_base_moof",
+        ),
         ("film.flv", ""),
         ("listed.flv", "-flvflags add_keyframe_index"),
     ] {
@@ -100,7 +103,10 @@ async fn a_film_has_the_samples_of_its_file() {
         let mut film = film(&files, &format!("vod/{name}"), None).await;
         let seconds = film.length().as_secs_f64();
         assert!((11.9..12.2).contains(&seconds), "{name} {seconds}");
-        assert!(matches!(film.opening(), [Item::Metadata(_), Item::Track(_), Item::Track(_)]));
+        assert!(matches!(
+            film.opening(),
+            [Item::Metadata(_), Item::Track(_), Item::Track(_)]
+        ));
         assert_same(name, &rest(&mut film).await, &expected);
     }
 }
@@ -122,8 +128,14 @@ async fn a_film_goes_on_from_the_keyframe_before() {
             let apart = (sound.dts - first.dts).millis();
             assert!((-30..60).contains(&apart), "{name} {to}: {apart}");
             let [pictures, sounds] = [TrackId::VIDEO, TrackId::AUDIO].map(|id| track(&got, id));
-            assert!(track(&all, TrackId::VIDEO).ends_with(&pictures), "{name} {to}");
-            assert!(track(&all, TrackId::AUDIO).ends_with(&sounds), "{name} {to}");
+            assert!(
+                track(&all, TrackId::VIDEO).ends_with(&pictures),
+                "{name} {to}"
+            );
+            assert!(
+                track(&all, TrackId::AUDIO).ends_with(&sounds),
+                "{name} {to}"
+            );
         }
     }
 }

@@ -247,7 +247,12 @@ fn a_recorded_stream_has_positions_and_an_end() {
             e.null().number(to);
         })
     };
-    for (number, millis) in [(2_500.0, 2_500), (-1.0, 0), (f64::NAN, 0), (1e300, u32::MAX)] {
+    for (number, millis) in [
+        (2_500.0, 2_500),
+        (-1.0, 0),
+        (f64::NAN, 0),
+        (1e300, u32::MAX),
+    ] {
         let to = Duration::from_millis(millis.into());
         assert_eq!(seek(&mut client, number), [Event::Seek { id, to }]);
     }
@@ -300,7 +305,11 @@ fn players_say_where_they_begin_and_how_much_they_keep() {
             Some(2_000.0),
             (Start::Recorded(seconds(5)), Some(seconds(2))),
         ),
-        (Some(f64::NAN), Some(f64::NAN), (Start::LiveOrRecorded, None)),
+        (
+            Some(f64::NAN),
+            Some(f64::NAN),
+            (Start::LiveOrRecorded, None),
+        ),
         (None, None, (Start::LiveOrRecorded, None)),
     ] {
         let mut client = Client::connected();
