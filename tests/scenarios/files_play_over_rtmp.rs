@@ -149,10 +149,7 @@ fn ffmpeg_seeks() {
 fn rtmpdump(server: &Server, library: &Library, name: &str, options: &[&str]) -> Vec<Frame> {
     let file = library.file("received.flv");
     let finished = Tool::new("rtmpdump")
-        .args([
-            "--rtmp",
-            &format!("rtmp://{}/{FOLDER}", server.addr("rtmp")),
-        ])
+        .args(["--rtmp", &play_url(server, "live")])
         .args(["--playpath", name, "--flv"])
         .arg(&file)
         .args(options)
@@ -171,11 +168,11 @@ fn rtmpdump_begins_and_ends_where_it_is_told() {
     let library = Library::make();
     let server = library.serve();
     for (playpath, file) in [
-        ("film", "film.flv"),
-        ("flv:film", "film.flv"),
-        ("mp4:plain.mp4", "plain.mp4"),
-        ("mp4:plain", "plain.mp4"),
-        ("mp4:cut", "cut.mp4"),
+        ("films/film", "film.flv"),
+        ("flv:films/film", "film.flv"),
+        ("mp4:films/plain.mp4", "plain.mp4"),
+        ("mp4:films/plain", "plain.mp4"),
+        ("mp4:films/cut", "cut.mp4"),
     ] {
         let got = rtmpdump(&server, &library, playpath, &[]);
         assert_whole(playpath, &got, &library.file(file));
@@ -270,7 +267,7 @@ fn a_live_stream_wins_over_a_film_of_its_name() {
     let mut publisher = publish_rtmp(&server, &clip, &stream);
     wait_for_stream(&server, &stream);
     // Whoever asks for what is recorded gets the file.
-    let recorded = rtmpdump(&server, &library, "film", &[]);
+    let recorded = rtmpdump(&server, &library, "films/film", &[]);
     assert_whole("film", &recorded, &library.file("film.flv"));
     let mut player = Player::Ffmpeg.start(&url(&server, "film"));
     wait_until("a listener of the stream", DEADLINE, || {
