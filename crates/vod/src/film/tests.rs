@@ -81,9 +81,13 @@ fn assert_same(name: &str, got: &[Sample], expected: &[Sample]) {
     for id in [TrackId::VIDEO, TrackId::AUDIO] {
         let (got, expected) = (track(got, id), track(expected, id));
         assert_eq!(got.len(), expected.len(), "{name} {id:?}");
-        for (got, expected) in got.iter().zip(expected) {
+        for (number, (got, expected)) in got.iter().zip(expected).enumerate() {
             assert_eq!(got.data, expected.data, "{name} {id:?}");
             assert_eq!(got.keyframe, expected.keyframe, "{name} {id:?}");
+            // Without edit lists ffmpeg has the sound begin with the pictures: its first frame lasts longer.
+            if number == 0 && name == "cut.mp4" {
+                continue;
+            }
             for (got, expected) in [
                 (got.dts - got_begin, expected.dts - begin),
                 (got.pts - got_begin, expected.pts - begin),
