@@ -1,12 +1,12 @@
 //! FLV: the reader does not depend on the cut of its input, what it read is written and read again
 //! the same, and from every join point the lane is well formed. Bodies of several tracks are taken apart into
-//! bodies that are taken apart no further.
+//! bodies that are taken apart no further. A search in a file ends.
 
 #![no_main]
 
 use bytes::Bytes;
 use container::flv::{
-    self, Depacketizer, Muxer, Opening, ReadError, Reader, Selection, Tag, TagKind,
+    self, Depacketizer, FileHead, Muxer, Opening, ReadError, Reader, Selection, Tag, TagKind,
 };
 use libfuzzer_sys::fuzz_target;
 use media::{Item, Kind, Sample, Timestamp, Track};
@@ -157,6 +157,22 @@ fn tracks(kind: Kind, body: &[u8]) {
 
 // The first byte chooses how the rest is cut. What follows is a file without its header, so that
 // the fuzzer need not find the signature.
+/// A file's head is made of its tags, and a search in it ends within it.
+fn look(file: &[u8]) {
+    let head = FileHead::read(file).expect("it begins like a file");
+    assert!(head.end <= file.len() as u64 && head.bytes.len() <= file.len());
+    for millis in [0, 1_000, u32::MAX] {
+        let mut search = head.search(millis, file.len() as u64);
+        // Each look but the first passes over a tag, or follows a listed place.
+        let mut looks = (0..file.len() + 4).map(|_| {
+            let wants = search.wants();
+            search.take(&file[wants.start as usize..wants.end as usize])
+        });
+        let found = looks.find_map(|found| found).expect("it ends");
+        assert!(found >= head.end && found <= file.len() as u64);
+    }
+}
+
 fuzz_target!(|data: &[u8]| {
     let Some((cut, tags)) = data.split_first() else {
         return;
@@ -166,6 +182,7 @@ fuzz_target!(|data: &[u8]| {
     let (again, same) = read(file.chunks(usize::from(*cut) + 1));
     assert_eq!(format!("{items:?}{result:?}"), format!("{again:?}{same:?}"));
     join(&items);
+    look(&file);
     take_apart(tags);
     let (copied, result) = read(std::iter::once(&write(&items)[..]));
     assert_eq!(result, Ok(()), "what was written cannot be read");

@@ -1,5 +1,5 @@
 //! Files of strangers: whatever an MP4 file says, its index is bounded, asks for nothing beyond the file, and its
-//! segments are within it.
+//! segments and samples are within it.
 
 #![no_main]
 
@@ -8,6 +8,9 @@ use libfuzzer_sys::fuzz_target;
 
 /// Segments that are packaged, of many.
 const SEGMENTS: usize = 4;
+
+/// Samples that are sent one by one, of many.
+const SAMPLES: usize = 64;
 
 /// Memory of a sample, and what follows from the bytes that were read.
 const SAMPLE_BYTES: usize = 24;
@@ -24,6 +27,14 @@ fuzz_target!(|file: &[u8]| {
         }
     };
     assert!(index.memory() <= SAMPLES_MAX * SAMPLE_BYTES + 64 * file.len() + (1 << 20));
+    let mut cursor = index.seek(media::Timestamp::from_millis(1_500));
+    for _ in 0..SAMPLES {
+        let Some(placed) = index.next(&mut cursor) else {
+            break;
+        };
+        assert!(placed.range.start <= placed.range.end && placed.range.end <= file.len() as u64);
+        assert!(placed.pts >= placed.dts);
+    }
     let segments = index.segments();
     for segment in &segments {
         if let Some(range) = &segment.range {

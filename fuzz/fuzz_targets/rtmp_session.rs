@@ -66,11 +66,19 @@ fn run(input: &[u8], piece: usize, accepts: bool, drains: bool, now: Instant) ->
 
 /// Decides about a request.
 fn answer(session: &mut Session, event: &Event, accepts: bool) {
+    if let Event::Seek { id, to } = event {
+        assert!(session.sought(*id, accepts).is_ok(), "it is played");
+        assert!(session.complete(*id, *to).is_ok(), "it is played");
+    }
     let (Event::Publish(request) | Event::Play(request)) = event else {
         return;
     };
     let answer = match event {
         _ if !accepts => session.reject(request.id, Rejection::Denied, "no"),
+        // What has a kind of file is recorded.
+        Event::Play(_) if request.path.file_kind.is_some() => {
+            session.accept_recorded(request.id).map(drop)
+        }
         Event::Play(_) => session.accept_play(request.id).map(drop),
         _ => session.accept_publish(request.id),
     };

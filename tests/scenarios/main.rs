@@ -33,6 +33,7 @@ mod enhanced_codecs_are_relayed;
 mod events_reach_players;
 mod every_protocol_is_in_the_books;
 mod files_are_served;
+mod files_play_over_rtmp;
 mod hls_keeps_its_rules;
 mod hls_plays_everywhere;
 mod hls_reloads_block_by_the_table;

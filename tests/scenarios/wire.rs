@@ -48,6 +48,23 @@ impl Wire {
         );
     }
 
+    /// Pauses what is played, or has it go on.
+    pub(crate) fn pause(&mut self, is_paused: bool) {
+        let flag = vec![1, u8::from(is_paused)];
+        self.command(
+            1,
+            &[string("pause"), number(0.0), vec![5], flag, number(0.0)].concat(),
+        );
+    }
+
+    /// Has it go on at another place, in milliseconds.
+    pub(crate) fn seek(&mut self, millis: f64) {
+        self.command(
+            1,
+            &[string("seek"), number(0.0), vec![5], number(millis)].concat(),
+        );
+    }
+
     /// Reads until the server has sent `text`.
     pub(crate) fn hear(&mut self, text: &str, deadline: Duration) {
         let end = Instant::now() + deadline;

@@ -37,6 +37,10 @@ pub enum Error {
     #[error("playing was interrupted too often")]
     Restless,
 
+    /// The file is damaged, or has nothing that RTMP can carry; or its disk does not give it.
+    #[error("the file cannot be played: {0}")]
+    File(io::Error),
+
     // The server has no capacity.
     /// It is elsewhere, and cannot be brought now.
     #[error("the stream cannot be fetched at the moment")]
@@ -85,6 +89,7 @@ impl Error {
             Self::Denied(Denied::Unavailable) => Rejection::Failed,
             Self::Denied(_) => Rejection::Denied,
             Self::Unplayable
+            | Self::File(_)
             | Self::MessageStream
             | Self::Restless
             | Self::Unavailable

@@ -7,6 +7,9 @@
 //!                            └── pause, selection, stop, another play ◄─────────────┘  the socket comes back
 //! ```
 //!
+//! A file is not a stream: the task of its player reads it through [`Films`] and sends it, plain or behind TLS, at the
+//! pace that the player asks for.
+//!
 //! * The lane's bytes are final chunk-stream bytes, the same for every player; the private packager
 //!   makes them once per stream.
 //! * While media flows, a player's acknowledgements and pings are answered where the socket is. Anything
@@ -15,6 +18,7 @@
 //! The server's door calls [`serve_plain`] or, behind TLS, [`serve_secure`].
 
 mod error;
+mod films;
 mod format;
 mod play;
 pub mod push;
@@ -32,6 +36,7 @@ use tokio::sync::watch;
 use tokio_rustls::server::TlsStream;
 
 pub use error::Error;
+pub use films::{Coming, Film, Films};
 
 /// What every player's connection shares.
 pub struct Context {
@@ -41,6 +46,8 @@ pub struct Context {
     pub gate: Arc<dyn Gate>,
     /// How long a player waits for a stream that is not there; zero turns it away at once.
     pub play_wait: Duration,
+    /// The files that can be played.
+    pub films: Arc<dyn Films>,
     /// Turns true when the server is about to leave: players that know how are asked to connect
     /// again.
     pub leaving: watch::Receiver<bool>,

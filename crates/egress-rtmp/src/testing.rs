@@ -67,6 +67,23 @@ impl Gate for TestGate {
 
 pub(crate) const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
+/// A server without files.
+struct NoFilms;
+
+impl crate::Films for NoFilms {
+    fn folder(&self, _: &str) -> Option<StreamName> {
+        None
+    }
+
+    fn open<'a>(
+        &'a self,
+        _: &'a str,
+        _: Option<rtmp::server::FileKind>,
+    ) -> crate::Coming<'a, Option<Box<dyn crate::Film>>> {
+        Box::pin(ready(Ok(None)))
+    }
+}
+
 pub(crate) struct TestServer {
     pub(crate) context: Arc<Context>,
     pub(crate) departures: Receiver<Departure>,
@@ -92,6 +109,7 @@ impl TestServer {
             registry: Arc::new(registry),
             gate: Arc::new(TestGate(gatekeeper)),
             play_wait,
+            films: Arc::new(NoFilms),
             leaving: leaving.subscribe(),
         };
         Self {

@@ -17,6 +17,7 @@ use rtmp::server::Challenge;
 
 use crate::access::AccessLog;
 use crate::door::admission::ListenerAdmission;
+use crate::door::films::Projector;
 use crate::door::limits::Limits;
 use crate::door::{Counts, host};
 use crate::drain::Drain;
@@ -43,7 +44,7 @@ pub(crate) struct Node {
     /// The threads that answer most of their requests, once they have started.
     pub(crate) requests: Option<RequestThreads>,
     /// Files on demand.
-    pub(crate) files: vod::Files,
+    pub(crate) files: Arc<vod::Files>,
     /// WebRTC, unless it is switched off.
     pub(crate) rtc: Option<Arc<Rtc>>,
     pub(crate) pages: Kept,
@@ -142,10 +143,14 @@ impl Node {
             server_header: config.http.server_header.clone(),
             jitter: drain.jitter(),
         };
+        let folders = config.files.iter();
+        let folders = folders.map(|rule| (rule.path.clone(), rule.directory.clone()));
+        let files = Arc::new(vod::Files::new(folders));
         let players = egress_rtmp::Context {
             registry: Arc::clone(&registry),
             gate: Arc::clone(&gate) as _,
             play_wait: config.rtmp.play_wait,
+            films: Arc::new(Projector(Arc::clone(&files))),
             leaving: drain.subscribe(),
         };
         let limits = Limits::new(config.limits.clone(), host::descriptors_max(), now);
@@ -169,9 +174,6 @@ impl Node {
             Box::new(admission.clone()),
             Arc::clone(&variants),
         );
-        let folders = config.files.iter();
-        let folders = folders.map(|rule| (rule.path.clone(), rule.directory.clone()));
-        let files = vod::Files::new(folders);
         Self {
             rtmp,
             ingest: Arc::new(ingest),

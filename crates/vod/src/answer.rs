@@ -14,7 +14,7 @@ use crate::folder::Opened;
 use crate::pace::Pace;
 use crate::range::{Requested, requested};
 use crate::segments::{self, Piece};
-use crate::{Address, Files, Served, indexes, media_type};
+use crate::{Address, Files, Served, indexes, media_type, resume};
 
 /// Files are asked for again each time, by their tags: one that was replaced is seen at once.
 const CACHED: &str = "public, no-cache";
@@ -69,18 +69,35 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
     let (name, folder) = (address.name.clone(), Arc::clone(served));
     let is_played = address.resource == Resource::File && !is_download(request.query);
     let is_timed = is_played && media_type::has_segments(&name);
+    let start = resume::start(request.query);
+    let start = start.filter(|_| address.resource == Resource::File && media_type::is_flv(&name));
     let open = move || {
         let opened = folder.folder.open(&name)?;
+        let head = match start {
+            Some(start) => resume::head(&opened.file, opened.length, start)?,
+            None => None,
+        };
         let plays = match is_timed {
             true => indexes::duration(&opened.file, opened.length)?,
             false => None,
         };
-        Ok((opened, plays))
+        Ok((opened, plays, start.zip(head)))
     };
-    let (opened, plays) = served.reads.blocking(open).await?;
+    let (opened, plays, resumed) = served.reads.blocking(open).await?;
     let mut headers = validators(&opened, request.is_private);
     if is_known(request.headers, &headers) {
         return Ok(bare(Outcome::Unchanged, StatusCode::NOT_MODIFIED, headers));
+    }
+    if let Some((start, head)) = resumed {
+        put(&mut headers, header::CONTENT_TYPE, address.media_type);
+        let source = (Arc::clone(&opened.file), Arc::clone(&served.reads));
+        let rest = start..opened.length;
+        let answer = Answer {
+            status: StatusCode::OK,
+            headers,
+            body: Body::of(head).followed_by(source, vec![rest]),
+        };
+        return Ok((Outcome::Part, answer));
     }
     if address.resource == Resource::File {
         put(&mut headers, header::ACCEPT_RANGES, "bytes");

@@ -1,4 +1,4 @@
-//! Files on demand, over HTTP.
+//! Files on demand: over HTTP, and as media for players over RTMP.
 //!
 //! ```text
 //!  path ─► Files::find ─► Address ─► (the gate) ─► answer() ─► folder: openat2 ─► conditions, range ─► Answer
@@ -16,14 +16,16 @@
 //!   they are requested, a fragmented file's are ranges of it. Nothing is written to disk.
 //! * What is in the page cache is sent to a plain socket by the kernel: a [`Transfer`] is the [`Body`] for that.
 //! * A file whose bit rate is known is sent no faster than twice that after the first ten seconds.
+//! * A [`Film`] is an MP4 or FLV file as items, from any keyframe, for one player.
 //!
 //! The server's pages find the [`Address`] of a path, ask the gate for its [folder](Address::folder) and call
-//! [`answer()`].
+//! [`answer()`]; its players over RTMP call [`Files::film`].
 
 mod address;
 mod answer;
 mod body;
 mod counts;
+mod film;
 mod folder;
 mod indexes;
 mod media_type;
@@ -31,6 +33,7 @@ mod pace;
 mod playlist;
 mod range;
 mod reads;
+mod resume;
 mod segments;
 mod transfer;
 
@@ -44,6 +47,7 @@ pub use self::address::Address;
 pub use self::answer::{Answer, Request, answer};
 pub use self::body::Body;
 pub use self::counts::{Outcome, Sums};
+pub use self::film::{Film, Kind};
 pub use self::transfer::Transfer;
 
 use self::counts::Counts;

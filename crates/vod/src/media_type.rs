@@ -28,6 +28,11 @@ pub(crate) fn has_segments(name: &str) -> bool {
     matches!(of(name), Some("video/mp4" | "audio/mp4"))
 }
 
+/// Whether files of a kind may be begun in the middle.
+pub(crate) fn is_flv(name: &str) -> bool {
+    of(name) == Some("video/x-flv")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

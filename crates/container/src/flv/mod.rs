@@ -10,6 +10,7 @@ mod body;
 mod codec;
 mod depacketize;
 mod event;
+mod file;
 mod multitrack;
 mod muxer;
 mod prelude;
@@ -22,6 +23,7 @@ mod whole;
 mod tests;
 
 pub use depacketize::{CONFIG_BYTES_MAX, Depacketizer, WIRE_TRACKS_MAX};
+pub use file::{FILE_HEAD_BYTES, FileHead, Search, TagHead};
 pub use muxer::{Muxer, Opening, Selection, Sink, can_mux};
 pub use read::{ReadError, Reader, SCRIPT_BODY_BYTES_MAX, TAG_BODY_BYTES_MAX};
 pub use split::{MultitrackError, split};

@@ -17,7 +17,7 @@ pub const SCRIPT_BODY_BYTES_MAX: usize = 256 * 1024;
 const HEADER_BYTES_MAX: usize = 1_024;
 
 /// AMF0 string marker and length before the name that makes a script tag stream metadata.
-const ON_METADATA: &[u8] = b"\x02\x00\x0AonMetaData";
+pub(super) const ON_METADATA: &[u8] = b"\x02\x00\x0AonMetaData";
 
 /// Why a byte stream cannot be read as FLV. Each is the sender's fault.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]

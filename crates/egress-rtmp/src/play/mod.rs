@@ -2,8 +2,10 @@
 
 mod allowance;
 mod carrier;
+mod reel;
 mod secure;
 mod session;
+mod show;
 mod worker;
 
 use std::sync::Arc;
@@ -45,6 +47,12 @@ pub(crate) async fn go_on<S: PlayTransport>(
         match player.turn(&mut socket, next).await {
             Ok(Act::Next(then)) => next = then,
             Ok(Act::Leave) => return player.leave(socket).await,
+            // Boxed, so that tasks which wait for a live stream do not hold what films need.
+            Ok(Act::Show(show)) => match Box::pin(player.show(&mut socket, *show)).await {
+                Ok(Some(then)) => next = then,
+                Ok(None) => return player.leave(socket).await,
+                Err(error) => return player.part(socket, &error).await,
+            },
             Ok(Act::Carry(lane)) => match socket.carry(player, lane).await {
                 Carried::Away => return,
                 Carried::Back(back, its_socket, Ok(then)) => {

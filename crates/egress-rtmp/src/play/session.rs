@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use ::rtmp::server::{Event, Rejection, Request, RequestId};
+use ::rtmp::server::{Event, Rejection, Request, RequestId, Start};
 use bytes::Buf;
 use fanout::gate;
 use fanout::{
@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
 
 use super::allowance::{Allowance, Rate};
+use super::show::Show;
 use crate::format::{format, is_carried};
 use crate::{Context, Error};
 use formats::rtmp::{Rtmp, Shape};
@@ -81,6 +82,8 @@ pub(crate) enum Act {
     Next(Next),
     /// Send this lane.
     Carry(LaneGuard),
+    /// Send this file.
+    Show(Box<Show>),
     /// The player has gone.
     Leave,
 }
@@ -166,6 +169,9 @@ impl PlayerSession {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         self.playing = None;
+        if let Some(act) = self.play_file(socket, request).await? {
+            return Ok(act);
+        }
         let name = StreamName::parse(&request.path.name)?;
         let context = Arc::clone(&self.context);
         let waits = self.waits();
@@ -218,6 +224,80 @@ impl PlayerSession {
             reached: None,
         });
         self.flow(socket).await
+    }
+
+    /// Plays a file, if there is one of the name, and it is what the player wants.
+    async fn play_file<S>(
+        &mut self,
+        socket: &mut S,
+        request: &Request,
+    ) -> Result<Option<Act>, Error>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let path = &request.path;
+        let name = path.file_name();
+        let context = Arc::clone(&self.context);
+        let Some(folder) = context.films.folder(&name) else {
+            return Ok(None);
+        };
+        let is_live = || {
+            let stream = StreamName::parse(&path.name).ok();
+            stream.is_some_and(|stream| context.registry.stream(&stream).is_some())
+        };
+        match request.passage.start {
+            Start::Live => return Ok(None),
+            Start::LiveOrRecorded if is_live() => return Ok(None),
+            Start::LiveOrRecorded | Start::Recorded(_) => {}
+        }
+        let key = path.parameter(KEY_PARAMETER);
+        let user = path.user.as_ref();
+        let agent = self.connection.agent.clone();
+        let asked = gate::Request {
+            agent: &agent,
+            user: user.map(|(user, _)| user.as_str()),
+            password: user.map(|(_, password)| password.as_str()),
+            token: key.as_deref(),
+            query: &path.query,
+            ..gate::Request::new(
+                &folder,
+                fanout::Protocol::Rtmp.label(),
+                self.connection.peer,
+            )
+        };
+        let opening = async {
+            let permission = context.gate.play(&asked).await.map_err(Error::Denied)?;
+            let film = context.films.open(&name, path.file_kind).await;
+            let Some(mut film) = film.map_err(Error::File)? else {
+                return Ok(None);
+            };
+            if let Start::Recorded(at) = request.passage.start
+                && !at.is_zero()
+            {
+                film.seek(at).await.map_err(Error::File)?;
+            }
+            Ok::<_, Error>(Some((permission, film)))
+        };
+        let (permission, film) = match self.converse(socket, opening).await? {
+            Heard::Event(event) => return Ok(Some(Act::Next(Next::Event(event)))),
+            Heard::HungUp => return Ok(Some(Act::Leave)),
+            Heard::Until(opened) => match opened? {
+                Some(opened) => opened,
+                None => return Ok(None),
+            },
+        };
+        let RtmpConnection {
+            session,
+            peer,
+            agent,
+            ..
+        } = &mut self.connection;
+        let Ok(playback) = session.accept_recorded(request.id) else {
+            return Ok(Some(Act::Next(Next::Listen)));
+        };
+        tracing::debug!(file = ?name, %peer, ?agent, "a file is played");
+        let show = Show::new(film, playback, request.passage, permission.until());
+        Ok(Some(Act::Show(Box::new(show))))
     }
 
     /// How long it waits from now on. The wait is bounded over all the absent streams that it asks for.

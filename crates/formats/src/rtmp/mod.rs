@@ -82,7 +82,7 @@ impl Packager for Rtmp {
 impl Shape {
     /// Writes the message that carries `tag`. A message that is too long for the length field is left out;
     /// only metadata near the limit can become that long, by being wrapped.
-    fn write(&self, tag: &Tag<'_>, emit: &mut impl FnMut(&[u8])) {
+    pub fn write(&self, tag: &Tag<'_>, emit: &mut impl FnMut(&[u8])) {
         let (csid, kind) = match tag.kind {
             TagKind::Audio => (CSID_AUDIO, Kind::Audio),
             TagKind::Video => (CSID_VIDEO, Kind::Video),

@@ -1,5 +1,7 @@
 //! What a session tells its driver, and what the driver answers.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::StreamPath;
@@ -17,9 +19,9 @@ pub enum Event {
     /// [`accept_publish`](super::Session::accept_publish) or [`reject`](super::Session::reject).
     Publish(Box<Request>),
     /// The peer wants to play: answer with [`accept_play`](super::Session::accept_play), as soon as
-    /// the stream exists, or [`reject`](super::Session::reject). The peer gets no answer before
-    /// that, and there is no deadline. If it was playing already, that has ended, and there is no
-    /// [`Stop`](Self::Stop).
+    /// the stream exists, with [`accept_recorded`](super::Session::accept_recorded) or
+    /// [`reject`](super::Session::reject). The peer gets no answer before that, and there is no
+    /// deadline. If it was playing already, that has ended, and there is no [`Stop`](Self::Stop).
     Play(Box<Request>),
     /// The accepted player wants to pause. Answered already, as are the next three.
     Pause(RequestId),
@@ -33,6 +35,14 @@ pub enum Event {
         audio: bool,
         /// Whether video is wanted.
         video: bool,
+    },
+    /// The player of a recorded stream wants to continue elsewhere: answer with
+    /// [`sought`](super::Session::sought).
+    Seek {
+        /// The request that plays.
+        id: RequestId,
+        /// Where, from the beginning of the stream.
+        to: Duration,
     },
     /// The request to play was withdrawn, or the player has ended it; it may ask for another.
     Stop(RequestId),
@@ -102,8 +112,31 @@ pub struct Request {
     pub path: StreamPath,
     /// The publishing mode; [`Mode::Live`] when playing.
     pub mode: Mode,
+    /// What of the stream is to be played; all of it when publishing.
+    pub passage: Passage,
     /// The answer to a [challenge](super::Challenge), to be verified with the user's password.
     pub proof: Option<Proof>,
+}
+
+/// What of a stream a player wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Passage {
+    /// Where it begins.
+    pub start: Start,
+    /// How long it lasts; `None` to the end of the stream.
+    pub duration: Option<Duration>,
+}
+
+/// Where a player wants to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// With the live stream, or, if there is none, at the beginning of the recorded one.
+    #[default]
+    LiveOrRecorded,
+    /// With the live stream.
+    Live,
+    /// At this place of the recorded stream.
+    Recorded(Duration),
 }
 
 /// Names one request on one connection. A later request never has the same.

@@ -11,6 +11,8 @@
 //!                                                     │ the caller asks, and waits for the stream
 //!                      Pause, Resume, Select ◄─ accept_play   reject ─► closed
 //!                                │         └─► end_play, may play again
+//!                (the same and) Seek ◄─ accept_recorded
+//!                                │         └─► complete, may seek back, or play again
 //!              closeStream, deleteStream ─► Event::Stop, may play again
 //! ```
 //!
@@ -28,10 +30,10 @@ mod reply;
 mod session;
 
 pub use event::{
-    Connect, CredentialRequest, Event, Media, Mode, Rejection, Request, RequestId, TurnedAway,
-    Withdrawn,
+    Connect, CredentialRequest, Event, Media, Mode, Passage, Rejection, Request, RequestId, Start,
+    TurnedAway, Withdrawn,
 };
-pub use path::StreamPath;
+pub use path::{FileKind, StreamPath};
 pub use playback::Playback;
 pub use session::{Challenge, Config, OUTPUT_BYTES_MAX, Session};
 

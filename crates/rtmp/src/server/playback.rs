@@ -1,5 +1,7 @@
 //! The one stream a connection plays: the request, the caller's decision, and the end.
 
+use std::time::Duration;
+
 use super::event::RequestId;
 
 /// What an accepted player wants at present.
@@ -15,13 +17,19 @@ pub struct Playback {
     pub video: bool,
 }
 
+/// Milliseconds of media that a player wants in hand which does not say it.
+const BUFFER_UNTOLD: u32 = 1_000;
+
 /// Follows a player's wishes. They may arrive before the caller has decided, and even before the
 /// request: the selection belongs to the message stream, and is forgotten with it.
 #[derive(Debug, Default)]
 pub(super) struct PlaybackState {
     state: State,
+    is_recorded: bool,
     is_paused: bool,
     without: Without,
+    /// Milliseconds of media that it wants in hand, if it has told.
+    buffer: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -71,6 +79,7 @@ impl PlaybackState {
     /// A new request replaces any other and is not paused.
     pub(super) fn request(&mut self, id: RequestId) {
         self.state = State::Pending(id);
+        self.is_recorded = false;
         self.is_paused = false;
     }
 
@@ -81,6 +90,29 @@ impl PlaybackState {
         }
         self.state = State::Playing(id);
         self.playback()
+    }
+
+    /// The same with a stream that has positions.
+    pub(super) fn accept_recorded(&mut self, id: RequestId) -> Option<Playback> {
+        let playback = self.accept(id)?;
+        self.is_recorded = true;
+        Some(playback)
+    }
+
+    /// What is played, if it is accepted and has positions.
+    pub(super) fn recorded(&self) -> Option<RequestId> {
+        let playback = self.playback()?;
+        self.is_recorded.then_some(playback.id)
+    }
+
+    /// How much media the player wants to have in hand.
+    pub(super) fn buffer(&self) -> Duration {
+        Duration::from_millis(self.buffer.unwrap_or(BUFFER_UNTOLD).into())
+    }
+
+    /// Records that, in milliseconds.
+    pub(super) fn set_buffer(&mut self, millis: u32) {
+        self.buffer = Some(millis);
     }
 
     /// Ends the playing or withdraws the request.

@@ -25,6 +25,8 @@ const LIMIT_DYNAMIC: u8 = 2;
 pub(super) mod control {
     pub(crate) const STREAM_BEGIN: u16 = 0;
     pub(crate) const STREAM_EOF: u16 = 1;
+    pub(crate) const SET_BUFFER_LENGTH: u16 = 3;
+    pub(crate) const STREAM_IS_RECORDED: u16 = 4;
     pub(crate) const PING_REQUEST: u16 = 6;
     pub(crate) const PING_RESPONSE: u16 = 7;
 }

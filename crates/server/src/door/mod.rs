@@ -7,6 +7,7 @@
 pub(crate) mod admission;
 pub(crate) mod bucket;
 mod egress;
+pub(crate) mod films;
 pub(crate) mod head;
 pub(crate) mod host;
 pub(crate) mod limits;

@@ -5,28 +5,28 @@ use std::time::Duration;
 
 use super::super::walk::{children, find};
 use super::init::brand;
-use super::moov::Movie;
+use super::moov::TrackHead;
 use super::numbers::Numbers;
 use super::{Error, Segment, time};
 use crate::fmp4::boxes::Boxes;
 
 /// `tfhd`: which defaults it has, in their order: position, description, duration, size, flags.
-const HAS_POSITION: u32 = 0x01;
-const HAS_DESCRIPTION: u32 = 0x02;
-const HAS_DURATION: u32 = 0x08;
-const HAS_SIZE: u32 = 0x10;
-const HAS_FLAGS: u32 = 0x20;
+pub(super) const HAS_POSITION: u32 = 0x01;
+pub(super) const HAS_DESCRIPTION: u32 = 0x02;
+pub(super) const HAS_DURATION: u32 = 0x08;
+pub(super) const HAS_SIZE: u32 = 0x10;
+pub(super) const HAS_FLAGS: u32 = 0x20;
 
 /// `trun`: likewise, of all samples and of each.
-const DATA_OFFSET: u32 = 0x001;
-const FIRST_FLAGS: u32 = 0x004;
-const DURATION: u32 = 0x100;
-const SIZE: u32 = 0x200;
-const FLAGS: u32 = 0x400;
-const COMPOSITION: u32 = 0x800;
+pub(super) const DATA_OFFSET: u32 = 0x001;
+pub(super) const FIRST_FLAGS: u32 = 0x004;
+pub(super) const DURATION: u32 = 0x100;
+pub(super) const SIZE: u32 = 0x200;
+pub(super) const FLAGS: u32 = 0x400;
+pub(super) const COMPOSITION: u32 = 0x800;
 
 /// `sample_flags`: it depends on others.
-const NO_SYNC: u32 = 0x0001_0000;
+pub(super) const NO_SYNC: u32 = 0x0001_0000;
 
 /// What samples have that say nothing else.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,8 +62,8 @@ pub(super) struct Fragments {
 
 impl Fragments {
     /// Of a file with this `moov`.
-    pub(super) fn new(movie: &Movie, body: &[u8]) -> Self {
-        let head = movie.heads.first().cloned().unwrap_or_default();
+    pub(super) fn new(heads: &[TrackHead], body: &[u8]) -> Self {
+        let head = heads.first().cloned().unwrap_or_default();
         let mut init = Boxes::default();
         brand(&mut init);
         init.put_box(b"moov", |moov| moov.put(body));
@@ -210,7 +210,7 @@ fn header(tfhd: &[u8], mut defaults: Defaults) -> Option<(u32, Defaults)> {
     Some((id, defaults))
 }
 
-fn decode_time(tfdt: &[u8]) -> Option<u64> {
+pub(super) fn decode_time(tfdt: &[u8]) -> Option<u64> {
     let mut numbers = Numbers(tfdt);
     let (version, _) = numbers.full()?;
     numbers.by_version(version)

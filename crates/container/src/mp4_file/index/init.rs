@@ -1,6 +1,6 @@
 //! The initialization segment of a plain file: its tracks, with empty tables.
 
-use super::moov::{Head, Movie};
+use super::moov::TrackHead;
 use crate::fmp4::boxes::Boxes;
 
 /// Fragments with 64-bit times and signed composition offsets.
@@ -23,7 +23,7 @@ pub(super) fn brand(boxes: &mut Boxes) {
 }
 
 /// Writes the segment.
-pub(super) fn write(movie: &Movie) -> Vec<u8> {
+pub(super) fn write(heads: &[TrackHead]) -> Vec<u8> {
     let mut boxes = Boxes::default();
     brand(&mut boxes);
     boxes.put_box(b"moov", |moov| {
@@ -38,11 +38,11 @@ pub(super) fn write(movie: &Movie) -> Vec<u8> {
             mvhd.put_zeros(24);
             mvhd.put_u32(u32::MAX); // the next track's number is to be looked for
         });
-        for head in &movie.heads {
+        for head in heads {
             moov.put_box(b"trak", |trak| put_track(trak, head));
         }
         moov.put_box(b"mvex", |mvex| {
-            for head in &movie.heads {
+            for head in heads {
                 mvex.put_full_box(b"trex", 0, 0, |trex| {
                     trex.put_u32(head.id);
                     trex.put_u32(1); // sample description
@@ -54,7 +54,7 @@ pub(super) fn write(movie: &Movie) -> Vec<u8> {
     boxes.into_bytes()
 }
 
-fn put_track(trak: &mut Boxes, head: &Head) {
+fn put_track(trak: &mut Boxes, head: &TrackHead) {
     let [tkhd, mdhd, hdlr, media_header, stsd] = &head.boxes;
     put_timeless(trak, tkhd, [28, 36]);
     trak.put_box(b"mdia", |mdia| {

@@ -11,24 +11,34 @@
 //! Everything in a file may be wrong. Memory follows from what was read, within [`MOOV_BYTES_MAX`], [`SAMPLES_MAX`] and
 //! [`BOXES_MAX`].
 
+mod collect;
+mod entry;
 mod fragments;
 mod init;
 mod moov;
 mod numbers;
 mod probe;
+mod reel;
 mod samples;
 mod tables;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::probe::Probe;
+use media::{Span, Timestamp};
 
+pub use self::probe::Probe;
+pub use self::reel::{Cursor, Placed};
+
+use self::collect::Collected;
 use self::fragments::Fragments;
-use self::moov::{Media, Movie};
+use self::moov::{Media, Movie, Track, TrackHead};
+use self::reel::Reel;
 use self::samples::Samples;
+use self::tables::Sample;
 use super::walk::Head;
 
 /// The longest `moov`: a day of pictures and sound has 48 MB.
@@ -79,7 +89,15 @@ pub struct Indexer {
     /// The body of a box that must be whole.
     body: Option<(Head, Range<u64>)>,
     /// Of a fragmented file, once `moov` was read.
-    fragments: Option<Fragments>,
+    fragments: Option<Cut>,
+}
+
+/// What was read of a fragmented file.
+#[derive(Debug)]
+struct Cut {
+    heads: Vec<TrackHead>,
+    fragments: Fragments,
+    collected: Collected,
 }
 
 impl Indexer {
@@ -143,7 +161,7 @@ impl Indexer {
     }
 
     fn skip(&mut self, head: &Head) {
-        if let Some(fragments) = &mut self.fragments
+        if let Some(Cut { fragments, .. }) = &mut self.fragments
             && &head.kind == b"mdat"
         {
             fragments.end_at(self.at + head.bytes);
@@ -155,18 +173,23 @@ impl Indexer {
         let begin = self.at;
         self.at += head.bytes;
         match &mut self.fragments {
-            Some(fragments) if &head.kind == b"moof" => {
-                fragments.push(begin, body);
+            Some(cut) if &head.kind == b"moof" => {
+                cut.fragments.push(begin, body);
+                cut.collected.push(begin, body);
                 Ok(None)
             }
             // A second `moov` says nothing.
             Some(_) => Ok(None),
             None => {
-                let movie = Movie::read(body, self.length)?;
-                match movie.media {
-                    Media::Samples(_) => Index::of_samples(movie).map(Some),
-                    Media::Fragments => {
-                        self.fragments = Some(Fragments::new(&movie, body));
+                let Movie { heads, media } = Movie::read(body, self.length)?;
+                match media {
+                    Media::Samples(tracks) => Index::of_samples(&heads, tracks).map(Some),
+                    Media::Fragments(tracks) => {
+                        self.fragments = Some(Cut {
+                            fragments: Fragments::new(&heads, body),
+                            collected: Collected::new(tracks, body, self.length),
+                            heads,
+                        });
                         Ok(None)
                     }
                 }
@@ -176,8 +199,8 @@ impl Indexer {
 
     /// There are no more whole boxes.
     fn end(&mut self) -> Result<Index, Error> {
-        let fragments = self.fragments.take().ok_or(Error::Malformed)?;
-        Index::of_fragments(fragments)
+        let cut = self.fragments.take().ok_or(Error::Malformed)?;
+        Index::of_fragments(cut)
     }
 }
 
@@ -186,12 +209,14 @@ impl Indexer {
 pub struct Index {
     init: Vec<u8>,
     layout: Layout,
+    reel: Reel,
 }
 
 #[derive(Debug)]
 enum Layout {
     Samples(Samples),
-    Fragments(Fragments),
+    /// The fragments, and the tracks with what samples there are in them.
+    Fragments(Fragments, Vec<Track>),
 }
 
 /// One segment of a file. All but the first begin with a keyframe, if there are pictures.
@@ -213,20 +238,25 @@ pub struct Packaged {
 }
 
 impl Index {
-    fn of_samples(movie: Movie) -> Result<Self, Error> {
-        let init = init::write(&movie);
-        let Media::Samples(tracks) = movie.media else {
-            return Err(Error::NoTrack);
-        };
+    fn of_samples(heads: &[TrackHead], tracks: Vec<Track>) -> Result<Self, Error> {
+        let reel = Reel::new(heads, &tracks);
+        let init = init::write(heads);
         let layout = Layout::Samples(Samples::new(tracks, SEGMENT)?);
-        Ok(Self { init, layout })
+        Ok(Self { init, layout, reel })
     }
 
-    fn of_fragments(mut fragments: Fragments) -> Result<Self, Error> {
+    fn of_fragments(cut: Cut) -> Result<Self, Error> {
+        let Cut {
+            heads,
+            mut fragments,
+            collected,
+        } = cut;
         fragments.finish(SEGMENT)?;
+        let tracks = collected.finish();
         Ok(Self {
             init: fragments.take_init(),
-            layout: Layout::Fragments(fragments),
+            reel: Reel::new(&heads, &tracks),
+            layout: Layout::Fragments(fragments, tracks),
         })
     }
 
@@ -239,7 +269,7 @@ impl Index {
     pub fn segments(&self) -> Vec<Segment> {
         match &self.layout {
             Layout::Samples(samples) => samples.segments(),
-            Layout::Fragments(fragments) => fragments.segments(),
+            Layout::Fragments(fragments, _) => fragments.segments(),
         }
     }
 
@@ -247,7 +277,7 @@ impl Index {
     pub fn packaged(&self, number: usize) -> Option<Packaged> {
         match &self.layout {
             Layout::Samples(samples) => samples.packaged(number),
-            Layout::Fragments(_) => None,
+            Layout::Fragments(..) => None,
         }
     }
 
@@ -256,12 +286,48 @@ impl Index {
         self.segments().iter().map(|segment| segment.duration).sum()
     }
 
+    /// The tracks whose samples can be sent one by one: those that FLV can carry. None of a fragmented file that has
+    /// more samples than are read.
+    pub fn tracks(&self) -> impl Iterator<Item = &Arc<media::Track>> {
+        self.reel.tracks()
+    }
+
+    /// Width and height of the pictures.
+    pub fn dimensions(&self) -> Option<(u16, u16)> {
+        self.reel.dimensions()
+    }
+
+    /// How long these tracks last.
+    pub fn length(&self) -> Span {
+        self.reel.length(self.sides())
+    }
+
+    /// The place of the last keyframe that is decoded no later than `at`.
+    pub fn seek(&self, at: Timestamp) -> Cursor {
+        self.reel.seek(self.sides(), at)
+    }
+
+    /// The sample at a place, which is the next one's afterwards.
+    pub fn next(&self, cursor: &mut Cursor) -> Option<Placed> {
+        self.reel.next(self.sides(), cursor)
+    }
+
+    fn sides(&self) -> &[Track] {
+        match &self.layout {
+            Layout::Samples(samples) => samples.tracks(),
+            Layout::Fragments(_, tracks) => tracks,
+        }
+    }
+
     /// Memory that it takes, about.
     pub fn memory(&self) -> usize {
         self.init.len()
             + match &self.layout {
                 Layout::Samples(samples) => samples.memory(),
-                Layout::Fragments(fragments) => fragments.memory(),
+                Layout::Fragments(fragments, tracks) => {
+                    let samples: usize = tracks.iter().map(|track| track.samples.len()).sum();
+                    fragments.memory() + samples * size_of::<Sample>()
+                }
             }
     }
 }

@@ -9,7 +9,7 @@ use super::{Error, SAMPLES_MAX};
 #[derive(Debug)]
 pub(super) struct Movie {
     /// Of the tracks that are sent, pictures first.
-    pub(super) heads: Vec<Head>,
+    pub(super) heads: Vec<TrackHead>,
     pub(super) media: Media,
 }
 
@@ -18,18 +18,26 @@ pub(super) struct Movie {
 pub(super) enum Media {
     /// In tables: those of each track.
     Samples(Vec<Track>),
-    /// In fragments that follow.
-    Fragments,
+    /// In fragments that follow: the tracks, without samples.
+    Fragments(Vec<Track>),
 }
 
 /// What a track is, in the file's own boxes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Head {
+pub(super) struct TrackHead {
     pub(super) id: u32,
     pub(super) is_picture: bool,
     pub(super) timescale: u32,
     /// `tkhd`, `mdhd`, `hdlr`, the media header (`vmhd` or `smhd`) and `stsd`, whole.
     pub(super) boxes: [Vec<u8>; 5],
+}
+
+impl TrackHead {
+    /// How the track is coded.
+    pub(super) fn stsd(&self) -> &[u8] {
+        let [.., stsd] = &self.boxes;
+        stsd
+    }
 }
 
 /// The samples of a track.
@@ -79,7 +87,7 @@ impl Movie {
         let has_samples = tracks.iter().any(|track| !track.samples.is_empty());
         let media = match (has_samples, is_fragmented) {
             (true, _) => Media::Samples(tracks),
-            (false, true) => Media::Fragments,
+            (false, true) => Media::Fragments(tracks),
             (false, false) => return Err(Error::NoTrack),
         };
         Ok(Self { heads, media })
@@ -88,7 +96,7 @@ impl Movie {
 
 /// Has the tracks begin where their edits are shown at one time. None begins earlier than it would without edits, so
 /// that no time is negative.
-fn align(tracks: &mut [Option<(Head, Track, u64)>; 2]) {
+fn align(tracks: &mut [Option<(TrackHead, Track, u64)>; 2]) {
     let leads = tracks.iter().flatten();
     let leads: Vec<_> = leads
         .map(|(_, track, lead)| (*lead, track.timescale))
@@ -116,7 +124,7 @@ fn timescale(header: &[u8]) -> Option<u32> {
 }
 
 /// `None` if it is a track of neither pictures nor sound.
-fn head(trak: &[u8]) -> Option<Head> {
+fn head(trak: &[u8]) -> Option<TrackHead> {
     let whole = |bytes, kind: &[u8; 4]| {
         let found = children(bytes).find(|child| &child.kind == kind)?;
         Some(found.whole.to_vec())
@@ -133,7 +141,7 @@ fn head(trak: &[u8]) -> Option<Head> {
     let mut header = Numbers(find(trak, b"tkhd")?);
     let (version, _) = header.full()?;
     header.skip(if version == 0 { 8 } else { 16 })?;
-    Some(Head {
+    Some(TrackHead {
         id: header.u32()?,
         is_picture,
         timescale: timescale(find(mdia, b"mdhd")?)?,

@@ -73,6 +73,10 @@ impl Samples {
         }
     }
 
+    pub(super) fn tracks(&self) -> &[Track] {
+        &self.tracks
+    }
+
     pub(super) fn segments(&self) -> Vec<Segment> {
         let segment = |duration: &Duration| Segment {
             duration: *duration,

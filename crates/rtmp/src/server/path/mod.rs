@@ -18,6 +18,19 @@ pub struct StreamPath {
     pub user: Option<(String, String)>,
     /// The server's host name as the peer knows it, without port or brackets.
     pub host: Option<String>,
+    /// The kind of file, where the name says one that is not part of it any more.
+    pub file_kind: Option<FileKind>,
+}
+
+/// A kind of file, as Flash tells it: by a prefix of the name, or by the extension `.flv`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// `mp4:`, for any ISO media file.
+    Mp4,
+    /// `flv:`, and `.flv`.
+    Flv,
+    /// `mp3:`.
+    Mp3,
 }
 
 impl StreamPath {
@@ -45,6 +58,7 @@ impl StreamPath {
             path.add_query(&format!("{}{end}{name}", app_query.unwrap_or_default()));
         } else {
             let (name, name_query) = split_query(name);
+            path.file_kind = FileKind::of(name);
             path.name = join(app, &file_name(name));
             path.add_query(app_query.unwrap_or_default());
             path.add_query(name_query.unwrap_or_default());
@@ -58,8 +72,14 @@ impl StreamPath {
             && !stem.ends_with('/')
         {
             path.name.truncate(stem.len());
+            path.file_kind.get_or_insert(FileKind::Flv);
         }
         path
+    }
+
+    /// The name as that of a file: percent-decoded, since a client leaves an address as it was typed.
+    pub fn file_name(&self) -> Cow<'_, str> {
+        percent_decode(&self.name)
     }
 
     /// The names and values of the query, percent-decoded. A plus sign stands for itself, as keys may
@@ -87,6 +107,19 @@ impl StreamPath {
                 self.query.push('&');
             }
             self.query.push_str(query);
+        }
+    }
+}
+
+impl FileKind {
+    /// The kind that the prefix of a name says.
+    fn of(name: &str) -> Option<Self> {
+        let (prefix, _) = name.split_once(':')?;
+        match prefix {
+            "mp4" => Some(Self::Mp4),
+            "flv" => Some(Self::Flv),
+            "mp3" => Some(Self::Mp3),
+            _ => None,
         }
     }
 }

@@ -287,3 +287,21 @@ proptest! {
         prop_assert!(path.parameters().count() <= path.query.len());
     }
 }
+
+#[test]
+fn the_kind_of_a_file_is_kept() {
+    for (name, stream, kind) in [
+        ("mp4:film.mp4", "vod/film.mp4", Some(FileKind::Mp4)),
+        ("mp4:film?key=K", "vod/film", Some(FileKind::Mp4)),
+        ("flv:film", "vod/film", Some(FileKind::Flv)),
+        ("film.flv", "vod/film", Some(FileKind::Flv)),
+        ("mp3:song", "vod/song.mp3", Some(FileKind::Mp3)),
+        ("film.mp4", "vod/film.mp4", None),
+        ("raw:film", "vod/raw:film", None),
+    ] {
+        let path = StreamPath::resolve("rtmp://h/vod", "vod", name);
+        assert_eq!((path.name.as_str(), path.file_kind), (stream, kind));
+    }
+    let path = StreamPath::resolve("rtmp://h/vod", "vod", "mp4:a%20film.mp4");
+    assert_eq!(path.file_name(), "vod/a film.mp4");
+}

@@ -8,7 +8,7 @@ use crate::{
     chunk::Limits,
     command::{self, Command},
     server::{
-        event::{Event, Mode, Rejection, Request, RequestId},
+        event::{Event, Mode, Passage, Rejection, Request, RequestId},
         path::StreamPath,
         playback::Part,
         reply::Level,
@@ -41,10 +41,7 @@ impl Session {
             "pause" | "pauseRaw" => self.pause(command, stream),
             "receiveAudio" => self.select(command, stream, Part::Audio),
             "receiveVideo" => self.select(command, stream, Part::Video),
-            "seek" => {
-                self.seek(stream);
-                None
-            }
+            "seek" => self.seek(command, stream),
             "deleteStream" => {
                 let deleted = command.stream_id(0).unwrap_or(stream);
                 self.streams.retain(|&id| id != deleted);
@@ -164,6 +161,7 @@ impl Session {
             },
             path,
             mode: Mode::Live,
+            passage: Passage::default(),
             proof,
         }
     }

@@ -4,6 +4,7 @@ mod commands;
 mod connecting;
 mod ending;
 mod playing;
+mod recorded;
 
 use std::{
     sync::Arc,
@@ -312,12 +313,19 @@ impl Session {
     }
 
     fn user_control(&mut self, body: &Bytes) {
-        // Buffer lengths, pongs and unknown events need no answer.
-        if let Some(&[event_high, event_low, a, b, c, d]) = body.first_chunk()
-            && u16::from_be_bytes([event_high, event_low]) == control::PING_REQUEST
-        {
-            let time = u32::from_be_bytes([a, b, c, d]);
-            self.replies.user_control(control::PING_RESPONSE, time);
+        let number = |at: usize| {
+            let bytes = body.get(at..at + 4)?.try_into().ok()?;
+            Some(u32::from_be_bytes(bytes))
+        };
+        let event = body.first_chunk().map(|event| u16::from_be_bytes(*event));
+        match (event, number(2), number(6)) {
+            (Some(control::PING_REQUEST), Some(time), _) => {
+                self.replies.user_control(control::PING_RESPONSE, time);
+            }
+            // A connection plays one stream, so it does not matter which one is named.
+            (Some(control::SET_BUFFER_LENGTH), _, Some(millis)) => self.player.set_buffer(millis),
+            // Pongs and unknown events need no answer.
+            _ => {}
         }
     }
 

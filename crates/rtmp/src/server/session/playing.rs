@@ -3,12 +3,13 @@
 use std::time::Instant;
 
 use super::Session;
+use super::recorded::passage;
 use crate::{
     amf0::Value,
     chunk::Limits,
     command::Command,
     server::{
-        event::{Event, RequestId, Withdrawn},
+        event::{Event, Passage, Request, RequestId, Withdrawn},
         playback::{Part, Playback},
         reply::{Level, control},
     },
@@ -33,7 +34,13 @@ impl Session {
             return Err(Withdrawn);
         }
         let playback = self.player.accept(id).ok_or(Withdrawn)?;
-        let stream = id.stream;
+        self.say_started(&playback);
+        Ok(playback)
+    }
+
+    /// Tells a player that its stream starts.
+    pub(super) fn say_started(&mut self, playback: &Playback) {
+        let stream = playback.id.stream;
         self.replies.user_control(control::STREAM_BEGIN, stream);
         let status = [
             ("NetStream.Play.Reset", "Resetting."),
@@ -54,7 +61,6 @@ impl Session {
         if playback.is_paused {
             self.say_paused(stream, true);
         }
-        Ok(playback)
     }
 
     /// What the accepted player wants at present.
@@ -102,16 +108,21 @@ impl Session {
             self.replies.status(stream, Level::Error, code, description);
             return None;
         }
+        let mut passage = passage(command);
         let name = match command.argument(0) {
             // Flash's way to stop.
             Some(Value::Boolean(false)) => return self.end_stream(stream, now),
-            Some(options @ Value::Object(_)) => options
-                .property("streamName")
-                .and_then(Value::text)
-                .unwrap_or_default(),
+            Some(options @ Value::Object(_)) => {
+                passage = Passage::default();
+                let name = options.property("streamName");
+                name.and_then(Value::text).unwrap_or_default()
+            }
             _ => command.text(0),
         };
-        let request = self.request(&name, stream);
+        let request = Request {
+            passage,
+            ..self.request(&name, stream)
+        };
         self.reader.set_limits(Limits::PLAYER);
         self.player.request(request.id);
         Some(Event::Play(Box::new(request)))
@@ -135,19 +146,6 @@ impl Session {
         is_new.then_some(event)
     }
 
-    /// Answers `seek`. A live stream has no positions, yet ffmpeg and librtmp discard what they
-    /// receive until they are told that the seek is done, and an error makes ffmpeg leave.
-    pub(super) fn seek(&mut self, stream: u32) {
-        if let Some(id) = self.playing_on(stream)
-            && self.playback().is_some()
-        {
-            let code = "NetStream.Seek.Notify";
-            let description = "The stream is live and goes on.";
-            self.replies
-                .status(id.stream, Level::Status, code, description);
-        }
-    }
-
     /// Answers `receiveAudio` and `receiveVideo` (RTMP 1.0 §7.2.2.4, §7.2.2.5).
     pub(super) fn select(
         &mut self,
@@ -167,7 +165,7 @@ impl Session {
         } = self.playback()?;
         if is_wanted {
             let status = [
-                ("NetStream.Seek.Notify", "The stream is live and goes on."),
+                ("NetStream.Seek.Notify", "The stream goes on."),
                 ("NetStream.Play.Start", "Playing."),
             ];
             for (code, description) in status {
@@ -180,7 +178,7 @@ impl Session {
 
     /// The request that commands on this message stream are about. Some players make their request,
     /// or refer to it, on the connection itself.
-    fn playing_on(&self, stream: u32) -> Option<RequestId> {
+    pub(super) fn playing_on(&self, stream: u32) -> Option<RequestId> {
         self.player
             .id()
             .filter(|id| id.stream == stream || stream == 0 || id.stream == 0)

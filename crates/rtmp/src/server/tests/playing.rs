@@ -231,6 +231,112 @@ fn there_is_nowhere_to_seek_to() {
 }
 
 #[test]
+fn a_recorded_stream_has_positions_and_an_end() {
+    let mut client = Client::connected();
+    client.command(0, "createStream", 2.0, null);
+    let request = client.play(1, "mp4:film.mp4");
+    let id = request.id;
+    assert_eq!(request.passage, Passage::default());
+    assert_eq!(request.path.file_kind, Some(FileKind::Mp4));
+    client.replies();
+    assert_eq!(client.session.accept_recorded(id).map(|p| p.id), Ok(id));
+    let expected = [vec!["UserControl 000400000001".to_owned()], started(1)].concat();
+    assert_eq!(client.replies(), expected);
+    let seek = |client: &mut Client, to: f64| {
+        client.command(1, "seek", 0.0, |e| {
+            e.null().number(to);
+        })
+    };
+    for (number, millis) in [
+        (2_500.0, 2_500),
+        (-1.0, 0),
+        (f64::NAN, 0),
+        (1e300, u32::MAX),
+    ] {
+        let to = Duration::from_millis(millis.into());
+        assert_eq!(seek(&mut client, number), [Event::Seek { id, to }]);
+    }
+    assert_eq!(client.replies(), [""; 0], "the caller looks for the place");
+    assert_eq!(client.session.sought(id, true), Ok(()));
+    assert_eq!(
+        client.replies(),
+        [
+            "UserControl 000100000001",
+            "onStatus 0 @1 status NetStream.Seek.Notify",
+            "UserControl 000400000001",
+            "UserControl 000000000001",
+            "onStatus 0 @1 status NetStream.Play.Start",
+        ]
+    );
+    assert_eq!(client.session.sought(id, false), Ok(()));
+    let invalid = "onStatus 0 @1 error NetStream.Seek.InvalidTime";
+    assert_eq!(client.replies(), [invalid]);
+    let length = Duration::from_secs(20);
+    assert_eq!(client.session.complete(id, length), Ok(()));
+    assert_eq!(
+        client.replies(),
+        [
+            "data @1 onPlayStatus NetStream.Play.Complete",
+            "onStatus 0 @1 status NetStream.Play.Stop",
+            "UserControl 000100000001",
+        ]
+    );
+    // It may go back from there, or ask for another stream, which has no positions unless it is accepted as such.
+    assert_eq!(seek(&mut client, 0.0).len(), 1);
+    let live = client.play(1, "show");
+    client.session.accept_play(live.id).unwrap();
+    client.replies();
+    assert_eq!(seek(&mut client, 0.0), []);
+    assert_eq!(client.session.sought(id, true), Err(Withdrawn));
+    assert_eq!(client.session.complete(live.id, length), Err(Withdrawn));
+}
+
+#[test]
+fn players_say_where_they_begin_and_how_much_they_keep() {
+    let seconds = Duration::from_secs;
+    for (start, duration, passage) in [
+        (Some(-2_000.0), None, (Start::LiveOrRecorded, None)),
+        (Some(-2.0), Some(-1.0), (Start::LiveOrRecorded, None)),
+        (Some(-1_000.0), None, (Start::Live, None)),
+        (Some(-1.0), None, (Start::Live, None)),
+        (Some(0.0), None, (Start::Recorded(Duration::ZERO), None)),
+        (
+            Some(5_000.0),
+            Some(2_000.0),
+            (Start::Recorded(seconds(5)), Some(seconds(2))),
+        ),
+        (
+            Some(f64::NAN),
+            Some(f64::NAN),
+            (Start::LiveOrRecorded, None),
+        ),
+        (None, None, (Start::LiveOrRecorded, None)),
+    ] {
+        let mut client = Client::connected();
+        let events = client.command(1, "play", 0.0, |e| {
+            e.null().string("film");
+            for number in [start, duration].into_iter().flatten() {
+                e.number(number);
+            }
+        });
+        let [Event::Play(request)] = &events[..] else {
+            panic!("{events:?}")
+        };
+        let found = (request.passage.start, request.passage.duration);
+        assert_eq!(found, passage);
+    }
+    let mut client = Client::connected();
+    assert_eq!(client.session.buffer(), seconds(1));
+    for (millis, cut) in [(3_000_u32, 0), (500, 0), (9_000, 1)] {
+        let mut body = vec![0, 3, 0, 0, 0, 1];
+        body.extend_from_slice(&millis.to_be_bytes());
+        body.truncate(body.len() - cut);
+        client.send(Kind::UserControl, 0, 0, &body);
+    }
+    assert_eq!(client.session.buffer(), Duration::from_millis(500));
+}
+
+#[test]
 fn stopping_takes_back_what_is_undecided_too() {
     for accepts in [false, true] {
         for (stream, name, argument) in [

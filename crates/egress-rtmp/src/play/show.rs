@@ -1,0 +1,220 @@
+//! A file being played: its player is heard and sent to at the same time, by its own task.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use ::rtmp::server::{Event, Passage, Playback, RequestId, Start};
+use bytes::{Buf, BytesMut};
+use formats::rtmp::Shape;
+use net::{closing, wait};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use super::allowance::{Allowance, Rate};
+use super::reel::{Given, Reel};
+use super::session::{Next, PlayerSession};
+use crate::Error;
+use crate::films::Film;
+
+/// Bytes read at once from a player that is being sent to.
+const READ_BYTES: usize = 512;
+
+/// How long a player may take nothing; the same as for a live stream.
+const PATIENCE: Duration = net::tcp::USER_TIMEOUT;
+
+/// How long a player that has had all of a file may take to seek back, or to ask for another.
+const AFTER_END: Duration = Duration::from_secs(60);
+
+/// Seeks of a player: someone who drags a slider makes some in a second. Each is a read from the disk.
+const SEEKS: Rate = Rate {
+    burst: 30.0,
+    per_second: 3.0,
+};
+
+/// See the module's description.
+pub(crate) struct Show {
+    id: RequestId,
+    reel: Reel,
+    /// When the permission ends.
+    until: Option<Instant>,
+    seeks: Allowance,
+    /// Since when the player has had everything.
+    ended: Option<Instant>,
+    /// What is being sent: whole messages, but for the first of them.
+    unsent: BytesMut,
+    /// Whether TLS may still hold back bytes that were written to it.
+    is_unflushed: bool,
+}
+
+/// What is to be done next.
+enum Step {
+    /// Go on.
+    On,
+    /// Wait until then, for ever if there is no such time, or until the player says something.
+    Wait(Option<Instant>),
+}
+
+impl Show {
+    /// A file that stands at the beginning of the passage, for a player that was accepted.
+    pub(super) fn new(
+        film: Box<dyn Film>,
+        playback: Playback,
+        passage: Passage,
+        until: Option<Instant>,
+    ) -> Self {
+        let shape = Shape {
+            message_stream: playback.id.stream(),
+            audio: playback.audio,
+            video: playback.video,
+            wraps_metadata: false,
+        };
+        let start = match passage.start {
+            Start::Recorded(start) => start,
+            Start::Live | Start::LiveOrRecorded => Duration::ZERO,
+        };
+        let mut reel = Reel::new(film, shape, (start, passage.duration));
+        if playback.is_paused {
+            reel.pause(true, tokio::time::Instant::now());
+        }
+        Self {
+            id: playback.id,
+            reel,
+            until,
+            seeks: Allowance::new(SEEKS, Instant::now()),
+            ended: None,
+            unsent: BytesMut::new(),
+            is_unflushed: false,
+        }
+    }
+}
+
+impl PlayerSession {
+    /// Sends a file until something else is to be done; `None` when the player has gone, or has to.
+    pub(super) async fn show<S>(
+        &mut self,
+        socket: &mut S,
+        mut show: Show,
+    ) -> Result<Option<Next>, Error>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let (mut input, mut output) = tokio::io::split(socket);
+        let mut moved = now();
+        loop {
+            while let Some(event) = self.next_event()? {
+                if let Some(other) = self.decide(&mut show, event).await? {
+                    // The answer comes behind whole messages.
+                    closing::write(&mut output, &show.unsent).await?;
+                    return Ok(Some(Next::Event(other)));
+                }
+            }
+            let step = match show.unsent.is_empty() && !show.is_unflushed {
+                true => self.refill(&mut show).await?,
+                false => Step::Wait(Some(moved + PATIENCE)),
+            };
+            let is_sending = !show.unsent.is_empty() || show.is_unflushed;
+            let until = match step {
+                Step::On => {
+                    moved = now();
+                    Some(moved + PATIENCE)
+                }
+                Step::Wait(until) => until,
+            };
+            if self.connection.session.is_closed() && !is_sending {
+                return Ok(None);
+            }
+            self.connection.unread.reserve(READ_BYTES);
+            let (unsent, has_unsent) = (&show.unsent, !show.unsent.is_empty());
+            // Nothing is lost if it is given up: what was not written is still unsent.
+            let write = async {
+                match has_unsent {
+                    true => output.write(unsent).await,
+                    false => output.flush().await.map(|()| 0),
+                }
+            };
+            tokio::select! {
+                written = write, if is_sending => match (written, has_unsent) {
+                    (Ok(0), true) => return Ok(None),
+                    (Ok(count), _) => {
+                        show.unsent.advance(count);
+                        show.is_unflushed = has_unsent;
+                        moved = now();
+                    }
+                    (Err(error), _) => return gone(error),
+                },
+                read = input.read_buf(&mut self.connection.unread) => {
+                    let count = closing::hung_up(read)?;
+                    if count == 0 || !self.may_say(count, now()) {
+                        return Ok(None);
+                    }
+                }
+                () = wait::change(&mut self.leaving) => self.connection.ask_to_reconnect(),
+                () = wait::at(until) => {
+                    let has_ended = show.ended.is_some_and(|ended| now() >= ended + AFTER_END);
+                    if is_sending || has_ended {
+                        return Ok(None);
+                    }
+                }
+                () = wait::at(show.until) => return Err(Error::Ended),
+            }
+        }
+    }
+
+    /// What was said, if it is not about this file.
+    async fn decide(&mut self, show: &mut Show, event: Event) -> Result<Option<Event>, Error> {
+        let now = tokio::time::Instant::now();
+        match event {
+            Event::Pause(id) if id == show.id => show.reel.pause(true, now),
+            Event::Resume(id) if id == show.id => show.reel.pause(false, now),
+            Event::Select { id, audio, video } if id == show.id => show.reel.select(audio, video),
+            Event::Seek { id, to } if id == show.id => {
+                if !show.seeks.spend(1, now.into_std()) {
+                    return Err(Error::Restless);
+                }
+                let is_found = to <= show.reel.length();
+                if is_found {
+                    show.reel.seek(to, now).await.map_err(Error::File)?;
+                    show.ended = None;
+                }
+                // It was said of what is played, so it cannot have been withdrawn.
+                self.connection.session.sought(id, is_found).ok();
+            }
+            other => return Ok(Some(other)),
+        }
+        Ok(None)
+    }
+
+    /// Has more to be sent: what the session has to say, or else media.
+    async fn refill(&mut self, show: &mut Show) -> Result<Step, Error> {
+        let session = &mut self.connection.session;
+        if !session.output().is_empty() {
+            show.unsent = session.output().split();
+            return Ok(Step::On);
+        }
+        if let Some(ended) = show.ended {
+            return Ok(Step::Wait(Some(ended + AFTER_END)));
+        }
+        let given = show.reel.give(session.buffer(), &mut show.unsent).await;
+        match given.map_err(Error::File)? {
+            Given::Some => Ok(Step::On),
+            Given::Later(due) => Ok(Step::Wait(Some(due.into_std()))),
+            Given::Paused => Ok(Step::Wait(None)),
+            Given::End => {
+                show.ended = Some(now());
+                session.complete(show.id, show.reel.length()).ok();
+                show.unsent = session.output().split();
+                Ok(Step::On)
+            }
+        }
+    }
+}
+
+/// The present, by the clock that the runtime's timers go by.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+/// The peer has hung up, or the connection broke.
+fn gone(error: io::Error) -> Result<Option<Next>, Error> {
+    closing::hung_up(Err(error))?;
+    Ok(None)
+}

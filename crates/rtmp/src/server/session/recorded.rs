@@ -1,0 +1,126 @@
+//! Playing a recorded stream: where a player wants to begin, its seeks, and the end.
+
+use std::time::Duration;
+
+use super::Session;
+use crate::{
+    amf0::Value,
+    command::Command,
+    server::{
+        event::{Event, Passage, RequestId, Start, Withdrawn},
+        playback::Playback,
+        reply::{Level, control},
+    },
+};
+
+/// What `play` says after the name: start and duration. The specification has them in seconds; on the wire they are
+/// milliseconds, but for the negative numbers, which are sent either way.
+pub(super) fn passage(command: &Command<'_>) -> Passage {
+    let number = |index| command.argument(index).and_then(Value::number);
+    let start = match number(1) {
+        Some(-1.0 | -1_000.0) => Start::Live,
+        Some(start) if start >= 0.0 => Start::Recorded(millis(start)),
+        _ => Start::LiveOrRecorded,
+    };
+    Passage {
+        start,
+        duration: number(2).filter(|duration| *duration >= 0.0).map(millis),
+    }
+}
+
+/// The conversion saturates: whoever asks for a thousand years gets what there is.
+fn millis(number: f64) -> Duration {
+    Duration::from_millis(u64::from(number as u32))
+}
+
+impl Session {
+    /// Lets a player begin with a recorded stream, as [`accept_play`](Self::accept_play) with a live one.
+    ///
+    /// # Errors
+    /// [`Withdrawn`] if the request is not there any more.
+    pub fn accept_recorded(&mut self, id: RequestId) -> Result<Playback, Withdrawn> {
+        if self.is_closed() {
+            return Err(Withdrawn);
+        }
+        let playback = self.player.accept_recorded(id).ok_or(Withdrawn)?;
+        self.replies
+            .user_control(control::STREAM_IS_RECORDED, id.stream);
+        self.say_started(&playback);
+        Ok(playback)
+    }
+
+    /// How much media the player wants to have in hand.
+    pub fn buffer(&self) -> Duration {
+        self.player.buffer()
+    }
+
+    /// Answers [`Event::Seek`]: what follows is the media from the new place on, or, if there
+    /// is no such place, what would have come without the seek.
+    ///
+    /// # Errors
+    /// [`Withdrawn`] if that is not being played any more.
+    pub fn sought(&mut self, id: RequestId, is_found: bool) -> Result<(), Withdrawn> {
+        self.expect_recorded(id)?;
+        if !is_found {
+            let code = "NetStream.Seek.InvalidTime";
+            let description = "There is no such place.";
+            self.replies
+                .status(id.stream, Level::Error, code, description);
+            return Ok(());
+        }
+        let (code, description) = ("NetStream.Seek.Notify", "Seeking.");
+        self.replies.user_control(control::STREAM_EOF, id.stream);
+        self.replies
+            .status(id.stream, Level::Status, code, description);
+        self.replies
+            .user_control(control::STREAM_IS_RECORDED, id.stream);
+        self.replies.user_control(control::STREAM_BEGIN, id.stream);
+        let (code, description) = ("NetStream.Play.Start", "Playing.");
+        self.replies
+            .status(id.stream, Level::Status, code, description);
+        Ok(())
+    }
+
+    /// Tells a player that it has been sent all of its stream, of this length. It may seek back, or ask for another.
+    ///
+    /// # Errors
+    /// [`Withdrawn`] if that is not being played any more.
+    pub fn complete(&mut self, id: RequestId, length: Duration) -> Result<(), Withdrawn> {
+        self.expect_recorded(id)?;
+        self.replies.data(id.stream, |e| {
+            e.string("onPlayStatus").object();
+            e.key("level").string("status");
+            e.key("code").string("NetStream.Play.Complete");
+            e.key("duration").number(length.as_secs_f64()).end();
+        });
+        let (code, description) = ("NetStream.Play.Stop", "That was all.");
+        self.replies
+            .status(id.stream, Level::Status, code, description);
+        self.replies.user_control(control::STREAM_EOF, id.stream);
+        Ok(())
+    }
+
+    fn expect_recorded(&self, id: RequestId) -> Result<(), Withdrawn> {
+        match !self.is_closed() && self.player.recorded() == Some(id) {
+            true => Ok(()),
+            false => Err(Withdrawn),
+        }
+    }
+
+    /// Has a recorded stream continue elsewhere. A live stream has no positions, yet ffmpeg and librtmp discard what
+    /// they receive until they are told that the seek is done, and an error makes ffmpeg leave.
+    pub(super) fn seek(&mut self, command: &Command<'_>, stream: u32) -> Option<Event> {
+        let id = self.playing_on(stream)?;
+        self.playback()?;
+        if self.player.recorded().is_none() {
+            let code = "NetStream.Seek.Notify";
+            let description = "The stream is live and goes on.";
+            self.replies
+                .status(id.stream, Level::Status, code, description);
+            return None;
+        }
+        let to = command.argument(0).and_then(Value::number).unwrap_or(0.0);
+        let to = millis(to);
+        Some(Event::Seek { id, to })
+    }
+}

@@ -1,0 +1,56 @@
+//! Files on demand for players over RTMP: what `egress-rtmp` asks for, as `vod` has it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use egress_rtmp::{Coming, Film, Films};
+use media::{Item, StreamName};
+use rtmp::server::FileKind;
+
+/// The files that are served.
+pub(crate) struct Projector(pub(crate) Arc<vod::Files>);
+
+impl Films for Projector {
+    fn folder(&self, name: &str) -> Option<StreamName> {
+        self.0.folder_of_film(name).cloned()
+    }
+
+    fn open<'a>(
+        &'a self,
+        name: &'a str,
+        kind: Option<FileKind>,
+    ) -> Coming<'a, Option<Box<dyn Film>>> {
+        Box::pin(async move {
+            let kind = match kind {
+                None => None,
+                Some(FileKind::Mp4) => Some(vod::Kind::Mp4),
+                Some(FileKind::Flv) => Some(vod::Kind::Flv),
+                // Such files are not played over RTMP.
+                Some(FileKind::Mp3) => return Ok(None),
+            };
+            let film = self.0.film(name, kind).await?;
+            Ok(film.map(|film| Box::new(Shown(film)) as Box<dyn Film>))
+        })
+    }
+}
+
+/// One that is played.
+struct Shown(vod::Film);
+
+impl Film for Shown {
+    fn length(&self) -> Duration {
+        self.0.length()
+    }
+
+    fn opening(&self) -> &[Item] {
+        self.0.opening()
+    }
+
+    fn seek(&mut self, to: Duration) -> Coming<'_, ()> {
+        Box::pin(self.0.seek(to))
+    }
+
+    fn next(&mut self) -> Coming<'_, Vec<Item>> {
+        Box::pin(self.0.next())
+    }
+}

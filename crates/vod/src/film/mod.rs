@@ -1,0 +1,180 @@
+//! Files as media: for players that are sent samples one by one, from any keyframe.
+//!
+//! ```text
+//! name ─► Files::film ─► Film: MP4 by its index, FLV by its tags ─► items, a window at a time
+//! ```
+//!
+//! A [`Film`] belongs to one player. It reads as the player takes, by the reads that all clients of the folder share.
+
+mod flv;
+mod metadata;
+mod mp4;
+
+pub(crate) use self::flv::{head, tag_at};
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use media::{Item, StreamName, Timestamp};
+
+use crate::address::Resource;
+use crate::counts::Outcome;
+use crate::{Address, Files, Served};
+
+/// A kind of file that can be played so.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kind {
+    /// ISO media files.
+    Mp4,
+    /// Flash video.
+    Flv,
+}
+
+impl Kind {
+    /// Extensions of the files of a kind.
+    const fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Self::Mp4 => &["mp4", "m4a"],
+            Self::Flv => &["flv"],
+        }
+    }
+
+    fn of(address: &Address) -> Option<Self> {
+        match address.media_type {
+            "video/mp4" | "audio/mp4" => Some(Self::Mp4),
+            "video/x-flv" => Some(Self::Flv),
+            _ => None,
+        }
+    }
+}
+
+/// A file that is played.
+#[derive(Debug)]
+pub struct Film {
+    source: Source,
+    length: Duration,
+}
+
+#[derive(Debug)]
+enum Source {
+    Mp4(Box<mp4::Mp4>),
+    Flv(Box<flv::Flv>),
+}
+
+impl Files {
+    /// The folder in which a file of this name would be, for which the gate is asked. `None` if it is in none.
+    pub fn folder_of_film(&self, name: &str) -> Option<&StreamName> {
+        let address = self.addresses(name, None).into_iter().next()?;
+        let folder = self.folder_of(&address)?;
+        Some(&folder.name)
+    }
+
+    /// Opens the file of a name, `{folder}/{file}`, percent-decoded; its extension may be missing. Without a kind, FLV
+    /// is looked for first. `None` if there is no such file.
+    ///
+    /// # Errors
+    /// When the disk does not give it, or it cannot be played.
+    pub async fn film(&self, name: &str, kind: Option<Kind>) -> io::Result<Option<Film>> {
+        for address in self.addresses(name, kind) {
+            let (Some(served), Some(kind)) = (self.folder_of(&address), Kind::of(&address)) else {
+                continue;
+            };
+            match open(served, &address, kind).await {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                opened => {
+                    let outcome = match &opened {
+                        Ok(_) => Outcome::Whole,
+                        Err(_) => Outcome::Failed,
+                    };
+                    self.counts.count(outcome);
+                    return opened.map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The addresses that a name may mean, in their order.
+    fn addresses(&self, name: &str, kind: Option<Kind>) -> Vec<Address> {
+        let kinds = match kind {
+            Some(kind) => vec![kind],
+            None => vec![Kind::Flv, Kind::Mp4],
+        };
+        let extensions = kinds.into_iter().flat_map(Kind::extensions);
+        let more = extensions.map(|extension| format!("/{name}.{extension}"));
+        let names = std::iter::once(format!("/{name}")).chain(more);
+        let addresses = names.filter_map(|path| self.find(&path));
+        let is_film =
+            |address: &Address| address.resource == Resource::File && Kind::of(address).is_some();
+        addresses.filter(is_film).collect()
+    }
+}
+
+async fn open(served: &Arc<Served>, address: &Address, kind: Kind) -> io::Result<Film> {
+    let (name, folder) = (address.name.clone(), Arc::clone(served));
+    let opened = served
+        .reads
+        .blocking(move || folder.folder.open(&name))
+        .await?;
+    let (source, length) = match kind {
+        Kind::Mp4 => {
+            let (mp4, length) = mp4::Mp4::open(served, &opened).await?;
+            (Source::Mp4(Box::new(mp4)), length)
+        }
+        Kind::Flv => {
+            let (flv, length) = flv::Flv::open(served, &opened).await?;
+            (Source::Flv(Box::new(flv)), length)
+        }
+    };
+    Ok(Film { source, length })
+}
+
+impl Film {
+    /// How long it plays.
+    pub fn length(&self) -> Duration {
+        self.length
+    }
+
+    /// What a player needs first: metadata and tracks.
+    pub fn opening(&self) -> &[Item] {
+        match &self.source {
+            Source::Mp4(mp4) => mp4.opening(),
+            Source::Flv(flv) => flv.opening(),
+        }
+    }
+
+    /// Goes on from the last keyframe at or before a time.
+    ///
+    /// # Errors
+    /// When the disk does not give it.
+    pub async fn seek(&mut self, to: Duration) -> io::Result<()> {
+        let millis = u32::try_from(to.as_millis()).unwrap_or(u32::MAX);
+        match &mut self.source {
+            Source::Mp4(mp4) => {
+                mp4.seek(Timestamp::from_millis(millis.into()));
+                Ok(())
+            }
+            Source::Flv(flv) => flv.seek(millis).await,
+        }
+    }
+
+    /// The items that follow, some at once; none at the end.
+    ///
+    /// # Errors
+    /// When the disk does not give them, or the file is damaged there.
+    pub async fn next(&mut self) -> io::Result<Vec<Item>> {
+        match &mut self.source {
+            Source::Mp4(mp4) => mp4.next().await,
+            Source::Flv(flv) => flv.next().await,
+        }
+    }
+}
+
+/// A file that says what cannot be.
+fn malformed(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! MP4 files: samples by the index, read in windows.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use container::flv::TAG_BODY_BYTES_MAX;
+use container::mp4_file::index::{Cursor, Index, Placed};
+use media::{Item, Sample, Timestamp};
+
+use super::{malformed, metadata};
+use crate::folder::Opened;
+use crate::reads::{Read, Reads};
+use crate::{Served, segments};
+
+/// Bytes of the samples that are read together, if they are not few large ones, and their number.
+const PLAN_BYTES: u64 = 1 << 20;
+const PLAN_SAMPLES: usize = 1_024;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Mp4 {
+    file: Arc<File>,
+    reads: Arc<Reads>,
+    index: Arc<Index>,
+    opening: Vec<Item>,
+    cursor: Cursor,
+    /// Samples that are being read, and where what was not read of them yet is.
+    plan: VecDeque<Placed>,
+    left: Vec<Range<u64>>,
+    /// The last window; its memory is counted until the next.
+    window: Read,
+    /// The beginning of a sample whose end is in the next window.
+    cut: BytesMut,
+}
+
+impl Mp4 {
+    /// A file, from its beginning, and how long it plays.
+    pub(super) async fn open(served: &Served, opened: &Opened) -> io::Result<(Self, Duration)> {
+        let index = segments::index(served, opened).await?.map_err(malformed)?;
+        if index.tracks().next().is_none() {
+            let why = "it has no track that can be played over RTMP";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        let length = Duration::from_secs_f64(index.length().seconds().max(0.0));
+        let told = metadata::item(index.tracks(), index.dimensions(), length);
+        let tracks = index.tracks().map(|track| Item::Track(Arc::clone(track)));
+        let mp4 = Self {
+            file: Arc::clone(&opened.file),
+            reads: Arc::clone(&served.reads),
+            opening: std::iter::once(told).chain(tracks).collect(),
+            cursor: index.seek(Timestamp::ZERO),
+            index,
+            plan: VecDeque::new(),
+            left: Vec::new(),
+            window: Read::default(),
+            cut: BytesMut::new(),
+        };
+        Ok((mp4, length))
+    }
+
+    pub(super) fn opening(&self) -> &[Item] {
+        &self.opening
+    }
+
+    pub(super) fn seek(&mut self, at: Timestamp) {
+        self.cursor = self.index.seek(at);
+        self.plan.clear();
+        self.left.clear();
+        self.window = Read::default();
+        self.cut = BytesMut::new();
+    }
+
+    pub(super) async fn next(&mut self) -> io::Result<Vec<Item>> {
+        let mut items = Vec::new();
+        while items.is_empty() {
+            if self.plan.is_empty() && !self.make_plan()? {
+                return Ok(items);
+            }
+            if self.window.bytes.is_empty() {
+                let left = std::mem::take(&mut self.left);
+                let (reads, file) = (Arc::clone(&self.reads), Arc::clone(&self.file));
+                (self.window, self.left) = reads.window(file, left).await?;
+            }
+            while let Some(data) = self.take() {
+                let Some(placed) = self.plan.pop_front() else {
+                    break;
+                };
+                items.push(Item::Sample(Sample {
+                    track: placed.track,
+                    dts: placed.dts,
+                    pts: placed.pts,
+                    duration: placed.duration,
+                    keyframe: placed.keyframe,
+                    data,
+                    flv: None,
+                }));
+            }
+        }
+        Ok(items)
+    }
+
+    /// Decides what is read next; `false` at the end.
+    fn make_plan(&mut self) -> io::Result<bool> {
+        let mut bytes = 0;
+        while bytes < PLAN_BYTES && self.plan.len() < PLAN_SAMPLES {
+            let Some(placed) = self.index.next(&mut self.cursor) else {
+                break;
+            };
+            let length = placed.range.end - placed.range.start;
+            if length > TAG_BODY_BYTES_MAX as u64 {
+                let why = "a sample is too long";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+            }
+            bytes += length;
+            match self.left.last_mut() {
+                Some(last) if last.end == placed.range.start => last.end = placed.range.end,
+                _ if length == 0 => {}
+                _ => self.left.push(placed.range.clone()),
+            }
+            self.plan.push_back(placed);
+        }
+        Ok(!self.plan.is_empty())
+    }
+
+    /// The bytes of the first sample of the plan; `None` if they have not been read.
+    fn take(&mut self) -> Option<Bytes> {
+        let Range { start, end } = self.plan.front()?.range;
+        let wanted = (end - start) as usize;
+        let window = &mut self.window.bytes;
+        if self.cut.is_empty() && window.len() >= wanted {
+            return Some(window.split_to(wanted));
+        }
+        let more = window.split_to(window.len().min(wanted - self.cut.len()));
+        self.cut.extend_from_slice(&more);
+        (self.cut.len() == wanted).then(|| self.cut.split().freeze())
+    }
+}
