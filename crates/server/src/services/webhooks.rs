@@ -68,7 +68,8 @@ impl Service for WebhookCourier {
     }
 
     fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let Some(courier) = self.courier else {
+        let Self { courier, connector } = *self;
+        let Some(courier) = courier else {
             return Box::pin(async {});
         };
         let hooks = context.hooks.clone();
@@ -91,7 +92,7 @@ impl Service for WebhookCourier {
             let finish = async {
                 stopped.await.ok();
             };
-            tokio::join!(streams, courier.run(self.connector, finish));
+            tokio::join!(streams, courier.run(connector, finish));
         })
     }
 }
