@@ -8,9 +8,6 @@ use tempfile::TempDir;
 use testkit::http::{self, Listener, deinterleave};
 use testkit::{Clip, Server, Tool, wait_until};
 
-use crate::browser::Browser;
-use crate::firefox::Firefox;
-use crate::session::Driven;
 use crate::support::{DEADLINE, file, publish_icecast};
 
 /// Bytes of a second of the songs.
@@ -200,37 +197,6 @@ fn a_publisher_takes_over_and_the_next_song_follows_it() {
         1.0
     );
     assert_eq!(metrics.sum("carillon_departures_total", &[]), 0.0);
-}
-
-#[test]
-fn browsers_play_on_over_joins() {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, seconds) in [("a", 2.1), ("b", 1.7), ("c", 2.3)] {
-        song(folder.path(), name, seconds, &[]);
-    }
-    let server = serve(&folder, "");
-    wait_until("the station", DEADLINE, || {
-        station(&server)["state"] == "playing"
-    });
-    let (chromium, firefox) = (Browser::open(), Firefox::open());
-    let browsers: [&dyn Driven; 2] = [&chromium, &firefox];
-    for browser in browsers {
-        browser.go(&server.http_url("/_/style.css"));
-        browser.run(
-            "window.audio = new Audio('/radio.mp3'); window.failed = []; \
-             for (const kind of ['error', 'ended']) audio.addEventListener(kind, () => failed.push(kind)); \
-             audio.play().catch(error => failed.push(String(error))); return null;",
-        );
-    }
-    // Six seconds are a round: there are joins in whatever a browser begins with.
-    for browser in browsers {
-        let mut told = serde_json::Value::Null;
-        wait_until("three rounds of songs", DEADLINE, || {
-            told = browser.run("return {seconds: audio.currentTime, failed};");
-            assert_eq!(told["failed"], serde_json::json!([]), "{told}");
-            told["seconds"].as_f64() > Some(18.0)
-        });
-    }
 }
 
 #[test]
