@@ -218,6 +218,7 @@ mod tests {
         page_units: 8,
         pages_max: 1_000,
         time_max: Span::from_millis(1_000_000),
+        lean_max: Span::from_millis(1_000_000),
         join_max: Span::from_millis(1_000_000),
     };
 

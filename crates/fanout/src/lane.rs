@@ -99,9 +99,7 @@ pub(crate) struct Lane {
     /// Wakers of the workers whose bells those are.
     wakers: Arc<[WorkerWaker]>,
     readers: TaskBells,
-    /// What keeps it open: its listeners, and readers that are not listeners.
-    listeners: AtomicUsize,
-    /// The listeners among them that have yet to connect.
+    /// The listeners among its readers that have yet to connect.
     waiting: AtomicUsize,
     /// The readers among them that are not listeners.
     uncounted: AtomicUsize,
@@ -120,7 +118,7 @@ impl Lane {
 
     /// What keeps it open: its listeners, and readers that are not listeners.
     pub(crate) fn listeners(&self) -> usize {
-        self.listeners.load(Ordering::Relaxed)
+        self.log.readers().count()
     }
 
     /// Its listeners, including those that have yet to connect.
@@ -183,7 +181,7 @@ pub struct LaneGuard {
 
 impl LaneGuard {
     pub(crate) fn new(lane: Arc<Lane>) -> Self {
-        lane.listeners.fetch_add(1, Ordering::Relaxed);
+        lane.log.readers().enter();
         Self {
             lane,
             is_waiting: false,
@@ -248,8 +246,7 @@ impl Drop for LaneGuard {
         if self.is_uncounted {
             self.lane.uncounted.fetch_sub(1, Ordering::Relaxed);
         }
-        let before = self.lane.listeners.fetch_sub(1, Ordering::Relaxed);
-        debug_assert!(before > 0, "each guard counts once");
+        self.lane.log.readers().leave();
     }
 }
 
@@ -295,7 +292,6 @@ impl LaneWriter {
             bells: wakers.iter().map(|_| Bell::new()).collect(),
             wakers,
             readers: TaskBells::default(),
-            listeners: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             uncounted: AtomicUsize::new(0),
             home: AtomicUsize::new(HOMELESS),

@@ -42,6 +42,7 @@ impl LogProbe {
             page_units: 512,
             pages_max: 128,
             time_max: Span::from_millis(32_000),
+            lean_max: Span::from_millis(32_000),
             join_max: Span::from_millis(32_000),
         };
         let writer = Writer::new(limits, Account::unlimited());

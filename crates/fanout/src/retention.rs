@@ -10,7 +10,8 @@ use crate::policy::{Class, JOIN_AGE_MAX, Policy};
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Retention {
     /// What a live listener may still want: the longer of `drop_after` and `burst`, and two seconds; and the
-    /// newest join point for as long as listeners are started there.
+    /// newest join point for as long as listeners are started there. While nothing but recorders reads the lane there
+    /// is no laggard, and it is `burst` and two seconds.
     Live,
     /// What readers of ranges may still ask for; never less than [`Live`](Self::Live).
     Window {
@@ -46,6 +47,7 @@ impl Retention {
             Class::Audio => AUDIO_PAGE_BYTES,
             Class::Video => VIDEO_PAGE_BYTES,
         };
+        let keeps = policy.burst + MARGIN;
         let live = policy.drop_after.max(policy.burst) + MARGIN;
         let (time, bytes_max) = match self {
             Self::Live => (Span::ZERO, 0),
@@ -56,6 +58,7 @@ impl Retention {
             page_units: PAGE_UNITS,
             pages_max: LIVE_PAGES_MAX.max(bytes_max / page_bytes),
             time_max: live.max(time),
+            lean_max: keeps.max(time),
             join_max: JOIN_AGE_MAX.max(policy.skip_after) + MARGIN,
         }
     }
@@ -71,6 +74,7 @@ mod tests {
             let policy = Policy::default_for(class).in_order();
             let live = Retention::Live.limits(class, &policy);
             assert_eq!(live.time_max, policy.drop_after + MARGIN);
+            assert_eq!(live.lean_max, policy.burst + MARGIN);
             let window = |seconds: i64, bytes_max| {
                 let time = Span::from_millis(1_000 * seconds);
                 Retention::Window { time, bytes_max }.limits(class, &policy)
@@ -80,6 +84,7 @@ mod tests {
             assert_eq!(small.pages_max, live.pages_max);
             let large = window(3_600, 4 * LIVE_BYTES_MAX);
             assert_eq!(large.time_max, Span::from_millis(3_600_000));
+            assert_eq!(large.lean_max, large.time_max, "ranges are asked for later");
             assert_eq!(large.pages_max * large.page_bytes, 4 * LIVE_BYTES_MAX);
             assert_eq!(large.floor(), live.floor(), "a lane needs no more to open");
         }

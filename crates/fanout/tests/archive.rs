@@ -16,11 +16,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use fanout::gate::Play;
-use fanout::{ARCHIVE_BYTES_MAX, ArchiveReader, Archived, Lost, Settings};
-use media::{StreamName, Timestamp};
+use fanout::{ARCHIVE_BYTES_MAX, ArchiveReader, Archived, Follower, Lost, Settings};
+use media::{Span, StreamName, Timestamp};
 use support::{Alarm, Encoder, FORMAT, Frames, TestFanout, frames};
 
-/// Bytes of a frame, each of a second: six fill a page of 64 KiB, and the log keeps 32 of them.
+/// Bytes of a frame, each of a second: six fill a page of 64 KiB, and the log keeps 32 of them, or six when it is only
+/// recorded.
 const FRAME: u64 = 10_000;
 
 fn archive(setup: &TestFanout, bytes_max: usize) -> ArchiveReader {
@@ -140,9 +141,9 @@ fn a_reader_that_sleeps_beyond_its_bound_is_told_exactly_what_it_lost() {
                 }
             );
             assert!(got.iter().copied().eq(resumed..next + 700), "and then all");
-            // What it could have: the log's 32 frames and its own pages, without what precedes a join point.
+            // What it could have: the log's six frames and its own pages, without what precedes a join point.
             let pages = bytes_max as u64 / (64 * 1024 + 512 * 72);
-            let least = 32 + 6 * pages - 7 - 6;
+            let least = (6 + 6 * pages).saturating_sub(7 + 6);
             assert!(got.len() as u64 >= least, "{} {least}", got.len());
             next += 700;
         }
@@ -235,6 +236,41 @@ fn it_is_no_listener_and_keeps_its_lane_open() {
     drop(reader);
     assert!(!stream.is_read());
     assert!(!pass(&mut encoder));
+}
+
+#[test]
+fn a_lane_that_is_only_recorded_keeps_a_burst_and_no_laggards_past() {
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = encoder(&setup, 1);
+    encoder.write(1).unwrap();
+    let mut reader = archive(&setup, ARCHIVE_BYTES_MAX);
+    let mut written = 0;
+    let mut write = |reader: &mut ArchiveReader| {
+        for _ in 0..100 {
+            encoder.write(1).unwrap();
+            let told = read(reader);
+            written += 1;
+            assert_eq!(told.last(), Some(&Told::Frames(vec![written])));
+        }
+        setup.registry.fanout().log_bytes() as u64
+    };
+    // The first media has the frame before it, too.
+    assert_eq!(read(&mut reader).len(), 3);
+    let alone = write(&mut reader);
+    assert!((6 * FRAME..18 * FRAME).contains(&alone), "{alone}");
+    let guard = setup.lane("radio");
+    let follower = Follower::new(&guard);
+    let burst = follower.policy().burst;
+    assert!(burst >= Span::from_millis(4_000));
+    assert_eq!(
+        follower.entry(burst),
+        Some(FRAME * 96),
+        "a joiner has its burst"
+    );
+    let with_listener = write(&mut reader);
+    assert!(with_listener > 32 * FRAME, "{with_listener}");
+    drop((follower, guard));
+    assert!(write(&mut reader) < 18 * FRAME, "the listener has left");
 }
 
 #[test]

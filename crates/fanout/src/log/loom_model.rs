@@ -17,6 +17,7 @@ fn writer() -> Writer {
         page_units: 2,
         pages_max: 2,
         time_max: Span::from_millis(1_000),
+        lean_max: Span::from_millis(1_000),
         join_max: Span::from_millis(1_000),
     };
     Writer::new(limits, Account::unlimited()).unwrap()

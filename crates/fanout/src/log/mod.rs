@@ -22,6 +22,7 @@
 //!   refresh.
 //! * A dropped page that a [`Hold`] still needs is kept for it, up to the hold's own bound, and counted as
 //!   if it had not been dropped. When memory is short such pages are the first to go.
+//! * A log that nothing but holds reads keeps less for all, in smaller pages.
 //! * Each page carries the index of the units that begin in it, append-only like the bytes.
 //!
 //! The lane's writer side is in [`Writer`], used under the stream's lock; workers and `LogReader`
@@ -40,6 +41,7 @@ mod view;
 mod writer;
 
 use std::ops::Range;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -94,6 +96,8 @@ pub(crate) struct Limits {
     pub(crate) pages_max: usize,
     /// Upper bound on media time, rounded up to whole pages.
     pub(crate) time_max: Span,
+    /// The same while nothing but [`Hold`]s reads it: what these are behind by is kept for them besides.
+    pub(crate) lean_max: Span,
     /// What a joiner would start at stays longer, up to this much media time.
     pub(crate) join_max: Span,
 }
@@ -107,7 +111,20 @@ impl Limits {
     const fn page_weight(&self) -> usize {
         Page::weight_of(self.page_bytes, self.page_units)
     }
+
+    /// The same with smaller pages, for a log that nothing but [`Hold`]s reads: of the time that it keeps a usual page
+    /// would be most.
+    const fn lean(mut self) -> Self {
+        self.page_bytes /= LEAN_PART;
+        self.page_units /= LEAN_PART;
+        self.time_max = self.lean_max;
+        self
+    }
 }
+
+/// A page of a log that nothing but [`Hold`]s reads is one part in this many of a usual one: half a second of a usual
+/// stream.
+const LEAN_PART: usize = 4;
 
 /// The fewest pages kept, whatever the limits say: the one being written and the one before it.
 const PAGES_MIN: usize = 2;
@@ -123,9 +140,41 @@ pub(crate) struct Shared {
     /// ranges; never during a visit that keeps up.
     pages: Mutex<Pages>,
     account: Account,
+    /// Readers of all kinds, each [`Hold`]'s owner included.
+    readers: Readers,
+}
+
+/// How many read a log. Nothing is ordered by it.
+#[derive(Debug, Default)]
+pub(crate) struct Readers(AtomicUsize);
+
+impl Readers {
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn enter(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn leave(&self) {
+        let before = self.0.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(before > 0, "each reader counts once");
+    }
 }
 
 impl Shared {
+    /// Who reads it.
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.readers
+    }
+
+    /// Whether it is read, by nothing but [`Hold`]s' owners.
+    fn is_only_held(&self) -> bool {
+        let holds = self.pages().holds();
+        holds > 0 && holds >= self.readers.count()
+    }
+
     /// Readable bytes end here; what lies below stays as it is.
     pub(crate) fn committed(&self) -> u64 {
         self.committed.load(Ordering::Acquire)

@@ -18,6 +18,7 @@ const LIMITS: Limits = Limits {
     page_units: 4,
     pages_max: 5,
     time_max: Span::from_millis(60),
+    lean_max: Span::from_millis(20),
     join_max: Span::from_millis(200),
 };
 
@@ -52,6 +53,8 @@ struct Held {
     hold: Hold,
     at: u64,
     pages_max: usize,
+    /// Its owner, and perhaps one that holds nothing.
+    readers: usize,
     /// Nothing has been given up since it was read last, so only its own bound counts.
     is_safe: bool,
 }
@@ -136,8 +139,9 @@ impl Model {
 
     /// Ends the hold, and begins another at the newest join point.
     fn renew_hold(&mut self, argument: usize) {
-        self.hold = None;
         let shared = self.writer.shared();
+        let before = self.hold.take().map_or(0, |held| held.readers);
+        (0..before).for_each(|_| shared.readers().leave());
         let view = View::new(Arc::clone(shared));
         let Some(join) = view.newest_join() else {
             return;
@@ -145,10 +149,13 @@ impl Model {
         let pages_max = HOLD_PAGES[argument % HOLD_PAGES.len()];
         let bytes_max = pages_max.saturating_mul(self.page_weight);
         let hold = Hold::new(shared, join.offset, bytes_max);
+        let readers = 1 + argument / HOLD_PAGES.len() % 2;
+        (0..readers).for_each(|_| shared.readers().enter());
         self.hold = Some(Held {
             hold,
             at: join.offset,
             pages_max,
+            readers,
             is_safe: self.budget.bound() == usize::MAX,
         });
     }
@@ -302,7 +309,7 @@ impl Oracle {
         let (start, end) = (view.start(), view.end());
         assert!(start <= end && end <= self.committed);
         let whole = &self.bytes[start as usize..end as usize];
-        let mut slices = [IoSlice::new(&[]); 64];
+        let mut slices = [IoSlice::new(&[]); 256];
         let used = view.slices(start, end, &mut slices);
         assert_eq!(concat(&slices[..used]), whole);
         assert!(slices[..used].iter().all(|slice| !slice.is_empty()));

@@ -65,6 +65,11 @@ impl Pages {
         self.kept.len()
     }
 
+    /// How many holds there are.
+    pub(super) fn holds(&self) -> usize {
+        self.holds.len()
+    }
+
     /// First byte of the oldest page that is kept.
     pub(super) fn start(&self) -> u64 {
         self.kept.front().map_or(0, |oldest| oldest.base)
@@ -140,17 +145,19 @@ impl Pages {
     /// bytes of memory.
     fn trim(&mut self) -> usize {
         let mut freed = 0;
-        while let Some(oldest) = self.held.front() {
+        let mut weight: usize = self.held.iter().map(|page| page.weight()).sum();
+        while !self.held.is_empty() {
             let end = self
                 .held
                 .get(1)
                 .map_or_else(|| self.start(), |next| next.base);
-            let weight = self.held.len() * oldest.weight();
             let allows = |hold: &Holding| hold.at < end && weight <= hold.bytes_max;
             if self.holds.iter().any(allows) {
                 break;
             }
-            freed += self.let_go_held();
+            let released = self.let_go_held();
+            weight -= released;
+            freed += released;
         }
         freed
     }

@@ -8,7 +8,7 @@ use media::Timestamp;
 
 use super::page::{Page, Unit};
 use super::pages::Pages;
-use super::{Entry, Limits, Shared};
+use super::{Entry, Limits, Readers, Shared};
 use crate::budget::Account;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -54,6 +54,7 @@ impl Writer {
             start: AtomicU64::new(0),
             pages: Mutex::new(Pages::new(Arc::clone(&page))),
             account,
+            readers: Readers::default(),
         });
         shared.account.enter(&shared, limits.floor());
         Some(Self {
@@ -179,7 +180,8 @@ impl Writer {
     }
 
     fn turn_page(&mut self) -> bool {
-        if !self.shared.account.reserve(self.limits.page_weight()) {
+        let limits = self.limits_now();
+        if !self.shared.account.reserve(limits.page_weight()) {
             self.has_failed = true;
             if let Some(offset) = self.open.take() {
                 self.written = offset;
@@ -191,7 +193,7 @@ impl Writer {
             page_bytes,
             page_units,
             ..
-        } = self.limits;
+        } = limits;
         let page = Arc::new(Page::new(self.written, page_bytes, page_units));
         self.current.link(&page);
         self.shared.pages().push(Arc::clone(&page));
@@ -204,6 +206,14 @@ impl Writer {
         true
     }
 
+    /// The limits for those who read it now.
+    fn limits_now(&self) -> Limits {
+        match self.shared.is_only_held() {
+            true => self.limits.lean(),
+            false => self.limits,
+        }
+    }
+
     /// Drops pages beyond the page limit, and those whose successor is already older than the time
     /// limit. What a joiner would start at stays within its own time, for as long as there is memory.
     fn evict(&mut self) {
@@ -212,7 +222,7 @@ impl Writer {
             time_max,
             join_max,
             ..
-        } = self.limits;
+        } = self.limits_now();
         let newest = self.newest;
         let age = |at: Timestamp| newest.map(|newest| newest - at);
         let kept_join = self
