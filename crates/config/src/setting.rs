@@ -17,7 +17,7 @@ use toml::de::DeValue;
 use super::remote::UrlFault;
 use super::{
     AccessLog, Backend, BaseUrl, Glob, LogFormat, LogLevel, Network, NotABaseUrl, PullUrl, Pulled,
-    PushUrl, Secret, StationOrder,
+    PushUrl, RecordedAs, Secret, StationOrder,
 };
 
 /// What is wrong with a value, and what to write instead.
@@ -447,6 +447,11 @@ choices! {
         "debug" => Self::Debug,
         "trace" => Self::Trace,
     } "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
+    RecordedAs {
+        "mp4" => Self::Mp4,
+        "flv" => Self::Flv,
+        "ts" => Self::Ts,
+    } "\"mp4\", \"flv\" or \"ts\"";
     StationOrder {
         "sequential" => Self::Sequential,
         "shuffle" => Self::Shuffle,

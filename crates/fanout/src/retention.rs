@@ -11,7 +11,7 @@ use crate::policy::{Class, JOIN_AGE_MAX, Policy};
 pub enum Retention {
     /// What a live listener may still want: the longer of `drop_after` and `burst`, and two seconds; and the
     /// newest join point for as long as listeners are started there. While nothing but recorders reads the lane there
-    /// is no laggard, and it is `burst` and two seconds.
+    /// is no laggard, and it is `burst` and a second.
     Live,
     /// What readers of ranges may still ask for; never less than [`Live`](Self::Live).
     Window {
@@ -40,6 +40,10 @@ const PAGE_UNITS: usize = 512;
 /// Beyond the time after which a laggard is dropped, so that the rule, and not the log's end, decides.
 const MARGIN: Span = Span::from_millis(2_000);
 
+/// Beyond the burst, of a lane that only recorders read: they are visited once a second, and what they are behind by is
+/// held for them.
+const LEAN: Span = Span::from_millis(1_000);
+
 impl Retention {
     /// The limits of the log of a lane of `class` with the rules of `policy`.
     pub(crate) fn limits(self, class: Class, policy: &Policy) -> Limits {
@@ -47,7 +51,7 @@ impl Retention {
             Class::Audio => AUDIO_PAGE_BYTES,
             Class::Video => VIDEO_PAGE_BYTES,
         };
-        let keeps = policy.burst + MARGIN;
+        let keeps = policy.burst + LEAN;
         let live = policy.drop_after.max(policy.burst) + MARGIN;
         let (time, bytes_max) = match self {
             Self::Live => (Span::ZERO, 0),
@@ -74,7 +78,7 @@ mod tests {
             let policy = Policy::default_for(class).in_order();
             let live = Retention::Live.limits(class, &policy);
             assert_eq!(live.time_max, policy.drop_after + MARGIN);
-            assert_eq!(live.lean_max, policy.burst + MARGIN);
+            assert_eq!(live.lean_max, policy.burst + LEAN);
             let window = |seconds: i64, bytes_max| {
                 let time = Span::from_millis(1_000 * seconds);
                 Retention::Window { time, bytes_max }.limits(class, &policy)

@@ -10,6 +10,7 @@ mod body;
 mod codec;
 mod depacketize;
 mod event;
+pub mod file;
 mod multitrack;
 mod muxer;
 mod prelude;
