@@ -13,6 +13,7 @@
 
 mod audience;
 mod bench;
+mod calls;
 mod contest;
 mod figure;
 mod machine;

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use testkit::{Process, Server, Tool, wait_until};
@@ -13,6 +13,8 @@ const STREAM_DEADLINE: Duration = Duration::from_secs(30);
 const DURATION: &str = "1h";
 /// Seconds of the recording that is sent over and over.
 const OGG_SECONDS: &str = "120";
+/// Seconds of the film: at twice its rate it lasts half as long.
+const FILM_SECONDS: u32 = 300;
 /// For ffmpeg.
 const MAKE_DEADLINE: Duration = Duration::from_secs(120);
 /// The time to wait for an answer to a request.
@@ -48,23 +50,49 @@ pub(crate) fn wait_for_mount(addr: SocketAddr, path: &str) {
     });
 }
 
+/// A film of 1 Mb/s that lasts long enough for a window at twice its rate, made on first use.
+pub(crate) fn film() -> PathBuf {
+    made("bench-film.mp4", |draft| {
+        let pictures = format!("testsrc2=s=320x180:r=25:d={FILM_SECONDS}");
+        let sound = format!("anoisesrc=d={FILM_SECONDS}:seed=1");
+        Tool::ffmpeg()
+            .args([
+                "-y", "-f", "lavfi", "-i", &pictures, "-f", "lavfi", "-i", &sound,
+            ])
+            .args(["-c:v", "libx264", "-preset", "ultrafast", "-g", "50"])
+            .args([
+                "-b:v", "900k", "-minrate", "900k", "-maxrate", "900k", "-bufsize", "900k",
+            ])
+            .args(["-x264-params", "nal-hrd=cbr", "-c:a", "aac", "-b:a", "96k"])
+            .arg(draft)
+            .run(MAKE_DEADLINE);
+    })
+}
+
 /// An Ogg Vorbis recording of 12 kb/s, the field's classic test: mono at 8 kHz, made on first use.
 pub(crate) fn ogg_12k() -> PathBuf {
+    // Noise: what Vorbis cannot make smaller than it is told to. Pages add the twelfth kb/s.
+    let sound = format!("anoisesrc=d={OGG_SECONDS}:r=8000:a=0.3:seed=1,lowpass=f=1500");
+    made("bench-12k.ogg", |draft| {
+        Tool::ffmpeg()
+            .args(["-y", "-f", "lavfi", "-i", &sound])
+            .args(["-c:a", "libvorbis", "-ac", "1", "-ar", "8000"])
+            .args(["-b:a", "11k", "-minrate", "11k", "-maxrate", "11k"])
+            .args(["-fflags", "+bitexact", "-map_metadata", "-1"])
+            .arg(draft)
+            .run(MAKE_DEADLINE);
+    })
+}
+
+/// A file beside this program; `make` writes it under the name that it is given.
+fn made(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let folder = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
-    let path = folder.with_file_name("bench-12k.ogg");
+    let path = folder.with_file_name(name);
     if path.is_file() {
         return path;
     }
-    // Noise: what Vorbis cannot make smaller than it is told to. Pages add the twelfth kb/s.
-    let sound = format!("anoisesrc=d={OGG_SECONDS}:r=8000:a=0.3:seed=1,lowpass=f=1500");
-    let draft = path.with_extension("draft.ogg");
-    Tool::ffmpeg()
-        .args(["-y", "-f", "lavfi", "-i", &sound])
-        .args(["-c:a", "libvorbis", "-ac", "1", "-ar", "8000"])
-        .args(["-b:a", "11k", "-minrate", "11k", "-maxrate", "11k"])
-        .args(["-fflags", "+bitexact", "-map_metadata", "-1"])
-        .arg(&draft)
-        .run(MAKE_DEADLINE);
+    let draft = folder.with_file_name(format!("draft-{name}"));
+    make(&draft);
     std::fs::rename(&draft, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     path
 }

@@ -42,6 +42,12 @@ impl Window {
         browser.run(script)
     }
 
+    /// Has it play nothing any more.
+    pub(crate) fn leave(self, browser: &Browser) {
+        browser.turn_to(&self.name);
+        browser.go("about:blank");
+    }
+
     /// Freezes its page, or lets it go on.
     pub(crate) fn set_frozen(&self, browser: &Browser, is_frozen: bool) {
         browser.turn_to(&self.name);

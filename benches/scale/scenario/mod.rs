@@ -2,11 +2,13 @@
 
 mod capacity;
 mod delay;
+mod files;
 mod gate;
 mod hls;
 mod idle;
 mod publishers;
 mod radio;
+mod recording;
 mod stalled;
 mod storm;
 mod video;
@@ -114,6 +116,21 @@ pub(crate) const ALL: &[Scenario] = &[
         name: "publishers-1k",
         about: "1,000 publishers of 100 kb/s over RTMP, beside nginx-rtmp",
         run: publishers::publishers,
+    },
+    Scenario {
+        name: "record-1k",
+        about: "1,000 publishers of 1 Mb/s over RTMP that are recorded, beside nginx-rtmp",
+        run: recording::thousand,
+    },
+    Scenario {
+        name: "record-most",
+        about: "as many recorded publishers of 1 Mb/s as the machine carries, one round",
+        run: recording::most,
+    },
+    Scenario {
+        name: "files-1k",
+        about: "1,000 and 4,000 clients of a film of 1 Mb/s on demand, beside nginx with the same pacing",
+        run: files::files,
     },
     Scenario {
         name: "delay",

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use testkit::{Nginx, PUBLISH_KEY, Process, Tool};
+use testkit::{Nginx, PUBLISH_KEY, Tool};
 
 use crate::audience::Report;
 use crate::bench::Bench;
+use crate::calls;
 use crate::contest::{BEFORE, Peer, serve, serve_build};
 use crate::figure::{Against, Target, Unit};
 
@@ -17,7 +18,6 @@ const RAMP: u64 = 250;
 const SETTLE: Duration = Duration::from_secs(8);
 /// Time for the last of them to be accepted before calls are counted.
 const COUNT_AFTER: Duration = Duration::from_secs(7);
-const COUNT_SECONDS: f64 = 2.0;
 const END_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Calls that read bytes, whatever else they do.
@@ -93,35 +93,8 @@ fn publish(bench: &Bench, url: &str, pids: &[u32]) -> (Report, Option<f64>) {
         .args(["--duration", &format!("{}s", bench.window().as_secs())])
         .args(["--pid", &pids[0].to_string()])
         .start();
-    std::thread::sleep(ramp + COUNT_AFTER - Duration::from_secs_f64(COUNT_SECONDS));
-    let calls = count_calls(pids);
+    std::thread::sleep(ramp + COUNT_AFTER - calls::COUNT_TIME);
+    let calls = calls::per_second(pids, &CALLS);
     load.wait(ramp + SETTLE + bench.window() + END_PATIENCE);
     (Report::of(&load), calls)
-}
-
-/// Calls per second, by perf's tracepoints; `None` where the kernel offers none.
-fn count_calls(pids: &[u32]) -> Option<f64> {
-    let events: Vec<String> = CALLS
-        .iter()
-        .map(|call| format!("syscalls:sys_enter_{call}"))
-        .collect();
-    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-    let mut perf: Process = Tool::new("perf")
-        .args([
-            "stat",
-            "-x,",
-            "-e",
-            &events.join(","),
-            "-p",
-            &pids.join(","),
-        ])
-        .args(["sleep", &COUNT_SECONDS.to_string()])
-        .start();
-    perf.wait(END_PATIENCE);
-    let said = perf.stderr();
-    let counts = said.lines().filter(|line| line.contains("sys_enter"));
-    let counts: Vec<f64> = counts
-        .map_while(|line| line.split(',').next()?.parse().ok())
-        .collect();
-    (counts.len() == CALLS.len()).then(|| counts.iter().sum::<f64>() / COUNT_SECONDS)
 }

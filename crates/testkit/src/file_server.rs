@@ -1,4 +1,4 @@
-//! nginx as a server of files in memory: the peer for comparisons of HLS.
+//! nginx as a server of files: the peer for comparisons of HLS and of files on demand.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::{Process, free_address, nginx, proc};
 /// Where Linux has a file system in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// A running nginx with one worker that serves a folder in memory: `sendfile`, connections that are kept, no log of
-/// requests. Open files are not cached, because playlists are replaced.
+/// A running nginx with one worker that serves a folder: `sendfile`, connections that are kept, no log of requests. Open
+/// files are not cached, because playlists are replaced.
 #[derive(Debug)]
 pub struct FileServer {
     process: Process,
@@ -22,15 +22,26 @@ pub struct FileServer {
 }
 
 impl FileServer {
-    /// Starts it with an empty folder.
+    /// Starts it with an empty folder in memory.
     ///
     /// # Panics
     /// When it is not installed or does not start.
     #[must_use]
     pub fn start() -> Self {
-        let addr = free_address();
         let files = tempfile::tempdir_in(MEMORY);
-        let files = files.unwrap_or_else(|error| panic!("{MEMORY}: {error}"));
+        Self::of(
+            files.unwrap_or_else(|error| panic!("{MEMORY}: {error}")),
+            "",
+        )
+    }
+
+    /// Starts it with this folder, and these directives for its server.
+    ///
+    /// # Panics
+    /// When it is not installed or does not start.
+    #[must_use]
+    pub fn of(files: TempDir, directives: &str) -> Self {
+        let addr = free_address();
         let root = files.path().display().to_string();
         let (process, folder) = nginx::start(addr, "", |home| {
             format!(
@@ -40,7 +51,7 @@ impl FileServer {
                  proxy_temp_path {home}/proxy; fastcgi_temp_path {home}/fastcgi; \
                  uwsgi_temp_path {home}/uwsgi; scgi_temp_path {home}/scgi;\n\
                  types {{ application/vnd.apple.mpegurl m3u8; video/mp4 mp4; }}\n\
-                 server {{ listen {addr} backlog=4096; root {root}; }} }}\n"
+                 server {{ listen {addr} backlog=4096; root {root}; {directives} }} }}\n"
             )
         });
         Self {

@@ -13,6 +13,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::pace::Pace;
 use crate::reads::{PIECE_BYTES, Read, Reads};
+use crate::transfer::Transfer;
 
 /// A read under way: a window, and what is left behind it.
 type Reading = Pin<Box<dyn Future<Output = io::Result<(Read, Vec<Range<u64>>)>> + Send + Sync>>;
@@ -86,6 +87,18 @@ impl Body {
     pub(crate) fn paced(mut self, pace: Option<Pace>) -> Self {
         self.pace = pace;
         self
+    }
+
+    /// The same for a plain socket; `None` when nothing of it is in a file, or something was taken.
+    pub fn transfer(&self) -> Option<Transfer> {
+        let rest = self.rest.as_ref()?;
+        (self.sent == 0 && rest.reading.is_none()).then(|| Transfer {
+            ready: self.ready.bytes.clone(),
+            file: Arc::clone(&rest.file),
+            reads: Arc::clone(&rest.reads),
+            ranges: rest.ranges.clone(),
+            pace: self.pace,
+        })
     }
 
     /// Bytes that were not handed out yet.

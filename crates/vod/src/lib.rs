@@ -14,6 +14,7 @@
 //!
 //! * MP4 files have a playlist of HLS as well, `FILE/index.m3u8`. A plain file's segments are made of its samples when
 //!   they are requested, a fragmented file's are ranges of it. Nothing is written to disk.
+//! * What is in the page cache is sent to a plain socket by the kernel: a [`Transfer`] is the [`Body`] for that.
 //! * A file whose bit rate is known is sent no faster than twice that after the first ten seconds.
 //!
 //! The server's pages find the [`Address`] of a path, ask the gate for its [folder](Address::folder) and call
@@ -31,6 +32,7 @@ mod playlist;
 mod range;
 mod reads;
 mod segments;
+mod transfer;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -42,6 +44,7 @@ pub use self::address::Address;
 pub use self::answer::{Answer, Request, answer};
 pub use self::body::Body;
 pub use self::counts::{Outcome, Sums};
+pub use self::transfer::Transfer;
 
 use self::counts::Counts;
 use self::folder::Folder;

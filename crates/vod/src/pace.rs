@@ -31,6 +31,11 @@ impl Pace {
         })
     }
 
+    /// How much may be sent at once behind so many bytes: what comes at once, then a second's worth.
+    pub(crate) fn window(&self, sent: u64) -> u64 {
+        self.rate.max(self.at_once.saturating_sub(sent))
+    }
+
     /// How long after the beginning so many bytes may have been sent.
     pub(crate) fn due(&self, sent: u64) -> Duration {
         let late = sent.saturating_sub(self.at_once);
@@ -50,6 +55,8 @@ mod tests {
         assert_eq!(pace.due(1_250_000), Duration::ZERO);
         assert_eq!(pace.due(1_250_000 + 250_000), Duration::from_secs(1));
         assert_eq!(pace.due(60 * 125_000), Duration::from_secs(25));
+        assert_eq!(pace.window(0), 1_250_000);
+        assert_eq!(pace.window(1_200_000), 250_000);
     }
 
     #[test]

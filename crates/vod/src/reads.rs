@@ -61,9 +61,14 @@ impl Default for Reads {
 }
 
 impl Reads {
-    /// Bytes that were read.
+    /// Bytes that were read, or sent without that.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// So many bytes were sent without being read here.
+    pub(crate) fn count(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Reads that came late, or never.

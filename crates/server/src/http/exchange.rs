@@ -14,6 +14,7 @@ use http_body_util::BodyExt;
 use http1::{Head, HttpDate, Version};
 use hyper::body::Body as _;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// For a client to take a piece of a file, 64 KiB at most. A player that is paused for longer asks for the rest when it
@@ -148,6 +149,29 @@ pub(super) async fn write<S: AsyncWrite + Unpin>(
     };
     socket.write_all_buf(&mut head.chain(end)).await?;
     socket.flush().await?;
+    Ok(persists)
+}
+
+/// Writes an answer whose body the kernel sends. Returns whether the connection may carry another request.
+///
+/// # Errors
+/// When the client is gone or takes nothing, or the file cannot be read.
+pub(super) async fn write_file(
+    socket: &mut TcpStream,
+    response: Response,
+    transfer: vod::Transfer,
+    terms: Terms,
+    now: HttpDate,
+) -> io::Result<bool> {
+    let framing = Framing::of(&response, terms);
+    let persists = terms.persists && framing != Framing::Close;
+    let head = head(&response, framing, Terms { persists, ..terms }, now);
+    timeout(PIECE_TIMEOUT, socket.write_all(&head)).await??;
+    if framing != Framing::None {
+        transfer.send(socket, PIECE_TIMEOUT).await?;
+    }
+    // Its body holds what its client was admitted with.
+    drop(response);
     Ok(persists)
 }
 

@@ -35,6 +35,9 @@ pub(crate) trait LiveTransport:
     /// The socket, if a thread that knows sockets alone may carry it.
     fn carried(self) -> Result<TcpStream, Self>;
 
+    /// The socket, if nothing is between it and a body.
+    fn plain(&mut self) -> Option<&mut TcpStream>;
+
     /// Of a socket that was [carried](Self::carried).
     fn returned(socket: TcpStream) -> Option<Self>;
 
@@ -54,6 +57,10 @@ impl LiveTransport for TcpStream {
 
     fn carried(self) -> Result<TcpStream, Self> {
         Ok(self)
+    }
+
+    fn plain(&mut self) -> Option<&mut TcpStream> {
+        Some(self)
     }
 
     fn returned(socket: TcpStream) -> Option<Self> {
@@ -77,6 +84,10 @@ impl LiveTransport for TlsStream<TcpStream> {
 
     fn carried(self) -> Result<TcpStream, Self> {
         Err(self)
+    }
+
+    fn plain(&mut self) -> Option<&mut TcpStream> {
+        None
     }
 
     fn returned(_: TcpStream) -> Option<Self> {

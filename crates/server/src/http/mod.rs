@@ -322,12 +322,20 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         inbox.body(&mut self.socket, head.body(), kept_max).await
     }
 
-    async fn answer(mut self, response: Response, terms: Terms) -> Option<Self> {
+    async fn answer(mut self, mut response: Response, terms: Terms) -> Option<Self> {
         let now = HttpDate::from(SystemTime::now());
-        let written = exchange::write(&mut self.socket, response, terms, now);
-        let written = match terms.lasts {
-            true => Ok(written.await),
-            false => timeout(PAGE_TIMEOUT, written).await,
+        let transfer = response.extensions_mut().remove::<vod::Transfer>();
+        let written = match (transfer, self.socket.plain()) {
+            (Some(transfer), Some(socket)) if terms.lasts => {
+                Ok(exchange::write_file(socket, response, transfer, terms, now).await)
+            }
+            _ => {
+                let written = exchange::write(&mut self.socket, response, terms, now);
+                match terms.lasts {
+                    true => Ok(written.await),
+                    false => timeout(PAGE_TIMEOUT, written).await,
+                }
+            }
         };
         match written {
             Ok(Ok(true)) => return Some(self),

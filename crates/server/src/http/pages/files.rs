@@ -55,12 +55,17 @@ pub(super) async fn answer(
         },
         false => None,
     };
+    let transfer = body.transfer();
     let mut response = Response::new(Body::new(FileBody {
         body,
         _listener: listener,
     }));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
+    // For the connection, if the kernel can send it there.
+    if let Some(transfer) = transfer {
+        response.extensions_mut().insert(transfer);
+    }
     response
 }
 
