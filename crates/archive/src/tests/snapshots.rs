@@ -16,6 +16,7 @@ fn the_newest_keyframe_is_kept_every_so_often_and_goes_with_its_recording() {
         archive.visit(&mut recorder, TURN);
     }
     drop(publisher);
+    archive.visit(&mut recorder, TURN);
     archive.visit(&mut recorder, 11 * TURN);
     let recording = archive.recordings()[0].path.clone();
     let beside: Vec<_> = crate::snapshot::of(&recording).collect();

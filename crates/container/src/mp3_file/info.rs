@@ -96,7 +96,7 @@ impl Frames {
         table.extend((0..POINTS as u64).map(|percent| {
             let frame = u64::from(self.count) * percent / POINTS as u64;
             let place = self.places.get((frame / every) as usize);
-            let place = place.or(self.places.last()).copied().unwrap_or(0);
+            let place = place.or_else(|| self.places.last()).copied().unwrap_or(0);
             (place.saturating_mul(256) / bytes.max(1)).min(255) as u8
         }));
         table
