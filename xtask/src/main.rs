@@ -14,6 +14,7 @@ mod demo_clip;
 mod fuzz;
 mod icy_clients;
 mod instructions;
+mod moto;
 mod npm;
 mod report;
 mod run;

@@ -10,6 +10,7 @@ use crate::aiortc;
 use crate::axe;
 use crate::current_ffmpeg;
 use crate::icy_clients;
+use crate::moto;
 use crate::npm;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
@@ -211,6 +212,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     encoders(workspace)?;
     current_ffmpeg::install(workspace)?;
     aiortc::install(workspace)?;
+    moto::install(workspace)?;
     webrtc_players::install(workspace)?;
     npm::install(workspace, "hls")?;
     axe::install(workspace)?;

@@ -4,11 +4,10 @@
 //! bit rate. nginx has one worker, `sendfile` and `limit_rate`. Ten viewers watch a live stream of our server, once
 //! beside the clients of the file and once alone.
 
-use serde_json::json;
 use tempfile::TempDir;
 use testkit::{FileServer, PUBLISH_KEY, Server};
 
-use crate::audience::{ListenPlan, Report};
+use crate::audience::{ListenPlan, Listening, Report};
 use crate::bench::Bench;
 use crate::contest::OURS;
 use crate::figure::{Against, Target, Unit};
@@ -30,101 +29,109 @@ const FILM: &str = "film.mp4";
 const FILM_SECONDS: u64 = 300;
 const NGINX: &str = "nginx";
 
-/// One turn of our server.
-struct Turn {
-    files: Option<Report>,
-    live: Report,
-    late_reads: f64,
-}
-
 pub(crate) fn files(bench: &mut Bench) {
     let (few, many) = match bench.is_short() {
         true => (CLIENTS_SHORT, 4 * CLIENTS_SHORT),
         false => (CLIENTS, CLIENTS_MANY),
     };
-    let [mut ours, mut more, mut alone] = [const { Vec::new() }; 3];
-    let mut theirs = Vec::new();
+    let [mut ours, mut more, mut theirs] = [const { Vec::new() }; 3];
+    let [mut beside, mut alone, mut late] = [const { Vec::new() }; 3];
     for round in 0..bench.rounds() {
-        ours.push(turn(bench, round, few));
-        alone.push(turn(bench, round, 0));
+        for (clients, reports) in [(few, &mut ours), (many, &mut more)] {
+            let folder = folder();
+            let server = serve(&folder);
+            let listening = start(bench, &server, clients);
+            let report = listening.finish();
+            bench.note(round, OURS, &[&report]);
+            late.push(late_reads(&server));
+            reports.push(report);
+        }
         let report = of_nginx(bench, few);
         bench.note(round, NGINX, &[&report]);
         theirs.push(report);
-        more.push(turn(bench, round, many));
+        beside.push(delay_beside(bench, round, few));
+        alone.push(delay_beside(bench, round, 0));
     }
     let sent = |report: &Report| report.number("/window/bytes");
-    let cpu = |turns: &[Turn], scale: f64| -> Vec<f64> {
-        let files = turns.iter().filter_map(|turn| turn.files.as_ref());
-        files.map(|report| report.cpu() * scale).collect()
+    let cpu = |reports: &[Report], scale: f64| -> Vec<f64> {
+        reports.iter().map(|report| report.cpu() * scale).collect()
     };
-    let rounds = ours
-        .iter()
-        .filter_map(|turn| turn.files.as_ref())
-        .zip(&theirs);
+    let rounds = ours.iter().zip(&theirs);
     let nginx = rounds.map(|(ours, theirs)| theirs.cpu() * sent(ours) / sent(theirs));
-    let against = Some(Against::Peer(NGINX, nginx.collect()));
-    let target = Some(Target::AtMost(1.0));
-    bench.figure("CPU", Unit::Core, cpu(&ours, 1.0), against, target);
-    let scale = 1.0 / many as f64;
-    let against = Some(Against::Itself(
-        "of the fewer",
-        cpu(&ours, 1.0 / few as f64),
-    ));
-    let target = Some(Target::AtMost(1.1));
-    let what = format!("CPU for each of {many}");
-    bench.figure(&what, Unit::Core, cpu(&more, scale), against, target);
-    let delay = |turns: &[Turn]| -> Vec<f64> {
-        let delays = turns
-            .iter()
-            .map(|turn| turn.live.number("/delay/p99") / 1e3);
-        delays.collect()
-    };
-    let against = Some(Against::Itself("alone", delay(&alone)));
-    let target = Some(Target::AtMost(1.05));
-    let what = "delay p99 of ten live viewers";
-    bench.figure(what, Unit::Seconds, delay(&ours), against, target);
-    let all = || ours.iter().chain(&more);
-    let late = all().map(|turn| turn.late_reads).collect();
-    let target = Some(Target::NeverAbove(0.0));
-    bench.figure("late reads", Unit::Count, late, None, target);
-    let memory = ours.iter().filter_map(|turn| turn.files.as_ref());
-    let memory = memory.map(Report::resident_each).collect();
-    bench.figure("memory for each", Unit::Bytes, memory, None, None);
-    let lost = all()
-        .filter_map(|turn| turn.files.as_ref())
-        .map(Report::missing);
-    let lost = lost.collect();
-    bench.losses(lost);
+    let nginx = Some(Against::Peer(NGINX, nginx.collect()));
+    let times = (many / few) as f64;
+    let scaled = Some(Against::Itself("fewer, scaled", cpu(&ours, times)));
+    let alone = Some(Against::Itself("alone", alone));
+    let memory = ours.iter().map(Report::resident_each).collect();
+    let (most, never) = (Target::AtMost, Some(Target::NeverAbove(0.0)));
+    let what = |clients| format!("CPU of {clients} clients");
+    let delays = "delay p99 of ten live viewers".to_owned();
+    for (what, unit, values, against, target) in [
+        (
+            what(few),
+            Unit::Core,
+            cpu(&ours, 1.0),
+            nginx,
+            Some(most(1.0)),
+        ),
+        (
+            what(many),
+            Unit::Core,
+            cpu(&more, 1.0),
+            scaled,
+            Some(most(1.1)),
+        ),
+        (delays, Unit::Seconds, beside, alone, Some(most(1.05))),
+        ("late reads".to_owned(), Unit::Count, late, None, never),
+        (
+            "memory for each".to_owned(),
+            Unit::Bytes,
+            memory,
+            None,
+            None,
+        ),
+    ] {
+        bench.figure(&what, unit, values, against, target);
+    }
+    let all = ours.iter().chain(&more);
+    bench.losses(all.map(Report::missing).collect());
 }
 
-/// Our server with a live stream and its viewers, and clients of a file.
-fn turn(bench: &mut Bench, round: usize, clients: u64) -> Turn {
-    let folder = folder();
+/// Our server, which has the film.
+fn serve(folder: &TempDir) -> Server {
     let directory = folder.path().display().to_string();
     let fragment = format!("[[files]]\npath = \"vod\"\ndirectory = {directory:?}");
-    let server = Server::builder().release().toml(&fragment).start();
-    let to = server.rtmp_url(STREAM, PUBLISH_KEY);
+    Server::builder().release().toml(&fragment).start()
+}
+
+fn start(bench: &Bench, server: &Server, clients: u64) -> Listening {
+    let url = server.http_url(&format!("/vod/{FILM}"));
+    plan(bench, clients).start(&url, &[server.pid()])
+}
+
+fn late_reads(server: &Server) -> f64 {
+    server.metrics().sum("carillon_late_reads_total", &[])
+}
+
+/// How late frames are for ten viewers of a live stream, beside so many clients of the film; seconds.
+fn delay_beside(bench: &mut Bench, round: usize, clients: u64) -> f64 {
+    let folder = folder();
+    let server = serve(&folder);
     let media = ["--audio-rate", "96k", "--video-rate", "1000k"].map(str::to_owned);
-    let _publisher = source::publish(&to, &media);
+    let _publisher = source::publish(&server.rtmp_url(STREAM, PUBLISH_KEY), &media);
     source::wait_for_publisher(&server);
-    let pids = [server.pid()];
-    let plan = plan(bench, clients);
-    let files = (clients > 0).then(|| plan.start(&server.http_url(&format!("/vod/{FILM}")), &pids));
     let viewers = ListenPlan::new(VIEWERS, VIEWERS, bench.window()).option(CHECKED);
-    let before = plan.before_window().saturating_sub(viewers.before_window());
-    std::thread::sleep(before);
-    let live = viewers.start(&server.http_url(&format!("/{STREAM}.flv")), &pids);
-    let (files, live) = (files.map(|files| files.finish()), live.finish());
-    let late_reads = server.metrics().sum("carillon_late_reads_total", &[]);
-    for report in files.iter().chain([&live]) {
-        bench.note(round, OURS, &[report]);
+    let begins = plan(bench, clients).before_window();
+    let listening = (clients > 0).then(|| start(bench, &server, clients));
+    std::thread::sleep(begins.saturating_sub(viewers.before_window()));
+    let viewers = viewers.start(&server.http_url(&format!("/{STREAM}.flv")), &[server.pid()]);
+    let report = viewers.finish();
+    let who = format!("{OURS}, beside {clients} clients of a file");
+    bench.note(round, &who, &[&report]);
+    if let Some(listening) = listening {
+        listening.finish();
     }
-    bench.note_value(round, OURS, json!({ "late_reads": late_reads }));
-    Turn {
-        files,
-        live,
-        late_reads,
-    }
+    report.number("/delay/p99") / 1e3
 }
 
 fn of_nginx(bench: &Bench, clients: u64) -> Report {

@@ -205,6 +205,11 @@ impl Archive {
         if recording.state == State::Open {
             return Err(Refused::Open);
         }
+        if !recording.is_local {
+            // The uploader removes the copy of what is not on the shelf any more.
+            shelf.remove(id);
+            return Ok(());
+        }
         match self.shared.jobs.try_send(Job::Remove(recording)) {
             Ok(()) => {
                 shelf.remove(id);

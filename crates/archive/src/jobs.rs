@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
-use recordings::{Container, LIST_MAX, Recording, RecordingId, State};
+use recordings::{Container, LIST_MAX, Recording, RecordingId, State, Upload};
 
 use crate::disk::Output;
 use crate::file::Closing;
@@ -74,6 +74,7 @@ pub(crate) fn take_over_all(shared: &Shared) {
 
 /// Removes what is not to be kept any longer.
 pub(crate) fn tidy(shared: &Shared) {
+    remove_spare(shared);
     remove_surplus(shared);
     make_room(shared);
 }
@@ -225,11 +226,13 @@ fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
         id,
         stream: name.stream.clone(),
         path,
+        is_local: true,
         started: name.started(),
         duration,
         bytes,
         state: closed_state(name.container),
         container: name.container,
+        upload: shared.settings.upload(),
     };
     shared.shelf.insert(recording).map_err(io::Error::other)?;
     if let Some(mended) = mended {
@@ -246,15 +249,28 @@ fn modified_after(name: &FileName, path: &Path) -> Duration {
     })
 }
 
+/// Removes the files that are needed no more, because there is a copy.
+fn remove_spare(shared: &Shared) {
+    if !shared.settings.is_uploaded {
+        return;
+    }
+    for recording in complete_files(shared) {
+        if matches!(recording.upload, Upload::Stored { is_spare: true, .. }) {
+            discard(shared, &recording);
+        }
+    }
+}
+
 /// Removes what the rules do not keep.
 fn remove_surplus(shared: &Shared) {
     let mut by_rule: HashMap<usize, Vec<Kept>> = HashMap::new();
-    for recording in closed(shared) {
+    for recording in complete_files(shared) {
         if let Some(rule) = shared.settings.rule_of(&recording.stream) {
             by_rule.entry(rule).or_default().push(Kept {
                 id: recording.id,
                 ended: recording.ended(),
                 bytes: recording.bytes,
+                is_removable: recording.is_removable(),
             });
         }
     }
@@ -262,14 +278,14 @@ fn remove_surplus(shared: &Shared) {
     for (rule, kept) in by_rule {
         let keep = &shared.settings.rules[rule].keep;
         for id in surplus(keep, &kept, now) {
-            if let Some(recording) = shared.shelf.remove(id) {
-                remove(shared, &recording);
+            if let Some(recording) = shared.shelf.get(id) {
+                discard(shared, &recording);
             }
         }
     }
 }
 
-/// Removes the oldest recordings of a disk with too little room.
+/// Removes the oldest files of a disk with too little room.
 fn make_room(shared: &Shared) {
     let min_free = shared.settings.min_free;
     if min_free == 0 {
@@ -283,33 +299,47 @@ fn make_room(shared: &Shared) {
         if !is_short() {
             continue;
         }
-        let below = closed(shared);
-        let below = below.iter().filter(|it| it.path.starts_with(&root));
+        let below = complete_files(shared);
+        let below = below
+            .iter()
+            .filter(|it| it.is_removable() && it.path.starts_with(&root));
         for recording in below.take(REMOVALS_MAX) {
             if !is_short() {
                 break;
             }
-            if let Some(recording) = shared.shelf.remove(recording.id) {
-                tracing::warn!(path = %recording.path.display(), "a recording is removed: the disk has less room than recording.min_free");
-                remove(shared, &recording);
-            }
+            tracing::warn!(path = %recording.path.display(), "a recording is removed: the disk has less room than recording.min_free");
+            discard(shared, recording);
         }
     }
 }
 
-/// All recordings that are not open, oldest first.
-fn closed(shared: &Shared) -> Vec<Arc<Recording>> {
+/// All recordings that are not open and have a file, oldest first.
+fn complete_files(shared: &Shared) -> Vec<Arc<Recording>> {
     let mut all = Vec::new();
     let mut after = None;
     loop {
         let page = shared.shelf.list(None, after, LIST_MAX);
         after = page.last().map(|last| last.id);
         let is_last = page.len() < LIST_MAX;
-        all.extend(page.into_iter().filter(|it| it.state != State::Open));
+        all.extend(
+            page.into_iter()
+                .filter(|it| it.state != State::Open && it.is_local),
+        );
         if is_last {
             return all;
         }
     }
+}
+
+/// Removes a recording's file; one without a copy leaves the shelf with it.
+fn discard(shared: &Shared, recording: &Recording) {
+    let id = recording.id;
+    match recording.upload.is_stored() {
+        // First, so that no reader is sent to a file that goes.
+        true => drop(shared.shelf.update(id, |known| known.is_local = false)),
+        false => drop(shared.shelf.remove(id)),
+    }
+    remove(shared, recording);
 }
 
 /// Removes a recording's file, and the directories that are empty then.

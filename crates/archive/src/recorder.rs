@@ -334,11 +334,13 @@ fn create(
         id,
         stream: name.stream.clone(),
         path: part(&path),
+        is_local: true,
         started: name.started(),
         duration: Duration::ZERO,
         bytes: 0,
         state: State::Open,
         container: name.container,
+        upload: shared.settings.upload(),
     });
     match shelved {
         Ok(()) => {}

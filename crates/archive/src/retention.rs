@@ -6,12 +6,14 @@ use recordings::RecordingId;
 
 use crate::Keep;
 
-/// A recording that may be removed: it is not open.
+/// A recording that is not open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
     pub(crate) id: RecordingId,
     pub(crate) ended: SystemTime,
     pub(crate) bytes: u64,
+    /// Its file may be removed; else a copy is still to be made.
+    pub(crate) is_removable: bool,
 }
 
 /// Those of one rule's recordings, oldest first, that it does not keep.
@@ -27,7 +29,7 @@ pub(crate) fn surplus(keep: &Keep, recordings: &[Kept], now: SystemTime) -> Vec<
         let is_beyond = keep.max_bytes.is_some_and(|max| bytes > max)
             || keep.max_count.is_some_and(|max| count > max);
         // They are in the order of their beginnings, and not quite in that of their ends.
-        if is_beyond || is_old(one) {
+        if one.is_removable && (is_beyond || is_old(one)) {
             gone.push(one.id);
             bytes = bytes.saturating_sub(one.bytes);
             count -= 1;
@@ -55,6 +57,7 @@ mod tests {
                 id: RecordingId::new(&stream, at(100 * n), 0),
                 ended: at(100 * n + 50),
                 bytes: 10,
+                is_removable: true,
             })
             .collect()
     }
@@ -66,6 +69,19 @@ mod tests {
         let ids: Vec<_> = all.iter().map(|one| one.id).take(gone.len()).collect();
         assert_eq!(gone, ids);
         gone.len()
+    }
+
+    #[test]
+    fn one_that_must_stay_counts_and_others_go_for_it() {
+        let mut all = recordings();
+        all[0].is_removable = false;
+        let keep = Keep {
+            max_count: Some(2),
+            max_age: Some(Duration::from_secs(800)),
+            ..Keep::default()
+        };
+        let ids: Vec<_> = all[1..4].iter().map(|one| one.id).collect();
+        assert_eq!(surplus(&keep, &all, at(1_000)), ids);
     }
 
     #[test]

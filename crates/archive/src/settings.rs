@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use media::StreamName;
+use recordings::Upload;
 
 /// Which rule a stream's recordings follow.
 pub type RuleOf = Box<dyn Fn(&StreamName) -> Option<usize> + Send + Sync>;
@@ -19,6 +20,8 @@ pub struct Settings {
     pub fallback: Option<usize>,
     /// Bytes that are left free on every disk: below that the oldest recordings are removed.
     pub min_free: u64,
+    /// Recordings are copied to object storage: the file of one that is not there yet is not removed.
+    pub is_uploaded: bool,
 }
 
 /// How the recordings of some streams are made and kept.
@@ -66,6 +69,14 @@ impl Settings {
         (number < self.rules.len()).then_some(number)
     }
 
+    /// What a new recording's copy in object storage is.
+    pub(crate) fn upload(&self) -> Upload {
+        match self.is_uploaded {
+            true => Upload::Pending,
+            false => Upload::Never,
+        }
+    }
+
     /// All directories, each once.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         let mut all: Vec<PathBuf> = Vec::new();
@@ -83,6 +94,7 @@ impl fmt::Debug for Settings {
         f.debug_struct("Settings")
             .field("rules", &self.rules)
             .field("min_free", &self.min_free)
+            .field("is_uploaded", &self.is_uploaded)
             .finish_non_exhaustive()
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     tls(config, walk);
     hls(config, walk);
     recordings(config, walk);
+    uploads(config, walk);
     links(config, walk);
     stations(config, walk);
     variants(config, walk);
@@ -185,6 +186,30 @@ fn recordings(config: &Config, walk: &mut Walk<'_>) {
             let key = format!("{}.match", rule.key);
             walk.problem(&key, message, Some("the first match wins"));
         }
+    }
+}
+
+/// What is copied to object storage.
+fn uploads(config: &Config, walk: &mut Walk<'_>) {
+    let recording = &config.recording;
+    if !recording.upload.is_on() {
+        return;
+    }
+    if recording.directory.is_none() && config.records.is_empty() {
+        let help = "set recording.directory, or add a [[record]]";
+        walk.problem(
+            "recording.upload.bucket",
+            "gets nothing: there is no place for recordings",
+            Some(help),
+        );
+    } else if recording.journal().is_none() {
+        let help =
+            "name a file that the server may write, such as \"/var/lib/carillon/uploads.redb\"";
+        walk.problem(
+            "recording.upload.journal",
+            "is needed where recording.directory is empty",
+            Some(help),
+        );
     }
 }
 

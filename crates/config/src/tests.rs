@@ -600,6 +600,36 @@ fn contradictions_are_told() {
             "never applies",
         ),
         (
+            "[recording.upload]\nbucket = \"radio\"",
+            2,
+            "recording.upload.bucket",
+            "no place for recordings",
+        ),
+        (
+            "[recording.upload]\nbucket = \"radio\"\n[[record]]\nmatch = \"a\"\ndirectory = \"/rec\"",
+            1,
+            "recording.upload.journal",
+            "recording.directory is empty",
+        ),
+        (
+            "[recording.upload]\nbucket = \"My Radio\"",
+            2,
+            "recording.upload.bucket",
+            "no bucket's name",
+        ),
+        (
+            "[recording.upload]\nprefix = \"/radio\"",
+            2,
+            "recording.upload.prefix",
+            "joined by slashes",
+        ),
+        (
+            "[recording.upload]\nendpoint = \"minio:9000\"",
+            2,
+            "recording.upload.endpoint",
+            "neither https:// nor http://",
+        ),
+        (
             "[hls]\ndvr = \"2h\"\ndvr_directory = \"/tmp\"\nencryption = true",
             4,
             "hls.encryption",

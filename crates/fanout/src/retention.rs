@@ -7,11 +7,13 @@ use crate::policy::{Class, JOIN_AGE_MAX, Policy};
 
 /// How much of the past the log of a format keeps. Whatever it says, all logs together keep within
 /// `fanout.log_mib`, and each keeps two pages.
+///
+/// While nothing but recorders reads a lane, nobody lags and no range is asked for: it keeps the newest join point and
+/// two seconds, and without pictures also `burst`, as much as a lane that is opened for a listener begins with.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Retention {
     /// What a live listener may still want: the longer of `drop_after` and `burst`, and two seconds; and the
-    /// newest join point for as long as listeners are started there. While nothing but recorders reads the lane there
-    /// is no laggard, and it is `burst` and a second.
+    /// newest join point for as long as listeners are started there.
     Live,
     /// What readers of ranges may still ask for; never less than [`Live`](Self::Live).
     Window {
@@ -40,10 +42,6 @@ const PAGE_UNITS: usize = 512;
 /// Beyond the time after which a laggard is dropped, so that the rule, and not the log's end, decides.
 const MARGIN: Span = Span::from_millis(2_000);
 
-/// Beyond the burst, of a lane that only recorders read: they are visited once a second, and what they are behind by is
-/// held for them.
-const LEAN: Span = Span::from_millis(1_000);
-
 impl Retention {
     /// The limits of the log of a lane of `class` with the rules of `policy`.
     pub(crate) fn limits(self, class: Class, policy: &Policy) -> Limits {
@@ -51,7 +49,10 @@ impl Retention {
             Class::Audio => AUDIO_PAGE_BYTES,
             Class::Video => VIDEO_PAGE_BYTES,
         };
-        let keeps = policy.burst + LEAN;
+        let lean = match class {
+            Class::Audio => policy.burst + MARGIN,
+            Class::Video => MARGIN,
+        };
         let live = policy.drop_after.max(policy.burst) + MARGIN;
         let (time, bytes_max) = match self {
             Self::Live => (Span::ZERO, 0),
@@ -62,7 +63,7 @@ impl Retention {
             page_units: PAGE_UNITS,
             pages_max: LIVE_PAGES_MAX.max(bytes_max / page_bytes),
             time_max: live.max(time),
-            lean_max: keeps.max(time),
+            lean_max: lean,
             join_max: JOIN_AGE_MAX.max(policy.skip_after) + MARGIN,
         }
     }
@@ -78,7 +79,7 @@ mod tests {
             let policy = Policy::default_for(class).in_order();
             let live = Retention::Live.limits(class, &policy);
             assert_eq!(live.time_max, policy.drop_after + MARGIN);
-            assert_eq!(live.lean_max, policy.burst + LEAN);
+            assert!(live.lean_max <= policy.burst + MARGIN);
             let window = |seconds: i64, bytes_max| {
                 let time = Span::from_millis(1_000 * seconds);
                 Retention::Window { time, bytes_max }.limits(class, &policy)
@@ -88,7 +89,7 @@ mod tests {
             assert_eq!(small.pages_max, live.pages_max);
             let large = window(3_600, 4 * LIVE_BYTES_MAX);
             assert_eq!(large.time_max, Span::from_millis(3_600_000));
-            assert_eq!(large.lean_max, large.time_max, "ranges are asked for later");
+            assert_eq!(large.lean_max, live.lean_max);
             assert_eq!(large.pages_max * large.page_bytes, 4 * LIVE_BYTES_MAX);
             assert_eq!(large.floor(), live.floor(), "a lane needs no more to open");
         }

@@ -20,7 +20,7 @@ use fanout::{ARCHIVE_BYTES_MAX, ArchiveReader, Archived, Follower, Lost, Setting
 use media::{Span, StreamName, Timestamp};
 use support::{Alarm, Encoder, FORMAT, Frames, TestFanout, frames};
 
-/// Bytes of a frame, each of a second: six fill a page of 64 KiB, and the log keeps 32 of them, or five when it is only
+/// Bytes of a frame, each of a second: six fill a page of 64 KiB, and the log keeps 32 of them, or six when it is only
 /// recorded.
 const FRAME: u64 = 10_000;
 
@@ -141,9 +141,9 @@ fn a_reader_that_sleeps_beyond_its_bound_is_told_exactly_what_it_lost() {
                 }
             );
             assert!(got.iter().copied().eq(resumed..next + 700), "and then all");
-            // What it could have: the log's five frames and its own pages, without what precedes a join point.
+            // What it could have: the log's six frames and its own pages, without what precedes a join point.
             let pages = bytes_max as u64 / (64 * 1024 + 512 * 72);
-            let least = (5 + 6 * pages).saturating_sub(7 + 6);
+            let least = (6 + 6 * pages).saturating_sub(7 + 6);
             assert!(got.len() as u64 >= least, "{} {least}", got.len());
             next += 700;
         }
@@ -257,7 +257,7 @@ fn a_lane_that_is_only_recorded_keeps_a_burst_and_no_laggards_past() {
     // The first media has the frame before it, too.
     assert_eq!(read(&mut reader).len(), 3);
     let alone = write(&mut reader);
-    assert!((5 * FRAME..18 * FRAME).contains(&alone), "{alone}");
+    assert!((6 * FRAME..18 * FRAME).contains(&alone), "{alone}");
     let guard = setup.lane("radio");
     let follower = Follower::new(&guard);
     let burst = follower.policy().burst;
@@ -271,6 +271,25 @@ fn a_lane_that_is_only_recorded_keeps_a_burst_and_no_laggards_past() {
     assert!(with_listener > 32 * FRAME, "{with_listener}");
     drop((follower, guard));
     assert!(write(&mut reader) < 18 * FRAME, "the listener has left");
+}
+
+#[test]
+fn nobody_waits_for_what_is_only_recorded() {
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = encoder(&setup, 1);
+    let mut is_awaited = || {
+        encoder.write(1).unwrap();
+        encoder.publisher.is_awaited()
+    };
+    assert!(!is_awaited(), "nobody is there");
+    let reader = archive(&setup, 0);
+    assert!(!is_awaited(), "a recorder comes by");
+    let guard = setup.lane("radio");
+    assert!(is_awaited(), "a listener waits");
+    drop(guard);
+    assert!(!is_awaited());
+    drop(reader);
+    assert!(is_awaited(), "a listener may return for a while");
 }
 
 #[test]

@@ -214,8 +214,8 @@ impl PublishedEpoch {
     }
 
     /// Whether the stream has a listener that waits for media.
-    pub(crate) fn is_followed(&self) -> bool {
-        self.publisher.is_followed()
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.publisher.is_awaited()
     }
 
     /// Whether a listener needs a keyframe, and it is time to ask for one.

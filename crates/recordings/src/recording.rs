@@ -1,6 +1,7 @@
 //! What is known of one recording.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use media::StreamName;
@@ -17,6 +18,8 @@ pub struct Recording {
     /// Where it is now. While it is open its name ends in `.part`; closing it changes the name, so a reader that does
     /// not find it asks the shelf once more.
     pub path: PathBuf,
+    /// Whether the file is there. Else the copy in object storage is all that is left.
+    pub is_local: bool,
     /// When it begins, to the second.
     pub started: SystemTime,
     /// How long its media lasts.
@@ -27,12 +30,43 @@ pub struct Recording {
     pub state: State,
     /// What kind of file it is.
     pub container: Container,
+    /// Its copy in object storage.
+    pub upload: Upload,
 }
 
 impl Recording {
     /// When its media ends.
     pub fn ended(&self) -> SystemTime {
         self.started + self.duration
+    }
+
+    /// Whether its file may be removed to keep what is kept: it is complete, and no copy of it is still to be made.
+    pub fn is_removable(&self) -> bool {
+        self.is_local && self.state != State::Open && self.upload != Upload::Pending
+    }
+}
+
+/// What is known of a recording's copy in object storage.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Upload {
+    /// None is made.
+    #[default]
+    Never,
+    /// One is to be made once the recording is complete. The file must stay until then.
+    Pending,
+    /// There is one.
+    Stored {
+        /// Its name in the bucket.
+        key: Arc<str>,
+        /// The file is needed no more.
+        is_spare: bool,
+    },
+}
+
+impl Upload {
+    /// Whether there is a copy.
+    pub const fn is_stored(&self) -> bool {
+        matches!(self, Self::Stored { .. })
     }
 }
 

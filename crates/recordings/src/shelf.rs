@@ -25,7 +25,7 @@ pub enum NotShelved {
     Taken,
 }
 
-/// See the module's description. One recorder writes; any number of threads read, and hold the lock for a look-up or
+/// See the module's description. One recorder writes, and one uploader; any number of threads read, and hold the lock for a look-up or
 /// a page of a list only. What they are given is a snapshot.
 #[derive(Debug, Default)]
 pub struct Shelf {
@@ -135,7 +135,7 @@ mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
-    use crate::{Container, State};
+    use crate::{Container, State, Upload};
 
     fn name(stream: &str) -> StreamName {
         StreamName::parse(stream).expect("a name")
@@ -147,12 +147,14 @@ mod tests {
         Recording {
             id: RecordingId::new(&stream, started, 0),
             path: format!("/rec/{stream}/{seconds}.mp4.part").into(),
+            is_local: true,
             stream,
             started,
             duration: Duration::ZERO,
             bytes: 0,
             state: State::Open,
             container: Container::Mp4,
+            upload: Upload::Never,
         }
     }
 

@@ -12,6 +12,7 @@ use derived_audio::DerivedAudio;
 use fanout::{Class, Registry, Settings};
 use net::Unavailable;
 use net::link::Connector;
+use uploads::OpenError as OpenUploadsError;
 
 use crate::access::{AccessLog, Departures};
 use crate::backends;
@@ -70,6 +71,9 @@ pub enum StartError {
     /// The threads that record cannot be created.
     #[error("recording cannot start: {0}")]
     Recording(io::Error),
+    /// Recordings cannot be copied to object storage.
+    #[error("uploads cannot start: {0}")]
+    Uploads(#[from] OpenUploadsError),
     /// WebRTC cannot be served.
     #[error("cannot serve WebRTC on {address}: {source}")]
     Webrtc {
@@ -168,7 +172,7 @@ impl Relay {
         let services = services::open(Ingredients {
             config: &self.config,
             certificate: self.certificate.as_ref(),
-            connector: self.connector,
+            connector: self.connector.clone(),
             stations,
             demo: self.demo,
         })?;
@@ -181,7 +185,7 @@ impl Relay {
             authority,
             log,
             marks,
-            connector: _,
+            connector,
         } = self;
         let config = Arc::new(config);
         let (fanout, departed) = backends::start_workers(&config)?;
@@ -219,6 +223,7 @@ impl Relay {
         });
         open_webrtc(&mut node)?;
         node.requests = Some(http::request_threads(&node).map_err(StartError::Requests)?);
+        let uploads = services::open_uploads(&node, connector)?;
         let archive = services::open_archive(&node).map_err(StartError::Recording)?;
         let node = Arc::new(node);
         let notice = services::announce(&services, &node.config, &node.bound, &generated, demo);
@@ -228,6 +233,7 @@ impl Relay {
             audio,
             links,
             archive,
+            uploads,
             stations: shown,
             log,
             certificate,

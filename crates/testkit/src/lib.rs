@@ -51,7 +51,7 @@ pub use self::proxy::Proxy;
 pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{PUBLISH_KEY, Server, ServerBuilder, build_release};
-pub use self::tool::{Finished, Tool, aiortc, axe, hls_clients, icy_clients, require};
+pub use self::tool::{Finished, Tool, aiortc, axe, hls_clients, icy_clients, moto, require};
 pub use self::wait::{DEADLINE, wait_until};
 
 use std::net::{SocketAddr, TcpListener};

@@ -68,6 +68,21 @@ pub fn aiortc() -> PathBuf {
     python
 }
 
+/// A Python that has `moto`, a server of object storage.
+///
+/// # Panics
+/// When `cargo xtask tools` has not put it below the target directory.
+#[must_use]
+pub fn moto() -> PathBuf {
+    let python = target_dir().join("tools/moto/bin/python");
+    assert!(
+        python.is_file(),
+        "{} is missing, a Python with moto: cargo xtask tools",
+        python.display()
+    );
+    python
+}
+
 /// The script of axe-core, which judges whether a page is accessible.
 ///
 /// # Panics

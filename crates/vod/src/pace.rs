@@ -8,6 +8,10 @@ use std::time::Duration;
 /// Media that is sent at once.
 const AT_ONCE: Duration = Duration::from_secs(10);
 
+/// Media that is sent in one go after that: a client that is woken and sent to more often costs more, and one that has
+/// ten seconds needs no more.
+const IN_ONE_GO: Duration = Duration::from_secs(4);
+
 /// How much faster than it plays a file is sent after that.
 const FACTOR: u64 = 2;
 
@@ -31,9 +35,10 @@ impl Pace {
         })
     }
 
-    /// How much may be sent at once behind so many bytes: what comes at once, then a second's worth.
+    /// How much may be sent in one go behind so many bytes.
     pub(crate) fn window(&self, sent: u64) -> u64 {
-        self.rate.max(self.at_once.saturating_sub(sent))
+        let usual = self.rate / FACTOR * IN_ONE_GO.as_secs();
+        usual.max(self.at_once.saturating_sub(sent)).max(1)
     }
 
     /// How long after the beginning so many bytes may have been sent.
@@ -56,7 +61,7 @@ mod tests {
         assert_eq!(pace.due(1_250_000 + 250_000), Duration::from_secs(1));
         assert_eq!(pace.due(60 * 125_000), Duration::from_secs(25));
         assert_eq!(pace.window(0), 1_250_000);
-        assert_eq!(pace.window(1_200_000), 250_000);
+        assert_eq!(pace.window(1_200_000), 500_000);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! A client on a plain connection is sent a window of a file with one call, and no byte of it comes through this
 //! process. What is not in the page cache is [read](Reads) first, as for every other client, because the thread of a
-//! connection must not wait for a disk. A window is a second of a paced file, and clients are served together in steps
-//! of [`STEP`].
+//! connection must not wait for a disk. A window of a paced file is what its [pace](Pace::window) sends in one go, and
+//! clients are served together in steps of [`STEP`].
 
 use std::fs::File;
 use std::io::{self, IoSliceMut};
@@ -23,7 +23,7 @@ use crate::reads::Reads;
 
 /// Clients that are due within this time are served in one go: a thread that wakes for each costs more than the wake
 /// does.
-const STEP: Duration = Duration::from_millis(50);
+const STEP: Duration = Duration::from_millis(100);
 
 /// Bytes of a window at most: what a client may be ahead of its pace, and what is sent to one before another has its
 /// turn.

@@ -29,6 +29,8 @@ const TRANSCODERS: Members = These(&["transcode"]);
 const WITH_TOKIO: Members = AboveProtocolsBut(&["formats", "transcode", "config", "xtask"]);
 /// Crates that may use WebRTC's building blocks; the rest of the server knows sessions and keys.
 const WITH_WEBRTC: Members = These(&["webrtc", "load"]);
+/// Crates that write down what is still to be done.
+const WITH_JOURNALS: Members = These(&["uploads"]);
 /// Crates that seal or encrypt what they send.
 const WITH_CIPHERS: Members = These(&["webrtc", "load", "egress-hls"]);
 
@@ -95,6 +97,18 @@ const OUTSIDE: &[Outside] = &[
         shipped_in: TRANSCODERS,
         tested_in: TRANSCODERS,
         reason: "sound is decoded and encoded in one place, which contains panics and counts",
+    },
+    Outside {
+        package: "redb",
+        shipped_in: WITH_JOURNALS,
+        tested_in: WITH_JOURNALS,
+        reason: "files are the truth; a database holds what is still to be done",
+    },
+    Outside {
+        package: "object_store",
+        shipped_in: These(&["uploads"]),
+        tested_in: These(&["uploads"]),
+        reason: "one crate speaks to object storage",
     },
     Outside {
         package: "tokio",

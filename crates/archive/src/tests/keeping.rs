@@ -50,6 +50,42 @@ fn the_oldest_make_room_on_a_disk_that_fills() {
 }
 
 #[test]
+fn what_is_to_be_uploaded_stays_and_what_was_loses_its_file_alone() {
+    let keep = Keep {
+        max_count: Some(3),
+        ..Keep::default()
+    };
+    let mut archive = TestArchive::with(TURN, keep, 3);
+    archive.shared.settings.is_uploaded = true;
+    record(&mut archive, 4);
+    let before = archive.recordings();
+    assert!(before.iter().all(|it| it.upload == Upload::Pending));
+    // Neither the rule nor a full disk costs one that is nowhere else.
+    jobs::tidy(&archive.shared);
+    assert_eq!(archive.recordings(), before);
+    let shelf = Arc::clone(&archive.shared.shelf);
+    let store = |number: usize, is_spare| {
+        let key = Arc::from("key");
+        let upload = Upload::Stored { key, is_spare };
+        shelf.update(before[number].id, |it| it.upload = upload);
+    };
+    let local = || -> Vec<bool> {
+        let listed = shelf.list(None, None, 9);
+        listed.iter().map(|it| it.is_local).collect()
+    };
+    // Those that are go, by the rule or because they are spare, and stay on the shelf.
+    archive.switches.free.store(3, Ordering::Relaxed);
+    store(1, false);
+    jobs::tidy(&archive.shared);
+    assert_eq!(local(), [true, false, true, true]);
+    store(2, true);
+    jobs::tidy(&archive.shared);
+    assert_eq!(local(), [true, false, false, true]);
+    let left = [&before[0].path, &before[3].path].map(Clone::clone);
+    assert_eq!(archive.files(), left);
+}
+
+#[test]
 fn no_file_is_ever_overwritten() {
     let mut archive = TestArchive::new();
     record(&mut archive, 1);

@@ -19,7 +19,7 @@ use container::flv::Reader;
 use fanout::gate::{Credential, Gatekeeper, Play, Publish};
 use fanout::{Config, Fanout, Publisher, Registry, Source, Stream};
 use media::{Container, Item, Span, StreamName};
-use recordings::{Recording, State};
+use recordings::{Recording, State, Upload};
 use testkit::{Clip, framemd5};
 
 use crate::choice::open;
@@ -251,6 +251,7 @@ fn settings(root: &Path, split: Duration, keep: Keep, min_free: u64) -> Settings
         records: Box::new(|_| Some(0)),
         fallback: None,
         min_free,
+        is_uploaded: false,
     }
 }
 

@@ -21,6 +21,7 @@ mod rtmp;
 mod station;
 mod stream;
 mod transcode;
+mod upload;
 mod variants;
 mod webrtc;
 
@@ -42,6 +43,7 @@ pub use self::rtmp::Rtmp;
 pub use self::station::{StationOrder, StationPlace, StationRule};
 pub use self::stream::{PolicyOverrides, StreamRule};
 pub use self::transcode::Transcode;
+pub use self::upload::Upload;
 pub use self::variants::VariantGroup;
 pub use self::webrtc::Webrtc;
 use crate::PullRule;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::Upload;
 use crate::Glob;
 use crate::amount::{Age, ByteSize};
 use crate::read::Section;
@@ -28,6 +29,8 @@ pub struct Recording {
     pub keep: Kept,
     /// Bytes that are left free on each disk; zero for none.
     pub min_free: u64,
+    /// Where recordings are copied to.
+    pub upload: Upload,
 }
 
 /// What a stream becomes that comes in no container of its own.
@@ -62,6 +65,7 @@ impl Default for Recording {
             snapshot: Duration::ZERO,
             keep: Kept::default(),
             min_free: 1 << 30,
+            upload: Upload::default(),
         }
     }
 }
@@ -80,6 +84,7 @@ impl Recording {
         let mut min_free = None::<ByteSize>;
         s.set_some("min_free", &mut min_free);
         self.min_free = min_free.map_or(self.min_free, |size| size.0);
+        s.section("upload", |s| self.upload.read(s));
     }
 }
 

@@ -1,6 +1,7 @@
 //! A position in a log whose bytes are not dropped, up to a bound.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use media::Timestamp;
 
@@ -31,6 +32,7 @@ impl Hold {
     /// drop. What the log has dropped already is not held, and does not count as lost.
     pub(crate) fn new(shared: &Arc<Shared>, at: u64, bytes_max: usize) -> Self {
         let id = shared.pages().hold(at, bytes_max);
+        shared.readers.holding.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::clone(shared);
         Self { shared, id }
     }
@@ -56,6 +58,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
+        self.shared.readers.holding.fetch_sub(1, Ordering::Relaxed);
         let freed = self.shared.pages().release(self.id);
         self.shared.account.release(freed);
     }

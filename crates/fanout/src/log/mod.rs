@@ -146,19 +146,23 @@ pub(crate) struct Shared {
 
 /// How many read a log. Nothing is ordered by it.
 #[derive(Debug, Default)]
-pub(crate) struct Readers(AtomicUsize);
+pub(crate) struct Readers {
+    all: AtomicUsize,
+    /// The owners of [`Hold`]s among them.
+    holding: AtomicUsize,
+}
 
 impl Readers {
     pub(crate) fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.all.load(Ordering::Relaxed)
     }
 
     pub(crate) fn enter(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.all.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn leave(&self) {
-        let before = self.0.fetch_sub(1, Ordering::Relaxed);
+        let before = self.all.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "each reader counts once");
     }
 }
@@ -170,9 +174,9 @@ impl Shared {
     }
 
     /// Whether it is read, by nothing but [`Hold`]s' owners.
-    fn is_only_held(&self) -> bool {
-        let holds = self.pages().holds();
-        holds > 0 && holds >= self.readers.count()
+    pub(crate) fn is_only_held(&self) -> bool {
+        let holding = self.readers.holding.load(Ordering::Relaxed);
+        holding > 0 && holding >= self.readers.count()
     }
 
     /// Readable bytes end here; what lies below stays as it is.

@@ -65,11 +65,6 @@ impl Pages {
         self.kept.len()
     }
 
-    /// How many holds there are.
-    pub(super) fn holds(&self) -> usize {
-        self.holds.len()
-    }
-
     /// First byte of the oldest page that is kept.
     pub(super) fn start(&self) -> u64 {
         self.kept.front().map_or(0, |oldest| oldest.base)

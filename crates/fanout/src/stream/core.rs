@@ -193,6 +193,12 @@ impl Core {
         !self.lanes.is_empty() || !self.taps.is_empty()
     }
 
+    /// Whether what arrives is wanted at once: there are taps, or lanes that are not for recorders alone.
+    pub(super) fn is_awaited(&self) -> bool {
+        let mut lanes = self.lanes.iter();
+        !self.taps.is_empty() || lanes.any(|lane| !lane.lane.log.is_only_held())
+    }
+
     /// Whether there are listeners that cannot request a keyframe, and none recent enough for the next joiner.
     pub(super) fn wants_keyframe(&self) -> bool {
         let is_old = self.picture_groups.lack_keyframe_since(KEYFRAME_INTERVAL);

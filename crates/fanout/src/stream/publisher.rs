@@ -20,6 +20,8 @@ pub struct Publisher {
     takes_over: bool,
     /// The stream had followers at the last write.
     is_followed: bool,
+    /// It had some that wait for what arrives.
+    is_awaited: bool,
     /// As of the last write, there are listeners, and no keyframe recent enough for the next joiner.
     wants_keyframe: bool,
     keyframe_requests: RequestRate,
@@ -74,6 +76,7 @@ impl Publisher {
             epoch,
             takes_over,
             is_followed: true,
+            is_awaited: true,
             wants_keyframe: false,
             keyframe_requests: RequestRate::default(),
             renditions: Vec::new(),
@@ -144,11 +147,13 @@ impl Publisher {
         divide(&mut self.renditions, items);
         core.write_placed(items, now);
         self.is_followed = core.is_followed();
+        self.is_awaited = core.is_awaited();
         self.wants_keyframe = core.wants_keyframe();
         drop(core);
         for rendition in &mut self.renditions {
             rendition.deliver(now);
             self.is_followed |= rendition.is_followed();
+            self.is_awaited |= rendition.is_awaited();
         }
         Ok(())
     }
@@ -156,6 +161,12 @@ impl Publisher {
     /// Whether, as of the last write, the stream or a rendition has lanes (listeners, or some not long ago) or taps.
     pub fn is_followed(&self) -> bool {
         self.is_followed
+    }
+
+    /// Whether, as of the last write, what arrives is wanted at once. Recorders come once a second, so a stream that is
+    /// followed by them alone is not.
+    pub fn is_awaited(&self) -> bool {
+        self.is_awaited
     }
 
     /// Whether the encoder is to be asked for a keyframe now, because a listener cannot go on without one, or

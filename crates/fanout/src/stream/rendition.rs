@@ -157,6 +157,12 @@ impl Rendition {
         publisher.any(Publisher::is_followed)
     }
 
+    /// Whether what arrives for it is wanted at once.
+    pub(super) fn is_awaited(&self) -> bool {
+        let mut publisher = self.publisher.iter();
+        publisher.any(Publisher::is_awaited)
+    }
+
     /// Whether its encoder is to be asked for a keyframe now.
     pub(super) fn takes_keyframe_request(&mut self, now: Instant) -> bool {
         let publisher = self.publisher.as_mut();

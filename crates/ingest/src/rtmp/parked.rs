@@ -114,7 +114,7 @@ impl IntakeReader for Parked {
             self.result = self.session.take(bytes, now);
         }
         match self.session.publication() {
-            Some(publication) if self.is_steady() => Next::Go(match publication.is_followed() {
+            Some(publication) if self.is_steady() => Next::Go(match publication.is_awaited() {
                 true => Pace::Prompt,
                 false => Pace::Relaxed,
             }),

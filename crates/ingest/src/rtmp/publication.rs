@@ -114,8 +114,8 @@ impl Publication {
     }
 
     /// Whether a listener waits for what comes.
-    pub(super) fn is_followed(&self) -> bool {
-        self.epoch.is_followed()
+    pub(super) fn is_awaited(&self) -> bool {
+        self.epoch.is_awaited()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.

@@ -112,6 +112,10 @@ fn router(context: &Arc<Context>) -> Router {
         archive: context.archive.clone(),
         stations: context.stations.clone(),
     };
+    let catalogue = recordings::Catalogue {
+        shelf: Arc::clone(&node.shelf),
+        uploads: context.uploads.clone(),
+    };
     let mut open: Router = Router::new();
     let mut guarded: Router = Router::new();
     for endpoint in Endpoint::on(Surface::Admin) {
@@ -134,10 +138,9 @@ fn router(context: &Arc<Context>) -> Router {
                 let streams = streams.clone();
                 on(filter, move |ask: events::Ask| streams.answer(ask))
             }
-            Endpoint::Recordings => {
-                on(filter, recordings::list).with_state(Arc::clone(&node.shelf))
-            }
-            Endpoint::Recording => on(filter, recordings::one).with_state(Arc::clone(&node.shelf)),
+            Endpoint::Recordings => on(filter, recordings::list).with_state(catalogue.clone()),
+            Endpoint::Recording => on(filter, recordings::one).with_state(catalogue.clone()),
+            Endpoint::RecordingLink => on(filter, recordings::link).with_state(catalogue.clone()),
             Endpoint::RemoveRecording => {
                 on(filter, recordings::remove).with_state(context.archive.clone())
             }

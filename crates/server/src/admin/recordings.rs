@@ -1,6 +1,7 @@
 //! `/api/v1/recordings`, and what the operator says of a stream's recording, as JSON.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use archive::{Archive, Refused};
 use axum::Json;
@@ -9,9 +10,10 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use media::StreamName;
-use recordings::{Recording, RecordingId, Shelf};
+use recordings::{Recording, RecordingId, Shelf, Upload};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use uploads::Uploader;
 
 use super::announce::is_json;
 use super::api::{Api, not_found, refuse};
@@ -26,6 +28,17 @@ const BODY_BYTES_MAX: usize = 1_024;
 /// Recordings in one answer.
 const PAGE: usize = 100;
 
+/// How long a link to a copy is valid: long enough to begin a download, and of little use to those it is passed on to.
+const LINK_VALID: Duration = Duration::from_secs(3_600);
+
+/// What is known of recordings.
+#[derive(Clone)]
+pub(super) struct Catalogue {
+    pub(super) shelf: Arc<Shelf>,
+    /// Where copies are.
+    pub(super) uploads: Option<Arc<Uploader>>,
+}
+
 /// Which recordings.
 #[derive(Debug, Deserialize)]
 pub(super) struct Which {
@@ -36,7 +49,7 @@ pub(super) struct Which {
 
 /// `GET /api/v1/recordings?stream=&cursor=`.
 pub(super) async fn list(
-    State(shelf): State<Arc<Shelf>>,
+    State(catalogue): State<Catalogue>,
     Query(Which { stream, cursor }): Query<Which>,
 ) -> Response {
     let Ok(stream) = stream.as_deref().map(StreamName::parse).transpose() else {
@@ -54,19 +67,38 @@ pub(super) async fn list(
             "cursor: it is that of an answer before",
         );
     };
-    let page = shelf.list(stream.as_ref(), cursor, PAGE);
+    let page = catalogue.shelf.list(stream.as_ref(), cursor, PAGE);
     let next = page.last().filter(|_| page.len() == PAGE);
     let next = next.map(|last| last.id.to_string());
-    let all: Vec<_> = page.iter().map(|one| view(one)).collect();
+    let all: Vec<_> = page.iter().map(|one| catalogue.view(one)).collect();
     Json(json!({ "recordings": all, "cursor": next })).into_response()
 }
 
 /// `GET /api/v1/recordings/{id}`.
-pub(super) async fn one(State(shelf): State<Arc<Shelf>>, Path(id): Path<String>) -> Response {
+pub(super) async fn one(State(catalogue): State<Catalogue>, Path(id): Path<String>) -> Response {
     let id = id.parse::<RecordingId>().ok();
-    match id.and_then(|id| shelf.get(id)) {
-        Some(recording) => Json(view(&recording)).into_response(),
+    match id.and_then(|id| catalogue.shelf.get(id)) {
+        Some(recording) => Json(catalogue.view(&recording)).into_response(),
         None => not_found("there is no such recording"),
+    }
+}
+
+/// `GET /api/v1/recordings/{id}/link`.
+pub(super) async fn link(State(catalogue): State<Catalogue>, Path(id): Path<String>) -> Response {
+    let id = id.parse::<RecordingId>().ok();
+    let Some(recording) = id.and_then(|id| catalogue.shelf.get(id)) else {
+        return not_found("there is no such recording");
+    };
+    let (Some(uploads), Upload::Stored { key, .. }) = (&catalogue.uploads, &recording.upload)
+    else {
+        return not_found("there is no copy of the recording in object storage");
+    };
+    let expires = SystemTime::now() + LINK_VALID;
+    match uploads.link(key, LINK_VALID).await {
+        Ok(url) => {
+            Json(json!({ "url": url, "expires": stamp::iso8601(expires, "Z") })).into_response()
+        }
+        Err(failure) => refuse(StatusCode::BAD_GATEWAY, &failure.to_string()),
     }
 }
 
@@ -87,18 +119,29 @@ pub(super) async fn remove(
     }
 }
 
-fn view(recording: &Recording) -> Value {
-    json!({
-        "id": recording.id.to_string(),
-        "stream": recording.stream.as_str(),
-        "path": recording.path.to_string_lossy(),
-        "state": recording.state.as_str(),
-        "type": recording.container.media_type(),
-        "started": stamp::iso8601(recording.started, "Z"),
-        "ended": stamp::iso8601(recording.ended(), "Z"),
-        "seconds": recording.duration.as_secs_f64(),
-        "bytes": recording.bytes,
-    })
+impl Catalogue {
+    fn view(&self, recording: &Recording) -> Value {
+        let key = match &recording.upload {
+            Upload::Stored { key, .. } => Some(key),
+            Upload::Never | Upload::Pending => None,
+        };
+        let uploads = self.uploads.as_deref();
+        let location = uploads.zip(key).map(|(uploads, key)| uploads.location(key));
+        let path = recording.is_local.then(|| recording.path.to_string_lossy());
+        json!({
+            "id": recording.id.to_string(),
+            "stream": recording.stream.as_str(),
+            "path": path,
+            "state": recording.state.as_str(),
+            "type": recording.container.media_type(),
+            "started": stamp::iso8601(recording.started, "Z"),
+            "ended": stamp::iso8601(recording.ended(), "Z"),
+            "seconds": recording.duration.as_secs_f64(),
+            "bytes": recording.bytes,
+            "uploaded": recording.upload.is_stored(),
+            "location": location,
+        })
+    }
 }
 
 /// What is to become of a stream's recording.

@@ -173,6 +173,8 @@ endpoints! {
     Recordings: Admin "GET" "/api/v1/recordings", Password;
     /// One of them.
     Recording: Admin "GET" "/api/v1/recordings/{id}", Password;
+    /// An address at which its copy in object storage can be fetched for some time.
+    RecordingLink: Admin "GET" "/api/v1/recordings/{id}/link", Password;
     /// Remove it.
     RemoveRecording: Admin "DELETE" "/api/v1/recordings/{id}", Password;
     /// All listeners.

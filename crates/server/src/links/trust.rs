@@ -1,4 +1,4 @@
-//! The certificate authorities that links trust: those of this host.
+//! The certificate authorities that links and uploads trust: those of this host.
 
 use std::sync::Arc;
 
@@ -41,11 +41,13 @@ fn roots(
     config: &Config,
     native: impl FnOnce() -> Result<RootCertStore, TrustError>,
 ) -> Result<RootCertStore, TrustError> {
-    if config.pushes.is_empty() && config.pulls.is_empty() {
+    let upload = &config.recording.upload;
+    if config.pushes.is_empty() && config.pulls.is_empty() && !upload.is_on() {
         return Ok(RootCertStore::empty());
     }
     let is_needed = config.pushes.iter().any(|rule| rule.url.is_secure())
-        || config.pulls.iter().any(|rule| rule.url.is_secure());
+        || config.pulls.iter().any(|rule| rule.url.is_secure())
+        || upload.is_on() && upload.is_secure();
     match native() {
         Err(error) if !is_needed => {
             tracing::debug!(%error, "links cannot be sent on to encrypted addresses");
@@ -92,7 +94,18 @@ mod tests {
             assert_eq!(trusted(&plain, Some(&one)), Some(1), "{plain}");
             assert_eq!(trusted(&plain, None), Some(0), "{plain}");
         }
-        for secure in [pull("https"), pull("rtmps"), push("rtmps")] {
+        let upload = |endpoint| {
+            format!(
+                "[recording]\ndirectory = \"/rec\"\n\
+                 [recording.upload]\nbucket = \"radio\"\nendpoint = \"{endpoint}\"\n"
+            )
+        };
+        assert_eq!(trusted(&upload("http://minio:9000"), None), Some(0));
+        let secure = [upload("https://minio:9000"), upload("")];
+        for secure in secure
+            .into_iter()
+            .chain([pull("https"), pull("rtmps"), push("rtmps")])
+        {
             assert_eq!(trusted(&secure, Some(&one)), Some(1), "{secure}");
             assert_eq!(trusted(&secure, None), None, "{secure}");
         }

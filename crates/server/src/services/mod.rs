@@ -16,6 +16,7 @@ mod recording;
 mod rtmp;
 mod sockets;
 mod stations;
+mod uploads;
 mod webrtc;
 
 use std::fmt;
@@ -24,6 +25,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use ::uploads::Uploader;
 use archive::Archive;
 use config::Config;
 use derived_audio::DerivedAudio;
@@ -35,6 +37,7 @@ pub(crate) use self::notice::reachable;
 pub(crate) use self::phase::{Phase, Phases};
 pub(crate) use self::recording::open as open_archive;
 pub(crate) use self::stations::{Stations, stations};
+pub(crate) use self::uploads::open as open_uploads;
 
 use self::notice::{Facts, Notice};
 use self::phase::Shown;
@@ -128,6 +131,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::new(housekeeping::Housekeeping),
         Box::new(dvr::DvrKeepers),
         Box::new(recording::Recorder),
+        Box::new(uploads::Uploads),
         Box::new(stations::StationPlayers::new(stations)),
     ];
     if demo {
@@ -198,6 +202,8 @@ pub(crate) struct Context {
     pub(crate) links: Links,
     /// What records streams, if there is a place for recordings.
     pub(crate) archive: Option<Arc<Archive>>,
+    /// What copies recordings to object storage, if that is wanted.
+    pub(crate) uploads: Option<Arc<Uploader>>,
     pub(crate) stations: Stations,
     pub(crate) overload: Arc<Overload>,
     pub(crate) log: Log,

@@ -66,6 +66,7 @@ fn settings(config: &Arc<Config>) -> Option<Settings> {
     (!rules.is_empty()).then(|| Settings {
         rules,
         min_free: config.recording.min_free,
+        is_uploaded: config.recording.upload.is_on(),
         records: Box::new(move |stream| config.record_rule(stream)),
         fallback,
     })

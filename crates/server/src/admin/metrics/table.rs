@@ -173,6 +173,9 @@ metrics! {
     RECORD_LAG Gauge "carillon_record_lag_seconds" []
         "Time since the recording was written that has waited longest";
     RECORD_GAPS Counter "carillon_record_gaps" ["reason"] "Gaps in recordings";
+    UPLOADS Counter "carillon_uploads" ["result"] "Attempts to copy a recording to object storage";
+    UPLOAD_BACKLOG Gauge "carillon_upload_backlog_bytes" []
+        "Bytes of complete recordings that are not in object storage yet";
     FILE_BYTES Counter "carillon_file_bytes" [] "Bytes read from the files of `[[files]]`";
     FILE_REQUESTS Counter "carillon_file_requests" ["result"] "Requests for such files";
     LATE_READS Counter "carillon_late_reads" [] "Reads of files that took longer than a second";

@@ -1,0 +1,88 @@
+//! Copies of recordings in object storage: what the configuration means for them, their life beside the relay, and their
+//! metrics.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::Config;
+use net::link::Connector;
+use tokio::time::Instant;
+use uploads::{OpenError, Outcome, Settings, Uploader};
+
+use super::phase::{Phase, Shown};
+use super::{Context, Encoder, Run, Service};
+use crate::admin::metrics::table::*;
+use crate::node::Node;
+
+/// How long the end of the server waits for the uploader to write down what has arrived. A disk that hangs keeps it no
+/// longer.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether it has.
+const POLL: Duration = Duration::from_millis(10);
+
+/// See the module's description.
+pub(super) struct Uploads;
+
+/// Starts the uploader, if there is a bucket.
+///
+/// # Errors
+/// When its journal cannot be used.
+pub(crate) fn open(node: &Node, connector: Connector) -> Result<Option<Arc<Uploader>>, OpenError> {
+    let Some(settings) = settings(&node.config) else {
+        return Ok(None);
+    };
+    let uploader = Uploader::start(settings, Arc::clone(&node.shelf), connector)?;
+    Ok(Some(Arc::new(uploader)))
+}
+
+fn settings(config: &Config) -> Option<Settings> {
+    let upload = &config.recording.upload;
+    let journal = config.recording.journal();
+    let bytes_per_second = |mbps: u32| NonZeroU64::new(u64::from(mbps) * 1_000_000 / 8);
+    upload.is_on().then_some(())?;
+    Some(Settings {
+        endpoint: upload.endpoint.as_ref().map(ToString::to_string),
+        region: upload.region.clone(),
+        bucket: upload.bucket.clone(),
+        prefix: upload.prefix.clone(),
+        credentials: upload.credentials.clone(),
+        keep_local: upload.keep_local,
+        bytes_per_second: upload.mbps.and_then(|mbps| bytes_per_second(mbps.get())),
+        journal: journal?,
+    })
+}
+
+impl Service for Uploads {
+    fn until(&self) -> Phase {
+        // Nothing waits for what is left: it goes on after the next start.
+        Phase::Drained
+    }
+
+    fn metrics(&self, context: &Context) -> Option<Encoder> {
+        let uploads = context.uploads.clone();
+        Some(Box::new(move |page| {
+            let sums = uploads.as_deref().map(Uploader::sums).unwrap_or_default();
+            let outcomes = Outcome::ALL
+                .map(|outcome| (outcome.label(), sums.outcomes[outcome as usize] as f64));
+            page.counters(UPLOADS, outcomes)?;
+            page.gauge(UPLOAD_BACKLOG, sums.backlog as f64)
+        }))
+    }
+
+    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
+        let uploads = context.uploads.clone();
+        Box::pin(async move {
+            phase.reached(Phase::Drained).await;
+            let Some(uploads) = uploads else {
+                return;
+            };
+            uploads.finish();
+            let until = Instant::now() + END_PATIENCE;
+            while !uploads.has_finished() && Instant::now() < until {
+                tokio::time::sleep(POLL).await;
+            }
+        })
+    }
+}

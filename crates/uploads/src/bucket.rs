@@ -1,0 +1,227 @@
+//! The bucket: what is done to its objects.
+
+use std::path::Component;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::multipart::{MultipartStore, PartId};
+use object_store::path::Path;
+use object_store::signer::Signer;
+use object_store::{
+    Attribute, Attributes, BackoffConfig, GetOptions, ObjectStore, ObjectStoreExt, PutMode,
+    PutMultipartOptions, PutOptions, RetryConfig,
+};
+use recordings::Recording;
+
+use crate::credentials::{self, CredentialsFile};
+use crate::failure::Failure;
+use crate::http::Http;
+use crate::settings::Settings;
+
+/// How often a request is made again at once. What fails for longer is told, and tried again more slowly.
+const RETRIES: usize = 3;
+
+/// For how long.
+const RETRY_TIME: Duration = Duration::from_secs(30);
+
+/// The bucket. Clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Bucket {
+    store: Arc<AmazonS3>,
+    prefix: String,
+    name: String,
+}
+
+/// An object as the storage tells of it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Seen {
+    pub(crate) bytes: u64,
+    pub(crate) tag: String,
+}
+
+impl Bucket {
+    /// # Errors
+    /// When the settings make no sense together.
+    pub(crate) fn new(settings: &Settings, http: Http) -> object_store::Result<Self> {
+        let retry = RetryConfig {
+            backoff: BackoffConfig::default(),
+            max_retries: RETRIES,
+            retry_timeout: RETRY_TIME,
+        };
+        let mut builder = AmazonS3Builder::new()
+            .with_http_connector(http)
+            .with_retry(retry)
+            .with_allow_http(true)
+            .with_region(&settings.region)
+            .with_bucket_name(&settings.bucket)
+            .with_disable_bulk_delete(true);
+        if let Some(endpoint) = &settings.endpoint {
+            builder = builder.with_endpoint(endpoint);
+        }
+        let builder = match &settings.credentials {
+            Some(path) => builder.with_credentials(Arc::new(CredentialsFile(path.clone()))),
+            None => credentials::of_environment(builder),
+        };
+        Ok(Self {
+            store: Arc::new(builder.build()?),
+            prefix: settings.prefix.clone(),
+            name: settings.bucket.clone(),
+        })
+    }
+
+    /// The name of a recording's object: the prefix, the stream, and the last two names of its file, which tell when it
+    /// began.
+    pub(crate) fn key(&self, recording: &Recording) -> String {
+        let names = recording.path.components().rev().take(2);
+        let mut names: Vec<_> = names
+            .filter_map(|name| match name {
+                Component::Normal(name) => Some(name.to_string_lossy()),
+                _ => None,
+            })
+            .collect();
+        names.reverse();
+        let stream = recording.stream.as_str();
+        let name = format!("{stream}/{}", names.join("/"));
+        match self.prefix.is_empty() {
+            true => name,
+            false => format!("{}/{name}", self.prefix),
+        }
+    }
+
+    /// Where an object is, in the way of AWS's tools.
+    pub(crate) fn location(&self, key: &str) -> String {
+        format!("s3://{}/{key}", self.name)
+    }
+
+    /// What the storage tells of an object; `None` if there is none, or no such bucket.
+    pub(crate) async fn head(&self, key: &str) -> Result<Option<Seen>, Failure> {
+        let options = GetOptions::new().with_head(true);
+        match self.store.get_opts(&path(key)?, options).await {
+            Ok(told) => Ok(Some(Seen {
+                bytes: told.meta.size,
+                tag: told.meta.e_tag.unwrap_or_default(),
+            })),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes an object with one request, and returns its tag. With `is_new`, none may have its name, as far as the
+    /// storage knows such requests.
+    pub(crate) async fn put(
+        &self,
+        key: &str,
+        media_type: &'static str,
+        body: Bytes,
+        is_new: bool,
+    ) -> Result<String, Failure> {
+        let options = |mode| PutOptions {
+            mode,
+            attributes: attributes(media_type),
+            ..PutOptions::default()
+        };
+        let path = path(key)?;
+        let mode = if is_new {
+            PutMode::Create
+        } else {
+            PutMode::Overwrite
+        };
+        let put = self
+            .store
+            .put_opts(&path, body.clone().into(), options(mode));
+        let put = match put.await {
+            Err(error) if is_new && is_not_implemented(&error) => {
+                let put = self
+                    .store
+                    .put_opts(&path, body.into(), options(PutMode::Overwrite));
+                put.await
+            }
+            put => put,
+        };
+        Ok(put?.e_tag.unwrap_or_default())
+    }
+
+    /// Begins an object of parts, and returns the upload's name.
+    pub(crate) async fn begin(
+        &self,
+        key: &str,
+        media_type: &'static str,
+    ) -> Result<String, Failure> {
+        let options = PutMultipartOptions {
+            attributes: attributes(media_type),
+            ..PutMultipartOptions::default()
+        };
+        Ok(self
+            .store
+            .create_multipart_opts(&path(key)?, options)
+            .await?)
+    }
+
+    /// Sends a part, and returns its tag.
+    pub(crate) async fn part(
+        &self,
+        key: &str,
+        upload: &str,
+        number: u32,
+        body: Bytes,
+    ) -> Result<String, Failure> {
+        let (path, upload) = (path(key)?, upload.to_owned());
+        let part = self
+            .store
+            .put_part(&path, &upload, number as usize, body.into());
+        Ok(part.await?.content_id)
+    }
+
+    /// Puts an object together of its parts, all of them, and returns its tag.
+    pub(crate) async fn complete(
+        &self,
+        key: &str,
+        upload: &str,
+        tags: impl Iterator<Item = String>,
+    ) -> Result<String, Failure> {
+        let parts = tags.map(|content_id| PartId { content_id }).collect();
+        let (path, upload) = (path(key)?, upload.to_owned());
+        let put = self.store.complete_multipart(&path, &upload, parts).await;
+        Ok(put?.e_tag.unwrap_or_default())
+    }
+
+    /// Gives up an object of parts.
+    pub(crate) async fn abort(&self, key: &str, upload: &str) -> Result<(), Failure> {
+        let upload = upload.to_owned();
+        match self.store.abort_multipart(&path(key)?, &upload).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes an object, if there is one.
+    pub(crate) async fn remove(&self, key: &str) -> Result<(), Failure> {
+        match self.store.delete(&path(key)?).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// An address at which anyone may fetch an object for some time.
+    pub(crate) async fn link(&self, key: &str, valid: Duration) -> Result<String, Failure> {
+        let method = ::http::Method::GET;
+        let url = self.store.signed_url(method, &path(key)?, valid).await?;
+        Ok(url.into())
+    }
+}
+
+fn path(key: &str) -> Result<Path, Failure> {
+    // Streams' names and what is checked of a prefix are fine.
+    Path::parse(key).map_err(|error| Failure::Storage(error.to_string()))
+}
+
+fn attributes(media_type: &'static str) -> Attributes {
+    [(Attribute::ContentType, media_type)].into_iter().collect()
+}
+
+fn is_not_implemented(error: &object_store::Error) -> bool {
+    matches!(error, object_store::Error::NotImplemented { .. })
+        || error.to_string().contains("501 Not Implemented")
+}

@@ -1,0 +1,186 @@
+//! Requests to the storage, over connections like those of links to other servers.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{HOST, HeaderValue};
+use hyper_util::rt::TokioIo;
+use net::link::Connector;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+};
+
+use crate::pace::{Pace, PacedBody};
+
+/// Connections kept for the next request: as many as there are parts in flight.
+const IDLE_MAX: usize = 4;
+
+/// The longest answer: nothing is fetched, and what is told of ten thousand parts is not read.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// How long a request may go without a byte sent or received. A storage takes a minute or more to put the parts of a
+/// large object together.
+const STALLED_AFTER: Duration = Duration::from_secs(120);
+
+/// Makes requests. Clones share connections and pace.
+#[derive(Clone, Debug)]
+pub(crate) struct Http(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    connector: Connector,
+    pace: Arc<Pace>,
+    /// Valid between any two statements of its users.
+    idle: Mutex<Vec<Idle>>,
+}
+
+/// A connection that waits for its next request.
+#[derive(Debug)]
+struct Idle {
+    origin: Origin,
+    sender: SendRequest<PacedBody>,
+}
+
+/// Where a connection leads.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Origin {
+    host: String,
+    port: u16,
+    is_secure: bool,
+}
+
+impl Http {
+    pub(crate) fn new(connector: Connector, pace: Pace) -> Self {
+        Self(Arc::new(Shared {
+            connector,
+            pace: Arc::new(pace),
+            idle: Mutex::default(),
+        }))
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection that is there and free, or a new one.
+    async fn connection(&self, origin: &Origin) -> Result<SendRequest<PacedBody>, HttpError> {
+        {
+            let mut idle = self.idle();
+            idle.retain(|one| !one.sender.is_closed());
+            let fits = |one: &Idle| one.origin == *origin && one.sender.is_ready();
+            if let Some(at) = idle.iter().position(fits) {
+                return Ok(idle.swap_remove(at).sender);
+            }
+        }
+        let connect = |error| HttpError::new(HttpErrorKind::Connect, error);
+        let (host, port) = (&origin.host, origin.port);
+        let connected = self.0.connector.connect(host, port, origin.is_secure);
+        let link = connected.await.map_err(connect)?;
+        let made = http1::handshake(TokioIo::new(link)).await;
+        let (sender, connection) = made.map_err(of_hyper)?;
+        // It ends with its sender; what it ends with is the request's to tell.
+        tokio::spawn(async { connection.await.ok() });
+        Ok(sender)
+    }
+
+    async fn exchange(
+        &self,
+        request: HttpRequest,
+        moved: Arc<AtomicU64>,
+    ) -> Result<HttpResponse, HttpError> {
+        let (mut parts, body) = request.into_parts();
+        let origin = Origin::of(&parts.uri)?;
+        if let (None, Some(authority)) = (parts.headers.get(HOST), parts.uri.authority()) {
+            let host: HeaderValue = authority.as_str().parse().map_err(unusable)?;
+            parts.headers.insert(HOST, host);
+        }
+        let target = parts.uri.path_and_query().map_or("/", |it| it.as_str());
+        parts.uri = target.parse().map_err(unusable)?;
+        let body = PacedBody::new(body, Arc::clone(&self.0.pace), Arc::clone(&moved));
+        let mut sender = self.connection(&origin).await?;
+        let request = hyper::Request::from_parts(parts, body);
+        let (parts, mut body) = sender
+            .send_request(request)
+            .await
+            .map_err(of_hyper)?
+            .into_parts();
+        let mut answer = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            moved.fetch_add(1, Ordering::Relaxed);
+            let data: Bytes = frame.map_err(of_hyper)?.into_data().unwrap_or_default();
+            if answer.len() + data.len() > ANSWER_BYTES_MAX {
+                let error = io::Error::other("the storage's answer is too long");
+                return Err(HttpError::new(HttpErrorKind::Decode, error));
+            }
+            answer.extend_from_slice(&data);
+        }
+        let mut idle = self.idle();
+        if idle.len() < IDLE_MAX && !sender.is_closed() {
+            idle.push(Idle { origin, sender });
+        }
+        Ok(HttpResponse::from_parts(parts, answer.freeze().into()))
+    }
+}
+
+impl Origin {
+    fn of(uri: &hyper::Uri) -> Result<Self, HttpError> {
+        let is_secure = uri.scheme_str() != Some("http");
+        let host = uri
+            .host()
+            .ok_or_else(|| unusable(io::Error::from(io::ErrorKind::InvalidInput)))?;
+        let default = if is_secure { 443 } else { 80 };
+        Ok(Self {
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port: uri.port_u16().unwrap_or(default),
+            is_secure,
+        })
+    }
+}
+
+fn unusable<E: std::error::Error + Send + Sync + 'static>(error: E) -> HttpError {
+    HttpError::new(HttpErrorKind::Unknown, error)
+}
+
+fn of_hyper(error: hyper::Error) -> HttpError {
+    // One that the server closed while it was idle has sent nothing.
+    let kind = match error.is_canceled() {
+        true => HttpErrorKind::Request,
+        false => HttpErrorKind::Interrupted,
+    };
+    HttpError::new(kind, error)
+}
+
+#[async_trait]
+impl HttpService for Http {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let moved = Arc::new(AtomicU64::new(0));
+        let mut exchange = Box::pin(self.exchange(request, Arc::clone(&moved)));
+        let mut before = 0;
+        loop {
+            tokio::select! {
+                answered = &mut exchange => return answered,
+                () = tokio::time::sleep(STALLED_AFTER) => {
+                    let now = moved.load(Ordering::Relaxed);
+                    if now == before {
+                        let error = io::Error::from(io::ErrorKind::TimedOut);
+                        return Err(HttpError::new(HttpErrorKind::Timeout, error));
+                    }
+                    before = now;
+                }
+            }
+        }
+    }
+}
+
+impl HttpConnector for Http {
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}

@@ -1,0 +1,348 @@
+//! What has arrived in the storage, written down: a database of its own, which survives a crash at any point.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use media::StreamName;
+use recordings::{Container, Recording, RecordingId, State, Upload};
+use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition};
+
+use crate::local::Generation;
+
+/// Memory for what was read lately: an upload's parts are some kilobytes.
+const CACHE_BYTES: usize = 4 << 20;
+
+/// The object's name, the upload's name at the storage, the file's bytes and change, and the file.
+const BEGUN: TableDefinition<'_, &str, BegunRow> = TableDefinition::new("begun");
+type BegunRow = (&'static str, &'static str, u64, u64, &'static [u8]);
+/// The tag of each part that has arrived.
+const PARTS: TableDefinition<'_, (&str, u32), &str> = TableDefinition::new("parts");
+/// Name, tag and bytes of the object; stream, beginning (seconds), duration (milliseconds), extension and file of the
+/// recording.
+type StoredRow = (
+    &'static str,
+    &'static str,
+    u64,
+    &'static str,
+    u64,
+    u64,
+    &'static str,
+    &'static [u8],
+);
+const STORED: TableDefinition<'_, &str, StoredRow> = TableDefinition::new("stored");
+
+/// The disk refuses, or what is written there makes no sense.
+#[derive(Debug)]
+pub(crate) struct JournalError(pub(crate) Box<redb::Error>);
+
+impl<E: Into<redb::Error>> From<E> for JournalError {
+    fn from(error: E) -> Self {
+        Self(Box::new(error.into()))
+    }
+}
+
+/// An upload that has begun.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Begun {
+    /// The object's name.
+    pub(crate) key: String,
+    /// Its name at the storage; empty for one in a single request.
+    pub(crate) upload: String,
+    /// The file as it was then.
+    pub(crate) generation: Generation,
+    pub(crate) path: PathBuf,
+}
+
+impl Begun {
+    fn of((key, upload, bytes, modified, path): (&str, &str, u64, u64, &[u8])) -> Self {
+        Self {
+            key: key.to_owned(),
+            upload: upload.to_owned(),
+            generation: Generation { bytes, modified },
+            path: OsStr::from_bytes(path).into(),
+        }
+    }
+}
+
+/// An object in the storage.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Stored {
+    pub(crate) key: String,
+    pub(crate) tag: String,
+    pub(crate) bytes: u64,
+}
+
+/// See the module's description. Writes return once they are on the disk.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    database: Database,
+}
+
+impl Journal {
+    /// Opens it, or makes it.
+    ///
+    /// # Errors
+    /// When it cannot be read or written, or another process has it.
+    pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(redb::Error::Io)?;
+        }
+        let database = Builder::new().set_cache_size(CACHE_BYTES).create(path)?;
+        let write = database.begin_write()?;
+        write.open_table(BEGUN)?;
+        write.open_table(PARTS)?;
+        write.open_table(STORED)?;
+        write.commit()?;
+        Ok(Self { database })
+    }
+
+    /// An upload begins; what was known of an earlier one is forgotten.
+    ///
+    /// # Errors
+    /// When the disk fails, here and below.
+    pub(crate) fn begin(&self, id: RecordingId, begun: &Begun) -> Result<(), JournalError> {
+        let write = self.database.begin_write()?;
+        {
+            let mut parts = write.open_table(PARTS)?;
+            let id = id.to_string();
+            parts.retain_in((&*id, 0)..=(&*id, u32::MAX), |_, _| false)?;
+            let Generation { bytes, modified } = begun.generation;
+            let path = begun.path.as_os_str().as_bytes();
+            let mut all = write.open_table(BEGUN)?;
+            all.insert(&*id, (&*begun.key, &*begun.upload, bytes, modified, path))?;
+        }
+        Ok(write.commit()?)
+    }
+
+    /// A part has arrived.
+    pub(crate) fn arrived(
+        &self,
+        id: RecordingId,
+        number: u32,
+        tag: &str,
+    ) -> Result<(), JournalError> {
+        let write = self.database.begin_write()?;
+        let id = id.to_string();
+        write.open_table(PARTS)?.insert((&*id, number), tag)?;
+        Ok(write.commit()?)
+    }
+
+    /// All uploads that have begun.
+    pub(crate) fn begun(&self) -> Result<Vec<(RecordingId, Begun)>, JournalError> {
+        let read = self.database.begin_read()?;
+        let mut all = Vec::new();
+        for row in read.open_table(BEGUN)?.iter()? {
+            let (id, row) = row?;
+            if let Ok(id) = id.value().parse() {
+                all.push((id, Begun::of(row.value())));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The upload of a recording that has begun.
+    pub(crate) fn begun_of(&self, id: RecordingId) -> Result<Option<Begun>, JournalError> {
+        let read = self.database.begin_read()?;
+        let row = read.open_table(BEGUN)?.get(&*id.to_string())?;
+        Ok(row.map(|row| Begun::of(row.value())))
+    }
+
+    /// The tags of a recording's parts that have arrived, by their numbers.
+    pub(crate) fn parts(&self, id: RecordingId) -> Result<BTreeMap<u32, String>, JournalError> {
+        let read = self.database.begin_read()?;
+        let table = read.open_table(PARTS)?;
+        let id = id.to_string();
+        let mut parts = BTreeMap::new();
+        for row in table.range((&*id, 0)..=(&*id, u32::MAX))? {
+            let (key, tag) = row?;
+            parts.insert(key.value().1, tag.value().to_owned());
+        }
+        Ok(parts)
+    }
+
+    /// A recording's copy is complete.
+    pub(crate) fn complete(
+        &self,
+        recording: &Recording,
+        stored: &Stored,
+    ) -> Result<(), JournalError> {
+        let write = self.database.begin_write()?;
+        let id = recording.id.to_string();
+        {
+            let since = recording.started.duration_since(UNIX_EPOCH);
+            let millis = recording.duration.as_millis();
+            let path = recording.path.clone().into_os_string().into_vec();
+            let row = (
+                &*stored.key,
+                &*stored.tag,
+                stored.bytes,
+                recording.stream.as_str(),
+                since.unwrap_or_default().as_secs(),
+                u64::try_from(millis).unwrap_or(u64::MAX),
+                recording.container.extension(),
+                &*path,
+            );
+            write.open_table(STORED)?.insert(&*id, row)?;
+            write.open_table(BEGUN)?.remove(&*id)?;
+            let mut parts = write.open_table(PARTS)?;
+            parts.retain_in((&*id, 0)..=(&*id, u32::MAX), |_, _| false)?;
+        }
+        Ok(write.commit()?)
+    }
+
+    /// The copy of a recording.
+    pub(crate) fn stored(&self, id: RecordingId) -> Result<Option<Stored>, JournalError> {
+        let read = self.database.begin_read()?;
+        let row = read.open_table(STORED)?.get(&*id.to_string())?;
+        Ok(row.map(|row| {
+            let (key, tag, bytes, ..) = row.value();
+            Stored {
+                key: key.to_owned(),
+                tag: tag.to_owned(),
+                bytes,
+            }
+        }))
+    }
+
+    /// Calls `found` for each recording of which there is a copy, oldest first.
+    pub(crate) fn recordings(&self, mut found: impl FnMut(Recording)) -> Result<(), JournalError> {
+        let read = self.database.begin_read()?;
+        for row in read.open_table(STORED)?.iter()? {
+            let (id, row) = row?;
+            let (key, _, bytes, stream, started, millis, extension, path) = row.value();
+            let (Ok(id), Ok(stream), Some(container)) = (
+                id.value().parse(),
+                StreamName::parse(stream),
+                Container::of_extension(extension),
+            ) else {
+                continue;
+            };
+            let path = PathBuf::from(OsStr::from_bytes(path));
+            found(Recording {
+                id,
+                stream,
+                is_local: path.is_file(),
+                path,
+                started: UNIX_EPOCH + Duration::from_secs(started),
+                duration: Duration::from_millis(millis),
+                bytes,
+                state: State::Finalised,
+                container,
+                upload: Upload::Stored {
+                    key: key.into(),
+                    is_spare: false,
+                },
+            });
+        }
+        Ok(())
+    }
+
+    /// Nothing is known of a recording any more.
+    pub(crate) fn forget(&self, id: RecordingId) -> Result<(), JournalError> {
+        let write = self.database.begin_write()?;
+        let id = id.to_string();
+        {
+            write.open_table(STORED)?.remove(&*id)?;
+            write.open_table(BEGUN)?.remove(&*id)?;
+            let mut parts = write.open_table(PARTS)?;
+            parts.retain_in((&*id, 0)..=(&*id, u32::MAX), |_, _| false)?;
+        }
+        Ok(write.commit()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recording(folder: &Path, stream: &str) -> Recording {
+        let stream = StreamName::parse(stream).expect("a name");
+        let started = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        Recording {
+            id: RecordingId::new(&stream, started, 0),
+            stream,
+            path: folder.join("a.mp4"),
+            is_local: false,
+            started,
+            duration: Duration::from_millis(3_500),
+            bytes: 77,
+            state: State::Finalised,
+            container: Container::Mp4,
+            upload: Upload::Pending,
+        }
+    }
+
+    #[test]
+    fn what_has_arrived_is_known_after_a_restart() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("made/journal.redb");
+        let (one, other) = (
+            recording(folder.path(), "live/a"),
+            recording(folder.path(), "live/b"),
+        );
+        let begun = Begun {
+            key: "p/live/a".to_owned(),
+            upload: "upload".to_owned(),
+            generation: Generation {
+                bytes: 77,
+                modified: 9,
+            },
+            path: one.path.clone(),
+        };
+        let journal = Journal::open(&path).expect("made");
+        assert!(Journal::open(&path).is_err(), "one process has it");
+        journal.begin(one.id, &begun).expect("written");
+        journal.begin(other.id, &begun).expect("written");
+        for number in [0, 2] {
+            journal
+                .arrived(one.id, number, &format!("t{number}"))
+                .expect("written");
+        }
+        journal.arrived(other.id, 1, "other").expect("written");
+        drop(journal);
+        let journal = Journal::open(&path).expect("there");
+        assert_eq!(journal.begun_of(one.id).expect("read"), Some(begun.clone()));
+        assert_eq!(journal.begun().expect("read").len(), 2);
+        let parts = journal.parts(one.id).expect("read");
+        assert_eq!(
+            parts,
+            BTreeMap::from([(0, "t0".to_owned()), (2, "t2".to_owned())])
+        );
+        // Another beginning knows nothing of the first.
+        journal.begin(one.id, &begun).expect("written");
+        assert!(journal.parts(one.id).expect("read").is_empty());
+        let stored = Stored {
+            key: "p/live/a".to_owned(),
+            tag: "tag".to_owned(),
+            bytes: 77,
+        };
+        journal.complete(&one, &stored).expect("written");
+        drop(journal);
+        let journal = Journal::open(&path).expect("there");
+        assert_eq!(journal.stored(one.id).expect("read"), Some(stored));
+        assert_eq!(journal.begun_of(one.id).expect("read"), None);
+        let mut listed = Vec::new();
+        journal.recordings(|it| listed.push(it)).expect("read");
+        let upload = Upload::Stored {
+            key: "p/live/a".into(),
+            is_spare: false,
+        };
+        assert_eq!(
+            listed,
+            [Recording {
+                upload,
+                ..one.clone()
+            }]
+        );
+        std::fs::write(&one.path, "here").expect("written");
+        listed.clear();
+        journal.recordings(|it| listed.push(it)).expect("read");
+        assert!(listed[0].is_local);
+        journal.forget(one.id).expect("written");
+        assert_eq!(journal.stored(one.id).expect("read"), None);
+        assert_eq!(journal.parts(other.id).expect("read").len(), 1);
+    }
+}

@@ -1,0 +1,218 @@
+//! One recording's way to the bucket: all at once or in parts, from where it was when it was interrupted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use recordings::Recording;
+use tokio::task::JoinSet;
+
+use crate::bucket::Bucket;
+use crate::failure::Failure;
+use crate::journal::{Begun, Journal, Stored};
+use crate::local::Local;
+use crate::parts::{Parts, bare, composite_tag};
+
+/// Parts on their way at a time: enough to fill a path of 100 ms at a gigabit, and 32 MiB of memory.
+const PARTS_IN_FLIGHT: usize = 4;
+
+/// Copies recordings, one after another.
+#[derive(Clone, Debug)]
+pub(crate) struct Transfer {
+    pub(crate) bucket: Bucket,
+    pub(crate) journal: Arc<Journal>,
+}
+
+impl Transfer {
+    /// Copies a complete recording, and returns what the storage then has of it. It may be given up at any point; the
+    /// next attempt goes on from there.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub(crate) async fn copy(&self, recording: &Recording) -> Result<Stored, Failure> {
+        let local = Local::open(&recording.path)?;
+        let key = self.bucket.key(recording);
+        let begun = self.journal.begun_of(recording.id)?;
+        let (current, outdated) = match begun {
+            Some(begun) if begun.generation == local.generation() && begun.key == key => {
+                (Some(begun), None)
+            }
+            other => (None, other),
+        };
+        let known = current.as_ref().or(outdated.as_ref());
+        // What stands there may then be of an attempt that was interrupted, or of the file before it changed.
+        let is_ours = known.is_some_and(|begun| begun.key == key);
+        if let Some(outdated) = &outdated {
+            self.give_up(outdated).await?;
+        }
+        if !is_ours && self.bucket.head(&key).await?.is_some() {
+            return Err(Failure::Taken(key));
+        }
+        let parts = Parts::of(local.generation().bytes);
+        let sent = match parts.count() {
+            1 => self.at_once(recording, &local, &key, is_ours).await,
+            _ => self.in_parts(recording, &local, &key, parts, current).await,
+        };
+        let tag = sent?;
+        let bytes = local.generation().bytes;
+        let seen = self.bucket.head(&key).await?;
+        let is_there = seen.is_some_and(|seen| seen.bytes == bytes && same(&seen.tag, &tag));
+        if !is_there {
+            self.begin(recording, &local, &key, String::new())?;
+            return Err(Failure::Unlike);
+        }
+        if local.has_changed()? {
+            return Err(Failure::Changed);
+        }
+        let stored = Stored { key, tag, bytes };
+        self.journal.complete(recording, &stored)?;
+        Ok(stored)
+    }
+
+    /// With one request.
+    async fn at_once(
+        &self,
+        recording: &Recording,
+        local: &Local,
+        key: &str,
+        is_ours: bool,
+    ) -> Result<String, Failure> {
+        self.begin(recording, local, key, String::new())?;
+        let body = local.read(0..local.generation().bytes)?;
+        let media_type = recording.container.media_type();
+        let put = self.bucket.put(key, media_type, body, !is_ours).await;
+        if let Err(Failure::Taken(_)) = put {
+            self.journal.forget(recording.id)?;
+        }
+        put
+    }
+
+    /// In parts, of which some may be there.
+    async fn in_parts(
+        &self,
+        recording: &Recording,
+        local: &Local,
+        key: &str,
+        parts: Parts,
+        current: Option<Begun>,
+    ) -> Result<String, Failure> {
+        let upload = match current.filter(|begun| !begun.upload.is_empty()) {
+            Some(begun) => begun.upload,
+            None => {
+                let media_type = recording.container.media_type();
+                let upload = self.bucket.begin(key, media_type).await?;
+                self.begin(recording, local, key, upload.clone())?;
+                upload
+            }
+        };
+        let sent = self.send(recording, local, key, parts, &upload).await;
+        let completed = match sent {
+            Ok(tags) => self.put_together(local, key, &upload, &tags).await,
+            Err(failure) => Err(failure),
+        };
+        if let Err(Failure::Unknown(_)) = completed {
+            // Storages drop uploads that take them too long; the next attempt is another one.
+            self.begin(recording, local, key, String::new())?;
+        }
+        completed
+    }
+
+    async fn put_together(
+        &self,
+        local: &Local,
+        key: &str,
+        upload: &str,
+        tags: &BTreeMap<u32, String>,
+    ) -> Result<String, Failure> {
+        let failure = match self
+            .bucket
+            .complete(key, upload, tags.values().cloned())
+            .await
+        {
+            Err(failure @ Failure::Unknown(_)) => failure,
+            completed => return completed,
+        };
+        // It may have been put together before we could write that down.
+        let wanted = composite_tag(tags.values().map(String::as_str));
+        let seen = self.bucket.head(key).await?.filter(|seen| {
+            let has_tag = wanted.as_deref().is_none_or(|tag| same(&seen.tag, tag));
+            seen.bytes == local.generation().bytes && has_tag
+        });
+        seen.map(|seen| seen.tag).ok_or(failure)
+    }
+
+    /// Gives up what has arrived of an upload.
+    pub(crate) async fn give_up(&self, begun: &Begun) -> Result<(), Failure> {
+        match begun.upload.is_empty() {
+            true => Ok(()),
+            false => self.bucket.abort(&begun.key, &begun.upload).await,
+        }
+    }
+
+    /// Sends the parts that have not arrived, and returns the tags of all.
+    async fn send(
+        &self,
+        recording: &Recording,
+        local: &Local,
+        key: &str,
+        parts: Parts,
+        upload: &str,
+    ) -> Result<BTreeMap<u32, String>, Failure> {
+        let id = recording.id;
+        let mut tags = self.journal.parts(id)?;
+        let missing: Vec<u32> = (0..parts.count())
+            .filter(|number| !tags.contains_key(number))
+            .collect();
+        let mut missing = missing.into_iter();
+        let mut flying = JoinSet::new();
+        let mut failed = None;
+        loop {
+            // Those on their way may arrive when one has failed.
+            while failed.is_none() && flying.len() < PARTS_IN_FLIGHT {
+                let Some(number) = missing.next() else {
+                    break;
+                };
+                let body = local.read(parts.range(number))?;
+                let bucket = self.bucket.clone();
+                let (key, upload) = (key.to_owned(), upload.to_owned());
+                flying.spawn(async move {
+                    let sent = bucket.part(&key, &upload, number, body).await;
+                    (number, sent)
+                });
+            }
+            match flying.join_next().await {
+                Some(Ok((number, Ok(tag)))) => {
+                    self.journal.arrived(id, number, &tag)?;
+                    tags.insert(number, tag);
+                }
+                Some(Ok((_, Err(failure)))) => failed = failed.or(Some(failure)),
+                Some(Err(error)) => {
+                    failed = failed.or_else(|| Some(Failure::Storage(error.to_string())));
+                }
+                None => break,
+            }
+        }
+        failed.map_or(Ok(tags), Err)
+    }
+
+    /// Writes down that an upload begins; `upload` is empty where it has no name.
+    fn begin(
+        &self,
+        recording: &Recording,
+        local: &Local,
+        key: &str,
+        upload: String,
+    ) -> Result<(), Failure> {
+        let begun = Begun {
+            key: key.to_owned(),
+            upload,
+            generation: local.generation(),
+            path: recording.path.clone(),
+        };
+        Ok(self.journal.begin(recording.id, &begun)?)
+    }
+}
+
+/// Whether two tags are one.
+pub(crate) fn same(one: &str, other: &str) -> bool {
+    bare(one) == bare(other)
+}

@@ -1,0 +1,183 @@
+//! The uploader as others see it, and its thread.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use net::link::Connector;
+use recordings::Shelf;
+use tokio::runtime;
+use tokio::sync::oneshot;
+
+use crate::bucket::Bucket;
+use crate::counts::{Counts, Sums};
+use crate::failure::Failure;
+use crate::http::Http;
+use crate::pace::Pace;
+use crate::settings::Settings;
+use crate::work::Work;
+
+/// How often it is looked what is to be copied, when nothing is left.
+pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Why there is no uploader.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// What has arrived cannot be written down.
+    #[error("the journal of uploads, {path}, cannot be used: {source}")]
+    Journal {
+        /// Where it is.
+        path: String,
+        /// The reason.
+        source: Box<redb::Error>,
+    },
+    /// The settings make no sense together.
+    #[error(transparent)]
+    Bucket(#[from] object_store::Error),
+    /// There is no thread for it.
+    #[error(transparent)]
+    Thread(#[from] io::Error),
+}
+
+impl OpenError {
+    /// Another process has the journal.
+    fn is_taken(&self) -> bool {
+        let Self::Journal { source, .. } = self else {
+            return false;
+        };
+        matches!(**source, redb::Error::DatabaseAlreadyOpen)
+    }
+}
+
+/// The uploader of all recordings.
+pub struct Uploader {
+    bucket: Bucket,
+    counts: Arc<Counts>,
+    /// Ends the thread, by going.
+    end: Mutex<Option<oneshot::Sender<()>>>,
+    is_running: Arc<AtomicBool>,
+}
+
+impl Uploader {
+    /// Lists the recordings on the shelf of which there is a copy, and begins its thread. While another process has the
+    /// journal, the server before this one, it waits for that.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn start(
+        settings: Settings,
+        shelf: Arc<Shelf>,
+        connector: Connector,
+    ) -> Result<Self, OpenError> {
+        let http = Http::new(connector, Pace::new(settings.bytes_per_second));
+        let bucket = Bucket::new(&settings, http)?;
+        let counts = Arc::<Counts>::default();
+        let begin = {
+            let (bucket, counts) = (bucket.clone(), Arc::clone(&counts));
+            let Settings {
+                keep_local,
+                journal,
+                ..
+            } = settings;
+            move || Work::begin(&journal, &bucket, &shelf, &counts, keep_local)
+        };
+        let begun = match begin() {
+            Ok(work) => Some(work),
+            Err(error) if error.is_taken() => {
+                tracing::warn!(
+                    "another process has the journal of uploads; they begin when it has ended"
+                );
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (end, ended) = oneshot::channel();
+        let is_running = Arc::new(AtomicBool::new(true));
+        let leaving = Leaving(Arc::clone(&is_running));
+        let builder = thread::Builder::new().name("uploads".to_owned());
+        builder.spawn(move || {
+            let _leaving = leaving;
+            runtime.block_on(async {
+                tokio::select! {
+                    () = run(begun, begin) => {}
+                    _ = ended => {}
+                }
+            });
+            // A name that is being looked up keeps nobody.
+            runtime.shutdown_background();
+        })?;
+        Ok(Self {
+            bucket,
+            counts,
+            end: Mutex::new(Some(end)),
+            is_running,
+        })
+    }
+
+    /// See [`Sums`].
+    pub fn sums(&self) -> Sums {
+        self.counts.sums()
+    }
+
+    /// Where the copy of a recording is, as tools of S3 write it.
+    pub fn location(&self, key: &str) -> String {
+        self.bucket.location(key)
+    }
+
+    /// An address at which anyone may fetch the copy of a recording, for some time.
+    ///
+    /// # Errors
+    /// When there are no credentials to sign it with.
+    pub async fn link(&self, key: &str, valid: Duration) -> Result<String, Failure> {
+        self.bucket.link(key, valid).await
+    }
+
+    /// Ends the thread. It does not wait for it: a disk may hang. What was on its way is sent again after the next
+    /// start.
+    pub fn finish(&self) {
+        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        end.take();
+    }
+
+    /// Whether the thread has ended.
+    pub fn has_finished(&self) -> bool {
+        !self.is_running.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for Uploader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Uploader").finish_non_exhaustive()
+    }
+}
+
+/// Works for ever, once the journal is there.
+async fn run(begun: Option<Work>, begin: impl Fn() -> Result<Work, OpenError>) {
+    let work = match begun {
+        Some(work) => work,
+        None => loop {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            match begin() {
+                Ok(work) => break work,
+                Err(error) if error.is_taken() => {}
+                Err(error) => tracing::error!(%error, "uploads cannot begin"),
+            }
+        },
+    };
+    work.run().await;
+}
+
+/// Tells that the thread has ended, by a panic as well.
+struct Leaving(Arc<AtomicBool>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,289 @@
+//! What is copied when, and what becomes of the files and of the copies.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use net::link::Backoff;
+use recordings::{
+    LIST_MAX, NotShelved, RECORDINGS_MAX, Recording, RecordingId, Shelf, State, Upload,
+};
+
+use crate::bucket::Bucket;
+use crate::counts::{Counts, Outcome};
+use crate::failure::Failure;
+use crate::journal::{Journal, JournalError};
+use crate::transfer::{Transfer, same};
+use crate::uploader::{LOOK_INTERVAL, OpenError};
+
+/// Recordings that are tried before it is looked again.
+const ROUND_MAX: usize = 100;
+
+/// How long a recording of MP4 that is closed is left to be finalised: its index takes seconds, and one that is still
+/// not finalised then will not be before the server starts again.
+const FINALISE_PATIENCE: Duration = Duration::from_secs(600);
+
+/// Recordings on the shelf at most, when those of which the copy alone is left begin to be forgotten, oldest first:
+/// the rest is for new ones.
+const LISTED_MAX: usize = RECORDINGS_MAX / 4 * 3;
+
+/// What the thread owns.
+pub(crate) struct Work {
+    transfer: Transfer,
+    shelf: Arc<Shelf>,
+    counts: Arc<Counts>,
+    keep_local: Duration,
+    /// The recordings on the shelf of which there is a copy.
+    stored: BTreeSet<RecordingId>,
+    /// The recording that was tried last.
+    last: Option<RecordingId>,
+    backoff: Backoff,
+}
+
+impl Work {
+    /// Opens the journal, and says on the shelf of what there is a copy.
+    pub(crate) fn begin(
+        journal: &Path,
+        bucket: &Bucket,
+        shelf: &Arc<Shelf>,
+        counts: &Arc<Counts>,
+        keep_local: Duration,
+    ) -> Result<Self, OpenError> {
+        let failed = |JournalError(source)| OpenError::Journal {
+            path: journal.display().to_string(),
+            source,
+        };
+        let journal = Arc::new(Journal::open(journal).map_err(failed)?);
+        let mut stored = BTreeSet::new();
+        let listed = journal.recordings(|recording| {
+            let (id, upload) = (recording.id, recording.upload.clone());
+            let is_listed = match shelf.insert(recording) {
+                Ok(()) => true,
+                // The recorder has found its file first.
+                Err(NotShelved::Taken) => shelf.update(id, |known| known.upload = upload),
+                Err(NotShelved::Full) => false,
+            };
+            if is_listed {
+                stored.insert(id);
+            }
+        });
+        listed.map_err(failed)?;
+        Ok(Self {
+            transfer: Transfer {
+                bucket: bucket.clone(),
+                journal,
+            },
+            shelf: Arc::clone(shelf),
+            counts: Arc::clone(counts),
+            keep_local,
+            stored,
+            last: None,
+            backoff: Backoff::default(),
+        })
+    }
+
+    /// For ever.
+    pub(crate) async fn run(mut self) {
+        loop {
+            let all = self.all();
+            let mut pending: Vec<_> = all.iter().filter(|it| is_ready(it)).cloned().collect();
+            self.tell_backlog(&pending);
+            let tidied = self.tidy(&all).await;
+            self.judge(None, tidied).await;
+            // After the last one: a file that fails again and again keeps no other waiting.
+            let next = pending.partition_point(|it| Some(it.id) <= self.last);
+            pending.rotate_left(next);
+            if pending.is_empty() {
+                tokio::time::sleep(LOOK_INTERVAL).await;
+            }
+            let mut left: Vec<_> = pending.clone();
+            for recording in pending.iter().take(ROUND_MAX) {
+                self.last = Some(recording.id);
+                let copied = self.copy(recording).await;
+                if copied.is_ok() {
+                    left.retain(|it| it.id != recording.id);
+                    self.tell_backlog(&left);
+                }
+                self.judge(Some(&**recording), copied).await;
+            }
+        }
+    }
+
+    /// All recordings, oldest first.
+    fn all(&self) -> Vec<Arc<Recording>> {
+        let mut all = Vec::new();
+        loop {
+            let after = all.last().map(|last: &Arc<Recording>| last.id);
+            let page = self.shelf.list(None, after, LIST_MAX);
+            let is_last = page.len() < LIST_MAX;
+            all.extend(page);
+            if is_last {
+                return all;
+            }
+        }
+    }
+
+    fn tell_backlog(&self, pending: &[Arc<Recording>]) {
+        let bytes = pending.iter().map(|it| it.bytes).sum();
+        self.counts.set_backlog(bytes);
+    }
+
+    async fn copy(&mut self, recording: &Recording) -> Result<(), Failure> {
+        let id = recording.id;
+        let stored = match self.transfer.copy(recording).await {
+            Err(Failure::Disk(error)) if error.kind() == io::ErrorKind::NotFound => {
+                tracing::warn!(path = %recording.path.display(), "a recording's file is gone; there will be no copy of it");
+                self.transfer.journal.forget(id)?;
+                self.shelf.update(id, |known| known.upload = Upload::Never);
+                return Ok(());
+            }
+            copied => copied?,
+        };
+        self.counts.ended(Outcome::Stored);
+        self.stored.insert(id);
+        let location = self.transfer.bucket.location(&stored.key);
+        tracing::info!(stream = %recording.stream, %id, location, bytes = stored.bytes, "a recording is uploaded");
+        self.shelf.update(id, |known| {
+            known.upload = Upload::Stored {
+                key: stored.key.into(),
+                is_spare: false,
+            };
+        });
+        Ok(())
+    }
+
+    /// Waits after a failure, longer each time, up to a minute: whatever is wrong with one recording is most often
+    /// wrong with all.
+    async fn judge(&mut self, recording: Option<&Recording>, done: Result<(), Failure>) {
+        let Err(failure) = done else {
+            if recording.is_some() {
+                self.backoff = Backoff::default();
+            }
+            return;
+        };
+        self.counts.ended(failure.outcome());
+        let path = recording.map(|it| it.path.display());
+        let path = path.map(tracing::field::display);
+        match failure.outcome() {
+            Outcome::Refused => {
+                tracing::error!(path, %failure, "uploads are refused; check recording.upload");
+            }
+            _ => tracing::warn!(path, %failure, "an upload failed and is tried again"),
+        }
+        let random = getrandom::u32().unwrap_or(u32::MAX);
+        tokio::time::sleep(self.backoff.after(Duration::ZERO, random)).await;
+    }
+
+    /// Follows the shelf: what has left it leaves the bucket, and files that were kept for long enough become spare.
+    async fn tidy(&mut self, all: &[Arc<Recording>]) -> Result<(), Failure> {
+        self.remove_copies(all).await?;
+        self.forget_begun().await?;
+        self.find_spare(all).await?;
+        self.forget_oldest(all)
+    }
+
+    /// Removes the copies of recordings that the operator has removed.
+    async fn remove_copies(&mut self, all: &[Arc<Recording>]) -> Result<(), Failure> {
+        let listed: BTreeSet<_> = all.iter().map(|it| it.id).collect();
+        let gone: Vec<_> = self.stored.difference(&listed).copied().collect();
+        for id in gone {
+            if let Some(stored) = self.transfer.journal.stored(id)? {
+                self.transfer.bucket.remove(&stored.key).await?;
+                let location = self.transfer.bucket.location(&stored.key);
+                tracing::info!(%id, location, "the copy of a removed recording is removed");
+            }
+            self.transfer.journal.forget(id)?;
+            self.stored.remove(&id);
+        }
+        Ok(())
+    }
+
+    /// Gives up what had begun of recordings that were removed meanwhile.
+    async fn forget_begun(&self) -> Result<(), Failure> {
+        for (id, begun) in self.transfer.journal.begun()? {
+            // The recorder lists what it finds by and by.
+            if self.shelf.get(id).is_none() && !begun.path.exists() {
+                self.transfer.give_up(&begun).await?;
+                self.transfer.journal.forget(id)?;
+                tracing::info!(%id, "the upload of a removed recording is given up");
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks the files that have been kept for long enough, once the storage has told again that it has the copies.
+    async fn find_spare(&mut self, all: &[Arc<Recording>]) -> Result<(), Failure> {
+        let now = SystemTime::now();
+        for recording in all {
+            let Upload::Stored {
+                key,
+                is_spare: false,
+            } = &recording.upload
+            else {
+                continue;
+            };
+            let age = now.duration_since(recording.ended()).unwrap_or_default();
+            if !recording.is_local || age < self.keep_local {
+                continue;
+            }
+            let id = recording.id;
+            let known = self.transfer.journal.stored(id)?;
+            let seen = self.transfer.bucket.head(key).await?;
+            let is_there = known.zip(seen).is_some_and(|(known, seen)| {
+                known.bytes == seen.bytes && same(&known.tag, &seen.tag)
+            });
+            if !is_there {
+                let location = self.transfer.bucket.location(key);
+                tracing::error!(
+                    location,
+                    "the copy of a recording has gone or changed; it is made again"
+                );
+                self.transfer.journal.forget(id)?;
+                self.stored.remove(&id);
+            }
+            let key = Arc::clone(key);
+            self.shelf.update(id, |known| {
+                known.upload = match is_there {
+                    true => Upload::Stored {
+                        key,
+                        is_spare: true,
+                    },
+                    false => Upload::Pending,
+                };
+            });
+        }
+        Ok(())
+    }
+
+    /// Forgets the oldest recordings of which the copy alone is left, where there are too many. The copies stay.
+    fn forget_oldest(&mut self, all: &[Arc<Recording>]) -> Result<(), Failure> {
+        let surplus = all.len().saturating_sub(LISTED_MAX);
+        let remote = all.iter().filter(|it| !it.is_local);
+        for recording in remote.take(surplus) {
+            self.transfer.journal.forget(recording.id)?;
+            self.stored.remove(&recording.id);
+            self.shelf.remove(recording.id);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a recording is to be copied now.
+fn is_ready(recording: &Recording) -> bool {
+    if recording.upload != Upload::Pending {
+        return false;
+    }
+    match recording.state {
+        State::Open => false,
+        State::Finalised => true,
+        State::Closed => {
+            let modified = std::fs::metadata(&recording.path).and_then(|told| told.modified());
+            // What cannot be read is told when it is tried.
+            modified.map_or(true, |at| {
+                at.elapsed().unwrap_or_default() >= FINALISE_PATIENCE
+            })
+        }
+    }
+}
