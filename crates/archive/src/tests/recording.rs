@@ -157,39 +157,3 @@ fn mp3_is_kept_as_it_is() {
     );
     assert_eq!(join.expect("the same sound").missing, 0);
 }
-
-#[test]
-fn a_stream_that_is_only_recorded_takes_little_memory() {
-    let mut archive = TestArchive::new();
-    let mut publisher = archive.publish(Container::Tracks);
-    let mut left = items(Clip::FlvMegabit);
-    write(&mut publisher, until(&mut left, 40));
-    let mut recorder = archive.record(publisher.stream());
-    // Forty seconds, of which the log of a stream with listeners would keep twelve: 1.5 MB.
-    for turn in 0..10 {
-        let mut again = if turn == 0 {
-            std::mem::take(&mut left)
-        } else {
-            items(Clip::FlvMegabit)
-        };
-        for item in &mut again {
-            if let Item::Sample(sample) = item {
-                sample.dts += Span::from_millis(4_000 * turn);
-                sample.pts += Span::from_millis(4_000 * turn);
-            }
-        }
-        for second in 1..=4 {
-            write(
-                &mut publisher,
-                until(&mut again, 4_000 * turn + 1_000 * second),
-            );
-            archive.visit(&mut recorder, TURN);
-            let bytes = archive.registry.fanout().log_bytes();
-            assert!(bytes < 1_000_000, "{bytes} after {turn} {second}");
-        }
-    }
-    assert_eq!(archive.shared.counts.gaps(), [0; 3]);
-    let recorded = archive.recordings();
-    assert_eq!(recorded.len(), 1);
-    assert!(recorded[0].bytes > 4_000_000);
-}
