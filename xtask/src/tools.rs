@@ -48,6 +48,8 @@ const NEEDS: &[Need] = &[
     need("script", &["script", "--version"], "bsdutils"),
     need("ezstream", &["ezstream", "-V"], "ezstream"),
     need("ices2", &["which", "ices2"], "ices2"),
+    need("mp3val", &["which", "mp3val"], "mp3val"),
+    need("oggz-validate", &["which", "oggz-validate"], "oggz-tools"),
     need("liquidsoap", &["liquidsoap", "--version"], "liquidsoap"),
     need(
         "gst-launch-1.0",

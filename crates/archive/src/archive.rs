@@ -23,6 +23,7 @@ use crate::jobs::{self, JOBS_MAX, Job};
 use crate::pin::pin;
 use crate::recorder::Recorder;
 use crate::shared::{Active, Shared};
+use crate::snapshot::Snapshots;
 use crate::turn::{self, ORDERS_MAX, Order};
 
 /// Threads that write. A disk is no faster for more, and of several disks one that hangs need not stop the others.
@@ -148,14 +149,15 @@ impl Archive {
     fn begin(&self, stream: &Arc<Stream>, rule: usize) {
         let now = Instant::now();
         let permission = (self.permit)(stream.name());
-        let Some((reader, content)) = choice::open(stream, &permission, now) else {
+        let becomes = self.shared.settings.rules[rule].becomes;
+        let Some(opened) = choice::open(stream, &permission, becomes, now) else {
             return;
         };
         let visited = Arc::new(AtomicU64::new(self.shared.millis(now)));
         let recorder = Recorder::new(
             Arc::clone(stream),
-            reader,
-            content,
+            opened,
+            Snapshots::new(permission),
             rule,
             Arc::clone(&visited),
             now,

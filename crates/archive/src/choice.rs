@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use fanout::gate::{Authorized, Play};
-use fanout::{ARCHIVE_BYTES_MAX, ArchiveReader, Info, Phase, Stream};
-use formats::{Form, Mp4};
+use fanout::{ARCHIVE_BYTES_MAX, ArchiveReader, Choice, Info, Phase, Stream};
+use formats::{Extension, Form, Mp4};
 use media::{Codec, Kind};
 
+use crate::Becomes;
 use crate::recorder::Content;
 
 /// How long a stream with sound alone is waited with for its pictures: publishers announce both within the first
@@ -18,13 +19,14 @@ const PICTURES_AWAITED: Duration = Duration::from_secs(2);
 pub(crate) fn open(
     stream: &Arc<Stream>,
     permission: &Authorized<Play>,
+    becomes: Becomes,
     now: Instant,
 ) -> Option<(ArchiveReader, Content)> {
     let info = stream.info();
     if info.phase != Phase::Live || !info.has_media {
         return None;
     }
-    let (form, content) = choose(&info)?;
+    let (form, content) = choose(&info, becomes)?;
     let reader = match form {
         Some(form) => {
             let make = || form.packager(info.source.container);
@@ -41,13 +43,14 @@ pub(crate) fn open(
 
 /// What a stream is recorded as: a form of its source, or (`None`) fragments of MP4. `None` at all if that is not known
 /// yet, or if there is no way.
-fn choose(info: &Info) -> Option<(Option<Form>, Content)> {
-    use media::Container::{Adts, Mp3, Ogg, Tracks};
+fn choose(info: &Info, becomes: Becomes) -> Option<(Option<Form>, Content)> {
+    use media::Container::{Adts, Mp3, Ogg, Tracks, WebM};
     use recordings::Container;
     let raw = |form, container| Some((Some(form), Content::Raw(container)));
     match info.source.container {
         Mp3 => raw(Form::Source, Container::Mp3),
         Ogg => raw(Form::Source, Container::Ogg),
+        WebM => raw(Form::Source, Container::WebM),
         Tracks | Adts => {
             let has_pictures = info.tracks.iter().any(|track| track.kind == Kind::Video);
             let age = SystemTime::now().duration_since(info.since);
@@ -61,8 +64,18 @@ fn choose(info: &Info) -> Option<(Option<Form>, Content)> {
             if is_mp3 && info.source.container == Tracks {
                 return raw(Form::Mp3, Container::Mp3);
             }
-            let tracks = info.tracks.iter().map(|track| &**track);
-            Mp4::can_record(tracks).then_some((None, Content::Mp4))
+            let (extension, container) = match becomes {
+                Becomes::Mp4 => {
+                    let tracks = info.tracks.iter().map(|track| &**track);
+                    return Mp4::can_record(tracks).then_some((None, Content::Mp4));
+                }
+                Becomes::Flv => (Extension::Flv, Container::Flv),
+                Becomes::Ts => (Extension::Ts, Container::Ts),
+            };
+            match Form::choose(info, Some(extension), false) {
+                Choice::Take(form) => raw(form, container),
+                _ => None,
+            }
         }
         _ => None,
     }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use std::{io, mem};
 
 use bytes::Bytes;
+use container::flv;
+use container::mp3_file::{self, Reservoir};
 use container::mp4_file::{self, Base, Fragment, Init};
+use container::ogg::file::Rebase;
 use fanout::LaneUnit;
 use media::{Span, Timestamp};
 
@@ -15,6 +18,12 @@ use crate::rope::{copy_front, drop_front};
 
 /// Bytes before a fragment's media: of a usual one some hundred. More make no sense.
 const HEADER_BYTES_MAX: usize = 1 << 20;
+
+/// The longest frame of MP3.
+const FRAME_BYTES_MAX: usize = 2_881;
+
+/// What of a tag tells its time.
+const TAG_FRONT_BYTES: usize = 11;
 
 /// A box's size and kind.
 const BOX_BYTES: usize = 8;
@@ -51,6 +60,12 @@ pub(crate) enum Shape {
         base: Option<Base>,
         fragments: u32,
     },
+    /// Frames behind a table that is filled when the file is closed.
+    Mp3(Reservoir),
+    /// Pages with positions and numbers of the file's own.
+    Ogg(Box<Rebase>),
+    /// Tags with times of the file's own, behind metadata that is filled when the file is closed.
+    Flv(flv::recorded::Rebase),
     /// As they are.
     Raw,
 }
@@ -73,6 +88,28 @@ impl Shape {
             fragments: 0,
         };
         Some((shape, mp4_file::opening(segment)?.into()))
+    }
+
+    /// Of a file whose first frame is `first`; with its beginning.
+    pub(crate) fn mp3(first: &[Bytes]) -> (Self, Bytes) {
+        let first = copy_front(first, FRAME_BYTES_MAX);
+        // What is no layer III has no table.
+        let opening = mp3_file::opening(&first).unwrap_or_default();
+        (Self::Mp3(Reservoir::default()), opening.into())
+    }
+
+    /// Of a file with these header pages; with its beginning.
+    pub(crate) fn ogg(headers: &Bytes) -> (Self, Bytes) {
+        let mut rebase = Box::<Rebase>::default();
+        let opening = rebase.push(headers);
+        (Self::Ogg(rebase), opening.into())
+    }
+
+    /// Of a file that begins with a lane's preamble and this unit; with its beginning.
+    pub(crate) fn flv(preamble: &[u8], first: &[Bytes]) -> Option<(Self, Bytes)> {
+        let first = copy_front(first, TAG_FRONT_BYTES);
+        let (rebase, opening) = flv::recorded::Rebase::begin(preamble, &first)?;
+        Some((Self::Flv(rebase), opening.into()))
     }
 
     pub(crate) fn has_video(&self) -> bool {
@@ -117,11 +154,21 @@ impl OpenFile {
     /// Adds a unit to what [`flush`](Self::flush) writes.
     pub(crate) fn push(&mut self, unit: &LaneUnit, pieces: Vec<Bytes>) -> Pushed {
         match &mut self.shape {
-            Shape::Raw => {
-                let lasts = unit.at - self.begins;
-                self.pending.duration = self.pending.duration.max(to_duration(lasts));
-                self.pending.pieces.extend(pieces);
-                Pushed::Media
+            Shape::Raw => self.keep(unit, pieces),
+            Shape::Mp3(reservoir) if reservoir.is_sound() => self.keep(unit, pieces),
+            Shape::Mp3(reservoir) => {
+                let mut frame = pieces.concat();
+                reservoir.mend(&mut frame);
+                self.keep(unit, vec![frame.into()])
+            }
+            Shape::Flv(rebase) => {
+                let mut tags = pieces.concat();
+                rebase.tags(&mut tags);
+                self.keep(unit, vec![tags.into()])
+            }
+            Shape::Ogg(rebase) => {
+                let pages = rebase.push(&pieces.concat().into());
+                self.keep(unit, vec![pages.into()])
             }
             Shape::Mp4 {
                 init,
@@ -138,6 +185,20 @@ impl OpenFile {
                 self.pending.pieces.extend(fragment.media);
                 Pushed::Media
             }
+        }
+    }
+
+    fn keep(&mut self, unit: &LaneUnit, pieces: Vec<Bytes>) -> Pushed {
+        let lasts = unit.at - self.begins;
+        self.pending.duration = self.pending.duration.max(to_duration(lasts));
+        self.pending.pieces.extend(pieces);
+        Pushed::Media
+    }
+
+    /// What follows is another publisher's: it does not refer to anything before it.
+    pub(crate) fn begin_epoch(&mut self) {
+        if let Shape::Mp3(reservoir) = &mut self.shape {
+            *reservoir = Reservoir::default();
         }
     }
 

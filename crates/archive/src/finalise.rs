@@ -5,6 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use container::mp4_file::{Finaliser, Found, NotFinalised, Outcome, Scan, movie_duration};
+use container::{Walker, flv, mp3_file, ogg, ts, webm};
+
+use recordings::Container;
 
 use crate::disk::Output;
 
@@ -77,6 +80,37 @@ pub(crate) fn examine(file: &mut dyn Output) -> io::Result<Mended> {
         }
         _ => Ok(Mended::Nothing),
     }
+}
+
+/// Goes through a file that was kept as it is: cuts what is not whole at its end, and writes what is known of it now
+/// into it. Its duration is `None` if it does not tell.
+///
+/// # Errors
+/// When the disk refuses.
+pub(crate) fn settle(
+    container: Container,
+    file: &mut dyn Output,
+) -> io::Result<(u64, Option<Duration>)> {
+    let bytes = file.bytes()?;
+    let mut walker: Box<dyn Walker> = match container {
+        Container::Mp3 => Box::new(mp3_file::walk(bytes)),
+        Container::Ogg => Box::new(ogg::file::walk(bytes)),
+        Container::Flv => Box::new(flv::recorded::walk(bytes)),
+        Container::Ts => Box::new(ts::file::walk(bytes)),
+        Container::WebM => Box::new(webm::file::walk(bytes)),
+        Container::Mp4 | Container::M4a => return Ok((bytes, None)),
+    };
+    while let Some(wanted) = walker.wants() {
+        walker.take(&file.read(wanted)?);
+    }
+    let closed = walker.close();
+    if closed.bytes < bytes {
+        file.cut(closed.bytes)?;
+    }
+    for (at, patch) in &closed.patches {
+        file.write(&[patch], *at)?;
+    }
+    Ok((closed.bytes, closed.duration))
 }
 
 /// Why a file stays as it is; it plays all the same.

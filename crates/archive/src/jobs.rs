@@ -13,11 +13,12 @@ use crate::directories::Directories;
 use crate::disk::Output;
 use crate::event::{Event, Removal};
 use crate::file::Closing;
-use crate::finalise::{Mended, Unfinalised, finalise, mend};
+use crate::finalise::{Mended, Unfinalised, finalise, mend, settle};
 use crate::name::{FileName, part};
 use crate::pin::is_pinned;
 use crate::retention::{Kept, surplus};
 use crate::shared::Shared;
+use crate::snapshot;
 use crate::sweep::{Leftover, prune, sweep};
 
 /// Jobs that wait at most: every stream's file ends at the same moment. A recorder that finds no room waits for it.
@@ -93,6 +94,24 @@ fn close(shared: &Shared, mut closing: Closing) {
         }
         return;
     }
+    let container = closing.name.container;
+    if !container.is_mp4() {
+        // First, so that a file that has its name does not change any more.
+        match settle(container, &mut *closing.output) {
+            Ok((0, _)) => {
+                shared.shelf.remove(id);
+                drop_file(shared, &from);
+                return;
+            }
+            Ok((bytes, duration)) => {
+                shared.shelf.update(id, |recording| {
+                    recording.bytes = bytes;
+                    recording.duration = duration.unwrap_or(recording.duration);
+                });
+            }
+            Err(error) => tell_unfinalised(&closing.path, &error),
+        }
+    }
     let named = closing
         .output
         .sync()
@@ -103,7 +122,6 @@ fn close(shared: &Shared, mut closing: Closing) {
         shared.failed(&closing.name.stream, &error);
         return;
     }
-    let container = closing.name.container;
     shared.shelf.update(id, |recording| {
         recording.path.clone_from(&closing.path);
         recording.state = closed_state(container);
@@ -186,9 +204,16 @@ fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
         path,
         is_part,
     } = leftover;
+    // Before anything is mended in it.
+    let modified = modified_after(&name, &now_at);
     let mut output = shared.disk.open(&now_at)?;
     let mended = match name.container.is_mp4() {
         true => Some(mend(&mut *output)?),
+        false if is_part => {
+            let (bytes, duration) = settle(name.container, &mut *output)?;
+            let duration = duration.unwrap_or(modified);
+            Some(Mended::Plain { bytes, duration })
+        }
         false => None,
     };
     let (bytes, duration) = match &mended {
@@ -197,7 +222,7 @@ fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
             bytes, duration, ..
         })
         | Some(Mended::Plain { bytes, duration }) => (*bytes, *duration),
-        None => (output.bytes()?, modified_after(&name, &now_at)),
+        None => (output.bytes()?, modified),
     };
     if bytes == 0 {
         // It was begun, and nothing came. A whole file of which nothing is understood is not ours to remove.
@@ -342,6 +367,9 @@ fn discard(shared: &Shared, recording: Arc<Recording>, why: Removal) {
 
 /// Removes a recording's file, and the directories that are empty then.
 fn remove(shared: &Shared, recording: Arc<Recording>, why: Removal) {
+    for snapshot in snapshot::of(&recording.path) {
+        drop_file(shared, &snapshot);
+    }
     if drop_file(shared, &recording.path) {
         tracing::info!(stream = %recording.stream, id = %recording.id, "a recording is removed");
         shared.tell(Event::Deleted { recording, why });

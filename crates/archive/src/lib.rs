@@ -11,10 +11,11 @@
 //! * A recorder is a worker whose sockets are files: its threads visit each recording once a second, one after another,
 //!   and write what its lane has gained, whole fragments, in one call. A slow disk makes them late, and nothing else:
 //!   the log is the queue. What it could not keep is a gap, which is counted and begins a new file.
-//! * A file is fragmented MP4 while it grows (MP3 and Ogg are kept as they are), so what a killed process leaves plays.
+//! * A file is fragmented MP4 while it grows, or MP3, Ogg, FLV and the like, so what a killed process leaves plays.
 //!   Its name ends in `.part` until it is closed; no file is ever overwritten.
 //! * A closed file of MP4 is *finalised* by a job: it becomes a plain one, which seeks at once. Recovery after a crash
-//!   is the same job over what was open: its tail is cut, it is named, and finalised.
+//!   is the same job over what was open: its tail is cut, it is named, and finalised. What is not MP4 is finalised
+//!   before it is named: its length and seek points are written over what was left for them.
 //! * The files are the truth; the [`Shelf`](recordings::Shelf) is filled from their names when the server starts.
 //!
 //! Called by `server`, which asks [`Archive::look`] a few times a second, knows the operator's rules, and is told what
@@ -38,6 +39,7 @@ mod retention;
 mod rope;
 mod settings;
 mod shared;
+mod snapshot;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -46,4 +48,4 @@ mod turn;
 pub use archive::{Archive, Permit, Refused};
 pub use counts::{GapReason, Sums};
 pub use event::{Event, Removal, Tell};
-pub use settings::{Keep, Rule, RuleOf, Settings};
+pub use settings::{Becomes, Keep, Rule, RuleOf, Settings};

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
+use container::flv;
 use fanout::{ArchiveReader, Archived, LaneUnit, Phase, Stream};
 use media::StreamName;
 use recordings::{Container, Recording, State};
@@ -17,6 +18,7 @@ use crate::jobs::Job;
 use crate::name::{FileName, part};
 use crate::rope::Rope;
 use crate::shared::Shared;
+use crate::snapshot::Snapshots;
 
 /// A publisher that returns within this time goes on in the same file, if its codecs are the same.
 const REJOIN_AFTER: Duration = Duration::from_secs(10);
@@ -43,6 +45,7 @@ pub(crate) enum Content {
 #[derive(Debug)]
 pub(crate) struct Recorder {
     stream: Arc<Stream>,
+    snapshots: Snapshots,
     reader: ArchiveReader,
     content: Content,
     rule: usize,
@@ -77,14 +80,15 @@ pub(crate) enum Next {
 impl Recorder {
     pub(crate) fn new(
         stream: Arc<Stream>,
-        reader: ArchiveReader,
-        content: Content,
+        (reader, content): (ArchiveReader, Content),
+        snapshots: Snapshots,
         rule: usize,
         visited: Arc<AtomicU64>,
         now: Instant,
     ) -> Self {
         Self {
             stream,
+            snapshots,
             reader,
             content,
             rule,
@@ -119,6 +123,12 @@ impl Recorder {
         if next == Next::Turn && self.is_abandoned(now) {
             self.close(shared);
         }
+        let every = shared.settings.rules[self.rule].snapshot;
+        if let (Some(every), Some(file)) = (every, &self.file) {
+            let place = (&*file.path, file.duration);
+            let disk = &*shared.disk;
+            self.snapshots.visit(every, &self.stream, place, disk, now);
+        }
         next
     }
 
@@ -151,7 +161,12 @@ impl Recorder {
                 Err(_) => return Next::Turn,
             };
             match archived {
-                Archived::Epoch(_) => {}
+                Archived::Epoch(_) => match &mut self.file {
+                    // What precedes its first join point are its headers.
+                    Some(_) if self.content == Content::Raw(Container::WebM) => self.close(shared),
+                    Some(file) => file.begin_epoch(),
+                    None => {}
+                },
                 Archived::Preamble { bytes, .. } => self.begin_with(bytes, shared),
                 Archived::Lost(lost) => {
                     let seconds = (lost.to - lost.from).seconds();
@@ -176,9 +191,20 @@ impl Recorder {
 
     /// What follows has these headers.
     fn begin_with(&mut self, preamble: Bytes, shared: &Shared) {
-        let is_same = self.preamble.as_ref() == Some(&preamble);
-        // Those of a source's own container are among its bytes, too.
-        if self.content == Content::Mp4 && !is_same {
+        let is_same = self
+            .preamble
+            .as_ref()
+            .is_some_and(|before| match self.content {
+                Content::Mp4 | Content::Raw(Container::Ts) => *before == preamble,
+                Content::Raw(Container::Flv) => {
+                    flv::recorded::Rebase::codecs(before) == flv::recorded::Rebase::codecs(&preamble)
+                }
+                // One cannot follow another in a file.
+                Content::Raw(Container::WebM) => false,
+                // Those of a source's own container are among its bytes, too.
+                Content::Raw(_) => true,
+            });
+        if !is_same {
             self.close(shared);
         }
         self.preamble = Some(preamble);
@@ -203,7 +229,7 @@ impl Recorder {
                     }
                     continue;
                 }
-                self.open(unit, shared)?;
+                self.open(unit, &pieces, shared)?;
             }
             let Some(file) = &mut self.file else {
                 continue;
@@ -219,10 +245,20 @@ impl Recorder {
     }
 
     /// Opens a file that begins with `unit`.
-    fn open(&mut self, unit: &LaneUnit, shared: &Shared) -> io::Result<()> {
+    fn open(&mut self, unit: &LaneUnit, first: &[Bytes], shared: &Shared) -> io::Result<()> {
         let preamble = self.preamble.clone().unwrap_or_default();
         let (shape, opening, container) = match self.content {
-            Content::Raw(container) => (Shape::Raw, preamble, container),
+            Content::Raw(container) => {
+                let (shape, opening) = match container {
+                    Container::Mp3 => Shape::mp3(first),
+                    Container::Ogg => Shape::ogg(&preamble),
+                    Container::Flv => {
+                        Shape::flv(&preamble, first).ok_or(io::ErrorKind::InvalidData)?
+                    }
+                    _ => (Shape::Raw, preamble),
+                };
+                (shape, opening, container)
+            }
             Content::Mp4 => {
                 let Some((shape, opening)) = Shape::mp4(&preamble) else {
                     return Err(io::ErrorKind::InvalidData.into());

@@ -31,8 +31,24 @@ pub struct Rule {
     pub directory: PathBuf,
     /// How long a file is before the next one begins.
     pub split: Duration,
+    /// What streams of tracks become. What comes in a container of its own is kept as it is.
+    pub becomes: Becomes,
+    /// How often the newest picture is kept beside a recording; `None` for never.
+    pub snapshot: Option<Duration>,
     /// Which are removed.
     pub keep: Keep,
+}
+
+/// What a stream of tracks becomes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Becomes {
+    /// MP4.
+    #[default]
+    Mp4,
+    /// FLV.
+    Flv,
+    /// MPEG transport stream.
+    Ts,
 }
 
 /// Which recordings of a rule are kept: all together, whatever their streams. The oldest go first.

@@ -19,7 +19,7 @@ use webhooks::{NotAKey, SigningKey};
 use super::remote::UrlFault;
 use super::{
     AccessLog, Backend, BaseUrl, Glob, LogFormat, LogLevel, Network, NotABaseUrl, PullUrl, Pulled,
-    PushUrl, Secret, SigningKeys, StationOrder, WeekHours,
+    PushUrl, RecordedAs, Secret, SigningKeys, StationOrder, WeekHours,
 };
 
 /// What is wrong with a value, and what to write instead.
@@ -504,6 +504,11 @@ choices! {
         "debug" => Self::Debug,
         "trace" => Self::Trace,
     } "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
+    RecordedAs {
+        "mp4" => Self::Mp4,
+        "flv" => Self::Flv,
+        "ts" => Self::Ts,
+    } "\"mp4\", \"flv\" or \"ts\"";
     StationOrder {
         "sequential" => Self::Sequential,
         "shuffle" => Self::Shuffle,

@@ -1454,15 +1454,23 @@ fn a_file_that_cannot_be_read_is_one_problem() {
 
 #[test]
 fn a_rule_of_recordings_takes_what_it_does_not_say_from_the_section() {
-    let source = "[recording]\ndirectory = \"/rec\"\nsplit = \"30m\"\nmax_age = \"30d\"\nmax_count = 7\n\
+    let source = "[recording]\ndirectory = \"/rec\"\nsplit = \"30m\"\ncontainer = \"flv\"\nmax_age = \"30d\"\nmax_count = 7\n\
         [[record]]\nmatch = \"live/*\"\nmax_age = \"0s\"\nmax_bytes = \"2GiB\"\n\
-        [[record]]\nmatch = \"**\"\ndirectory = \"/other\"\nsplit = \"10m\"";
+        [[record]]\nmatch = \"**\"\ndirectory = \"/other\"\nsplit = \"10m\"\ncontainer = \"ts\"\nsnapshot = \"60s\"";
     let config = parse(source).expect("valid");
     let [live, all] = &config.records[..] else {
         panic!("two rules")
     };
     let day = Duration::from_secs(24 * 3_600);
     assert_eq!(live.directory, Path::new("/rec"));
+    assert_eq!(
+        (live.container, all.container),
+        (RecordedAs::Flv, RecordedAs::Ts)
+    );
+    assert_eq!(
+        (live.snapshot, all.snapshot),
+        (Duration::ZERO, Duration::from_secs(60))
+    );
     assert_eq!(live.split, Duration::from_secs(1_800));
     let keep = Kept {
         max_age: Duration::ZERO,

@@ -8,6 +8,7 @@
 //!   or anything else.
 //! * [`flv`] is what RTMP carries and what `/{stream}.flv` is made of.
 //! * [`fmp4`] is what `/{stream}.mp4` is made of.
+//! * [`mp3_file`] is what becomes of frames of MP3 in a file.
 //! * [`mp4_file`] is what becomes of that in a file: its beginning, its whole part, and its index; and what is played
 //!   on demand.
 //! * [`rtp`] is what WebRTC carries.
@@ -21,6 +22,7 @@ pub mod fmp4;
 pub mod frames;
 pub mod icy;
 pub mod id3;
+pub mod mp3_file;
 pub mod mp4_file;
 pub mod ogg;
 pub mod raw;
@@ -36,6 +38,8 @@ mod sniff;
 #[cfg(test)]
 mod testing;
 mod timeline;
+mod walk;
 
 pub use demuxer::Demuxer;
 pub use sniff::{Found, Sniffer, Unknown};
+pub use walk::{Closed, Walk, Walker};

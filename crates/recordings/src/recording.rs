@@ -108,11 +108,25 @@ pub enum Container {
     Mp3,
     /// Ogg.
     Ogg,
+    /// FLV.
+    Flv,
+    /// MPEG transport stream.
+    Ts,
+    /// WebM.
+    WebM,
 }
 
 impl Container {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Mp4, Self::M4a, Self::Mp3, Self::Ogg];
+    pub const ALL: [Self; 7] = [
+        Self::Mp4,
+        Self::M4a,
+        Self::Mp3,
+        Self::Ogg,
+        Self::Flv,
+        Self::Ts,
+        Self::WebM,
+    ];
 
     /// The extension of its files, without the dot.
     pub const fn extension(self) -> &'static str {
@@ -121,6 +135,9 @@ impl Container {
             Self::M4a => "m4a",
             Self::Mp3 => "mp3",
             Self::Ogg => "ogg",
+            Self::Flv => "flv",
+            Self::Ts => "ts",
+            Self::WebM => "webm",
         }
     }
 
@@ -137,6 +154,9 @@ impl Container {
             Self::M4a => "audio/mp4",
             Self::Mp3 => "audio/mpeg",
             Self::Ogg => "audio/ogg",
+            Self::Flv => "video/x-flv",
+            Self::Ts => "video/mp2t",
+            Self::WebM => "video/webm",
         }
     }
 

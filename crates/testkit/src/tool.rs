@@ -15,6 +15,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("icecast2", "icecast2"),
     ("cmus", "cmus"),
     ("mpd", "mpd"),
+    ("mp3val", "mp3val"),
+    ("oggz-validate", "oggz-tools"),
     ("node", "nodejs"),
     ("script", "bsdutils"),
     ("perf", "linux-perf"),

@@ -2,7 +2,10 @@
 
 mod failing;
 mod keeping;
+mod kept;
 mod recording;
+mod snapshots;
+mod tags;
 mod telling;
 
 use std::io;
@@ -25,7 +28,8 @@ use crate::disk::{Disk, Files, Output};
 use crate::jobs::{self, JOBS_MAX, Job};
 use crate::recorder::{Next, Recorder};
 use crate::shared::Shared;
-use crate::{Event, Keep, Rule, Settings, Tell};
+use crate::snapshot::Snapshots;
+use crate::{Becomes, Event, Keep, Rule, Settings, Tell};
 
 const NAME: &str = "live/show";
 
@@ -128,6 +132,13 @@ impl TestArchive {
         Self::with(Duration::from_secs(3_600), Keep::default(), 0)
     }
 
+    /// One whose streams of tracks become that.
+    fn becoming(becomes: Becomes) -> Self {
+        let mut archive = Self::new();
+        archive.shared.settings.rules[0].becomes = becomes;
+        archive
+    }
+
     fn with(split: Duration, keep: Keep, min_free: u64) -> Self {
         let config = Config {
             workers: 1,
@@ -190,9 +201,11 @@ impl TestArchive {
         let permission = self.keeper.authorize(Play {
             stream: stream.name().clone(),
         });
-        let opened = open(stream, &permission, self.now).expect("it can be recorded");
+        let becomes = self.shared.settings.rules[0].becomes;
+        let opened = open(stream, &permission, becomes, self.now).expect("it can be recorded");
         let visited = Arc::default();
-        Recorder::new(Arc::clone(stream), opened.0, opened.1, 0, visited, self.now)
+        let snapshots = Snapshots::new(permission);
+        Recorder::new(Arc::clone(stream), opened, snapshots, 0, visited, self.now)
     }
 
     /// Time passes, and the recorder is visited.
@@ -245,6 +258,8 @@ fn settings(root: &Path, split: Duration, keep: Keep, min_free: u64) -> Settings
         rules: vec![Rule {
             directory: root.to_owned(),
             split,
+            becomes: Becomes::Mp4,
+            snapshot: None,
             keep,
         }],
         records: Box::new(|_| Some(0)),
@@ -268,6 +283,16 @@ fn until(items: &mut Vec<Item>, millis: i64) -> Vec<Item> {
     let is_later = |item: &Item| matches!(item, Item::Sample(sample) if sample.dts - media::Timestamp::ZERO >= Span::from_millis(millis));
     let at = items.iter().position(is_later).unwrap_or(items.len());
     items.drain(..at).collect()
+}
+
+/// What comes in the first tenth of a second, taken from the front.
+fn beginning(items: &mut Vec<Item>) -> Vec<Item> {
+    let first = items.iter().find_map(|item| match item {
+        Item::Sample(sample) => Some(sample.dts - media::Timestamp::ZERO),
+        _ => None,
+    });
+    let first = first.map_or(0, Span::millis);
+    until(items, first + 100)
 }
 
 fn write(publisher: &mut Publisher, mut items: Vec<Item>) {

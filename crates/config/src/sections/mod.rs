@@ -40,7 +40,7 @@ pub use self::ingest::Ingest;
 pub use self::limits::Limits;
 pub use self::links::PushRule;
 pub use self::log::{AccessLog, Log, LogFormat, LogLevel};
-pub use self::recording::{Kept, RecordRule, Recording};
+pub use self::recording::{Kept, RecordRule, RecordedAs, Recording};
 pub use self::rtmp::Rtmp;
 pub use self::station::{StationList, StationOrder, StationPlace, StationRule};
 pub use self::stream::{PolicyOverrides, StreamRule};

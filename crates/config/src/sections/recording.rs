@@ -11,6 +11,9 @@ use crate::read::Section;
 /// Shorter files are better made by HLS; of longer ones the index takes minutes and hundreds of megabytes.
 const SPLITS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(6 * 3_600)];
 
+/// A recording is visited once a second.
+const SNAPSHOT_MIN: Duration = Duration::from_secs(1);
+
 /// Section `[recording]`: what holds for streams whose `[[record]]` does not say otherwise.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Recording {
@@ -18,12 +21,28 @@ pub struct Recording {
     pub directory: Option<PathBuf>,
     /// How long a file is before the next one begins.
     pub split: Duration,
+    /// What streams become.
+    pub container: RecordedAs,
+    /// How often the newest picture is kept; zero for never.
+    pub snapshot: Duration,
     /// What is kept of the recordings of each rule, and of those without one.
     pub keep: Kept,
     /// Bytes that are left free on each disk; zero for none.
     pub min_free: u64,
     /// Where recordings are copied to.
     pub upload: Upload,
+}
+
+/// What a stream becomes that comes in no container of its own.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RecordedAs {
+    /// MP4.
+    #[default]
+    Mp4,
+    /// FLV.
+    Flv,
+    /// MPEG transport stream.
+    Ts,
 }
 
 /// How much is kept.
@@ -42,6 +61,8 @@ impl Default for Recording {
         Self {
             directory: None,
             split: Duration::from_secs(3_600),
+            container: RecordedAs::Mp4,
+            snapshot: Duration::ZERO,
             keep: Kept::default(),
             min_free: 1 << 30,
             upload: Upload::default(),
@@ -54,6 +75,9 @@ impl Recording {
         s.set("directory", &mut self.directory);
         s.set("split", &mut self.split);
         require_split(s, Some(self.split));
+        s.set("container", &mut self.container);
+        s.set("snapshot", &mut self.snapshot);
+        require_snapshot(s, Some(self.snapshot));
         let mut over = Overrides::default();
         over.read(s);
         self.keep = over.applied_to(self.keep);
@@ -73,6 +97,10 @@ pub struct RecordRule {
     pub directory: PathBuf,
     /// How long a file is before the next one begins.
     pub split: Duration,
+    /// What streams become.
+    pub container: RecordedAs,
+    /// How often the newest picture is kept; zero for never.
+    pub snapshot: Duration,
     /// What is kept of its recordings, all together.
     pub keep: Kept,
     /// `record.0`, `record.1`, …, for problems with it.
@@ -111,7 +139,7 @@ impl RecordRule {
     pub(super) fn read(s: &mut Section<'_, '_>, section: &Recording) -> Option<Self> {
         let mut pattern = None::<Glob>;
         let mut own = None::<Option<PathBuf>>;
-        let mut split = None;
+        let (mut split, mut container, mut snapshot) = (None, None, None);
         let mut over = Overrides::default();
         s.set_some("match", &mut pattern);
         s.set_some("directory", &mut own);
@@ -125,6 +153,9 @@ impl RecordRule {
         let directory = own.flatten();
         s.set_some("split", &mut split);
         require_split(s, split);
+        s.set_some("container", &mut container);
+        s.set_some("snapshot", &mut snapshot);
+        require_snapshot(s, snapshot);
         over.read(s);
         if pattern.is_none() {
             s.missing(
@@ -144,6 +175,8 @@ impl RecordRule {
             pattern: pattern?,
             directory,
             split: split.unwrap_or(section.split),
+            container: container.unwrap_or(section.container),
+            snapshot: snapshot.unwrap_or(section.snapshot),
             keep: over.applied_to(section.keep),
             key,
         })
@@ -154,4 +187,9 @@ fn require_split(s: &mut Section<'_, '_>, split: Option<Duration>) {
     let [shortest, longest] = SPLITS;
     let is_fit = split.is_none_or(|split| (shortest..=longest).contains(&split));
     s.require("split", is_fit, "is not from 10s to 6h");
+}
+
+fn require_snapshot(s: &mut Section<'_, '_>, snapshot: Option<Duration>) {
+    let is_fit = snapshot.is_none_or(|every| every.is_zero() || every >= SNAPSHOT_MIN);
+    s.require("snapshot", is_fit, "is neither 0s nor at least 1s");
 }

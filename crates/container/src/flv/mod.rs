@@ -15,6 +15,7 @@ mod multitrack;
 mod muxer;
 mod prelude;
 mod read;
+pub mod recorded;
 mod split;
 mod tag;
 mod whole;

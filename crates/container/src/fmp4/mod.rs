@@ -34,6 +34,7 @@ mod init;
 mod muxer;
 mod name;
 mod sink;
+mod still;
 
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,7 @@ pub use event::EventMessage;
 pub use muxer::Muxer;
 pub use name::{can_file, can_mux, codec_string, media_type};
 pub use sink::{Content, FragmentCandidate, Fragmentation, Init, Sink, Turn, Unit};
+pub use still::still;
 
 /// The tracks of every initialization segment, whatever their numbers in the stream.
 const PICTURE_ID: u32 = 1;

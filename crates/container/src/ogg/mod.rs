@@ -14,6 +14,7 @@
 mod chain;
 mod comments;
 mod describe;
+pub mod file;
 mod mapping;
 mod muxer;
 mod packets;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 /// Bytes before the segment table.
-const HEADER_BYTES: usize = 27;
+pub(super) const HEADER_BYTES: usize = 27;
 
 /// The longest page: header, 255 segments, 255 bytes in each.
 pub const PAGE_BYTES_MAX: usize = HEADER_BYTES + 255 + 255 * 255;
@@ -143,6 +143,30 @@ pub(super) fn write(out: &mut Vec<u8>, place: PagePosition, table: &[u8], body: 
     out.extend_from_slice(body);
     let sum = checksum(&out[begin..]);
     out[begin + 22..begin + 26].copy_from_slice(&sum);
+}
+
+/// Gives a page another number, and another position if it has one.
+pub(super) fn renumber(page: &mut [u8], sequence: u32, granule: Option<u64>) {
+    if let Some(granule) = granule {
+        page[6..14].copy_from_slice(&granule.to_le_bytes());
+    }
+    page[18..22].copy_from_slice(&sequence.to_le_bytes());
+    seal(page);
+}
+
+/// Marks a page as the last of its stream; false if it is marked so, or is none.
+pub(super) fn mark_last(page: &mut [u8]) -> bool {
+    if page.len() < HEADER_BYTES || page[5] & FLAG_LAST != 0 {
+        return false;
+    }
+    page[5] |= FLAG_LAST;
+    seal(page);
+    true
+}
+
+fn seal(page: &mut [u8]) {
+    let sum = checksum(page);
+    page[22..26].copy_from_slice(&sum);
 }
 
 /// The checksum of a page as its header holds it, with the field itself counted as zero.

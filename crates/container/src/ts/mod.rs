@@ -32,6 +32,7 @@
 mod clock;
 mod dolby;
 mod events;
+pub mod file;
 mod muxer;
 mod opus;
 mod packet;

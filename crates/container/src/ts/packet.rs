@@ -19,7 +19,7 @@ const HEADER_BYTES: usize = 4;
 /// Bytes of a packet behind its header.
 const BODY_BYTES: usize = PACKET_BYTES - HEADER_BYTES;
 
-const SYNC: u8 = 0x47;
+pub(super) const SYNC: u8 = 0x47;
 const UNIT_START: u8 = 0x40;
 const HAS_FIELD: u8 = 0x20;
 const HAS_PAYLOAD: u8 = 0x10;

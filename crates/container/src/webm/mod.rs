@@ -16,6 +16,7 @@
 //! Sources: RFC 8794 (EBML), RFC 9559 (Matroska).
 
 mod ebml;
+pub mod file;
 mod tracks;
 
 #[cfg(test)]

@@ -111,6 +111,16 @@ impl FrameHeader {
         ((slots + self.padding as u32) * slot) as usize
     }
 
+    /// Bytes of the side information of layer III, which follow the header and its checksum.
+    pub const fn side_info_bytes(&self) -> usize {
+        match (self.version, self.channels) {
+            (Version::Mpeg1, 1) => 17,
+            (Version::Mpeg1, _) => 32,
+            (_, 1) => 9,
+            _ => 17,
+        }
+    }
+
     /// Whether a frame with this header can follow one with `other` in the same stream.
     pub const fn is_consistent_with(&self, other: &Self) -> bool {
         (self.bits ^ other.bits) & CONSTANT_BITS == 0
@@ -123,12 +133,7 @@ impl FrameHeader {
         if self.layer != Layer::Three {
             return false;
         }
-        let side_info = match (self.version, self.channels) {
-            (Version::Mpeg1, 1) => 17,
-            (Version::Mpeg1, _) => 32,
-            (_, 1) => 9,
-            _ => 17,
-        };
+        let side_info = self.side_info_bytes();
         let marks = |at: usize, words: &[&[u8; 4]]| {
             frame
                 .get(at..at + 4)

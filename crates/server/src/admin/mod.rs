@@ -14,6 +14,7 @@ mod events;
 mod health;
 pub(crate) mod metrics;
 mod recordings;
+mod snapshot;
 mod stations;
 
 use std::net::SocketAddr;
@@ -129,6 +130,7 @@ fn router(context: &Arc<Context>) -> Router {
             }
             Endpoint::Streams => on(filter, api::streams).with_state(api.clone()),
             Endpoint::EndStream => on(filter, api::end_stream).with_state(api.clone()),
+            Endpoint::Snapshot => on(filter, snapshot::newest).with_state(api.clone()),
             Endpoint::Announce => on(filter, announce::announce).with_state(api.clone()),
             Endpoint::Listeners => on(filter, api::listeners).with_state(api.clone()),
             Endpoint::Kick => on(filter, api::kick).with_state(api.clone()),

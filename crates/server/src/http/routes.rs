@@ -165,6 +165,8 @@ endpoints! {
     Streams: Admin "GET" "/api/v1/streams", Password;
     /// End a stream.
     EndStream: Admin "DELETE" "/api/v1/streams/{*name}", Password;
+    /// The newest picture of a stream; behind the name stands `/snapshot`.
+    Snapshot: Admin "GET" "/api/v1/streams/{*name}", Password;
     /// Announce an event, or begin, end or split a recording; behind the name stands `/events` or `/recording`.
     Announce: Admin "POST" "/api/v1/streams/{*name}", Password;
     /// The recordings.

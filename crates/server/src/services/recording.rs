@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use archive::{Archive, GapReason, Keep, Rule, Settings, Sums};
-use config::{Config, Kept};
+use archive::{Archive, Becomes, GapReason, Keep, Rule, Settings, Sums};
+use config::{Config, Kept, RecordedAs};
 use media::StreamName;
 use tokio::time::Instant;
 
@@ -50,12 +50,16 @@ fn settings(config: &Arc<Config>) -> Option<Settings> {
     let of_rules = config.records.iter().map(|rule| Rule {
         directory: rule.directory.clone(),
         split: rule.split,
+        becomes: becomes(rule.container),
+        snapshot: some(rule.snapshot),
         keep: keep(&rule.keep),
     });
     let section = &config.recording;
     let of_section = section.directory.iter().map(|directory| Rule {
         directory: directory.clone(),
         split: section.split,
+        becomes: becomes(section.container),
+        snapshot: some(section.snapshot),
         keep: keep(&section.keep),
     });
     let fallback = section.directory.as_ref().map(|_| config.records.len());
@@ -70,12 +74,25 @@ fn settings(config: &Arc<Config>) -> Option<Settings> {
     })
 }
 
+/// `None` for zero.
+fn some(time: Duration) -> Option<Duration> {
+    (!time.is_zero()).then_some(time)
+}
+
+fn becomes(container: RecordedAs) -> Becomes {
+    match container {
+        RecordedAs::Mp4 => Becomes::Mp4,
+        RecordedAs::Flv => Becomes::Flv,
+        RecordedAs::Ts => Becomes::Ts,
+    }
+}
+
 fn keep(kept: &Kept) -> Keep {
-    let some = |limit: u64| (limit > 0).then_some(limit);
+    let limit = |most: u64| (most > 0).then_some(most);
     Keep {
-        max_age: (!kept.max_age.is_zero()).then_some(kept.max_age),
-        max_bytes: some(kept.max_bytes),
-        max_count: some(kept.max_count.into()),
+        max_age: some(kept.max_age),
+        max_bytes: limit(kept.max_bytes),
+        max_count: limit(kept.max_count.into()),
     }
 }
 

@@ -13,11 +13,11 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use container::fmp4::{self, Fragmentation, Init, Muxer, Unit};
+use container::fmp4;
 use fanout::gate::{self, Authorized, Denied, Gate, Play};
 use fanout::{Info, Protocol, Stream};
 use http1::Password;
-use media::{Item, Kind, Sample, StreamName, Timestamp, Track};
+use media::{Kind, Sample, StreamName, Timestamp, Track};
 
 use super::Visitor;
 use super::assets::{is_known, tag};
@@ -217,7 +217,7 @@ impl Still {
         if picture.data.len() > STILL_BYTES_MAX {
             return None;
         }
-        let bytes = one_picture(track, picture)?;
+        let bytes = fmp4::still(track, picture)?;
         let tag = HeaderValue::from_str(&tag(&bytes)).ok()?;
         Some(Self {
             stream: Arc::downgrade(stream),
@@ -296,46 +296,6 @@ fn of_range(text: &str, length: usize) -> Requested {
     match range.start < range.end {
         true => Requested::Part(range),
         false => Requested::Beyond,
-    }
-}
-
-/// An MP4 of one picture, which begins at zero. `None` if MP4 cannot carry it.
-fn one_picture(track: &Arc<Track>, picture: &Sample) -> Option<Bytes> {
-    let first = Sample {
-        dts: Timestamp::ZERO,
-        pts: Timestamp::ZERO,
-        ..picture.clone()
-    };
-    let mut file = File::default();
-    let mut muxer = Muxer::new(Fragmentation::default());
-    muxer.push(&Item::Track(Arc::clone(track)), &mut file);
-    muxer.push(&Item::Sample(first), &mut file);
-    muxer.finish(&mut file);
-    file.has_picture.then(|| file.bytes.into())
-}
-
-/// An initialization segment and the fragments that follow it.
-#[derive(Debug, Default)]
-struct File {
-    bytes: Vec<u8>,
-    has_picture: bool,
-}
-
-impl fmp4::Sink for File {
-    type Preamble = ();
-
-    fn put(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    fn preamble(&mut self, _init: &Init) {}
-
-    fn end_unit(&mut self, unit: Unit, _join: Option<()>) {
-        self.has_picture |= unit.is_independent;
-    }
-
-    fn init(&mut self, init: &Init) {
-        self.put(&init.bytes);
     }
 }
 

@@ -1,0 +1,48 @@
+//! One picture as a file, which players show without a decoder of ours.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use media::{Item, Sample, Timestamp, Track};
+
+use super::{Fragmentation, Init, Muxer, Sink, Unit};
+
+/// An MP4 of one keyframe, which begins at zero. `None` if MP4 cannot carry it.
+pub fn still(track: &Arc<Track>, picture: &Sample) -> Option<Bytes> {
+    let first = Sample {
+        dts: Timestamp::ZERO,
+        pts: Timestamp::ZERO,
+        ..picture.clone()
+    };
+    let mut file = File::default();
+    let mut muxer = Muxer::new(Fragmentation::default());
+    muxer.push(&Item::Track(Arc::clone(track)), &mut file);
+    muxer.push(&Item::Sample(first), &mut file);
+    muxer.finish(&mut file);
+    file.has_picture.then(|| file.bytes.into())
+}
+
+/// An initialization segment and the fragments that follow it.
+#[derive(Debug, Default)]
+struct File {
+    bytes: Vec<u8>,
+    has_picture: bool,
+}
+
+impl Sink for File {
+    type Preamble = ();
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn preamble(&mut self, _init: &Init) {}
+
+    fn end_unit(&mut self, unit: Unit, _join: Option<()>) {
+        self.has_picture |= unit.is_independent;
+    }
+
+    fn init(&mut self, init: &Init) {
+        self.put(&init.bytes);
+    }
+}

@@ -1,0 +1,110 @@
+//! How many samples a packet decodes to.
+
+use media::codec::{flac, opus};
+
+use super::super::mapping::Mapping;
+
+/// Bits of a mode in Vorbis' setup header, the one that tells its block size first.
+const MODE_BITS: usize = 41;
+
+/// Modes of a Vorbis stream at most.
+const MODES_MAX: usize = 64;
+
+/// What is needed to know the lengths of a stream's packets.
+#[derive(Clone, Debug)]
+pub(super) enum Lengths {
+    /// They tell by themselves.
+    Opus,
+    /// So do these.
+    Flac,
+    /// A packet lasts a quarter of its block and of the one before it.
+    Vorbis {
+        blocks: [u32; 2],
+        /// Whether each mode has the larger block.
+        modes: Vec<bool>,
+        last: Option<u32>,
+    },
+}
+
+impl Lengths {
+    /// Of a stream with these header packets, of which there are two or three; `None` if its positions cannot be
+    /// changed, or are not understood.
+    pub(super) fn of(mapping: Mapping, headers: &[Vec<u8>]) -> Option<Self> {
+        match mapping {
+            Mapping::Opus { .. } => Some(Self::Opus),
+            Mapping::Flac { .. } => Some(Self::Flac),
+            Mapping::Vorbis { .. } => {
+                let sizes = *headers.first()?.get(28)?;
+                let setup = headers
+                    .get(2)
+                    .filter(|setup| setup.starts_with(b"\x05vorbis"))?;
+                Some(Self::Vorbis {
+                    blocks: [1 << (sizes & 15), 1 << (sizes >> 4)],
+                    modes: modes(setup)?,
+                    last: None,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The samples that a decoder returns for the next packet.
+    pub(super) fn of_packet(&mut self, packet: &[u8]) -> u64 {
+        match self {
+            Self::Opus => {
+                let lasts = opus::duration(packet);
+                lasts.map_or(0, |lasts| (lasts.millis() * 48).max(0) as u64)
+            }
+            Self::Flac => flac::frame_samples(packet).unwrap_or(0).into(),
+            Self::Vorbis {
+                blocks,
+                modes,
+                last,
+            } => {
+                let Some(first) = packet.first().filter(|first| **first & 1 == 0) else {
+                    return 0;
+                };
+                let bits = (modes.len() - 1).checked_ilog2().map_or(0, |log| log + 1);
+                let mode = usize::from(first >> 1) & ((1 << bits) - 1);
+                let Some(is_long) = modes.get(mode) else {
+                    return 0;
+                };
+                let block = blocks[usize::from(*is_long)];
+                let before = last.replace(block);
+                before.map_or(0, |before| u64::from(before / 4 + block / 4))
+            }
+        }
+    }
+}
+
+/// Whether each mode of a Vorbis setup header has the larger block. They are at its end, and what precedes them is long:
+/// they are read backwards, until a count of them precedes them.
+fn modes(setup: &[u8]) -> Option<Vec<bool>> {
+    let end = setup.len() * 8;
+    let bit = |at: usize| setup[at / 8] >> (at % 8) & 1 == 1;
+    let number = |at: usize, bits: usize| {
+        (0..bits).fold(0_usize, |sum, index| {
+            sum | usize::from(bit(at + index)) << index
+        })
+    };
+    // The framing bit is the last one set.
+    let framing = (0..end).rev().find(|at| bit(*at))?;
+    let mut found = None;
+    for count in 1..=MODES_MAX {
+        let begin = framing.checked_sub(count * MODE_BITS)?;
+        let is_mode = number(begin + 1, 32) == 0 && number(begin + 33, 8) < 64;
+        if !is_mode {
+            break;
+        }
+        let before = begin.checked_sub(6)?;
+        if number(before, 6) + 1 == count {
+            found = Some((begin, count));
+        }
+    }
+    let (begin, count) = found?;
+    Some(
+        (0..count)
+            .map(|mode| bit(begin + mode * MODE_BITS))
+            .collect(),
+    )
+}

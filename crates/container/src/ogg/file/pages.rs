@@ -1,0 +1,112 @@
+//! The pages of a file that is written no more.
+
+use std::time::Duration;
+
+use super::super::mapping::Mapping;
+use super::super::page::{self, Front, HEADER_BYTES, Page};
+use crate::walk::{Closed, Piece, Pieces};
+
+/// Logical streams that are looked at, of all links of a file: one a minute in half a day, more than there are titles.
+const STREAMS_MAX: usize = 1_024;
+
+/// A position at the end of a first page that is beyond this is one of a stream that was joined midway.
+const FIRST_PAGE_SECONDS_MAX: f64 = 5.0;
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub struct Pages {
+    links: Vec<Link>,
+    streams: usize,
+    /// Pages of the present link have come that begin no stream.
+    is_open: bool,
+    /// How long the links last that are over.
+    lasted: f64,
+    patches: Vec<(u64, Vec<u8>)>,
+}
+
+/// A logical stream of the present link.
+#[derive(Debug)]
+struct Link {
+    serial: u32,
+    mapping: Mapping,
+    begins: Option<f64>,
+    ends: f64,
+    /// Its last page, and where that is.
+    last: (u64, Vec<u8>),
+}
+
+impl Pages {
+    fn take(&mut self, page: &Page, at: u64) {
+        if page.is_first() {
+            if self.is_open {
+                self.end_link();
+            }
+            if self.streams < STREAMS_MAX {
+                self.streams += 1;
+                let packet = page.pieces().next().map(|(packet, _)| packet);
+                self.links.push(Link {
+                    serial: page.serial(),
+                    mapping: packet.map_or(Mapping::Unknown, Mapping::of),
+                    begins: None,
+                    ends: 0.0,
+                    last: (at, Vec::new()),
+                });
+            }
+        } else {
+            self.is_open = true;
+        }
+        let serial = page.serial();
+        let Some(link) = self.links.iter_mut().find(|link| link.serial == serial) else {
+            return;
+        };
+        link.last = (at, page.bytes.to_vec());
+        if let Some(granule) = page.granule().filter(|granule| *granule > 0) {
+            let seconds = link.mapping.ticks(granule) as f64 / media::TICKS_PER_SECOND as f64;
+            link.ends = link.ends.max(seconds);
+            let is_late = seconds > FIRST_PAGE_SECONDS_MAX;
+            link.begins
+                .get_or_insert(if is_late { seconds } else { 0.0 });
+        }
+    }
+
+    fn end_link(&mut self) {
+        let lasts = |link: &Link| link.ends - link.begins.unwrap_or(0.0);
+        self.lasted += self.links.iter().map(lasts).fold(0.0, f64::max);
+        for link in self.links.drain(..) {
+            let (at, mut page) = link.last;
+            if page::mark_last(&mut page) {
+                page.truncate(HEADER_BYTES);
+                self.patches.push((at, page));
+            }
+        }
+        self.is_open = false;
+    }
+}
+
+impl Pieces for Pages {
+    fn piece(&mut self, front: &[u8], at: u64, _left: u64) -> Piece {
+        match page::at_front(front) {
+            Front::Unclear => Piece::Short(page::PAGE_BYTES_MAX.max(front.len() + 1)),
+            Front::Garbage | Front::Damaged(_) => Piece::Foreign,
+            Front::Page(bytes) => {
+                let page = Page::new(bytes::Bytes::copy_from_slice(&front[..bytes]));
+                self.take(&page, at);
+                Piece::Whole(bytes as u64)
+            }
+        }
+    }
+
+    fn close(&mut self, bytes: u64) -> Closed {
+        self.end_link();
+        let patches = std::mem::take(&mut self.patches);
+        if self.lasted <= 0.0 {
+            // Headers alone are nothing.
+            return Closed::default();
+        }
+        Closed {
+            bytes,
+            duration: Duration::try_from_secs_f64(self.lasted).ok(),
+            patches,
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Pages for a file: numbered from zero, with positions from its beginning.
+
+use bytes::Bytes;
+
+use super::super::mapping::Mapping;
+use super::super::page::{self, Front, Page};
+use super::length::Lengths;
+
+/// Logical streams of a link; see [`super::super::chain`].
+const STREAMS_MAX: usize = 16;
+
+/// Bytes of header packets that are kept until all are there: see [`super::super::HEADER_BYTES_MAX`].
+const HEADERS_BYTES_MAX: usize = super::super::HEADER_BYTES_MAX;
+
+/// See the module's description. Of a link with several streams, or with one whose packets' lengths are not known, pages
+/// are numbered, and positions stay: the streams would be torn apart.
+#[derive(Debug, Default)]
+pub struct Rebase {
+    streams: Vec<Stream>,
+    /// Pages of this link have come that begin no stream.
+    is_open: bool,
+}
+
+#[derive(Debug)]
+struct Stream {
+    serial: u32,
+    pages: u32,
+    position: Position,
+}
+
+/// How far the first position of a stream is known.
+#[derive(Debug)]
+enum Position {
+    /// Its header packets come.
+    Headers {
+        mapping: Mapping,
+        whole: Vec<Vec<u8>>,
+        packet: Vec<u8>,
+        bytes: usize,
+    },
+    /// So many samples have come, and no page with a position.
+    Data {
+        lengths: Lengths,
+        samples: u64,
+        /// Packets that have ended.
+        packets: u32,
+        /// What the packet has that has begun on a page before.
+        open: Option<u64>,
+    },
+    /// Positions are less by this.
+    Known(u64),
+}
+
+impl Rebase {
+    /// Takes whole pages, and returns them as the file has them. What is no page is left out.
+    pub fn push(&mut self, pages: &Bytes) -> Vec<u8> {
+        let mut out = Vec::with_capacity(pages.len());
+        let mut rest = pages.clone();
+        while let Front::Page(bytes) = page::at_front(&rest) {
+            self.page(&Page::new(rest.split_to(bytes)), &mut out);
+        }
+        out
+    }
+
+    fn page(&mut self, page: &Page, out: &mut Vec<u8>) {
+        if page.is_first() {
+            if self.is_open {
+                self.streams.clear();
+                self.is_open = false;
+            }
+            self.streams.retain(|stream| stream.serial != page.serial());
+            if self.streams.len() < STREAMS_MAX {
+                self.streams.push(Stream::new(page));
+            }
+        } else {
+            self.is_open = true;
+        }
+        let is_alone = self.streams.len() == 1;
+        let mut of = self.streams.iter_mut();
+        let (sequence, less) = match of.find(|stream| stream.serial == page.serial()) {
+            Some(stream) => {
+                let sequence = stream.pages;
+                stream.pages = sequence.wrapping_add(1);
+                (sequence, stream.take(page, is_alone))
+            }
+            None => return,
+        };
+        let begin = out.len();
+        out.extend_from_slice(&page.bytes);
+        let granule = page.granule().map(|granule| granule.saturating_sub(less));
+        page::renumber(&mut out[begin..], sequence, granule);
+    }
+}
+
+impl Stream {
+    fn new(first: &Page) -> Self {
+        let mapping = first.pieces().next();
+        let mapping = mapping.map_or(Mapping::Unknown, |(packet, _)| Mapping::of(packet));
+        Self {
+            serial: first.serial(),
+            pages: 0,
+            position: Position::Headers {
+                mapping,
+                whole: Vec::new(),
+                packet: Vec::new(),
+                bytes: 0,
+            },
+        }
+    }
+
+    /// By how much a page's position is less in the file.
+    fn take(&mut self, page: &Page, is_alone: bool) -> u64 {
+        if let Position::Known(less) = self.position {
+            return less;
+        }
+        if !is_alone {
+            self.position = Position::Known(0);
+            return 0;
+        }
+        for (piece, ends) in page.pieces() {
+            self.piece(piece, ends);
+        }
+        match (&self.position, page.granule()) {
+            (
+                Position::Data {
+                    samples, packets, ..
+                },
+                Some(granule),
+            ) if *packets > 0 => {
+                // A last page may be cut short, and then tells less than its packets have.
+                let less = granule.saturating_sub(*samples);
+                self.position = Position::Known(less);
+                less
+            }
+            (Position::Known(less), _) => *less,
+            _ => 0,
+        }
+    }
+
+    fn piece(&mut self, piece: &[u8], ends: bool) {
+        match &mut self.position {
+            Position::Headers {
+                mapping,
+                whole,
+                packet,
+                bytes,
+            } => {
+                // Sound instead of the last headers, as FLAC may have any number of them.
+                let is_data = matches!(mapping, Mapping::Flac { .. })
+                    && packet.is_empty()
+                    && !whole.is_empty()
+                    && piece.first() == Some(&0xFF);
+                *bytes += piece.len();
+                if *bytes > HEADERS_BYTES_MAX {
+                    self.position = Position::Known(0);
+                    return;
+                }
+                if !is_data {
+                    packet.extend_from_slice(piece);
+                    if !ends {
+                        return;
+                    }
+                    whole.push(std::mem::take(packet));
+                    let last = whole.last().map_or(&[][..], |last| last);
+                    if !mapping.is_complete(whole.len() as u32, last) {
+                        return;
+                    }
+                }
+                self.position = match Lengths::of(*mapping, whole) {
+                    Some(lengths) => Position::Data {
+                        lengths,
+                        samples: 0,
+                        packets: 0,
+                        open: None,
+                    },
+                    None => Position::Known(0),
+                };
+                if is_data {
+                    self.piece(piece, ends);
+                }
+            }
+            Position::Data {
+                lengths,
+                samples,
+                packets,
+                open,
+            } => {
+                // It is told by a packet's first bytes.
+                let length = open.take().unwrap_or_else(|| lengths.of_packet(piece));
+                match ends {
+                    true => {
+                        *samples = samples.saturating_add(length);
+                        *packets = packets.saturating_add(1);
+                    }
+                    false => *open = Some(length),
+                }
+            }
+            Position::Known(_) => {}
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A file of transport stream that is written no more: packets, as they are.
+
+use super::packet::{PACKET_BYTES, SYNC};
+use crate::walk::{Closed, Piece, Pieces, Walk};
+
+/// Goes through a file of so many bytes. It does not tell how long that lasts.
+pub fn walk(file_bytes: u64) -> Walk<Packets> {
+    Walk::of(Packets, file_bytes)
+}
+
+/// See [`walk`].
+#[derive(Debug)]
+pub struct Packets;
+
+impl Pieces for Packets {
+    fn piece(&mut self, front: &[u8], _at: u64, _left: u64) -> Piece {
+        match front.first() {
+            Some(&SYNC) => Piece::Whole(PACKET_BYTES as u64),
+            _ => Piece::Foreign,
+        }
+    }
+
+    fn close(&mut self, bytes: u64) -> Closed {
+        Closed {
+            bytes,
+            ..Closed::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Walker;
+
+    #[test]
+    fn a_file_ends_with_its_last_whole_packet() {
+        let mut packet = [0; PACKET_BYTES];
+        packet[0] = SYNC;
+        let file = packet.repeat(3_000);
+        for (rest, whole) in [(&[][..], 3_000), (&packet[..50], 3_000), (&[0; 400], 3_000)] {
+            let file = [&file, rest].concat();
+            let mut walk = walk(file.len() as u64);
+            while let Some(wanted) = walk.wants() {
+                walk.take(&file[wanted.start as usize..wanted.end as usize]);
+            }
+            assert_eq!(walk.close().bytes, whole * PACKET_BYTES as u64);
+        }
+    }
+}

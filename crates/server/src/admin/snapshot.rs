@@ -1,0 +1,44 @@
+//! `GET /api/v1/streams/{name}/snapshot`: the newest keyframe of a stream, as an MP4 of one picture.
+//!
+//! It is made for each request, which an operator makes; what viewers are shown is the still of the pages.
+
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use container::fmp4;
+use media::StreamName;
+
+use super::api::{Api, not_found, refuse};
+
+/// What follows a stream's name in the path.
+const SUFFIX: &str = "/snapshot";
+
+/// See the module's description.
+pub(super) async fn newest(State(api): State<Api>, Path(path): Path<String>) -> Response {
+    let name = path.strip_suffix(SUFFIX).map(StreamName::parse);
+    let Some(Ok(name)) = name else {
+        return not_found("this takes /api/v1/streams/{name}/snapshot");
+    };
+    let Some(stream) = api.registry.stream(&name) else {
+        return not_found("there is no such stream");
+    };
+    let permission = api.gate.play_unasked(&name);
+    let Some((track, picture)) = stream.keyframe(&permission) else {
+        // A browser that publishes sends one only if it is asked.
+        stream.request_keyframe();
+        return refuse(StatusCode::CONFLICT, "the stream has no picture now");
+    };
+    match fmp4::still(&track, &picture) {
+        Some(still) => {
+            let headers = [
+                (header::CONTENT_TYPE, "video/mp4"),
+                (header::CACHE_CONTROL, "no-store"),
+            ];
+            (headers, still).into_response()
+        }
+        None => refuse(
+            StatusCode::CONFLICT,
+            "MP4 does not carry the stream's pictures",
+        ),
+    }
+}
