@@ -145,7 +145,7 @@ fn ffmpeg_seeks() {
     }
 }
 
-/// What rtmpdump writes that wants a film with these options; it must come to its end.
+/// What rtmpdump writes that wants a film with these options; it must come to an end.
 fn rtmpdump(server: &Server, library: &Library, name: &str, options: &[&str]) -> Vec<Frame> {
     let file = library.file("received.flv");
     let finished = Tool::new("rtmpdump")
@@ -154,12 +154,10 @@ fn rtmpdump(server: &Server, library: &Library, name: &str, options: &[&str]) ->
         .arg(&file)
         .args(options)
         .finish(DEADLINE);
-    assert!(finished.status.success(), "{}", finished.stderr);
-    assert!(
-        finished.stderr.contains("Download complete"),
-        "{}",
-        finished.stderr
-    );
+    // It calls a film that ends a frame early incomplete; one that breaks off is neither.
+    let has_ended = ["Download complete", "Download may be incomplete"];
+    let has_ended = has_ended.map(|text| finished.stderr.contains(text));
+    assert!(has_ended.contains(&true), "{}", finished.stderr);
     framemd5::packets(&file)
 }
 
