@@ -137,7 +137,8 @@ fn ffmpeg_seeks() {
     let library = Library::make();
     let server = library.serve();
     for name in ["film.flv", "unlisted.flv", "plain.mp4", "cut.mp4"] {
-        let ffmpeg = hasty(Tool::ffmpeg()).args(["-ss", "12.5"]);
+        // Not in haste: it would take the end that was told before its seek for the end behind it.
+        let ffmpeg = Tool::ffmpeg().args(["-ss", "12.5"]);
         let got = framemd5::packets_by(ffmpeg, url(&server, name), &[]);
         let all = framemd5::packets(library.file(name));
         let (got, all) = (framemd5::video(&got), framemd5::video(&all));
