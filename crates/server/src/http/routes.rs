@@ -208,6 +208,7 @@ impl Endpoint {
     pub(crate) fn http_method(self) -> Method {
         match self.method() {
             "DELETE" => Method::DELETE,
+            "PATCH" => Method::PATCH,
             "POST" => Method::POST,
             _ => Method::GET,
         }
