@@ -16,7 +16,7 @@ fn walk(kind: u8, file: &[u8]) -> Closed {
     let mut walk: Box<dyn Walker> = match kind % 5 {
         0 => Box::new(mp3_file::walk(bytes)),
         1 => Box::new(ogg::file::walk(bytes)),
-        2 => Box::new(flv::file::walk(bytes)),
+        2 => Box::new(flv::recorded::walk(bytes)),
         3 => Box::new(ts::file::walk(bytes)),
         _ => Box::new(webm::file::walk(bytes)),
     };
@@ -60,10 +60,10 @@ fuzz_target!(|input: &[u8]| {
             assert!(pages.len() <= file.len());
         }
         2 => {
-            if let Some((rebase, _)) = flv::file::Rebase::begin(file, file) {
+            if let Some((rebase, _)) = flv::recorded::Rebase::begin(file, file) {
                 rebase.tags(&mut file.to_vec());
             }
-            flv::file::Rebase::codecs(file);
+            flv::recorded::Rebase::codecs(file);
         }
         _ => {}
     }

@@ -1,7 +1,7 @@
 //! Clients of a file on demand.
 //!
-//! Both servers send the same file, from the page cache, at the same pace: ten seconds of it at once, and then twice its
-//! bit rate. nginx has one worker, `sendfile` and `limit_rate`. Ten viewers watch a live stream of our server, once
+//! Both servers send the same file, from the page cache, at the same pace: 4 MiB of it at once, and then twice its bit
+//! rate. nginx has one worker, `sendfile` and `limit_rate`. Ten viewers watch a live stream of our server, once
 //! beside the clients of the file and once alone.
 
 use tempfile::TempDir;
@@ -27,6 +27,8 @@ const CHECKED: &str = "--check=10";
 const STREAM: &str = "live/show";
 const FILM: &str = "film.mp4";
 const FILM_SECONDS: u64 = 300;
+/// What our server sends at once at the least.
+const AT_ONCE_BYTES_MIN: u64 = 4 << 20;
 const NGINX: &str = "nginx";
 
 pub(crate) fn files(bench: &mut Bench) {
@@ -138,7 +140,8 @@ fn of_nginx(bench: &Bench, clients: u64) -> Report {
     let folder = folder();
     let bytes = std::fs::metadata(folder.path().join(FILM)).map_or(0, |file| file.len());
     let rate = bytes / FILM_SECONDS;
-    let pace = format!("limit_rate {}; limit_rate_after {};", 2 * rate, 10 * rate);
+    let at_once = AT_ONCE_BYTES_MIN.max(10 * rate);
+    let pace = format!("limit_rate {}; limit_rate_after {at_once};", 2 * rate);
     let server = FileServer::of(folder, &pace);
     let url = format!("http://{}/{FILM}", server.addr());
     plan(bench, clients)

@@ -210,18 +210,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_paced_body_takes_its_time() {
-        // A second of it has 64 KiB: ten come at once, and then two in a second.
-        let bytes = vec![7; 20 << 16];
-        let pace = Pace::of(20 << 16, Duration::from_secs(20));
+        // A second of it is 1 MiB: ten come at once, and then two in a second.
+        let bytes = vec![7; 20 << 20];
+        let pace = Pace::of(20 << 20, Duration::from_secs(20));
         let mut body = Body::of(bytes).paced(pace);
         let began = Instant::now();
-        for _ in 0..=10 {
+        for _ in 0..=160 {
             next(&mut body).await;
         }
         assert_eq!(began.elapsed(), Duration::ZERO);
         while next(&mut body).await.is_some() {}
-        // The last of 20 pieces begins after 19, of which 9 are beyond those at once.
+        // The last 64 KiB begin just before ten seconds of media are sent at twice their rate.
         let elapsed = began.elapsed().as_millis();
-        assert!((4_500..4_520).contains(&elapsed), "{elapsed} ms");
+        assert!((4_950..5_000).contains(&elapsed), "{elapsed} ms");
     }
 }

@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Media that is sent at once.
 const AT_ONCE: Duration = Duration::from_secs(10);
 
+/// Bytes that are sent at once at the least: the index at the end of an hour, without which players do not begin.
+const AT_ONCE_BYTES_MIN: u64 = 4 << 20;
+
 /// Media that is sent in one go after that: a client that is woken and sent to more often costs more, and one that has
 /// ten seconds needs no more.
 const IN_ONE_GO: Duration = Duration::from_secs(4);
@@ -30,7 +33,9 @@ impl Pace {
         let millis = u64::try_from(plays.as_millis()).ok()?;
         let in_a_second = bytes.saturating_mul(1_000).checked_div(millis)?;
         (in_a_second > 0).then_some(Self {
-            at_once: in_a_second.saturating_mul(AT_ONCE.as_secs()),
+            at_once: in_a_second
+                .saturating_mul(AT_ONCE.as_secs())
+                .max(AT_ONCE_BYTES_MIN),
             rate: in_a_second.saturating_mul(FACTOR),
         })
     }
@@ -55,13 +60,20 @@ mod tests {
     #[test]
     fn ten_seconds_come_at_once_and_the_rest_at_twice_the_rate() {
         let minute = Duration::from_secs(60);
-        let pace = Pace::of(60 * 125_000, minute).expect("a pace");
+        let pace = Pace::of(60 * 1_250_000, minute).expect("a pace");
         assert_eq!(pace.due(0), Duration::ZERO);
-        assert_eq!(pace.due(1_250_000), Duration::ZERO);
-        assert_eq!(pace.due(1_250_000 + 250_000), Duration::from_secs(1));
-        assert_eq!(pace.due(60 * 125_000), Duration::from_secs(25));
-        assert_eq!(pace.window(0), 1_250_000);
-        assert_eq!(pace.window(1_200_000), 500_000);
+        assert_eq!(pace.due(12_500_000), Duration::ZERO);
+        assert_eq!(pace.due(12_500_000 + 2_500_000), Duration::from_secs(1));
+        assert_eq!(pace.due(60 * 1_250_000), Duration::from_secs(25));
+        assert_eq!(pace.window(0), 12_500_000);
+        assert_eq!(pace.window(12_000_000), 5_000_000);
+    }
+
+    #[test]
+    fn an_index_comes_at_once_however_low_the_rate() {
+        let pace = Pace::of(3_600 * 1_000, Duration::from_secs(3_600)).expect("a pace");
+        assert_eq!(pace.due(AT_ONCE_BYTES_MIN), Duration::ZERO);
+        assert_eq!(pace.due(AT_ONCE_BYTES_MIN + 2_000), Duration::from_secs(1));
     }
 
     #[test]
