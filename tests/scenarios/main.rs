@@ -56,6 +56,7 @@ mod players_outlive_publishers;
 mod publisher_churn_leaves_memory_flat;
 mod publishers_reconnect;
 mod publishers_take_turns;
+mod recordings_are_watched;
 mod renditions_of_one_publisher;
 mod rtmp_players_join;
 mod rtmp_publish_plays_as_flv;

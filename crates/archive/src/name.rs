@@ -81,7 +81,7 @@ impl FileName {
         let [hours, minutes, seconds] = numbers(time)?;
         let name = Self {
             stream: StreamName::parse(stream).ok()?,
-            seconds: days(year, month, day)?
+            seconds: http1::days(year, month, day)?
                 .checked_mul(SECONDS_PER_DAY)?
                 .checked_add(3_600 * hours.min(24) + 60 * minutes.min(60) + seconds.min(60))?,
             number: number.parse().ok()?,
@@ -98,19 +98,6 @@ pub(crate) fn part(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(PART);
     name.into()
-}
-
-/// The day since 1970 of a date, as [`http1::civil`] counts; a date that there is not is another.
-fn days(year: u64, month: u64, day: u64) -> Option<u64> {
-    if !(1_970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let year = year - u64::from(month <= 2);
-    let (era, year_of_era) = (year / 400, year % 400);
-    let shifted = if month > 2 { month - 3 } else { month + 9 };
-    let day_of_year = (153 * shifted + 2) / 5 + day - 1;
-    let day_of_era = 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    (146_097 * era + day_of_era).checked_sub(719_468)
 }
 
 #[cfg(test)]

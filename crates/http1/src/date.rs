@@ -55,6 +55,19 @@ pub const fn civil(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
+/// The day since 1970 of a date, as [`civil`] counts; a date that there is not is another.
+pub fn days(year: u64, month: u64, day: u64) -> Option<u64> {
+    if !(1_970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let year = year - u64::from(month <= 2);
+    let (era, year_of_era) = (year / 400, year % 400);
+    let shifted = if month > 2 { month - 3 } else { month + 9 };
+    let day_of_year = (153 * shifted + 2) / 5 + day - 1;
+    let day_of_era = 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    (146_097 * era + day_of_era).checked_sub(719_468)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

@@ -49,6 +49,8 @@ pub(crate) struct Node {
     pub(crate) pages: Kept,
     /// The recordings.
     pub(crate) shelf: Arc<Shelf>,
+    /// The same for viewers.
+    pub(crate) past: vod::Past,
     pub(crate) admission: ListenerAdmission,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
@@ -172,6 +174,7 @@ impl Node {
         let folders = config.files.iter();
         let folders = folders.map(|rule| (rule.path.clone(), rule.directory.clone()));
         let files = vod::Files::new(folders);
+        let shelf = Arc::<Shelf>::default();
         Self {
             rtmp,
             ingest: Arc::new(ingest),
@@ -183,7 +186,8 @@ impl Node {
             requests: None,
             files,
             pages: Kept::default(),
-            shelf: Arc::default(),
+            past: vod::Past::new(Arc::clone(&shelf)),
+            shelf,
             admission,
             limits,
             counts: Counts::new(registry.fanout().events()),

@@ -16,6 +16,9 @@
 //!   they are requested, a fragmented file's are ranges of it. Nothing is written to disk.
 //! * A file whose bit rate is known is sent no faster than twice that after the first ten seconds.
 //!
+//! The [`Past`] is the same for recordings: by their identifiers, also while they grow, and put together to what a stream
+//! was from some moment on.
+//!
 //! The server's pages find the [`Address`] of a path, ask the gate for its [folder](Address::folder) and call
 //! [`answer()`].
 
@@ -27,6 +30,7 @@ mod folder;
 mod indexes;
 mod media_type;
 mod pace;
+mod past;
 mod playlist;
 mod range;
 mod reads;
@@ -42,6 +46,7 @@ pub use self::address::Address;
 pub use self::answer::{Answer, Request, answer};
 pub use self::body::Body;
 pub use self::counts::{Outcome, Sums};
+pub use self::past::{Past, PastAddress, PastRequest, is_past};
 
 use self::counts::Counts;
 use self::folder::Folder;

@@ -10,6 +10,8 @@
 //! * [`Scan`] goes through a file of fragments, whole or cut, and finds where its whole part ends.
 //! * A [`Finaliser`] collects what a scan finds. [`Finished`] is the index to append, and the sixteen bytes that then
 //!   replace the placeholder: before that write the file is fragmented, after it plain, and never anything between.
+//! * A [`Timeline`] knows the fragments of such a file by their times, while it grows and after it was finalised: they
+//!   stay where they are.
 //! * [`index`] finds the samples or the fragments of a file, so that it can be sent in segments.
 //!
 //! Nothing here reads a file: a scan says which bytes it wants, in pieces of known bounds. Any input results in a
@@ -26,13 +28,15 @@ mod patch;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod timeline;
 mod walk;
 
 pub use finalise::{Finaliser, Finished, NotFinalised, movie_duration};
 pub use fragment::{Fragment, Row, Run};
 pub use init::{Init, InitTrack};
-pub use patch::{Base, opening, rebase};
+pub use patch::{Base, Change, PLACEHOLDER_END_MAX, changes, is_finalised, opening, rebase};
 pub use scan::{Found, Outcome, Scan};
+pub use timeline::{Point, Timeline};
 
 /// Bytes of the placeholder: a `free` box with room for the header of an `mdat` of any size.
 pub const PLACEHOLDER_BYTES: usize = 16;

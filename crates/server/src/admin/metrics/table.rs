@@ -173,8 +173,8 @@ metrics! {
     RECORD_LAG Gauge "carillon_record_lag_seconds" []
         "Time since the recording was written that has waited longest";
     RECORD_GAPS Counter "carillon_record_gaps" ["reason"] "Gaps in recordings";
-    FILE_BYTES Counter "carillon_file_bytes" [] "Bytes read from the files of `[[files]]`";
-    FILE_REQUESTS Counter "carillon_file_requests" ["result"] "Requests for such files";
+    FILE_BYTES Counter "carillon_file_bytes" [] "Bytes read from the files of `[[files]]`, and from recordings for viewers";
+    FILE_REQUESTS Counter "carillon_file_requests" ["result"] "Requests for such files, and for viewers' recordings and their playlists and segments";
     LATE_READS Counter "carillon_late_reads" [] "Reads of files that took longer than a second";
     PUSHES Gauge "carillon_pushes" ["state"]
         "Pushes to other servers: one for each [[push]] and stream it relays";
