@@ -1,9 +1,11 @@
 //! Files that are cut, damaged or made up: a scan of any of them ends, what it finds lies within the file, and what it
-//! calls whole can be finalised, once, whatever comes after it.
+//! calls whole can be finalised, once, whatever comes after it. Its fragments have the same times before and after.
 
 #![no_main]
 
-use container::mp4_file::{Finaliser, Found, Fragment, Init, Outcome, PLACEHOLDER_BYTES, Scan};
+use container::mp4_file::{
+    Finaliser, Found, Fragment, Init, Outcome, PLACEHOLDER_BYTES, Point, Scan, Timeline,
+};
 use libfuzzer_sys::fuzz_target;
 
 /// A scan steps over a box, or asks for more of it once.
@@ -26,7 +28,24 @@ fn scan(file: &[u8]) -> (Option<Init>, Vec<Fragment>, Outcome) {
     panic!("a scan ends");
 }
 
+fn points(file: &[u8]) -> Vec<Point> {
+    let mut timeline = Timeline::new(file.len() as u64);
+    for _ in 0..=STEPS_PER_BYTE * file.len() {
+        let Some(wanted) = timeline.wants() else {
+            let segments = timeline.segments(0, true);
+            assert_eq!(segments.first().map_or(0, |first| first.start), 0);
+            let end = segments.last().map_or(0, |last| last.end);
+            assert_eq!(end, timeline.points().len());
+            return timeline.points().to_vec();
+        };
+        assert!(wanted.start < wanted.end && wanted.end <= file.len() as u64);
+        timeline.take(&file[wanted.start as usize..wanted.end as usize]);
+    }
+    panic!("a timeline ends");
+}
+
 fuzz_target!(|file: &[u8]| {
+    let before = points(file);
     let (init, fragments, outcome) = scan(file);
     let Outcome::Fragmented { whole } = outcome else {
         assert!(fragments.is_empty());
@@ -58,4 +77,5 @@ fuzz_target!(|file: &[u8]| {
     let at = finished.header_at as usize;
     plain[at..at + PLACEHOLDER_BYTES].copy_from_slice(&finished.header);
     assert_eq!(scan(&plain).2, Outcome::Finalised { moov: whole });
+    assert_eq!(points(&plain), before);
 });

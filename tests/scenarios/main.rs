@@ -59,6 +59,7 @@ mod publishers_reconnect;
 mod publishers_take_turns;
 mod recordings_are_managed;
 mod recordings_are_uploaded;
+mod recordings_are_watched;
 mod recordings_of_every_codec;
 mod recordings_open_in_editors;
 mod recordings_outlive_disks;

@@ -39,6 +39,14 @@ impl RecordingId {
         let digest = u128::from(digest >> (u64::BITS - DIGEST_BITS));
         Self((seconds << NUMBER_BITS | number) << DIGEST_BITS | digest)
     }
+
+    /// What is smaller than the identifiers of all recordings that begin after the second of a time, and larger than those
+    /// of all others.
+    pub fn after(time: SystemTime) -> Self {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let seconds = u128::from((since.as_secs() + 1) & ((1 << 40) - 1));
+        Self(seconds << (NUMBER_BITS + DIGEST_BITS))
+    }
 }
 
 /// FNV-1a of 64 bits, with the bits mixed once more, because the upper ones are used.
@@ -109,6 +117,8 @@ mod tests {
     fn later_recordings_have_larger_ones_and_all_differ() {
         assert!(id("z", 1_800_000_000, 9) < id("a", 1_800_000_001, 0));
         assert!(id("a", 1_800_000_000, 9) < id("a", 1_800_000_000, 10));
+        let after = RecordingId::after(UNIX_EPOCH + Duration::from_millis(1_800_000_000_900));
+        assert!(id("z", 1_800_000_000, 999) < after && after < id("a", 1_800_000_001, 0));
         let mut seen = HashSet::new();
         for stream in ["a", "b", "a/b", "live/show", "live/show~low"] {
             for number in 0..100 {

@@ -402,6 +402,12 @@
   var MINUTE_S = 60;
   var HOUR_S = 60 * MINUTE_S;
   var DAY_S = 24 * HOUR_S;
+  var lengthOf = (length) => {
+    const whole = Math.round(length);
+    if (whole < MINUTE_S) return `${whole} s`;
+    const [hours, minutes] = [Math.floor(whole / HOUR_S), Math.floor(whole % HOUR_S / MINUTE_S)];
+    return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min`;
+  };
   var Words = class {
     constructor() {
       this.saidS = null;
@@ -785,7 +791,7 @@
     key(event) {
       const isModified = event.ctrlKey || event.metaKey || event.altKey;
       const target = event.target instanceof Element ? event.target : null;
-      if (isModified || event.defaultPrevented || target?.closest("select, textarea, input")) return;
+      if (isModified || event.defaultPrevented || target?.closest("select, textarea, input, #past")) return;
       if (event.key === " " && target?.closest("button, a, summary")) return;
       const act = this.keys()[event.key.toLowerCase()];
       if (!act || this.bar.hidden) return;
@@ -1266,7 +1272,7 @@
   var RATE_MAX = 1.1;
   var ANSWERED_MS = 100;
   var NATIVE_DELAY_S = 6;
-  var load2 = library("hls.js", () => globalThis.Hls);
+  var loadHls = library("hls.js", () => globalThis.Hls);
   var HlsSource = class extends ElementSource {
     constructor(task) {
       super(task);
@@ -1278,7 +1284,7 @@
       this.calm = 0;
     }
     async open() {
-      const Library = await load2();
+      const Library = await loadHls();
       if (this.isClosed) return;
       if (!Library.isSupported()) throw new Trouble("This browser cannot play HLS from a script.", true);
       const hls = new Library({
@@ -2360,6 +2366,112 @@
     }
   };
 
+  // src/recordings.ts
+  var LIST = "recordings.json";
+  var FROM_START = "index.m3u8?at=start";
+  var PLAYLIST = "application/vnd.apple.mpegurl";
+  var LIST_MS = 3e4;
+  var SHOWN_MAX = 50;
+  var dateOf = (started) => new Date(started).toLocaleString(void 0, { dateStyle: "medium", timeStyle: "short" });
+  var Recordings = class {
+    /** `begins` is called when a recording is played. */
+    constructor(begins) {
+      this.begins = begins;
+      this.section = byId("recordings");
+      this.list = byId("recorded");
+      this.video = byId("past");
+      this.note = byId("past-note");
+      this.hls = null;
+      this.shown = "";
+      this.video.addEventListener("play", begins);
+      this.video.addEventListener("error", () => {
+        if (this.video.hasAttribute("src")) this.fail();
+      });
+      document.addEventListener("visibilitychange", () => void this.look());
+      setInterval(() => void this.look(), LIST_MS);
+      void this.look();
+    }
+    /** Something else plays. */
+    pause() {
+      if (!this.video.paused) this.video.pause();
+    }
+    async look() {
+      if (document.hidden) return;
+      const url = new URL(LIST, document.baseURI);
+      const answer = await fetch(url).catch(() => null);
+      if (!answer?.ok) return;
+      const { recordings: recordings2 } = await answer.json();
+      this.show(recordings2.slice(0, SHOWN_MAX));
+    }
+    show(recordings2) {
+      this.section.hidden = recordings2.length === 0;
+      const shown = JSON.stringify(recordings2.map(({ id, state, seconds: seconds2 }) => [id, state, state === "open" ? Math.floor(seconds2 / 60) : seconds2]));
+      if (this.shown === shown) return;
+      this.shown = shown;
+      this.list.replaceChildren(...recordings2.map((one) => this.row(one)));
+    }
+    row(one) {
+      const label = dateOf(one.started);
+      const isOpen = one.state === "open";
+      const row = element("li");
+      const buttons = [this.button("Play", { label, ...this.whole(one) })];
+      if (isOpen && one.hls) {
+        const choice = { label: "From the start", path: FROM_START, isPlaylist: true };
+        buttons.push(this.button("From the start", choice));
+      }
+      const keep = Object.assign(element("a", "Download"), { href: `${one.file}?download=1` });
+      keep.setAttribute("aria-label", `Download ${label}`);
+      const length = isOpen ? `${lengthOf(one.seconds)}, being recorded` : lengthOf(one.seconds);
+      row.append(element("span", label), element("span", length), ...buttons, keep);
+      return row;
+    }
+    /** A file that still grows has no end; its playlist is followed. */
+    whole({ state, file, hls }) {
+      const isPlaylist = state === "open" && hls !== null;
+      return { path: isPlaylist ? hls : file, isPlaylist };
+    }
+    button(words2, choice) {
+      const button = Object.assign(element("button", words2), { type: "button" });
+      if (words2 !== choice.label) button.setAttribute("aria-label", `${words2} ${choice.label}`);
+      button.addEventListener("click", () => void this.play(choice));
+      return button;
+    }
+    async play(choice) {
+      this.end();
+      this.video.hidden = false;
+      this.video.setAttribute("aria-label", choice.label);
+      say(this.note, choice.label);
+      this.begins();
+      this.video.scrollIntoView({ block: "nearest" });
+      const url = new URL(choice.path, document.baseURI).href;
+      const Library = choice.isPlaylist ? await loadHls().catch(() => null) : null;
+      if (Library?.isSupported()) {
+        const hls = new Library({ enableWorker: false });
+        this.hls = hls;
+        hls.on(Library.Events.ERROR, (_, { fatal }) => {
+          if (fatal) this.fail();
+        });
+        hls.loadSource(url);
+        hls.attachMedia(this.video);
+      } else if (choice.isPlaylist && !thisBrowser.plays(PLAYLIST)) {
+        this.fail();
+        return;
+      } else {
+        this.video.src = url;
+      }
+      await this.video.play().catch(() => void 0);
+    }
+    fail() {
+      say(this.note, "This browser cannot play the recording. It can be downloaded.");
+    }
+    end() {
+      this.hls?.destroy();
+      this.hls = null;
+      this.video.removeAttribute("src");
+      this.video.load();
+    }
+  };
+
   // src/player.ts
   var INFO_MS = 1e4;
   var settings = read();
@@ -2385,6 +2497,7 @@
     const isHeard = playback.state === "playing" && playback.element === stage.audio;
     if (isHeard || playback.element === null) meter.follow(isHeard ? stage.audio : null);
     poster.show();
+    if (playback.state === "playing") recordings?.pause();
     if (navigator.mediaSession) {
       navigator.mediaSession.playbackState = controls.isPaused() ? "paused" : "playing";
     }
@@ -2393,6 +2506,7 @@
   var playback = new Playback(stage, delivered(), thisBrowser, () => show());
   var controls = new Controls(playback, stage);
   var embedding = new Embedding(playback, controls);
+  var recordings = settings.isEmbedded ? null : new Recordings(() => playback.pause());
   controls.setVolume(settings.volume);
   controls.setMuted(settings.isMuted);
   offerDevices([stage.video, stage.audio], () => controls.media());

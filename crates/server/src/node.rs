@@ -50,6 +50,8 @@ pub(crate) struct Node {
     pub(crate) pages: Kept,
     /// The recordings.
     pub(crate) shelf: Arc<Shelf>,
+    /// The same for viewers.
+    pub(crate) past: vod::Past,
     pub(crate) admission: ListenerAdmission,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
@@ -174,6 +176,7 @@ impl Node {
             Box::new(admission.clone()),
             Arc::clone(&variants),
         );
+        let shelf = Arc::<Shelf>::default();
         Self {
             rtmp,
             ingest: Arc::new(ingest),
@@ -185,7 +188,8 @@ impl Node {
             requests: None,
             files,
             pages: Kept::default(),
-            shelf: Arc::default(),
+            past: vod::Past::new(Arc::clone(&shelf)),
+            shelf,
             admission,
             limits,
             counts: Counts::new(registry.fanout().events()),

@@ -1,5 +1,6 @@
 //! The answer to a request for a file, or for what it has over HLS (RFC 9110 §13, §14).
 
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +11,11 @@ use http1::HttpDate;
 use crate::address::Resource;
 use crate::body::Body;
 use crate::counts::Outcome;
-use crate::folder::Opened;
 use crate::pace::Pace;
 use crate::range::{Requested, requested};
+use crate::reads::{Patch, Reads};
 use crate::segments::{self, Piece};
-use crate::{Address, Files, Served, indexes, media_type, resume};
+use crate::{Address, Files, indexes, media_type, resume};
 
 /// Files are asked for again each time, by their tags: one that was replaced is seen at once.
 const CACHED: &str = "public, no-cache";
@@ -22,7 +23,7 @@ const CACHED: &str = "public, no-cache";
 const CACHED_PRIVATELY: &str = "private, no-cache";
 
 /// Seconds after which a client may try again when the disk does not answer.
-const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+pub(crate) const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
 /// In the query of a client that keeps the file and plays it later: it is sent as fast as it is taken.
 const DOWNLOAD: &str = "download=1";
@@ -84,7 +85,7 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
         Ok((opened, plays, start.zip(head)))
     };
     let (opened, plays, resumed) = served.reads.blocking(open).await?;
-    let mut headers = validators(&opened, request.is_private);
+    let mut headers = validators(&opened.tag, opened.modified, request.is_private);
     if is_known(request.headers, &headers) {
         return Ok(bare(Outcome::Unchanged, StatusCode::NOT_MODIFIED, headers));
     }
@@ -100,8 +101,19 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
         return Ok((Outcome::Part, answer));
     }
     if address.resource == Resource::File {
-        put(&mut headers, header::ACCEPT_RANGES, "bytes");
-        return Ok(of_file((served, &opened), plays, request, headers));
+        let version = Version {
+            source: (&opened.file, &served.reads),
+            length: opened.length,
+            tag: &opened.tag,
+            media_type: address.media_type,
+            grows: false,
+            patches: Vec::new(),
+        };
+        let terms = Terms {
+            is_head: request.is_head,
+            headers: request.headers,
+        };
+        return Ok(of_file(version, plays, &terms, headers));
     }
     let index = match segments::index(served, &opened).await? {
         Ok(index) => index,
@@ -125,39 +137,63 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
     Ok((Outcome::Whole, answer))
 }
 
-fn is_download(query: &str) -> bool {
+pub(crate) fn is_download(query: &str) -> bool {
     query.split('&').any(|pair| pair == DOWNLOAD)
 }
 
+/// A version of a file, as it is sent.
+pub(crate) struct Version<'a> {
+    pub(crate) source: (&'a Arc<File>, &'a Arc<Reads>),
+    pub(crate) length: u64,
+    /// Its strong validator.
+    pub(crate) tag: &'a str,
+    pub(crate) media_type: &'a str,
+    /// It has no end yet: its length is that of its whole part.
+    pub(crate) grows: bool,
+    /// In the order of their places.
+    pub(crate) patches: Vec<Patch>,
+}
+
+/// What a request says of how much it wants.
+pub(crate) struct Terms<'a> {
+    pub(crate) is_head: bool,
+    pub(crate) headers: &'a HeaderMap,
+}
+
 /// The headers that tell the version of a file.
-fn validators(opened: &Opened, is_private: bool) -> HeaderMap {
+pub(crate) fn validators(tag: &str, modified: u64, is_private: bool) -> HeaderMap {
     let caching = match is_private {
         true => CACHED_PRIVATELY,
         false => CACHED,
     };
     let mut headers = HeaderMap::new();
-    put(&mut headers, header::ETAG, &opened.tag);
-    let modified = HttpDate(opened.modified).to_string();
+    put(&mut headers, header::ETAG, tag);
+    let modified = HttpDate(modified).to_string();
     put(&mut headers, header::LAST_MODIFIED, &modified);
     put(&mut headers, header::CACHE_CONTROL, caching);
     headers
 }
 
-/// The whole file, or a range of it.
-fn of_file(
-    (served, opened): (&Served, &Opened),
+/// The whole file, or a range of it. Of one that grows the end is not told (RFC 8673 §2.2).
+pub(crate) fn of_file(
+    version: Version<'_>,
     plays: Option<Duration>,
-    request: &Request<'_>,
+    terms: &Terms<'_>,
     mut headers: HeaderMap,
 ) -> (Outcome, Answer) {
-    let length = opened.length;
-    let wanted = text(request.headers, header::RANGE)
-        .filter(|_| !request.is_head && may_be_part(request.headers, &opened.tag))
+    let length = version.length;
+    put(&mut headers, header::ACCEPT_RANGES, "bytes");
+    let wanted = text(terms.headers, header::RANGE)
+        .filter(|_| !terms.is_head && may_be_part(terms.headers, version.tag))
         .map_or(Requested::Whole, |value| requested(value, length));
     let (outcome, status, range) = match wanted {
         Requested::Whole => (Outcome::Whole, StatusCode::OK, 0..length),
         Requested::Part(range) => {
-            let told = format!("bytes {}-{}/{length}", range.start, range.end - 1);
+            let (first, last) = (range.start, range.end - 1);
+            let told = match version.grows {
+                true => format!("bytes {first}-{last}/*"),
+                false => format!("bytes {first}-{last}/{length}"),
+            };
             put(&mut headers, header::CONTENT_RANGE, &told);
             (Outcome::Part, StatusCode::PARTIAL_CONTENT, range)
         }
@@ -167,24 +203,21 @@ fn of_file(
             return bare(Outcome::Beyond, StatusCode::RANGE_NOT_SATISFIABLE, headers);
         }
     };
-    put(
-        &mut headers,
-        header::CONTENT_TYPE,
-        request.address.media_type,
-    );
-    let source = (Arc::clone(&opened.file), Arc::clone(&served.reads));
+    put(&mut headers, header::CONTENT_TYPE, version.media_type);
+    let (file, reads) = version.source;
+    let source = (Arc::clone(file), Arc::clone(reads));
     let pace = plays.and_then(|plays| Pace::of(length, plays));
-    let body = Body::of("").followed_by(source, vec![range]).paced(pace);
+    let body = Body::of("").followed_by_patched(source, vec![range], version.patches);
     let answer = Answer {
         status,
         headers,
-        body,
+        body: body.paced(pace),
     };
     (outcome, answer)
 }
 
 /// An answer without a body.
-fn bare(outcome: Outcome, status: StatusCode, headers: HeaderMap) -> (Outcome, Answer) {
+pub(crate) fn bare(outcome: Outcome, status: StatusCode, headers: HeaderMap) -> (Outcome, Answer) {
     let body = Body::of("");
     let answer = Answer {
         status,
@@ -195,7 +228,7 @@ fn bare(outcome: Outcome, status: StatusCode, headers: HeaderMap) -> (Outcome, A
 }
 
 /// An answer in words.
-fn plain(outcome: Outcome, status: StatusCode, text: String) -> (Outcome, Answer) {
+pub(crate) fn plain(outcome: Outcome, status: StatusCode, text: String) -> (Outcome, Answer) {
     let mut headers = HeaderMap::new();
     put(
         &mut headers,
@@ -235,7 +268,7 @@ fn of_error(address: &Address, error: &io::Error) -> (Outcome, Answer) {
 }
 
 /// Whether the client has this version: by its tag, or if it names none by the date that it was told.
-fn is_known(headers: &HeaderMap, validators: &HeaderMap) -> bool {
+pub(crate) fn is_known(headers: &HeaderMap, validators: &HeaderMap) -> bool {
     let tags = headers.get_all(header::IF_NONE_MATCH).into_iter();
     let tag = text(validators, header::ETAG).unwrap_or_default();
     if headers.contains_key(header::IF_NONE_MATCH) {
@@ -255,7 +288,7 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-fn put(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
+pub(crate) fn put(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
     // All are made of plain text.
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);

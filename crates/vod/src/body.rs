@@ -1,5 +1,6 @@
 //! The body of an answer: bytes that are there, then ranges of a file, read as the client takes them.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::pace::Pace;
-use crate::reads::{PIECE_BYTES, Read, Reads};
+use crate::reads::{PIECE_BYTES, Patch, Read, Reads};
 use crate::transfer::Transfer;
 
 /// A read under way: a window, and what is left behind it.
@@ -24,7 +25,8 @@ pub struct Body {
     ready: Read,
     /// Bytes that were not handed out yet.
     left: u64,
-    rest: Option<Rest>,
+    /// What is still to be read: the first of them now.
+    rest: VecDeque<Rest>,
     sent: u64,
     pace: Option<Pace>,
     /// Set with the first piece.
@@ -32,12 +34,19 @@ pub struct Body {
     wait: Option<Pin<Box<Sleep>>>,
 }
 
-/// What is still to be read.
+/// What is still to be read of a file.
 struct Rest {
     file: Arc<File>,
     reads: Arc<Reads>,
     ranges: Vec<Range<u64>>,
+    patches: Arc<[Patch]>,
     reading: Option<Reading>,
+}
+
+impl Rest {
+    fn is_empty(&self) -> bool {
+        self.reading.is_none() && self.ranges.iter().all(Range::is_empty)
+    }
 }
 
 impl fmt::Debug for Body {
@@ -58,7 +67,7 @@ impl Body {
                 bytes,
                 ..Read::default()
             },
-            rest: None,
+            rest: VecDeque::new(),
             sent: 0,
             pace: None,
             began: None,
@@ -68,16 +77,28 @@ impl Body {
 
     /// The same, and ranges of a file behind them.
     pub(crate) fn followed_by(
+        self,
+        source: (Arc<File>, Arc<Reads>),
+        ranges: Vec<Range<u64>>,
+    ) -> Self {
+        self.followed_by_patched(source, ranges, Vec::new())
+    }
+
+    /// The same, and ranges of a file behind them, in which some bytes are others. The patches are in the order of their
+    /// places.
+    pub(crate) fn followed_by_patched(
         mut self,
         (file, reads): (Arc<File>, Arc<Reads>),
         ranges: Vec<Range<u64>>,
+        patches: Vec<Patch>,
     ) -> Self {
         let more: u64 = ranges.iter().map(|range| range.end - range.start).sum();
         self.left += more;
-        self.rest = Some(Rest {
+        self.rest.push_back(Rest {
             file,
             reads,
             ranges,
+            patches: patches.into(),
             reading: None,
         });
         self
@@ -89,10 +110,11 @@ impl Body {
         self
     }
 
-    /// The same for a plain socket; `None` when nothing of it is in a file, or something was taken.
+    /// The same for a plain socket; `None` unless it is ranges of one file as they are there, and nothing was taken.
     pub fn transfer(&self) -> Option<Transfer> {
-        let rest = self.rest.as_ref()?;
-        (self.sent == 0 && rest.reading.is_none()).then(|| Transfer {
+        let rest = self.rest.front().filter(|_| self.rest.len() == 1)?;
+        let is_untouched = self.sent == 0 && rest.reading.is_none() && rest.patches.is_empty();
+        is_untouched.then(|| Transfer {
             ready: self.ready.bytes.clone(),
             file: Arc::clone(&rest.file),
             reads: Arc::clone(&rest.reads),
@@ -127,12 +149,16 @@ impl Body {
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Read>>> {
-        let Some(rest) = self.rest.as_mut().filter(|_| self.left > 0) else {
+        while self.rest.front().is_some_and(Rest::is_empty) {
+            self.rest.pop_front();
+        }
+        let Some(rest) = self.rest.front_mut() else {
             return Poll::Ready(None);
         };
         let reading = rest.reading.get_or_insert_with(|| {
             let ranges = std::mem::take(&mut rest.ranges);
-            Box::pin(Arc::clone(&rest.reads).window(Arc::clone(&rest.file), ranges))
+            let (file, patches) = (Arc::clone(&rest.file), Arc::clone(&rest.patches));
+            Box::pin(Arc::clone(&rest.reads).window(file, ranges, patches))
         });
         match ready!(reading.as_mut().poll(cx)) {
             Ok((read, ranges)) => {
@@ -141,7 +167,7 @@ impl Body {
                 Poll::Ready(Some(Ok(read)))
             }
             Err(error) => {
-                self.rest = None;
+                self.rest.clear();
                 Poll::Ready(Some(Err(error)))
             }
         }
@@ -192,6 +218,18 @@ mod tests {
             all.extend_from_slice(&piece);
         }
         assert_eq!((all.as_slice(), body.left()), (&b"head 7812"[..], 0));
+        let patches = vec![Patch::new(1, b"b")];
+        let empty = 4..4;
+        let mut body = Body::of("")
+            .followed_by(file(b"none"), vec![empty])
+            .followed_by_patched(file(b"abc"), vec![0..1, 2..3], patches.clone())
+            .followed_by_patched(file(b"a-c"), vec![0..3], patches);
+        assert!(body.transfer().is_none(), "other bytes are in the file");
+        let mut all = Vec::new();
+        while let Some(piece) = next(&mut body).await {
+            all.extend_from_slice(&piece);
+        }
+        assert_eq!((all.as_slice(), body.left()), (&b"acabc"[..], 0));
     }
 
     #[tokio::test]

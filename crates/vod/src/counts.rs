@@ -54,6 +54,18 @@ pub struct Sums {
     pub late_reads: u64,
 }
 
+impl Sums {
+    /// These and others.
+    pub fn with(mut self, others: &Self) -> Self {
+        for (sum, other) in self.requests.iter_mut().zip(others.requests) {
+            *sum += other;
+        }
+        self.bytes += others.bytes;
+        self.late_reads += others.late_reads;
+        self
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Counts([AtomicU64; Outcome::ALL.len()]);
 

@@ -18,6 +18,9 @@
 //! * A file whose bit rate is known is sent no faster than twice that after the first ten seconds.
 //! * A [`Film`] is an MP4 or FLV file as items, from any keyframe, for one player.
 //!
+//! The [`Past`] is the same for recordings: by their identifiers, also while they grow, and put together to what a stream
+//! was from some moment on.
+//!
 //! The server's pages find the [`Address`] of a path, ask the gate for its [folder](Address::folder) and call
 //! [`answer()`]; its players over RTMP call [`Files::film`].
 
@@ -30,6 +33,7 @@ mod folder;
 mod indexes;
 mod media_type;
 mod pace;
+mod past;
 mod playlist;
 mod range;
 mod reads;
@@ -48,6 +52,7 @@ pub use self::answer::{Answer, Request, answer};
 pub use self::body::Body;
 pub use self::counts::{Outcome, Sums};
 pub use self::film::{Film, Kind};
+pub use self::past::{Past, PastAddress, PastRequest, is_past};
 pub use self::transfer::Transfer;
 
 use self::counts::Counts;

@@ -49,6 +49,44 @@ pub(crate) struct Read {
     pub(crate) _memory: Option<OwnedSemaphorePermit>,
 }
 
+/// Bytes that stand in a file otherwise than they are sent: sixteen at most.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Patch {
+    at: u64,
+    bytes: [u8; Patch::BYTES_MAX],
+    length: u8,
+}
+
+impl Patch {
+    pub(crate) const BYTES_MAX: usize = 16;
+
+    /// What is to be sent for the bytes from `at` on. No more than [`BYTES_MAX`](Self::BYTES_MAX).
+    pub(crate) fn new(at: u64, what: &[u8]) -> Self {
+        let mut bytes = [0; Self::BYTES_MAX];
+        let length = what.len().min(Self::BYTES_MAX);
+        bytes[..length].copy_from_slice(&what[..length]);
+        Self {
+            at,
+            bytes,
+            length: length as u8,
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.at + u64::from(self.length)
+    }
+
+    /// Changes what was read from `begin` on.
+    fn apply(&self, piece: &mut [u8], begin: u64) {
+        let end = begin + piece.len() as u64;
+        let (from, to) = (self.at.max(begin), self.end().min(end));
+        if from < to {
+            let what = &self.bytes[(from - self.at) as usize..(to - self.at) as usize];
+            piece[(from - begin) as usize..(to - begin) as usize].copy_from_slice(what);
+        }
+    }
+}
+
 impl Default for Reads {
     fn default() -> Self {
         Self {
@@ -76,11 +114,13 @@ impl Reads {
         self.late.load(Ordering::Relaxed)
     }
 
-    /// Reads the next window of what is left of a body, and takes it from there.
+    /// Reads the next window of what is left of a body, and takes it from there. The patches are in the order of their
+    /// places.
     pub(crate) async fn window(
         self: Arc<Self>,
         file: Arc<File>,
         mut left: Vec<Range<u64>>,
+        patches: Arc<[Patch]>,
     ) -> io::Result<(Read, Vec<Range<u64>>)> {
         let total = left.iter().map(|range| range.end - range.start).sum();
         let memory = self.memory_for(u64::min(total, WINDOW_BYTES));
@@ -89,7 +129,9 @@ impl Reads {
             None => PIECE_BYTES,
         };
         let wanted = take(&mut left, most);
-        let read = self.blocking(move || pieces(&file, &wanted)).await?;
+        let read = self
+            .blocking(move || pieces(&file, &wanted, &patches))
+            .await?;
         self.bytes.fetch_add(read.len() as u64, Ordering::Relaxed);
         let read = Read {
             bytes: read.into(),
@@ -152,7 +194,7 @@ fn take(left: &mut Vec<Range<u64>>, mut most: u64) -> Vec<Range<u64>> {
     taken
 }
 
-fn pieces(file: &File, ranges: &[Range<u64>]) -> io::Result<Vec<u8>> {
+fn pieces(file: &File, ranges: &[Range<u64>], patches: &[Patch]) -> io::Result<Vec<u8>> {
     let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     // A window at most.
     let mut bytes = vec![0; total as usize];
@@ -160,6 +202,11 @@ fn pieces(file: &File, ranges: &[Range<u64>]) -> io::Result<Vec<u8>> {
     for range in ranges {
         let (piece, behind) = rest.split_at_mut((range.end - range.start) as usize);
         file.read_exact_at(piece, range.start)?;
+        let first = patches.partition_point(|patch| patch.end() <= range.start);
+        let within = patches[first..].iter();
+        within
+            .take_while(|patch| patch.at < range.end)
+            .for_each(|patch| patch.apply(piece, range.start));
         rest = behind;
     }
     Ok(bytes)
@@ -179,6 +226,16 @@ mod tests {
         assert!(left.is_empty() && take(&mut left, 1).is_empty());
     }
 
+    #[test]
+    fn patches_replace_what_is_read_of_them() {
+        let file = tempfile::tempfile().expect("a file");
+        file.write_all_at(b"0123456789", 0).expect("written");
+        let patches = [Patch::new(2, b"ab"), Patch::new(6, b"cde")];
+        let read = |ranges: &[Range<u64>]| pieces(&file, ranges, &patches).expect("read");
+        assert_eq!(read(&[0..10, 0..2]), b"01ab45cde901");
+        assert_eq!(read(&[3..4, 4..6, 7..8, 9..10]), b"b45d9");
+    }
+
     #[tokio::test]
     async fn windows_shrink_when_memory_is_short() {
         let file = tempfile::tempfile().expect("a file");
@@ -186,7 +243,7 @@ mod tests {
         let file = Arc::new(file);
         let reads = Arc::new(Reads::default());
         let whole: Range<u64> = 0..4 * WINDOW_BYTES;
-        let window = |left| Arc::clone(&reads).window(Arc::clone(&file), left);
+        let window = |left| Arc::clone(&reads).window(Arc::clone(&file), left, Arc::default());
         let (first, left) = window(vec![whole.clone()]).await.expect("read");
         assert_eq!(first.bytes.len() as u64, WINDOW_BYTES);
         let all = u32::try_from(reads.memory.available_permits()).expect("a number");
@@ -206,7 +263,7 @@ mod tests {
         file.set_len(10).expect("a length");
         let reads = Arc::new(Reads::default());
         let more = 0..20;
-        let read = reads.window(file, vec![more]).await;
+        let read = reads.window(file, vec![more], Arc::default()).await;
         let error = read.expect_err("there are ten bytes");
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }

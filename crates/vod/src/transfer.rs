@@ -111,7 +111,7 @@ impl Transfer {
         let mut left = vec![window];
         while !left.is_empty() {
             let (reads, file) = (Arc::clone(&self.reads), Arc::clone(&self.file));
-            let (mut read, rest) = reads.window(file, left).await?;
+            let (mut read, rest) = reads.window(file, left, Arc::default()).await?;
             while !read.bytes.is_empty() {
                 let taken = timeout(patience, socket.write_buf(&mut read.bytes)).await??;
                 if taken == 0 {

@@ -12,6 +12,8 @@
 //!   replace the placeholder: before that write the file is fragmented, after it plain, and never anything between. The
 //!   index says what fragments leave open: from where decoders must begin to have sound, and the true times of pictures
 //!   that were rounded to milliseconds on their way.
+//! * A [`Timeline`] knows the fragments of such a file by their times, while it grows and after it was finalised: they
+//!   stay where they are.
 //! * [`index`] finds the samples or the fragments of a file, so that it can be sent in segments.
 //!
 //! Nothing here reads a file: a scan says which bytes it wants, in pieces of known bounds. Any input results in a
@@ -31,14 +33,16 @@ mod scan;
 mod table;
 #[cfg(test)]
 mod tests;
+mod timeline;
 mod trak;
 mod walk;
 
 pub use finalise::{Finaliser, Finished, NotFinalised, movie_duration};
 pub use fragment::{Fragment, Row, Run};
 pub use init::{Init, InitTrack};
-pub use patch::{Base, opening, rebase};
+pub use patch::{Base, Change, PLACEHOLDER_END_MAX, changes, is_finalised, opening, rebase};
 pub use scan::{Found, Outcome, Scan};
+pub use timeline::{Point, Timeline};
 
 /// Bytes of the placeholder: a `free` box with room for the header of an `mdat` of any size.
 pub const PLACEHOLDER_BYTES: usize = 16;

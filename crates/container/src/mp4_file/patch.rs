@@ -1,6 +1,8 @@
 //! What a lane's bytes become in a file: the beginning with its placeholder, and fragments whose times begin at zero.
 
-use super::walk::{children, find, u32_at, u64_at};
+use std::time::Duration;
+
+use super::walk::{Head, children, find, u32_at, u64_at};
 use super::{Fragment, Init, PLACEHOLDER_BYTES};
 use crate::fmp4::boxes::Boxes;
 
@@ -10,11 +12,19 @@ const BRANDS: [&[u8; 4]; 4] = [b"isom", b"iso5", b"iso6", b"mp41"];
 /// For files with sound alone.
 const SOUND_BRAND: &[u8; 4] = b"M4A ";
 
+/// Upper bound on where the placeholder of a file of ours ends.
+pub const PLACEHOLDER_END_MAX: usize = 64;
+
+/// Units of the clock of durations, in a second.
+const NANOSECONDS: u32 = 1_000_000_000;
+
 /// The time of the stream that is zero in the file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Base {
     at: u64,
     timescale: u32,
+    /// When that is.
+    begins: Duration,
 }
 
 impl Base {
@@ -25,6 +35,7 @@ impl Base {
             Some(Self {
                 at: run.at,
                 timescale,
+                begins: Duration::ZERO,
             })
         });
         let earlier = |a: &Self, b: &Self| {
@@ -32,6 +43,23 @@ impl Base {
             cross(a, b).cmp(&cross(b, a))
         };
         times.min_by(earlier)
+    }
+
+    /// A time of the stream, which becomes `begins` instead of zero.
+    pub fn at(time: Duration, begins: Duration) -> Self {
+        Self {
+            at: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+            timescale: NANOSECONDS,
+            begins,
+        }
+    }
+
+    /// What a time on a clock becomes.
+    fn apply(self, time: u64, timescale: u32) -> u64 {
+        let begins = self.begins.as_nanos() * u128::from(timescale) / u128::from(NANOSECONDS);
+        let begins = u64::try_from(begins).unwrap_or(u64::MAX);
+        time.saturating_add(begins)
+            .saturating_sub(self.units(timescale))
     }
 
     /// The same on another clock, rounded down.
@@ -46,6 +74,21 @@ pub fn opening(segment: &[u8]) -> Option<Vec<u8>> {
     let init = Init::of_segment(segment)?;
     let moov = find(segment, b"moov")?;
     let mut boxes = Boxes::default();
+    put_brands(&mut boxes, &init);
+    boxes.put_box(b"free", |free| free.put_zeros(PLACEHOLDER_BYTES - 8));
+    boxes.put_box(b"moov", |content| content.put(moov));
+    Some(boxes.into_bytes())
+}
+
+/// An initialization segment with this `moov`, of which `init` tells.
+pub(super) fn segment(init: &Init, moov: &[u8]) -> Vec<u8> {
+    let mut boxes = Boxes::default();
+    put_brands(&mut boxes, init);
+    boxes.put(moov);
+    boxes.into_bytes()
+}
+
+fn put_brands(boxes: &mut Boxes, init: &Init) {
     boxes.put_box(b"ftyp", |ftyp| {
         ftyp.put(b"iso6");
         ftyp.put_u32(0);
@@ -54,9 +97,16 @@ pub fn opening(segment: &[u8]) -> Option<Vec<u8>> {
             ftyp.put(SOUND_BRAND);
         }
     });
-    boxes.put_box(b"free", |free| free.put_zeros(PLACEHOLDER_BYTES - 8));
-    boxes.put_box(b"moov", |content| content.put(moov));
-    Some(boxes.into_bytes())
+}
+
+/// Whether the beginning of a file of ours, its first [`PLACEHOLDER_END_MAX`] bytes, is that of a plain one. All that a
+/// file's bytes differ in before and after it was finalised is among them.
+pub fn is_finalised(beginning: &[u8]) -> bool {
+    let placeholder = Head::parse(beginning).and_then(|ftyp| {
+        let rest = beginning.get(usize::try_from(ftyp.bytes).ok()?..)?;
+        Head::parse(rest)
+    });
+    placeholder.is_some_and(|head| head.kind == *b"mdat")
 }
 
 /// Gives a fragment the number that it has in its file, and times that count from `base`. `moof` is its header box.
@@ -66,23 +116,41 @@ pub fn rebase(moof: &mut [u8], number: u32, base: Base, init: &Init) -> bool {
     let Some(changes) = changes else {
         return false;
     };
-    for Change { at, bytes, value } in changes {
-        let value = value.to_be_bytes();
-        if let Some(field) = moof.get_mut(at..at + bytes) {
-            field.copy_from_slice(&value[value.len() - bytes..]);
+    for change in changes {
+        let value = change.value();
+        if let Some(field) = moof.get_mut(change.at..change.at + value.len()) {
+            field.copy_from_slice(value);
         }
     }
     true
 }
 
-/// A field of so many bytes at most eight.
-struct Change {
-    at: usize,
+/// A field of a fragment's header, of four or eight bytes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Change {
+    /// Where it is in the header.
+    pub at: usize,
     bytes: usize,
-    value: u64,
+    value: [u8; 8],
 }
 
-fn changes(moof: &[u8], number: u32, base: Base, init: &Init) -> Option<Vec<Change>> {
+impl Change {
+    fn to(at: usize, bytes: usize, value: u64) -> Self {
+        Self {
+            at,
+            bytes,
+            value: value.to_be_bytes(),
+        }
+    }
+
+    /// What is to stand there.
+    pub fn value(&self) -> &[u8] {
+        &self.value[self.value.len() - self.bytes..]
+    }
+}
+
+/// What [`rebase`] changes in a header. `None` if it is none.
+pub fn changes(moof: &[u8], number: u32, base: Base, init: &Init) -> Option<Vec<Change>> {
     let outer = children(moof).next().filter(|it| it.kind == *b"moof")?;
     let mut changes = Vec::new();
     for child in children(outer.content) {
@@ -90,11 +158,7 @@ fn changes(moof: &[u8], number: u32, base: Base, init: &Init) -> Option<Vec<Chan
         match &child.kind {
             b"mfhd" => {
                 u32_at(child.content, 4)?;
-                changes.push(Change {
-                    at: at + 4,
-                    bytes: 4,
-                    value: number.into(),
-                });
+                changes.push(Change::to(at + 4, 4, number.into()));
             }
             b"traf" => {
                 let track = init.track(u32_at(find(child.content, b"tfhd")?, 4)?)?;
@@ -104,11 +168,8 @@ fn changes(moof: &[u8], number: u32, base: Base, init: &Init) -> Option<Vec<Chan
                     1 => (8, u64_at(tfdt.content, 4)?),
                     _ => (4, u64::from(u32_at(tfdt.content, 4)?)),
                 };
-                changes.push(Change {
-                    at: at + tfdt.at + 4,
-                    bytes,
-                    value: value.saturating_sub(base.units(track.timescale)),
-                });
+                let value = base.apply(value, track.timescale);
+                changes.push(Change::to(at + tfdt.at + 4, bytes, value));
             }
             _ => {}
         }

@@ -23,6 +23,10 @@ pub struct Scan {
     /// How much of it is needed.
     need: u64,
     placeholder: Option<u64>,
+    /// It goes through the fragments of a finalised file as well.
+    sees_through: bool,
+    /// It is in the media of such a file, behind which there are no fragments.
+    is_bounded: bool,
     init: Option<Init>,
     /// What it came to, once it has ended.
     outcome: Option<Outcome>,
@@ -62,8 +66,25 @@ impl Scan {
             at: 0,
             need: PROBE_BYTES,
             placeholder: None,
+            sees_through: false,
+            is_bounded: false,
             init: None,
             outcome: None,
+        }
+    }
+
+    /// The same, but the fragments of a finalised file are found as well: they are where they were.
+    pub(super) fn through(file_bytes: u64) -> Self {
+        Self {
+            sees_through: true,
+            ..Self::new(file_bytes)
+        }
+    }
+
+    /// More of the file is whole: so many bytes in all.
+    pub(super) fn grow(&mut self, file_bytes: u64) {
+        if !self.is_bounded {
+            self.file_bytes = self.file_bytes.max(file_bytes);
         }
     }
 
@@ -86,6 +107,17 @@ impl Scan {
             return None;
         };
         if head.kind == *b"mdat" && self.init.is_none() && self.at > 0 {
+            if self.sees_through
+                && !self.is_bounded
+                && head.header_bytes == PLACEHOLDER_BYTES
+                && head.bytes <= left
+            {
+                self.is_bounded = true;
+                self.file_bytes = self.at + head.bytes;
+                self.at += PLACEHOLDER_BYTES as u64;
+                self.need = PROBE_BYTES;
+                return None;
+            }
             self.outcome = Some(match head.bytes < left {
                 true => Outcome::Finalised {
                     moov: self.at + head.bytes,

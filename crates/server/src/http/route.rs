@@ -4,12 +4,13 @@
 //! again. The table in [`routes`](crate::http::routes) lists the same for readers, and the tests here check the two
 //! against each other: each row of the table has a route, and each route that is served has a row.
 
-use egress_hls::Variants;
+use egress_hls::{Resource, Variants};
 use egress_http::Target;
 use fanout::Registry;
-use http1::Head;
+use http1::{Head, Query};
 use ingest::icecast::Dialect;
 use media::StreamName;
+use vod::PastAddress;
 
 use crate::http::pages::Page;
 use crate::node::Node;
@@ -40,6 +41,7 @@ impl Route {
         Self::of(head.method(), &path, &node.registry)
             .of_single(&node.registry, &node.variants)
             .or_file(head.method(), &path, &node.registry, &node.files)
+            .or_past(head.query())
     }
 
     /// Takes a method, case-sensitive, and a path, percent-decoded once. A stream's exact name wins over a
@@ -121,6 +123,16 @@ impl Route {
         }
     }
 
+    /// A stream's playlist from a time on is made of its recordings.
+    fn or_past(self, query: Query<'_>) -> Self {
+        match self {
+            Self::Page(Page::Hls(stream, Resource::Multivariant)) if vod::is_past(query) => {
+                Self::Page(Page::Past(PastAddress::since(stream)))
+            }
+            other => other,
+        }
+    }
+
     /// Whether it is a source client's request: their heads may deviate from HTTP where others' may not, and nothing
     /// after such a request is read as another one.
     pub(crate) fn is_of_sources(&self) -> bool {
@@ -133,7 +145,7 @@ impl Route {
 
 #[cfg(test)]
 mod tests {
-    use egress_hls::{Packaging, Piece, Resource};
+    use egress_hls::{Packaging, Piece};
     use fanout::{Config, Fanout};
 
     use super::*;
@@ -168,6 +180,8 @@ mod tests {
             Page::Info(_) => Endpoint::Info,
             Page::Publish(_) => Endpoint::Publish,
             Page::File(_) => Endpoint::File,
+            Page::Recordings(_) => Endpoint::StreamRecordings,
+            Page::Past(address) => return past_row(address),
             Page::Hls(_, Resource::Multivariant) => Endpoint::Hls,
             Page::Hls(_, Resource::Media(_, Piece::Playlist)) => Endpoint::HlsPlaylist,
             Page::Hls(..) => Endpoint::HlsPiece,
@@ -175,6 +189,25 @@ mod tests {
             Page::Preflight | Page::NotAllowed | Page::Nothing => return None,
         })
     }
+
+    fn past_row(address: &PastAddress) -> Option<Endpoint> {
+        let stream = address.stream();
+        Some(match () {
+            () if *address == PastAddress::since(stream.clone()) => Endpoint::Hls,
+            () if *address == past(&format!("/{stream}/clip.mp4")) => Endpoint::Clip,
+            () if *address == past(&format!("/{stream}/recordings/{ID}.mp4")) => {
+                Endpoint::RecordingFile
+            }
+            () => Endpoint::RecordingPiece,
+        })
+    }
+
+    fn past(path: &str) -> PastAddress {
+        PastAddress::of(path).expect("an address")
+    }
+
+    /// A recording.
+    const ID: &str = "006b0a5f2000010203040506";
 
     /// Without streams.
     fn registry() -> Registry {
@@ -211,6 +244,8 @@ mod tests {
             };
             let path = endpoint.path().replace("{stream}", name);
             let path = path.replace("{id}", &"0".repeat(32));
+            let path = path.replace("{recording}", ID);
+            let path = path.replace("{fragments}", "0-6.m4s");
             let path = path.replace("{piece}", "41.0.m4s");
             let path = path.replace("{folder}", "vod").replace("{file}", "a.mp4");
             let method = endpoint.method();
@@ -239,6 +274,35 @@ mod tests {
             let route = route.or_file(method, path, &registry, &files());
             let found = matches!(route, Route::Page(Page::File(_)));
             assert_eq!(found, is_file, "{method} {path}: {route:?}");
+        }
+    }
+
+    #[test]
+    fn the_past_of_a_stream_is_a_page() {
+        let registry = registry();
+        for (path, query, is_past) in [
+            ("/a/b/index.m3u8", "at=-600s", true),
+            ("/a/b/index.m3u8", "key=k&at=start", true),
+            ("/a/b/index.m3u8", "key=k", false),
+            ("/a/b/hls/live.m3u8", "at=start", false),
+            ("/a/b/clip.mp4", "from=-60", true),
+            ("/a/b/recordings/006b0a5f2000010203040506.mp4", "", true),
+            (
+                "/a/b/recordings/006b0a5f2000010203040506/index.m3u8",
+                "",
+                true,
+            ),
+            (
+                "/a/b/recordings/006b0a5f200001020304050/index.m3u8",
+                "",
+                false,
+            ),
+            ("/a/b/recordings/../../c.mp4", "", false),
+        ] {
+            let route = Route::of("GET", path, &registry);
+            let route = route.or_past(Query::new(query.as_bytes()));
+            let found = matches!(route, Route::Page(Page::Past(_)));
+            assert_eq!(found, is_past, "{path}: {route:?}");
         }
     }
 

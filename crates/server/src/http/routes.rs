@@ -134,6 +134,15 @@ endpoints! {
     /// A file on demand, in a folder of `[[files]]`.
     File: Page "GET" "/{folder}/{file}", Nothing;
 
+    /// A stream's recordings.
+    StreamRecordings: Page "GET" "/{stream}/recordings.json", Nothing;
+    /// One of them; of other containers with another suffix.
+    RecordingFile: Page "GET" "/{stream}/recordings/{recording}.mp4", Nothing;
+    /// Its playlist, initialization segment or some of its fragments over HLS.
+    RecordingPiece: Page "GET" "/{stream}/recordings/{recording}/{fragments}", Nothing;
+    /// What was recorded between two times.
+    Clip: Page "GET" "/{stream}/clip.mp4", Nothing;
+
     /// Open a session to listen (WHEP).
     Whep: Page "POST" "/{stream}/whep", Nothing;
     /// CORS preflight for WHEP.

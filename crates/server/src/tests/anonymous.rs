@@ -110,6 +110,9 @@ fn is_served(endpoint: Endpoint, answer: &str) -> bool {
         }
         Endpoint::Still => body(answer).contains("no picture"),
         Endpoint::File => body(answer).contains("no such file"),
+        Endpoint::RecordingFile | Endpoint::RecordingPiece => {
+            body(answer).contains("no such recording")
+        }
         Endpoint::HlsPiece => body(answer).contains("no such piece"),
         _ => !matches!(status(answer), 404 | 405 | 501),
     }
@@ -122,6 +125,8 @@ async fn try_it(server: &TestServer, endpoint: Endpoint) -> String {
         .replace("{*name}", "radio.mp3");
     let path = path.replace("{id}", "1").replace("{piece}", "1.m4s");
     let path = path.replace("{folder}", "vod").replace("{file}", "a.mp4");
+    let path = path.replace("{recording}", "006b0a5f2000010203040506");
+    let path = path.replace("{fragments}", "0-6.m4s");
     let query = "?mode=updinfo&mount=/radio.mp3&song=x";
     match endpoint.surface() {
         Surface::Rtmp => rtmp(server.rtmp, endpoint.method(), "show").await,

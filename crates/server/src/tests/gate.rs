@@ -133,3 +133,40 @@ async fn a_viewer_and_a_publisher_over_webrtc_wait_for_their_own_answers() {
     }
     server.close().await;
 }
+
+#[tokio::test]
+async fn a_streams_recordings_are_for_whom_the_gate_lets_listen() {
+    let (server, late) = server().await;
+    let id = "006b0a5f2000010203040506";
+    let paths = [
+        "recordings.json".to_owned(),
+        format!("recordings/{id}.mp4"),
+        format!("recordings/{id}/index.m3u8"),
+        format!("recordings/{id}/from-0.m3u8"),
+        format!("recordings/{id}/init.mp4"),
+        format!("recordings/{id}/0-6.m4s"),
+        "index.m3u8?at=start".to_owned(),
+        "clip.mp4?from=-60".to_owned(),
+    ];
+    let mut waiting = Vec::new();
+    for path in &paths {
+        let mut viewer = connect(server.http).await;
+        let head = format!("GET /late/a/{path} HTTP/1.1\r\nHost: x\r\n\r\n");
+        viewer.write_all(head.as_bytes()).await.expect("written");
+        waiting.push(viewer);
+        until("the question", || late.waiting() == waiting.len()).await;
+    }
+    late.open();
+    for (mut viewer, path) in waiting.into_iter().zip(&paths) {
+        let mut answer = [0; 12];
+        viewer.read_exact(&mut answer).await.expect("answered");
+        let is_list = path == "recordings.json";
+        let expected = if is_list {
+            b"HTTP/1.1 200"
+        } else {
+            b"HTTP/1.1 404"
+        };
+        assert_eq!(&answer, expected, "{path}");
+    }
+    server.close().await;
+}

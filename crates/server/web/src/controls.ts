@@ -224,7 +224,7 @@ export class Controls {
   private key(event: KeyboardEvent): void {
     const isModified = event.ctrlKey || event.metaKey || event.altKey;
     const target = event.target instanceof Element ? event.target : null;
-    if (isModified || event.defaultPrevented || target?.closest("select, textarea, input")) return;
+    if (isModified || event.defaultPrevented || target?.closest("select, textarea, input, #past")) return;
     // Space presses a button that has the focus.
     if (event.key === " " && target?.closest("button, a, summary")) return;
     const act = this.keys()[event.key.toLowerCase()];

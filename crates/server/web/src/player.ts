@@ -10,6 +10,7 @@ import { Meter } from "./meter";
 import { delivered } from "./offer";
 import { Playback } from "./playback";
 import { Poster } from "./poster";
+import { Recordings } from "./recordings";
 import { read, wantsLive } from "./settings";
 import type { Stage } from "./state";
 import { Words } from "./words";
@@ -43,6 +44,7 @@ const show = (): void => {
   const isHeard = playback.state === "playing" && playback.element === stage.audio;
   if (isHeard || playback.element === null) meter.follow(isHeard ? stage.audio : null);
   poster.show();
+  if (playback.state === "playing") recordings?.pause();
   if (navigator.mediaSession) {
     navigator.mediaSession.playbackState = controls.isPaused() ? "paused" : "playing";
   }
@@ -52,6 +54,8 @@ const show = (): void => {
 const playback = new Playback(stage, delivered(), thisBrowser, () => show());
 const controls = new Controls(playback, stage);
 const embedding = new Embedding(playback, controls);
+// The page for frames is the player alone.
+const recordings = settings.isEmbedded ? null : new Recordings(() => playback.pause());
 
 controls.setVolume(settings.volume);
 controls.setMuted(settings.isMuted);

@@ -47,6 +47,14 @@ export const ageOf = (age: number): string => {
   return minutes > 0 ? `live for ${minutes} min` : "just went live";
 };
 
+/** How long something lasts, for people: `1 h 5 min`, `5 min`, `12 s`. */
+export const lengthOf = (length: number): string => {
+  const whole = Math.round(length);
+  if (whole < MINUTE_S) return `${whole} s`;
+  const [hours, minutes] = [Math.floor(whole / HOUR_S), Math.floor((whole % HOUR_S) / MINUTE_S)];
+  return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min`;
+};
+
 /** Remembers what it has said. */
 export class Words {
   private saidS: number | null = null;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import test from "node:test";
 
-const { ageOf, listenersOf } = await import(join(process.env.CARILLON_MODULES, "words.mjs"));
+const { ageOf, lengthOf, listenersOf } = await import(join(process.env.CARILLON_MODULES, "words.mjs"));
 
 test("a long time is told roughly", () => {
   for (const [seconds, expected] of [
@@ -22,4 +22,10 @@ test("a long time is told roughly", () => {
 
 test("one listener is one", () => {
   assert.deepEqual([0, 1, 2].map(listenersOf), ["0 listeners", "1 listener", "2 listeners"]);
+});
+
+test("a length is told by its largest parts", () => {
+  for (const [seconds, expected] of [[0, "0 s"], [59.4, "59 s"], [60, "1 min"], [3_599, "59 min"], [3_900, "1 h 5 min"]]) {
+    assert.equal(lengthOf(seconds), expected);
+  }
 });

@@ -1,6 +1,7 @@
 //! Files that a muxer's fragments become: read by ffmpeg, cut, finalised, and found as they are.
 
 mod cut;
+mod times;
 mod whole;
 
 use std::io::Write;

@@ -263,7 +263,8 @@ impl Gather {
     }
 
     fn files(&self, page: &mut Page<'_>) -> fmt::Result {
-        let sums = self.0.node.files.sums();
+        let node = &self.0.node;
+        let sums = node.files.sums().with(&node.past.sums());
         let labels = vod::Outcome::ALL.map(vod::Outcome::label).into_iter();
         let requests = sums.requests.map(|requests| requests as f64);
         page.counter(FILE_BYTES, sums.bytes as f64)?;

@@ -176,8 +176,8 @@ metrics! {
     UPLOADS Counter "carillon_uploads" ["result"] "Attempts to copy a recording to object storage";
     UPLOAD_BACKLOG Gauge "carillon_upload_backlog_bytes" []
         "Bytes of complete recordings that are not in object storage yet";
-    FILE_BYTES Counter "carillon_file_bytes" [] "Bytes read from the files of `[[files]]`";
-    FILE_REQUESTS Counter "carillon_file_requests" ["result"] "Requests for such files";
+    FILE_BYTES Counter "carillon_file_bytes" [] "Bytes read from the files of `[[files]]`, and from recordings for viewers";
+    FILE_REQUESTS Counter "carillon_file_requests" ["result"] "Requests for such files, and for viewers' recordings and their playlists and segments";
     LATE_READS Counter "carillon_late_reads" [] "Reads of files that took longer than a second";
     PUSHES Gauge "carillon_pushes" ["state"]
         "Pushes to other servers: one for each [[push]] and stream it relays";

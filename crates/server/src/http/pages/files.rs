@@ -42,11 +42,22 @@ pub(super) async fn answer(
         query: uri.query().unwrap_or_default(),
         is_private: still::shows_credential(headers, uri),
     };
+    let answer = vod::answer(&node.files, wanted).await;
+    send(node, visitor, handover, (answer, is_head))
+}
+
+/// Sends what there is to a client that is bounded as a listener meanwhile.
+pub(super) fn send(
+    node: &Node,
+    visitor: Visitor,
+    handover: &Handover,
+    (answer, is_head): (Answer, bool),
+) -> Response {
     let Answer {
         status,
         headers,
         body,
-    } = vod::answer(&node.files, wanted).await;
+    } = answer;
     let is_sent = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) && !is_head;
     let listener = match is_sent {
         true => match node.admission.listener(visitor.peer.ip()) {

@@ -17,6 +17,7 @@ mod player;
 mod presentation;
 mod public;
 mod publish;
+mod recordings;
 mod still;
 
 use std::net::SocketAddr;
@@ -31,6 +32,7 @@ use config::BaseUrl;
 use egress_hls::Resource;
 use media::StreamName;
 use serde::Deserialize;
+use vod::PastAddress;
 
 use self::html::nothing_here;
 use self::presentation::Presentation;
@@ -131,6 +133,10 @@ pub(crate) enum Page {
     Hls(StreamName, Resource),
     /// A file on demand.
     File(vod::Address),
+    /// The list of a stream's recordings.
+    Recordings(StreamName),
+    /// A recording, or what is made of some.
+    Past(vod::PastAddress),
     /// A session of WHIP or WHEP, or an endpoint that opens one.
     Rtc(signalling::Address),
     /// A CORS preflight.
@@ -173,7 +179,7 @@ impl Page {
         let is_piece = Resource::of(path).is_some_and(|(stream, _)| is_name(stream));
         let is_still = path.strip_suffix(still::SUFFIX).is_some_and(is_name);
         let is_reserved = StreamName::parse(path).is_ok_and(|name| name.is_reserved());
-        is_piece || is_still || is_reserved
+        is_piece || is_still || is_reserved || PastAddress::of(path).is_some()
     }
 
     /// The page that a suffix of a stream's name means, or a prefix.
@@ -188,6 +194,8 @@ impl Page {
         }
         let publish = name("/publish").map(Self::Publish);
         publish
+            .or_else(|| PastAddress::of(path).map(Self::Past))
+            .or_else(|| name(recordings::LIST).map(Self::Recordings))
             .or_else(|| {
                 let (stream, resource) = Resource::of(path)?;
                 Some(Self::Hls(StreamName::parse(stream).ok()?, resource))
@@ -205,7 +213,9 @@ impl Page {
             | Self::Still(name)
             | Self::Info(name)
             | Self::Publish(name)
+            | Self::Recordings(name)
             | Self::Hls(name, _) => Some(name),
+            Self::Past(address) => Some(address.stream()),
             Self::Rtc(address) => Some(&address.stream),
             _ => None,
         }
@@ -213,14 +223,20 @@ impl Page {
 
     /// Whether the answer is as long as its file, and lasts as long as its client takes it.
     pub(crate) fn lasts(&self) -> bool {
-        matches!(self, Self::File(_))
+        matches!(self, Self::File(_) | Self::Past(_))
     }
 
     /// Whether the answer may take a while, so that it matters whether the client still waits.
     pub(crate) fn may_wait(&self) -> bool {
         matches!(
             self,
-            Self::File(_) | Self::Hls(..) | Self::Info(_) | Self::Rtc(_) | Self::Still(_)
+            Self::File(_)
+                | Self::Past(_)
+                | Self::Recordings(_)
+                | Self::Hls(..)
+                | Self::Info(_)
+                | Self::Rtc(_)
+                | Self::Still(_)
         )
     }
 
@@ -291,6 +307,10 @@ async fn answer(
             hls::answer(&node, visitor, (&stream, &resource), headers, query).await
         }
         Page::File(address) => files::answer(&node, visitor, &handover, &address, request).await,
+        Page::Recordings(name) => recordings::list(&node, visitor, &name, request).await,
+        Page::Past(address) => {
+            recordings::answer(&node, visitor, &handover, &address, request).await
+        }
         Page::Rtc(address) => signalling::serve(&node, visitor, handover, address, request).await,
         Page::Preflight => StatusCode::NO_CONTENT.into_response(),
         Page::NotAllowed => {

@@ -105,6 +105,10 @@ fn main(up: &str, shown: &str, title: &str, presentation: &Presentation) -> Stri
          <section id=\"players\"{no_addresses}>\n<h2>In a player</h2>\n\
          <ul id=\"addresses\" class=\"addresses\"></ul>\n\
          <noscript><p>The player of this page needs JavaScript. {links}</p></noscript>\n</section>\n\
+         <section id=\"recordings\" hidden>\n<h2>Recordings</h2>\n\
+         <video id=\"past\" controls playsinline preload=\"none\" hidden></video>\n\
+         <p id=\"past-note\" role=\"status\"></p>\n\
+         <ul id=\"recorded\" class=\"addresses\"></ul>\n</section>\n\
          <details id=\"share\" hidden>\n<summary>QR code of this page</summary>\n\
          <div id=\"qr\"></div>\n</details>\n\
          <p class=\"elsewhere\"><a href=\"{up}\">All live streams</a></p>\n"

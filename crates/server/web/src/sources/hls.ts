@@ -19,7 +19,8 @@ const ANSWERED_MS = 100;
 /** The browser's own player does not say how late it wants to be. Half of it is usual. */
 const NATIVE_DELAY_S = 6;
 
-const load = library<Library>("hls.js", () => (globalThis as { Hls?: Library }).Hls);
+/** Loads hls.js, once. */
+export const loadHls = library<Library>("hls.js", () => (globalThis as { Hls?: Library }).Hls);
 
 export class HlsSource extends ElementSource {
   private hls: Hls | null = null;
@@ -34,7 +35,7 @@ export class HlsSource extends ElementSource {
   }
 
   override async open(): Promise<void> {
-    const Library = await load();
+    const Library = await loadHls();
     if (this.isClosed) return;
     if (!Library.isSupported()) throw new Trouble("This browser cannot play HLS from a script.", true);
     const hls = new Library({

@@ -1,0 +1,219 @@
+//! A clip: what was between two times, as one MP4.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use container::mp4_file::{Base, Init, Point, Timeline, changes};
+use http::StatusCode;
+use http1::Query;
+use media::StreamName;
+use recordings::{Recording, RecordingId};
+
+use super::address::{CLIP_FROM, CLIP_TO};
+use super::when::When;
+use super::{Answered, CHANGING, FRAGMENTS, Past, PastRequest, pace, refused, whole};
+use crate::body::Body;
+use crate::reads::Patch;
+
+/// The longest clip: its fragments' headers are read before it is sent.
+const LENGTH_MAX: Duration = Duration::from_secs(3_600);
+
+/// Recordings that a clip is made of, and looked at to find them.
+const COUNT_MAX: usize = 100;
+
+/// Bytes at a fragment's beginning in which its header ends, mostly; the longest header.
+const LOOK_BYTES: u64 = 4 << 10;
+const HEADER_BYTES_MAX: u64 = 1 << 20;
+
+/// What a clip has of one recording.
+struct Part {
+    file: Arc<File>,
+    range: Range<u64>,
+    patches: Vec<Patch>,
+}
+
+/// A clip as it is put together.
+#[derive(Default)]
+struct Clip {
+    init: Bytes,
+    parts: Vec<Part>,
+    /// When the next fragment begins, and its number.
+    lasts: Duration,
+    fragments: u32,
+}
+
+impl Past {
+    /// What was between two times, cut at keyframes: it begins with the last one before the first time, and ends with the
+    /// fragment in which the second is.
+    pub(super) async fn clip(&self, stream: &StreamName, request: &PastRequest<'_>) -> Answered {
+        let Some((from, to)) = times(request) else {
+            let text = "from, to: write times (2026-11-23T15:42:00Z), or -600s for ten minutes ago; \
+                        from is before to, which is now without one.";
+            return Ok(refused(StatusCode::BAD_REQUEST, text));
+        };
+        if to.duration_since(from).is_ok_and(|it| it > LENGTH_MAX) {
+            let text = "A clip lasts for an hour at most.";
+            return Ok(refused(StatusCode::BAD_REQUEST, text));
+        }
+        let mut clip = Clip::default();
+        for recording in self.between(stream, from, to) {
+            let added = match self.add(&mut clip, recording, (from, to)).await {
+                // It was removed meanwhile, or is empty yet.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+                added => added?,
+            };
+            if !added {
+                break;
+            }
+        }
+        if clip.parts.is_empty() {
+            let text = "Nothing was recorded then that MP4 can carry.";
+            return Ok(refused(StatusCode::NOT_FOUND, text));
+        }
+        let mut body = Body::of(clip.init);
+        for part in clip.parts {
+            let source = (part.file, Arc::clone(&self.reads));
+            body = body.followed_by_patched(source, vec![part.range], part.patches);
+        }
+        let pace = pace(&body, clip.lasts).filter(|_| !crate::answer::is_download(request.query));
+        Ok(whole(FRAGMENTS, CHANGING, body.paced(pace)))
+    }
+
+    /// The recordings between two times, oldest first.
+    fn between(
+        &self,
+        stream: &StreamName,
+        from: SystemTime,
+        to: SystemTime,
+    ) -> Vec<Arc<Recording>> {
+        let before = self
+            .shelf
+            .newest(stream, Some(RecordingId::after(to)), COUNT_MAX);
+        let is_within = |it: &Arc<Recording>| it.container.is_mp4() && it.ended() > from;
+        let mut within: Vec<_> = before.into_iter().filter(is_within).collect();
+        within.reverse();
+        within
+    }
+
+    /// Adds what a recording has between two times. False if it has other headers, so that the clip ends before it.
+    async fn add(
+        &self,
+        clip: &mut Clip,
+        recording: Arc<Recording>,
+        (from, to): (SystemTime, SystemTime),
+    ) -> io::Result<bool> {
+        let started = recording.started;
+        let offset = |at: SystemTime| at.duration_since(started).unwrap_or_default();
+        let (init, segment, points) = {
+            let (_, timeline) = self.timeline(Arc::clone(&recording)).await?;
+            let Some(init) = timeline.init().cloned() else {
+                return Ok(true);
+            };
+            let segment = Bytes::copy_from_slice(timeline.init_segment());
+            (init, segment, within(&timeline, offset(from), offset(to)))
+        };
+        let (Some(first), Some(last)) = (points.first(), points.last()) else {
+            return Ok(true);
+        };
+        let base = match clip.parts.is_empty() {
+            true => {
+                clip.init = segment;
+                Base::at(first.first(), Duration::ZERO)
+            }
+            false if clip.init != segment => return Ok(false),
+            false => Base::at(first.at(), clip.lasts),
+        };
+        let begins = match clip.parts.is_empty() {
+            true => first.first(),
+            false => first.at(),
+        };
+        let range = first.range().start..last.range().end;
+        let lasts = last.until().saturating_sub(begins);
+        let (_, opened) = self.open(recording).await?;
+        let number = clip.fragments + 1;
+        clip.fragments += u32::try_from(points.len()).unwrap_or(u32::MAX);
+        clip.lasts += lasts;
+        let file = Arc::clone(&opened.file);
+        let read = move || patches(&file, &points, (&init, base), number);
+        clip.parts.push(Part {
+            patches: self.reads.blocking(read).await?,
+            file: opened.file,
+            range,
+        });
+        Ok(true)
+    }
+}
+
+/// The times that a query tells.
+fn times(request: &PastRequest<'_>) -> Option<(SystemTime, SystemTime)> {
+    let query = Query::new(request.query.as_bytes());
+    let at = |name: &str| match When::parse(&query.get(name)?, request.now)? {
+        When::At(at) => Some(at),
+        When::Start => None,
+    };
+    let to = match query.get(CLIP_TO) {
+        Some(_) => at(CLIP_TO)?,
+        None => request.now,
+    };
+    let from = at(CLIP_FROM)?;
+    (from < to).then_some((from, to))
+}
+
+/// The fragments between two times from a recording's beginning on; the first is a keyframe's.
+fn within(timeline: &Timeline, from: Duration, to: Duration) -> Vec<Point> {
+    let first = timeline.at(from);
+    let end = timeline.points().partition_point(|point| point.at() < to);
+    let all = timeline.points().get(first..end).unwrap_or_default();
+    all.to_vec()
+}
+
+/// What the headers of fragments are to have instead. Blocks.
+fn patches(
+    file: &File,
+    points: &[Point],
+    (init, base): (&Init, Base),
+    first: u32,
+) -> io::Result<Vec<Patch>> {
+    let mut patches = Vec::new();
+    for (number, point) in (first..).zip(points) {
+        let range = point.range();
+        let header = header(file, &range)?;
+        let changes = changes(&header, number, base, init).ok_or(io::ErrorKind::InvalidData)?;
+        let patch = changes
+            .iter()
+            .map(|change| Patch::new(range.start + change.at as u64, change.value()));
+        patches.extend(patch);
+    }
+    Ok(patches)
+}
+
+/// The `moof` at the beginning of a fragment.
+fn header(file: &File, fragment: &Range<u64>) -> io::Result<Vec<u8>> {
+    let mut bytes = at(
+        file,
+        fragment.start,
+        LOOK_BYTES.min(fragment.end - fragment.start),
+    )?;
+    let size = bytes.first_chunk().map(|size| u32::from_be_bytes(*size));
+    let size = u64::from(size.unwrap_or_default());
+    if size > HEADER_BYTES_MAX || size > fragment.end - fragment.start {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    if size > bytes.len() as u64 {
+        bytes = at(file, fragment.start, size)?;
+    }
+    bytes.truncate(size as usize);
+    Ok(bytes)
+}
+
+fn at(file: &File, begin: u64, length: u64) -> io::Result<Vec<u8>> {
+    // A MiB at most.
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, begin)?;
+    Ok(bytes)
+}

@@ -1,0 +1,308 @@
+//! Recordings for viewers: by identifiers, also while they grow.
+//!
+//! ```text
+//!  path ─► PastAddress ─► (the gate) ─► answer ─┬─► shelf ─► file ─► whole, range
+//!                                               └─► fragments by their times ─► playlists, segments, clips
+//! ```
+//!
+//! * Names of files are in no address; a stream's recordings are those of that stream, for which the gate was asked.
+//! * Over HLS a recording is its fragments, which stay where they are when its file is finalised. So a player that
+//!   follows a growing recording goes on in the same playlist when that has ended, and an address of a segment means the
+//!   same bytes for as long as the recording exists.
+//! * What a stream was from some moment on is the fragments of one recording after another: a playlist that grows.
+//! * A clip is fragments with other times. Nothing is encoded, and nothing is written.
+
+mod address;
+mod clip;
+mod file;
+mod list;
+mod playlist;
+mod timelines;
+mod when;
+
+use std::io;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use container::mp4_file::Timeline;
+use http::{HeaderMap, StatusCode, header};
+use media::StreamName;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use recordings::{Container, Recording, RecordingId, Shelf};
+use tokio::sync::OwnedMutexGuard;
+
+pub use self::address::{PastAddress, is_past};
+
+use self::address::Resource;
+use self::file::Opened;
+use self::timelines::Timelines;
+use crate::Answer;
+use crate::answer::{
+    RETRY_AFTER, Terms, Version, bare, is_download, is_known, of_file, plain, put, validators,
+};
+use crate::body::Body;
+use crate::counts::{Counts, Outcome, Sums};
+use crate::pace::Pace;
+use crate::playlist::MEDIA_TYPE;
+use crate::reads::Reads;
+
+/// What an address of fragments leads to is the same for as long as it leads to anything.
+const LASTING: &str = "public, max-age=3600";
+const LASTING_PRIVATELY: &str = "private, max-age=3600";
+
+/// Playlists grow.
+const CHANGING: &str = "no-cache";
+
+/// The media type of segments and clips.
+const FRAGMENTS: &str = "video/mp4";
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Past {
+    shelf: Arc<Shelf>,
+    reads: Arc<Reads>,
+    timelines: Timelines,
+    counts: Counts,
+}
+
+/// A request for something of a stream's past.
+#[derive(Debug)]
+pub struct PastRequest<'a> {
+    /// What.
+    pub address: &'a PastAddress,
+    /// The method is `HEAD`, not `GET`.
+    pub is_head: bool,
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// The query as it was sent, without the question mark; empty without one.
+    pub query: &'a str,
+    /// The client has shown a credential.
+    pub is_private: bool,
+    /// When it came.
+    pub now: SystemTime,
+}
+
+/// What a request came to.
+type Answered = io::Result<(Outcome, Answer)>;
+
+impl Past {
+    /// Of the recordings on a shelf.
+    pub fn new(shelf: Arc<Shelf>) -> Self {
+        Self {
+            shelf,
+            reads: Arc::default(),
+            timelines: Timelines::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// What the metrics tell.
+    pub fn sums(&self) -> Sums {
+        Sums {
+            requests: self.counts.requests(),
+            bytes: self.reads.bytes(),
+            late_reads: self.reads.late(),
+        }
+    }
+
+    /// Answers a request that the gate has permitted.
+    pub async fn answer(&self, request: PastRequest<'_>) -> Answer {
+        let stream = request.address.stream();
+        let answered = match &request.address.resource {
+            Resource::File(id, container) => self.file(stream, (*id, *container), &request).await,
+            Resource::Playlist(id) => self.alone(stream, *id, &request).await,
+            Resource::From(id, first) => self.from(stream, (*id, *first), &request).await,
+            Resource::Init(id) => self.init(stream, *id, &request).await,
+            Resource::Segment(id, fragments) => {
+                let wanted = (*id, fragments.clone());
+                self.segment(stream, wanted, &request).await
+            }
+            Resource::Since => self.since(stream, &request).await,
+            Resource::Clip => self.clip(stream, &request).await,
+        };
+        let (outcome, answer) = answered.unwrap_or_else(|error| of_error(stream, &error));
+        self.counts.count(outcome);
+        answer
+    }
+
+    /// A recording of a stream.
+    fn recording(&self, stream: &StreamName, id: RecordingId) -> io::Result<Arc<Recording>> {
+        let recording = self.shelf.get(id).filter(|it| it.stream == *stream);
+        recording.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// The file of a recording. Its place changes when it is closed, so one that is not found is asked for once more.
+    async fn open(&self, recording: Arc<Recording>) -> io::Result<(Arc<Recording>, Opened)> {
+        let (stream, id) = (recording.stream.clone(), recording.id);
+        match self.try_open(recording).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.try_open(self.recording(&stream, id)?).await
+            }
+            opened => opened,
+        }
+    }
+
+    async fn try_open(&self, recording: Arc<Recording>) -> io::Result<(Arc<Recording>, Opened)> {
+        let open = move || {
+            let opened = Opened::of(&recording)?;
+            Ok((recording, opened))
+        };
+        self.reads.blocking(open).await
+    }
+
+    /// The fragments of a recording, and the recording as it was when they were read.
+    async fn timeline(
+        &self,
+        recording: Arc<Recording>,
+    ) -> io::Result<(Arc<Recording>, OwnedMutexGuard<Timeline>)> {
+        if let Some(timeline) = self.timelines.whole(recording.id).await {
+            return Ok((recording, timeline));
+        }
+        let (recording, opened) = self.open(recording).await?;
+        let timeline = self
+            .timelines
+            .read(&recording, &opened, &self.reads)
+            .await?;
+        Ok((recording, timeline))
+    }
+
+    /// The whole of a file, or a range of it.
+    async fn file(
+        &self,
+        stream: &StreamName,
+        (id, container): (RecordingId, Container),
+        request: &PastRequest<'_>,
+    ) -> Answered {
+        let recording = self.recording(stream, id)?;
+        if recording.container != container {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let (recording, opened) = self.open(recording).await?;
+        let mut headers = validators(&opened.tag, opened.modified, request.is_private);
+        if is_known(request.headers, &headers) {
+            let status = StatusCode::NOT_MODIFIED;
+            return Ok(bare(Outcome::Unchanged, status, headers));
+        }
+        let is_kept = is_download(request.query);
+        if is_kept {
+            let name = name(&recording);
+            put(&mut headers, header::CONTENT_DISPOSITION, &name);
+        }
+        let version = Version {
+            source: (&opened.file, &self.reads),
+            length: opened.length,
+            tag: &opened.tag,
+            media_type: container.media_type(),
+            grows: opened.grows,
+            patches: opened.beginning,
+        };
+        let terms = Terms {
+            is_head: request.is_head,
+            headers: request.headers,
+        };
+        let plays = (!is_kept).then_some(recording.duration);
+        Ok(of_file(version, plays, &terms, headers))
+    }
+
+    /// The initialization segment.
+    async fn init(
+        &self,
+        stream: &StreamName,
+        id: RecordingId,
+        request: &PastRequest<'_>,
+    ) -> Answered {
+        let (_, timeline) = self.timeline(self.recording(stream, id)?).await?;
+        let bytes = Bytes::copy_from_slice(timeline.init_segment());
+        if bytes.is_empty() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(lasting(Body::of(bytes), request))
+    }
+
+    /// Fragments that follow one another.
+    async fn segment(
+        &self,
+        stream: &StreamName,
+        (id, fragments): (RecordingId, std::ops::Range<usize>),
+        request: &PastRequest<'_>,
+    ) -> Answered {
+        let recording = self.recording(stream, id)?;
+        let range = {
+            let (_, timeline) = self.timeline(Arc::clone(&recording)).await?;
+            timeline.range(&fragments)
+        };
+        let range = range.ok_or(io::ErrorKind::NotFound)?;
+        let (_, opened) = self.open(recording).await?;
+        let source = (opened.file, Arc::clone(&self.reads));
+        let body = Body::of("").followed_by(source, vec![range]);
+        Ok(lasting(body, request))
+    }
+}
+
+/// The header that has a recording kept under a name that tells what it is.
+fn name(recording: &Recording) -> String {
+    let stream = recording.stream.as_str();
+    let last = stream.rsplit('/').next().unwrap_or(stream);
+    let (date, time) = when::date_and_time(recording.started);
+    let rest = format!(
+        "{date}-{}.{}",
+        time.replace(':', "-"),
+        recording.container.extension()
+    );
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);
+    let plain: String = last
+        .chars()
+        .map(|char| if is_plain(char) { char } else { '_' })
+        .collect();
+    let whole = utf8_percent_encode(last, NON_ALPHANUMERIC);
+    format!("attachment; filename=\"{plain}-{rest}\"; filename*=UTF-8''{whole}-{rest}")
+}
+
+/// An answer that is the same for as long as there is one.
+fn lasting(body: Body, request: &PastRequest<'_>) -> (Outcome, Answer) {
+    let caching = match request.is_private {
+        true => LASTING_PRIVATELY,
+        false => LASTING,
+    };
+    whole(FRAGMENTS, caching, body)
+}
+
+fn whole(media_type: &str, caching: &str, body: Body) -> (Outcome, Answer) {
+    let mut headers = HeaderMap::new();
+    put(&mut headers, header::CONTENT_TYPE, media_type);
+    put(&mut headers, header::CACHE_CONTROL, caching);
+    let answer = Answer {
+        status: StatusCode::OK,
+        headers,
+        body,
+    };
+    (Outcome::Whole, answer)
+}
+
+/// A playlist.
+fn text(text: String) -> (Outcome, Answer) {
+    whole(MEDIA_TYPE, CHANGING, Body::of(text))
+}
+
+/// A request that makes no sense.
+fn refused(status: StatusCode, text: &str) -> (Outcome, Answer) {
+    plain(Outcome::Missing, status, format!("{text}\n"))
+}
+
+fn of_error(stream: &StreamName, error: &io::Error) -> (Outcome, Answer) {
+    if error.kind() == io::ErrorKind::NotFound {
+        return refused(StatusCode::NOT_FOUND, "There is no such recording.");
+    }
+    tracing::warn!(%stream, %error, "a recording could not be read");
+    let text = "The recording cannot be read now.\n".to_owned();
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    let (outcome, mut answer) = plain(Outcome::Failed, status, text);
+    answer.headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+    (outcome, answer)
+}
+
+/// How fast a body of so many bytes is sent that plays so long.
+fn pace(body: &Body, plays: std::time::Duration) -> Option<Pace> {
+    Pace::of(body.left(), plays)
+}

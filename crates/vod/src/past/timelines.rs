@@ -1,0 +1,133 @@
+//! The fragments of recordings that were played of late.
+//!
+//! Those of a file that grows are read on from where they ended; of one that has ended they are read once.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use container::mp4_file::Timeline;
+use recordings::{Recording, RecordingId, State};
+use tokio::sync::OwnedMutexGuard;
+
+use super::file::Opened;
+use crate::reads::Reads;
+
+/// Recordings of which fragments are kept, and the memory of all of them. An hour takes 170 KB.
+const KEPT_MAX: usize = 256;
+const BYTES_MAX: usize = 64 << 20;
+
+/// Boxes that are read in one turn of a thread: a quarter of an hour of a recording, so that a long one on a slow disk
+/// takes several turns and not too long a one.
+const STEPS: usize = 1_000;
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(super) struct Timelines {
+    /// The newest first.
+    kept: Mutex<VecDeque<Arc<Kept>>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    id: RecordingId,
+    timeline: Arc<tokio::sync::Mutex<Timeline>>,
+    /// Nothing more will come.
+    is_whole: AtomicBool,
+    memory: AtomicUsize,
+}
+
+impl Timelines {
+    /// The fragments of a recording that has ended, if they are known.
+    pub(super) async fn whole(&self, id: RecordingId) -> Option<OwnedMutexGuard<Timeline>> {
+        let kept = self.find(id)?;
+        let is_whole = kept.is_whole.load(Ordering::Acquire);
+        match is_whole {
+            true => Some(Arc::clone(&kept.timeline).lock_owned().await),
+            false => None,
+        }
+    }
+
+    /// Reads the fragments of a recording, up to the end of its whole part.
+    ///
+    /// # Errors
+    /// When the disk does not give them.
+    pub(super) async fn read(
+        &self,
+        recording: &Recording,
+        opened: &Opened,
+        reads: &Reads,
+    ) -> io::Result<OwnedMutexGuard<Timeline>> {
+        let kept = self.find(recording.id);
+        let kept = kept.unwrap_or_else(|| self.keep(recording.id));
+        let mut timeline = Arc::clone(&kept.timeline).lock_owned().await;
+        timeline.grow(opened.length);
+        while timeline.wants().is_some() {
+            let file = Arc::clone(&opened.file);
+            let read = move || {
+                read_on(&mut timeline, &file)?;
+                Ok(timeline)
+            };
+            timeline = reads.blocking(read).await?;
+        }
+        kept.memory.store(timeline.memory(), Ordering::Relaxed);
+        if recording.state != State::Open {
+            kept.is_whole.store(true, Ordering::Release);
+        }
+        self.make_room();
+        Ok(timeline)
+    }
+
+    fn find(&self, id: RecordingId) -> Option<Arc<Kept>> {
+        let mut all = self.all();
+        let place = all.iter().position(|kept| kept.id == id)?;
+        let kept = all.remove(place)?;
+        all.push_front(Arc::clone(&kept));
+        Some(kept)
+    }
+
+    fn keep(&self, id: RecordingId) -> Arc<Kept> {
+        let kept = Arc::new(Kept {
+            id,
+            timeline: Arc::new(tokio::sync::Mutex::new(Timeline::new(0))),
+            is_whole: AtomicBool::new(false),
+            memory: AtomicUsize::new(0),
+        });
+        self.all().push_front(Arc::clone(&kept));
+        kept
+    }
+
+    /// Forgets the oldest until there is room. The newest is kept, however large it is.
+    fn make_room(&self) {
+        let mut all = self.all();
+        let memory = |all: &VecDeque<Arc<Kept>>| -> usize {
+            let each = all.iter().map(|kept| kept.memory.load(Ordering::Relaxed));
+            each.sum()
+        };
+        while all.len() > 1 && (all.len() > KEPT_MAX || memory(&all) > BYTES_MAX) {
+            all.pop_back();
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, VecDeque<Arc<Kept>>> {
+        // Nothing is left half done under this lock.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads what a timeline wants, for some steps. Blocks.
+fn read_on(timeline: &mut Timeline, file: &File) -> io::Result<()> {
+    for _ in 0..STEPS {
+        let Some(range) = timeline.wants() else {
+            break;
+        };
+        // A MiB at most.
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        file.read_exact_at(&mut bytes, range.start)?;
+        timeline.take(&bytes);
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! Times in queries, and in playlists.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const SECONDS_PER_DAY: u64 = 86_400;
+
+/// The word for the beginning of what is on now.
+const START: &str = "start";
+
+/// A time that a query tells.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum When {
+    /// When what is on now began.
+    Start,
+    At(SystemTime),
+}
+
+impl When {
+    /// Reads `start`, a time before now (`-600s`, `-600`, `-10m`, `-2h`), or a time by RFC 3339. `None` if it is none of
+    /// these.
+    pub(super) fn parse(text: &str, now: SystemTime) -> Option<Self> {
+        if text == START {
+            return Some(Self::Start);
+        }
+        let at = match text.strip_prefix('-') {
+            // Nothing is as old as that.
+            Some(ago) => now
+                .checked_sub(span(ago)?)
+                .map_or(UNIX_EPOCH, |at| at.max(UNIX_EPOCH)),
+            None => rfc3339(text)?,
+        };
+        Some(Self::At(at))
+    }
+}
+
+/// Digits, and a unit behind them.
+fn span(text: &str) -> Option<Duration> {
+    let (number, unit) = match text.strip_suffix(['s', 'm', 'h']) {
+        Some(number) => (number, text.as_bytes()[number.len()]),
+        None => (text, b's'),
+    };
+    let factor = match unit {
+        b'h' => 3_600,
+        b'm' => 60,
+        _ => 1,
+    };
+    let seconds = digits(number)?.checked_mul(factor)?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// `2026-11-23T15:42:00.5Z`, `2026-11-23T16:42:00+01:00`; a plus is a space where forms are decoded.
+fn rfc3339(text: &str) -> Option<SystemTime> {
+    let (date, rest) = text.split_at_checked(10)?;
+    let rest = rest.strip_prefix(['T', 't', ' ', '_'])?;
+    let (time, rest) = rest.split_at_checked(8)?;
+    let [year, month, day] = three(date, '-')?;
+    let [hours, minutes, seconds] = three(time, ':')?;
+    // A leap second is the one before it.
+    let is_time = hours < 24 && minutes < 60 && seconds <= 60;
+    let days = http1::days(year, month, day).filter(|_| is_time)?;
+    if http1::civil(days) != (year, month, day) {
+        return None;
+    }
+    let seconds = days * SECONDS_PER_DAY + hours * 3_600 + minutes * 60 + seconds.min(59);
+    let (fraction, zone) = match rest.strip_prefix('.') {
+        Some(rest) => {
+            let end = rest.find(|char: char| !char.is_ascii_digit())?;
+            let nine = format!("{:0<9}", &rest[..end.min(9)]);
+            (digits(&nine).filter(|_| end > 0)?, &rest[end..])
+        }
+        None => (0, rest),
+    };
+    let seconds = match zone {
+        "Z" | "z" => seconds,
+        _ => {
+            let (sign, offset) = zone.split_at_checked(1)?;
+            let (hours, minutes) = offset.split_once(':')?;
+            let (hours, minutes) = (digits(hours)?, digits(minutes)?);
+            let offset = (hours < 24 && minutes < 60).then_some(hours * 3_600 + minutes * 60)?;
+            match sign {
+                "+" | " " => seconds.checked_sub(offset)?,
+                "-" => seconds + offset,
+                _ => return None,
+            }
+        }
+    };
+    Some(UNIX_EPOCH + Duration::new(seconds, u32::try_from(fraction).ok()?))
+}
+
+fn three(text: &str, between: char) -> Option<[u64; 3]> {
+    let numbers: Option<Vec<_>> = text.split(between).map(digits).collect();
+    numbers?.try_into().ok()
+}
+
+fn digits(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
+}
+
+/// `2026-11-23` and `15:42:00`, in UTC.
+pub(super) fn date_and_time(at: SystemTime) -> (String, String) {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let (year, month, day) = http1::civil(since / SECONDS_PER_DAY);
+    let second = since % SECONDS_PER_DAY;
+    let [hours, minutes, seconds] = [second / 3_600, second / 60 % 60, second % 60];
+    (
+        format!("{year:04}-{month:02}-{day:02}"),
+        format!("{hours:02}:{minutes:02}:{seconds:02}"),
+    )
+}
+
+/// `2026-11-23T15:42:00.500Z`.
+pub(super) fn stamp(at: SystemTime) -> String {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (date, time) = date_and_time(at);
+    format!("{date}T{time}.{:03}Z", since.subsec_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_they_are_written() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_795_532_645);
+        let at = |text: &str| match When::parse(text, now) {
+            Some(When::At(at)) => at.duration_since(UNIX_EPOCH).ok().map(|it| it.as_millis()),
+            _ => None,
+        };
+        assert_eq!(stamp(now), "2026-11-24T15:04:05.000Z");
+        assert_eq!(When::parse("start", now), Some(When::Start));
+        for (text, millis) in [
+            ("-0", 1_795_532_645_000),
+            ("-600", 1_795_532_045_000),
+            ("-600s", 1_795_532_045_000),
+            ("-10m", 1_795_532_045_000),
+            ("-2h", 1_795_525_445_000),
+            ("-9999999999999h", 0),
+            ("2026-11-24T15:04:05Z", 1_795_532_645_000),
+            ("2026-11-24t15:04:05.25z", 1_795_532_645_250),
+            ("2026-11-24T16:04:05+01:00", 1_795_532_645_000),
+            ("2026-11-24T16:04:05 01:00", 1_795_532_645_000),
+            ("2026-11-24T09:34:05.1234567891-05:30", 1_795_532_645_123),
+            ("1970-01-01T00:00:00Z", 0),
+        ] {
+            assert_eq!(at(text), Some(millis), "{text}");
+        }
+        for text in [
+            "",
+            "-",
+            "-s",
+            "--1",
+            "-1d",
+            "-99999999999999999999",
+            "600",
+            "now",
+            "2026-11-24",
+            "2026-11-24T15:04:05",
+            "2026-02-30T15:04:05Z",
+            "2026-11-24T24:04:05Z",
+            "2026-11-24T15:04:05.Z",
+            "2026-11-24T15:04:05+1",
+            "2026-11-24T15:04:05+25:00",
+            "1970-01-01T00:00:00+01:00",
+            "ä026-11-24T15:04:05Z",
+            "2026-11-24T15:04:0ä",
+        ] {
+            assert_eq!(When::parse(text, now), None, "{text}");
+        }
+    }
+}
