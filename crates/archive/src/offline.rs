@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-use recordings::{Recording, State};
+use recordings::{Recording, State, Upload};
 
 use crate::disk::{Files, Output};
 use crate::event::Event;
@@ -95,9 +95,11 @@ fn read(leftover: Leftover) -> io::Result<Recording> {
         stream: name.stream,
         is_pinned: is_pinned(&path),
         path,
+        is_local: true,
         duration,
         bytes,
         state,
+        upload: Upload::Never,
     })
 }
 
@@ -124,6 +126,7 @@ pub fn fix(root: &Path) -> Result<Vec<Event>, FixError> {
         records: Box::new(|_| Some(0)),
         fallback: None,
         min_free: 0,
+        is_uploaded: false,
     };
     // Mending makes no jobs.
     let (jobs, _work) = mpsc::sync_channel(JOBS_MAX);

@@ -162,12 +162,14 @@ mod tests {
             id: RecordingId::new(&stream(), started, 0),
             stream: stream(),
             path: "/rec/a.mp4".into(),
+            is_local: true,
             started,
             duration: Duration::from_secs(9),
             bytes: 99,
             state: State::Closed,
             container: Container::Mp4,
             is_pinned: false,
+            upload: recordings::Upload::Never,
         });
         let one = || Arc::clone(&recording);
         let of_recordings = [

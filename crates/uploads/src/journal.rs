@@ -231,6 +231,8 @@ impl Journal {
                 bytes,
                 state: State::Finalised,
                 container,
+                // Marks are with files; the recorder lists what has one.
+                is_pinned: false,
                 upload: Upload::Stored {
                     key: key.into(),
                     is_spare: false,
@@ -271,6 +273,7 @@ mod tests {
             bytes: 77,
             state: State::Finalised,
             container: Container::Mp4,
+            is_pinned: false,
             upload: Upload::Pending,
         }
     }

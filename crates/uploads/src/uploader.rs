@@ -62,7 +62,7 @@ pub struct Uploader {
 }
 
 impl Uploader {
-    /// Lists the recordings on the shelf of which there is a copy, and begins its thread. While another process has the
+    /// Lists the recordings of which the copy alone is left, and begins its thread. While another process has the
     /// journal, the server before this one, it waits for that.
     ///
     /// # Errors

@@ -1,15 +1,13 @@
 //! What is copied when, and what becomes of the files and of the copies.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use net::link::Backoff;
-use recordings::{
-    LIST_MAX, NotShelved, RECORDINGS_MAX, Recording, RecordingId, Shelf, State, Upload,
-};
+use recordings::{LIST_MAX, RECORDINGS_MAX, Recording, RecordingId, Shelf, State, Upload};
 
 use crate::bucket::Bucket;
 use crate::counts::{Counts, Outcome};
@@ -37,13 +35,15 @@ pub(crate) struct Work {
     keep_local: Duration,
     /// The recordings on the shelf of which there is a copy.
     stored: BTreeSet<RecordingId>,
+    /// Those of an earlier run with a copy and a file, which the recorder has not listed yet.
+    unlisted: BTreeMap<RecordingId, Upload>,
     /// The recording that was tried last.
     last: Option<RecordingId>,
     backoff: Backoff,
 }
 
 impl Work {
-    /// Opens the journal, and says on the shelf of what there is a copy.
+    /// Opens the journal, and lists the recordings of which the copy alone is left.
     pub(crate) fn begin(
         journal: &Path,
         bucket: &Bucket,
@@ -56,16 +56,12 @@ impl Work {
             source,
         };
         let journal = Arc::new(Journal::open(journal).map_err(failed)?);
-        let mut stored = BTreeSet::new();
+        let (mut stored, mut unlisted) = (BTreeSet::new(), BTreeMap::new());
         let listed = journal.recordings(|recording| {
-            let (id, upload) = (recording.id, recording.upload.clone());
-            let is_listed = match shelf.insert(recording) {
-                Ok(()) => true,
-                // The recorder has found its file first.
-                Err(NotShelved::Taken) => shelf.update(id, |known| known.upload = upload),
-                Err(NotShelved::Full) => false,
-            };
-            if is_listed {
+            let id = recording.id;
+            if recording.is_local {
+                unlisted.insert(id, recording.upload);
+            } else if shelf.insert(recording).is_ok() {
                 stored.insert(id);
             }
         });
@@ -79,6 +75,7 @@ impl Work {
             counts: Arc::clone(counts),
             keep_local,
             stored,
+            unlisted,
             last: None,
             backoff: Backoff::default(),
         })
@@ -87,8 +84,13 @@ impl Work {
     /// For ever.
     pub(crate) async fn run(mut self) {
         loop {
+            self.tell_stored();
             let all = self.all();
-            let mut pending: Vec<_> = all.iter().filter(|it| is_ready(it)).cloned().collect();
+            let mut pending: Vec<_> = all
+                .iter()
+                .filter(|it| is_ready(it) && !self.unlisted.contains_key(&it.id))
+                .cloned()
+                .collect();
             self.tell_backlog(&pending);
             let tidied = self.tidy(&all).await;
             self.judge(None, tidied).await;
@@ -109,6 +111,18 @@ impl Work {
                 self.judge(Some(&**recording), copied).await;
             }
         }
+    }
+
+    /// Says of recordings that the recorder has listed meanwhile that there is a copy.
+    fn tell_stored(&mut self) {
+        let (shelf, stored) = (&self.shelf, &mut self.stored);
+        self.unlisted.retain(|id, upload| {
+            let is_listed = shelf.update(*id, |known| known.upload = upload.clone());
+            if is_listed {
+                stored.insert(*id);
+            }
+            !is_listed
+        });
     }
 
     /// All recordings, oldest first.

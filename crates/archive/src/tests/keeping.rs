@@ -177,11 +177,14 @@ fn filled(keep: Keep, min_free: u64) -> TestArchive {
             id: name.id(),
             stream,
             path: name.path(archive.root.path()),
+            is_local: true,
             started,
             duration: hour,
             bytes: 1_000,
             state: State::Finalised,
             container: recordings::Container::Mp4,
+            is_pinned: false,
+            upload: Upload::Never,
         };
         archive.shared.shelf.insert(recording).expect("room");
     }

@@ -322,6 +322,7 @@ mod tests {
                 id: RecordingId::new(&stream, started, 0),
                 stream: stream.clone(),
                 path: format!("/{number}.mp4").into(),
+                is_local: true,
                 started,
                 duration: Duration::from_secs(50),
                 bytes: number,
@@ -331,6 +332,7 @@ mod tests {
                 },
                 container: Container::Mp4,
                 is_pinned: false,
+                upload: Upload::Never,
             };
             shelf.insert(recording).expect("there is room");
         }

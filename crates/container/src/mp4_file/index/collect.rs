@@ -1,12 +1,12 @@
 //! The samples of a fragmented file, collected from its `moof` boxes (ISO/IEC 14496-12 §8.8).
 
+use super::super::walk::{children, find};
 use super::SAMPLES_MAX;
 use super::fragments::{
     COMPOSITION, DATA_OFFSET, DURATION, FIRST_FLAGS, FLAGS, HAS_DESCRIPTION, HAS_DURATION,
     HAS_FLAGS, HAS_POSITION, HAS_SIZE, NO_SYNC, SIZE, decode_time,
 };
 use super::moov::Track;
-use super::super::walk::{children, find};
 use super::numbers::Numbers;
 use super::tables::Sample;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use media::{Span, Timestamp, TrackId};
 
 use super::entry;
-use super::moov::{TrackHead, Track};
+use super::moov::{Track, TrackHead};
 use super::tables::Sample;
 
 /// The tracks that can be sent. Their samples are the index's.
