@@ -279,7 +279,7 @@ fn remove_spare(shared: &Shared) {
     }
     for recording in complete_files(shared) {
         if matches!(recording.upload, Upload::Stored { is_spare: true, .. }) {
-            discard(shared, &recording);
+            discard(shared, recording, Removal::Retention);
         }
     }
 }

@@ -197,7 +197,8 @@ impl Recorder {
             .is_some_and(|before| match self.content {
                 Content::Mp4 | Content::Raw(Container::Ts) => *before == preamble,
                 Content::Raw(Container::Flv) => {
-                    flv::recorded::Rebase::codecs(before) == flv::recorded::Rebase::codecs(&preamble)
+                    flv::recorded::Rebase::codecs(before)
+                        == flv::recorded::Rebase::codecs(&preamble)
                 }
                 // One cannot follow another in a file.
                 Content::Raw(Container::WebM) => false,

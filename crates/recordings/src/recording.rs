@@ -44,7 +44,10 @@ impl Recording {
 
     /// Whether its file may be removed to keep what is kept: it is complete, and no copy of it is still to be made.
     pub fn is_removable(&self) -> bool {
-        self.is_local && self.state != State::Open && self.upload != Upload::Pending
+        self.is_local
+            && !self.is_pinned
+            && self.state != State::Open
+            && self.upload != Upload::Pending
     }
 }
 
