@@ -16,7 +16,7 @@ use crate::lock::{Claim, claim};
 use crate::pin::is_pinned;
 use crate::shared::Shared;
 use crate::sweep::{Leftover, sweep_all};
-use crate::{Keep, Rule, Settings};
+use crate::{Becomes, Keep, Rule, Settings};
 
 /// What a directory has.
 #[derive(Debug, Default)]
@@ -122,6 +122,8 @@ pub fn fix(root: &Path) -> Result<Vec<Event>, FixError> {
             directory: root.to_owned(),
             split: Duration::MAX,
             keep: Keep::default(),
+            becomes: Becomes::Mp4,
+            snapshot: None,
         }],
         records: Box::new(|_| Some(0)),
         fallback: None,

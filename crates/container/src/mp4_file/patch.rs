@@ -102,9 +102,9 @@ fn put_brands(boxes: &mut Boxes, init: &Init) {
 /// Whether the beginning of a file of ours, its first [`PLACEHOLDER_END_MAX`] bytes, is that of a plain one. All that a
 /// file's bytes differ in before and after it was finalised is among them.
 pub fn is_finalised(beginning: &[u8]) -> bool {
-    let placeholder = Head::parse(beginning).and_then(|ftyp| {
+    let placeholder = Head::read_sized(beginning, u64::MAX).and_then(|ftyp| {
         let rest = beginning.get(usize::try_from(ftyp.bytes).ok()?..)?;
-        Head::parse(rest)
+        Head::read_sized(rest, u64::MAX)
     });
     placeholder.is_some_and(|head| head.kind == *b"mdat")
 }

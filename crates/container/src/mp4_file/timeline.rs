@@ -96,7 +96,8 @@ impl Timeline {
     pub fn take(&mut self, bytes: &[u8]) {
         match self.scan.take(bytes) {
             Some(Found::Init(init)) => {
-                let moov = Head::parse(bytes).and_then(|head| bytes.get(..head.bytes as usize));
+                let moov = Head::read_sized(bytes, u64::MAX)
+                    .and_then(|head| bytes.get(..head.bytes as usize));
                 self.segment = segment(&init, moov.unwrap_or_default());
                 self.init = Some(init);
             }

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use config::{Config, StationList, StationOrder, StationPlace, StationRule, WeekHours};
 use media::StreamName;
 use station::{
-    Catalogue, Change, Distances, Handle, Hours, List, Outcome, Place, Playing, Role, Rule,
-    Settings, Station, Stats,
+    Catalogue, Distances, Handle, Hours, List, Outcome, Place, Role, Rule, Settings, Station, Stats,
 };
 use tokio::task::JoinSet;
 

@@ -98,7 +98,7 @@ impl Flv {
         while items.is_empty() && self.at < self.length {
             let rest = self.at..self.length;
             let (reads, file) = (Arc::clone(&self.reads), Arc::clone(&self.file));
-            let (Read { bytes, .. }, _) = reads.window(file, vec![rest]).await?;
+            let (Read { bytes, .. }, _) = reads.window(file, vec![rest], Arc::default()).await?;
             self.at += bytes.len() as u64;
             self.reader.push(&bytes, &mut items).map_err(malformed)?;
         }

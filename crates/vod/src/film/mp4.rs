@@ -84,7 +84,7 @@ impl Mp4 {
             if self.window.bytes.is_empty() {
                 let left = std::mem::take(&mut self.left);
                 let (reads, file) = (Arc::clone(&self.reads), Arc::clone(&self.file));
-                (self.window, self.left) = reads.window(file, left).await?;
+                (self.window, self.left) = reads.window(file, left, Arc::default()).await?;
             }
             while let Some(data) = self.take() {
                 let Some(placed) = self.plan.pop_front() else {

@@ -136,7 +136,7 @@ pub(crate) enum Page {
     /// The list of a stream's recordings.
     Recordings(StreamName),
     /// A recording, or what is made of some.
-    Past(vod::PastAddress),
+    Past(PastAddress),
     /// A session of WHIP or WHEP, or an endpoint that opens one.
     Rtc(signalling::Address),
     /// A CORS preflight.
