@@ -140,6 +140,8 @@ mod tests {
     use fanout::events::EndReason;
     use recordings::{Container, RecordingId, State};
 
+    use station::By;
+
     use super::*;
 
     fn stream() -> StreamName {
@@ -196,6 +198,7 @@ mod tests {
             name: "a.mp3".to_owned(),
             since: started,
             length: None,
+            by: By::Rotation,
         };
         let source = fanout::Source {
             protocol: "rtmp",
