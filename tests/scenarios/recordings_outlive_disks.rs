@@ -49,7 +49,7 @@ fn lag(server: &Server) -> f64 {
 
 /// The pictures of recordings, one after another.
 fn pictures(files: &[PathBuf]) -> Vec<Frame> {
-    let all = files.iter().map(|file| framemd5::decoded(file));
+    let all = files.iter().map(framemd5::decoded);
     all.flat_map(|frames| framemd5::video(&frames)).collect()
 }
 

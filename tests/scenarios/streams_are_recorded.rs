@@ -182,7 +182,8 @@ fn mp3_from_an_icecast_source_is_kept_as_it_is() {
     assert!((duration - 6.0).abs() < 0.5, "{duration}");
     let sent = framemd5::packets(Clip::Mp3.seconds(6));
     let got = framemd5::packets(&files[0]);
-    assert_eq!(assert_joins("sound", &sent, &got).missing, 0);
+    // Of the first one or two, what was sent before them is not in the file: they are silent.
+    assert_eq!(assert_joins("sound", &sent, &got[2..]).missing, 0);
 }
 
 /// Posts what is to become of the stream's recording.

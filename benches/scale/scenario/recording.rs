@@ -210,7 +210,7 @@ pub(crate) fn most(bench: &mut Bench) {
 /// A directory on this program's disk.
 fn folder() -> TempDir {
     let here = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
-    let beside = here.parent().unwrap_or(Path::new("."));
+    let beside = here.parent().unwrap_or_else(|| Path::new("."));
     tempfile::tempdir_in(beside).unwrap_or_else(|error| panic!("{}: {error}", beside.display()))
 }
 

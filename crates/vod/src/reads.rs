@@ -53,7 +53,7 @@ pub(crate) struct Read {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Patch {
     at: u64,
-    bytes: [u8; Patch::BYTES_MAX],
+    bytes: [u8; Self::BYTES_MAX],
     length: u8,
 }
 

@@ -245,8 +245,11 @@ impl TestArchive {
     }
 }
 
+/// More events than a test has.
+const EVENTS_MAX: usize = 100_000;
+
 fn tell() -> (Tell, Receiver<Event>) {
-    let (sender, told) = mpsc::channel();
+    let (sender, told) = mpsc::sync_channel(EVENTS_MAX);
     (
         Box::new(move |event| sender.send(event).unwrap_or(())),
         told,

@@ -34,7 +34,7 @@ fn a_table_is_empty_at_first_and_then_tells_all() {
     let head = FrameHeader::parse(&empty).expect("a frame");
     assert!(head.is_info_frame(&empty) && head.frame_bytes() == empty.len());
     assert_eq!(empty[36..44], *b"Xing\0\0\0\0", "it says nothing");
-    let mut file = empty.clone();
+    let mut file = empty;
     (0..1_000).for_each(|_| file.extend(frame(0)));
     let whole = file.len();
     // The last frame is cut, or behind it is something else.

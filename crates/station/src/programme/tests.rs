@@ -176,10 +176,10 @@ fn lists_have_their_hours() {
     let mut programme = Programme::new(roles, true, distances, 0);
     programme.renew(vec![tracks("s", 9), tracks("m", 9), tracks("j", 1)]);
     let now = Instant::now();
-    let mut next = |minute| {
+    let next = |minute| {
         let next = programme.advance(Moment { now, minute });
         next.map_or_else(String::new, |(track, _)| track.name)
     };
-    let played = [58, 59, 60, 61, 62, 119, 120, 121].map(|minute| next(minute));
+    let played = [58, 59, 60, 61, 62, 119, 120, 121].map(next);
     assert_eq!(played, ["s0", "s1", "j0", "m0", "j0", "m1", "s2", "s3"]);
 }
