@@ -13,6 +13,9 @@ use crate::support::{DEADLINE, publish_rtmp};
 
 const BUCKET: &str = "radio";
 
+/// Who asks for objects: they are private.
+const USER: &str = "AKIAEXAMPLE:not-checked-here";
+
 /// The size of a part.
 const PART_BYTES: usize = 8 << 20;
 
@@ -50,7 +53,7 @@ impl Storage {
     fn object(&self, key: &str) -> Option<Vec<u8>> {
         let answer = Command::new("curl")
             .args(["-s", "-f", "--aws-sigv4", "aws:amz:us-east-1:s3"])
-            .args(["--user", "AKIAEXAMPLE:not-checked-here"])
+            .args(["--user", USER])
             .arg(format!("http://{}/{BUCKET}/{key}", self.address))
             .output();
         let answer = answer.expect("curl is installed");
@@ -259,7 +262,8 @@ fn what_is_recorded_is_uploaded_when_it_is_finalised() {
     let file = recording["path"].as_str().expect("it stays");
     let file = std::fs::read(file).expect("read");
     assert!(storage.object(&key) == Some(file));
-    let head = storage.curl(&["-I"], &format!("/{BUCKET}/{key}"));
+    let signed = ["-I", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", USER];
+    let head = storage.curl(&signed, &format!("/{BUCKET}/{key}"));
     let head = String::from_utf8(head).expect("text").to_lowercase();
     assert!(head.contains("content-type: video/mp4"), "{head}");
 }

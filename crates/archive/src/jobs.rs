@@ -371,8 +371,11 @@ fn remove(shared: &Shared, recording: Arc<Recording>, why: Removal) {
         drop_file(shared, &snapshot);
     }
     if drop_file(shared, &recording.path) {
-        tracing::info!(stream = %recording.stream, id = %recording.id, "a recording is removed");
-        shared.tell(Event::Deleted { recording, why });
+        tracing::info!(stream = %recording.stream, id = %recording.id, "a recording's file is removed");
+        // What is in object storage is there still, unless the operator removes it.
+        if why == Removal::Operator || !recording.upload.is_stored() {
+            shared.tell(Event::Deleted { recording, why });
+        }
     }
 }
 

@@ -193,7 +193,7 @@ fn recordings(config: &Config, walk: &mut Walk<'_>) {
 /// What is copied to object storage.
 fn uploads(config: &Config, walk: &mut Walk<'_>) {
     let recording = &config.recording;
-    if !recording.upload.is_on() {
+    if !recording.upload.is_on() || !recording.upload.has_valid_bucket() {
         return;
     }
     if recording.directory.is_none() && config.records.is_empty() {
@@ -205,10 +205,10 @@ fn uploads(config: &Config, walk: &mut Walk<'_>) {
         );
     } else if recording.journal().is_none() {
         let help =
-            "name a file that the server may write, such as \"/var/lib/carillon/uploads.redb\"";
+            "name a journal that the server may write, such as \"/var/lib/carillon/uploads.redb\"";
         walk.problem(
-            "recording.upload.journal",
-            "is needed where recording.directory is empty",
+            "recording.upload.bucket",
+            "is set without recording.upload.journal, and recording.directory is empty",
             Some(help),
         );
     }

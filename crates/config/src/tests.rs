@@ -609,8 +609,8 @@ fn contradictions_are_told() {
         ),
         (
             "[recording.upload]\nbucket = \"radio\"\n[[record]]\nmatch = \"a\"\ndirectory = \"/rec\"",
-            1,
-            "recording.upload.journal",
+            2,
+            "recording.upload.bucket",
             "recording.directory is empty",
         ),
         (

@@ -82,6 +82,11 @@ impl Upload {
         !self.bucket.is_empty()
     }
 
+    /// Whether a bucket can have this name.
+    pub(crate) fn has_valid_bucket(&self) -> bool {
+        is_bucket(&self.bucket)
+    }
+
     /// Whether the storage is reached over TLS.
     pub fn is_secure(&self) -> bool {
         let endpoint = self.endpoint.as_ref().map(ToString::to_string);

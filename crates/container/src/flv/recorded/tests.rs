@@ -63,7 +63,7 @@ fn the_metadata_is_filled_in_and_the_file_begins_at_zero() {
             panic!("one patch");
         };
         assert_eq!(*at, 24);
-        let times = (0..10).map(|key| f64::from(key) * 0.4);
+        let times = (0..10).map(|key| f64::from(400 * key) / 1e3);
         let facts = Facts {
             seconds: 4.0,
             bytes: whole,
