@@ -213,6 +213,8 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
                             "dvr_directory",
                             "directory",
                             "folder",
+                            "credentials",
+                            "journal",
                         ]
                         .contains(&key.as_str())
                         || [
