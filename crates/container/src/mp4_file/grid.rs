@@ -68,7 +68,7 @@ fn candidates(table: &Table) -> [Option<Grid>; 4] {
     // A conversion of floats saturates.
     let [below, above] = [rate.floor() as u32, rate.ceil() as u32];
     let grid = |rate: u32, denominator| {
-        (1..=RATE_MAX).contains(&rate).then_some(Grid {
+        (1..=RATE_MAX).contains(&rate).then(|| Grid {
             numerator: 1_000 * rate,
             denominator,
         })
@@ -210,10 +210,12 @@ mod tests {
             (0..300).map(|number| f64::from(number) * (0.033 + 0.000_05 * f64::from(number)));
         let drifting = at_rate(30.01);
         let late = at_rate(30.0).map(|at| if at == 50.0 { at + 0.002 } else { at });
-        let times: [Vec<f64>; 4] = [
+        let all_at_once = vec![1.0; 300];
+        let times: [Vec<f64>; 5] = [
             varying.collect(),
             drifting.collect(),
             late.collect(),
+            all_at_once,
             vec![],
         ];
         for times in times {
