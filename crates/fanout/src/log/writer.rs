@@ -47,10 +47,12 @@ pub(crate) struct Writer {
 impl Writer {
     /// A log whose pages are counted to `account`; `None` when there is no memory for the first.
     pub(crate) fn new(limits: Limits, account: Account) -> Option<Self> {
-        if !account.reserve(limits.page_weight()) {
+        // Whether anybody else than a hold will read it is not known yet.
+        let first = limits.lean();
+        if !account.reserve(first.page_weight()) {
             return None;
         }
-        let page = Arc::new(Page::new(0, limits.page_bytes, limits.page_units));
+        let page = Arc::new(Page::new(0, first.page_bytes, first.page_units));
         let shared = Arc::new(Shared {
             committed: AtomicU64::new(0),
             start: AtomicU64::new(0),
