@@ -15,7 +15,9 @@
 //! [back](IntakeReader::give_back) and may be attached again.
 //!
 //! Two ways of receiving, one contract (`receiver`): multishot receives into a shared ring of
-//! buffers, and readiness by epoll. Called by `ingest`.
+//! buffers, and readiness by epoll, which is the way of all relaxed turns: what nearly every socket has brought
+//! meanwhile would need more buffers than a cache holds, and a receive that finds none is asked for anew. Called by
+//! `ingest`.
 
 mod entries;
 mod readiness;
@@ -321,7 +323,7 @@ fn run_thread(
     let receivers = method
         .make(waker)
         // The second is never slept on, so it has a waker of its own that is never called.
-        .and_then(|prompt| Ok((prompt, method.make(&Waker::new()?)?)));
+        .and_then(|prompt| Ok((prompt, Method::Epoll.make(&Waker::new()?)?)));
     let (told, thread) = match receivers {
         Ok((prompt, relaxed)) => {
             let thread = IntakeThread::new(prompt, relaxed, arrivals, board, target_utilisation);

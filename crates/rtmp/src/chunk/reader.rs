@@ -1,6 +1,6 @@
 //! Reassembles messages from chunks, however the sender and the network split them.
 
-use bytes::Bytes;
+use bytes::BytesMut;
 
 use super::{
     CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX, CHUNK_STREAMS_MAX, CHUNKS_PER_MESSAGE_MAX,
@@ -10,6 +10,10 @@ use crate::{
     Error,
     message::{Kind, Message},
 };
+
+/// Messages that arrive together share memory, this much at the most: what a publisher of 1 Mb/s sends in a tenth of a
+/// second. One that is kept keeps the others.
+const SHARED_BYTES_MAX: usize = 16 << 10;
 
 /// What a peer may make the reader hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +54,7 @@ impl Limits {
 ///
 /// Invariants: `partial` is the number of chunk streams with a message in progress, and
 /// `partial_bytes` the payload they hold; a message's buffer never outgrows twice what has arrived
-/// of it, or [`Limits::reserve_max`]. The messages returned depend on the bytes only, never on how
+/// of it, or [`Limits::reserve_max`], nor what messages share what has arrived of all. The messages returned depend on the bytes only, never on how
 /// they were split.
 ///
 /// SetChunkSize and Abort are handled here, and nowhere else. After an error the stream is out of
@@ -68,6 +72,8 @@ pub struct Reader {
     /// Payload bytes still to come in the current chunk, which is one of `streams[last]`.
     body: Option<u32>,
     carry: Carry,
+    /// Room for the next messages, empty.
+    shared: BytesMut,
 }
 
 /// What the last header on a chunk stream said, and the message in progress.
@@ -89,7 +95,7 @@ struct Partial {
     received: u32,
     chunks: u32,
     keep: bool,
-    data: Vec<u8>,
+    data: BytesMut,
 }
 
 /// The beginning of a chunk header whose rest has not arrived.
@@ -137,6 +143,7 @@ impl Reader {
             partial_bytes: 0,
             body: None,
             carry: Carry::default(),
+            shared: BytesMut::new(),
         }
     }
 
@@ -340,7 +347,7 @@ impl Reader {
                 received: 0,
                 chunks: 0,
                 keep: keeps(header.kind, header.length, &self.limits)?,
-                data: Vec::new(),
+                data: BytesMut::new(),
             });
             self.partial += 1;
             if self.partial > PARTIAL_MESSAGES_MAX {
@@ -381,11 +388,17 @@ impl Reader {
             }
             if message.data.capacity() - message.data.len() < take {
                 let ahead = waiting.min(self.limits.reserve_max);
-                let capacity = (message.data.len() + take)
-                    .max(2 * message.data.len())
-                    .max(ahead)
-                    .min(length);
-                message.data.reserve_exact(capacity - message.data.len());
+                if message.data.is_empty() && length <= ahead {
+                    message.data = carve(&mut self.shared, length, ahead);
+                } else {
+                    let capacity = (message.data.len() + take)
+                        .max(2 * message.data.len())
+                        .max(ahead)
+                        .min(length);
+                    let mut larger = BytesMut::with_capacity(capacity);
+                    larger.extend_from_slice(&message.data);
+                    message.data = larger;
+                }
             }
             message.data.extend_from_slice(piece);
         }
@@ -407,7 +420,7 @@ impl Reader {
             kind: stream.kind,
             timestamp: stream.timestamp,
             stream_id: stream.stream_id,
-            payload: Bytes::from(message.data),
+            payload: message.data.freeze(),
         })
     }
 
@@ -454,6 +467,19 @@ impl Reader {
             self.partial_bytes -= message.data.len();
         }
     }
+}
+
+/// Memory for a message that has arrived, as `waiting` bytes have: shared with those that follow it, if they fit.
+fn carve(shared: &mut BytesMut, length: usize, waiting: usize) -> BytesMut {
+    if shared.capacity() < length {
+        let room = waiting.min(SHARED_BYTES_MAX);
+        if room < 2 * length {
+            return BytesMut::with_capacity(length);
+        }
+        *shared = BytesMut::with_capacity(room);
+    }
+    let rest = shared.split_off(length);
+    std::mem::replace(shared, rest)
 }
 
 /// Whether a message is to be kept or read and discarded.
