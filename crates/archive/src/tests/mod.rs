@@ -27,6 +27,7 @@ use crate::choice::open;
 use crate::disk::{Disk, Files, Output};
 use crate::jobs::{self, JOBS_MAX, Job};
 use crate::recorder::{Next, Recorder};
+use crate::removal;
 use crate::shared::Shared;
 use crate::snapshot::Snapshots;
 use crate::{Becomes, Event, Keep, Rule, Settings, Tell};

@@ -1,6 +1,7 @@
 //! Pictures beside recordings.
 
 use super::*;
+use crate::snapshot::Beside;
 
 #[test]
 fn the_newest_keyframe_is_kept_every_so_often_and_goes_with_its_recording() {
@@ -19,7 +20,7 @@ fn the_newest_keyframe_is_kept_every_so_often_and_goes_with_its_recording() {
     archive.visit(&mut recorder, TURN);
     archive.visit(&mut recorder, 11 * TURN);
     let recording = archive.recordings()[0].path.clone();
-    let beside: Vec<_> = crate::snapshot::of(&recording).collect();
+    let beside = Beside::default().of(&recording);
     assert_eq!(beside.len(), 2, "{:?}", archive.files());
     let wanted = pictures(&Clip::Flv.seconds(4));
     let keyframes: Vec<_> = wanted.iter().step_by(25).collect();
@@ -32,6 +33,6 @@ fn the_newest_keyframe_is_kept_every_so_often_and_goes_with_its_recording() {
     assert_eq!(archive.recordings().len(), 1);
     assert_eq!(archive.files().len(), 3);
     archive.shared.settings.rules[0].keep.max_count = Some(0);
-    jobs::tidy(&archive.shared);
+    removal::tidy(&archive.shared);
     assert!(archive.recordings().is_empty() && archive.files().is_empty());
 }
