@@ -4,14 +4,10 @@ use super::*;
 
 /// Records so many files of a second.
 fn record(archive: &mut TestArchive, files: usize) {
-    let mut publisher = archive.publish(Container::Tracks);
     let mut left = items(Clip::Flv);
-    write(&mut publisher, until(&mut left, 40));
-    let mut recorder = archive.record(publisher.stream());
+    let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
     write(&mut publisher, until(&mut left, 1_000 * files as i64));
-    drop(publisher);
-    archive.visit(&mut recorder, TURN);
-    archive.visit(&mut recorder, 11 * TURN);
+    archive.end(publisher, &mut recorder);
     assert_eq!(archive.recordings().len(), files);
 }
 
@@ -141,9 +137,7 @@ fn no_file_is_ever_overwritten() {
     let mut publisher = archive.publish(Container::Tracks);
     write(&mut publisher, items(Clip::Flv));
     let mut recorder = archive.record(publisher.stream());
-    drop(publisher);
-    archive.visit(&mut recorder, TURN);
-    archive.visit(&mut recorder, 11 * TURN);
+    archive.end(publisher, &mut recorder);
     let recorded = archive.recordings();
     let second = recorded.iter().find(|it| it.id != first.id).expect("two");
     let second = second
