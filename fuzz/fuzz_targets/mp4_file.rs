@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use container::mp4_file::index::{Indexer, SAMPLES_MAX};
+use container::mp4_file::index::{Indexer, Purpose, SAMPLES_MAX};
 use libfuzzer_sys::fuzz_target;
 
 /// Segments that are packaged, of many.
@@ -16,7 +16,13 @@ const SAMPLES: usize = 64;
 const SAMPLE_BYTES: usize = 24;
 
 fuzz_target!(|file: &[u8]| {
-    let mut indexer = Indexer::new(file.len() as u64);
+    for purpose in [Purpose::Segments, Purpose::Samples] {
+        check(file, purpose);
+    }
+});
+
+fn check(file: &[u8], purpose: Purpose) {
+    let mut indexer = Indexer::new(file.len() as u64, purpose);
     let index = loop {
         let wants = indexer.wants();
         let bytes = &file[wants.start as usize..wants.end as usize];
@@ -49,4 +55,4 @@ fuzz_target!(|file: &[u8]| {
             assert!(range.start <= range.end && range.end <= file.len() as u64);
         }
     }
-});
+}

@@ -14,7 +14,7 @@ use testkit::{Clip, Server, Tool, wait_until};
 use crate::bodies_of_every_container::{AAC, H264, Show, check_vlc, start_vlc};
 use crate::browser::Browser;
 use crate::hls_plays_everywhere::ChromiumPlayer;
-use crate::support::{DEADLINE, connect, publish_icecast};
+use crate::support::{DEADLINE, connect, curl, publish_icecast};
 
 /// Seconds of the film: some segments.
 const SECONDS: u32 = 20;
@@ -75,16 +75,6 @@ impl Library {
             ))
             .start()
     }
-}
-
-/// Status, headers and body, as curl gets them.
-fn curl(server: &Server, path: &str, arguments: &[&str]) -> Response {
-    let answer = Tool::new("curl")
-        .args(["-s", "-i", "--path-as-is"])
-        .args(arguments)
-        .arg(server.http_url(path))
-        .run(DEADLINE);
-    Response::parse(&answer)
 }
 
 #[test]

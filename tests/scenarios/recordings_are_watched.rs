@@ -7,11 +7,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 use testkit::framemd5::{self, Frame};
 use testkit::hls::MediaPlaylist;
-use testkit::http::Response;
 use testkit::{Clip, Server, Tool, wait_until};
 
 use crate::browser::Browser;
-use crate::support::{DEADLINE, publish_icecast, publish_rtmp};
+use crate::support::{DEADLINE, curl, publish_icecast, publish_rtmp};
 
 const STREAM: &str = "live/show";
 
@@ -67,16 +66,6 @@ fn on_disk(server: &Server, id: &str) -> String {
     let all = all["recordings"].as_array().expect("a list");
     let one = all.iter().find(|one| one["id"] == id).expect("it");
     text(one, "path").to_owned()
-}
-
-/// Status, headers and body, as curl gets them.
-fn curl(server: &Server, path: &str, arguments: &[&str]) -> Response {
-    let answer = Tool::new("curl")
-        .args(["-s", "-i", "--path-as-is"])
-        .args(arguments)
-        .arg(server.http_url(path))
-        .run(DEADLINE);
-    Response::parse(&answer)
 }
 
 /// Packets of each track, as ffprobe counts them. Playlists are read from their beginning to their end, whenever that is.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 use testkit::framemd5::{self, Frame, Join};
+use testkit::http::Response;
 use testkit::{Clip, PUBLISH_KEY, Process, Server, ServerBuilder, Tool, wait_until};
 
 pub(crate) use testkit::DEADLINE;
@@ -172,4 +173,14 @@ impl Certificate {
                 &format!("\"{}\"", self.file("cert.key")),
             )
     }
+}
+
+/// Status, headers and body, as curl gets them.
+pub(crate) fn curl(server: &Server, path: &str, arguments: &[&str]) -> Response {
+    let answer = Tool::new("curl")
+        .args(["-s", "-i", "--path-as-is"])
+        .args(arguments)
+        .arg(server.http_url(path))
+        .run(DEADLINE);
+    Response::parse(&answer)
 }

@@ -4,7 +4,6 @@
 //! `cargo xtask <step>` runs one alone. No step asks a question: standard input is closed for all.
 
 mod advisories;
-mod aiortc;
 mod arrows;
 mod axe;
 mod bench;
@@ -14,13 +13,12 @@ mod demo_clip;
 mod fuzz;
 mod icy_clients;
 mod instructions;
-mod moto;
 mod npm;
+mod python;
 mod report;
 mod run;
 mod sanitize;
 mod source;
-mod standard_webhooks;
 mod tidy;
 mod tools;
 mod web;

@@ -6,16 +6,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::aiortc;
 use crate::axe;
 use crate::current_ffmpeg;
 use crate::icy_clients;
-use crate::moto;
 use crate::npm;
+use crate::python;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::sanitize;
-use crate::standard_webhooks;
 use crate::webrtc_players;
 
 /// Known to read this repository's `deny.toml`.
@@ -216,9 +214,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     require(workspace, &all)?;
     encoders(workspace)?;
     current_ffmpeg::install(workspace)?;
-    aiortc::install(workspace)?;
-    moto::install(workspace)?;
-    standard_webhooks::install(workspace)?;
+    python::install(workspace)?;
     webrtc_players::install(workspace)?;
     npm::install(workspace, "hls")?;
     npm::install(workspace, "mp4")?;

@@ -1,13 +1,13 @@
-//! What is done to closed files, one after another, on a thread of its own: naming, finalising, removing.
+//! What is done to closed files, one after another, on a thread of its own: naming, finalising, and
+//! [removing](crate::removal).
 
-use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use recordings::{Container, LIST_MAX, Recording, RecordingId, State, Upload};
+use recordings::{Container, Recording, RecordingId, State};
 
 use crate::directories::Directories;
 use crate::disk::Output;
@@ -16,19 +16,16 @@ use crate::file::Closing;
 use crate::finalise::{Mended, Unfinalised, finalise, mend, settle};
 use crate::name::{FileName, part};
 use crate::pin::is_pinned;
-use crate::retention::{Kept, surplus};
+use crate::removal::{drop_file, remove, tidy};
 use crate::shared::Shared;
-use crate::snapshot;
-use crate::sweep::{Leftover, prune, sweep};
+use crate::snapshot::Beside;
+use crate::sweep::{Leftover, sweep};
 
 /// Jobs that wait at most: every stream's file ends at the same moment. A recorder that finds no room waits for it.
 pub(crate) const JOBS_MAX: usize = 4_096;
 
 /// How often it is looked whether recordings are to be removed.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
-
-/// Recordings removed at once for space, so that other jobs have their turn.
-const REMOVALS_MAX: usize = 100;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -64,7 +61,9 @@ pub(crate) fn run(shared: &Shared, jobs: &Receiver<Job>) {
 pub(crate) fn perform(shared: &Shared, job: Job) {
     match job {
         Job::Close(closing) => close(shared, *closing),
-        Job::Remove(recording) => remove(shared, recording, Removal::Operator),
+        Job::Remove(recording) => {
+            remove(shared, recording, Removal::Operator, &mut Beside::default());
+        }
         Job::Finish => {}
     }
 }
@@ -72,13 +71,6 @@ pub(crate) fn perform(shared: &Shared, job: Job) {
 /// Lists what an earlier run has left in a directory, and mends it.
 pub(crate) fn take_over_all(shared: &Shared, root: &Path) {
     sweep(root, &mut |leftover| take_over(shared, leftover));
-}
-
-/// Removes what is not to be kept any longer.
-pub(crate) fn tidy(shared: &Shared) {
-    remove_spare(shared);
-    remove_surplus(shared);
-    make_room(shared);
 }
 
 /// A recording has ended.
@@ -270,124 +262,4 @@ pub(crate) fn modified_after(name: &FileName, path: &Path) -> Duration {
     modified.map_or(Duration::ZERO, |at| {
         at.duration_since(name.started()).unwrap_or_default()
     })
-}
-
-/// Removes the files that are needed no more, because there is a copy.
-fn remove_spare(shared: &Shared) {
-    if !shared.settings.is_uploaded {
-        return;
-    }
-    for recording in complete_files(shared) {
-        if matches!(recording.upload, Upload::Stored { is_spare: true, .. }) {
-            discard(shared, recording, Removal::Retention);
-        }
-    }
-}
-
-/// Removes what the rules do not keep.
-fn remove_surplus(shared: &Shared) {
-    let mut by_rule: HashMap<usize, Vec<Kept>> = HashMap::new();
-    for recording in complete_files(shared) {
-        if let Some(rule) = shared.settings.rule_of(&recording.stream) {
-            by_rule.entry(rule).or_default().push(Kept {
-                id: recording.id,
-                ended: recording.ended(),
-                bytes: recording.bytes,
-                is_removable: recording.is_removable(),
-            });
-        }
-    }
-    let now = SystemTime::now();
-    for (rule, kept) in by_rule {
-        let keep = &shared.settings.rules[rule].keep;
-        for id in surplus(keep, &kept, now) {
-            if let Some(recording) = shared.shelf.get(id) {
-                discard(shared, recording, Removal::Retention);
-            }
-        }
-    }
-}
-
-/// Removes the oldest files of a disk with too little room.
-fn make_room(shared: &Shared) {
-    let min_free = shared.settings.min_free;
-    if min_free == 0 {
-        return;
-    }
-    for root in shared.settings.directories() {
-        let is_short = || {
-            let free = shared.disk.free_bytes(&root);
-            free.is_ok_and(|free| free < min_free)
-        };
-        if !is_short() {
-            continue;
-        }
-        let below = complete_files(shared);
-        let below = below
-            .iter()
-            .filter(|it| it.is_removable() && it.path.starts_with(&root));
-        for recording in below.take(REMOVALS_MAX) {
-            if !is_short() {
-                break;
-            }
-            tracing::warn!(path = %recording.path.display(), "a recording is removed: the disk has less room than recording.min_free");
-            discard(shared, Arc::clone(recording), Removal::Space);
-        }
-    }
-}
-
-/// All recordings with files that may be removed, oldest first: neither those that are open nor those that are pinned.
-pub(crate) fn complete_files(shared: &Shared) -> Vec<Arc<Recording>> {
-    let mut all = Vec::new();
-    let mut after = None;
-    loop {
-        let page = shared.shelf.list(None, after, LIST_MAX);
-        after = page.last().map(|last| last.id);
-        let is_last = page.len() < LIST_MAX;
-        all.extend(
-            page.into_iter()
-                .filter(|it| it.state != State::Open && it.is_local && !it.is_pinned),
-        );
-        if is_last {
-            return all;
-        }
-    }
-}
-
-/// Removes a recording's file; one without a copy leaves the shelf with it.
-fn discard(shared: &Shared, recording: Arc<Recording>, why: Removal) {
-    let id = recording.id;
-    match recording.upload.is_stored() {
-        // First, so that no reader is sent to a file that goes.
-        true => drop(shared.shelf.update(id, |known| known.is_local = false)),
-        false => drop(shared.shelf.remove(id)),
-    }
-    remove(shared, recording, why);
-}
-
-/// Removes a recording's file, and the directories that are empty then.
-fn remove(shared: &Shared, recording: Arc<Recording>, why: Removal) {
-    for snapshot in snapshot::of(&recording.path) {
-        drop_file(shared, &snapshot);
-    }
-    if drop_file(shared, &recording.path) {
-        tracing::info!(stream = %recording.stream, id = %recording.id, "a recording's file is removed");
-        // What is in object storage is there still, unless the operator removes it.
-        if why == Removal::Operator || !recording.upload.is_stored() {
-            shared.tell(Event::Deleted { recording, why });
-        }
-    }
-}
-
-/// Removes a file, and the directories that are empty then. False if the disk refuses.
-fn drop_file(shared: &Shared, path: &Path) -> bool {
-    let removed = shared.disk.remove(path);
-    if let Err(error) = &removed {
-        tracing::error!(path = %path.display(), %error, "a recording cannot be removed");
-    }
-    let roots: Vec<PathBuf> = shared.settings.directories();
-    if let Some(root) = roots.iter().find(|root| path.starts_with(root)) {
-        prune(root, path);
-    }
-    removed.is_ok()
 }

@@ -35,6 +35,7 @@ mod name;
 pub mod offline;
 mod pin;
 mod recorder;
+mod removal;
 mod retention;
 mod rope;
 mod settings;

@@ -7,6 +7,8 @@
 //!
 //! One that cannot be written is missed: it is no gap.
 
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -77,20 +79,43 @@ fn beside(path: &Path, lasted: Duration) -> PathBuf {
     path.with_extension(format!("{:06}.{EXTENSION}", lasted.as_secs()))
 }
 
-/// The snapshots beside a recording.
-pub(crate) fn of(path: &Path) -> impl Iterator<Item = PathBuf> {
-    let folder = path.parent().map(fs::read_dir);
-    let stem = path.file_stem().unwrap_or_default().to_owned();
-    let entries = folder.into_iter().flatten().flatten().flatten();
-    let paths = entries.map(|entry| entry.path());
-    paths.filter(move |path| {
-        let seconds = path.file_stem().map(Path::new);
-        path.extension().is_some_and(|it| it == EXTENSION)
-            && seconds.is_some_and(|name| {
-                name.file_stem() == Some(&stem)
-                    && name
-                        .extension()
-                        .is_some_and(|it| it.as_encoded_bytes().iter().all(u8::is_ascii_digit))
-            })
-    })
+/// Finds the snapshots beside recordings. Of recordings in one directory, one after another, it reads that once.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    directory: Option<PathBuf>,
+    /// The snapshots in there, by the stems of their recordings.
+    found: HashMap<OsString, Vec<PathBuf>>,
+}
+
+impl Beside {
+    /// Those of a recording, which is closed.
+    pub(crate) fn of(&mut self, path: &Path) -> Vec<PathBuf> {
+        let directory = path.parent();
+        if self.directory.as_deref() != directory {
+            self.directory = directory.map(Path::to_owned);
+            self.found = directory.map(listed).unwrap_or_default();
+        }
+        let stem = path.file_stem().unwrap_or_default();
+        self.found.remove(stem).unwrap_or_default()
+    }
+}
+
+fn listed(directory: &Path) -> HashMap<OsString, Vec<PathBuf>> {
+    let mut found: HashMap<_, Vec<_>> = HashMap::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if let Some(stem) = recording_of(&path) {
+            found.entry(stem.to_owned()).or_default().push(path);
+        }
+    }
+    found
+}
+
+/// The stem of the recording that a snapshot is beside; `None` if it is named otherwise.
+fn recording_of(path: &Path) -> Option<&OsStr> {
+    path.extension().filter(|it| *it == EXTENSION)?;
+    let name = Path::new(path.file_stem()?);
+    let seconds = name.extension()?.as_encoded_bytes();
+    let is_number = seconds.iter().all(u8::is_ascii_digit);
+    name.file_stem().filter(|_| is_number)
 }

@@ -77,27 +77,14 @@ impl EpochWall {
     }
 }
 
-/// The time of day as ISO 8601 has it, in UTC: `2026-11-23T04:05:06.789Z`.
+/// The time of day as ISO 8601 has it, in UTC: `2026-11-23T04:05:06.789Z`. A time before 1970 is taken for its beginning.
 pub(crate) fn iso8601(millis: i64) -> String {
-    let (days, of_day) = (millis.div_euclid(86_400_000), millis.rem_euclid(86_400_000));
-    let (year, month, day) = civil(days);
+    let millis = u64::try_from(millis).unwrap_or(0);
+    let (days, of_day) = (millis / 86_400_000, millis % 86_400_000);
+    let (year, month, day) = http1::civil(days);
     let (seconds, millis) = (of_day / 1_000, of_day % 1_000);
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
-}
-
-/// The date of a day counted from 1970-01-01, in the Gregorian calendar.
-fn civil(days: i64) -> (i64, i64, i64) {
-    // Years are counted from March, so that the leap day is the last of its year, and in eras of 400 years.
-    let days = days + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march + 2) / 5 + 1;
-    let month = if march < 10 { march + 3 } else { march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
 }
 
 #[cfg(test)]

@@ -42,12 +42,14 @@ impl Recording {
         self.started + self.duration
     }
 
-    /// Whether its file may be removed to keep what is kept: it is complete, and no copy of it is still to be made.
+    /// Whether the rules of what is kept count its file: it is complete, and not pinned.
+    pub fn is_counted(&self) -> bool {
+        self.is_local && !self.is_pinned && self.state != State::Open
+    }
+
+    /// Whether they may also remove it: no copy of it is still to be made.
     pub fn is_removable(&self) -> bool {
-        self.is_local
-            && !self.is_pinned
-            && self.state != State::Open
-            && self.upload != Upload::Pending
+        self.is_counted() && self.upload != Upload::Pending
     }
 }
 

@@ -9,7 +9,7 @@ use fanout::events::{Event, EventKind};
 use media::StreamName;
 use recordings::Recording;
 use serde_json::{Value, json};
-use station::{Change, Playing};
+use station::Playing;
 use webhooks::{Counts, Message, Teller};
 
 use crate::stamp;
@@ -33,18 +33,11 @@ impl Hooks {
         })
     }
 
-    /// What is called for each change at a station.
-    pub(crate) fn of_stations(&self) -> station::Tell {
-        let teller = self.teller.clone();
-        Box::new(move |stream, change| {
-            let Change::Began(track) = change else {
-                return;
-            };
-            tracing::info!(%stream, name = ?track.name, title = ?track.title, "a track begins");
-            if let Some(teller) = &teller {
-                teller.tell(of_track(stream, track));
-            }
-        })
+    /// Tells of a track that a station has begun, if there is a receiver.
+    pub(crate) fn tell_of_track(&self, stream: &StreamName, track: &Playing) {
+        if let Some(teller) = &self.teller {
+            teller.tell(of_track(stream, track));
+        }
     }
 
     /// Tells what has happened to a stream, if receivers can be told of it.

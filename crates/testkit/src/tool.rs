@@ -65,13 +65,7 @@ pub fn require(program: &str) {
 /// When `cargo xtask tools` has not put it below the target directory.
 #[must_use]
 pub fn aiortc() -> PathBuf {
-    let python = target_dir().join("tools/aiortc/bin/python");
-    assert!(
-        python.is_file(),
-        "{} is missing, a Python with aiortc: cargo xtask tools",
-        python.display()
-    );
-    python
+    python("aiortc", "aiortc")
 }
 
 /// A Python that has `moto`, a server of object storage.
@@ -80,13 +74,7 @@ pub fn aiortc() -> PathBuf {
 /// When `cargo xtask tools` has not put it below the target directory.
 #[must_use]
 pub fn moto() -> PathBuf {
-    let python = target_dir().join("tools/moto/bin/python");
-    assert!(
-        python.is_file(),
-        "{} is missing, a Python with moto: cargo xtask tools",
-        python.display()
-    );
-    python
+    python("moto", "moto")
 }
 
 /// A Python that has `standardwebhooks`, which verifies messages of webhooks.
@@ -95,10 +83,15 @@ pub fn moto() -> PathBuf {
 /// When `cargo xtask tools` has not put it below the target directory.
 #[must_use]
 pub fn webhooks() -> PathBuf {
-    let python = target_dir().join("tools/webhooks/bin/python");
+    python("webhooks", "standardwebhooks")
+}
+
+/// The Python of an environment that has `package`.
+fn python(environment: &str, package: &str) -> PathBuf {
+    let python = tools().join(environment).join("bin/python");
     assert!(
         python.is_file(),
-        "{} is missing, a Python with standardwebhooks: cargo xtask tools",
+        "{} is missing, a Python with {package}: cargo xtask tools",
         python.display()
     );
     python
@@ -110,7 +103,7 @@ pub fn webhooks() -> PathBuf {
 /// When `cargo xtask tools` has not put it below the target directory.
 #[must_use]
 pub fn axe() -> String {
-    let script = target_dir().join("tools/axe.min.js");
+    let script = tools().join("axe.min.js");
     std::fs::read_to_string(&script).unwrap_or_else(|error| {
         panic!("{}: {error}; axe-core: cargo xtask tools", script.display())
     })
@@ -122,13 +115,7 @@ pub fn axe() -> String {
 /// When `cargo xtask tools` has not put them below the target directory.
 #[must_use]
 pub fn icy_clients() -> PathBuf {
-    let folder = target_dir().join("tools/icy");
-    assert!(
-        folder.join("node_modules").is_dir(),
-        "{} is missing, npm packages that read titles: cargo xtask tools",
-        folder.display()
-    );
-    folder
+    npm("icy", "node_modules", "read titles")
 }
 
 /// The folder of the npm packages that read and play HLS: `m3u8-parser`, `hls-parser`, `hls.js`, `shaka-player`.
@@ -137,13 +124,7 @@ pub fn icy_clients() -> PathBuf {
 /// When `cargo xtask tools` has not put them below the target directory.
 #[must_use]
 pub fn hls_clients() -> PathBuf {
-    let folder = target_dir().join("tools/hls");
-    assert!(
-        folder.join("installed.json").is_file(),
-        "{} is missing, npm packages that read and play HLS: cargo xtask tools",
-        folder.display()
-    );
-    folder
+    npm("hls", "installed.json", "read and play HLS")
 }
 
 /// The folder of the npm packages that read MP4 files: `mp4box`.
@@ -152,13 +133,23 @@ pub fn hls_clients() -> PathBuf {
 /// When `cargo xtask tools` has not put it below the target directory.
 #[must_use]
 pub fn mp4_readers() -> PathBuf {
-    let folder = target_dir().join("tools/mp4");
+    npm("mp4", "installed.json", "read MP4 files")
+}
+
+/// A folder of npm packages, which contains `proof` when they are installed.
+fn npm(folder: &str, proof: &str, do_what: &str) -> PathBuf {
+    let folder = tools().join(folder);
     assert!(
-        folder.join("installed.json").is_file(),
-        "{} is missing, npm packages that read MP4 files: cargo xtask tools",
+        folder.join(proof).exists(),
+        "{} is missing, npm packages that {do_what}: cargo xtask tools",
         folder.display()
     );
     folder
+}
+
+/// Where `cargo xtask tools` puts what is not a Debian package.
+fn tools() -> PathBuf {
+    target_dir().join("tools")
 }
 
 /// A program to run, with its arguments.
@@ -213,7 +204,7 @@ impl Tool {
     /// When `cargo xtask tools` has not put it below the target directory.
     #[must_use]
     pub fn current_ffmpeg() -> Self {
-        let path = target_dir().join("tools/bin/ffmpeg-current");
+        let path = tools().join("bin/ffmpeg-current");
         assert!(
             path.is_file(),
             "{} is missing, the ffmpeg of the Python package imageio-ffmpeg: cargo xtask tools",

@@ -1,7 +1,7 @@
 //! The indexes of MP4 files that were played of late.
 //!
-//! An index is read once for a version of a file, by the first request that needs it; others for the same file wait
-//! for that one.
+//! An index is read once for a version of a file and a purpose, by the first request that needs it; others for the
+//! same wait for that one. One that serves both purposes is read once.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use container::mp4_file::index::{Error, Index, Indexer, Probe};
+use container::mp4_file::index::{Error, Index, Indexer, Probe, Purpose};
 use tokio::sync::{OnceCell, Semaphore};
 
 use crate::reads::Reads;
@@ -37,7 +37,18 @@ pub(crate) struct Indexes {
 struct Kept {
     /// The version of the file.
     tag: String,
+    /// What it is read for.
+    purpose: Purpose,
     index: OnceCell<Found>,
+}
+
+impl Kept {
+    /// Whether it is the answer to this request too.
+    fn is_for(&self, tag: &str, purpose: Purpose) -> bool {
+        // Until it is read it may turn out to serve one purpose only.
+        let serves = |found: &Found| found.as_ref().map_or(true, |index| index.is_for(purpose));
+        self.tag == tag && (self.purpose == purpose || self.index.get().is_some_and(serves))
+    }
 }
 
 impl Default for Indexes {
@@ -50,21 +61,21 @@ impl Default for Indexes {
 }
 
 impl Indexes {
-    /// The index of a file with this tag and length.
+    /// The index of a file with this tag and length, for a purpose.
     ///
     /// # Errors
     /// When the disk does not give it.
     pub(crate) async fn of(
         &self,
-        tag: &str,
+        (tag, purpose): (&str, Purpose),
         (file, length): (&Arc<File>, u64),
         reads: &Reads,
     ) -> io::Result<Found> {
-        let kept = self.keep(tag);
+        let kept = self.keep(tag, purpose);
         let read = || async {
             let reading = self.readings.acquire().await.map_err(io::Error::other)?;
             let file = Arc::clone(file);
-            let found = reads.blocking(move || read(&file, length)).await;
+            let found = reads.blocking(move || read(&file, length, purpose)).await;
             drop(reading);
             found
         };
@@ -73,14 +84,15 @@ impl Indexes {
         Ok(found)
     }
 
-    fn keep(&self, tag: &str) -> Arc<Kept> {
+    fn keep(&self, tag: &str, purpose: Purpose) -> Arc<Kept> {
         let mut all = self.all();
-        let place = all.iter().position(|kept| kept.tag == tag);
+        let place = all.iter().position(|kept| kept.is_for(tag, purpose));
         let kept = place
             .and_then(|place| all.remove(place))
             .unwrap_or_else(|| {
                 Arc::new(Kept {
                     tag: tag.to_owned(),
+                    purpose,
                     index: OnceCell::new(),
                 })
             });
@@ -108,8 +120,8 @@ fn memory(all: &VecDeque<Arc<Kept>>) -> usize {
 }
 
 /// Reads an index. Blocks.
-fn read(file: &File, length: u64) -> io::Result<Found> {
-    let mut indexer = Indexer::new(length);
+fn read(file: &File, length: u64, purpose: Purpose) -> io::Result<Found> {
+    let mut indexer = Indexer::new(length, purpose);
     loop {
         let bytes = at(file, indexer.wants())?;
         match indexer.take(&bytes) {
@@ -142,6 +154,8 @@ fn at(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use testkit::{Clip, Tool};
+
     use super::*;
 
     #[tokio::test]
@@ -150,15 +164,46 @@ mod tests {
         let (indexes, reads) = (Indexes::default(), Reads::default());
         for number in 0..2 * INDEXES_MAX {
             let tag = format!("\"{number}\"");
-            let found = indexes.of(&tag, (&file, 0), &reads).await.expect("read");
+            let found = indexes
+                .of((&tag, Purpose::Segments), (&file, 0), &reads)
+                .await
+                .expect("read");
             assert_eq!(found.map(drop), Err(Error::Malformed));
         }
         assert_eq!(indexes.all().len(), INDEXES_MAX);
         // A file that is not there any more would be an error if it were read again.
         let newest = format!("\"{}\"", 2 * INDEXES_MAX - 1);
-        let known = indexes.of(&newest, (&file, 10), &reads).await;
+        let known = indexes
+            .of((&newest, Purpose::Segments), (&file, 10), &reads)
+            .await;
         assert!(known.is_ok());
-        let other = indexes.of("\"other\"", (&file, 10), &reads).await;
+        let other = indexes
+            .of(("\"other\"", Purpose::Segments), (&file, 10), &reads)
+            .await;
         assert!(other.is_err(), "the file has no ten bytes");
+    }
+    #[tokio::test]
+    async fn a_fragmented_file_has_an_index_for_each_purpose() {
+        let source = Clip::FlvBframes.seconds(4);
+        let (indexes, reads) = (Indexes::default(), Reads::default());
+        for (flags, count) in [("+faststart", 1), ("+frag_keyframe+empty_moov", 3)] {
+            let directory = tempfile::tempdir().expect("a directory");
+            let path = directory.path().join("film.mp4");
+            let _ = Tool::ffmpeg()
+                .arg("-i")
+                .arg(&source)
+                .args(["-c", "copy", "-movflags", flags])
+                .arg(&path)
+                .run(Duration::from_secs(120));
+            let file = Arc::new(File::open(&path).expect("made"));
+            let length = file.metadata().expect("made").len();
+            let purposes = [Purpose::Segments, Purpose::Samples];
+            for purpose in purposes.into_iter().chain(purposes) {
+                let found = indexes.of((flags, purpose), (&file, length), &reads);
+                let found = found.await.expect("read").expect("an index");
+                assert!(found.is_for(purpose));
+            }
+            assert_eq!(indexes.all().len(), count, "{flags}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use container::mp4_file::index::{Index, Packaged};
+use container::mp4_file::index::{Index, Packaged, Purpose};
 
 use crate::address::Resource;
 use crate::body::Body;
@@ -21,13 +21,14 @@ pub(crate) struct Piece {
     pub(crate) body: Body,
 }
 
-/// Reads the index of a file, if it has one.
+/// Reads the index of a file for its segments, if it has one.
 ///
 /// # Errors
 /// When the disk does not give it.
 pub(crate) async fn index(served: &Served, opened: &Opened) -> io::Result<Found> {
+    let wanted = (opened.tag.as_str(), Purpose::Segments);
     let file = (&opened.file, opened.length);
-    served.indexes.of(&opened.tag, file, &served.reads).await
+    served.indexes.of(wanted, file, &served.reads).await
 }
 
 /// A resource of a file; `None` if it has no such segment.

@@ -10,10 +10,8 @@ use crate::offline;
 fn a_full_disk_leaves_whole_fragments_and_is_tried_again() {
     for torn in [0, 10, 5_000] {
         let mut archive = TestArchive::new();
-        let mut publisher = archive.publish(Container::Tracks);
         let mut left = items(Clip::Flv);
-        write(&mut publisher, until(&mut left, 40));
-        let mut recorder = archive.record(publisher.stream());
+        let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
         write(&mut publisher, until(&mut left, 1_500));
         archive.visit(&mut recorder, TURN);
         let whole = archive.recordings()[0].bytes;
@@ -22,9 +20,7 @@ fn a_full_disk_leaves_whole_fragments_and_is_tried_again() {
         write(&mut publisher, until(&mut left, 2_500));
         archive.visit(&mut recorder, TURN);
         assert_eq!(archive.shared.counts.gaps(), [0, 1, 0]);
-        let [first] = &archive.recordings()[..] else {
-            panic!("one recording");
-        };
+        let first = archive.only();
         // It has no index, for which there was no room, and plays.
         assert_eq!((first.state, first.bytes), (State::Closed, whole));
         assert_eq!(std::fs::metadata(&first.path).expect("a file").len(), whole);
@@ -55,15 +51,7 @@ fn a_full_disk_leaves_whole_fragments_and_is_tried_again() {
 #[test]
 fn what_a_killed_process_leaves_is_recovered_wherever_it_was_cut() {
     let mut archive = TestArchive::new();
-    let mut publisher = archive.publish(Container::Tracks);
-    let mut left = items(Clip::Flv);
-    write(&mut publisher, until(&mut left, 40));
-    let mut recorder = archive.record(publisher.stream());
-    write(&mut publisher, left);
-    archive.visit(&mut recorder, TURN);
-    let part = archive.recordings()[0].path.clone();
-    let whole = std::fs::read(&part).expect("read");
-    drop((recorder, publisher));
+    let (part, whole) = archive.killed(Container::Tracks, items(Clip::Flv));
     let wanted = pictures(&Clip::Flv.seconds(4));
     for cut in [
         whole.len(),
@@ -71,14 +59,8 @@ fn what_a_killed_process_leaves_is_recovered_wherever_it_was_cut() {
         whole.len() - 2_000,
         whole.len() / 2,
     ] {
-        for path in archive.files() {
-            std::fs::remove_file(path).expect("removed");
-        }
-        std::fs::write(&part, &whole[..cut]).expect("written");
-        archive.restart();
-        let [recovered] = &archive.recordings()[..] else {
-            panic!("one recording");
-        };
+        archive.restart_with(&part, &whole[..cut]);
+        let recovered = archive.only();
         assert_eq!(recovered.state, State::Finalised);
         assert_eq!(archive.files(), std::slice::from_ref(&recovered.path));
         let got = pictures(&recovered.path);
@@ -88,7 +70,7 @@ fn what_a_killed_process_leaves_is_recovered_wherever_it_was_cut() {
         // A second start finds it as it is.
         let before = std::fs::read(&recovered.path).expect("read");
         archive.restart();
-        assert_eq!(archive.recordings(), [Arc::clone(recovered)]);
+        assert_eq!(archive.recordings(), [Arc::clone(&recovered)]);
         assert!(std::fs::read(&recovered.path).expect("read") == before);
         // The header was not written any more.
         let file = std::fs::OpenOptions::new()
@@ -107,28 +89,16 @@ fn what_a_killed_process_leaves_is_recovered_wherever_it_was_cut() {
         assert!(std::fs::read(&recovered.path).expect("read") == before);
     }
     // Nothing came.
-    for path in archive.files() {
-        std::fs::remove_file(path).expect("removed");
-    }
-    std::fs::write(&part, &whole[..600]).expect("written");
-    archive.restart();
+    archive.restart_with(&part, &whole[..600]);
     assert!(archive.recordings().is_empty() && archive.files().is_empty());
 }
 
 #[test]
 fn a_directory_is_listed_and_mended_without_a_server() {
     let mut archive = TestArchive::new();
-    let mut publisher = archive.publish(Container::Tracks);
-    let mut left = items(Clip::Flv);
-    write(&mut publisher, until(&mut left, 40));
-    let mut recorder = archive.record(publisher.stream());
-    write(&mut publisher, left);
-    archive.visit(&mut recorder, TURN);
-    drop((recorder, publisher));
+    let (part, bytes) = archive.killed(Container::Tracks, items(Clip::Flv));
     let root = archive.root.path();
-    let part = archive.recordings()[0].path.clone();
     // Its last fragment is cut.
-    let bytes = std::fs::read(&part).expect("read");
     std::fs::write(&part, &bytes[..bytes.len() - 9]).expect("written");
     std::fs::write(root.join("notes.txt"), "mine").expect("written");
     let bad = root.join("live/show/2026-11-23/15-04-05Z-0.mp4");

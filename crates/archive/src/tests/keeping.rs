@@ -4,14 +4,10 @@ use super::*;
 
 /// Records so many files of a second.
 fn record(archive: &mut TestArchive, files: usize) {
-    let mut publisher = archive.publish(Container::Tracks);
     let mut left = items(Clip::Flv);
-    write(&mut publisher, until(&mut left, 40));
-    let mut recorder = archive.record(publisher.stream());
+    let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
     write(&mut publisher, until(&mut left, 1_000 * files as i64));
-    drop(publisher);
-    archive.visit(&mut recorder, TURN);
-    archive.visit(&mut recorder, 11 * TURN);
+    archive.end(publisher, &mut recorder);
     assert_eq!(archive.recordings().len(), files);
 }
 
@@ -24,7 +20,7 @@ fn what_a_rule_does_not_keep_is_removed_with_its_directory() {
     let mut archive = TestArchive::with(TURN, keep, 0);
     record(&mut archive, 4);
     let before = archive.recordings();
-    jobs::tidy(&archive.shared);
+    removal::tidy(&archive.shared);
     assert_eq!(archive.recordings(), before[2..]);
     let left: Vec<_> = before[2..].iter().map(|it| it.path.clone()).collect();
     assert_eq!(archive.files(), left);
@@ -48,7 +44,7 @@ fn what_is_pinned_stays_and_counts_for_nothing() {
     crate::pin::pin(&before[1].path, true).expect("marked");
     let shelf = &archive.shared.shelf;
     assert!(shelf.update(before[1].id, |it| it.is_pinned = true));
-    jobs::tidy(&archive.shared);
+    removal::tidy(&archive.shared);
     let left = |archive: &TestArchive| -> Vec<_> {
         let all = archive.recordings().into_iter();
         all.map(|it| (it.id, it.is_pinned)).collect()
@@ -71,9 +67,9 @@ fn the_oldest_make_room_on_a_disk_that_fills() {
     let before = archive.recordings();
     // Each one removed frees a byte.
     archive.switches.free.store(1, Ordering::Relaxed);
-    jobs::tidy(&archive.shared);
+    removal::tidy(&archive.shared);
     assert_eq!(archive.recordings(), before[2..]);
-    jobs::tidy(&archive.shared);
+    removal::tidy(&archive.shared);
     assert_eq!(archive.recordings(), before[2..]);
 }
 
@@ -89,7 +85,7 @@ fn what_is_to_be_uploaded_stays_and_what_was_loses_its_file_alone() {
     let before = archive.recordings();
     assert!(before.iter().all(|it| it.upload == Upload::Pending));
     // Neither the rule nor a full disk costs one that is nowhere else.
-    jobs::tidy(&archive.shared);
+    removal::tidy(&archive.shared);
     assert_eq!(archive.recordings(), before);
     let shelf = Arc::clone(&archive.shared.shelf);
     let store = |number: usize, is_spare| {
@@ -104,10 +100,10 @@ fn what_is_to_be_uploaded_stays_and_what_was_loses_its_file_alone() {
     // Those that are go, by the rule or because they are spare, and stay on the shelf.
     archive.switches.free.store(3, Ordering::Relaxed);
     store(1, false);
-    jobs::tidy(&archive.shared);
+    removal::tidy(&archive.shared);
     assert_eq!(local(), [true, false, true, true]);
     store(2, true);
-    jobs::tidy(&archive.shared);
+    removal::tidy(&archive.shared);
     assert_eq!(local(), [true, false, false, true]);
     let left = [&before[0].path, &before[3].path].map(Clone::clone);
     assert_eq!(archive.files(), left);
@@ -141,9 +137,7 @@ fn no_file_is_ever_overwritten() {
     let mut publisher = archive.publish(Container::Tracks);
     write(&mut publisher, items(Clip::Flv));
     let mut recorder = archive.record(publisher.stream());
-    drop(publisher);
-    archive.visit(&mut recorder, TURN);
-    archive.visit(&mut recorder, 11 * TURN);
+    archive.end(publisher, &mut recorder);
     let recorded = archive.recordings();
     let second = recorded.iter().find(|it| it.id != first.id).expect("two");
     let second = second
@@ -162,6 +156,18 @@ fn no_file_is_ever_overwritten() {
 
 /// How many recordings there are where many are.
 const MANY: u64 = 100_000;
+
+/// CPU that a look at all of them may cost: some twenty times what it does.
+const LOOK_CPU_MAX: Duration = Duration::from_secs(1);
+
+/// Looks once, and demands that it is cheap. The time is the thread's own, which no other work on the machine adds to.
+fn look(archive: &TestArchive) {
+    let used = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let begin = used();
+    removal::tidy(&archive.shared);
+    let cost = Duration::try_from(used() - begin).expect("it goes forward");
+    assert!(cost < LOOK_CPU_MAX, "{cost:?}");
+}
 
 /// An archive with that many recordings of a thousand streams on its shelf, an hour each, and no files: the oldest
 /// first, by the hour that they end in.
@@ -215,18 +221,18 @@ fn of_a_hundred_thousand_the_right_ones_are_removed() {
         (count, 90_000),
     ] {
         let archive = filled(keep, 0);
-        let before = jobs::complete_files(&archive.shared);
-        jobs::tidy(&archive.shared);
-        let after = jobs::complete_files(&archive.shared);
+        let before = removal::counted(&archive.shared);
+        look(&archive);
+        let after = removal::counted(&archive.shared);
         assert_eq!(after.len() as u64, left, "{keep:?}");
         assert_eq!(after, before[before.len() - after.len()..], "{keep:?}");
     }
     // Each one removed frees a byte, and those of one turn are not all that there are.
     let archive = filled(none, 250);
-    let before = jobs::complete_files(&archive.shared);
+    let before = removal::counted(&archive.shared);
     for removed in [100, 200, 250, 250] {
-        jobs::tidy(&archive.shared);
-        let after = jobs::complete_files(&archive.shared);
+        look(&archive);
+        let after = removal::counted(&archive.shared);
         assert_eq!(after, before[removed..], "{removed}");
     }
 }

@@ -33,23 +33,8 @@ fn from_sample(items: &mut Vec<Item>, first: usize) {
 
 /// The path of the one recording of what these publishers send one after another.
 fn recorded(archive: &mut TestArchive, container: Container, turns: Vec<Vec<Item>>) -> PathBuf {
-    let mut recorder = None;
-    for mut items in turns {
-        let mut publisher = archive.publish(container);
-        let begin = beginning(&mut items);
-        write(&mut publisher, begin);
-        let recorder = recorder.get_or_insert_with(|| archive.record(publisher.stream()));
-        write(&mut publisher, items);
-        drop(publisher);
-        archive.now += TURN;
-        recorder.visit(&archive.shared, archive.now);
-        archive.work();
-    }
-    let mut recorder = recorder.expect("a publisher");
-    archive.visit(&mut recorder, 11 * TURN);
-    let [closed] = &archive.recordings()[..] else {
-        panic!("one recording: {:?}", archive.recordings());
-    };
+    archive.record_turns(container, turns, 100);
+    let closed = archive.only();
     assert_eq!(closed.state, State::Finalised);
     let file = std::fs::metadata(&closed.path).expect("a file");
     assert_eq!(file.len(), closed.bytes);
@@ -182,13 +167,9 @@ fn links_of_a_chain_stay_links() {
 }
 
 fn recorded_chain(archive: &mut TestArchive, mut items: Vec<Item>) -> PathBuf {
-    let mut publisher = archive.publish(Container::Ogg);
-    write(&mut publisher, until(&mut items, 100));
-    let mut recorder = archive.record(publisher.stream());
+    let (mut publisher, mut recorder) = archive.begin(Container::Ogg, &mut items);
     write(&mut publisher, items);
-    drop(publisher);
-    archive.visit(&mut recorder, TURN);
-    archive.visit(&mut recorder, 11 * TURN);
+    archive.end(publisher, &mut recorder);
     let recorded = archive.recordings();
     let duration = recorded[0].duration.as_secs_f64();
     assert!((11.8..12.2).contains(&duration), "{duration}");
@@ -211,30 +192,16 @@ fn adts_becomes_m4a() {
 fn what_a_killed_process_leaves_of_them_is_recovered() {
     for (container, clip) in [(Container::Mp3, Clip::Mp3), (Container::Ogg, Clip::OggOpus)] {
         let file = std::fs::read(clip.seconds(20)).expect("it was made");
-        let mut items = sent(container, &file);
         let mut archive = TestArchive::new();
-        let mut publisher = archive.publish(container);
-        write(&mut publisher, until(&mut items, 100));
-        let mut recorder = archive.record(publisher.stream());
-        write(&mut publisher, items);
-        archive.visit(&mut recorder, TURN);
-        let part = archive.recordings()[0].path.clone();
-        let whole = std::fs::read(&part).expect("read");
-        drop((recorder, publisher));
+        let (part, whole) = archive.killed(container, sent(container, &file));
         for cut in [whole.len(), whole.len() - 1, whole.len() / 2 + 77] {
-            for path in archive.files() {
-                std::fs::remove_file(path).expect("removed");
-            }
             let mut left = whole[..cut].to_vec();
             // A loss of power leaves zeros where nothing was written down, which a checksum finds.
             if container == Container::Ogg {
                 left.resize(cut + 1_000, 0);
             }
-            std::fs::write(&part, &left).expect("written");
-            archive.restart();
-            let [recovered] = &archive.recordings()[..] else {
-                panic!("one recording");
-            };
+            archive.restart_with(&part, &left);
+            let recovered = archive.only();
             assert_eq!(recovered.state, State::Finalised);
             let bytes = recovered.bytes as usize;
             assert!(bytes <= cut && bytes + 40_000 > cut, "{bytes} {cut}");
@@ -247,11 +214,7 @@ fn what_a_killed_process_leaves_of_them_is_recovered() {
             assert!((told / probe(&recovered.path).1 - 1.0).abs() < 0.01);
         }
         // Of what never had media nothing is left.
-        for path in archive.files() {
-            std::fs::remove_file(path).expect("removed");
-        }
-        std::fs::write(&part, &whole[..50]).expect("written");
-        archive.restart();
+        archive.restart_with(&part, &whole[..50]);
         assert!(archive.recordings().is_empty() && archive.files().is_empty());
     }
 }

@@ -27,6 +27,7 @@ use crate::choice::open;
 use crate::disk::{Disk, Files, Output};
 use crate::jobs::{self, JOBS_MAX, Job};
 use crate::recorder::{Next, Recorder};
+use crate::removal;
 use crate::shared::Shared;
 use crate::snapshot::Snapshots;
 use crate::{Becomes, Event, Keep, Rule, Settings, Tell};
@@ -208,6 +209,55 @@ impl TestArchive {
         Recorder::new(Arc::clone(stream), opened, snapshots, 0, visited, self.now)
     }
 
+    /// A publisher that has sent the beginning of these items, which it takes from them, and a recorder of its stream.
+    fn begin(&self, container: Container, items: &mut Vec<Item>) -> (Publisher, Recorder) {
+        let mut publisher = self.publish(container);
+        write(&mut publisher, beginning(items, 100));
+        let recorder = self.record(publisher.stream());
+        (publisher, recorder)
+    }
+
+    /// The publisher leaves, and does not return in time.
+    fn end(&mut self, publisher: Publisher, recorder: &mut Recorder) {
+        drop(publisher);
+        self.visit(recorder, TURN);
+        self.visit(recorder, 11 * TURN);
+    }
+
+    /// Records what publishers send one after another. The recorder begins once the first has sent so many milliseconds.
+    fn record_turns(&mut self, container: Container, turns: Vec<Vec<Item>>, millis: i64) {
+        let mut recorder = None;
+        for mut items in turns {
+            let mut publisher = self.publish(container);
+            write(&mut publisher, beginning(&mut items, millis));
+            let recorder = recorder.get_or_insert_with(|| self.record(publisher.stream()));
+            write(&mut publisher, items);
+            drop(publisher);
+            self.visit(recorder, TURN);
+        }
+        let mut recorder = recorder.expect("a publisher");
+        self.visit(&mut recorder, 11 * TURN);
+    }
+
+    /// What a process leaves that is killed when it has recorded these items: the path of its file, and its bytes.
+    fn killed(&mut self, container: Container, mut items: Vec<Item>) -> (PathBuf, Vec<u8>) {
+        let (mut publisher, mut recorder) = self.begin(container, &mut items);
+        write(&mut publisher, items);
+        self.visit(&mut recorder, TURN);
+        let part = self.only().path.clone();
+        let whole = std::fs::read(&part).expect("read");
+        (part, whole)
+    }
+
+    /// Another start finds this file alone.
+    fn restart_with(&mut self, path: &Path, bytes: &[u8]) {
+        for path in self.files() {
+            std::fs::remove_file(path).expect("removed");
+        }
+        std::fs::write(path, bytes).expect("written");
+        self.restart();
+    }
+
     /// Time passes, and the recorder is visited.
     fn visit(&mut self, recorder: &mut Recorder, after: Duration) -> Next {
         self.now += after;
@@ -226,6 +276,15 @@ impl TestArchive {
     /// The recordings, oldest first.
     fn recordings(&self) -> Vec<Arc<Recording>> {
         self.shared.shelf.list(None, None, 1_000)
+    }
+
+    /// The one recording that there is.
+    fn only(&self) -> Arc<Recording> {
+        let all = self.recordings();
+        let [only] = &all[..] else {
+            panic!("one recording: {all:?}");
+        };
+        Arc::clone(only)
     }
 
     /// The files, in the order of their names.
@@ -288,14 +347,14 @@ fn until(items: &mut Vec<Item>, millis: i64) -> Vec<Item> {
     items.drain(..at).collect()
 }
 
-/// What comes in the first tenth of a second, taken from the front.
-fn beginning(items: &mut Vec<Item>) -> Vec<Item> {
+/// What comes in the first so many milliseconds, taken from the front.
+fn beginning(items: &mut Vec<Item>, millis: i64) -> Vec<Item> {
     let first = items.iter().find_map(|item| match item {
         Item::Sample(sample) => Some(sample.dts - media::Timestamp::ZERO),
         _ => None,
     });
     let first = first.map_or(0, Span::millis);
-    until(items, first + 100)
+    until(items, first + millis)
 }
 
 fn write(publisher: &mut Publisher, mut items: Vec<Item>) {

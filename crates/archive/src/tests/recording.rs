@@ -14,9 +14,7 @@ fn a_stream_is_recorded_whole() {
         write(&mut publisher, until(&mut left, millis));
         assert_eq!(archive.visit(&mut recorder, TURN), Next::Turn);
     }
-    let [open] = &archive.recordings()[..] else {
-        panic!("one recording");
-    };
+    let open = archive.only();
     assert_eq!((open.state, open.stream.as_str()), (State::Open, NAME));
     assert_eq!(archive.files(), std::slice::from_ref(&open.path));
     assert!(open.path.to_string_lossy().ends_with("Z-0.mp4.part"));
@@ -30,9 +28,7 @@ fn a_stream_is_recorded_whole() {
     archive.visit(&mut recorder, TURN);
     assert_eq!(archive.recordings()[0].state, State::Open, "it may return");
     archive.visit(&mut recorder, 10 * TURN);
-    let [closed] = &archive.recordings()[..] else {
-        panic!("one recording");
-    };
+    let closed = archive.only();
     assert_eq!(closed.state, State::Finalised);
     assert_eq!(archive.files(), std::slice::from_ref(&closed.path));
     assert_eq!(
@@ -81,20 +77,8 @@ fn a_publisher_that_returns_soon_goes_on_in_the_same_file() {
 #[test]
 fn other_codecs_are_another_file() {
     let mut archive = TestArchive::new();
-    let mut recorder = None;
-    for clip in [Clip::Flv, Clip::FlvLarger] {
-        let mut publisher = archive.publish(Container::Tracks);
-        let mut left = items(clip);
-        write(&mut publisher, until(&mut left, 40));
-        let recorder = recorder.get_or_insert_with(|| archive.record(publisher.stream()));
-        write(&mut publisher, left);
-        drop(publisher);
-        archive.now += TURN;
-        recorder.visit(&archive.shared, archive.now);
-        archive.work();
-    }
-    let mut recorder = recorder.expect("begun");
-    archive.visit(&mut recorder, 11 * TURN);
+    let turns = [Clip::Flv, Clip::FlvLarger].map(items);
+    archive.record_turns(Container::Tracks, turns.into(), 40);
     let recorded = archive.recordings();
     assert_eq!(recorded.len(), 2);
     for (recording, clip) in recorded.iter().zip([Clip::Flv, Clip::FlvLarger]) {
@@ -107,17 +91,13 @@ fn other_codecs_are_another_file() {
 #[test]
 fn files_are_split_at_keyframes_and_nothing_is_between_them() {
     let mut archive = TestArchive::with(Duration::from_millis(1_500), Keep::default(), 0);
-    let mut publisher = archive.publish(Container::Tracks);
     let mut left = items(Clip::Flv);
-    write(&mut publisher, until(&mut left, 40));
-    let mut recorder = archive.record(publisher.stream());
+    let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
     write(&mut publisher, until(&mut left, 3_500));
     archive.visit(&mut recorder, TURN);
     recorder.split();
     write(&mut publisher, left);
-    drop(publisher);
-    archive.visit(&mut recorder, TURN);
-    archive.visit(&mut recorder, 11 * TURN);
+    archive.end(publisher, &mut recorder);
     let recorded = archive.recordings();
     let counts: Vec<_> = recorded.iter().map(|it| pictures(&it.path).len()).collect();
     // The third is the operator's.
@@ -139,12 +119,8 @@ fn mp3_is_kept_as_it_is() {
     write(&mut publisher, until(&mut items, 500));
     let mut recorder = archive.record(publisher.stream());
     write(&mut publisher, items);
-    drop(publisher);
-    archive.visit(&mut recorder, TURN);
-    archive.visit(&mut recorder, 11 * TURN);
-    let [closed] = &archive.recordings()[..] else {
-        panic!("one recording");
-    };
+    archive.end(publisher, &mut recorder);
+    let closed = archive.only();
     assert_eq!(closed.state, State::Finalised);
     assert!(closed.path.to_string_lossy().ends_with("Z-0.mp3"));
     let sent = std::fs::read(&source).expect("read");

@@ -1,25 +1,22 @@
 //! Pictures beside recordings.
 
 use super::*;
+use crate::snapshot::Beside;
 
 #[test]
 fn the_newest_keyframe_is_kept_every_so_often_and_goes_with_its_recording() {
     let mut archive = TestArchive::new();
     archive.shared.settings.rules[0].snapshot = Some(2 * TURN);
     archive.shared.settings.rules[0].keep.max_count = Some(1);
-    let mut publisher = archive.publish(Container::Tracks);
     let mut left = items(Clip::Flv);
-    write(&mut publisher, until(&mut left, 40));
-    let mut recorder = archive.record(publisher.stream());
+    let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
     for second in 1..=4 {
         write(&mut publisher, until(&mut left, 1_000 * second + 40));
         archive.visit(&mut recorder, TURN);
     }
-    drop(publisher);
-    archive.visit(&mut recorder, TURN);
-    archive.visit(&mut recorder, 11 * TURN);
-    let recording = archive.recordings()[0].path.clone();
-    let beside: Vec<_> = crate::snapshot::of(&recording).collect();
+    archive.end(publisher, &mut recorder);
+    let recording = archive.only().path.clone();
+    let beside = Beside::default().of(&recording);
     assert_eq!(beside.len(), 2, "{:?}", archive.files());
     let wanted = pictures(&Clip::Flv.seconds(4));
     let keyframes: Vec<_> = wanted.iter().step_by(25).collect();
@@ -32,6 +29,6 @@ fn the_newest_keyframe_is_kept_every_so_often_and_goes_with_its_recording() {
     assert_eq!(archive.recordings().len(), 1);
     assert_eq!(archive.files().len(), 3);
     archive.shared.settings.rules[0].keep.max_count = Some(0);
-    jobs::tidy(&archive.shared);
+    removal::tidy(&archive.shared);
     assert!(archive.recordings().is_empty() && archive.files().is_empty());
 }

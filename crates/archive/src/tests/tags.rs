@@ -5,21 +5,6 @@ use testkit::Tool;
 use super::kept::{PATIENCE, decode, probe};
 use super::*;
 
-/// Records what a publisher sends, in two pieces.
-fn record(archive: &mut TestArchive, container: Container, mut items: Vec<Item>) -> PathBuf {
-    let mut publisher = archive.publish(container);
-    let begin = beginning(&mut items);
-    write(&mut publisher, begin);
-    let mut recorder = archive.record(publisher.stream());
-    write(&mut publisher, items);
-    archive.visit(&mut recorder, TURN);
-    let part = archive.recordings()[0].path.clone();
-    drop(publisher);
-    archive.visit(&mut recorder, TURN);
-    archive.visit(&mut recorder, 11 * TURN);
-    part
-}
-
 /// The times of the first pictures that are shown from so many seconds on.
 fn sought(path: &Path, seconds: &str) -> f64 {
     let told = Tool::ffprobe()
@@ -48,10 +33,8 @@ fn flv_begins_at_zero_and_is_sought_by_its_keyframes() {
     let mut publisher = archive.publish(Container::Tracks);
     write(&mut publisher, until(&mut early, 40));
     drop((publisher, early));
-    record(&mut archive, Container::Tracks, later);
-    let [closed] = &archive.recordings()[..] else {
-        panic!("one recording");
-    };
+    archive.record_turns(Container::Tracks, vec![later], 100);
+    let closed = archive.only();
     assert_eq!(closed.state, State::Finalised);
     assert!(closed.path.to_string_lossy().ends_with("Z-0.flv"));
     decode(&closed.path);
@@ -79,20 +62,8 @@ fn flv_begins_at_zero_and_is_sought_by_its_keyframes() {
 #[test]
 fn other_codecs_are_another_file_of_flv_and_the_same_are_not() {
     let mut archive = TestArchive::becoming(Becomes::Flv);
-    let mut recorder = None;
-    for clip in [Clip::Flv, Clip::Flv, Clip::FlvLarger] {
-        let mut publisher = archive.publish(Container::Tracks);
-        let mut left = items(clip);
-        write(&mut publisher, until(&mut left, 40));
-        let recorder = recorder.get_or_insert_with(|| archive.record(publisher.stream()));
-        write(&mut publisher, left);
-        drop(publisher);
-        archive.now += TURN;
-        recorder.visit(&archive.shared, archive.now);
-        archive.work();
-    }
-    let mut recorder = recorder.expect("begun");
-    archive.visit(&mut recorder, 11 * TURN);
+    let turns = [Clip::Flv, Clip::Flv, Clip::FlvLarger].map(items);
+    archive.record_turns(Container::Tracks, turns.into(), 40);
     let recorded = archive.recordings();
     let counts: Vec<_> = recorded.iter().map(|it| pictures(&it.path).len()).collect();
     assert_eq!(counts, [200, 100]);
@@ -102,27 +73,13 @@ fn other_codecs_are_another_file_of_flv_and_the_same_are_not() {
 fn what_a_killed_process_leaves_of_tags_and_packets_is_recovered() {
     for becomes in [Becomes::Flv, Becomes::Ts] {
         let mut archive = TestArchive::becoming(becomes);
-        let mut left = items(Clip::Flv);
-        let mut publisher = archive.publish(Container::Tracks);
-        write(&mut publisher, until(&mut left, 40));
-        let mut recorder = archive.record(publisher.stream());
-        write(&mut publisher, left);
-        archive.visit(&mut recorder, TURN);
-        let part = archive.recordings()[0].path.clone();
-        let whole = std::fs::read(&part).expect("read");
-        drop((recorder, publisher));
+        let (part, whole) = archive.killed(Container::Tracks, items(Clip::Flv));
         let wanted = pictures(&Clip::Flv.seconds(4));
         for cut in [whole.len(), whole.len() - 1, whole.len() - 20_000] {
-            for path in archive.files() {
-                std::fs::remove_file(path).expect("removed");
-            }
             let mut left = whole[..cut].to_vec();
             left.resize(cut + 700, 0);
-            std::fs::write(&part, left).expect("written");
-            archive.restart();
-            let [recovered] = &archive.recordings()[..] else {
-                panic!("one recording");
-            };
+            archive.restart_with(&part, &left);
+            let recovered = archive.only();
             assert_eq!(recovered.state, State::Finalised);
             let (_, seconds) = probe(&recovered.path);
             assert!((2.5..4.3).contains(&seconds), "{seconds}");
@@ -142,22 +99,9 @@ fn what_a_killed_process_leaves_of_tags_and_packets_is_recovered() {
 fn webm_is_kept_as_it_is_and_each_publisher_has_a_file() {
     let file = std::fs::read(Clip::WebM.seconds(4)).expect("it was made");
     let mut archive = TestArchive::new();
-    let mut recorder = None;
-    for _ in 0..2 {
-        let mut items = Vec::new();
-        container::webm::Demuxer::default().push(&file, &mut items);
-        let mut publisher = archive.publish(Container::WebM);
-        let begin = until(&mut items, 900);
-        write(&mut publisher, begin);
-        let recorder = recorder.get_or_insert_with(|| archive.record(publisher.stream()));
-        write(&mut publisher, items);
-        drop(publisher);
-        archive.now += TURN;
-        recorder.visit(&archive.shared, archive.now);
-        archive.work();
-    }
-    let mut recorder = recorder.expect("begun");
-    archive.visit(&mut recorder, 11 * TURN);
+    let mut items = Vec::new();
+    container::webm::Demuxer::default().push(&file, &mut items);
+    archive.record_turns(Container::WebM, vec![items.clone(), items], 900);
     let recorded = archive.recordings();
     assert_eq!(recorded.len(), 2);
     for recording in &recorded {

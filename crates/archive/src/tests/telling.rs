@@ -28,10 +28,8 @@ fn told(archive: &TestArchive) -> Vec<String> {
 #[test]
 fn each_step_of_a_recording_is_told_once() {
     let mut archive = TestArchive::new();
-    let mut publisher = archive.publish(Container::Tracks);
     let mut left = items(Clip::Flv);
-    write(&mut publisher, until(&mut left, 40));
-    let mut recorder = archive.record(publisher.stream());
+    let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
     write(&mut publisher, until(&mut left, 2_000));
     archive.visit(&mut recorder, TURN);
     assert_eq!(told(&archive), ["started Open Some(\"part\")"]);
@@ -61,10 +59,8 @@ fn each_step_of_a_recording_is_told_once() {
 #[test]
 fn what_goes_wrong_is_told_once() {
     let mut archive = TestArchive::new();
-    let mut publisher = archive.publish(Container::Tracks);
     let mut left = items(Clip::Flv);
-    write(&mut publisher, until(&mut left, 40));
-    let mut recorder = archive.record(publisher.stream());
+    let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
     write(&mut publisher, until(&mut left, 1_500));
     archive.visit(&mut recorder, TURN);
     archive.switches.is_full.store(true, Ordering::Relaxed);

@@ -18,9 +18,7 @@ pub struct Publisher {
     stream: Arc<Stream>,
     epoch: u32,
     takes_over: bool,
-    /// The stream had followers at the last write.
-    is_followed: bool,
-    /// It had some that wait for what arrives.
+    /// The stream had followers at the last write that wait for what arrives.
     is_awaited: bool,
     /// As of the last write, there are listeners, and no keyframe recent enough for the next joiner.
     wants_keyframe: bool,
@@ -75,7 +73,6 @@ impl Publisher {
             stream,
             epoch,
             takes_over,
-            is_followed: true,
             is_awaited: true,
             wants_keyframe: false,
             keyframe_requests: RequestRate::default(),
@@ -146,21 +143,20 @@ impl Publisher {
         core.place(items);
         divide(&mut self.renditions, items);
         core.write_placed(items, now);
-        self.is_followed = core.is_followed();
         self.is_awaited = core.is_awaited();
         self.wants_keyframe = core.wants_keyframe();
         drop(core);
         for rendition in &mut self.renditions {
             rendition.deliver(now);
-            self.is_followed |= rendition.is_followed();
             self.is_awaited |= rendition.is_awaited();
         }
         Ok(())
     }
 
-    /// Whether, as of the last write, the stream or a rendition has lanes (listeners, or some not long ago) or taps.
+    /// Whether the stream or a rendition has lanes (listeners, or some not long ago) or taps.
     pub fn is_followed(&self) -> bool {
-        self.is_followed
+        let is_followed = self.stream.core().is_followed();
+        is_followed || self.renditions.iter().any(Rendition::is_followed)
     }
 
     /// Whether, as of the last write, what arrives is wanted at once. Recorders come once a second, so a stream that is

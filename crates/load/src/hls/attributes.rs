@@ -3,7 +3,7 @@
 /// Durations above this are mistakes. A playlist has fewer than 40,000 entries, so their sum does not overflow,
 /// nor does a date with it.
 const SECONDS_MAX: f64 = 1e5;
-const YEARS: std::ops::RangeInclusive<i64> = 1970..=2300;
+const YEARS: std::ops::RangeInclusive<u64> = 1970..=2300;
 const NANOSECONDS_PER_MINUTE: u64 = 60_000_000_000;
 
 /// The attributes of a list in their order: names, and values without quotation marks.
@@ -42,20 +42,13 @@ pub(super) fn date(text: &str) -> Option<u64> {
     Some(minutes * NANOSECONDS_PER_MINUTE + nanoseconds)
 }
 
-/// Days from 1970 to `YYYY-MM-DD`: years begin in March, so that the leap day is the last.
+/// Days from 1970 to `YYYY-MM-DD`.
 fn days(day: &str) -> Option<i64> {
-    let mut fields = day.splitn(3, '-');
-    let year: i64 = fields.next()?.parse().ok()?;
-    let month = bounded(fields.next()?, 12)?;
-    let day = bounded(fields.next()?, 31)?;
-    if !YEARS.contains(&year) || month == 0 || day == 0 {
-        return None;
-    }
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year / 400, year % 400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = of_era * 365 + of_era / 4 - of_era / 100 + day_of_year;
-    Some(era * 146_097 + day_of_era - 719_468)
+    let mut fields = day.splitn(3, '-').map(str::parse::<u64>);
+    let mut number = || fields.next()?.ok();
+    let (year, month, day) = (number()?, number()?, number()?);
+    let days = http1::days(year, month, day).filter(|_| YEARS.contains(&year))?;
+    i64::try_from(days).ok()
 }
 
 /// Minutes that a zone is ahead of UTC: `Z`, `+hh:mm`, `-hhmm`.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use config::{Config, StationList, StationOrder, StationPlace, StationRule, WeekHours};
 use media::StreamName;
 use station::{
-    Catalogue, Distances, Handle, Hours, List, Outcome, Place, Role, Rule, Settings, Station, Stats,
+    Catalogue, Change, Distances, Handle, Hours, List, Outcome, Place, Role, Rule, Settings,
+    Station, Stats, Tell,
 };
 use tokio::task::JoinSet;
 
@@ -14,6 +15,7 @@ use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Run, Service};
 use crate::admin::metrics::Page;
 use crate::admin::metrics::table::STATION_TRACKS;
+use crate::hooks::Hooks;
 
 /// What shows and commands the stations.
 #[derive(Clone, Debug, Default)]
@@ -98,7 +100,7 @@ impl Service for StationPlayers {
         let shared = Arc::new(station::Context {
             registry: Arc::clone(&context.node.registry),
             permit: Box::new(move |stream: &StreamName| gate.publish_until_replaced(stream)),
-            tell: context.hooks.of_stations(),
+            tell: tell(context.hooks.clone()),
             agent: format!("Carillon/{}", env!("CARGO_PKG_VERSION")),
             stats: Arc::clone(&context.stations.stats),
         });
@@ -115,6 +117,17 @@ impl Service for StationPlayers {
             }
         }))
     }
+}
+
+/// What is called for each change at a station.
+fn tell(hooks: Hooks) -> Tell {
+    Box::new(move |stream, change| {
+        let Change::Began(track) = change else {
+            return;
+        };
+        tracing::info!(%stream, name = ?track.name, title = ?track.title, "a track begins");
+        hooks.tell_of_track(stream, track);
+    })
 }
 
 fn encode(stats: &Stats, page: &mut Page<'_>) -> fmt::Result {

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use container::flv::TAG_BODY_BYTES_MAX;
-use container::mp4_file::index::{Cursor, Index, Placed};
+use container::mp4_file::index::{Cursor, Index, Placed, Purpose};
 use media::{Item, Sample, Timestamp};
 
 use super::{malformed, metadata};
+use crate::Served;
 use crate::folder::Opened;
 use crate::reads::{Read, Reads};
-use crate::{Served, segments};
 
 /// Bytes of the samples that are read together, if they are not few large ones, and their number.
 const PLAN_BYTES: u64 = 1 << 20;
@@ -41,7 +41,10 @@ pub(super) struct Mp4 {
 impl Mp4 {
     /// A file, from its beginning, and how long it plays.
     pub(super) async fn open(served: &Served, opened: &Opened) -> io::Result<(Self, Duration)> {
-        let index = segments::index(served, opened).await?.map_err(malformed)?;
+        let wanted = (opened.tag.as_str(), Purpose::Samples);
+        let file = (&opened.file, opened.length);
+        let index = served.indexes.of(wanted, file, &served.reads).await?;
+        let index = index.map_err(malformed)?;
         if index.tracks().next().is_none() {
             let why = "it has no track that can be played over RTMP";
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));

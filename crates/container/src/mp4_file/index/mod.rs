@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A hybrid file that was finished is a plain one. Of a file with several tracks of pictures or of sound the first of
-//! each counts; of an edit list its first edit. [`Indexer`] asks for ranges of the file, and is given them.
+//! each counts; of an edit list its first edit. [`Indexer`] asks for ranges of the file, and is given them. Of a
+//! fragmented file the index has its segments or its samples, whichever it was [read for](Purpose).
 //!
 //! Everything in a file may be wrong. Memory follows from what was read, within [`MOOV_BYTES_MAX`], [`SAMPLES_MAX`] and
 //! [`BOXES_MAX`].
@@ -15,6 +16,7 @@ mod collect;
 mod entry;
 mod fragments;
 mod init;
+mod moof;
 mod moov;
 mod numbers;
 mod probe;
@@ -79,9 +81,19 @@ pub enum Error {
     Unsuitable,
 }
 
+/// What an index is read for. That of a plain file serves both.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Purpose {
+    /// To send the file in [segments](Index::segments).
+    Segments,
+    /// To send its samples [one by one](Index::next).
+    Samples,
+}
+
 /// Reads a file's boxes.
 #[derive(Debug)]
 pub struct Indexer {
+    purpose: Purpose,
     length: u64,
     /// Where the next box begins.
     at: u64,
@@ -94,16 +106,34 @@ pub struct Indexer {
 
 /// What was read of a fragmented file.
 #[derive(Debug)]
-struct Cut {
-    heads: Vec<TrackHead>,
-    fragments: Fragments,
-    collected: Collected,
+enum Cut {
+    Segments(Fragments, Vec<TrackHead>),
+    Samples(Collected, Vec<TrackHead>),
+}
+
+impl Cut {
+    /// A `moof` that begins there.
+    fn push(&mut self, begin: u64, moof: &[u8]) {
+        match self {
+            Self::Segments(fragments, _) => fragments.push(begin, moof),
+            Self::Samples(collected, _) => collected.push(begin, moof),
+        }
+    }
+
+    /// An `mdat` ends there.
+    fn end_at(&mut self, end: u64) {
+        match self {
+            Self::Segments(fragments, _) => fragments.end_at(end),
+            Self::Samples(collected, _) => collected.end(),
+        }
+    }
 }
 
 impl Indexer {
     /// Of a file of this length.
-    pub fn new(length: u64) -> Self {
+    pub fn new(length: u64, purpose: Purpose) -> Self {
         Self {
+            purpose,
             length,
             at: 0,
             boxes: 0,
@@ -161,10 +191,10 @@ impl Indexer {
     }
 
     fn skip(&mut self, head: &Head) {
-        if let Some(Cut { fragments, .. }) = &mut self.fragments
+        if let Some(cut) = &mut self.fragments
             && &head.kind == b"mdat"
         {
-            fragments.end_at(self.at + head.bytes);
+            cut.end_at(self.at + head.bytes);
         }
         self.at += head.bytes;
     }
@@ -174,8 +204,7 @@ impl Indexer {
         self.at += head.bytes;
         match &mut self.fragments {
             Some(cut) if &head.kind == b"moof" => {
-                cut.fragments.push(begin, body);
-                cut.collected.push(begin, body);
+                cut.push(begin, body);
                 Ok(None)
             }
             // A second `moov` says nothing.
@@ -185,10 +214,11 @@ impl Indexer {
                 match media {
                     Media::Samples(tracks) => Index::of_samples(&heads, tracks).map(Some),
                     Media::Fragments(tracks) => {
-                        self.fragments = Some(Cut {
-                            fragments: Fragments::new(&heads, body),
-                            collected: Collected::new(tracks, body, self.length),
-                            heads,
+                        self.fragments = Some(match self.purpose {
+                            Purpose::Segments => Cut::Segments(Fragments::new(&heads, body), heads),
+                            Purpose::Samples => {
+                                Cut::Samples(Collected::new(tracks, body, self.length), heads)
+                            }
                         });
                         Ok(None)
                     }
@@ -215,8 +245,10 @@ pub struct Index {
 #[derive(Debug)]
 enum Layout {
     Samples(Samples),
-    /// The fragments, and the tracks with what samples there are in them.
-    Fragments(Fragments, Vec<Track>),
+    /// The segments of a fragmented file.
+    Fragments(Fragments),
+    /// The tracks of one, with what samples there are in its fragments.
+    Collected(Vec<Track>),
 }
 
 /// One segment of a file. All but the first begin with a keyframe, if there are pictures.
@@ -246,18 +278,33 @@ impl Index {
     }
 
     fn of_fragments(cut: Cut) -> Result<Self, Error> {
-        let Cut {
-            heads,
-            mut fragments,
-            collected,
-        } = cut;
-        fragments.finish(SEGMENT)?;
-        let tracks = collected.finish();
-        Ok(Self {
-            init: fragments.take_init(),
-            reel: Reel::new(&heads, &tracks),
-            layout: Layout::Fragments(fragments, tracks),
-        })
+        match cut {
+            Cut::Segments(mut fragments, heads) => {
+                fragments.finish(SEGMENT)?;
+                Ok(Self {
+                    init: fragments.take_init(),
+                    reel: Reel::new(&heads, &[]),
+                    layout: Layout::Fragments(fragments),
+                })
+            }
+            Cut::Samples(collected, heads) => {
+                let tracks = collected.finish()?;
+                Ok(Self {
+                    init: Vec::new(),
+                    reel: Reel::new(&heads, &tracks),
+                    layout: Layout::Collected(tracks),
+                })
+            }
+        }
+    }
+
+    /// Whether it serves a purpose. Else it has nothing of what that one takes.
+    pub fn is_for(&self, purpose: Purpose) -> bool {
+        match self.layout {
+            Layout::Samples(_) => true,
+            Layout::Fragments(_) => purpose == Purpose::Segments,
+            Layout::Collected(_) => purpose == Purpose::Samples,
+        }
     }
 
     /// The initialization segment.
@@ -269,7 +316,8 @@ impl Index {
     pub fn segments(&self) -> Vec<Segment> {
         match &self.layout {
             Layout::Samples(samples) => samples.segments(),
-            Layout::Fragments(fragments, _) => fragments.segments(),
+            Layout::Fragments(fragments) => fragments.segments(),
+            Layout::Collected(_) => Vec::new(),
         }
     }
 
@@ -277,7 +325,7 @@ impl Index {
     pub fn packaged(&self, number: usize) -> Option<Packaged> {
         match &self.layout {
             Layout::Samples(samples) => samples.packaged(number),
-            Layout::Fragments(..) => None,
+            Layout::Fragments(_) | Layout::Collected(_) => None,
         }
     }
 
@@ -315,7 +363,8 @@ impl Index {
     fn sides(&self) -> &[Track] {
         match &self.layout {
             Layout::Samples(samples) => samples.tracks(),
-            Layout::Fragments(_, tracks) => tracks,
+            Layout::Fragments(_) => &[],
+            Layout::Collected(tracks) => tracks,
         }
     }
 
@@ -324,9 +373,10 @@ impl Index {
         self.init.len()
             + match &self.layout {
                 Layout::Samples(samples) => samples.memory(),
-                Layout::Fragments(fragments, tracks) => {
+                Layout::Fragments(fragments) => fragments.memory(),
+                Layout::Collected(tracks) => {
                     let samples: usize = tracks.iter().map(|track| track.samples.len()).sum();
-                    fragments.memory() + samples * size_of::<Sample>()
+                    samples * size_of::<Sample>()
                 }
             }
     }

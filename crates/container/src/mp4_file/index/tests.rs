@@ -35,9 +35,13 @@ fn temporary(bytes: &[u8]) -> TempPath {
     file.into_temp_path()
 }
 
-/// Reads an index as from a disk. Panics if it asks for more than the file has.
 fn index(file: &[u8]) -> Result<Index, Error> {
-    let mut indexer = Indexer::new(file.len() as u64);
+    index_for(Purpose::Segments, file)
+}
+
+/// Reads an index as from a disk. Panics if it asks for more than the file has.
+fn index_for(purpose: Purpose, file: &[u8]) -> Result<Index, Error> {
+    let mut indexer = Indexer::new(file.len() as u64, purpose);
     loop {
         let wants = indexer.wants();
         let bytes = &file[wants.start as usize..wants.end as usize];
@@ -193,7 +197,7 @@ fn what_is_no_file_has_no_index() {
     ] {
         assert!(index(bytes).is_err(), "{bytes:?}");
     }
-    let mut large = Indexer::new(u64::MAX);
+    let mut large = Indexer::new(u64::MAX, Purpose::Segments);
     let front = b"\0\0\0\x01moov\0\0\0\x01\0\0\0\0";
     assert_eq!(large.take(front).map(drop), Err(Error::TooLarge));
 }
@@ -214,5 +218,52 @@ fn any_damage_to_a_moov_is_an_index_or_an_error() {
             let segments = index.segments().len();
             (0..=segments).for_each(|number| drop(index.packaged(number)));
         }
+    }
+}
+
+/// The samples of each track, and which of them are keyframes.
+fn samples(index: &Index, file: &[u8]) -> Vec<Vec<(bool, Vec<u8>)>> {
+    let mut cursor = index.seek(Timestamp::ZERO);
+    let all: Vec<_> = std::iter::from_fn(|| index.next(&mut cursor)).collect();
+    let of = |track: &Arc<media::Track>| {
+        let own = all.iter().filter(|placed| placed.track == track.id);
+        let bytes = |range: &Range<u64>| file[range.start as usize..range.end as usize].to_vec();
+        own.map(|placed| (placed.keyframe, bytes(&placed.range)))
+            .collect()
+    };
+    index.tracks().map(of).collect()
+}
+
+#[test]
+fn the_index_of_a_fragmented_file_has_what_it_was_read_for() {
+    const BOTH_PURPOSES: [Purpose; 2] = [Purpose::Segments, Purpose::Samples];
+    let plain = fs::read(made(BOTH, "+faststart")).expect("made");
+    let flags = "+frag_keyframe+empty_moov+default_base_moof";
+    let fragmented = fs::read(made(BOTH, flags)).expect("made");
+    let [one, other] = BOTH_PURPOSES.map(|it| index_for(it, &plain).expect("an index"));
+    for purpose in BOTH_PURPOSES {
+        assert!(one.is_for(purpose) && other.is_for(purpose));
+    }
+    assert_eq!(one.segments(), other.segments());
+    let wanted = samples(&one, &plain);
+    assert!(wanted.len() == 2 && wanted.iter().all(|track| track.len() > 300));
+    assert_eq!(samples(&other, &plain), wanted);
+
+    let [in_segments, one_by_one] =
+        BOTH_PURPOSES.map(|it| index_for(it, &fragmented).expect("an index"));
+    for purpose in BOTH_PURPOSES {
+        assert_eq!(in_segments.is_for(purpose), purpose == Purpose::Segments);
+        assert_eq!(one_by_one.is_for(purpose), purpose == Purpose::Samples);
+    }
+    assert_eq!(in_segments.segments().len(), 3);
+    assert!(samples(&in_segments, &fragmented).is_empty());
+    assert!(in_segments.memory() < one_by_one.memory());
+    assert_eq!(samples(&one_by_one, &fragmented), wanted);
+    assert!(one_by_one.segments().is_empty());
+    // Neither is there without a whole fragment.
+    let mdat = fragmented.windows(4).position(|kind| kind == b"mdat");
+    let cut = &fragmented[..mdat.expect("a fragment") + 100];
+    for purpose in BOTH_PURPOSES {
+        assert_eq!(index_for(purpose, cut).map(drop), Err(Error::NoTrack));
     }
 }

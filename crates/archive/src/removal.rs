@@ -1,0 +1,158 @@
+//! Which files go and when: what has a copy and is spare, what no rule keeps, and the oldest of a disk that is full.
+//!
+//! A look lists the recordings once. One that has changed since (it was pinned, or the operator has removed it) is not
+//! touched.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use recordings::{LIST_MAX, Recording, RecordingId, Upload};
+
+use crate::event::{Event, Removal};
+use crate::retention::{Kept, surplus};
+use crate::shared::Shared;
+use crate::snapshot::Beside;
+use crate::sweep::prune;
+
+/// Recordings removed at once for space, so that other jobs have their turn.
+const REMOVALS_MAX: usize = 100;
+
+/// Removes what is not to be kept any longer.
+pub(crate) fn tidy(shared: &Shared) {
+    let mut files = counted(shared);
+    if shared.settings.is_uploaded {
+        remove_spare(shared, &mut files);
+    }
+    remove_surplus(shared, &files);
+    if shared.settings.min_free > 0 {
+        make_room(shared, &files);
+    }
+}
+
+/// All recordings with files that the rules count, oldest first.
+pub(crate) fn counted(shared: &Shared) -> Vec<Arc<Recording>> {
+    let mut all = Vec::new();
+    let mut after = None;
+    loop {
+        let page = shared.shelf.list(None, after, LIST_MAX);
+        after = page.last().map(|last| last.id);
+        let is_last = page.len() < LIST_MAX;
+        all.extend(page.into_iter().filter(|it| it.is_counted()));
+        if is_last {
+            return all;
+        }
+    }
+}
+
+/// Removes the files that are needed no more, because there is a copy.
+fn remove_spare(shared: &Shared, files: &mut Vec<Arc<Recording>>) {
+    let is_spare =
+        |it: &mut Arc<Recording>| matches!(it.upload, Upload::Stored { is_spare: true, .. });
+    let spare = files.extract_if(.., is_spare).collect();
+    discard_all(shared, spare);
+}
+
+/// Removes what the rules do not keep.
+fn remove_surplus(shared: &Shared, files: &[Arc<Recording>]) {
+    let mut by_rule: HashMap<usize, Vec<Kept>> = HashMap::new();
+    for recording in files {
+        if let Some(rule) = shared.settings.rule_of(&recording.stream) {
+            by_rule.entry(rule).or_default().push(Kept {
+                id: recording.id,
+                ended: recording.ended(),
+                bytes: recording.bytes,
+                is_removable: recording.is_removable(),
+            });
+        }
+    }
+    let now = SystemTime::now();
+    for (rule, kept) in by_rule {
+        let gone = surplus(&shared.settings.rules[rule].keep, &kept, now);
+        let gone = gone.into_iter().filter_map(|id| shared.shelf.get(id));
+        discard_all(shared, gone.collect());
+    }
+}
+
+/// Removes files for the same reason: a directory's together, so that it is read once for all of them.
+fn discard_all(shared: &Shared, mut all: Vec<Arc<Recording>>) {
+    all.sort_unstable_by(|one, other| (&one.stream, one.id).cmp(&(&other.stream, other.id)));
+    let mut beside = Beside::default();
+    for recording in all {
+        discard(shared, recording.id, Removal::Retention, &mut beside);
+    }
+}
+
+/// Removes the oldest files of a disk with too little room.
+fn make_room(shared: &Shared, files: &[Arc<Recording>]) {
+    let mut beside = Beside::default();
+    for root in shared.settings.directories() {
+        let is_short = || {
+            let free = shared.disk.free_bytes(&root);
+            free.is_ok_and(|free| free < shared.settings.min_free)
+        };
+        if !is_short() {
+            continue;
+        }
+        let below = files.iter().filter(|it| it.path.starts_with(&root));
+        let below = below.filter_map(|it| removable(shared, it.id));
+        for recording in below.take(REMOVALS_MAX) {
+            if !is_short() {
+                break;
+            }
+            tracing::warn!(path = %recording.path.display(), "a recording is removed: the disk has less room than recording.min_free");
+            discard(shared, recording.id, Removal::Space, &mut beside);
+        }
+    }
+}
+
+/// What is known of a recording by now, if its file may be removed still.
+fn removable(shared: &Shared, id: RecordingId) -> Option<Arc<Recording>> {
+    shared.shelf.get(id).filter(|it| it.is_removable())
+}
+
+/// Removes a recording's file; one without a copy leaves the shelf with it.
+fn discard(shared: &Shared, id: RecordingId, why: Removal, beside: &mut Beside) {
+    let Some(recording) = removable(shared, id) else {
+        return;
+    };
+    match recording.upload.is_stored() {
+        // First, so that no reader is sent to a file that goes.
+        true => drop(shared.shelf.update(id, |known| known.is_local = false)),
+        false => drop(shared.shelf.remove(id)),
+    }
+    remove(shared, recording, why, beside);
+}
+
+/// Removes a recording's file with the snapshots beside it, and the directories that are empty then.
+pub(crate) fn remove(
+    shared: &Shared,
+    recording: Arc<Recording>,
+    why: Removal,
+    beside: &mut Beside,
+) {
+    for snapshot in beside.of(&recording.path) {
+        drop_file(shared, &snapshot);
+    }
+    if drop_file(shared, &recording.path) {
+        tracing::info!(stream = %recording.stream, id = %recording.id, "a recording's file is removed");
+        // What is in object storage is there still, unless the operator removes it.
+        if why == Removal::Operator || !recording.upload.is_stored() {
+            shared.tell(Event::Deleted { recording, why });
+        }
+    }
+}
+
+/// Removes a file, and the directories that are empty then. False if the disk refuses.
+pub(crate) fn drop_file(shared: &Shared, path: &Path) -> bool {
+    let removed = shared.disk.remove(path);
+    if let Err(error) = &removed {
+        tracing::error!(path = %path.display(), %error, "a recording cannot be removed");
+    }
+    let roots: Vec<PathBuf> = shared.settings.directories();
+    if let Some(root) = roots.iter().find(|root| path.starts_with(root)) {
+        prune(root, path);
+    }
+    removed.is_ok()
+}

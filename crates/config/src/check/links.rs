@@ -1,0 +1,90 @@
+//! Pushes and pulls.
+
+use media::StreamName;
+
+use crate::read::Walk;
+use crate::{Config, Glob, PullRule, Pulled, PushRule};
+
+/// Links that would get into each other's way, or the server's.
+pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
+    for (index, rule) in config.pushes.iter().enumerate() {
+        let is_same =
+            |earlier: &&PushRule| earlier.pattern == rule.pattern && earlier.url == rule.url;
+        if config.pushes[..index]
+            .iter()
+            .any(|earlier| is_same(&earlier))
+        {
+            let key = format!("{}.match", rule.key);
+            let help = "the other server would refuse the second, or replace the first by it";
+            walk.problem(&key, "is pushed to the same address twice", Some(help));
+        }
+    }
+    for (index, rule) in config.pulls.iter().enumerate() {
+        let earlier = &config.pulls[..index];
+        match &rule.stream {
+            Pulled::One(stream) => pull_of_one(rule, stream, earlier, walk),
+            Pulled::Fitting(pattern) => pull_of_many(rule, pattern, earlier, walk),
+        }
+    }
+}
+
+fn pull_of_one(rule: &PullRule, stream: &StreamName, earlier: &[PullRule], walk: &mut Walk<'_>) {
+    let key = format!("{}.stream", rule.key);
+    if stream.is_reserved() {
+        let message = format!("`{stream}` begins as the server's own pages do");
+        walk.problem(&key, message, Some("choose a name that hides none of them"));
+    }
+    if earlier.iter().any(|earlier| earlier.stream == rule.stream) {
+        let message = format!("`{stream}` is pulled from elsewhere already");
+        walk.problem(&key, message, Some("a stream has one publisher"));
+    }
+    if rule.url.is_template() {
+        let key = format!("{}.url", rule.key);
+        let message = "holds a placeholder, but there is only one stream";
+        let help = "a pattern, such as stream = \"cam/*\", is for many";
+        walk.problem(&key, message, Some(help));
+    }
+}
+
+fn pull_of_many(rule: &PullRule, pattern: &Glob, earlier: &[PullRule], walk: &mut Walk<'_>) {
+    let (stream, url) = (format!("{}.stream", rule.key), format!("{}.url", rule.key));
+    let covering = earlier.iter().find_map(|earlier| match &earlier.stream {
+        Pulled::Fitting(all) if all == pattern || all.as_str() == "**" => Some(all),
+        _ => None,
+    });
+    if let Some(covering) = covering {
+        let message = format!("never applies: `{covering}` stands before it");
+        walk.problem(&stream, message, Some("the first match wins"));
+    }
+    let first = pattern.front().split_once('/');
+    let is_reserved =
+        |(first, _): (&str, &str)| StreamName::parse(first).is_ok_and(|first| first.is_reserved());
+    if first.is_some_and(is_reserved) {
+        let message = format!("`{pattern}` begins as the server's own pages do");
+        walk.problem(
+            &stream,
+            message,
+            Some("choose names that hide none of them"),
+        );
+    }
+    if !rule.on_demand {
+        let message =
+            format!("`{pattern}` is a pattern; which streams fit is known when they are asked for");
+        walk.problem(&stream, message, Some("add on_demand = true"));
+    }
+    if !rule.url.is_template() {
+        let message =
+            format!("holds no placeholder, so all streams of `{pattern}` would be the same one");
+        let help = "put {name} where the name belongs, such as url = \"rtmp://host/app/{name}\"";
+        walk.problem(&url, message, Some(help));
+    }
+    if rule.url.has_rest() && !pattern.is_cut_between_segments() {
+        let message =
+            format!("holds {{rest}}, but the first `*` or `?` of `{pattern}` begins no segment");
+        walk.problem(
+            &url,
+            message,
+            Some("{name} is the last segment, {stream} the whole name"),
+        );
+    }
+}

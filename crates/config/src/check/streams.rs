@@ -1,0 +1,163 @@
+//! Streams: their rules, and names that stand for two things.
+
+use fanout::{Class, Policy};
+
+use crate::read::Walk;
+use crate::{Config, PolicyOverrides, PullRule, Pulled, StationRule, VariantGroup};
+
+/// Stations that would get into the way of others, or lose their listeners.
+pub(super) fn stations(config: &Config, walk: &mut Walk<'_>) {
+    for (index, rule) in config.stations.iter().enumerate() {
+        let StationRule { stream, key, .. } = rule;
+        let (name, linger) = (format!("{key}.stream"), format!("{key}.linger"));
+        if stream.is_reserved() {
+            let message = format!("`{stream}` begins as the server's own pages do");
+            let help = "choose a name that hides none of them";
+            walk.problem(&name, message, Some(help));
+        }
+        let earlier = &config.stations[..index];
+        if earlier.iter().any(|earlier| earlier.stream == *stream) {
+            let message = format!("`{stream}` is the stream of another station");
+            let help = "a playlist may name the files of several folders";
+            walk.problem(&name, message, Some(help));
+        }
+        let is_pulled = |rule: &&PullRule| {
+            !rule.on_demand && matches!(&rule.stream, Pulled::One(one) if one == stream)
+        };
+        if config.pulls.iter().any(|rule| is_pulled(&rule)) {
+            let message = format!("`{stream}` is pulled from elsewhere");
+            let help = "the station would never be heard while that runs; choose another name";
+            walk.problem(&name, message, Some(help));
+        }
+        let kept = config.linger(stream);
+        if rule.linger >= kept && !kept.is_zero() {
+            let blamed = if walk.is_set(&linger) { linger } else { name };
+            let message = format!(
+                "waits {} s for a publisher, and the stream ends after {} s without one",
+                rule.linger.as_secs_f64(),
+                kept.as_secs_f64()
+            );
+            let help = "set station.linger below ingest.linger, so that listeners are kept";
+            walk.problem(&blamed, message, Some(help));
+        }
+    }
+}
+
+/// Groups whose name stands for something else, and streams that are named twice.
+pub(super) fn variants(config: &Config, walk: &mut Walk<'_>) {
+    let groups = &config.variants;
+    for (index, group) in groups.iter().enumerate() {
+        let VariantGroup { name, streams, key } = group;
+        let name_key = format!("{key}.name");
+        if name.is_reserved() {
+            let message = format!("`{name}` begins as the server's own pages do");
+            let help = "choose a name that hides none of them";
+            walk.problem(&name_key, message, Some(help));
+        }
+        let earlier = &groups[..index];
+        if earlier.iter().any(|earlier| earlier.name == *name) {
+            let message = format!("`{name}` is the name of another group");
+            let help = "list all of its streams in one [[variants]]";
+            walk.problem(&name_key, message, Some(help));
+        }
+        let is_pulled = |rule: &PullRule| matches!(&rule.stream, Pulled::One(one) if one == name);
+        let is_stream = groups.iter().any(|group| group.streams.contains(name))
+            || config.pulls.iter().any(is_pulled);
+        if is_stream {
+            let message = format!("`{name}` is the name of a stream");
+            let help = "a group has a name of its own, such as the streams' without the size";
+            walk.problem(&name_key, message, Some(help));
+        }
+        let mut seen = streams.iter().enumerate();
+        if let Some((_, stream)) = seen.find(|(at, stream)| streams[..*at].contains(stream)) {
+            let message = format!("holds `{stream}` twice");
+            walk.problem(
+                &format!("{key}.streams"),
+                message,
+                Some("name each stream once"),
+            );
+        }
+    }
+}
+
+pub(super) fn policy(section: &str, policy: &Policy, walk: &mut Walk<'_>) {
+    for contradiction in contradictions(policy) {
+        let [small, large] = contradiction.keys;
+        let (small, large) = (format!("{section}.{small}"), format!("{section}.{large}"));
+        let blamed = if walk.is_set(&small) { &small } else { &large };
+        let message = format!("{small} is longer than {large}");
+        walk.problem(blamed, message, Some(contradiction.help));
+    }
+}
+
+/// Rules that can never apply, and rules that contradict what they build on.
+pub(super) fn rules(config: &Config, walk: &mut Walk<'_>) {
+    for (index, rule) in config.streams.iter().enumerate() {
+        let key = format!("{}.match", rule.key);
+        let earlier = config.streams[..index]
+            .iter()
+            .find(|earlier| earlier.pattern == rule.pattern || earlier.pattern.as_str() == "**");
+        if let Some(earlier) = earlier {
+            let message = format!("never applies: `{}` stands before it", earlier.pattern);
+            walk.problem(&key, message, Some("the first match wins"));
+        }
+        if rule.publish_key.is_some() && rule.publish_key == config.auth.admin_password {
+            let key = format!("{}.publish_key", rule.key);
+            walk.problem(&key, "is the administrator's password", None);
+        }
+        rule_policy(config, index, walk);
+    }
+}
+
+/// A rule is combined with the defaults of the stream's class, which is not known yet, and must make
+/// sense with both.
+fn rule_policy(config: &Config, index: usize, walk: &mut Walk<'_>) {
+    let rule = &config.streams[index];
+    let mut told: Vec<[&str; 2]> = Vec::new();
+    for class in Class::ALL {
+        let base = config.fanout.policy(class);
+        for Contradiction { keys, help } in contradictions(&rule.policy.applied_to(base)) {
+            let set = keys
+                .iter()
+                .copied()
+                .find(|key| is_overridden(&rule.policy, key));
+            let Some(set) = set.filter(|_| !told.contains(&keys)) else {
+                continue;
+            };
+            told.push(keys);
+            let [small, large] = keys;
+            let message = format!(
+                "with this, {small} is longer than {large} for {}",
+                class.label()
+            );
+            walk.problem(&format!("{}.{set}", rule.key), message, Some(help));
+        }
+    }
+}
+
+struct Contradiction {
+    keys: [&'static str; 2],
+    help: &'static str,
+}
+
+fn contradictions(policy: &Policy) -> impl Iterator<Item = Contradiction> {
+    let waits = (policy.min_wait > policy.max_wait).then_some(Contradiction {
+        keys: ["min_wait", "max_wait"],
+        help: "equal values make a fixed window",
+    });
+    let patience = (policy.skip_after > policy.drop_after).then_some(Contradiction {
+        keys: ["skip_after", "drop_after"],
+        help: "a listener that is dropped first is never moved forward",
+    });
+    waits.into_iter().chain(patience)
+}
+
+fn is_overridden(policy: &PolicyOverrides, key: &str) -> bool {
+    match key {
+        "min_wait" => policy.min_wait.is_some(),
+        "max_wait" => policy.max_wait.is_some(),
+        "skip_after" => policy.skip_after.is_some(),
+        "drop_after" => policy.drop_after.is_some(),
+        _ => false,
+    }
+}

@@ -1,0 +1,103 @@
+//! Files, whole ones, as an operator writes them. By section where a test is of one alone.
+
+mod contradictions;
+mod environment;
+mod files;
+mod keys;
+mod links;
+mod recordings;
+mod rules;
+mod shipped;
+mod stations;
+mod values;
+mod variants;
+mod webhooks;
+
+use super::*;
+
+fn parse(source: &str) -> Result<Config, Report> {
+    Config::parse("test.toml", source, std::iter::empty())
+}
+
+fn with_environment(source: &str, variables: &[(&str, &str)]) -> Result<Config, Report> {
+    let variables = variables
+        .iter()
+        .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
+    Config::parse("test.toml", source, variables)
+}
+
+/// The problems of a source that must have some.
+fn problems(source: &str) -> Vec<Problem> {
+    parse(source).expect_err(source).problems().to_vec()
+}
+
+/// Asserts that a source has exactly one problem: its line, its key, and words of what is said.
+fn one_problem(source: &str, line: usize, key: &str, words: &str) {
+    let report = parse(source).expect_err(source);
+    let [problem] = report.problems() else {
+        panic!("not one problem in {source}\n{report}")
+    };
+    assert_eq!(line_of(problem), Some(line), "{source}\n{report}");
+    assert_eq!(problem.key, key, "{source}\n{report}");
+    assert!(
+        report.to_string().contains(words),
+        "{words:?} is not said of {source}\n{report}"
+    );
+}
+
+fn line_of(problem: &Problem) -> Option<usize> {
+    match problem.at {
+        Location::File { line, .. } => Some(line),
+        _ => None,
+    }
+}
+
+#[test]
+fn all_errors_come_in_one_run() {
+    let source =
+        "[http]\nlisten = 5\nhead_timeout = \"soon\"\n[fanuot]\nx = 1\n[fanout]\nworkers = -1\n";
+    let found: Vec<_> = problems(source)
+        .iter()
+        .map(|p| (line_of(p), p.key.clone()))
+        .collect();
+    let expected = [
+        (2, "http.listen"),
+        (3, "http.head_timeout"),
+        (4, "fanuot"),
+        (7, "fanout.workers"),
+    ];
+    assert_eq!(
+        found,
+        expected.map(|(line, key)| (Some(line), key.to_owned()))
+    );
+}
+
+#[test]
+fn all_syntax_errors_come_in_one_run() {
+    let lines: Vec<_> = problems("[http\nlisten = [1,\n[rtmp]\nlisten == 2\n")
+        .iter()
+        .map(line_of)
+        .collect();
+    assert!(
+        lines.len() >= 2 && lines.iter().all(Option::is_some),
+        "{lines:?}"
+    );
+    one_problem(
+        "[http]\nhead_timeout = \"1s\"\nhead_timeout = \"2s\"",
+        3,
+        "",
+        "duplicate",
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_one_problem() {
+    let report = Config::load(Some(Path::new("/absent/carillon.toml")), std::iter::empty());
+    let shown = report.expect_err("absent").to_string();
+    assert!(
+        shown.starts_with("/absent/carillon.toml: error: cannot be opened"),
+        "{shown}"
+    );
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+    assert!(Config::load(Some(directory), std::iter::empty()).is_err());
+}

@@ -1,0 +1,70 @@
+//! `[[stream]]`: which rule holds for a stream.
+
+use super::*;
+
+#[test]
+fn the_first_matching_rule_decides() {
+    let config = parse(
+        "[auth]\npublish_key = \"x7Kq-92mPz\"\n\
+         [hls]\ndvr = \"2h\"\ndvr_directory = \"/tmp\"\n\
+         [[stream]]\nmatch = \"live/low\"\nmax_wait = \"20ms\"\nlinger = \"1s\"\ntakeover = \"stalled\"\ndvr = \"0s\"\n\
+         [[stream]]\nmatch = \"live/*\"\npublic = false\npublish_key = \"other-k3y-here\"\n",
+    );
+    let config = config.expect("valid");
+    let name = |text| StreamName::parse(text).expect("a name");
+    let (low, show, radio) = (name("live/low"), name("live/show"), name("radio.mp3"));
+    assert_eq!(
+        config.policy(&low, Class::Audio).max_wait,
+        Duration::from_millis(20)
+    );
+    assert_eq!(config.policy(&low, Class::Audio).subgroup, 500);
+    assert_eq!(
+        config.policy(&radio, Class::Video),
+        Policy::default_for(Class::Video)
+    );
+    assert_eq!(
+        (config.takeover(&low), config.takeover(&show)),
+        (Takeover::Stalled, Takeover::SameCredential)
+    );
+    assert_eq!(
+        (config.linger(&low), config.linger(&show)),
+        (Duration::from_secs(1), Duration::from_secs(15))
+    );
+    assert_eq!(
+        (config.dvr(&low), config.dvr(&show)),
+        (Duration::ZERO, Duration::from_secs(7_200))
+    );
+    assert_eq!(
+        [&low, &show, &radio].map(|n| config.is_public(n)),
+        [true, false, true]
+    );
+    let opens = |name: &StreamName, key| {
+        let mut keys = config.publish_keys(name);
+        keys.any(|one| one.secret.matches(key))
+    };
+    assert!(opens(&show, "other-k3y-here") && !opens(&show, "x7Kq-92mPz"));
+    assert!(opens(&low, "x7Kq-92mPz") && !opens(&low, "other-k3y-here"));
+}
+
+#[test]
+fn renditions_have_the_rules_of_their_stream() {
+    let source = "[auth]\npublish_key = \"x7Kq-92mPz\"\n\
+        [[stream]]\nmatch = \"live/show~own\"\nlinger = \"1s\"\n\
+        [[stream]]\nmatch = \"live/show\"\nlinger = \"2s\"\npublish_key = \"other-k3y-here\"\n\
+        [[stream]]\nmatch = \"**\"\nlinger = \"3s\"\n";
+    let config = parse(source).expect("valid");
+    for (stream, seconds, is_own) in [
+        ("live/show", 2, true),
+        ("live/show~1", 2, true),
+        ("live/show~1~2", 2, true),
+        ("live/show~own", 1, false),
+        ("live/shows~1", 3, false),
+        ("live/show~a_b", 3, false),
+    ] {
+        let stream = StreamName::parse(stream).expect("a name");
+        assert_eq!(config.linger(&stream).as_secs(), seconds, "{stream}");
+        let mut keys = config.publish_keys(&stream);
+        let opens = keys.any(|one| one.secret.matches("other-k3y-here"));
+        assert_eq!(opens, is_own, "{stream}");
+    }
+}

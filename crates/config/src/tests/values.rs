@@ -1,0 +1,217 @@
+//! Values that a key does not take.
+
+use super::*;
+
+#[test]
+fn values_out_of_range_are_told() {
+    for (source, line, key, words) in [
+        (
+            "[fanout]\nworkers = 1025",
+            2,
+            "fanout.workers",
+            "above 1024",
+        ),
+        (
+            "[fanout]\ntarget_utilisation = 1.0",
+            2,
+            "fanout.target_utilisation",
+            "0.001 to 0.9",
+        ),
+        (
+            "[fanout]\ntarget_utilisation = nan",
+            2,
+            "fanout.target_utilisation",
+            "0.001 to 0.9",
+        ),
+        ("[fanout]\nlog_mib = 0", 2, "fanout.log_mib", "1 to 1048576"),
+        (
+            "[fanout]\nbackend = \"kqueue\"",
+            2,
+            "fanout.backend",
+            "\"auto\", \"io_uring\" or \"epoll\"",
+        ),
+        (
+            "[fanout]\nbackend = \"epol\"",
+            2,
+            "fanout.backend",
+            "did you mean \"epoll\"?",
+        ),
+        (
+            "[fanout.audio]\nsubgroup = 0",
+            2,
+            "fanout.audio.subgroup",
+            "1 to 10000",
+        ),
+        (
+            "[limits]\nlisteners = 4294967296",
+            2,
+            "limits.listeners",
+            "0 for no limit",
+        ),
+        (
+            "[limits]\nlisteners = 99999999999999999999",
+            2,
+            "limits.listeners",
+            "0 for no limit",
+        ),
+        (
+            "[hls]\nkey_period = \"900ms\"",
+            2,
+            "hls.key_period",
+            "1s to 24h",
+        ),
+        ("[hls]\npart = \"199ms\"", 2, "hls.part", "200ms to 2s"),
+        ("[hls]\nsegment = \"11s\"", 2, "hls.segment", "1s to 10s"),
+        (
+            "[hls]\ndvr = \"25h\"\ndvr_directory = \"/\"",
+            2,
+            "hls.dvr",
+            "above 24h",
+        ),
+        (
+            "[http]\nhead_timeout = \"0s\"",
+            2,
+            "http.head_timeout",
+            "zero",
+        ),
+        (
+            "[http]\nhead_timeout = \"9999h\"",
+            2,
+            "http.head_timeout",
+            "168h",
+        ),
+        (
+            "[http]\nhead_timeout = \"99999999999999999999s\"",
+            2,
+            "http.head_timeout",
+            "unit",
+        ),
+        (
+            "[http]\nhead_timeout = \"10\"",
+            2,
+            "http.head_timeout",
+            "unit",
+        ),
+        (
+            "[http]\nhead_timeout = \"1.5s\"",
+            2,
+            "http.head_timeout",
+            "\"400ms\"",
+        ),
+        (
+            "[webrtc]\npublic_ips = [\"radio.example\"]",
+            2,
+            "webrtc.public_ips",
+            "not a host name",
+        ),
+        (
+            "[webrtc]\npublic_ips = [\"0.0.0.0\"]",
+            2,
+            "webrtc.public_ips",
+            "no host can be reached",
+        ),
+        (
+            "[http]\nlisten = [\"localhost:8000\"]",
+            2,
+            "http.listen",
+            "not a host name",
+        ),
+        (
+            "[http]\nlisten = [\"0.0.0.0:70000\"]",
+            2,
+            "http.listen",
+            "with its port",
+        ),
+        (
+            "[http]\nlisten = \"0.0.0.0:8000\"",
+            2,
+            "http.listen",
+            "an array",
+        ),
+        (
+            "[http]\ntrusted_proxies = [\"10.0.0.0/33\"]",
+            2,
+            "http.trusted_proxies",
+            "network",
+        ),
+        (
+            "[http]\nbase_url = \"radio.example.com/tv\"",
+            2,
+            "http.base_url",
+            "neither https:// nor http://",
+        ),
+        (
+            "[http]\nserver_header = \"a\\nb\"",
+            2,
+            "http.server_header",
+            "control",
+        ),
+        (
+            "[http]\nlisten = []\n[rtmp]\nlisten = []",
+            2,
+            "http.listen",
+            "no listener can connect",
+        ),
+        ("http = 1", 1, "http", "write [http]"),
+        ("[stream]\nmatch = \"*\"", 1, "stream", "[[stream]]"),
+        (
+            "[[stream]]\npublic = false",
+            1,
+            "stream.0.match",
+            "is missing",
+        ),
+        (
+            "[[stream]]\nmatch = \"/live/*\"",
+            2,
+            "stream.0.match",
+            "empty segment",
+        ),
+        (
+            "[[stream]]\nmatch = \"a b\"",
+            2,
+            "stream.0.match",
+            "no stream's name",
+        ),
+        (
+            "[rtmp]\nplay_wait = 10",
+            2,
+            "rtmp.play_wait",
+            "with its unit",
+        ),
+        (
+            "linger = \"5s\"",
+            1,
+            "linger",
+            "did you mean `ingest.linger`?",
+        ),
+        ("[cluster]\nnode = \"east\"", 1, "cluster", "no such key"),
+        (
+            "[[stream]]\nmatch = \"live/*\"\nmax_listeners = 100",
+            3,
+            "stream.0.max_listeners",
+            "no such key; there is no limit of a single stream; `limits.listeners` is for all",
+        ),
+        (
+            "[[stream]]\nmatch = \"live/*\"\nfallback-mount = \"/jingles.mp3\"",
+            3,
+            "stream.0.fallback-mount",
+            "no such key; Carillon has no fallback mounts",
+        ),
+        (
+            "[fanout.video]\nburst = \"4s\"",
+            2,
+            "fanout.video.burst",
+            "fanout.audio.burst",
+        ),
+    ] {
+        one_problem(source, line, key, words);
+    }
+}
+
+#[test]
+fn webrtc_is_turned_off_by_an_empty_address_and_shares_a_number_without_tcp() {
+    let config = parse("[webrtc]\nlisten = \"\"").expect("valid");
+    assert_eq!(config.webrtc.listen, None);
+    let udp = "[webrtc]\nlisten = \"0.0.0.0:8000\"\ntcp = false";
+    assert!(parse(udp).is_ok(), "the other is TCP");
+}
