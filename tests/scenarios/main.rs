@@ -18,7 +18,9 @@ mod player_page;
 mod relay;
 mod relay_role;
 mod session;
+mod storage;
 mod support;
+mod webhook_receiver;
 mod wire;
 
 mod all_listeners_hear_the_same;
@@ -79,6 +81,8 @@ mod the_server_leaves_in_order;
 mod titles_are_date_ranges;
 mod titles_change_as_on_icecast;
 mod titles_travel_with_the_sound;
+mod uploaded_recordings_are_watched;
+mod uploads_outlast_outages;
 mod variants_are_one_presentation;
 mod webhooks_tell;
 mod webrtc_peers_play;

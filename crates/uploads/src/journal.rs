@@ -1,6 +1,6 @@
 //! What has arrived in the storage, written down: a database of its own, which survives a crash at any point.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -33,6 +33,8 @@ type StoredRow = (
     &'static [u8],
 );
 const STORED: TableDefinition<'_, &str, StoredRow> = TableDefinition::new("stored");
+/// The recordings with copies of which nobody was told yet.
+const UNTOLD: TableDefinition<'_, &str, ()> = TableDefinition::new("untold");
 
 /// The disk refuses, or what is written there makes no sense.
 #[derive(Debug)]
@@ -95,6 +97,7 @@ impl Journal {
         write.open_table(BEGUN)?;
         write.open_table(PARTS)?;
         write.open_table(STORED)?;
+        write.open_table(UNTOLD)?;
         write.commit()?;
         Ok(Self { database })
     }
@@ -163,7 +166,7 @@ impl Journal {
         Ok(parts)
     }
 
-    /// A recording's copy is complete.
+    /// A recording's copy is complete. It is still to be [told](Self::told) of it.
     pub(crate) fn complete(
         &self,
         recording: &Recording,
@@ -186,11 +189,29 @@ impl Journal {
                 &*path,
             );
             write.open_table(STORED)?.insert(&*id, row)?;
+            write.open_table(UNTOLD)?.insert(&*id, ())?;
             write.open_table(BEGUN)?.remove(&*id)?;
             let mut parts = write.open_table(PARTS)?;
             parts.retain_in((&*id, 0)..=(&*id, u32::MAX), |_, _| false)?;
         }
         Ok(write.commit()?)
+    }
+
+    /// It was told that a recording's copy is complete.
+    pub(crate) fn told(&self, id: RecordingId) -> Result<(), JournalError> {
+        let write = self.database.begin_write()?;
+        write.open_table(UNTOLD)?.remove(&*id.to_string())?;
+        Ok(write.commit()?)
+    }
+
+    /// The recordings of which that was not told yet.
+    pub(crate) fn untold(&self) -> Result<BTreeSet<RecordingId>, JournalError> {
+        let read = self.database.begin_read()?;
+        let mut untold = BTreeSet::new();
+        for row in read.open_table(UNTOLD)?.iter()? {
+            untold.extend(row?.0.value().parse::<RecordingId>());
+        }
+        Ok(untold)
     }
 
     /// The copy of a recording.
@@ -248,6 +269,7 @@ impl Journal {
         let id = id.to_string();
         {
             write.open_table(STORED)?.remove(&*id)?;
+            write.open_table(UNTOLD)?.remove(&*id)?;
             write.open_table(BEGUN)?.remove(&*id)?;
             let mut parts = write.open_table(PARTS)?;
             parts.retain_in((&*id, 0)..=(&*id, u32::MAX), |_, _| false)?;
@@ -326,6 +348,9 @@ mod tests {
         drop(journal);
         let journal = Journal::open(&path).expect("there");
         assert_eq!(journal.stored(one.id).expect("read"), Some(stored));
+        assert_eq!(journal.untold().expect("read"), BTreeSet::from([one.id]));
+        journal.told(one.id).expect("written");
+        assert!(journal.untold().expect("read").is_empty());
         assert_eq!(journal.begun_of(one.id).expect("read"), None);
         let mut listed = Vec::new();
         journal.recordings(|it| listed.push(it)).expect("read");

@@ -8,11 +8,13 @@ use std::time::{Duration, SystemTime};
 
 use net::link::Backoff;
 use recordings::{LIST_MAX, RECORDINGS_MAX, Recording, RecordingId, Shelf, State, Upload};
+use tokio::time::timeout;
 
 use crate::bucket::Bucket;
 use crate::counts::{Counts, Outcome};
 use crate::failure::Failure;
 use crate::journal::{Journal, JournalError};
+use crate::tell::{Tell, Uploaded};
 use crate::transfer::{Transfer, same};
 use crate::uploader::{LOOK_INTERVAL, OpenError};
 
@@ -27,12 +29,26 @@ const FINALISE_PATIENCE: Duration = Duration::from_secs(600);
 /// the rest is for new ones.
 const LISTED_MAX: usize = RECORDINGS_MAX / 4 * 3;
 
+/// How long uploads wait until it is certain that what is told of one arrives. What is not then is told again after the
+/// next start.
+const TELL_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What it has in common with the rest of the server.
+pub(crate) struct Shared {
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) tell: Arc<Tell>,
+}
+
 /// What the thread owns.
 pub(crate) struct Work {
     transfer: Transfer,
     shelf: Arc<Shelf>,
     counts: Arc<Counts>,
+    tell: Arc<Tell>,
     keep_local: Duration,
+    /// Those with copies of which an earlier run has not told.
+    untold: Vec<Recording>,
     /// The recordings on the shelf of which there is a copy.
     stored: BTreeSet<RecordingId>,
     /// Those of an earlier run with a copy and a file, which the recorder has not listed yet.
@@ -47,18 +63,27 @@ impl Work {
     pub(crate) fn begin(
         journal: &Path,
         bucket: &Bucket,
-        shelf: &Arc<Shelf>,
-        counts: &Arc<Counts>,
+        shared: Shared,
         keep_local: Duration,
     ) -> Result<Self, OpenError> {
+        let Shared {
+            shelf,
+            counts,
+            tell,
+        } = shared;
         let failed = |JournalError(source)| OpenError::Journal {
             path: journal.display().to_string(),
             source,
         };
         let journal = Arc::new(Journal::open(journal).map_err(failed)?);
         let (mut stored, mut unlisted) = (BTreeSet::new(), BTreeMap::new());
+        let is_untold = journal.untold().map_err(failed)?;
+        let mut untold = Vec::new();
         let listed = journal.recordings(|recording| {
             let id = recording.id;
+            if is_untold.contains(&id) {
+                untold.push(recording.clone());
+            }
             if recording.is_local {
                 unlisted.insert(id, recording.upload);
             } else if shelf.insert(recording).is_ok() {
@@ -71,9 +96,11 @@ impl Work {
                 bucket: bucket.clone(),
                 journal,
             },
-            shelf: Arc::clone(shelf),
-            counts: Arc::clone(counts),
+            shelf,
+            counts,
+            tell,
             keep_local,
+            untold,
             stored,
             unlisted,
             last: None,
@@ -83,6 +110,10 @@ impl Work {
 
     /// For ever.
     pub(crate) async fn run(mut self) {
+        for recording in std::mem::take(&mut self.untold) {
+            let told = self.tell(recording).await;
+            self.judge(None, told).await;
+        }
         loop {
             self.tell_stored();
             let all = self.all();
@@ -104,11 +135,16 @@ impl Work {
             for recording in pending.iter().take(ROUND_MAX) {
                 self.last = Some(recording.id);
                 let copied = self.copy(recording).await;
-                if copied.is_ok() {
+                let has_failed = copied.is_err();
+                if !has_failed {
                     left.retain(|it| it.id != recording.id);
                     self.tell_backlog(&left);
                 }
                 self.judge(Some(&**recording), copied).await;
+                // What is wrong may last, and other things happen meanwhile.
+                if has_failed {
+                    break;
+                }
             }
         }
     }
@@ -165,7 +201,28 @@ impl Work {
                 is_spare: false,
             };
         });
-        Ok(())
+        match self.shelf.get(id) {
+            Some(recording) => self.tell(Recording::clone(&recording)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Tells of a copy, and writes that down.
+    async fn tell(&self, recording: Recording) -> Result<(), Failure> {
+        let (id, bucket) = (recording.id, &self.transfer.bucket);
+        let Upload::Stored { key, .. } = &recording.upload else {
+            return Ok(());
+        };
+        let told = (self.tell)(Uploaded {
+            bucket: bucket.name().to_owned(),
+            key: key.to_string(),
+            location: bucket.location(key),
+            recording,
+        });
+        match timeout(TELL_PATIENCE, told).await {
+            Ok(true) => Ok(self.transfer.journal.told(id)?),
+            _ => Ok(()),
+        }
     }
 
     /// Waits after a failure, longer each time, up to a minute: whatever is wrong with one recording is most often
