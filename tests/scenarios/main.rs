@@ -82,6 +82,7 @@ mod titles_are_date_ranges;
 mod titles_change_as_on_icecast;
 mod titles_travel_with_the_sound;
 mod uploaded_recordings_are_watched;
+mod uploads_begin_early;
 mod uploads_outlast_outages;
 mod variants_are_one_presentation;
 mod webhooks_tell;

@@ -76,7 +76,8 @@ fn every_recording_arrives_whatever_fails() {
         all.len() == files.len() && all.iter().all(|one| one["path"].is_null())
     };
     wait_until("files to go", DEADLINE, || is_gone(&server_up));
-    assert!(!root.path().join("recordings/radio.mp3").exists());
+    let folder = root.path().join("recordings/radio.mp3");
+    wait_until("their folder to go", DEADLINE, || !folder.exists());
     let sent = storage.taken();
     server_up.terminate(DEADLINE);
     let server_up = server("0").start();

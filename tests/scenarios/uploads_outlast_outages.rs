@@ -107,7 +107,7 @@ fn a_days_recordings_arrive_over_outages_and_a_kill() {
     let size = |number: usize| match number {
         20 | 60 => LARGE,
         90 | 134 => 2 * PART_BYTES,
-        _ => 800 + 137 * number,
+        _ => 800 + 136 * number,
     };
     let sizes: Vec<usize> = (0..COUNT).map(size).collect();
     let files = left_over(root.path(), &sizes);

@@ -18,6 +18,7 @@ use recordings::Recording;
 use crate::credentials::{self, CredentialsFile};
 use crate::failure::Failure;
 use crate::http::Http;
+use crate::local::closed_path;
 use crate::settings::Settings;
 
 /// How often a request is made again at once. What fails for longer is told, and tried again more slowly.
@@ -88,7 +89,8 @@ impl Bucket {
     /// The name of a recording's object: the prefix, the stream, and the last two names of its file, which tell when it
     /// began.
     pub(crate) fn key(&self, recording: &Recording) -> String {
-        let names = recording.path.components().rev().take(2);
+        let path = closed_path(recording);
+        let names = path.components().rev().take(2);
         let mut names: Vec<_> = names
             .filter_map(|name| match name {
                 Component::Normal(name) => Some(name.to_string_lossy()),

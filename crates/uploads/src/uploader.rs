@@ -80,18 +80,13 @@ impl Uploader {
         let begin = {
             let (bucket, counts) = (bucket.clone(), Arc::clone(&counts));
             let tell = Arc::new(tell);
-            let Settings {
-                keep_local,
-                journal,
-                ..
-            } = settings;
             move || {
                 let shared = Shared {
                     shelf: Arc::clone(&shelf),
                     counts: Arc::clone(&counts),
                     tell: Arc::clone(&tell),
                 };
-                Work::begin(&journal, &bucket, shared, keep_local)
+                Work::begin(&bucket, shared, &settings)
             }
         };
         let begun = match begin() {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +13,8 @@ use crate::bucket::Bucket;
 use crate::counts::{Counts, Outcome};
 use crate::failure::Failure;
 use crate::journal::{Journal, JournalError};
+use crate::local::exists;
+use crate::settings::Settings;
 use crate::tell::{Tell, Uploaded};
 use crate::transfer::{Transfer, same};
 use crate::uploader::{LOOK_INTERVAL, OpenError};
@@ -47,6 +48,7 @@ pub(crate) struct Work {
     counts: Arc<Counts>,
     tell: Arc<Tell>,
     keep_local: Duration,
+    while_recording: bool,
     /// Those with copies of which an earlier run has not told.
     untold: Vec<Recording>,
     /// The recordings on the shelf of which there is a copy.
@@ -61,10 +63,9 @@ pub(crate) struct Work {
 impl Work {
     /// Opens the journal, and lists the recordings of which the copy alone is left.
     pub(crate) fn begin(
-        journal: &Path,
         bucket: &Bucket,
         shared: Shared,
-        keep_local: Duration,
+        settings: &Settings,
     ) -> Result<Self, OpenError> {
         let Shared {
             shelf,
@@ -72,10 +73,10 @@ impl Work {
             tell,
         } = shared;
         let failed = |JournalError(source)| OpenError::Journal {
-            path: journal.display().to_string(),
+            path: settings.journal.display().to_string(),
             source,
         };
-        let journal = Arc::new(Journal::open(journal).map_err(failed)?);
+        let journal = Arc::new(Journal::open(&settings.journal).map_err(failed)?);
         let (mut stored, mut unlisted) = (BTreeSet::new(), BTreeMap::new());
         let is_untold = journal.untold().map_err(failed)?;
         let mut untold = Vec::new();
@@ -99,7 +100,8 @@ impl Work {
             shelf,
             counts,
             tell,
-            keep_local,
+            keep_local: settings.keep_local,
+            while_recording: settings.while_recording,
             untold,
             stored,
             unlisted,
@@ -125,6 +127,7 @@ impl Work {
             self.tell_backlog(&pending);
             let tidied = self.tidy(&all).await;
             self.judge(None, tidied).await;
+            self.send_ahead(&all).await;
             // After the last one: a file that fails again and again keeps no other waiting.
             let next = pending.partition_point(|it| Some(it.id) <= self.last);
             pending.rotate_left(next);
@@ -178,6 +181,23 @@ impl Work {
     fn tell_backlog(&self, pending: &[Arc<Recording>]) {
         let bytes = pending.iter().map(|it| it.bytes).sum();
         self.counts.set_backlog(bytes);
+    }
+
+    /// Sends what is certain of the recordings that are still written.
+    async fn send_ahead(&mut self, all: &[Arc<Recording>]) {
+        let is_growing =
+            |it: &&Arc<Recording>| it.state == State::Open && it.upload == Upload::Pending;
+        for recording in all
+            .iter()
+            .filter(is_growing)
+            .filter(|_| self.while_recording)
+        {
+            match self.transfer.ahead(recording).await {
+                Ok(false) => {}
+                Ok(true) => self.backoff = Backoff::default(),
+                Err(failure) => return self.judge(Some(recording), Err(failure)).await,
+            }
+        }
     }
 
     async fn copy(&mut self, recording: &Recording) -> Result<(), Failure> {
@@ -275,7 +295,7 @@ impl Work {
     async fn forget_begun(&self) -> Result<(), Failure> {
         for (id, begun) in self.transfer.journal.begun()? {
             // The recorder lists what it finds by and by.
-            if self.shelf.get(id).is_none() && !begun.path.exists() {
+            if self.shelf.get(id).is_none() && !exists(&begun.path) {
                 self.transfer.give_up(&begun).await?;
                 self.transfer.journal.forget(id)?;
                 tracing::info!(%id, "the upload of a removed recording is given up");

@@ -220,7 +220,7 @@ impl Courier {
             id.is_some_and(|id| self.queue.has(receiver, id))
         };
         let known: Vec<bool> = self.receivers.iter().map(|it| is_known(it.0)).collect();
-        let mut random = || self.jitter.random();
+        let random = || self.jitter.random();
         let id = message.id.clone();
         let id: Arc<str> =
             id.unwrap_or_else(|| format!("msg_{:016x}{:016x}", random(), random()).into());

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::Config;
+use config::{Config, UploadWhen};
 use net::link::Connector;
 use tokio::time::Instant;
 use uploads::{OpenError, Outcome, Settings, Uploader};
@@ -55,6 +55,7 @@ fn settings(config: &Config) -> Option<Settings> {
         prefix: upload.prefix.clone(),
         credentials: upload.credentials.clone(),
         keep_local: upload.keep_local,
+        while_recording: upload.when == UploadWhen::WhileRecording,
         bytes_per_second: upload.mbps.and_then(|mbps| bytes_per_second(mbps.get())),
         journal: journal?,
     })
