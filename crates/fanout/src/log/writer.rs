@@ -214,8 +214,8 @@ impl Writer {
         }
     }
 
-    /// Drops pages beyond the page limit, and those whose successor is already older than the time
-    /// limit. What a joiner would start at stays within its own time, for as long as there is memory.
+    /// Drops pages beyond the page limit, and those that are followed by units which are older than the time
+    /// limit themselves. What a joiner would start at stays within its own time, for as long as there is memory.
     fn evict(&mut self) {
         let Limits {
             pages_max,
@@ -232,7 +232,10 @@ impl Writer {
             let Some(next) = pages.kept().get(1) else {
                 return false;
             };
-            let next_begins = next.units().next().map(|unit| unit.at);
+            // A unit may be larger than a page: in those of its middle no unit begins.
+            let mut later = pages.kept().iter().skip(1);
+            let next_unit = later.find_map(|page| page.units().next());
+            let next_begins = next_unit.map(|unit| unit.at);
             let is_old = next_begins.and_then(age).is_some_and(|age| age > time_max);
             let is_wanted = kept_join.is_some_and(|(offset, _)| next.base > offset);
             pages.len() > pages_max || is_old && !is_wanted
