@@ -120,7 +120,7 @@ fn a_days_recordings_arrive_over_outages_and_a_kill() {
             .start()
     };
     // Away from the beginning, for longer than it is tried at once.
-    let mut killed = server("32");
+    let mut killed = server("64");
     wait_until("failures", DEADLINE, || failures(&killed) >= 3.0);
     let bytes = sizes.iter().sum::<usize>() as f64;
     wait_until("the whole backlog", DEADLINE, || {
