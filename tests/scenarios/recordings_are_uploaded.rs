@@ -1,154 +1,14 @@
 //! Complete recordings arrive in object storage, whole and once, whatever happens to it or to the server.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-use testkit::{Clip, Process, Server, ServerBuilder, Signal, Tool, free_address, moto, wait_until};
+use testkit::{Clip, Server, Signal, Tool, free_address, wait_until};
 
+use crate::storage::{
+    BUCKET, PART_BYTES, Storage, USER, credentials, key, left_over, recordings, server, uploaded,
+};
 use crate::support::{DEADLINE, publish_rtmp};
-
-const BUCKET: &str = "radio";
-
-/// Who asks for objects: they are private.
-const USER: &str = "AKIAEXAMPLE:not-checked-here";
-
-/// The size of a part.
-const PART_BYTES: usize = 8 << 20;
-
-/// An S3 server.
-struct Storage {
-    process: Process,
-    address: SocketAddr,
-}
-
-impl Storage {
-    /// Starts one with the bucket. After `open` requests it wants to know who asks.
-    fn start(address: SocketAddr, open: Option<u32>) -> Self {
-        let mut command = Command::new(moto());
-        command.args(["-m", "moto.server", "-H", &address.ip().to_string()]);
-        command.args(["-p", &address.port().to_string()]);
-        if let Some(open) = open {
-            command.env("INITIAL_NO_AUTH_ACTION_COUNT", open.to_string());
-        }
-        let process = Process::start("moto", &mut command);
-        let storage = Self { process, address };
-        wait_until("the storage", DEADLINE, || {
-            storage.process.stderr().contains("Running on")
-        });
-        storage.curl(&["-X", "PUT"], &format!("/{BUCKET}"));
-        storage
-    }
-
-    fn curl(&self, arguments: &[&str], path: &str) -> Vec<u8> {
-        let url = format!("http://{}{path}", self.address);
-        let tool = Tool::new("curl").args(["-s", "-S", "-f"]).args(arguments);
-        tool.arg(url).run(DEADLINE)
-    }
-
-    /// An object, if it is there.
-    fn object(&self, key: &str) -> Option<Vec<u8>> {
-        let answer = Command::new("curl")
-            .args(["-s", "-f", "--aws-sigv4", "aws:amz:us-east-1:s3"])
-            .args(["--user", USER])
-            .arg(format!("http://{}/{BUCKET}/{key}", self.address))
-            .output();
-        let answer = answer.expect("curl is installed");
-        answer.status.success().then_some(answer.stdout)
-    }
-
-    /// How often each part and each whole object was taken, by what was asked for.
-    fn taken(&self) -> BTreeMap<String, u32> {
-        let mut taken = BTreeMap::new();
-        for line in self.process.stderr().lines() {
-            let Some((_, request)) = line.split_once("\"PUT ") else {
-                continue;
-            };
-            if let Some((target, "200 -")) = request.split_once(" HTTP/1.1\" ") {
-                *taken.entry(target.to_owned()).or_default() += 1;
-            }
-        }
-        taken.remove(&format!("/{BUCKET}"));
-        taken
-    }
-}
-
-/// A file of credentials.
-fn credentials(folder: &Path, id: &str, secret: &str) -> PathBuf {
-    let path = folder.join("credentials");
-    let text = format!("[default]\naws_access_key_id = {id}\naws_secret_access_key = {secret}\n");
-    std::fs::write(&path, text).expect("written");
-    path
-}
-
-fn quoted(path: &Path) -> String {
-    format!("{:?}", path.display().to_string())
-}
-
-fn server(root: &Path, storage: SocketAddr, credentials: &Path, keep_local: &str) -> ServerBuilder {
-    Server::builder()
-        .set("recording", "directory", &quoted(&root.join("recordings")))
-        .set("recording", "min_free", "\"0B\"")
-        .set("recording.upload", "bucket", &format!("{BUCKET:?}"))
-        .set("recording.upload", "prefix", "\"archive/2026\"")
-        .set(
-            "recording.upload",
-            "endpoint",
-            &format!("\"http://{storage}\""),
-        )
-        .set("recording.upload", "credentials", &quoted(credentials))
-        .set("recording.upload", "keep_local", &format!("{keep_local:?}"))
-}
-
-fn recordings(server: &Server) -> Vec<Value> {
-    let answer = server.api("recordings");
-    answer["recordings"].as_array().expect("a list").clone()
-}
-
-/// Waits until so many recordings are all in the storage.
-fn uploaded(server: &Server, count: usize) -> Vec<Value> {
-    wait_until(&format!("{count} uploads"), DEADLINE, || {
-        let all = recordings(server);
-        all.len() == count && all.iter().all(|one| one["uploaded"] == true)
-    });
-    recordings(server)
-}
-
-/// The name of an object in the bucket.
-fn key(recording: &Value) -> String {
-    let location = recording["location"].as_str().expect("a location");
-    let key = location.strip_prefix(&format!("s3://{BUCKET}/"));
-    key.expect("in the bucket").to_owned()
-}
-
-/// Bytes that differ from file to file, and within one.
-fn noise(seed: u64, bytes: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let words = std::iter::repeat_with(|| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    });
-    words.take(bytes / 8).flatten().collect()
-}
-
-/// Recordings of an earlier run: their paths below the bucket's prefix, and what is in them.
-fn left_over(root: &Path, sizes: &[usize]) -> BTreeMap<String, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    for (number, bytes) in sizes.iter().enumerate() {
-        let name = format!("radio.mp3/2026-11-22/10-{number:02}-00Z-0.mp3");
-        let path = root.join("recordings").join(&name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-        let media = noise(number as u64 + 1, *bytes);
-        std::fs::write(&path, &media).expect("written");
-        files.insert(format!("archive/2026/{name}"), media);
-    }
-    files
-}
 
 #[test]
 fn every_recording_arrives_whatever_fails() {
@@ -216,7 +76,8 @@ fn every_recording_arrives_whatever_fails() {
         all.len() == files.len() && all.iter().all(|one| one["path"].is_null())
     };
     wait_until("files to go", DEADLINE, || is_gone(&server_up));
-    assert!(!root.path().join("recordings/radio.mp3").exists());
+    let folder = root.path().join("recordings/radio.mp3");
+    wait_until("their folder to go", DEADLINE, || !folder.exists());
     let sent = storage.taken();
     server_up.terminate(DEADLINE);
     let server_up = server("0").start();

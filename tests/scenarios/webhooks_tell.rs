@@ -1,78 +1,18 @@
 //! Receivers are told what happens, by messages that the specification's own library verifies; what they do not take is
 //! told again, after a restart too.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
-use serde_json::Value;
-use testkit::{
-    Clip, Process, Server, ServerBuilder, Signal, Tool, free_address, wait_until, webhooks,
-};
+use testkit::{Clip, Server, ServerBuilder, Signal, Tool, free_address, wait_until};
 
+use crate::storage::{self, BUCKET, Storage};
 use crate::support::{DEADLINE, publish_rtmp};
+use crate::webhook_receiver::{KEY, Receiver};
 
 const STREAM: &str = "live/show";
 
-const KEY: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-
 const OTHER_KEY: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-
-/// A receiver, killed when dropped.
-struct Receiver {
-    process: Process,
-    port: u16,
-}
-
-impl Receiver {
-    /// At any port.
-    fn start() -> Self {
-        Self::at(0)
-    }
-
-    fn at(port: u16) -> Self {
-        let mut command = Command::new(webhooks());
-        command
-            .arg(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/scenarios/webhook_receiver.py"
-            ))
-            .args([&port.to_string(), KEY]);
-        let process = Process::start("the receiver", &mut command);
-        let first = || String::from_utf8(process.stdout()).unwrap();
-        wait_until("the receiver's port", DEADLINE, || first().contains('\n'));
-        let port = first().lines().next().unwrap().parse().unwrap();
-        Self { process, port }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
-    }
-
-    /// What it was told so far.
-    fn told(&self) -> Vec<Value> {
-        let text = String::from_utf8(self.process.stdout()).unwrap();
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        let lines = whole.lines().skip(1);
-        lines
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    }
-
-    /// The requests to a path about this kind.
-    fn of(&self, path: &str, kind: &str) -> Vec<Value> {
-        let mut told = self.told();
-        told.retain(|one| one["path"] == path && one["message"]["type"] == kind);
-        told
-    }
-
-    /// Waits for so many requests to a path about this kind.
-    fn wait_for(&self, path: &str, kind: &str, count: usize) -> Vec<Value> {
-        wait_until(&format!("{count} × {kind} at {path}"), DEADLINE, || {
-            self.of(path, kind).len() >= count
-        });
-        self.of(path, kind)
-    }
-}
 
 fn server(root: &Path) -> ServerBuilder {
     let path = |name: &str| format!("{:?}", root.join(name).display().to_string());
@@ -223,4 +163,69 @@ fn what_is_not_taken_is_tried_again_and_who_is_gone_is_left_alone() {
     assert_eq!(receiver.of("/ok", "recording.started").len(), 1);
     assert_eq!(receiver.of("/ok", "recording.closed").len(), 1);
     assert!(receiver.told().iter().all(|one| one["path"] != "/ok?a"));
+}
+
+#[test]
+fn a_copy_is_told_of_once_whatever_happens_to_the_server() {
+    let root = tempfile::tempdir().unwrap();
+    let object_storage = Storage::start(free_address(), None);
+    let credentials = storage::credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
+    let receiver = Receiver::start();
+    let ok = receiver.url("/ok");
+    let kind = "recording.uploaded";
+    let server = || {
+        let state = format!("{:?}", root.path().join("state").display().to_string());
+        storage::server(root.path(), object_storage.address, &credentials, "1h")
+            .set("webhooks", "directory", &state)
+            .toml(&webhook(&ok, &format!("events = [{kind:?}]")))
+            .start()
+    };
+    // Which identifiers the messages about each recording had.
+    let told = || {
+        let mut told = BTreeMap::<String, Vec<String>>::new();
+        for one in receiver.of("/ok", kind) {
+            let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+            let ids = told.entry(text(&one["message"]["data"]["id"])).or_default();
+            ids.push(text(&one["id"]));
+        }
+        told
+    };
+    let files = storage::left_over(root.path(), &[4_000; 9]);
+    let mut killed = server();
+    receiver.wait_for("/ok", kind, 3);
+    killed.process().signal(Signal::KILL);
+    killed.process().wait(DEADLINE);
+    let mut second = server();
+    storage::uploaded(&second, 9);
+    wait_until("word of all", DEADLINE, || told().len() == 9);
+    // What the kill may have kept from being written down was repeated, as the same message.
+    for (recording, ids) in &mut told() {
+        ids.dedup();
+        assert_eq!(ids.len(), 1, "{recording}: {ids:?}");
+    }
+    wait_until("nothing to tell", DEADLINE, || queued(&second) == 0.0);
+    second.terminate(DEADLINE);
+    let before = told();
+    // What is told again comes before what is new.
+    let media = files.values().next().unwrap();
+    let last = "recordings/radio.mp3/2026-11-22/12-00-00Z-0.mp3";
+    std::fs::write(root.path().join(last), media).unwrap();
+    let third = server();
+    wait_until("word of the last", DEADLINE, || told().len() == 10);
+    let mut now = told();
+    now.retain(|recording, _| before.contains_key(recording));
+    assert_eq!(now, before);
+    for one in receiver.of("/ok", kind) {
+        assert_eq!(one["verified"], true, "{one}");
+        let mut data = one["message"]["data"].clone();
+        let id = data["id"].as_str().unwrap().to_owned();
+        let recording = third.api(&format!("recordings/{id}"));
+        assert_eq!(data["bucket"], BUCKET);
+        assert_eq!(data["key"], storage::key(&recording));
+        assert_eq!(data["bytes"], 4_000);
+        for name in ["bucket", "key"] {
+            data.as_object_mut().unwrap().remove(name);
+        }
+        assert_eq!(data, recording);
+    }
 }

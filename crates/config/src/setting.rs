@@ -19,7 +19,7 @@ use webhooks::{NotAKey, SigningKey};
 use super::remote::UrlFault;
 use super::{
     AccessLog, Backend, BaseUrl, Glob, LogFormat, LogLevel, Network, NotABaseUrl, PullUrl, Pulled,
-    PushUrl, RecordedAs, Secret, SigningKeys, StationOrder, WeekHours,
+    PushUrl, RecordedAs, Secret, SigningKeys, StationOrder, UploadWhen, WeekHours,
 };
 
 /// What is wrong with a value, and what to write instead.
@@ -509,6 +509,10 @@ choices! {
         "flv" => Self::Flv,
         "ts" => Self::Ts,
     } "\"mp4\", \"flv\" or \"ts\"";
+    UploadWhen {
+        "finalised" => Self::Finalised,
+        "while-recording" => Self::WhileRecording,
+    } "\"finalised\" or \"while-recording\"";
     StationOrder {
         "sequential" => Self::Sequential,
         "shuffle" => Self::Shuffle,

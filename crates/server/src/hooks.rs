@@ -10,6 +10,7 @@ use media::StreamName;
 use recordings::Recording;
 use serde_json::{Value, json};
 use station::Playing;
+use uploads::Uploaded;
 use webhooks::{Counts, Message, Teller};
 
 use crate::stamp;
@@ -30,6 +31,23 @@ impl Hooks {
             if let Some(teller) = &teller {
                 teller.tell(of_recording(&event, SystemTime::now()));
             }
+        })
+    }
+
+    /// What is called for each recording of which there is a copy.
+    pub(crate) fn of_uploads(&self) -> uploads::Tell {
+        let teller = self.teller.clone();
+        Box::new(move |uploaded| {
+            let teller = teller.clone();
+            Box::pin(async move {
+                match teller {
+                    Some(teller) => {
+                        let message = of_upload(&uploaded, SystemTime::now());
+                        teller.tell_surely(message).await
+                    }
+                    None => true,
+                }
+            })
         })
     }
 
@@ -60,6 +78,7 @@ fn message(kind: &'static str, stream: &StreamName, at: SystemTime, data: &Value
         kind,
         stream: Some(stream.as_str().to_owned()),
         body: body.to_string().into(),
+        id: None,
     }
 }
 
@@ -93,6 +112,19 @@ fn of_recording(event: &RecordingEvent, now: SystemTime) -> Message {
             let data = json!({ "stream": stream.as_str(), "error": error });
             message("recording.failed", stream, now, &data)
         }
+    }
+}
+
+fn of_upload(uploaded: &Uploaded, now: SystemTime) -> Message {
+    let recording = &uploaded.recording;
+    let mut data = view::recording(recording);
+    data["location"] = uploaded.location.as_str().into();
+    data["bucket"] = uploaded.bucket.as_str().into();
+    data["key"] = uploaded.key.as_str().into();
+    Message {
+        // A server that is killed at that moment tells it again.
+        id: Some(format!("msg_uploaded_{}", recording.id).into()),
+        ..message("recording.uploaded", &recording.stream, now, &data)
     }
 }
 
@@ -186,6 +218,12 @@ mod tests {
                 error: "full".to_owned(),
             },
         ];
+        let uploaded = Uploaded {
+            recording: Recording::clone(&recording),
+            bucket: "radio".to_owned(),
+            key: "live/show/a.mp4".to_owned(),
+            location: "s3://radio/live/show/a.mp4".to_owned(),
+        };
         let track = Playing {
             title: "A".to_owned(),
             name: "a.mp3".to_owned(),
@@ -212,7 +250,7 @@ mod tests {
             .iter()
             .map(|event| of_recording(event, started));
         let messages = messages
-            .chain([of_track(&stream(), &track)])
+            .chain([of_track(&stream(), &track), of_upload(&uploaded, started)])
             .chain(of_streams.iter().filter_map(of_stream));
         let mut kinds = Vec::new();
         for message in messages {

@@ -14,6 +14,7 @@ use net::intake::Intake;
 use recordings::Shelf;
 use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
+use uploads::Uploader;
 
 use crate::access::AccessLog;
 use crate::door::admission::ListenerAdmission;
@@ -52,6 +53,8 @@ pub(crate) struct Node {
     pub(crate) shelf: Arc<Shelf>,
     /// The same for viewers.
     pub(crate) past: vod::Past,
+    /// What copies recordings to object storage, if that is wanted.
+    pub(crate) uploads: Option<Arc<Uploader>>,
     pub(crate) admission: ListenerAdmission,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
@@ -100,7 +103,7 @@ fn encryption(config: &Arc<Config>, generated: [u8; 32]) -> egress_hls::encrypti
 }
 
 impl Node {
-    /// Without WebRTC, which needs the node's ingest.
+    /// Without WebRTC, which needs the node's ingest, and uploads, which need its shelf.
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts {
             config,
@@ -190,6 +193,7 @@ impl Node {
             pages: Kept::default(),
             past: vod::Past::new(Arc::clone(&shelf)),
             shelf,
+            uploads: None,
             admission,
             limits,
             counts: Counts::new(registry.fanout().events()),

@@ -228,7 +228,7 @@ impl Relay {
         });
         open_webrtc(&mut node)?;
         node.requests = Some(http::request_threads(&node).map_err(StartError::Requests)?);
-        let uploads = services::open_uploads(&node, connector)?;
+        node.uploads = services::open_uploads(&node, connector, &hooks)?;
         let archive = services::open_archive(&node, &hooks).map_err(StartError::Recording)?;
         let node = Arc::new(node);
         let notice = services::announce(&services, &node.config, &node.bound, &generated, demo);
@@ -238,7 +238,6 @@ impl Relay {
             audio,
             links,
             archive,
-            uploads,
             stations: shown,
             hooks,
             log,

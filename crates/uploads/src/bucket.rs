@@ -8,7 +8,7 @@ use bytes::Bytes;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path;
-use object_store::signer::Signer;
+use object_store::signer::{SignedUrlOptions, Signer};
 use object_store::{
     Attribute, Attributes, BackoffConfig, GetOptions, ObjectStore, ObjectStoreExt, PutMode,
     PutMultipartOptions, PutOptions, RetryConfig,
@@ -18,6 +18,7 @@ use recordings::Recording;
 use crate::credentials::{self, CredentialsFile};
 use crate::failure::Failure;
 use crate::http::Http;
+use crate::local::closed_path;
 use crate::settings::Settings;
 
 /// How often a request is made again at once. What fails for longer is told, and tried again more slowly.
@@ -32,6 +33,19 @@ pub(crate) struct Bucket {
     store: Arc<AmazonS3>,
     prefix: String,
     name: String,
+    /// Where it is: scheme, host and port.
+    origin: String,
+}
+
+/// An address that an object may be fetched at.
+#[derive(Clone, Debug)]
+pub struct Link<'a> {
+    /// It is for `HEAD`, not `GET`.
+    pub is_head: bool,
+    /// For how long.
+    pub valid: Duration,
+    /// What the storage is to answer as `Content-Disposition`.
+    pub kept_as: Option<&'a str>,
 }
 
 /// An object as the storage tells of it.
@@ -68,13 +82,15 @@ impl Bucket {
             store: Arc::new(builder.build()?),
             prefix: settings.prefix.clone(),
             name: settings.bucket.clone(),
+            origin: origin(settings),
         })
     }
 
     /// The name of a recording's object: the prefix, the stream, and the last two names of its file, which tell when it
     /// began.
     pub(crate) fn key(&self, recording: &Recording) -> String {
-        let names = recording.path.components().rev().take(2);
+        let path = closed_path(recording);
+        let names = path.components().rev().take(2);
         let mut names: Vec<_> = names
             .filter_map(|name| match name {
                 Component::Normal(name) => Some(name.to_string_lossy()),
@@ -88,6 +104,11 @@ impl Bucket {
             true => name,
             false => format!("{}/{name}", self.prefix),
         }
+    }
+
+    /// Its own name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Where an object is, in the way of AWS's tools.
@@ -204,11 +225,31 @@ impl Bucket {
         }
     }
 
+    /// What the addresses of all objects begin with.
+    pub(crate) fn origin(&self) -> &str {
+        &self.origin
+    }
+
     /// An address at which anyone may fetch an object for some time.
-    pub(crate) async fn link(&self, key: &str, valid: Duration) -> Result<String, Failure> {
-        let method = ::http::Method::GET;
-        let url = self.store.signed_url(method, &path(key)?, valid).await?;
-        Ok(url.into())
+    pub(crate) async fn link(&self, key: &str, link: &Link<'_>) -> Result<String, Failure> {
+        let method = match link.is_head {
+            true => ::http::Method::HEAD,
+            false => ::http::Method::GET,
+        };
+        let told = link
+            .kept_as
+            .map(|name| ("response-content-disposition", name));
+        let options = SignedUrlOptions::new().with_query(told);
+        let (path, valid) = (path(key)?, link.valid);
+        let url = self.store.signed_url_opts(method, &path, valid, &options);
+        Ok(url.await?.into())
+    }
+}
+
+fn origin(settings: &Settings) -> String {
+    match &settings.endpoint {
+        Some(endpoint) => endpoint.trim_end_matches('/').to_owned(),
+        None => format!("https://s3.{}.amazonaws.com", settings.region),
     }
 }
 

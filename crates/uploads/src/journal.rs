@@ -1,6 +1,6 @@
 //! What has arrived in the storage, written down: a database of its own, which survives a crash at any point.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ const BEGUN: TableDefinition<'_, &str, BegunRow> = TableDefinition::new("begun")
 type BegunRow = (&'static str, &'static str, u64, u64, &'static [u8]);
 /// The tag of each part that has arrived.
 const PARTS: TableDefinition<'_, (&str, u32), &str> = TableDefinition::new("parts");
+/// The digest of each that was sent while its file was still written.
+const AHEAD: TableDefinition<'_, (&str, u32), &[u8]> = TableDefinition::new("ahead");
 /// Name, tag and bytes of the object; stream, beginning (seconds), duration (milliseconds), extension and file of the
 /// recording.
 type StoredRow = (
@@ -33,6 +35,8 @@ type StoredRow = (
     &'static [u8],
 );
 const STORED: TableDefinition<'_, &str, StoredRow> = TableDefinition::new("stored");
+/// The recordings with copies of which nobody was told yet.
+const UNTOLD: TableDefinition<'_, &str, ()> = TableDefinition::new("untold");
 
 /// The disk refuses, or what is written there makes no sense.
 #[derive(Debug)]
@@ -57,6 +61,11 @@ pub(crate) struct Begun {
 }
 
 impl Begun {
+    /// Whether the file was still written then.
+    pub(crate) fn is_open(&self) -> bool {
+        self.generation == Generation::OPEN && !self.upload.is_empty()
+    }
+
     fn of((key, upload, bytes, modified, path): (&str, &str, u64, u64, &[u8])) -> Self {
         Self {
             key: key.to_owned(),
@@ -95,6 +104,8 @@ impl Journal {
         write.open_table(BEGUN)?;
         write.open_table(PARTS)?;
         write.open_table(STORED)?;
+        write.open_table(UNTOLD)?;
+        write.open_table(AHEAD)?;
         write.commit()?;
         Ok(Self { database })
     }
@@ -104,11 +115,23 @@ impl Journal {
     /// # Errors
     /// When the disk fails, here and below.
     pub(crate) fn begin(&self, id: RecordingId, begun: &Begun) -> Result<(), JournalError> {
+        self.begin_with(id, begun, &BTreeSet::new())
+    }
+
+    /// The same, with these parts of the earlier one.
+    pub(crate) fn begin_with(
+        &self,
+        id: RecordingId,
+        begun: &Begun,
+        kept: &BTreeSet<u32>,
+    ) -> Result<(), JournalError> {
         let write = self.database.begin_write()?;
         {
-            let mut parts = write.open_table(PARTS)?;
             let id = id.to_string();
-            parts.retain_in((&*id, 0)..=(&*id, u32::MAX), |_, _| false)?;
+            let all = (&*id, 0)..=(&*id, u32::MAX);
+            let mut parts = write.open_table(PARTS)?;
+            parts.retain_in(all.clone(), |(_, number), _| kept.contains(&number))?;
+            write.open_table(AHEAD)?.retain_in(all, |_, _| false)?;
             let Generation { bytes, modified } = begun.generation;
             let path = begun.path.as_os_str().as_bytes();
             let mut all = write.open_table(BEGUN)?;
@@ -117,17 +140,35 @@ impl Journal {
         Ok(write.commit()?)
     }
 
-    /// A part has arrived.
+    /// A part has arrived; of one of a file that is still written, with its digest.
     pub(crate) fn arrived(
         &self,
         id: RecordingId,
         number: u32,
         tag: &str,
+        digest: Option<[u8; 16]>,
     ) -> Result<(), JournalError> {
         let write = self.database.begin_write()?;
         let id = id.to_string();
         write.open_table(PARTS)?.insert((&*id, number), tag)?;
+        if let Some(digest) = digest {
+            let mut ahead = write.open_table(AHEAD)?;
+            ahead.insert((&*id, number), digest.as_slice())?;
+        }
         Ok(write.commit()?)
+    }
+
+    /// The digests of a recording's parts that were sent while its file was still written, by their numbers.
+    pub(crate) fn ahead(&self, id: RecordingId) -> Result<BTreeMap<u32, Vec<u8>>, JournalError> {
+        let read = self.database.begin_read()?;
+        let table = read.open_table(AHEAD)?;
+        let id = id.to_string();
+        let mut digests = BTreeMap::new();
+        for row in table.range((&*id, 0)..=(&*id, u32::MAX))? {
+            let (key, digest) = row?;
+            digests.insert(key.value().1, digest.value().to_owned());
+        }
+        Ok(digests)
     }
 
     /// All uploads that have begun.
@@ -163,7 +204,7 @@ impl Journal {
         Ok(parts)
     }
 
-    /// A recording's copy is complete.
+    /// A recording's copy is complete. It is still to be [told](Self::told) of it.
     pub(crate) fn complete(
         &self,
         recording: &Recording,
@@ -186,11 +227,32 @@ impl Journal {
                 &*path,
             );
             write.open_table(STORED)?.insert(&*id, row)?;
+            write.open_table(UNTOLD)?.insert(&*id, ())?;
             write.open_table(BEGUN)?.remove(&*id)?;
-            let mut parts = write.open_table(PARTS)?;
-            parts.retain_in((&*id, 0)..=(&*id, u32::MAX), |_, _| false)?;
+            let all = (&*id, 0)..=(&*id, u32::MAX);
+            write
+                .open_table(AHEAD)?
+                .retain_in(all.clone(), |_, _| false)?;
+            write.open_table(PARTS)?.retain_in(all, |_, _| false)?;
         }
         Ok(write.commit()?)
+    }
+
+    /// It was told that a recording's copy is complete.
+    pub(crate) fn told(&self, id: RecordingId) -> Result<(), JournalError> {
+        let write = self.database.begin_write()?;
+        write.open_table(UNTOLD)?.remove(&*id.to_string())?;
+        Ok(write.commit()?)
+    }
+
+    /// The recordings of which that was not told yet.
+    pub(crate) fn untold(&self) -> Result<BTreeSet<RecordingId>, JournalError> {
+        let read = self.database.begin_read()?;
+        let mut untold = BTreeSet::new();
+        for row in read.open_table(UNTOLD)?.iter()? {
+            untold.extend(row?.0.value().parse::<RecordingId>());
+        }
+        Ok(untold)
     }
 
     /// The copy of a recording.
@@ -248,9 +310,13 @@ impl Journal {
         let id = id.to_string();
         {
             write.open_table(STORED)?.remove(&*id)?;
+            write.open_table(UNTOLD)?.remove(&*id)?;
             write.open_table(BEGUN)?.remove(&*id)?;
-            let mut parts = write.open_table(PARTS)?;
-            parts.retain_in((&*id, 0)..=(&*id, u32::MAX), |_, _| false)?;
+            let all = (&*id, 0)..=(&*id, u32::MAX);
+            write
+                .open_table(AHEAD)?
+                .retain_in(all.clone(), |_, _| false)?;
+            write.open_table(PARTS)?.retain_in(all, |_, _| false)?;
         }
         Ok(write.commit()?)
     }
@@ -301,10 +367,12 @@ mod tests {
         journal.begin(other.id, &begun).expect("written");
         for number in [0, 2] {
             journal
-                .arrived(one.id, number, &format!("t{number}"))
+                .arrived(one.id, number, &format!("t{number}"), Some([1; 16]))
                 .expect("written");
         }
-        journal.arrived(other.id, 1, "other").expect("written");
+        journal
+            .arrived(other.id, 1, "other", None)
+            .expect("written");
         drop(journal);
         let journal = Journal::open(&path).expect("there");
         assert_eq!(journal.begun_of(one.id).expect("read"), Some(begun.clone()));
@@ -314,6 +382,14 @@ mod tests {
             parts,
             BTreeMap::from([(0, "t0".to_owned()), (2, "t2".to_owned())])
         );
+        // Of the file as it is now, some of them may be true.
+        let ahead = journal.ahead(one.id).expect("read");
+        assert_eq!(ahead.into_keys().collect::<Vec<_>>(), [0, 2]);
+        let kept = BTreeSet::from([2]);
+        journal.begin_with(one.id, &begun, &kept).expect("written");
+        let parts = journal.parts(one.id).expect("read");
+        assert_eq!(parts, BTreeMap::from([(2, "t2".to_owned())]));
+        assert!(journal.ahead(one.id).expect("read").is_empty());
         // Another beginning knows nothing of the first.
         journal.begin(one.id, &begun).expect("written");
         assert!(journal.parts(one.id).expect("read").is_empty());
@@ -326,6 +402,9 @@ mod tests {
         drop(journal);
         let journal = Journal::open(&path).expect("there");
         assert_eq!(journal.stored(one.id).expect("read"), Some(stored));
+        assert_eq!(journal.untold().expect("read"), BTreeSet::from([one.id]));
+        journal.told(one.id).expect("written");
+        assert!(journal.untold().expect("read").is_empty());
         assert_eq!(journal.begun_of(one.id).expect("read"), None);
         let mut listed = Vec::new();
         journal.recordings(|it| listed.push(it)).expect("read");

@@ -9,7 +9,7 @@
 //! The disk is the queue: nothing of a recording is in memory but the parts in flight. Each part that has arrived is
 //! written to the journal, so that after a crash those alone are sent that are not there. What the storage refuses is
 //! tried again, for as long as the file exists. A copy counts when the storage tells its size and tag; the recorder,
-//! which knows of it by the shelf, removes no file before.
+//! which knows of it by the shelf, removes no file before. It is told of each copy, once ([`Tell`]).
 //!
 //! All of it runs on one thread with a runtime of its own: digests of parts, reads of files and writes of the journal
 //! delay nothing else. `server` starts it, before the recorder, and ends it.
@@ -24,11 +24,14 @@ mod local;
 mod pace;
 mod parts;
 mod settings;
+mod tell;
 mod transfer;
 mod uploader;
 mod work;
 
+pub use bucket::Link;
 pub use counts::{Outcome, Sums};
 pub use failure::Failure;
 pub use settings::Settings;
+pub use tell::{Tell, Uploaded};
 pub use uploader::{OpenError, Uploader};

@@ -4,10 +4,31 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use recordings::Recording;
+
+/// What the names of files that are still written end in.
+const PART: &str = "part";
+
+/// Where a recording's file is once it is closed.
+pub(crate) fn closed_path(recording: &Recording) -> PathBuf {
+    let is_open = recording.path.extension().is_some_and(|it| it == PART);
+    match is_open {
+        true => recording.path.with_extension(""),
+        false => recording.path.clone(),
+    }
+}
+
+/// Whether a file is there that has this path once it is closed.
+pub(crate) fn exists(path: &Path) -> bool {
+    let mut open = path.as_os_str().to_owned();
+    open.push(".");
+    open.push(PART);
+    path.exists() || Path::new(&open).exists()
+}
 
 /// What tells a file from what it was before it was finalised.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -18,6 +39,12 @@ pub(crate) struct Generation {
 }
 
 impl Generation {
+    /// Of a file that is still written.
+    pub(crate) const OPEN: Self = Self {
+        bytes: 0,
+        modified: 0,
+    };
+
     fn of(file: &File) -> io::Result<Self> {
         let told = file.metadata()?;
         let modified = told.modified().unwrap_or(SystemTime::UNIX_EPOCH);

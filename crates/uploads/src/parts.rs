@@ -27,6 +27,21 @@ impl Parts {
         }
     }
 
+    /// Those of a file of which so many bytes are whole, and more will come: the parts that are full, if it stays short
+    /// enough for parts of that size.
+    pub(crate) fn full(bytes: u64) -> Self {
+        let count = (bytes / PART_BYTES_MIN).min(PARTS_MAX);
+        Self {
+            bytes: count * PART_BYTES_MIN,
+            each: PART_BYTES_MIN,
+        }
+    }
+
+    /// Whether they begin with the cuts that the file had while it was written.
+    pub(crate) fn go_on(self) -> bool {
+        self.each == PART_BYTES_MIN && self.count() > 1
+    }
+
     /// How many there are.
     pub(crate) fn count(self) -> u32 {
         let count = self.bytes.div_ceil(self.each).max(1);
@@ -38,6 +53,11 @@ impl Parts {
         let from = u64::from(number) * self.each;
         from..(from + self.each).min(self.bytes)
     }
+}
+
+/// By what it is known that a part has changed.
+pub(crate) fn digest(part: &[u8]) -> [u8; 16] {
+    Md5::digest(part).into()
 }
 
 /// The tag of an object that was put together of parts with these tags, if the storage makes it as S3 does.
@@ -96,6 +116,17 @@ mod tests {
                 assert_eq!(pair[0].end - pair[0].start, parts.each);
             }
         }
+        let full = |bytes| Parts::full(bytes).count();
+        assert_eq!(
+            [full(16 * mib - 1), full(16 * mib), full(100 * mib)],
+            [1, 2, 12]
+        );
+        assert_eq!(
+            Parts::full(100 * mib).range(11),
+            Parts::of(100 * mib).range(11)
+        );
+        assert!(Parts::of(100 * mib).go_on());
+        assert!(!Parts::of(8 * mib).go_on() && !Parts::of(80_001 * mib).go_on());
         assert_eq!(Parts::of(8 * mib).count(), 1);
         assert_eq!(Parts::of(8 * mib + 1).count(), 2);
         assert_eq!(Parts::of(80_000 * mib + 1).each, 9 * mib);

@@ -17,6 +17,8 @@ pub struct Settings {
     pub prefix: String,
     /// A file of credentials; `None` for those of the environment or of the machine.
     pub credentials: Option<PathBuf>,
+    /// What is certain of a recording is sent while it is recorded.
+    pub while_recording: bool,
     /// How long after its end a recording's file stays at least, if there is a copy of it.
     pub keep_local: Duration,
     /// Bytes sent in a second at most.

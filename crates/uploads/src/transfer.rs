@@ -1,19 +1,28 @@
 //! One recording's way to the bucket: all at once or in parts, from where it was when it was interrupted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
 
-use recordings::Recording;
-use tokio::task::JoinSet;
+use recordings::{Recording, RecordingId};
+use tokio::task::{JoinSet, yield_now};
 
 use crate::bucket::Bucket;
 use crate::failure::Failure;
 use crate::journal::{Begun, Journal, Stored};
-use crate::local::Local;
-use crate::parts::{Parts, bare, composite_tag};
+use crate::local::{Generation, Local, closed_path};
+use crate::parts::{Parts, bare, composite_tag, digest};
 
 /// Parts on their way at a time: enough to fill a path of 100 ms at a gigabit, and 32 MiB of memory.
 const PARTS_IN_FLIGHT: usize = 4;
+
+/// What parts are sent of.
+#[derive(Clone, Copy)]
+struct Object<'a> {
+    id: RecordingId,
+    key: &'a str,
+    upload: &'a str,
+}
 
 /// Copies recordings, one after another.
 #[derive(Clone, Debug)]
@@ -31,7 +40,12 @@ impl Transfer {
     pub(crate) async fn copy(&self, recording: &Recording) -> Result<Stored, Failure> {
         let local = Local::open(&recording.path)?;
         let key = self.bucket.key(recording);
-        let begun = self.journal.begun_of(recording.id)?;
+        let begun = match self.journal.begun_of(recording.id)? {
+            Some(begun) if begun.is_open() && begun.key == key => {
+                Some(self.settle(recording, &local, begun).await?)
+            }
+            begun => begun,
+        };
         let (current, outdated) = match begun {
             Some(begun) if begun.generation == local.generation() && begun.key == key => {
                 (Some(begun), None)
@@ -104,7 +118,12 @@ impl Transfer {
                 upload
             }
         };
-        let sent = self.send(recording, local, key, parts, &upload).await;
+        let object = Object {
+            id: recording.id,
+            key,
+            upload: &upload,
+        };
+        let sent = self.send(object, local, parts, 0).await;
         let completed = match sent {
             Ok(tags) => self.put_together(local, key, &upload, &tags).await,
             Err(failure) => Err(failure),
@@ -148,18 +167,96 @@ impl Transfer {
         }
     }
 
-    /// Sends the parts that have not arrived, and returns the tags of all.
-    async fn send(
+    /// Sends what is certain of a recording that is still written: full parts, but for the first one, whose beginning
+    /// changes when the file is closed. False if there was nothing to send.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub(crate) async fn ahead(&self, recording: &Recording) -> Result<bool, Failure> {
+        let (id, parts) = (recording.id, Parts::full(recording.bytes));
+        if parts.count() < 2 || self.journal.parts(id)?.len() + 1 >= parts.count() as usize {
+            return Ok(false);
+        }
+        let local = match Local::open(&recording.path) {
+            // It was closed meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            local => local?,
+        };
+        let key = self.bucket.key(recording);
+        let begun = self.journal.begun_of(id)?;
+        let known = begun.filter(|begun| begun.is_open() && begun.key == key);
+        let upload = match known {
+            Some(begun) => begun.upload,
+            None if self.bucket.head(&key).await?.is_some() => return Err(Failure::Taken(key)),
+            None => {
+                let media_type = recording.container.media_type();
+                let upload = self.bucket.begin(&key, media_type).await?;
+                let begun = Begun {
+                    key: key.clone(),
+                    upload: upload.clone(),
+                    generation: Generation::OPEN,
+                    path: closed_path(recording),
+                };
+                self.journal.begin(id, &begun)?;
+                upload
+            }
+        };
+        let object = Object {
+            id,
+            key: &key,
+            upload: &upload,
+        };
+        let sent = self.send(object, &local, parts, 1).await;
+        if let Err(Failure::Unknown(_)) = sent {
+            // The storage has dropped it; the next attempt is another one.
+            self.journal.forget(id)?;
+        }
+        sent.map(|_| true)
+    }
+
+    /// Goes on with an upload that has begun while the file was written: the parts that are still the same are not sent
+    /// again.
+    async fn settle(
         &self,
         recording: &Recording,
         local: &Local,
-        key: &str,
+        begun: Begun,
+    ) -> Result<Begun, Failure> {
+        let generation = local.generation();
+        let parts = Parts::of(generation.bytes);
+        if !parts.go_on() {
+            return Ok(begun);
+        }
+        let mut kept = BTreeSet::new();
+        for (number, known) in self.journal.ahead(recording.id)? {
+            if number < parts.count() && digest(&local.read(parts.range(number))?)[..] == known {
+                kept.insert(number);
+            }
+            // The thread may be about to end.
+            yield_now().await;
+        }
+        let begun = Begun {
+            generation,
+            path: recording.path.clone(),
+            ..begun
+        };
+        self.journal.begin_with(recording.id, &begun, &kept)?;
+        Ok(begun)
+    }
+
+    /// Sends the parts from one on that have not arrived, and returns the tags of all that have.
+    async fn send(
+        &self,
+        object: Object<'_>,
+        local: &Local,
         parts: Parts,
-        upload: &str,
+        first: u32,
     ) -> Result<BTreeMap<u32, String>, Failure> {
-        let id = recording.id;
+        let Object { id, key, upload } = object;
+        // Of a file that is still written it must be known what was sent.
+        let is_open = first > 0;
         let mut tags = self.journal.parts(id)?;
-        let missing: Vec<u32> = (0..parts.count())
+        let missing: Vec<u32> = (first..parts.count())
             .filter(|number| !tags.contains_key(number))
             .collect();
         let mut missing = missing.into_iter();
@@ -172,19 +269,20 @@ impl Transfer {
                     break;
                 };
                 let body = local.read(parts.range(number))?;
+                let digest = is_open.then(|| digest(&body));
                 let bucket = self.bucket.clone();
                 let (key, upload) = (key.to_owned(), upload.to_owned());
                 flying.spawn(async move {
                     let sent = bucket.part(&key, &upload, number, body).await;
-                    (number, sent)
+                    (number, digest, sent)
                 });
             }
             match flying.join_next().await {
-                Some(Ok((number, Ok(tag)))) => {
-                    self.journal.arrived(id, number, &tag)?;
+                Some(Ok((number, digest, Ok(tag)))) => {
+                    self.journal.arrived(id, number, &tag, digest)?;
                     tags.insert(number, tag);
                 }
-                Some(Ok((_, Err(failure)))) => failed = failed.or(Some(failure)),
+                Some(Ok((_, _, Err(failure)))) => failed = failed.or(Some(failure)),
                 Some(Err(error)) => {
                     failed = failed.or_else(|| Some(Failure::Storage(error.to_string())));
                 }

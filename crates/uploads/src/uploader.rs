@@ -12,13 +12,14 @@ use recordings::Shelf;
 use tokio::runtime;
 use tokio::sync::oneshot;
 
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, Link};
 use crate::counts::{Counts, Sums};
 use crate::failure::Failure;
 use crate::http::Http;
 use crate::pace::Pace;
 use crate::settings::Settings;
-use crate::work::Work;
+use crate::tell::Tell;
+use crate::work::{Shared, Work};
 
 /// How often it is looked what is to be copied, when nothing is left.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(2);
@@ -63,7 +64,7 @@ pub struct Uploader {
 
 impl Uploader {
     /// Lists the recordings of which the copy alone is left, and begins its thread. While another process has the
-    /// journal, the server before this one, it waits for that.
+    /// journal, the server before this one, it waits for that. It calls `tell` for each copy.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -71,18 +72,22 @@ impl Uploader {
         settings: Settings,
         shelf: Arc<Shelf>,
         connector: Connector,
+        tell: Tell,
     ) -> Result<Self, OpenError> {
         let http = Http::new(connector, Pace::new(settings.bytes_per_second));
         let bucket = Bucket::new(&settings, http)?;
         let counts = Arc::<Counts>::default();
         let begin = {
             let (bucket, counts) = (bucket.clone(), Arc::clone(&counts));
-            let Settings {
-                keep_local,
-                journal,
-                ..
-            } = settings;
-            move || Work::begin(&journal, &bucket, &shelf, &counts, keep_local)
+            let tell = Arc::new(tell);
+            move || {
+                let shared = Shared {
+                    shelf: Arc::clone(&shelf),
+                    counts: Arc::clone(&counts),
+                    tell: Arc::clone(&tell),
+                };
+                Work::begin(&bucket, shared, &settings)
+            }
         };
         let begun = match begin() {
             Ok(work) => Some(work),
@@ -130,12 +135,17 @@ impl Uploader {
         self.bucket.location(key)
     }
 
+    /// What the addresses of all copies begin with: scheme, host and port.
+    pub fn origin(&self) -> &str {
+        self.bucket.origin()
+    }
+
     /// An address at which anyone may fetch the copy of a recording, for some time.
     ///
     /// # Errors
     /// When there are no credentials to sign it with.
-    pub async fn link(&self, key: &str, valid: Duration) -> Result<String, Failure> {
-        self.bucket.link(key, valid).await
+    pub async fn link(&self, key: &str, link: &Link<'_>) -> Result<String, Failure> {
+        self.bucket.link(key, link).await
     }
 
     /// Ends the thread. It does not wait for it: a disk may hang. What was on its way is sent again after the next

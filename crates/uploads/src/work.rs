@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use net::link::Backoff;
 use recordings::{LIST_MAX, RECORDINGS_MAX, Recording, RecordingId, Shelf, State, Upload};
+use tokio::time::timeout;
 
 use crate::bucket::Bucket;
 use crate::counts::{Counts, Outcome};
 use crate::failure::Failure;
 use crate::journal::{Journal, JournalError};
+use crate::local::exists;
+use crate::settings::Settings;
+use crate::tell::{Tell, Uploaded};
 use crate::transfer::{Transfer, same};
 use crate::uploader::{LOOK_INTERVAL, OpenError};
 
@@ -27,12 +30,27 @@ const FINALISE_PATIENCE: Duration = Duration::from_secs(600);
 /// the rest is for new ones.
 const LISTED_MAX: usize = RECORDINGS_MAX / 4 * 3;
 
+/// How long uploads wait until it is certain that what is told of one arrives. What is not then is told again after the
+/// next start.
+const TELL_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What it has in common with the rest of the server.
+pub(crate) struct Shared {
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) tell: Arc<Tell>,
+}
+
 /// What the thread owns.
 pub(crate) struct Work {
     transfer: Transfer,
     shelf: Arc<Shelf>,
     counts: Arc<Counts>,
+    tell: Arc<Tell>,
     keep_local: Duration,
+    while_recording: bool,
+    /// Those with copies of which an earlier run has not told.
+    untold: Vec<Recording>,
     /// The recordings on the shelf of which there is a copy.
     stored: BTreeSet<RecordingId>,
     /// Those of an earlier run with a copy and a file, which the recorder has not listed yet.
@@ -45,20 +63,28 @@ pub(crate) struct Work {
 impl Work {
     /// Opens the journal, and lists the recordings of which the copy alone is left.
     pub(crate) fn begin(
-        journal: &Path,
         bucket: &Bucket,
-        shelf: &Arc<Shelf>,
-        counts: &Arc<Counts>,
-        keep_local: Duration,
+        shared: Shared,
+        settings: &Settings,
     ) -> Result<Self, OpenError> {
+        let Shared {
+            shelf,
+            counts,
+            tell,
+        } = shared;
         let failed = |JournalError(source)| OpenError::Journal {
-            path: journal.display().to_string(),
+            path: settings.journal.display().to_string(),
             source,
         };
-        let journal = Arc::new(Journal::open(journal).map_err(failed)?);
+        let journal = Arc::new(Journal::open(&settings.journal).map_err(failed)?);
         let (mut stored, mut unlisted) = (BTreeSet::new(), BTreeMap::new());
+        let is_untold = journal.untold().map_err(failed)?;
+        let mut untold = Vec::new();
         let listed = journal.recordings(|recording| {
             let id = recording.id;
+            if is_untold.contains(&id) {
+                untold.push(recording.clone());
+            }
             if recording.is_local {
                 unlisted.insert(id, recording.upload);
             } else if shelf.insert(recording).is_ok() {
@@ -71,9 +97,12 @@ impl Work {
                 bucket: bucket.clone(),
                 journal,
             },
-            shelf: Arc::clone(shelf),
-            counts: Arc::clone(counts),
-            keep_local,
+            shelf,
+            counts,
+            tell,
+            keep_local: settings.keep_local,
+            while_recording: settings.while_recording,
+            untold,
             stored,
             unlisted,
             last: None,
@@ -83,6 +112,10 @@ impl Work {
 
     /// For ever.
     pub(crate) async fn run(mut self) {
+        for recording in std::mem::take(&mut self.untold) {
+            let told = self.tell(recording).await;
+            self.judge(None, told).await;
+        }
         loop {
             self.tell_stored();
             let all = self.all();
@@ -94,6 +127,7 @@ impl Work {
             self.tell_backlog(&pending);
             let tidied = self.tidy(&all).await;
             self.judge(None, tidied).await;
+            self.send_ahead(&all).await;
             // After the last one: a file that fails again and again keeps no other waiting.
             let next = pending.partition_point(|it| Some(it.id) <= self.last);
             pending.rotate_left(next);
@@ -104,11 +138,16 @@ impl Work {
             for recording in pending.iter().take(ROUND_MAX) {
                 self.last = Some(recording.id);
                 let copied = self.copy(recording).await;
-                if copied.is_ok() {
+                let has_failed = copied.is_err();
+                if !has_failed {
                     left.retain(|it| it.id != recording.id);
                     self.tell_backlog(&left);
                 }
                 self.judge(Some(&**recording), copied).await;
+                // What is wrong may last, and other things happen meanwhile.
+                if has_failed {
+                    break;
+                }
             }
         }
     }
@@ -144,6 +183,23 @@ impl Work {
         self.counts.set_backlog(bytes);
     }
 
+    /// Sends what is certain of the recordings that are still written.
+    async fn send_ahead(&mut self, all: &[Arc<Recording>]) {
+        let is_growing =
+            |it: &&Arc<Recording>| it.state == State::Open && it.upload == Upload::Pending;
+        for recording in all
+            .iter()
+            .filter(is_growing)
+            .filter(|_| self.while_recording)
+        {
+            match self.transfer.ahead(recording).await {
+                Ok(false) => {}
+                Ok(true) => self.backoff = Backoff::default(),
+                Err(failure) => return self.judge(Some(recording), Err(failure)).await,
+            }
+        }
+    }
+
     async fn copy(&mut self, recording: &Recording) -> Result<(), Failure> {
         let id = recording.id;
         let stored = match self.transfer.copy(recording).await {
@@ -165,7 +221,28 @@ impl Work {
                 is_spare: false,
             };
         });
-        Ok(())
+        match self.shelf.get(id) {
+            Some(recording) => self.tell(Recording::clone(&recording)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Tells of a copy, and writes that down.
+    async fn tell(&self, recording: Recording) -> Result<(), Failure> {
+        let (id, bucket) = (recording.id, &self.transfer.bucket);
+        let Upload::Stored { key, .. } = &recording.upload else {
+            return Ok(());
+        };
+        let told = (self.tell)(Uploaded {
+            bucket: bucket.name().to_owned(),
+            key: key.to_string(),
+            location: bucket.location(key),
+            recording,
+        });
+        match timeout(TELL_PATIENCE, told).await {
+            Ok(true) => Ok(self.transfer.journal.told(id)?),
+            _ => Ok(()),
+        }
     }
 
     /// Waits after a failure, longer each time, up to a minute: whatever is wrong with one recording is most often
@@ -218,7 +295,7 @@ impl Work {
     async fn forget_begun(&self) -> Result<(), Failure> {
         for (id, begun) in self.transfer.journal.begun()? {
             // The recorder lists what it finds by and by.
-            if self.shelf.get(id).is_none() && !begun.path.exists() {
+            if self.shelf.get(id).is_none() && !exists(&begun.path) {
                 self.transfer.give_up(&begun).await?;
                 self.transfer.journal.forget(id)?;
                 tracing::info!(%id, "the upload of a removed recording is given up");

@@ -11,6 +11,8 @@ pub enum Outcome {
     Part,
     /// The client has it.
     Unchanged,
+    /// The client is sent to the copy, which is all that is left.
+    Elsewhere,
     /// A range that the file does not have.
     Beyond,
     /// There is no such file.
@@ -21,10 +23,11 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every one.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Whole,
         Self::Part,
         Self::Unchanged,
+        Self::Elsewhere,
         Self::Beyond,
         Self::Missing,
         Self::Failed,
@@ -36,6 +39,7 @@ impl Outcome {
             Self::Whole => "whole",
             Self::Part => "part",
             Self::Unchanged => "unchanged",
+            Self::Elsewhere => "elsewhere",
             Self::Beyond => "beyond",
             Self::Missing => "missing",
             Self::Failed => "failed",

@@ -52,7 +52,7 @@ pub use self::answer::{Answer, Request, answer};
 pub use self::body::Body;
 pub use self::counts::{Outcome, Sums};
 pub use self::film::{Film, Kind};
-pub use self::past::{Past, PastAddress, PastRequest, is_past};
+pub use self::past::{Copied, Found, Past, PastAddress, PastRequest, is_past};
 pub use self::transfer::Transfer;
 
 use self::counts::Counts;

@@ -10,7 +10,7 @@ use net::Jitter;
 use net::link::Connector;
 use net::url::Url;
 use sha2::{Digest, Sha256};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -67,20 +67,43 @@ pub struct Message {
     pub stream: Option<String>,
     /// What is posted: JSON.
     pub body: Bytes,
+    /// Its identifier, of letters, digits and `_`, for one that may be told twice: receivers, and the queue, take it for
+    /// one message then. `None` for a random one.
+    pub id: Option<Arc<str>>,
+}
+
+/// A message on its way to the task.
+#[derive(Debug)]
+struct Told {
+    message: Message,
+    /// Resolves once a restart spares it.
+    kept: Option<oneshot::Sender<()>>,
 }
 
 /// Hands messages over.
 #[derive(Clone, Debug)]
 pub struct Teller {
-    told: mpsc::Sender<Message>,
+    told: mpsc::Sender<Told>,
     counts: Arc<Counts>,
 }
 
 impl Teller {
     /// Hands a message over. It waits for nothing: what finds no room is counted, and lost.
     pub fn tell(&self, message: Message) {
+        self.hand_over(message, None);
+    }
+
+    /// The same. True when the message is written down, so that a restart spares it; false when that will not happen.
+    pub async fn tell_surely(&self, message: Message) -> bool {
+        let (kept, is_kept) = oneshot::channel();
+        self.hand_over(message, Some(kept));
+        is_kept.await.is_ok()
+    }
+
+    fn hand_over(&self, message: Message, kept: Option<oneshot::Sender<()>>) {
         let kind = message.kind;
-        let is_told = message.body.len() <= BODY_BYTES_MAX && self.told.try_send(message).is_ok();
+        let is_fit = message.body.len() <= BODY_BYTES_MAX;
+        let is_told = is_fit && self.told.try_send(Told { message, kept }).is_ok();
         if !is_told {
             self.counts.add(Outcome::Dropped, 1);
             tracing::error!(kind, "a webhook is lost: too many at once, or too long");
@@ -90,11 +113,13 @@ impl Teller {
 
 /// See the module's description.
 pub struct Courier {
-    told: mpsc::Receiver<Message>,
+    told: mpsc::Receiver<Told>,
     receivers: Vec<(u64, Arc<Receiver>, Wants)>,
     queue: Queue,
     /// `None` while it is being written, and if there is none.
     journal: Option<Journal>,
+    /// Those who wait until what they have told is written down: no more than are told at once.
+    waiting: Vec<oneshot::Sender<()>>,
     /// The last changes could not be written.
     is_failing: bool,
     jitter: Jitter,
@@ -140,6 +165,7 @@ impl Courier {
             receivers,
             queue,
             journal,
+            waiting: Vec::new(),
             is_failing: false,
             jitter: Jitter::new(settings.seed),
             counts: Arc::clone(&counts),
@@ -158,7 +184,7 @@ impl Courier {
             let due = self.queue.next_due().map(|due| due.saturating_sub(now()));
             let wait = due.map_or(SLEEP_MAX, Duration::from_millis).min(SLEEP_MAX);
             tokio::select! {
-                Some(message) = self.told.recv() => self.take(&message),
+                Some(told) = self.told.recv() => self.take(told),
                 Some(settled) = self.in_flight.join_next() => self.settle(settled),
                 () = sleep(wait) => {}
                 () = &mut finish => break,
@@ -167,8 +193,8 @@ impl Courier {
             self.advance(&connector).await;
         }
         self.told.close();
-        while let Ok(message) = self.told.try_recv() {
-            self.take(&message);
+        while let Ok(told) = self.told.try_recv() {
+            self.take(told);
         }
         self.advance(&connector).await;
         let until = Instant::now() + FINISH_PATIENCE;
@@ -182,19 +208,27 @@ impl Courier {
     fn take_waiting(&mut self) {
         for _ in 0..BATCH_MAX {
             match self.told.try_recv() {
-                Ok(message) => self.take(&message),
+                Ok(told) => self.take(told),
                 Err(_) => return,
             }
         }
     }
 
-    fn take(&mut self, message: &Message) {
+    fn take(&mut self, Told { message, kept }: Told) {
+        let is_known = |receiver| {
+            let id = message.id.as_deref();
+            id.is_some_and(|id| self.queue.has(receiver, id))
+        };
+        let known: Vec<bool> = self.receivers.iter().map(|it| is_known(it.0)).collect();
         let random = || self.jitter.random();
-        let id: Arc<str> = format!("msg_{:016x}{:016x}", random(), random()).into();
+        let id = message.id.clone();
+        let id: Arc<str> =
+            id.unwrap_or_else(|| format!("msg_{:016x}{:016x}", random(), random()).into());
         let kind: Arc<str> = message.kind.into();
         let mut dropped = 0;
-        for (receiver, _, wants) in &self.receivers {
-            if !wants(&kind, message.stream.as_deref()) || !self.queue.takes(*receiver) {
+        for ((receiver, _, wants), is_known) in self.receivers.iter().zip(known) {
+            let is_wanted = wants(&kind, message.stream.as_deref());
+            if is_known || !is_wanted || !self.queue.takes(*receiver) {
                 continue;
             }
             let oldest = self.queue.push(Delivery {
@@ -211,6 +245,7 @@ impl Courier {
             self.counts.add(Outcome::Dropped, dropped);
             tracing::error!("the queue of webhooks is full; the oldest is dropped");
         }
+        self.waiting.extend(kept);
     }
 
     fn settle(&mut self, settled: Result<(u64, Answer), tokio::task::JoinError>) {
@@ -256,10 +291,10 @@ impl Courier {
         self.counts.set_queued(self.queue.len());
         let changes = self.queue.take_changes();
         if changes.is_empty() {
-            return;
+            return self.tell_kept();
         }
         let Some(journal) = self.journal.take() else {
-            return;
+            return self.tell_kept();
         };
         let writing = spawn_blocking(move || {
             let written = journal.write(&changes);
@@ -271,11 +306,22 @@ impl Courier {
         };
         self.journal = Some(journal);
         let was_failing = std::mem::replace(&mut self.is_failing, written.is_err());
-        if let Err(error) = written {
-            self.queue.give_back(&changes);
-            if !was_failing {
-                tracing::error!(%error, "webhooks cannot be written down; a restart would lose them");
+        match written {
+            Ok(()) => self.tell_kept(),
+            Err(error) => {
+                self.queue.give_back(&changes);
+                if !was_failing {
+                    tracing::error!(%error, "webhooks cannot be written down; a restart would lose them");
+                }
             }
+        }
+    }
+
+    /// Everything that was told so far is written down, or there is nowhere to.
+    fn tell_kept(&mut self) {
+        for waiting in self.waiting.drain(..) {
+            // One that has waited for too long need not know.
+            waiting.send(()).ok();
         }
     }
 }

@@ -104,6 +104,12 @@ impl Queue {
         self.receivers.contains_key(&receiver)
     }
 
+    /// Whether a message waits for a receiver already.
+    pub(crate) fn has(&self, receiver: u64, id: &str) -> bool {
+        let mut all = self.all.values();
+        all.any(|one| one.receiver == receiver && &*one.id == id)
+    }
+
     /// Adds a delivery, and returns the one that makes room for it, if need be.
     pub(crate) fn push(&mut self, delivery: Delivery) -> Option<Delivery> {
         let number = self.next;

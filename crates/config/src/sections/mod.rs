@@ -45,7 +45,7 @@ pub use self::rtmp::Rtmp;
 pub use self::station::{StationList, StationOrder, StationPlace, StationRule};
 pub use self::stream::{PolicyOverrides, StreamRule};
 pub use self::transcode::Transcode;
-pub use self::upload::Upload;
+pub use self::upload::{Upload, UploadWhen};
 pub use self::variants::VariantGroup;
 pub(crate) use self::webhooks::SigningKeys;
 pub use self::webhooks::{WEBHOOK_KINDS, WebhookRule, Webhooks};

@@ -19,6 +19,8 @@ pub struct Upload {
     pub bucket: String,
     /// Where the storage is; `None` for AWS.
     pub endpoint: Option<BaseUrl>,
+    /// When recordings begin to be sent.
+    pub when: UploadWhen,
     /// The region that requests are signed for.
     pub region: String,
     /// What the names of objects begin with; empty for nothing.
@@ -33,11 +35,22 @@ pub struct Upload {
     pub journal: Option<PathBuf>,
 }
 
+/// When recordings begin to be sent.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum UploadWhen {
+    /// Once they are complete.
+    #[default]
+    Finalised,
+    /// While they are recorded.
+    WhileRecording,
+}
+
 impl Default for Upload {
     fn default() -> Self {
         Self {
             bucket: String::new(),
             endpoint: None,
+            when: UploadWhen::Finalised,
             region: "us-east-1".to_owned(),
             prefix: String::new(),
             credentials: None,
@@ -57,6 +70,7 @@ impl Upload {
             "is no bucket's name: 3 to 63 lower-case letters, digits, dots and hyphens",
         );
         s.set("endpoint", &mut self.endpoint);
+        s.set("when", &mut self.when);
         s.set("region", &mut self.region);
         s.require(
             "region",

@@ -11,7 +11,7 @@ use crate::Glob;
 use crate::read::Section;
 
 /// What receivers can be told, by kind.
-pub const WEBHOOK_KINDS: [&str; 10] = [
+pub const WEBHOOK_KINDS: [&str; 11] = [
     "recording.closed",
     "recording.deleted",
     "recording.failed",
@@ -19,6 +19,7 @@ pub const WEBHOOK_KINDS: [&str; 10] = [
     "recording.gap",
     "recording.recovered",
     "recording.started",
+    "recording.uploaded",
     "station.track",
     "stream.ended",
     "stream.published",

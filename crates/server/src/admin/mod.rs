@@ -114,7 +114,7 @@ fn router(context: &Arc<Context>) -> Router {
     };
     let catalogue = recordings::Catalogue {
         shelf: Arc::clone(&node.shelf),
-        uploads: context.uploads.clone(),
+        uploads: node.uploads.clone(),
     };
     let mut open: Router = Router::new();
     let mut guarded: Router = Router::new();

@@ -14,7 +14,7 @@ use recordings::{LIST_MAX, Recording, RecordingId, Shelf, Upload};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
-use uploads::Uploader;
+use uploads::{Link, Uploader};
 
 use super::announce::is_json;
 use super::api::{Api, not_found, refuse};
@@ -154,7 +154,12 @@ pub(super) async fn link(State(catalogue): State<Catalogue>, Path(id): Path<Stri
         return not_found("there is no copy of the recording in object storage");
     };
     let expires = SystemTime::now() + LINK_VALID;
-    match uploads.link(key, LINK_VALID).await {
+    let wanted = Link {
+        is_head: false,
+        valid: LINK_VALID,
+        kept_as: None,
+    };
+    match uploads.link(key, &wanted).await {
         Ok(url) => {
             Json(json!({ "url": url, "expires": stamp::iso8601(expires, "Z") })).into_response()
         }

@@ -26,7 +26,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use ::uploads::Uploader;
 use ::webhooks::Courier;
 use archive::Archive;
 use config::Config;
@@ -210,8 +209,6 @@ pub(crate) struct Context {
     pub(crate) links: Links,
     /// What records streams, if there is a place for recordings.
     pub(crate) archive: Option<Arc<Archive>>,
-    /// What copies recordings to object storage, if that is wanted.
-    pub(crate) uploads: Option<Arc<Uploader>>,
     pub(crate) stations: Stations,
     /// Tells receivers what happens.
     pub(crate) hooks: Hooks,

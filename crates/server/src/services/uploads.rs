@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::Config;
+use config::{Config, UploadWhen};
 use net::link::Connector;
 use tokio::time::Instant;
 use uploads::{OpenError, Outcome, Settings, Uploader};
@@ -13,6 +13,7 @@ use uploads::{OpenError, Outcome, Settings, Uploader};
 use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Run, Service};
 use crate::admin::metrics::table::*;
+use crate::hooks::Hooks;
 use crate::node::Node;
 
 /// How long the end of the server waits for the uploader to write down what has arrived. A disk that hangs keeps it no
@@ -29,11 +30,16 @@ pub(super) struct Uploads;
 ///
 /// # Errors
 /// When its journal cannot be used.
-pub(crate) fn open(node: &Node, connector: Connector) -> Result<Option<Arc<Uploader>>, OpenError> {
+pub(crate) fn open(
+    node: &Node,
+    connector: Connector,
+    hooks: &Hooks,
+) -> Result<Option<Arc<Uploader>>, OpenError> {
     let Some(settings) = settings(&node.config) else {
         return Ok(None);
     };
-    let uploader = Uploader::start(settings, Arc::clone(&node.shelf), connector)?;
+    let shelf = Arc::clone(&node.shelf);
+    let uploader = Uploader::start(settings, shelf, connector, hooks.of_uploads())?;
     Ok(Some(Arc::new(uploader)))
 }
 
@@ -49,6 +55,7 @@ fn settings(config: &Config) -> Option<Settings> {
         prefix: upload.prefix.clone(),
         credentials: upload.credentials.clone(),
         keep_local: upload.keep_local,
+        while_recording: upload.when == UploadWhen::WhileRecording,
         bytes_per_second: upload.mbps.and_then(|mbps| bytes_per_second(mbps.get())),
         journal: journal?,
     })
@@ -61,7 +68,7 @@ impl Service for Uploads {
     }
 
     fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let uploads = context.uploads.clone();
+        let uploads = context.node.uploads.clone();
         Some(Box::new(move |page| {
             let sums = uploads.as_deref().map(Uploader::sums).unwrap_or_default();
             let outcomes = Outcome::ALL
@@ -72,7 +79,7 @@ impl Service for Uploads {
     }
 
     fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let uploads = context.uploads.clone();
+        let uploads = context.node.uploads.clone();
         Box::pin(async move {
             phase.reached(Phase::Drained).await;
             let Some(uploads) = uploads else {

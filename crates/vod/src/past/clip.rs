@@ -16,7 +16,7 @@ use recordings::{Recording, RecordingId};
 
 use super::address::{CLIP_FROM, CLIP_TO};
 use super::when::When;
-use super::{Answered, CHANGING, FRAGMENTS, Past, PastRequest, pace, refused, whole};
+use super::{Absent, Answered, CHANGING, FRAGMENTS, Past, PastRequest, pace, refused, whole};
 use crate::body::Body;
 use crate::reads::Patch;
 
@@ -64,7 +64,13 @@ impl Past {
         for recording in self.between(stream, from, to) {
             let added = match self.add(&mut clip, recording, (from, to)).await {
                 // It was removed meanwhile, or is empty yet.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+                Err(absent) if absent.is_unknown() => true,
+                // A clip without it would not be what was asked for.
+                Err(Absent::Remote(_)) => {
+                    let text = "Some of that is in object storage alone, of which no clips are cut: \
+                                its files are at the addresses in recordings.json.";
+                    return Ok(refused(StatusCode::GONE, text));
+                }
                 added => added?,
             };
             if !added {
@@ -106,7 +112,7 @@ impl Past {
         clip: &mut Clip,
         recording: Arc<Recording>,
         (from, to): (SystemTime, SystemTime),
-    ) -> io::Result<bool> {
+    ) -> Result<bool, Absent> {
         let started = recording.started;
         let offset = |at: SystemTime| at.duration_since(started).unwrap_or_default();
         let (init, segment, points) = {

@@ -1,6 +1,5 @@
 //! Recordings one after another: the playlist of one, and what a stream was from a time on.
 
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +7,7 @@ use container::mp4_file::Timeline;
 use http::StatusCode;
 use http1::Query;
 use media::StreamName;
-use recordings::{Recording, RecordingId, State};
+use recordings::{LIST_MAX, Recording, RecordingId, State};
 
 use super::address::AT;
 use super::playlist::{Section, leading_to, write};
@@ -54,7 +53,7 @@ impl Past {
         let begins = self.recording(stream, id)?;
         let before = begins.started + LENGTH_MAX;
         let later = self.shelf.list(Some(stream), Some(id), COUNT_MAX);
-        let later = later.into_iter().filter(|it| it.container.is_mp4());
+        let later = later.into_iter().filter(is_played);
         let mut sections = Vec::new();
         let mut newest = Arc::clone(&begins);
         let mut is_full = false;
@@ -72,8 +71,8 @@ impl Past {
                     newest = recording;
                 }
                 // One of the oldest may be removed at any time, and the newest may be empty yet.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && !sections.is_empty() => {}
-                Err(error) => return Err(error),
+                Err(absent) if absent.is_left_out() && !sections.is_empty() => {}
+                Err(absent) => return Err(absent),
             }
         }
         let is_complete = is_full || !may_go_on(&newest, request.now);
@@ -94,7 +93,7 @@ impl Past {
             When::At(at) => self.recording_at(stream, at),
         };
         let Some(recording) = found else {
-            let text = "There is no recording of this stream that HLS can carry.";
+            let text = "There is no recording of this stream here that HLS can carry.";
             return Ok(refused(StatusCode::NOT_FOUND, text));
         };
         let (recording, timeline) = self.timeline(recording).await?;
@@ -119,7 +118,6 @@ impl Past {
     /// there is none so old.
     fn recording_at(&self, stream: &StreamName, at: SystemTime) -> Option<Arc<Recording>> {
         let bound = RecordingId::after(at);
-        let is_played = |it: &Arc<Recording>| it.container.is_mp4();
         let before = self.shelf.newest(stream, Some(bound), COUNT_MAX);
         let begun = before.into_iter().find(is_played);
         if let Some(begun) = &begun
@@ -127,14 +125,25 @@ impl Past {
         {
             return Some(Arc::clone(begun));
         }
-        let after = self.shelf.list(Some(stream), Some(bound), COUNT_MAX);
-        after.into_iter().find(is_played).or(begun)
+        self.first_played(stream, bound).or(begun)
+    }
+
+    /// The first recording after another that HLS can carry. Of the oldest, any number may be in object storage alone.
+    fn first_played(&self, stream: &StreamName, after: RecordingId) -> Option<Arc<Recording>> {
+        let mut after = after;
+        loop {
+            let page = self.shelf.list(Some(stream), Some(after), LIST_MAX);
+            after = page.last()?.id;
+            if let Some(found) = page.into_iter().find(is_played) {
+                return Some(found);
+            }
+        }
     }
 
     /// The beginning of what the newest recording ends: the first of those with no more than a pause between them.
     fn run_of_newest(&self, stream: &StreamName) -> Option<Arc<Recording>> {
         let newest = self.shelf.newest(stream, None, COUNT_MAX);
-        let mut newest = newest.into_iter().filter(|it| it.container.is_mp4());
+        let mut newest = newest.into_iter().filter(is_played);
         let last = newest.next()?;
         let earliest = last.ended().checked_sub(LENGTH_MAX);
         let mut first = last;
@@ -147,6 +156,11 @@ impl Past {
         }
         Some(first)
     }
+}
+
+/// Whether HLS can carry a recording: it is made of fragments, and they are here.
+fn is_played(recording: &Arc<Recording>) -> bool {
+    recording.container.is_mp4() && recording.is_local
 }
 
 /// Whether more may come behind a recording.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  path ─► PastAddress ─► (the gate) ─► answer ─┬─► shelf ─► file ─► whole, range
-//!                                               └─► fragments by their times ─► playlists, segments, clips
+//!                                               ├─► fragments by their times ─► playlists, segments, clips
+//!                                               └─► its copy, if that is all that is left ─► the caller
 //! ```
 //!
 //! * Names of files are in no address; a stream's recordings are those of that stream, for which the gate was asked.
@@ -11,7 +12,11 @@
 //!   same bytes for as long as the recording exists.
 //! * What a stream was from some moment on is the fragments of one recording after another: a playlist that grows.
 //! * A clip is fragments with other times. Nothing is encoded, and nothing is written.
+//! * Of a recording whose copy in object storage alone is left, the file is [there](Copied): whoever asks for it is sent
+//!   there by the caller, who knows the storage. Its fragments are not known here any more, so it is in no playlist, and
+//!   a time that it covers counts as a gap.
 
+mod absent;
 mod address;
 mod clip;
 mod file;
@@ -20,27 +25,25 @@ mod playlist;
 mod timelines;
 mod when;
 
-use std::io;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use container::mp4_file::Timeline;
 use http::{HeaderMap, StatusCode, header};
 use media::StreamName;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use recordings::{Container, Recording, RecordingId, Shelf};
+use recordings::{Container, Recording, RecordingId, Shelf, Upload};
 use tokio::sync::OwnedMutexGuard;
 
 pub use self::address::{PastAddress, is_past};
 
+use self::absent::Absent;
 use self::address::Resource;
 use self::file::Opened;
 use self::timelines::Timelines;
 use crate::Answer;
-use crate::answer::{
-    RETRY_AFTER, Terms, Version, bare, is_download, is_known, of_file, plain, put, validators,
-};
+use crate::answer::{Terms, Version, bare, is_download, is_known, of_file, plain, put, validators};
 use crate::body::Body;
 use crate::counts::{Counts, Outcome, Sums};
 use crate::pace::Pace;
@@ -84,7 +87,27 @@ pub struct PastRequest<'a> {
 }
 
 /// What a request came to.
-type Answered = io::Result<(Outcome, Answer)>;
+#[derive(Debug)]
+pub enum Found {
+    /// The answer.
+    Here(Answer),
+    /// A file whose copy alone is left: the client is to be sent there.
+    Elsewhere(Copied),
+}
+
+/// A copy in object storage.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Copied {
+    /// Its name in the bucket.
+    pub key: Arc<str>,
+    /// How long it plays.
+    pub plays: Duration,
+    /// The client keeps it: the value of `Content-Disposition` that it is to be told.
+    pub kept_as: Option<String>,
+}
+
+/// What a request for something that is here came to.
+type Answered = Result<(Outcome, Answer), Absent>;
 
 impl Past {
     /// Of the recordings on a shelf.
@@ -107,7 +130,7 @@ impl Past {
     }
 
     /// Answers a request that the gate has permitted.
-    pub async fn answer(&self, request: PastRequest<'_>) -> Answer {
+    pub async fn answer(&self, request: PastRequest<'_>) -> Found {
         let stream = request.address.stream();
         let answered = match &request.address.resource {
             Resource::File(id, container) => self.file(stream, (*id, *container), &request).await,
@@ -121,41 +144,53 @@ impl Past {
             Resource::Since => self.since(stream, &request).await,
             Resource::Clip => self.clip(stream, &request).await,
         };
-        let (outcome, answer) = answered.unwrap_or_else(|error| of_error(stream, &error));
+        let is_file = matches!(request.address.resource, Resource::File(..));
+        let (outcome, found) = match answered {
+            Err(Absent::Remote(recording)) if is_file => elsewhere(&recording, request.query),
+            Ok((outcome, answer)) => (outcome, Found::Here(answer)),
+            Err(absent) => {
+                let (outcome, answer) = absent.answer(stream);
+                (outcome, Found::Here(answer))
+            }
+        };
         self.counts.count(outcome);
-        answer
+        found
     }
 
     /// A recording of a stream.
-    fn recording(&self, stream: &StreamName, id: RecordingId) -> io::Result<Arc<Recording>> {
+    fn recording(&self, stream: &StreamName, id: RecordingId) -> Result<Arc<Recording>, Absent> {
         let recording = self.shelf.get(id).filter(|it| it.stream == *stream);
-        recording.ok_or_else(|| io::ErrorKind::NotFound.into())
+        recording.ok_or_else(Absent::unknown)
     }
 
-    /// The file of a recording. Its place changes when it is closed, so one that is not found is asked for once more.
-    async fn open(&self, recording: Arc<Recording>) -> io::Result<(Arc<Recording>, Opened)> {
+    /// The file of a recording. Its place changes when it is closed, and it may be removed when it is copied, so one
+    /// that is not found is asked for once more.
+    async fn open(&self, recording: Arc<Recording>) -> Result<(Arc<Recording>, Opened), Absent> {
         let (stream, id) = (recording.stream.clone(), recording.id);
         match self.try_open(recording).await {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.try_open(self.recording(&stream, id)?).await
-            }
+            Err(absent) if absent.is_unknown() => self.try_open(self.recording(&stream, id)?).await,
             opened => opened,
         }
     }
 
-    async fn try_open(&self, recording: Arc<Recording>) -> io::Result<(Arc<Recording>, Opened)> {
+    async fn try_open(
+        &self,
+        recording: Arc<Recording>,
+    ) -> Result<(Arc<Recording>, Opened), Absent> {
+        let recording = absent::if_local(recording)?;
         let open = move || {
             let opened = Opened::of(&recording)?;
             Ok((recording, opened))
         };
-        self.reads.blocking(open).await
+        Ok(self.reads.blocking(open).await?)
     }
 
     /// The fragments of a recording, and the recording as it was when they were read.
     async fn timeline(
         &self,
         recording: Arc<Recording>,
-    ) -> io::Result<(Arc<Recording>, OwnedMutexGuard<Timeline>)> {
+    ) -> Result<(Arc<Recording>, OwnedMutexGuard<Timeline>), Absent> {
+        let recording = absent::if_local(recording)?;
         if let Some(timeline) = self.timelines.whole(recording.id).await {
             return Ok((recording, timeline));
         }
@@ -176,7 +211,7 @@ impl Past {
     ) -> Answered {
         let recording = self.recording(stream, id)?;
         if recording.container != container {
-            return Err(io::ErrorKind::NotFound.into());
+            return Err(Absent::unknown());
         }
         let (recording, opened) = self.open(recording).await?;
         let mut headers = validators(&opened.tag, opened.modified, request.is_private);
@@ -215,7 +250,7 @@ impl Past {
         let (_, timeline) = self.timeline(self.recording(stream, id)?).await?;
         let bytes = Bytes::copy_from_slice(timeline.init_segment());
         if bytes.is_empty() {
-            return Err(io::ErrorKind::NotFound.into());
+            return Err(Absent::unknown());
         }
         Ok(lasting(Body::of(bytes), request))
     }
@@ -232,7 +267,7 @@ impl Past {
             let (_, timeline) = self.timeline(Arc::clone(&recording)).await?;
             timeline.range(&fragments)
         };
-        let range = range.ok_or(io::ErrorKind::NotFound)?;
+        let range = range.ok_or_else(Absent::unknown)?;
         let (_, opened) = self.open(recording).await?;
         let source = (opened.file, Arc::clone(&self.reads));
         let body = Body::of("").followed_by(source, vec![range]);
@@ -290,19 +325,22 @@ fn refused(status: StatusCode, text: &str) -> (Outcome, Answer) {
     plain(Outcome::Missing, status, format!("{text}\n"))
 }
 
-fn of_error(stream: &StreamName, error: &io::Error) -> (Outcome, Answer) {
-    if error.kind() == io::ErrorKind::NotFound {
-        return refused(StatusCode::NOT_FOUND, "There is no such recording.");
-    }
-    tracing::warn!(%stream, %error, "a recording could not be read");
-    let text = "The recording cannot be read now.\n".to_owned();
-    let status = StatusCode::SERVICE_UNAVAILABLE;
-    let (outcome, mut answer) = plain(Outcome::Failed, status, text);
-    answer.headers.insert(header::RETRY_AFTER, RETRY_AFTER);
-    (outcome, answer)
+/// The file of a recording whose copy alone is left.
+fn elsewhere(recording: &Recording, query: &str) -> (Outcome, Found) {
+    let Upload::Stored { key, .. } = &recording.upload else {
+        let text = "There is no such recording.";
+        let (outcome, answer) = refused(StatusCode::NOT_FOUND, text);
+        return (outcome, Found::Here(answer));
+    };
+    let copied = Copied {
+        key: Arc::clone(key),
+        plays: recording.duration,
+        kept_as: is_download(query).then(|| name(recording)),
+    };
+    (Outcome::Elsewhere, Found::Elsewhere(copied))
 }
 
 /// How fast a body of so many bytes is sent that plays so long.
-fn pace(body: &Body, plays: std::time::Duration) -> Option<Pace> {
+fn pace(body: &Body, plays: Duration) -> Option<Pace> {
     Pace::of(body.left(), plays)
 }

@@ -20,6 +20,7 @@ mod publish;
 mod recordings;
 mod still;
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ use config::BaseUrl;
 use egress_hls::Resource;
 use media::StreamName;
 use serde::Deserialize;
+use uploads::Uploader;
 use vod::PastAddress;
 
 use self::html::nothing_here;
@@ -56,6 +58,9 @@ macro_rules! policy {
         )
     };
 }
+
+/// Where media is from, in each of them.
+const MEDIA: &str = "media-src 'self' blob:";
 
 const POLICY: &str = policy!("base-uri 'none'", "form-action 'none'", "frame-ancestors *");
 
@@ -284,7 +289,7 @@ async fn answer(
         Page::Player(name) => {
             let view = player::View::Page(&outside());
             let (status, page) = player::page(&presentation(name), has_webrtc, view);
-            html_by(POLICY_PLAYER, status, page)
+            html_by(&player_policy(node.uploads.as_deref()), status, page)
         }
         Page::Embed(name) => {
             let view = player::View::Frame;
@@ -349,7 +354,16 @@ fn html(status: StatusCode, page: String) -> Response {
     html_by(POLICY, status, page)
 }
 
-fn html_by(policy: &'static str, status: StatusCode, page: String) -> Response {
+/// The policy of the player page: the storage may have what it plays of the stream's recordings.
+fn player_policy(uploads: Option<&Uploader>) -> Cow<'static, str> {
+    let Some(uploads) = uploads else {
+        return POLICY_PLAYER.into();
+    };
+    let media = format!("{MEDIA} {}", uploads.origin());
+    POLICY_PLAYER.replacen(MEDIA, &media, 1).into()
+}
+
+fn html_by(policy: &str, status: StatusCode, page: String) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, policy),

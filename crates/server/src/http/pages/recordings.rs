@@ -1,6 +1,6 @@
 //! A stream's recordings: `/{stream}/recordings.json`, and what `vod` has of them, behind the gate.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use axum::Json;
 use axum::extract::Request;
@@ -10,7 +10,8 @@ use http1::Query;
 use media::StreamName;
 use recordings::{Recording, RecordingId};
 use serde_json::{Value, json};
-use vod::{PastAddress, PastRequest};
+use uploads::Link;
+use vod::{Copied, Found, PastAddress, PastRequest};
 
 use super::{Visitor, files, still};
 use crate::door::limits::Handover;
@@ -19,6 +20,9 @@ use crate::stamp;
 
 /// The list below a stream's name.
 pub(super) const LIST: &str = "/recordings.json";
+
+/// How long the address of a copy is valid, beside the time that it plays: long enough to begin, and to pause.
+const LINK_VALID: Duration = Duration::from_secs(3_600);
 
 /// Recordings in one answer.
 const PAGE: usize = 100;
@@ -67,7 +71,8 @@ fn view(recording: &Recording, has_hls: bool) -> Value {
         "seconds": recording.duration.as_secs_f64(),
         "bytes": recording.bytes,
         "file": PastAddress::file(id, container),
-        "hls": PastAddress::playlist(id, container).filter(|_| has_hls),
+        "hls": PastAddress::playlist(id, container).filter(|_| has_hls && recording.is_local),
+        "local": recording.is_local,
     })
 }
 
@@ -98,6 +103,37 @@ pub(super) async fn answer(
         is_private: still::shows_credential(headers, uri),
         now: SystemTime::now(),
     };
-    let answer = node.past.answer(wanted).await;
-    files::send(node, visitor, handover, (answer, is_head))
+    match node.past.answer(wanted).await {
+        Found::Here(answer) => files::send(node, visitor, handover, (answer, is_head)),
+        Found::Elsewhere(copied) => lead(node, &copied, is_head).await,
+    }
+}
+
+/// Sends a client to a copy in object storage, by an address of its own: others are not to be led there by a cache.
+async fn lead(node: &Node, copied: &Copied, is_head: bool) -> Response {
+    let link = Link {
+        is_head,
+        valid: LINK_VALID + copied.plays,
+        kept_as: copied.kept_as.as_deref(),
+    };
+    let url = match &node.uploads {
+        Some(uploads) => uploads.link(&copied.key, &link).await,
+        None => return (StatusCode::NOT_FOUND, "There is no such recording.\n").into_response(),
+    };
+    match url {
+        Ok(url) => {
+            let headers = [
+                (header::LOCATION, url.as_str()),
+                (header::CACHE_CONTROL, "no-store"),
+                (header::REFERRER_POLICY, "no-referrer"),
+            ];
+            (StatusCode::FOUND, headers).into_response()
+        }
+        Err(failure) => {
+            tracing::warn!(key = %copied.key, %failure, "no address of a copy can be signed");
+            let text = "The copy of the recording cannot be reached now.\n";
+            let retry_after = [(header::RETRY_AFTER, node.drain.retry_after().to_string())];
+            (StatusCode::SERVICE_UNAVAILABLE, retry_after, text).into_response()
+        }
+    }
 }

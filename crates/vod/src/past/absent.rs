@@ -1,0 +1,74 @@
+//! Why something of a recording is not here.
+
+use std::io;
+use std::sync::Arc;
+
+use http::{StatusCode, header};
+use media::StreamName;
+use recordings::Recording;
+
+use super::refused;
+use crate::Answer;
+use crate::answer::{RETRY_AFTER, plain};
+use crate::counts::Outcome;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) enum Absent {
+    /// The copy in object storage is all that is left of it.
+    Remote(Arc<Recording>),
+    /// There is no such thing (`NotFound`), or the disk does not give it.
+    Disk(io::Error),
+}
+
+impl From<io::Error> for Absent {
+    fn from(error: io::Error) -> Self {
+        Self::Disk(error)
+    }
+}
+
+impl Absent {
+    /// There is no such thing.
+    pub(super) fn unknown() -> Self {
+        Self::Disk(io::ErrorKind::NotFound.into())
+    }
+
+    /// Whether there is no such thing.
+    pub(super) fn is_unknown(&self) -> bool {
+        matches!(self, Self::Disk(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Whether it was here once, or may be soon: what is made of several recordings is made without it.
+    pub(super) fn is_left_out(&self) -> bool {
+        self.is_unknown() || matches!(self, Self::Remote(_))
+    }
+
+    /// What a client is told.
+    pub(super) fn answer(self, stream: &StreamName) -> (Outcome, Answer) {
+        let error = match self {
+            Self::Remote(_) => {
+                let text = "This recording is in object storage alone, and has no playlist any more: \
+                            its file is at the address in recordings.json.";
+                return refused(StatusCode::GONE, text);
+            }
+            Self::Disk(error) if error.kind() == io::ErrorKind::NotFound => {
+                return refused(StatusCode::NOT_FOUND, "There is no such recording.");
+            }
+            Self::Disk(error) => error,
+        };
+        tracing::warn!(%stream, %error, "a recording could not be read");
+        let text = "The recording cannot be read now.\n".to_owned();
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let (outcome, mut answer) = plain(Outcome::Failed, status, text);
+        answer.headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+        (outcome, answer)
+    }
+}
+
+/// A recording, if its file is here.
+pub(super) fn if_local(recording: Arc<Recording>) -> Result<Arc<Recording>, Absent> {
+    match recording.is_local {
+        true => Ok(recording),
+        false => Err(Absent::Remote(recording)),
+    }
+}
