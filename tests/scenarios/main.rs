@@ -11,6 +11,7 @@
 mod bodies_of_every_container;
 #[allow(dead_code, reason = "shared with the measured scenarios")]
 mod browser;
+mod film;
 mod firefox;
 mod flv;
 mod page_server;
@@ -19,6 +20,7 @@ mod relay;
 mod relay_role;
 mod session;
 mod support;
+mod vlc;
 mod wire;
 
 mod all_listeners_hear_the_same;
