@@ -51,12 +51,16 @@ fn watch(server: &Server, root: &Path, file: &Path, kind: &str) {
 }
 
 /// Publishes a clip by a current ffmpeg; its recording has all of it, under these names.
-fn recorded(clip: Clip, names: [(&str, &str); 2]) -> (tempfile::TempDir, Server, PathBuf) {
+fn recorded(
+    clip: Clip,
+    seconds: u32,
+    names: [(&str, &str); 2],
+) -> (tempfile::TempDir, Server, PathBuf) {
     let root = tempfile::tempdir().unwrap();
     let server = server(root.path())
         .set("ingest", "linger", "\"1s\"")
         .start();
-    let sent = clip.seconds(SECONDS);
+    let sent = clip.seconds(seconds);
     let mut publisher = Tool::current_ffmpeg()
         .args(["-re", "-i"])
         .arg(&sent)
@@ -81,10 +85,14 @@ fn recorded(clip: Clip, names: [(&str, &str); 2]) -> (tempfile::TempDir, Server,
     (root, server, file)
 }
 
-/// What every player plays.
+/// What every player plays. VLC leaves at the end, so there is more of it.
 #[test]
 fn h264_and_aac() {
-    let (root, server, file) = recorded(Clip::FlvBframes, [("h264", "avc1"), ("aac", "mp4a")]);
+    let (root, server, file) = recorded(
+        Clip::FlvBframes,
+        3 * SECONDS,
+        [("h264", "avc1"), ("aac", "mp4a")],
+    );
     let film = Film::recording(&server, root.path(), &file);
     film.plays_in(&Browser::open());
     film.plays_in(&Firefox::open());
@@ -94,19 +102,24 @@ fn h264_and_aac() {
 /// It is named as Apple wants it.
 #[test]
 fn hevc() {
-    let (root, server, file) = recorded(Clip::FlvHevc, [("hevc", "hvc1"), ("aac", "mp4a")]);
+    let (root, server, file) =
+        recorded(Clip::FlvHevc, SECONDS, [("hevc", "hvc1"), ("aac", "mp4a")]);
     watch(&server, root.path(), &file, HEVC);
 }
 
 #[test]
 fn av1_and_opus() {
-    let (root, server, file) = recorded(Clip::FlvAv1Opus, [("av1", "av01"), ("opus", "Opus")]);
+    let (root, server, file) = recorded(
+        Clip::FlvAv1Opus,
+        SECONDS,
+        [("av1", "av01"), ("opus", "Opus")],
+    );
     watch(&server, root.path(), &file, AV1);
 }
 
 #[test]
 fn vp9() {
-    let (root, server, file) = recorded(Clip::FlvVp9, [("vp9", "vp09"), ("aac", "mp4a")]);
+    let (root, server, file) = recorded(Clip::FlvVp9, SECONDS, [("vp9", "vp09"), ("aac", "mp4a")]);
     watch(&server, root.path(), &file, VP9);
 }
 
