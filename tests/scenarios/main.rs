@@ -11,6 +11,7 @@
 mod bodies_of_every_container;
 #[allow(dead_code, reason = "shared with the measured scenarios")]
 mod browser;
+mod film;
 mod firefox;
 mod flv;
 mod page_server;
@@ -20,6 +21,7 @@ mod relay_role;
 mod session;
 mod storage;
 mod support;
+mod vlc;
 mod webhook_receiver;
 mod wire;
 

@@ -1,4 +1,4 @@
-//! A recording of an hour opens and seeks in what people cut it with, its sound and its pictures together from
+//! A recording of an hour opens and seeks in what people watch and cut it with, its sound and its pictures together from
 //! beginning to end.
 
 use std::path::{Path, PathBuf};
@@ -7,6 +7,9 @@ use std::time::Duration;
 use serde_json::Value;
 use testkit::{PUBLISH_KEY, Tool, mp4_readers};
 
+use crate::browser::Browser;
+use crate::film::Film;
+use crate::firefox::Firefox;
 use crate::streams_are_recorded::{STREAM, finalised, probe, server};
 use crate::support::DEADLINE;
 
@@ -126,12 +129,14 @@ fn ffmpeg_seeks(file: &Path, to: f64) {
 }
 
 #[test]
-fn an_hour_opens_and_seeks_in_editors() {
+fn an_hour_opens_and_seeks_everywhere() {
     let root = tempfile::tempdir().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let source = hour(folder.path());
     let server = server(root.path())
         .set("ingest", "linger", "\"1s\"")
+        // A publisher that waits for a busy machine stays.
+        .set("ingest", "source_timeout", "\"60s\"")
         .set("recording", "split", "\"2h\"")
         .start();
     let mut publisher = Tool::ffmpeg()
@@ -172,4 +177,8 @@ fn an_hour_opens_and_seeks_in_editors() {
     for to in [duration / 2.0, duration - 5.0] {
         ffmpeg_seeks(&file, to);
     }
+    let film = Film::recording(&server, root.path(), &file);
+    film.plays_in(&Browser::open());
+    film.plays_in(&Firefox::open());
+    film.plays_in_vlc();
 }

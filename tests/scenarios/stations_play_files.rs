@@ -6,8 +6,11 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 use testkit::http::{self, Listener, deinterleave};
-use testkit::{Clip, Server, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Server, Tool, wait_until};
 
+use crate::browser::Browser;
+use crate::firefox::Firefox;
+use crate::session::Driven;
 use crate::support::{DEADLINE, file, publish_icecast};
 
 /// Bytes of a second of the songs.
@@ -153,7 +156,8 @@ fn a_publisher_takes_over_and_the_next_song_follows_it() {
     wait_until("the station", DEADLINE, || plays(&server, "Band - Song a"));
     let mut listener = server.listen("/radio.mp3");
     listener.read_bytes(2 * SECOND_BYTES, DEADLINE);
-    let before = station(&server)["current"]["title"].clone();
+    let playing = station(&server);
+    let before = playing["current"]["title"].clone();
     let mut live = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
     wait_until("the publisher", DEADLINE, || {
         station(&server)["state"] == "away"
@@ -181,6 +185,7 @@ fn a_publisher_takes_over_and_the_next_song_follows_it() {
     let now = station(&server);
     assert_eq!(now["history"][0]["outcome"], "interrupted");
     assert_eq!(now["history"][0]["title"], before);
+    assert_eq!(now["current"]["title"], playing["next"]);
     assert_ne!(now["current"]["title"], before);
     let name = now["current"]["file"].as_str().unwrap().to_owned();
     let next = std::fs::read(folder.path().join(name)).unwrap();
@@ -197,6 +202,86 @@ fn a_publisher_takes_over_and_the_next_song_follows_it() {
         1.0
     );
     assert_eq!(metrics.sum("carillon_departures_total", &[]), 0.0);
+    assert_eq!(metrics.sum("carillon_skips_total", &[]), 0.0);
+}
+
+/// Has a page play the station. Without a sound device Firefox reports an error of anything that it plays aloud, so it
+/// is muted; browsers decode what is muted, too.
+fn tune_in(browser: &dyn Driven, server: &Server) {
+    browser.go(&server.http_url("/_/style.css"));
+    browser.run(
+        "const audio = document.createElement('audio'); window.audio = audio; window.failed = []; \
+         for (const kind of ['error', 'ended']) \
+             audio.addEventListener(kind, () => failed.push([kind, audio.error?.message])); \
+         audio.muted = true; audio.src = '/radio.mp3'; document.body.append(audio); \
+         audio.play().catch(error => failed.push(String(error))); return null;",
+    );
+}
+
+/// Seconds that the page has played. Nothing has failed.
+fn played(browser: &dyn Driven) -> f64 {
+    let told = browser.run("return {seconds: audio.currentTime, failed};");
+    assert_eq!(told["failed"], serde_json::json!([]), "{told}");
+    told["seconds"].as_f64().expect("a number")
+}
+
+/// The songs differ in what their encoders do: a constant and a varying rate, a reservoir or none, a tag at the end. One
+/// was cut out of another, so that it begins with frames that lack their data.
+#[test]
+fn browsers_play_on_over_joins_and_takeovers() {
+    /// No song is longer.
+    const SONG_MAX: f64 = 5.0;
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    song(folder.path(), "a", 4.1, &[]);
+    song(folder.path(), "b", 3.7, &["-q:a", "4"]);
+    let tagged = ["-b:a", "192k", "-reservoir", "0", "-write_id3v1", "1"];
+    song(folder.path(), "c", 4.9, &tagged);
+    song(elsewhere.path(), "live", 60.0, &[]);
+    let whole = std::fs::read(elsewhere.path().join("live.mp3")).unwrap();
+    let cut = &whole[5 * SECOND_BYTES..][..4 * SECOND_BYTES];
+    std::fs::write(folder.path().join("d.mp3"), cut).unwrap();
+    let server = serve(&folder, "linger = \"1s\"\n");
+    wait_until("the station", DEADLINE, || {
+        station(&server)["state"] == "playing"
+    });
+    assert_eq!(station(&server)["refused_count"], 0);
+    let (chromium, firefox) = (Browser::open(), Firefox::open());
+    let browsers: [&dyn Driven; 2] = [&chromium, &firefox];
+    for browser in browsers {
+        tune_in(browser, &server);
+    }
+    for browser in browsers {
+        wait_until("four joins", DEADLINE, || played(browser) > 4.0 * SONG_MAX);
+    }
+    let mut live = Tool::ffmpeg()
+        .args(["-re", "-i"])
+        .arg(elsewhere.path().join("live.mp3"))
+        .args(["-c", "copy", "-content_type", "audio/mpeg", "-f", "mp3"])
+        .arg(server.icecast_url("radio.mp3", PUBLISH_KEY))
+        .start();
+    wait_until("the publisher", DEADLINE, || {
+        station(&server)["state"] == "away"
+    });
+    // More than what a browser holds of the station is played: it plays the publisher.
+    play_on(&browsers, 10.0);
+    live.kill();
+    wait_until("the station", DEADLINE, || {
+        station(&server)["state"] == "playing"
+    });
+    play_on(&browsers, 10.0);
+    assert!(firefox.decoded_sound() > 0, "it decodes what it plays");
+    assert_eq!(server.metrics().sum("carillon_departures_total", &[]), 0.0);
+}
+
+/// Waits until every page has played that much more.
+fn play_on(browsers: &[&dyn Driven], seconds: f64) {
+    let until: Vec<f64> = browsers.iter().map(|it| played(*it) + seconds).collect();
+    for (browser, until) in browsers.iter().zip(until) {
+        wait_until("the browsers to play on", DEADLINE, || {
+            played(*browser) > until
+        });
+    }
 }
 
 #[test]
