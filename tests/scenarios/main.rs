@@ -58,6 +58,7 @@ mod publisher_churn_leaves_memory_flat;
 mod publishers_reconnect;
 mod publishers_take_turns;
 mod recordings_are_managed;
+mod recordings_are_replayed;
 mod recordings_are_uploaded;
 mod recordings_are_watched;
 mod recordings_of_every_codec;

@@ -23,6 +23,7 @@ mod samples;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod unpacker;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use media::{Span, Timestamp};
 
 pub use self::probe::Probe;
 pub use self::reel::{Cursor, Placed};
+pub use self::unpacker::Unpacker;
 
 use self::collect::Collected;
 use self::fragments::Fragments;
