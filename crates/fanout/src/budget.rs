@@ -222,7 +222,7 @@ mod tests {
         join_max: Span::from_millis(1_000_000),
     };
 
-    /// What a page takes.
+    /// What a page takes that is not the first of its log: that one is smaller.
     const PAGE: usize = LIMITS.floor() / 2;
 
     /// A budget of this many pages, with a tenth for headroom.
@@ -253,19 +253,19 @@ mod tests {
         let [greedy, modest] = [Arc::default(), Arc::default()];
         let mut first = log(&budget, &greedy);
         let mut second = log(&budget, &greedy);
-        fill(&mut first, 30);
+        fill(&mut first, 29);
         fill(&mut second, 10);
         assert!(!first.has_lost_join() && !second.has_lost_join());
         fill(&mut second, 100);
-        assert_eq!(
-            budget.used(),
-            40 * PAGE,
+        let used = 39 * PAGE + 1..=40 * PAGE;
+        assert!(
+            used.contains(&budget.used()),
             "the limit is used and not exceeded"
         );
         let mut other = log(&budget, &modest);
         fill(&mut other, 15);
         let held = |stream: &AtomicUsize| stream.load(Ordering::Relaxed) / PAGE;
-        assert_eq!((held(&greedy), held(&modest)), (25, 15));
+        assert_eq!((held(&greedy), held(&modest)), (24, 15));
         assert!(
             !other.has_lost_join(),
             "the stream that holds less keeps all"

@@ -8,8 +8,8 @@ use crate::policy::{Class, JOIN_AGE_MAX, Policy};
 /// How much of the past the log of a format keeps. Whatever it says, all logs together keep within
 /// `fanout.log_mib`, and each keeps two pages.
 ///
-/// While nothing but recorders reads a lane, nobody lags and no range is asked for: it keeps the newest join point and
-/// two seconds, and without pictures also `burst`, as much as a lane that is opened for a listener begins with.
+/// While nothing but recorders reads a lane, nobody lags and no range is asked for: it keeps what a lane that is opened
+/// for a listener begins with, the newest join point, and without pictures `burst` and two seconds.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Retention {
     /// What a live listener may still want: the longer of `drop_after` and `burst`, and two seconds; and the
@@ -51,7 +51,7 @@ impl Retention {
         };
         let lean = match class {
             Class::Audio => policy.burst + MARGIN,
-            Class::Video => MARGIN,
+            Class::Video => Span::ZERO,
         };
         let live = policy.drop_after.max(policy.burst) + MARGIN;
         let (time, bytes_max) = match self {

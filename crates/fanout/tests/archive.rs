@@ -274,6 +274,22 @@ fn a_lane_that_is_only_recorded_keeps_a_burst_and_no_laggards_past() {
 }
 
 #[test]
+fn units_larger_than_a_page_are_not_kept_for_longer() {
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = encoder(&setup, 1);
+    encoder.size = 10 * FRAME as usize;
+    encoder.write(1).unwrap();
+    let mut reader = archive(&setup, ARCHIVE_BYTES_MAX);
+    assert_eq!(read(&mut reader).last(), Some(&Told::Frames(vec![0])));
+    for number in 1..100 {
+        encoder.write(1).unwrap();
+        assert_eq!(read(&mut reader).last(), Some(&Told::Frames(vec![number])));
+    }
+    let kept = setup.registry.fanout().log_bytes();
+    assert!(kept < 20 * encoder.size, "{kept} bytes");
+}
+
+#[test]
 fn nobody_waits_for_what_is_only_recorded() {
     let setup = TestFanout::new(Settings::default());
     let mut encoder = encoder(&setup, 1);

@@ -39,16 +39,20 @@ pub(crate) struct Writer {
     newest: Option<Timestamp>,
     /// Where and when the newest unit begins that a listener may start at.
     newest_join: Option<(u64, Timestamp)>,
+    /// Nothing was dropped since that is there.
+    is_join_new: bool,
     has_failed: bool,
 }
 
 impl Writer {
     /// A log whose pages are counted to `account`; `None` when there is no memory for the first.
     pub(crate) fn new(limits: Limits, account: Account) -> Option<Self> {
-        if !account.reserve(limits.page_weight()) {
+        // Whether anybody else than a hold will read it is not known yet.
+        let first = limits.lean();
+        if !account.reserve(first.page_weight()) {
             return None;
         }
-        let page = Arc::new(Page::new(0, limits.page_bytes, limits.page_units));
+        let page = Arc::new(Page::new(0, first.page_bytes, first.page_units));
         let shared = Arc::new(Shared {
             committed: AtomicU64::new(0),
             start: AtomicU64::new(0),
@@ -70,6 +74,7 @@ impl Writer {
             epoch: 0,
             newest: None,
             newest_join: None,
+            is_join_new: false,
             has_failed: false,
         })
     }
@@ -114,6 +119,7 @@ impl Writer {
         if let Entry::Join(preamble) = &entry {
             self.generation = preamble.generation;
             self.newest_join = Some((offset, at));
+            self.is_join_new = true;
         }
         self.newest = Some(at);
         let page = self.open_page.as_ref().unwrap_or(&self.current);
@@ -153,7 +159,9 @@ impl Writer {
             return false;
         }
         self.shared.committed.store(end, Ordering::Release);
-        if self.page_count > self.limits.pages_max {
+        // A log that is only held keeps hardly more than its newest join point.
+        let is_join_new = std::mem::take(&mut self.is_join_new);
+        if self.page_count > self.limits.pages_max || is_join_new && self.shared.is_only_held() {
             self.evict();
         }
         true
@@ -214,8 +222,8 @@ impl Writer {
         }
     }
 
-    /// Drops pages beyond the page limit, and those whose successor is already older than the time
-    /// limit. What a joiner would start at stays within its own time, for as long as there is memory.
+    /// Drops pages beyond the page limit, and those that are followed by units which are older than the time
+    /// limit themselves. What a joiner would start at stays within its own time, for as long as there is memory.
     fn evict(&mut self) {
         let Limits {
             pages_max,
@@ -232,7 +240,10 @@ impl Writer {
             let Some(next) = pages.kept().get(1) else {
                 return false;
             };
-            let next_begins = next.units().next().map(|unit| unit.at);
+            // A unit may be larger than a page: in those of its middle no unit begins.
+            let mut later = pages.kept().iter().skip(1);
+            let next_unit = later.find_map(|page| page.units().next());
+            let next_begins = next_unit.map(|unit| unit.at);
             let is_old = next_begins.and_then(age).is_some_and(|age| age > time_max);
             let is_wanted = kept_join.is_some_and(|(offset, _)| next.base > offset);
             pages.len() > pages_max || is_old && !is_wanted
