@@ -144,8 +144,10 @@ fn a_body_goes_on_through_recordings_and_ends_with_the_last() {
     let (_root, server) = server("flv");
     let publisher = publish_rtmp(&server, &Clip::Flv.seconds(8), STREAM);
     let (_, first) = finalised(&server, STREAM, publisher);
-    let publisher = publish_rtmp(&server, &Clip::FlvBframes.seconds(8), STREAM);
-    let one = newest(&server, STREAM, "the second one", |one| one["state"] == "open");
+    let publisher = publish_rtmp(&server, &Clip::Flv.seconds(6), STREAM);
+    let one = newest(&server, STREAM, "the second one", |one| {
+        one["state"] == "open"
+    });
     let url = server.http_url(&format!("/{STREAM}.flv?at=2001-01-01T00:00:00Z"));
     // It waits for another publisher, and ends when none has come.
     let got = Tool::ffmpeg()

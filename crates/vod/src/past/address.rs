@@ -237,11 +237,17 @@ mod tests {
         let id = "006b0a5f2000010203040506";
         for (name, container) in [
             (format!("live/show/recordings/{id}"), None),
-            (format!("live/show/recordings/{id}.mp4"), Some(Container::Mp4)),
+            (
+                format!("live/show/recordings/{id}.mp4"),
+                Some(Container::Mp4),
+            ),
         ] {
             let film = film(&name).expect("a recording's name");
             assert_eq!(film.stream.as_str(), "live/show");
-            assert_eq!((film.id.to_string().as_str(), film.container), (id, container));
+            assert_eq!(
+                (film.id.to_string().as_str(), film.container),
+                (id, container)
+            );
         }
         for name in [
             format!("recordings/{id}"),

@@ -151,7 +151,10 @@ fn frames(
             let Some((_, writer)) = heard.as_ref().filter(|(id, _)| *id == sample.track) else {
                 return;
             };
-            match writer.as_ref().map(|writer| writer.header(sample.data.len())) {
+            match writer
+                .as_ref()
+                .map(|writer| writer.header(sample.data.len()))
+            {
                 Some(Some(header)) => out.extend_from_slice(&header),
                 // No audible frame is so long.
                 Some(None) => return,

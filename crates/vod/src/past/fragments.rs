@@ -47,7 +47,10 @@ impl Fragments {
     ) -> io::Result<(Self, Duration)> {
         let (_, timeline) = past.timeline(recording).await?;
         let init = timeline.init().ok_or(io::ErrorKind::NotFound)?;
-        let length = timeline.points().last().map_or(Duration::ZERO, Point::until);
+        let length = timeline
+            .points()
+            .last()
+            .map_or(Duration::ZERO, Point::until);
         let fragments = Self {
             file,
             unpacker: Unpacker::new(init),
@@ -107,9 +110,7 @@ impl Fragments {
         let unit = self.read(past, range).await?;
         let samples = self.unpacker.samples(&unit);
         let samples = samples.ok_or_else(|| malformed(Malformed))?;
-        Ok(Next::Items(
-            samples.into_iter().map(Item::Sample).collect(),
-        ))
+        Ok(Next::Items(samples.into_iter().map(Item::Sample).collect()))
     }
 
     async fn read(&self, past: &Past, range: Range<u64>) -> io::Result<Bytes> {
