@@ -44,6 +44,7 @@ mod joiners_see_a_picture_soon;
 mod listeners_over_tls;
 mod load_reports_what_it_sees;
 mod new_listeners_are_turned_away;
+mod operators_have_a_page_of_recordings;
 mod opus_for_clients_that_take_nothing_else;
 mod pages_are_accessible;
 mod pages_are_controlled;

@@ -95,7 +95,7 @@ impl PastAddress {
         let exact = extension.and_then(|extension| {
             let name = format!("{stream}{}", extension.suffix());
             let name = StreamName::parse(&name).ok()?;
-            (!shelf.newest(&name, None, 1).is_empty()).then_some(name)
+            (!shelf.newest(Some(&name), None, 1).is_empty()).then_some(name)
         });
         let (stream, extension) = match exact {
             Some(exact) => (exact, None),

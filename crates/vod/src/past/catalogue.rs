@@ -19,7 +19,7 @@ pub(super) fn before<'a>(
     stream: &'a StreamName,
     bound: Option<RecordingId>,
 ) -> impl Iterator<Item = Arc<Recording>> + 'a {
-    pages(bound, |bound| shelf.newest(stream, bound, PAGE))
+    pages(bound, |bound| shelf.newest(Some(stream), bound, PAGE))
 }
 
 /// The recordings of a stream after one, oldest first.

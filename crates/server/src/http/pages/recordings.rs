@@ -43,7 +43,7 @@ pub(super) async fn list(
         let text = "cursor: it is that of an answer before\n";
         return (StatusCode::BAD_REQUEST, text).into_response();
     };
-    let page = node.shelf.newest(stream, cursor, PAGE);
+    let page = node.shelf.newest(Some(stream), cursor, PAGE);
     let next = page.last().filter(|_| page.len() == PAGE);
     let next = next.map(|last| last.id.to_string());
     let has_hls = !node.config.encryption(stream);
