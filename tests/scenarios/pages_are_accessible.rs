@@ -21,7 +21,7 @@ const PAGES: [(&str, Option<&str>); 9] = [
 ];
 
 /// Width and height of the window, and the colours that are preferred.
-const MODES: [((u32, u32), &str); 4] = [
+pub(crate) const MODES: [((u32, u32), &str); 4] = [
     ((1280, 800), "light"),
     ((1280, 800), "dark"),
     ((390, 844), "light"),
@@ -65,7 +65,7 @@ fn axe_finds_nothing_to_complain_of() {
 }
 
 /// What axe-core objects to: the rule, and the elements.
-fn judged(browser: &Browser) -> Value {
+pub(crate) fn judged(browser: &Browser) -> Value {
     browser.run(
         "window.judged = null; \
          axe.run().then(all => { window.judged = all.violations; }); return null;",

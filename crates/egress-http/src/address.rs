@@ -128,6 +128,11 @@ impl Target {
         &self.name
     }
 
+    /// The container that is asked for, if it is not the stream's own.
+    pub fn extension(&self) -> Option<Extension> {
+        self.extension
+    }
+
     /// The same of another stream.
     pub fn of(self, name: StreamName) -> Self {
         Self { name, ..self }

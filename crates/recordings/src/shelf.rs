@@ -111,20 +111,24 @@ impl Shelf {
         ids.filter_map(|id| all.by_id.get(id).cloned()).collect()
     }
 
-    /// The recordings of a stream, newest first: at most `count` of those that come before `before`, and no more than
-    /// [`LIST_MAX`].
+    /// The recordings of a stream, or of all, newest first: at most `count` of those that come before `before`, and no
+    /// more than [`LIST_MAX`].
     pub fn newest(
         &self,
-        stream: &StreamName,
+        stream: Option<&StreamName>,
         before: Option<RecordingId>,
         count: usize,
     ) -> Vec<Arc<Recording>> {
         use std::ops::Bound::{Excluded, Unbounded};
+        let count = count.min(LIST_MAX);
         let to = (Unbounded, before.map_or(Unbounded, Excluded));
         let all = self.read();
+        let Some(stream) = stream else {
+            let listed = all.by_id.range(to).rev().take(count);
+            return listed.map(|(_, recording)| Arc::clone(recording)).collect();
+        };
         let of_stream = all.by_stream.get(stream).into_iter();
-        let ids = of_stream.flat_map(|ids| ids.range(to).rev());
-        let ids = ids.take(count.min(LIST_MAX));
+        let ids = of_stream.flat_map(|ids| ids.range(to).rev()).take(count);
         ids.filter_map(|id| all.by_id.get(id).cloned()).collect()
     }
 
@@ -194,14 +198,18 @@ mod tests {
         assert_eq!(seconds(&first), [1, 2]);
         let rest = shelf.list(Some(&of_a), Some(first[1].id), 10);
         assert_eq!(seconds(&rest), [3, 4, 5]);
-        let newest = shelf.newest(&of_a, None, 2);
+        let newest = shelf.newest(Some(&of_a), None, 2);
         assert_eq!(seconds(&newest), [5, 4]);
-        let before = shelf.newest(&of_a, Some(newest[1].id), 10);
+        let before = shelf.newest(Some(&of_a), Some(newest[1].id), 10);
         assert_eq!(seconds(&before), [3, 2, 1]);
-        assert!(shelf.newest(&name("live"), None, 10).is_empty());
+        assert!(shelf.newest(Some(&name("live")), None, 10).is_empty());
         assert!(shelf.list(Some(&of_a), Some(rest[2].id), 10).is_empty());
         assert!(shelf.list(Some(&name("live")), None, 10).is_empty());
         assert_eq!(seconds(&shelf.list(None, None, 7)), [1, 2, 3, 4, 5, 11, 12]);
+        let newest = shelf.newest(None, None, 4);
+        assert_eq!(seconds(&newest), [15, 14, 13, 12]);
+        let before = shelf.newest(None, Some(newest[3].id), 2);
+        assert_eq!(seconds(&before), [11, 5]);
         assert_eq!((shelf.len(), shelf.is_empty()), (10, false));
     }
 

@@ -21,6 +21,7 @@ mod admin;
 mod allowance;
 mod backends;
 pub mod cli;
+mod copies;
 mod door;
 mod drain;
 mod gate;

@@ -151,11 +151,16 @@ impl Node {
         let folders = config.files.iter();
         let folders = folders.map(|rule| (rule.path.clone(), rule.directory.clone()));
         let files = Arc::new(vod::Files::new(folders));
+        let shelf = Arc::<Shelf>::default();
+        let past = vod::Past::new(Arc::clone(&shelf));
         let players = egress_rtmp::Context {
             registry: Arc::clone(&registry),
             gate: Arc::clone(&gate) as _,
             play_wait: config.rtmp.play_wait,
-            films: Arc::new(Projector(Arc::clone(&files))),
+            films: Arc::new(Projector {
+                files: Arc::clone(&files),
+                past: past.clone(),
+            }),
             leaving: drain.subscribe(),
         };
         let limits = Limits::new(config.limits.clone(), host::descriptors_max(), now);
@@ -179,7 +184,6 @@ impl Node {
             Box::new(admission.clone()),
             Arc::clone(&variants),
         );
-        let shelf = Arc::<Shelf>::default();
         Self {
             rtmp,
             ingest: Arc::new(ingest),
@@ -191,7 +195,7 @@ impl Node {
             requests: None,
             files,
             pages: Kept::default(),
-            past: vod::Past::new(Arc::clone(&shelf)),
+            past,
             shelf,
             uploads: None,
             admission,

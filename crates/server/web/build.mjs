@@ -15,7 +15,7 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 const assets = process.env.CARILLON_ASSETS ?? join(here, "../assets");
 
 /** The pages' scripts and the element for other pages, each a bundle without imports. */
-const SCRIPTS = ["carillon", "list", "player", "publish"];
+const SCRIPTS = ["carillon", "list", "operator", "player", "publish"];
 /** Scripts large enough to be sent compressed. */
 const PACKED = ["player.js"];
 

@@ -1,4 +1,5 @@
-//! The body of an answer: bytes that are there, then ranges of a file, read as the client takes them.
+//! The body of an answer: bytes that are there, then ranges of a file, read as the client takes them; or what is made as
+//! it plays.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,11 +14,21 @@ use bytes::Bytes;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::pace::Pace;
+use crate::past::Shifted;
 use crate::reads::{PIECE_BYTES, Patch, Read, Reads};
 use crate::transfer::Transfer;
 
 /// A read under way: a window, and what is left behind it.
 type Reading = Pin<Box<dyn Future<Output = io::Result<(Read, Vec<Range<u64>>)>> + Send + Sync>>;
+
+/// The next piece of what is made, under way.
+type Making = Pin<Box<dyn Future<Output = (Box<Shifted>, io::Result<Option<Bytes>>)> + Send>>;
+
+/// What goes on behind all else, for as long as it plays.
+enum GoesOn {
+    Idle(Box<Shifted>),
+    Making(Making),
+}
 
 /// See the module's description. Handed out in pieces of 64 KiB at most, so that a client which takes nothing is
 /// noticed.
@@ -27,6 +38,7 @@ pub struct Body {
     left: u64,
     /// What is still to be read: the first of them now.
     rest: VecDeque<Rest>,
+    goes_on: Option<GoesOn>,
     sent: u64,
     pace: Option<Pace>,
     /// Set with the first piece.
@@ -68,6 +80,7 @@ impl Body {
                 ..Read::default()
             },
             rest: VecDeque::new(),
+            goes_on: None,
             sent: 0,
             pace: None,
             began: None,
@@ -104,6 +117,12 @@ impl Body {
         self
     }
 
+    /// The same, and behind it what is made as it plays, whose length is not known.
+    pub(crate) fn going_on(mut self, shifted: Shifted) -> Self {
+        self.goes_on = Some(GoesOn::Idle(Box::new(shifted)));
+        self
+    }
+
     /// No faster than this.
     pub(crate) fn paced(mut self, pace: Option<Pace>) -> Self {
         self.pace = pace;
@@ -114,6 +133,7 @@ impl Body {
     pub fn transfer(&self) -> Option<Transfer> {
         let rest = self.rest.front().filter(|_| self.rest.len() == 1)?;
         let is_untouched = self.sent == 0 && rest.reading.is_none() && rest.patches.is_empty();
+        let is_untouched = is_untouched && self.goes_on.is_none();
         is_untouched.then(|| Transfer {
             ready: self.ready.bytes.clone(),
             file: Arc::clone(&rest.file),
@@ -123,9 +143,9 @@ impl Body {
         })
     }
 
-    /// Bytes that were not handed out yet.
-    pub fn left(&self) -> u64 {
-        self.left
+    /// Bytes that were not handed out yet; `None` if that is not known.
+    pub fn left(&self) -> Option<u64> {
+        self.goes_on.is_none().then_some(self.left)
     }
 
     /// The next piece; `None` at the end.
@@ -153,7 +173,7 @@ impl Body {
             self.rest.pop_front();
         }
         let Some(rest) = self.rest.front_mut() else {
-            return Poll::Ready(None);
+            return self.poll_make(cx);
         };
         let reading = rest.reading.get_or_insert_with(|| {
             let ranges = std::mem::take(&mut rest.ranges);
@@ -171,6 +191,30 @@ impl Body {
                 Poll::Ready(Some(Err(error)))
             }
         }
+    }
+
+    fn poll_make(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Read>>> {
+        let mut making = match self.goes_on.take() {
+            None => return Poll::Ready(None),
+            Some(GoesOn::Making(making)) => making,
+            Some(GoesOn::Idle(mut shifted)) => Box::pin(async move {
+                let next = shifted.next().await;
+                (shifted, next)
+            }),
+        };
+        let Poll::Ready((shifted, next)) = making.as_mut().poll(cx) else {
+            self.goes_on = Some(GoesOn::Making(making));
+            return Poll::Pending;
+        };
+        Poll::Ready(next.transpose().map(|made| {
+            let bytes = made?;
+            self.goes_on = Some(GoesOn::Idle(shifted));
+            self.left += bytes.len() as u64;
+            Ok(Read {
+                bytes,
+                ..Read::default()
+            })
+        }))
     }
 
     /// Waits until more may be sent.
@@ -212,12 +256,12 @@ mod tests {
     async fn a_body_is_its_head_and_its_ranges() {
         let source = file(b"0123456789");
         let mut body = Body::of("head ").followed_by(source, vec![7..9, 1..3]);
-        assert_eq!(body.left(), 9);
+        assert_eq!(body.left(), Some(9));
         let mut all = Vec::new();
         while let Some(piece) = next(&mut body).await {
             all.extend_from_slice(&piece);
         }
-        assert_eq!((all.as_slice(), body.left()), (&b"head 7812"[..], 0));
+        assert_eq!((all.as_slice(), body.left()), (&b"head 7812"[..], Some(0)));
         let patches = vec![Patch::new(1, b"b")];
         let empty = 4..4;
         let whole = 0..3;
@@ -230,7 +274,7 @@ mod tests {
         while let Some(piece) = next(&mut body).await {
             all.extend_from_slice(&piece);
         }
-        assert_eq!((all.as_slice(), body.left()), (&b"acabc"[..], 0));
+        assert_eq!((all.as_slice(), body.left()), (&b"acabc"[..], Some(0)));
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! The operator's port: metrics, health, the API and the event stream.
+//! The operator's port: metrics, health, the API, the event stream and the page of recordings.
 //!
 //! It asks for the password (Basic, any user) whenever one is configured, and always when it is
 //! bound to an address beyond this host. On loopback without a configured password it is open to
@@ -11,6 +11,7 @@ mod announce;
 mod api;
 mod connections;
 mod events;
+mod file;
 mod health;
 pub(crate) mod metrics;
 mod recordings;
@@ -49,6 +50,7 @@ use self::events::EventStreams;
 use self::health::Readiness;
 use crate::door::AcceptWarning;
 use crate::gate::AuthorityGate;
+use crate::http::pages::operator;
 use crate::http::routes::{Demand, Endpoint, Surface};
 use crate::services::Context;
 
@@ -116,6 +118,7 @@ fn router(context: &Arc<Context>) -> Router {
         shelf: Arc::clone(&node.shelf),
         uploads: node.uploads.clone(),
     };
+    let files = file::Files::of(node);
     let mut open: Router = Router::new();
     let mut guarded: Router = Router::new();
     for endpoint in Endpoint::on(Surface::Admin) {
@@ -140,6 +143,13 @@ fn router(context: &Arc<Context>) -> Router {
             }
             Endpoint::Recordings => on(filter, recordings::list).with_state(catalogue.clone()),
             Endpoint::Recording => on(filter, recordings::one).with_state(catalogue.clone()),
+            Endpoint::RecordedFile => on(filter, file::file).with_state(files.clone()),
+            Endpoint::OperatorPage => on(filter, || async { operator::recordings() }),
+            Endpoint::OperatorScript | Endpoint::OperatorStyle | Endpoint::OperatorIcon => {
+                on(filter, move |headers: HeaderMap| async move {
+                    operator::asset(endpoint, &headers)
+                })
+            }
             Endpoint::RecordingLink => on(filter, recordings::link).with_state(catalogue.clone()),
             Endpoint::PinRecording => {
                 on(filter, recordings::pin).with_state(context.archive.clone())

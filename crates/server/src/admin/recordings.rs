@@ -50,6 +50,8 @@ pub(super) struct Which {
     /// They begin earlier.
     to: Option<String>,
     state: Option<String>,
+    /// `newest`, or `oldest` first.
+    order: Option<String>,
     /// The last one of the page before.
     cursor: Option<String>,
 }
@@ -61,6 +63,7 @@ struct Filter {
     from: Option<SystemTime>,
     to: Option<SystemTime>,
     state: Option<recordings::State>,
+    is_newest_first: bool,
     cursor: Option<RecordingId>,
 }
 
@@ -75,6 +78,11 @@ impl Filter {
             all.find(|state| state.as_str() == text)
                 .ok_or("state: it is open, closed or finalised")
         };
+        let is_newest_first = match which.order.as_deref() {
+            None | Some("oldest") => false,
+            Some("newest") => true,
+            Some(_) => return Err("order: it is oldest or newest"),
+        };
         let stream = which.stream.as_deref().map(StreamName::parse).transpose();
         let cursor = which.cursor.map(|cursor| cursor.parse()).transpose();
         Ok(Self {
@@ -82,27 +90,34 @@ impl Filter {
             from: time(which.from, "from: a time is such as 2026-11-23T15:04:05Z")?,
             to: time(which.to, "to: a time is such as 2026-11-23T15:04:05Z")?,
             state: which.state.map(state).transpose()?,
+            is_newest_first,
             cursor: cursor.map_err(|_| "cursor: it is that of an answer before")?,
         })
     }
 
     fn admits(&self, recording: &Recording) -> bool {
         self.from.is_none_or(|from| recording.ended() > from)
+            && self.to.is_none_or(|to| recording.started < to)
             && self.state.is_none_or(|state| recording.state == state)
     }
 
-    /// A page of those that it admits, oldest first. Others are passed over, a page of the shelf at a time, so that the
+    /// A page of those that it admits. Others are passed over, a page of the shelf at a time, so that the
     /// recorder never waits long for the shelf.
     fn page(&self, shelf: &Shelf) -> Vec<Arc<Recording>> {
         let mut found = Vec::new();
         let mut after = self.cursor;
         loop {
-            let page = shelf.list(self.stream.as_ref(), after, LIST_MAX);
+            let stream = self.stream.as_ref();
+            let page = match self.is_newest_first {
+                true => shelf.newest(stream, after, LIST_MAX),
+                false => shelf.list(stream, after, LIST_MAX),
+            };
             after = page.last().map(|last| last.id);
             let is_last = page.len() < LIST_MAX;
             for recording in page {
                 // They are in the order of their beginnings.
-                if self.to.is_some_and(|to| recording.started >= to) {
+                let is_behind = self.to.is_some_and(|to| recording.started >= to);
+                if is_behind && !self.is_newest_first {
                     return found;
                 }
                 if self.admits(&recording) {
@@ -119,7 +134,7 @@ impl Filter {
     }
 }
 
-/// `GET /api/v1/recordings?stream=&from=&to=&state=&cursor=`.
+/// `GET /api/v1/recordings?stream=&from=&to=&state=&order=&cursor=`.
 pub(super) async fn list(
     State(catalogue): State<Catalogue>,
     Query(which): Query<Which>,
@@ -373,6 +388,16 @@ mod tests {
         assert!(found(&shelf, which(None, None, some("open"))).is_empty());
         let all = found(&shelf, which(None, None, None));
         assert_eq!(all, (0..100).collect::<Vec<_>>());
+        let newest = Which {
+            order: some("newest"),
+            ..which(from(), to(), None)
+        };
+        assert_eq!(found(&shelf, newest), [2, 1]);
+        let wrong = Which {
+            order: some("best"),
+            ..Which::default()
+        };
+        assert!(Filter::parse(wrong).is_err());
         // Pages go on behind what was passed over.
         let mut closed = Vec::new();
         let mut cursor = None;

@@ -1,4 +1,4 @@
-//! Files on demand for players over RTMP: what `egress-rtmp` asks for, as `vod` has it.
+//! Files on demand and recordings for players over RTMP: what `egress-rtmp` asks for, as `vod` has it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,12 +7,17 @@ use egress_rtmp::{Coming, Film, Films};
 use media::{Item, StreamName};
 use rtmp::server::FileKind;
 
-/// The files that are served.
-pub(crate) struct Projector(pub(crate) Arc<vod::Files>);
+/// The files that are served, and the recordings.
+pub(crate) struct Projector {
+    pub(crate) files: Arc<vod::Files>,
+    pub(crate) past: vod::Past,
+}
 
 impl Films for Projector {
     fn folder(&self, name: &str) -> Option<StreamName> {
-        self.0.folder_of_film(name).cloned()
+        let folder = self.files.folder_of_film(name).cloned();
+        // Who may play a stream may play its recordings.
+        folder.or_else(|| vod::Past::stream_of_film(name))
     }
 
     fn open<'a>(
@@ -25,10 +30,12 @@ impl Films for Projector {
                 None => None,
                 Some(FileKind::Mp4) => Some(vod::Kind::Mp4),
                 Some(FileKind::Flv) => Some(vod::Kind::Flv),
-                // Such files are not played over RTMP.
-                Some(FileKind::Mp3) => return Ok(None),
+                Some(FileKind::Mp3) => Some(vod::Kind::Mp3),
             };
-            let film = self.0.film(name, kind).await?;
+            let film = match self.files.folder_of_film(name) {
+                Some(_) => self.files.film(name, kind).await?,
+                None => self.past.film(name, kind).await?,
+            };
             Ok(film.map(|film| Box::new(Shown(film)) as Box<dyn Film>))
         })
     }

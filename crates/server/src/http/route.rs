@@ -10,6 +10,7 @@ use fanout::Registry;
 use http1::{Head, Query};
 use ingest::icecast::Dialect;
 use media::StreamName;
+use recordings::Shelf;
 use vod::PastAddress;
 
 use crate::http::pages::Page;
@@ -41,7 +42,7 @@ impl Route {
         Self::of(head.method(), &path, &node.registry)
             .of_single(&node.registry, &node.variants)
             .or_file(head.method(), &path, &node.registry, &node.files)
-            .or_past(head.query())
+            .or_past((head.method(), head.query()), &node.shelf)
     }
 
     /// Takes a method, case-sensitive, and a path, percent-decoded once. A stream's exact name wins over a
@@ -123,11 +124,19 @@ impl Route {
         }
     }
 
-    /// A stream's playlist from a time on is made of its recordings.
-    fn or_past(self, query: Query<'_>) -> Self {
+    /// A stream from a time on is made of its recordings, over HLS and at the addresses of live bodies.
+    fn or_past(self, (method, query): (&str, Query<'_>), shelf: &Shelf) -> Self {
+        if !vod::is_past(query) {
+            return self;
+        }
         match self {
-            Self::Page(Page::Hls(stream, Resource::Multivariant)) if vod::is_past(query) => {
+            Self::Page(Page::Hls(stream, Resource::Multivariant)) => {
                 Self::Page(Page::Past(PastAddress::since(stream)))
+            }
+            Self::Listen(target) | Self::Look(target) if matches!(method, "GET" | "HEAD") => {
+                let (stream, extension) = (target.name().clone(), target.extension());
+                let address = PastAddress::body(stream, extension, shelf);
+                Self::Page(Page::Past(address))
             }
             other => other,
         }
@@ -281,6 +290,8 @@ mod tests {
     fn the_past_of_a_stream_is_a_page() {
         let registry = registry();
         for (path, query, is_past) in [
+            ("/a/b.flv", "at=-600s", true),
+            ("/a/b.flv", "key=k", false),
             ("/a/b/index.m3u8", "at=-600s", true),
             ("/a/b/index.m3u8", "key=k&at=start", true),
             ("/a/b/index.m3u8", "key=k", false),
@@ -300,7 +311,8 @@ mod tests {
             ("/a/b/recordings/../../c.mp4", "", false),
         ] {
             let route = Route::of("GET", path, &registry);
-            let route = route.or_past(Query::new(query.as_bytes()));
+            let query = Query::new(query.as_bytes());
+            let route = route.or_past(("GET", query), &Shelf::default());
             let found = matches!(route, Route::Page(Page::Past(_)));
             assert_eq!(found, is_past, "{path}: {route:?}");
         }

@@ -164,6 +164,14 @@ endpoints! {
     /// End a publisher's session.
     WhipEnd: Page "DELETE" "/{stream}/whip/{id}", PublishKey;
 
+    /// The operator's page of recordings.
+    OperatorPage: Admin "GET" "/recordings", Password;
+    /// Its script.
+    OperatorScript: Admin "GET" "/_/operator.js", Password;
+    /// Its style.
+    OperatorStyle: Admin "GET" "/_/style.css", Password;
+    /// Its icon.
+    OperatorIcon: Admin "GET" "/_/icon.svg", Password;
     /// Metrics for Prometheus.
     Metrics: Admin "GET" "/metrics", Password;
     /// Liveness probe.
@@ -182,6 +190,8 @@ endpoints! {
     Recordings: Admin "GET" "/api/v1/recordings", Password;
     /// One of them.
     Recording: Admin "GET" "/api/v1/recordings/{id}", Password;
+    /// Its file.
+    RecordedFile: Admin "GET" "/api/v1/recordings/{id}/file", Password;
     /// An address at which its copy in object storage can be fetched for some time.
     RecordingLink: Admin "GET" "/api/v1/recordings/{id}/link", Password;
     /// Keep it whatever the rules say, or no longer.

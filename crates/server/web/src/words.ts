@@ -55,6 +55,18 @@ export const lengthOf = (length: number): string => {
   return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min`;
 };
 
+/** How large a file is, for people: `1.2 GB`, `12 kB`. */
+export const sizeOf = (bytes: number): string => {
+  const units = ["kB", "MB", "GB", "TB"];
+  let size = bytes / 1_000;
+  let unit = 0;
+  while (size >= 999.5 && unit < units.length - 1) {
+    size /= 1_000;
+    unit += 1;
+  }
+  return `${size.toFixed(size < 10 ? 1 : 0)} ${units[unit] ?? ""}`;
+};
+
 /** Remembers what it has said. */
 export class Words {
   private saidS: number | null = null;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import test from "node:test";
 
-const { ageOf, lengthOf, listenersOf } = await import(join(process.env.CARILLON_MODULES, "words.mjs"));
+const { ageOf, lengthOf, listenersOf, sizeOf } = await import(join(process.env.CARILLON_MODULES, "words.mjs"));
 
 test("a long time is told roughly", () => {
   for (const [seconds, expected] of [
@@ -27,5 +27,20 @@ test("one listener is one", () => {
 test("a length is told by its largest parts", () => {
   for (const [seconds, expected] of [[0, "0 s"], [59.4, "59 s"], [60, "1 min"], [3_599, "59 min"], [3_900, "1 h 5 min"]]) {
     assert.equal(lengthOf(seconds), expected);
+  }
+});
+
+test("a size has the unit that makes it short", () => {
+  for (const [bytes, expected] of [
+    [0, "0.0 kB"],
+    [1_234, "1.2 kB"],
+    [45_678, "46 kB"],
+    [999_499, "999 kB"],
+    [999_600, "1.0 MB"],
+    [450_000_000, "450 MB"],
+    [1_240_000_000, "1.2 GB"],
+    [5e15, "5000 TB"],
+  ]) {
+    assert.equal(sizeOf(bytes), expected);
   }
 });

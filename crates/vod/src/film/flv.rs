@@ -10,8 +10,6 @@ use container::flv::{FILE_HEAD_BYTES, FileHead, Reader, TagHead};
 use media::Item;
 
 use super::{malformed, metadata};
-use crate::Served;
-use crate::folder::Opened;
 use crate::reads::{Read, Reads};
 
 /// Looks of a search in one turn: a second of a disk that must be asked for each.
@@ -19,7 +17,7 @@ const LOOKS_MAX: usize = 128;
 
 /// See the module's description.
 #[derive(Debug)]
-pub(super) struct Flv {
+pub(crate) struct Flv {
     file: Arc<File>,
     reads: Arc<Reads>,
     length: u64,
@@ -32,11 +30,13 @@ pub(super) struct Flv {
 
 impl Flv {
     /// A file, from its beginning, and how long it plays.
-    pub(super) async fn open(served: &Served, opened: &Opened) -> io::Result<(Self, Duration)> {
-        let (file, length) = (Arc::clone(&opened.file), opened.length);
-        let (head, last) = served
-            .reads
-            .blocking(move || Ok((head(&file, length)?, last_millis(&file, length)?)))
+    pub(crate) async fn open(
+        (file, reads): (&Arc<File>, &Arc<Reads>),
+        length: u64,
+    ) -> io::Result<(Self, Duration)> {
+        let read = Arc::clone(file);
+        let (head, last) = reads
+            .blocking(move || Ok((head(&read, length)?, last_millis(&read, length)?)))
             .await?;
         let seconds = head.duration.unwrap_or_else(|| f64::from(last) / 1_000.0);
         let plays = Duration::try_from_secs_f64(seconds).unwrap_or_default();
@@ -49,12 +49,12 @@ impl Flv {
                 Item::Track(track) => Some(track),
                 _ => None,
             });
-            let told = metadata::item(tracks, None, plays);
+            let told = metadata::item(tracks, None, Some(plays));
             opening.insert(0, told);
         }
         let flv = Self {
-            file: Arc::clone(&opened.file),
-            reads: Arc::clone(&served.reads),
+            file: Arc::clone(file),
+            reads: Arc::clone(reads),
             length,
             at: head.end,
             head,
@@ -64,11 +64,18 @@ impl Flv {
         Ok((flv, plays))
     }
 
-    pub(super) fn opening(&self) -> &[Item] {
+    pub(crate) fn opening(&self) -> &[Item] {
         &self.opening
     }
 
-    pub(super) async fn seek(&mut self, millis: u32) -> io::Result<()> {
+    /// Of the file so many bytes are whole by now. Whether these are more.
+    pub(crate) fn grow(&mut self, length: u64) -> bool {
+        let has_grown = length > self.length;
+        self.length = self.length.max(length);
+        has_grown
+    }
+
+    pub(crate) async fn seek(&mut self, millis: u32) -> io::Result<()> {
         let mut search = self.head.search(millis, self.length);
         let place = loop {
             let file = Arc::clone(&self.file);
@@ -93,7 +100,7 @@ impl Flv {
         Ok(())
     }
 
-    pub(super) async fn next(&mut self) -> io::Result<Vec<Item>> {
+    pub(crate) async fn next(&mut self) -> io::Result<Vec<Item>> {
         let mut items = Vec::new();
         while items.is_empty() && self.at < self.length {
             let rest = self.at..self.length;

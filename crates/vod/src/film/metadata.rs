@@ -12,17 +12,19 @@ const AVC: f64 = 7.0;
 const MP3: f64 = 2.0;
 const AAC: f64 = 10.0;
 
-/// Metadata of a file with these tracks.
-pub(super) fn item<'a>(
+/// Metadata of a file with these tracks, or of what has no end yet.
+pub(crate) fn item<'a>(
     tracks: impl Iterator<Item = &'a Arc<Track>>,
     dimensions: Option<(u16, u16)>,
-    length: Duration,
+    length: Option<Duration>,
 ) -> Item {
     let mut body = BytesMut::new();
     let mut amf = Encoder::new(&mut body);
     // The count is a hint.
     amf.string("onMetaData").ecma_array(0);
-    amf.key("duration").number(length.as_secs_f64());
+    if let Some(length) = length {
+        amf.key("duration").number(length.as_secs_f64());
+    }
     if let Some((width, height)) = dimensions {
         amf.key("width").number(width.into());
         amf.key("height").number(height.into());

@@ -7,19 +7,21 @@
 //! A [`Film`] belongs to one player. It reads as the player takes, by the reads that all clients of the folder share.
 
 mod flv;
-mod metadata;
+pub(crate) mod metadata;
 mod mp4;
 
-pub(crate) use self::flv::{head, tag_at};
+pub(crate) use self::flv::{Flv, head, tag_at};
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use media::{Item, StreamName, Timestamp};
+use recordings::Container;
 
 use crate::address::Resource;
 use crate::counts::Outcome;
+use crate::past::{Next, RecordingReader};
 use crate::{Address, Files, Served};
 
 /// A kind of file that can be played so.
@@ -29,6 +31,8 @@ pub enum Kind {
     Mp4,
     /// Flash video.
     Flv,
+    /// Frames of MP3; recordings alone.
+    Mp3,
 }
 
 impl Kind {
@@ -37,6 +41,17 @@ impl Kind {
         match self {
             Self::Mp4 => &["mp4", "m4a"],
             Self::Flv => &["flv"],
+            Self::Mp3 => &[],
+        }
+    }
+
+    /// The kind of recordings in this container.
+    pub(crate) const fn of_recording(container: Container) -> Option<Self> {
+        match container {
+            Container::Mp4 | Container::M4a => Some(Self::Mp4),
+            Container::Flv => Some(Self::Flv),
+            Container::Mp3 => Some(Self::Mp3),
+            Container::Ogg | Container::Ts | Container::WebM => None,
         }
     }
 
@@ -59,7 +74,8 @@ pub struct Film {
 #[derive(Debug)]
 enum Source {
     Mp4(Box<mp4::Mp4>),
-    Flv(Box<flv::Flv>),
+    Flv(Box<Flv>),
+    Recording(Box<RecordingReader>, Vec<Item>),
 }
 
 impl Files {
@@ -123,14 +139,26 @@ async fn open(served: &Arc<Served>, address: &Address, kind: Kind) -> io::Result
             (Source::Mp4(Box::new(mp4)), length)
         }
         Kind::Flv => {
-            let (flv, length) = flv::Flv::open(served, &opened).await?;
+            let file = (&opened.file, &served.reads);
+            let (flv, length) = Flv::open(file, opened.length).await?;
             (Source::Flv(Box::new(flv)), length)
         }
+        Kind::Mp3 => return Err(io::ErrorKind::NotFound.into()),
     };
     Ok(Film { source, length })
 }
 
 impl Film {
+    /// A recording. One that is still written plays up to where it is when that is reached.
+    pub(crate) fn of_recording(reader: RecordingReader) -> Self {
+        let length = reader.length();
+        let opening = reader.opening(Some(length));
+        Self {
+            source: Source::Recording(Box::new(reader), opening),
+            length,
+        }
+    }
+
     /// How long it plays.
     pub fn length(&self) -> Duration {
         self.length
@@ -141,6 +169,7 @@ impl Film {
         match &self.source {
             Source::Mp4(mp4) => mp4.opening(),
             Source::Flv(flv) => flv.opening(),
+            Source::Recording(_, opening) => opening,
         }
     }
 
@@ -156,6 +185,7 @@ impl Film {
                 Ok(())
             }
             Source::Flv(flv) => flv.seek(millis).await,
+            Source::Recording(reader, _) => reader.seek(to).await,
         }
     }
 
@@ -167,12 +197,16 @@ impl Film {
         match &mut self.source {
             Source::Mp4(mp4) => mp4.next().await,
             Source::Flv(flv) => flv.next().await,
+            Source::Recording(reader, _) => match reader.next().await? {
+                Next::Items(items) => Ok(items),
+                Next::Later | Next::End => Ok(Vec::new()),
+            },
         }
     }
 }
 
 /// A file that says what cannot be.
-fn malformed(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
+pub(crate) fn malformed(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 

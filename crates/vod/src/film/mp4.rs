@@ -50,7 +50,7 @@ impl Mp4 {
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
         let length = Duration::from_secs_f64(index.length().seconds().max(0.0));
-        let told = metadata::item(index.tracks(), index.dimensions(), length);
+        let told = metadata::item(index.tracks(), index.dimensions(), Some(length));
         let tracks = index.tracks().map(|track| Item::Track(Arc::clone(track)));
         let mp4 = Self {
             file: Arc::clone(&opened.file),

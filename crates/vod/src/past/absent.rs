@@ -27,6 +27,16 @@ impl From<io::Error> for Absent {
     }
 }
 
+/// For what reads recordings as media: what is not on the disk is not there.
+impl From<Absent> for io::Error {
+    fn from(absent: Absent) -> Self {
+        match absent {
+            Absent::Remote(_) => io::ErrorKind::NotFound.into(),
+            Absent::Disk(error) => error,
+        }
+    }
+}
+
 impl Absent {
     /// There is no such thing.
     pub(super) fn unknown() -> Self {

@@ -8,13 +8,15 @@
 //! | `/{stream}/recordings/{id}/{a}-{b}.m4s` | its fragments from `a` up to `b`, without that |
 //! | `/{stream}/recordings/{id}/from-{a}.m3u8` | the playlist from one of its fragments on, through later recordings |
 //! | `/{stream}/index.m3u8?at=` | leads to the one that begins at a time |
+//! | `/{stream}.flv?at=`, and other addresses of live bodies | what is from a time on, in that form |
 //! | `/{stream}/clip.mp4?from=&to=` | what is between two times |
 
 use std::ops::Range;
 
+use formats::Extension;
 use http1::Query;
 use media::StreamName;
-use recordings::{Container, RecordingId};
+use recordings::{Container, RecordingId, Shelf};
 
 use crate::address::{INIT, PLAYLIST, SEGMENT};
 
@@ -53,11 +55,13 @@ pub(super) enum Resource {
     Segment(RecordingId, Range<usize>),
     /// The playlist from a time on, which the query tells.
     Since,
+    /// A body from a time on, which the query tells, in the form of an extension, or the stream's own.
+    Body(Option<Extension>),
     /// What is between two times, which the query tells.
     Clip,
 }
 
-/// Whether the query of a request for a stream's playlist wants its past.
+/// Whether the query of a request for a stream's playlist, or for a live body, wants its past.
 pub fn is_past(query: Query<'_>) -> bool {
     // Most have none.
     !query.as_bytes().is_empty() && query.get(AT).is_some()
@@ -71,7 +75,10 @@ impl PastAddress {
 
     /// Whether it is something of HLS.
     pub fn is_hls(&self) -> bool {
-        !matches!(self.resource, Resource::File(..) | Resource::Clip)
+        !matches!(
+            self.resource,
+            Resource::File(..) | Resource::Body(_) | Resource::Clip
+        )
     }
 
     /// A stream from a time on, which the query tells.
@@ -79,6 +86,24 @@ impl PastAddress {
         Self {
             stream,
             resource: Resource::Since,
+        }
+    }
+
+    /// A live body from a time on, which the query tells. An exact name wins over an extension: there may be recordings of
+    /// `radio.mp3`.
+    pub fn body(stream: StreamName, extension: Option<Extension>, shelf: &Shelf) -> Self {
+        let exact = extension.and_then(|extension| {
+            let name = format!("{stream}{}", extension.suffix());
+            let name = StreamName::parse(&name).ok()?;
+            (!shelf.newest(Some(&name), None, 1).is_empty()).then_some(name)
+        });
+        let (stream, extension) = match exact {
+            Some(exact) => (exact, None),
+            None => (stream, extension),
+        };
+        Self {
+            stream,
+            resource: Resource::Body(extension),
         }
     }
 
@@ -103,6 +128,31 @@ impl PastAddress {
         let has_one = container.is_mp4();
         has_one.then(|| format!("{FOLDER}/{id}/{PLAYLIST}"))
     }
+}
+
+/// A recording as players over RTMP name it.
+pub(super) struct FilmName {
+    pub(super) stream: StreamName,
+    pub(super) id: RecordingId,
+    /// The extension, if there is one.
+    pub(super) container: Option<Container>,
+}
+
+/// Reads `{stream}/recordings/{id}`, with or without an extension.
+pub(super) fn film(name: &str) -> Option<FilmName> {
+    let (folder, file) = name.rsplit_once('/')?;
+    let (stream, last) = folder.rsplit_once('/')?;
+    let (id, container) = match file.split_once('.') {
+        Some((id, extension)) => (id, Some(Container::of_extension(extension)?)),
+        None => (file, None),
+    };
+    let stream = StreamName::parse(stream).ok()?;
+    let is_one = last == FOLDER && !stream.is_reserved();
+    is_one.then_some(FilmName {
+        stream,
+        id: id.parse().ok()?,
+        container,
+    })
 }
 
 /// The stream and the resource in its folder of recordings.
@@ -180,6 +230,61 @@ mod tests {
         ] {
             assert_eq!(PastAddress::of(&path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn players_over_rtmp_name_recordings_alike() {
+        let id = "006b0a5f2000010203040506";
+        for (name, container) in [
+            (format!("live/show/recordings/{id}"), None),
+            (
+                format!("live/show/recordings/{id}.mp4"),
+                Some(Container::Mp4),
+            ),
+        ] {
+            let film = film(&name).expect("a recording's name");
+            assert_eq!(film.stream.as_str(), "live/show");
+            assert_eq!(
+                (film.id.to_string().as_str(), film.container),
+                (id, container)
+            );
+        }
+        for name in [
+            format!("recordings/{id}"),
+            format!("live/show/{id}"),
+            format!("live/show/recordings/{id}.txt"),
+            format!("live/show/recordings/{}", &id[1..]),
+            format!("live/../recordings/{id}"),
+        ] {
+            assert!(film(&name).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn live_bodies_have_a_past_of_the_name_that_was_recorded() {
+        let name = |text: &str| StreamName::parse(text).expect("a name");
+        let shelf = Shelf::default();
+        let body = |shelf: &Shelf| PastAddress::body(name("radio"), Some(Extension::Mp3), shelf);
+        assert_eq!(body(&shelf).resource, Resource::Body(Some(Extension::Mp3)));
+        let (stream, started) = (name("radio.mp3"), std::time::UNIX_EPOCH);
+        let inserted = shelf.insert(recordings::Recording {
+            id: RecordingId::new(&stream, started, 0),
+            stream,
+            path: "/rec/0.mp3".into(),
+            is_local: true,
+            started,
+            duration: std::time::Duration::ZERO,
+            bytes: 0,
+            state: recordings::State::Open,
+            container: Container::Mp3,
+            upload: recordings::Upload::Never,
+            is_pinned: false,
+        });
+        inserted.expect("room");
+        let found = body(&shelf);
+        assert_eq!(found.stream().as_str(), "radio.mp3");
+        assert_eq!(found.resource, Resource::Body(None));
+        assert!(!found.is_hls());
     }
 
     #[test]

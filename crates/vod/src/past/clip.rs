@@ -15,6 +15,7 @@ use media::StreamName;
 use recordings::{Recording, RecordingId};
 
 use super::address::{CLIP_FROM, CLIP_TO};
+use super::catalogue::before;
 use super::when::When;
 use super::{Absent, Answered, CHANGING, FRAGMENTS, Past, PastRequest, pace, refused, whole};
 use crate::body::Body;
@@ -23,8 +24,8 @@ use crate::reads::Patch;
 /// The longest clip: its fragments' headers are read before it is sent.
 const LENGTH_MAX: Duration = Duration::from_secs(3_600);
 
-/// Recordings that a clip is made of, and looked at to find them.
-const COUNT_MAX: usize = 100;
+/// Recordings that a clip is made of: an hour of the shortest there can be, of ten seconds.
+const COUNT_MAX: usize = 360;
 
 /// Bytes at a fragment's beginning in which its header ends, mostly; the longest header.
 const LOOK_BYTES: u64 = 4 << 10;
@@ -97,11 +98,10 @@ impl Past {
         from: SystemTime,
         to: SystemTime,
     ) -> Vec<Arc<Recording>> {
-        let before = self
-            .shelf
-            .newest(stream, Some(RecordingId::after(to)), COUNT_MAX);
-        let is_within = |it: &Arc<Recording>| it.container.is_mp4() && it.ended() > from;
-        let mut within: Vec<_> = before.into_iter().filter(is_within).collect();
+        let begun = before(&self.shelf, stream, Some(RecordingId::after(to)));
+        let begun = begun.filter(|it| it.container.is_mp4());
+        let within = begun.take_while(|it| it.ended() > from).take(COUNT_MAX);
+        let mut within: Vec<_> = within.collect();
         within.reverse();
         within
     }

@@ -1,28 +1,23 @@
 //! Recordings one after another: the playlist of one, and what a stream was from a time on.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use container::mp4_file::Timeline;
 use http::StatusCode;
-use http1::Query;
 use media::StreamName;
-use recordings::{LIST_MAX, Recording, RecordingId, State};
+use recordings::{Recording, RecordingId, State};
 
-use super::address::AT;
+use super::catalogue::{after, at, may_go_on, run_of_newest};
 use super::playlist::{Section, leading_to, write};
 use super::when::When;
-use super::{Answered, Past, PastRequest, refused, text};
+use super::{Answered, Past, PastRequest, no_time, refused, text, when};
 
 /// How long a playlist may be. Longer ones are too much for players, and are loaded again and again while they grow.
 const LENGTH_MAX: Duration = Duration::from_secs(6 * 3_600);
 
-/// Recordings in a playlist, and looked at to find one.
-const COUNT_MAX: usize = 100;
-
-/// Recordings with no more between them belong together, and while the last one ended no longer ago another may follow: a
-/// publisher that returns.
-const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// Recordings in a playlist: as long a one of the shortest there can be, of ten seconds.
+const COUNT_MAX: usize = 2_160;
 
 impl Past {
     /// The playlist of one recording. It grows with it.
@@ -52,8 +47,8 @@ impl Past {
     ) -> Answered {
         let begins = self.recording(stream, id)?;
         let before = begins.started + LENGTH_MAX;
-        let later = self.shelf.list(Some(stream), Some(id), COUNT_MAX);
-        let later = later.into_iter().filter(is_played);
+        let later = after(&self.shelf, stream, Some(id));
+        let later = later.filter(is_played);
         let mut sections = Vec::new();
         let mut newest = Arc::clone(&begins);
         let mut is_full = false;
@@ -81,16 +76,12 @@ impl Past {
 
     /// The multivariant playlist that leads to what a stream was from a time on.
     pub(super) async fn since(&self, stream: &StreamName, request: &PastRequest<'_>) -> Answered {
-        let at = Query::new(request.query.as_bytes()).get(AT);
-        let when = at.and_then(|at| When::parse(&at, request.now));
-        let Some(when) = when else {
-            let text =
-                "at: write a time (2026-11-23T15:42:00Z), -600s for ten minutes ago, or start.";
-            return Ok(refused(StatusCode::BAD_REQUEST, text));
+        let Some(when) = when(request) else {
+            return Ok(no_time());
         };
         let found = match when {
-            When::Start => self.run_of_newest(stream),
-            When::At(at) => self.recording_at(stream, at),
+            When::Start => run_of_newest(&self.shelf, stream, Some(LENGTH_MAX), is_played),
+            When::At(time) => at(&self.shelf, stream, time, is_played),
         };
         let Some(recording) = found else {
             let text = "There is no recording of this stream here that HLS can carry.";
@@ -113,59 +104,11 @@ impl Past {
         let lead = (recording.id, first);
         Ok(text(leading_to(lead, bandwidth, request.query)))
     }
-
-    /// The recording that plays at a time: the last one that has begun, or the one behind the gap after it. The oldest, if
-    /// there is none so old.
-    fn recording_at(&self, stream: &StreamName, at: SystemTime) -> Option<Arc<Recording>> {
-        let bound = RecordingId::after(at);
-        let before = self.shelf.newest(stream, Some(bound), COUNT_MAX);
-        let begun = before.into_iter().find(is_played);
-        if let Some(begun) = &begun
-            && (begun.state == State::Open || begun.ended() > at)
-        {
-            return Some(Arc::clone(begun));
-        }
-        self.first_played(stream, bound).or(begun)
-    }
-
-    /// The first recording after another that HLS can carry. Of the oldest, any number may be in object storage alone.
-    fn first_played(&self, stream: &StreamName, after: RecordingId) -> Option<Arc<Recording>> {
-        let mut after = after;
-        loop {
-            let page = self.shelf.list(Some(stream), Some(after), LIST_MAX);
-            after = page.last()?.id;
-            if let Some(found) = page.into_iter().find(is_played) {
-                return Some(found);
-            }
-        }
-    }
-
-    /// The beginning of what the newest recording ends: the first of those with no more than a pause between them.
-    fn run_of_newest(&self, stream: &StreamName) -> Option<Arc<Recording>> {
-        let newest = self.shelf.newest(stream, None, COUNT_MAX);
-        let mut newest = newest.into_iter().filter(is_played);
-        let last = newest.next()?;
-        let earliest = last.ended().checked_sub(LENGTH_MAX);
-        let mut first = last;
-        for earlier in newest {
-            let is_far = earliest.is_some_and(|earliest| earlier.started < earliest);
-            if is_far || earlier.ended() + PAUSE_MAX < first.started {
-                break;
-            }
-            first = earlier;
-        }
-        Some(first)
-    }
 }
 
 /// Whether HLS can carry a recording: it is made of fragments, and they are here.
 fn is_played(recording: &Arc<Recording>) -> bool {
     recording.container.is_mp4() && recording.is_local
-}
-
-/// Whether more may come behind a recording.
-fn may_go_on(newest: &Recording, now: SystemTime) -> bool {
-    newest.state == State::Open || newest.ended() + PAUSE_MAX > now
 }
 
 /// The last fragment to start at, no later than `wanted`, from which on there is a segment already: players do not begin

@@ -15,37 +15,52 @@
 //! * Of a recording whose copy in object storage alone is left, the file is [there](Copied): whoever asks for it is sent
 //!   there by the caller, who knows the storage. Its fragments are not known here any more, so it is in no playlist, and
 //!   a time that it covers counts as a gap.
+//! * A live body from a time on, and a recording over RTMP, are made of its samples, for each player by itself: no lane, no
+//!   log and no fan-out worker has to do with the past.
 
 mod absent;
 mod address;
+mod catalogue;
 mod clip;
 mod file;
+mod form;
+mod fragments;
+mod frames;
 mod list;
 mod playlist;
+mod reader;
+mod shift;
 mod timelines;
 mod when;
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use container::mp4_file::Timeline;
 use http::{HeaderMap, StatusCode, header};
+use http1::Query;
 use media::StreamName;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use recordings::{Container, Recording, RecordingId, Shelf, Upload};
 use tokio::sync::OwnedMutexGuard;
 
 pub use self::address::{PastAddress, is_past};
+pub(crate) use self::reader::{Next, RecordingReader};
+pub(crate) use self::shift::Shifted;
 
 use self::absent::Absent;
-use self::address::Resource;
+use self::address::{AT, FilmName, Resource};
 use self::file::Opened;
+use self::reader::can_read;
 use self::timelines::Timelines;
+use self::when::When;
 use crate::Answer;
 use crate::answer::{Terms, Version, bare, is_download, is_known, of_file, plain, put, validators};
 use crate::body::Body;
 use crate::counts::{Counts, Outcome, Sums};
+use crate::film::{Film, Kind};
 use crate::pace::Pace;
 use crate::playlist::MEDIA_TYPE;
 use crate::reads::Reads;
@@ -60,13 +75,13 @@ const CHANGING: &str = "no-cache";
 /// The media type of segments and clips.
 const FRAGMENTS: &str = "video/mp4";
 
-/// See the module's description.
-#[derive(Debug)]
+/// See the module's description. Clones share.
+#[derive(Clone, Debug)]
 pub struct Past {
     shelf: Arc<Shelf>,
     reads: Arc<Reads>,
-    timelines: Timelines,
-    counts: Counts,
+    timelines: Arc<Timelines>,
+    counts: Arc<Counts>,
 }
 
 /// A request for something of a stream's past.
@@ -90,7 +105,7 @@ pub struct PastRequest<'a> {
 #[derive(Debug)]
 pub enum Found {
     /// The answer.
-    Here(Answer),
+    Here(Box<Answer>),
     /// A file whose copy alone is left: the client is to be sent there.
     Elsewhere(Copied),
 }
@@ -115,8 +130,8 @@ impl Past {
         Self {
             shelf,
             reads: Arc::default(),
-            timelines: Timelines::default(),
-            counts: Counts::default(),
+            timelines: Arc::default(),
+            counts: Arc::default(),
         }
     }
 
@@ -142,19 +157,57 @@ impl Past {
                 self.segment(stream, wanted, &request).await
             }
             Resource::Since => self.since(stream, &request).await,
+            Resource::Body(extension) => self.shifted(stream, *extension, &request).await,
             Resource::Clip => self.clip(stream, &request).await,
         };
         let is_file = matches!(request.address.resource, Resource::File(..));
         let (outcome, found) = match answered {
             Err(Absent::Remote(recording)) if is_file => elsewhere(&recording, request.query),
-            Ok((outcome, answer)) => (outcome, Found::Here(answer)),
+            Ok((outcome, answer)) => (outcome, Found::Here(Box::new(answer))),
             Err(absent) => {
                 let (outcome, answer) = absent.answer(stream);
-                (outcome, Found::Here(answer))
+                (outcome, Found::Here(Box::new(answer)))
             }
         };
         self.counts.count(outcome);
         found
+    }
+
+    /// The stream of which a recording of this name would be, for which the gate is asked: `{stream}/recordings/{id}`, with
+    /// or without an extension. `None` if it is no such name.
+    pub fn stream_of_film(name: &str) -> Option<StreamName> {
+        address::film(name).map(|film| film.stream)
+    }
+
+    /// Opens the recording of a name for a player over RTMP. Without a kind it may be any. `None` if there is none that
+    /// can be played so.
+    ///
+    /// # Errors
+    /// When the disk does not give it, or it is damaged.
+    pub async fn film(&self, name: &str, kind: Option<Kind>) -> io::Result<Option<Film>> {
+        let Some(FilmName {
+            stream,
+            id,
+            container,
+        }) = address::film(name)
+        else {
+            return Ok(None);
+        };
+        let is_asked_for = |it: &Arc<Recording>| {
+            let is_named = container.is_none_or(|named| named == it.container);
+            is_named && kind.is_none_or(|kind| Some(kind) == Kind::of_recording(it.container))
+        };
+        let found = self.recording(&stream, id).ok().filter(is_asked_for);
+        let Some(recording) = found.filter(|it| can_read(it.container)) else {
+            return Ok(None);
+        };
+        let (outcome, opened) = match RecordingReader::open(self, recording).await {
+            Ok(reader) => (Outcome::Whole, Ok(Some(Film::of_recording(reader)))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (Outcome::Missing, Ok(None)),
+            Err(error) => (Outcome::Failed, Err(error)),
+        };
+        self.counts.count(outcome);
+        opened
     }
 
     /// A recording of a stream.
@@ -320,6 +373,18 @@ fn text(text: String) -> (Outcome, Answer) {
     whole(MEDIA_TYPE, CHANGING, Body::of(text))
 }
 
+/// The time that a query tells.
+fn when(request: &PastRequest<'_>) -> Option<When> {
+    let at = Query::new(request.query.as_bytes()).get(AT)?;
+    When::parse(&at, request.now)
+}
+
+/// It tells none.
+fn no_time() -> (Outcome, Answer) {
+    let text = "at: write a time (2026-11-23T15:42:00Z), -600s for ten minutes ago, or start.";
+    refused(StatusCode::BAD_REQUEST, text)
+}
+
 /// A request that makes no sense.
 fn refused(status: StatusCode, text: &str) -> (Outcome, Answer) {
     plain(Outcome::Missing, status, format!("{text}\n"))
@@ -330,7 +395,7 @@ fn elsewhere(recording: &Recording, query: &str) -> (Outcome, Found) {
     let Upload::Stored { key, .. } = &recording.upload else {
         let text = "There is no such recording.";
         let (outcome, answer) = refused(StatusCode::NOT_FOUND, text);
-        return (outcome, Found::Here(answer));
+        return (outcome, Found::Here(Box::new(answer)));
     };
     let copied = Copied {
         key: Arc::clone(key),
@@ -342,5 +407,5 @@ fn elsewhere(recording: &Recording, query: &str) -> (Outcome, Found) {
 
 /// How fast a body of so many bytes is sent that plays so long.
 fn pace(body: &Body, plays: Duration) -> Option<Pace> {
-    Pace::of(body.left(), plays)
+    Pace::of(body.left()?, plays)
 }

@@ -25,6 +25,7 @@ mod samples;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod unpacker;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use media::{Span, Timestamp};
 
 pub use self::probe::Probe;
 pub use self::reel::{Cursor, Placed};
+pub use self::unpacker::Unpacker;
 
 use self::collect::Collected;
 use self::fragments::Fragments;

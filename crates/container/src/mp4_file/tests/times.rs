@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use media::{Kind, Sample};
+
 use super::*;
+use crate::mp4_file::index::Unpacker;
 
 /// Reads what a timeline wants.
 fn read(timeline: &mut Timeline, file: &[u8]) {
@@ -94,6 +98,42 @@ fn a_time_is_found_at_the_keyframe_before_it() {
         // The clip's picture groups last for a second.
         assert!(late <= Duration::from_millis(1_050), "{asked:?} {late:?}");
     }
+}
+
+#[test]
+fn fragments_are_unpacked_into_the_samples_they_are_made_of() {
+    let items = items(Clip::FlvBframes);
+    let file = Lane::of(items.clone(), Span::from_millis(5_000)).file();
+    let timeline = timeline(&file);
+    let unpacker = Unpacker::new(timeline.init().expect("tracks"));
+    let units = timeline.points().iter().map(|point| {
+        let Range { start, end } = point.range();
+        Bytes::copy_from_slice(&file[start as usize..end as usize])
+    });
+    let got: Vec<Sample> = units
+        .flat_map(|unit| unpacker.samples(&unit).expect("samples"))
+        .collect();
+    assert_eq!(unpacker.tracks().count(), 2);
+    for track in unpacker.tracks() {
+        let made_of: Vec<_> = items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Sample(sample) if sample.track == track.id => Some(sample),
+                _ => None,
+            })
+            .collect();
+        let got: Vec<_> = got.iter().filter(|it| it.track == track.id).collect();
+        // Sound before the first picture is in no file.
+        let made_of = &made_of[made_of.len() - got.len()..];
+        for (got, made_of) in got.iter().zip(made_of) {
+            assert_eq!((&got.data, got.keyframe), (&made_of.data, made_of.keyframe));
+            let late = |it: &Sample| (it.pts - it.dts).millis();
+            assert!(track.kind == Kind::Audio || late(got) == late(made_of));
+        }
+        assert!(got.len() > 90 && got.is_sorted_by_key(|it| it.dts));
+        assert!(got[0].dts.millis() < 100, "times begin with the file");
+    }
+    assert_eq!(unpacker.samples(&Bytes::from_static(b"none")), None);
 }
 
 #[test]

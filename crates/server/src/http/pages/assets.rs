@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
-use crate::http::routes::Endpoint;
+use crate::http::routes::{Endpoint, Surface};
 
 /// Revalidated each time, by its tag: a new version of the server takes effect at once.
 const CACHING: &str = "public, no-cache";
@@ -31,7 +31,7 @@ struct Packed {
 }
 
 /// Each file and its address.
-static ALL: [(Endpoint, &Asset); 9] = [
+static ALL: [(Endpoint, &Asset); 12] = [
     (Endpoint::Favicon, &ICON),
     (Endpoint::Icon, &ICON),
     (Endpoint::Component, &COMPONENT),
@@ -41,11 +41,15 @@ static ALL: [(Endpoint, &Asset); 9] = [
     (Endpoint::HlsLibrary, &HLS_LIBRARY),
     (Endpoint::Style, &STYLE),
     (Endpoint::PublishScript, &PUBLISH),
+    (Endpoint::OperatorScript, &OPERATOR),
+    (Endpoint::OperatorStyle, &STYLE),
+    (Endpoint::OperatorIcon, &ICON),
 ];
 
-/// The row of a file by its path.
+/// The row of a file of the public pages, by its path.
 pub(super) fn at(path: &str) -> Option<Endpoint> {
-    let found = ALL.iter().find(|(endpoint, _)| endpoint.path() == path);
+    let is_there = |row: &Endpoint| row.surface() == Surface::Page && row.path() == path;
+    let found = ALL.iter().find(|(endpoint, _)| is_there(endpoint));
     found.map(|(endpoint, _)| *endpoint)
 }
 
@@ -98,6 +102,10 @@ asset!(
 asset!(
     /// The publish page's script.
     PUBLISH = "text/javascript; charset=utf-8", "../../../assets/publish.js"
+);
+asset!(
+    /// The script of the operator's page.
+    OPERATOR = "text/javascript; charset=utf-8", "../../../assets/operator.js"
 );
 asset!(
     /// mpegts.js 1.8.2, Apache-2.0, unchanged from its npm package; beside it the same by `gzip -9 -n`.
@@ -215,6 +223,7 @@ mod tests {
         let files: &[(&str, &[u8])] = &[
             ("carillon.js", COMPONENT.bytes),
             ("list.js", LIST.bytes),
+            ("operator.js", OPERATOR.bytes),
             ("player.js", SCRIPT.bytes),
             ("player.js.gz", packed(&SCRIPT)),
             ("publish.js", PUBLISH.bytes),

@@ -136,10 +136,12 @@ impl hyper::body::Body for FileBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.left() == 0
+        self.body.left() == Some(0)
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.body.left())
+        self.body
+            .left()
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }

@@ -13,6 +13,7 @@ mod hls;
 mod html;
 mod info;
 mod list;
+pub(crate) mod operator;
 mod player;
 mod presentation;
 mod public;

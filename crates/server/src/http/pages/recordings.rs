@@ -1,6 +1,6 @@
 //! A stream's recordings: `/{stream}/recordings.json`, and what `vod` has of them, behind the gate.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use axum::Json;
 use axum::extract::Request;
@@ -10,19 +10,16 @@ use http1::Query;
 use media::StreamName;
 use recordings::{Recording, RecordingId};
 use serde_json::{Value, json};
-use uploads::Link;
-use vod::{Copied, Found, PastAddress, PastRequest};
+use vod::{Found, PastAddress, PastRequest};
 
 use super::{Visitor, files, still};
+use crate::copies;
 use crate::door::limits::Handover;
 use crate::node::Node;
 use crate::stamp;
 
 /// The list below a stream's name.
 pub(super) const LIST: &str = "/recordings.json";
-
-/// How long the address of a copy is valid, beside the time that it plays: long enough to begin, and to pause.
-const LINK_VALID: Duration = Duration::from_secs(3_600);
 
 /// Recordings in one answer.
 const PAGE: usize = 100;
@@ -47,7 +44,7 @@ pub(super) async fn list(
         let text = "cursor: it is that of an answer before\n";
         return (StatusCode::BAD_REQUEST, text).into_response();
     };
-    let page = node.shelf.newest(stream, cursor, PAGE);
+    let page = node.shelf.newest(Some(stream), cursor, PAGE);
     let next = page.last().filter(|_| page.len() == PAGE);
     let next = next.map(|last| last.id.to_string());
     let has_hls = !node.config.encryption(stream);
@@ -104,36 +101,10 @@ pub(super) async fn answer(
         now: SystemTime::now(),
     };
     match node.past.answer(wanted).await {
-        Found::Here(answer) => files::send(node, visitor, handover, (answer, is_head)),
-        Found::Elsewhere(copied) => lead(node, &copied, is_head).await,
-    }
-}
-
-/// Sends a client to a copy in object storage, by an address of its own: others are not to be led there by a cache.
-async fn lead(node: &Node, copied: &Copied, is_head: bool) -> Response {
-    let link = Link {
-        is_head,
-        valid: LINK_VALID + copied.plays,
-        kept_as: copied.kept_as.as_deref(),
-    };
-    let url = match &node.uploads {
-        Some(uploads) => uploads.link(&copied.key, &link).await,
-        None => return (StatusCode::NOT_FOUND, "There is no such recording.\n").into_response(),
-    };
-    match url {
-        Ok(url) => {
-            let headers = [
-                (header::LOCATION, url.as_str()),
-                (header::CACHE_CONTROL, "no-store"),
-                (header::REFERRER_POLICY, "no-referrer"),
-            ];
-            (StatusCode::FOUND, headers).into_response()
-        }
-        Err(failure) => {
-            tracing::warn!(key = %copied.key, %failure, "no address of a copy can be signed");
-            let text = "The copy of the recording cannot be reached now.\n";
-            let retry_after = [(header::RETRY_AFTER, node.drain.retry_after().to_string())];
-            (StatusCode::SERVICE_UNAVAILABLE, retry_after, text).into_response()
+        Found::Here(answer) => files::send(node, visitor, handover, (*answer, is_head)),
+        Found::Elsewhere(copied) => {
+            let (uploads, retry_after) = (node.uploads.as_deref(), node.drain.retry_after());
+            copies::lead(uploads, &copied, is_head, retry_after).await
         }
     }
 }

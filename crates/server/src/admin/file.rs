@@ -1,0 +1,136 @@
+//! `GET /api/v1/recordings/{id}/file`: the file of a recording, whole or by ranges, for the operator's page.
+//!
+//! A recording whose copy in object storage alone is left is sent from there. A connection that sends one lasts as long as its client reads; there are at most [`FILES_MAX`] of them.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::SystemTime;
+
+use axum::body::Body;
+use axum::extract::{Extension, Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+use recordings::{RecordingId, Shelf};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use uploads::Uploader;
+use vod::{Found, Past, PastAddress, PastRequest};
+
+use super::api::{not_found, refuse};
+use super::connections::Lease;
+use crate::copies;
+use crate::drain::Drain;
+use crate::node::Node;
+
+/// Files that are sent at a time: those of a few people, whose players have some connections each.
+const FILES_MAX: usize = 32;
+
+/// What files are sent from.
+#[derive(Clone)]
+pub(super) struct Files {
+    shelf: Arc<Shelf>,
+    past: Past,
+    uploads: Option<Arc<Uploader>>,
+    drain: Arc<Drain>,
+    permits: Arc<Semaphore>,
+}
+
+impl Files {
+    pub(super) fn of(node: &Node) -> Self {
+        Self {
+            shelf: Arc::clone(&node.shelf),
+            past: node.past.clone(),
+            uploads: node.uploads.clone(),
+            drain: Arc::clone(&node.drain),
+            permits: Arc::new(Semaphore::new(FILES_MAX)),
+        }
+    }
+}
+
+/// Answers a request for a file.
+pub(super) async fn file(
+    State(files): State<Files>,
+    Extension(lease): Extension<Lease>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let id = id.parse::<RecordingId>().ok();
+    let found = id.and_then(|id| files.shelf.get(id));
+    let address = found.as_ref().and_then(|it| {
+        let file = PastAddress::file(it.id, it.container);
+        PastAddress::of(&format!("/{}/{file}", it.stream))
+    });
+    let (Some(recording), Some(address)) = (found, address) else {
+        return not_found("there is no such recording");
+    };
+    let Ok(permit) = Arc::clone(&files.permits).try_acquire_owned() else {
+        return refuse(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many recordings are being sent",
+        );
+    };
+    let mut headers = request.headers().clone();
+    if recording.state == recordings::State::Open {
+        // Without ranges it has an end, and the browser plays what is there.
+        headers.remove(header::RANGE);
+    }
+    let wanted = PastRequest {
+        address: &address,
+        is_head: false,
+        headers: &headers,
+        query: request.uri().query().unwrap_or_default(),
+        is_private: true,
+        now: SystemTime::now(),
+    };
+    let answer = match files.past.answer(wanted).await {
+        Found::Here(answer) => answer,
+        Found::Elsewhere(copied) => {
+            let (uploads, retry_after) = (files.uploads.as_deref(), files.drain.retry_after());
+            return copies::lead(uploads, &copied, false, retry_after).await;
+        }
+    };
+    lease.outlast();
+    let mut response = Body::new(Sent {
+        body: answer.body,
+        lease,
+        _permit: permit,
+    })
+    .into_response();
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = answer.headers;
+    response
+}
+
+/// A file while it is sent.
+struct Sent {
+    body: vod::Body,
+    lease: Lease,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl hyper::body::Body for Sent {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        // It is asked for more once the client has taken what came before.
+        self.lease.went_on();
+        let next = self.body.poll_next(cx);
+        next.map(|next| next.map(|piece| piece.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.left() == Some(0)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let left = self.body.left();
+        left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}

@@ -1,0 +1,230 @@
+//! Items of recordings as one long body, in the form that an address of a live stream asks for.
+//!
+//! What precedes the first place where a player can start is left out, as for listeners who join.
+
+use bytes::{Bytes, BytesMut};
+use container::adts;
+use container::flv::{self, Opening, Selection, Tag};
+use container::fmp4::{self, Fragmentation, Unit};
+use container::ts::{self, JoinPoint, PACKET_BYTES};
+use formats::Extension;
+use media::{Codec, Item, Kind, Span, Timestamp, Track, TrackId};
+use recordings::Container;
+
+/// Fragments of `.mp4`: what is sent at once is longer.
+const FRAGMENT: Span = Span::from_millis(500);
+
+/// A form.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Form {
+    Flv,
+    Mp4,
+    Ts,
+    Aac,
+    Mp3,
+}
+
+impl Form {
+    /// What an extension asks for of a stream that is recorded so, or its own name; `None` for what cannot be made.
+    pub(super) const fn of(extension: Option<Extension>, recorded: Container) -> Option<Self> {
+        Some(match (extension, recorded) {
+            (None, Container::Mp3) => Self::Mp3,
+            (None, _) => Self::Flv,
+            (Some(Extension::Flv), _) => Self::Flv,
+            (Some(Extension::Mp4), _) => Self::Mp4,
+            (Some(Extension::Ts), _) => Self::Ts,
+            (Some(Extension::Aac), _) => Self::Aac,
+            (Some(Extension::Mp3), _) => Self::Mp3,
+            (Some(Extension::Ogg | Extension::WebM), _) => return None,
+        })
+    }
+
+    pub(super) const fn media_type(self) -> &'static str {
+        match self {
+            Self::Flv => "video/x-flv",
+            Self::Mp4 => "video/mp4",
+            Self::Ts => ts::MEDIA_TYPE,
+            Self::Aac => "audio/aac",
+            Self::Mp3 => "audio/mpeg",
+        }
+    }
+
+    /// Whether it has all that there is to be seen and heard of these tracks; of sound alone, that.
+    pub(super) fn carries<'a>(self, mut tracks: impl Iterator<Item = &'a Track>) -> bool {
+        let is_heard = |track: &Track, codec| track.kind == Kind::Audio && track.codec == codec;
+        match self {
+            Self::Flv => tracks.all(flv::can_mux),
+            Self::Mp4 => tracks.all(fmp4::can_mux),
+            Self::Ts => tracks.all(ts::can_mux),
+            Self::Aac => tracks.any(|track| is_heard(track, Codec::Aac)),
+            Self::Mp3 => tracks.any(|track| is_heard(track, Codec::Mp3)),
+        }
+    }
+}
+
+/// Writes a body.
+#[derive(Debug)]
+pub(super) struct Writer {
+    muxer: Muxer,
+    out: Out,
+}
+
+#[derive(Debug)]
+enum Muxer {
+    Flv(Box<flv::Muxer<Bytes>>),
+    Mp4(Box<fmp4::Muxer<Bytes>>),
+    Ts(Box<ts::Muxer>),
+    /// The frames of a track that is coded so; with a header before each of AAC.
+    Frames(Codec, Option<(TrackId, Option<adts::Writer>)>),
+}
+
+/// What was written.
+#[derive(Debug, Default)]
+struct Out {
+    whole: BytesMut,
+    /// The open unit.
+    unit: BytesMut,
+    has_begun: bool,
+}
+
+impl Writer {
+    pub(super) fn new(form: Form) -> Self {
+        let muxer = match form {
+            Form::Flv => Muxer::Flv(Box::new(flv::Muxer::new(Selection::ALL))),
+            Form::Mp4 => {
+                let fragmentation = Fragmentation { span: FRAGMENT };
+                Muxer::Mp4(Box::new(fmp4::Muxer::new(fragmentation)))
+            }
+            Form::Ts => Muxer::Ts(Box::default()),
+            Form::Aac => Muxer::Frames(Codec::Aac, None),
+            Form::Mp3 => Muxer::Frames(Codec::Mp3, None),
+        };
+        Self {
+            muxer,
+            out: Out::default(),
+        }
+    }
+
+    pub(super) fn push(&mut self, item: &Item) {
+        let out = &mut self.out;
+        match &mut self.muxer {
+            Muxer::Flv(muxer) => muxer.push(item, out),
+            Muxer::Mp4(muxer) => muxer.push(item, out),
+            Muxer::Ts(muxer) => muxer.push(item, out),
+            Muxer::Frames(codec, heard) => frames(*codec, heard, item, &mut out.whole),
+        }
+    }
+
+    /// Nothing follows, or not soon: what was held back is written.
+    pub(super) fn finish(&mut self) {
+        match &mut self.muxer {
+            Muxer::Mp4(muxer) => muxer.finish(&mut self.out),
+            Muxer::Ts(muxer) => muxer.flush(&mut self.out),
+            Muxer::Flv(_) | Muxer::Frames(..) => {}
+        }
+    }
+
+    /// What was written since the last time.
+    pub(super) fn take(&mut self) -> Bytes {
+        self.out.whole.split().freeze()
+    }
+
+    /// Bytes that were written since the last time.
+    pub(super) fn len(&self) -> usize {
+        self.out.whole.len()
+    }
+}
+
+fn frames(
+    codec: Codec,
+    heard: &mut Option<(TrackId, Option<adts::Writer>)>,
+    item: &Item,
+    out: &mut BytesMut,
+) {
+    match item {
+        Item::Track(track) if track.kind == Kind::Audio => {
+            let writer = adts::Writer::new(&track.config).filter(|_| codec == Codec::Aac);
+            let is_heard = track.codec == codec && (writer.is_some() || codec == Codec::Mp3);
+            *heard = is_heard.then_some((track.id, writer));
+        }
+        Item::Sample(sample) => {
+            let Some((_, writer)) = heard.as_ref().filter(|(id, _)| *id == sample.track) else {
+                return;
+            };
+            match writer
+                .as_ref()
+                .map(|writer| writer.header(sample.data.len()))
+            {
+                Some(Some(header)) => out.extend_from_slice(&header),
+                // No audible frame is so long.
+                Some(None) => return,
+                None => {}
+            }
+            out.extend_from_slice(&sample.data);
+        }
+        _ => {}
+    }
+}
+
+impl Out {
+    /// Ends the open unit. Players begin with one that has a preamble, even if that is empty.
+    fn end_unit(&mut self, preamble: Option<&[u8]>) {
+        if let Some(preamble) = preamble.filter(|_| !self.has_begun) {
+            self.whole.extend_from_slice(preamble);
+            self.has_begun = true;
+        }
+        match self.has_begun {
+            true if self.whole.is_empty() => std::mem::swap(&mut self.whole, &mut self.unit),
+            true => {
+                self.whole.extend_from_slice(&self.unit);
+                self.unit.clear();
+            }
+            false => self.unit.clear(),
+        }
+    }
+}
+
+impl flv::Sink for Out {
+    type Preamble = Bytes;
+
+    fn tag(&mut self, tag: &Tag<'_>) {
+        tag.write(&mut |bytes| self.unit.extend_from_slice(bytes));
+    }
+
+    fn preamble(&mut self, opening: &Opening<'_>) -> Bytes {
+        let header = flv::file_header(opening.has(Kind::Audio), opening.has(Kind::Video));
+        let mut bytes = header.to_vec();
+        opening.tags(&mut |tag| tag.write(&mut |part| bytes.extend_from_slice(part)));
+        bytes.into()
+    }
+
+    fn end_unit(&mut self, _at: Timestamp, join: Option<Bytes>) {
+        Self::end_unit(self, join.as_deref());
+    }
+}
+
+impl fmp4::Sink for Out {
+    type Preamble = Bytes;
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.unit.extend_from_slice(bytes);
+    }
+
+    fn preamble(&mut self, init: &fmp4::Init) -> Bytes {
+        init.bytes.clone()
+    }
+
+    fn end_unit(&mut self, _unit: Unit, join: Option<Bytes>) {
+        Self::end_unit(self, join.as_deref());
+    }
+}
+
+impl ts::Sink for Out {
+    fn packet(&mut self, packet: &[u8; PACKET_BYTES]) {
+        self.unit.extend_from_slice(packet);
+    }
+
+    fn end_unit(&mut self, _at: Timestamp, join: Option<JoinPoint>) {
+        Self::end_unit(self, join.map(|_| &[][..]));
+    }
+}

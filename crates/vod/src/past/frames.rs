@@ -1,0 +1,100 @@
+//! A recording of MP3 as samples, from any time: its place in the file is that of the time in the recording, which is
+//! right for one bit rate, and about right for others.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use container::frames::{Demuxer, Syntax};
+use media::{Item, Span, Track};
+
+use crate::film::malformed;
+use crate::reads::{PIECE_BYTES, Reads};
+
+/// A file without frames.
+#[derive(Debug, thiserror::Error)]
+#[error("there are no frames of MP3")]
+struct Frameless;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Frames {
+    file: Arc<File>,
+    reads: Arc<Reads>,
+    length: u64,
+    plays: Duration,
+    track: Arc<Track>,
+    demuxer: Demuxer,
+    /// Where it has read up to, and the time of the first frame since the last seek.
+    at: u64,
+    from: Span,
+}
+
+impl Frames {
+    /// Those of a file of which so many bytes are whole, which play so long.
+    pub(super) async fn open(
+        (file, reads): (&Arc<File>, &Arc<Reads>),
+        length: u64,
+        plays: Duration,
+    ) -> io::Result<Self> {
+        let first = 0..length.min(PIECE_BYTES);
+        let window = Arc::clone(reads).window(Arc::clone(file), vec![first], Arc::default());
+        let (read, _) = window.await?;
+        let mut items = Vec::new();
+        Demuxer::new(Syntax::MpegAudio).push(&read.bytes, &mut items);
+        let track = items.into_iter().find_map(|item| match item {
+            Item::Track(track) => Some(track),
+            _ => None,
+        });
+        Ok(Self {
+            file: Arc::clone(file),
+            reads: Arc::clone(reads),
+            length,
+            plays,
+            track: track.ok_or_else(|| malformed(Frameless))?,
+            demuxer: Demuxer::new(Syntax::MpegAudio),
+            at: 0,
+            from: Span::ZERO,
+        })
+    }
+
+    pub(super) fn track(&self) -> &Arc<Track> {
+        &self.track
+    }
+
+    /// Of the file so many bytes are whole by now. Whether these are more.
+    pub(super) fn grow(&mut self, length: u64) -> bool {
+        let has_grown = length > self.length;
+        self.length = self.length.max(length);
+        has_grown
+    }
+
+    /// Goes on from a time.
+    pub(super) fn seek(&mut self, to: Duration) {
+        let to = to.min(self.plays);
+        let at = u128::from(self.length) * to.as_nanos() / self.plays.as_nanos().max(1);
+        self.at = u64::try_from(at).unwrap_or(self.length);
+        self.from = Span::from(to);
+        self.demuxer = Demuxer::new(Syntax::MpegAudio);
+    }
+
+    /// Some frames; none at the end of what is whole.
+    pub(super) async fn next(&mut self) -> io::Result<Vec<Item>> {
+        let mut items = Vec::new();
+        while items.is_empty() && self.at < self.length {
+            let piece = self.at..self.length.min(self.at + PIECE_BYTES);
+            self.at = piece.end;
+            let (reads, file) = (Arc::clone(&self.reads), Arc::clone(&self.file));
+            let (read, _) = reads.window(file, vec![piece], Arc::default()).await?;
+            self.demuxer.push(&read.bytes, &mut items);
+        }
+        for item in &mut items {
+            if let Item::Sample(sample) = item {
+                sample.dts += self.from;
+                sample.pts += self.from;
+            }
+        }
+        Ok(items)
+    }
+}
