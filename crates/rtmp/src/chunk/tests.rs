@@ -355,7 +355,12 @@ fn messages_that_arrive_together_share_memory() {
     let addresses: Vec<_> = got.iter().map(|it| it.payload.as_ptr() as usize).collect();
     let ends = got.iter().map(|it| it.payload.as_ptr_range().end as usize);
     let is_beside = |(end, next): (usize, &usize)| end == *next;
-    assert_eq!(ends.zip(&addresses[1..]).filter(|it| is_beside(*it)).count(), 5);
+    assert_eq!(
+        ends.zip(&addresses[1..])
+            .filter(|it| is_beside(*it))
+            .count(),
+        5
+    );
     // One that does not fit twice into what has arrived has memory of its own.
     let large = [head(0, 4, 0, 60, 8), vec![1; 60], head(0, 4, 0, 20_000, 9)].concat();
     assert_eq!(read_all(&mut reader, &large).unwrap().len(), 1);
