@@ -113,18 +113,18 @@ impl Limits {
     }
 
     /// The same with smaller pages, for a log that nothing but [`Hold`]s reads: of the time that it keeps a usual page
-    /// would be most.
+    /// would be most. What they are behind by beyond that is kept for them besides.
     const fn lean(mut self) -> Self {
-        self.page_bytes /= LEAN_PART;
-        self.page_units /= LEAN_PART;
+        self.page_bytes = self.page_bytes.div_ceil(LEAN_PART);
+        self.page_units = self.page_units.div_ceil(LEAN_PART);
         self.time_max = self.lean_max;
         self
     }
 }
 
-/// A page of a log that nothing but [`Hold`]s reads is one part in this many of a usual one: half a second of a usual
-/// stream.
-const LEAN_PART: usize = 4;
+/// A page of a log that nothing but [`Hold`]s reads is one part in this many of a usual one: a quarter of a second of
+/// a usual stream.
+const LEAN_PART: usize = 8;
 
 /// The fewest pages kept, whatever the limits say: the one being written and the one before it.
 const PAGES_MIN: usize = 2;

@@ -15,7 +15,7 @@ use crate::budget::{Account, Budget};
 
 const LIMITS: Limits = Limits {
     page_bytes: 16,
-    page_units: 4,
+    page_units: 8,
     pages_max: 5,
     time_max: Span::from_millis(60),
     lean_max: Span::from_millis(20),
@@ -309,7 +309,7 @@ impl Oracle {
         let (start, end) = (view.start(), view.end());
         assert!(start <= end && end <= self.committed);
         let whole = &self.bytes[start as usize..end as usize];
-        let mut slices = [IoSlice::new(&[]); 256];
+        let mut slices = [IoSlice::new(&[]); 2_048];
         let used = view.slices(start, end, &mut slices);
         assert_eq!(concat(&slices[..used]), whole);
         assert!(slices[..used].iter().all(|slice| !slice.is_empty()));

@@ -46,7 +46,7 @@ pub const PROMPT_APART_MAX: Duration = Duration::from_millis(4);
 
 /// Time between turns of publishers without listeners. A new listener hears the stream's recent past first, and
 /// what follows at most this much later.
-pub const RELAXED_APART: Duration = Duration::from_millis(100);
+pub const RELAXED_APART: Duration = Duration::from_millis(200);
 
 /// How often deadlines, unsent answers and publishers that may relax are looked for.
 pub const SURVEY_INTERVAL: Duration = Duration::from_millis(250);
@@ -54,8 +54,8 @@ pub const SURVEY_INTERVAL: Duration = Duration::from_millis(250);
 /// How often an idle thread turns, to show that it lives.
 pub const IDLE_TURN: Duration = Duration::from_secs(1);
 
-/// Bytes that a publisher may send between two surveys and still be read in a relaxed way: they fit into any
-/// socket's buffer twice over.
+/// Bytes that a publisher may send between two surveys and still be read in a relaxed way: what it sends between two
+/// turns fits into any socket's buffer.
 const RELAXED_BYTES_MAX: usize = 64 * 1024;
 
 /// What becomes of one socket's bytes. Runs on the intake's thread and must not block: thousands of

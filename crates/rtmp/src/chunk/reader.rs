@@ -11,9 +11,9 @@ use crate::{
     message::{Kind, Message},
 };
 
-/// Messages that arrive together share memory, this much at the most: what a publisher of 1 Mb/s sends in a tenth of a
-/// second. One that is kept keeps the others.
-const SHARED_BYTES_MAX: usize = 16 << 10;
+/// Messages that arrive together share memory, this much: what a publisher of 1 Mb/s sends in an eighth of a second.
+/// One that is kept keeps the others. Pieces of one size are what an allocator finds soonest.
+const SHARED_BYTES: usize = 16 << 10;
 
 /// What a peer may make the reader hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +54,8 @@ impl Limits {
 ///
 /// Invariants: `partial` is the number of chunk streams with a message in progress, and
 /// `partial_bytes` the payload they hold; a message's buffer never outgrows twice what has arrived
-/// of it, or [`Limits::reserve_max`], nor what messages share what has arrived of all. The messages returned depend on the bytes only, never on how
-/// they were split.
+/// of it, or [`Limits::reserve_max`], or what messages share. The messages returned depend on the bytes only, never on
+/// how they were split.
 ///
 /// SetChunkSize and Abort are handled here, and nowhere else. After an error the stream is out of
 /// step and must not be read on.
@@ -472,11 +472,10 @@ impl Reader {
 /// Memory for a message that has arrived, as `waiting` bytes have: shared with those that follow it, if they fit.
 fn carve(shared: &mut BytesMut, length: usize, waiting: usize) -> BytesMut {
     if shared.capacity() < length {
-        let room = waiting.min(SHARED_BYTES_MAX);
-        if room < 2 * length {
+        if waiting.min(SHARED_BYTES) < 2 * length {
             return BytesMut::with_capacity(length);
         }
-        *shared = BytesMut::with_capacity(room);
+        *shared = BytesMut::with_capacity(SHARED_BYTES);
     }
     let rest = shared.split_off(length);
     std::mem::replace(shared, rest)
