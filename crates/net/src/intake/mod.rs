@@ -46,7 +46,7 @@ pub const PROMPT_APART_MAX: Duration = Duration::from_millis(4);
 
 /// Time between turns of publishers without listeners. A new listener hears the stream's recent past first, and
 /// what follows at most this much later.
-pub const RELAXED_APART: Duration = Duration::from_millis(200);
+pub const RELAXED_APART: Duration = Duration::from_millis(250);
 
 /// How often deadlines, unsent answers and publishers that may relax are looked for.
 pub const SURVEY_INTERVAL: Duration = Duration::from_millis(250);

@@ -27,7 +27,7 @@ const COST_WEIGHT: f64 = 1.0 / 16.0;
 /// Pieces of a relaxed turn that are read in a row: half a millisecond's work, so that prompt publishers do not
 /// wait for the whole turn. Also the least that a turn may take at most, because one socket can bring that much
 /// in one go.
-const SLICE: usize = 64;
+const SLICE: usize = 16;
 
 /// How often ending the watches is tried before the rest is left to the kernel: a watch ends with the next
 /// visit.
