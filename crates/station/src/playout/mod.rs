@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  begin(track) ─┐
-//!  push(bytes) ──┼─► frames ─► pace ─► items of 250 ms
+//!  push(chunk) ──┼─► frames ─► pace ─► items of 250 ms
 //!  finish() ─────┘              ▲
 //!                             now ─► the next wake-up
 //! ```
@@ -28,7 +28,7 @@ use media::{
 };
 
 use self::pages::Pages;
-use crate::track::{Format, Frame, Reel, Track, configuration};
+use crate::track::{Chunk, Format, Frame, Reel, Track, configuration};
 
 /// How far ahead of the clock samples are written at most: what a slow disk and a late wake-up may take without a gap.
 pub(crate) const LEAD: Duration = Duration::from_secs(1);
@@ -39,8 +39,8 @@ const BATCH: Duration = Duration::from_millis(250);
 /// What a play-out needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Need {
-    /// More bytes of the file.
-    Bytes,
+    /// More of the file.
+    Chunk,
     /// The next track.
     Track,
     /// To be asked again at that time.
@@ -125,10 +125,10 @@ impl Playout {
         }));
     }
 
-    /// The next bytes of the file.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    /// The next piece of the file.
+    pub(crate) fn push(&mut self, chunk: Chunk) {
         if let Some(reel) = &mut self.reel {
-            reel.push(bytes, &mut self.frames);
+            reel.push(chunk, &mut self.frames);
         }
     }
 
@@ -165,7 +165,7 @@ impl Playout {
             }
         }
         match self.reel {
-            Some(_) => Need::Bytes,
+            Some(_) => Need::Chunk,
             None => Need::Track,
         }
     }

@@ -6,7 +6,7 @@
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::{Codec, Span};
 
-use super::{Contents, Format, Padding, Unfit, id3v2};
+use super::{Contents, Format, Layout, Padding, Unfit, id3v2};
 
 /// Consistent headers in a row that make a beginning.
 const LOCK_FRAMES: usize = 3;
@@ -34,6 +34,7 @@ pub(super) fn inspect(head: &[u8], tail: &[u8], bytes: u64) -> Result<Contents, 
         length: Some(Span::from_samples(samples, format.rate)),
         title: id3v2::title_at_end(tail),
         start: 0,
+        layout: Layout::Run,
         padding: Padding::default(),
     })
 }
@@ -52,7 +53,11 @@ pub(super) fn format_of(header: &AdtsHeader) -> Option<Format> {
 /// What a decoder of these frames must know first.
 pub(crate) fn configuration(format: Format) -> Option<[u8; 2]> {
     let config = AudioSpecificConfig {
-        object_type: format.object_type,
+        object_type: match format.object_type {
+            // It is told by what is in the frames.
+            Format::HE_AAC | Format::HE_AAC_V2 => 2,
+            plain => plain,
+        },
         sample_rate: format.rate,
         channel_configuration: match format.channels {
             8 => 7,

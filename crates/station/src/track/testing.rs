@@ -7,7 +7,7 @@ use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::codec::opus;
 use media::{Codec, Framing, Kind, Sample, Span, Timestamp, TrackId};
 
-use super::{Format, Padding, Track};
+use super::{Format, Layout, Padding, Track};
 
 /// Bytes of a frame: 128 kb/s at 44.1 kHz.
 pub(crate) const FRAME_BYTES: usize = 417;
@@ -31,6 +31,7 @@ pub(crate) fn track(codec: Codec) -> Track {
         },
         length: None,
         start: 0,
+        layout: Layout::Run,
         padding: Padding::default(),
     }
 }
