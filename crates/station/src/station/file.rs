@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use tokio::task::{JoinError, spawn_blocking};
 
-use crate::track::{Chunk, Layout, Mp4Reader, Track};
+use crate::track::{Chunk, FlvReader, Layout, Mp4Reader, Track};
 
 /// What is read of a file at once: four seconds at 128 kb/s.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -17,6 +17,8 @@ pub(super) enum OpenFile {
     Run(File),
     /// That of a [`Layout::Mp4`].
     Mp4(Box<Mp4Reader>),
+    /// That of a [`Layout::Flv`].
+    Flv(Box<FlvReader>),
 }
 
 impl OpenFile {
@@ -38,6 +40,7 @@ impl OpenFile {
                     let reader = Mp4Reader::open(file, track.format)?;
                     Ok(Self::Mp4(Box::new(reader)))
                 }
+                Layout::Flv => Ok(Self::Flv(Box::new(FlvReader::new(file)))),
             }
         });
         flat(opening.await)
@@ -53,6 +56,7 @@ impl OpenFile {
                     Chunk::Bytes(bytes)
                 }
                 Self::Mp4(reader) => Chunk::Items(reader.next()?),
+                Self::Flv(reader) => Chunk::Items(reader.next()?),
             };
             Ok((self, chunk))
         });

@@ -6,6 +6,8 @@
 //! Called by [`scan`](crate::scan) and [`playout`](crate::playout).
 
 mod adts;
+mod film;
+mod flv;
 mod id3v2;
 mod mp3;
 mod mp4;
@@ -23,6 +25,8 @@ use media::codec::aac::AdtsHeader;
 use media::{Codec, Item, Span};
 
 pub(crate) use self::adts::configuration;
+pub(crate) use self::film::Film;
+pub(crate) use self::flv::FlvReader;
 pub(crate) use self::mp4::Mp4Reader;
 pub(crate) use self::reel::{Frame, Reel};
 
@@ -39,7 +43,9 @@ const TAGS_MAX: usize = 4;
 /// What all tracks of a station have in common, so that a decoder plays one after the other without a break.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Format {
-    /// MP3, AAC or Opus.
+    /// That of pictures: H.264 or HEVC; `None` for sound alone.
+    pub picture: Option<Codec>,
+    /// MP3, AAC or Opus; with pictures AAC.
     pub codec: Codec,
     /// Samples per second; for MP3 it tells the version of MPEG, too.
     pub rate: u32,
@@ -58,6 +64,8 @@ pub(crate) enum Layout {
     Run,
     /// Samples, with an index.
     Mp4,
+    /// Tags, one after the other.
+    Flv,
 }
 
 /// A piece of a file.
@@ -107,6 +115,9 @@ pub(crate) struct Padding {
     pub(crate) behind: usize,
 }
 
+/// What a station plays, for reasons of refusal.
+const PLAYED: &str = "MP3, AAC (.aac, .m4a), Opus in Ogg, and H.264 or HEVC with AAC in MP4 or FLV";
+
 /// What a file's bytes tell.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Contents {
@@ -134,20 +145,23 @@ pub(crate) enum Unfit {
     #[error("it is an address; a station plays files, and [[pull]] relays streams")]
     Address,
     /// It holds something else, or is damaged.
-    #[error("it is neither MP3, AAC nor Opus in Ogg, or it is damaged")]
+    #[error("it is damaged, or something else than {PLAYED}")]
     Unknown,
     /// It holds something that cannot be passed on without decoding it, or not yet.
-    #[error("it is {0}; a station plays MP3, AAC (.aac, .m4a) and Opus in Ogg")]
+    #[error("it is {0}; a station plays {PLAYED}")]
     Kind(&'static str),
     /// It is Ogg with another codec.
     #[error("it is {} in Ogg; of Ogg only Opus is played", .0.label())]
     Codec(Codec),
     /// It is MP4 with another codec.
-    #[error("it is {} in MP4; of MP4 only AAC is played", .0.label())]
+    #[error("it has {} in MP4; a station plays {PLAYED}", .0.label())]
     InMp4(Codec),
     /// It is MP4 without sound that can be passed on.
     #[error("it has no sound of AAC")]
     NoSound,
+    /// It is FLV without pictures and sound that can be passed on, or without a keyframe.
+    #[error("it has no H.264 or HEVC with AAC, or no keyframe at its beginning")]
+    NoFilm,
     /// It is MP4 that cannot be read.
     #[error("it cannot be played: {0}")]
     Mp4(index::Error),
@@ -182,6 +196,9 @@ impl fmt::Display for Format {
             Self::HE_AAC_V2 => "HE-AAC v2",
             _ => "AAC-LTP",
         };
+        if let Some(picture) = self.picture {
+            write!(f, "{} with ", picture.label())?;
+        }
         write!(f, "{codec}, {} Hz, ", self.rate)?;
         match self.channels {
             1 => f.write_str("mono")?,
@@ -211,6 +228,7 @@ pub(crate) fn inspect(path: &Path) -> Result<Contents, Unfit> {
             }
             None if head.starts_with(b"OggS") => return ogg::inspect(&head, &tail),
             None if start == 0 && mp4::is_mp4(&head) => return mp4::inspect(&file, length),
+            None if start == 0 && flv::is_flv(&head) => return flv::inspect(file, length),
             None => {
                 let left = length - start.min(length);
                 let mut contents = match kind_of(&head) {

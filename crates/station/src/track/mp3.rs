@@ -69,6 +69,7 @@ pub(super) fn inspect(head: &[u8], tail: &[u8], bytes: u64) -> Result<Contents, 
 /// The format of the frames that begin like this one.
 pub(super) fn format_of(header: &FrameHeader) -> Format {
     Format {
+        picture: None,
         codec: Codec::Mp3,
         rate: header.sample_rate,
         channels: header.channels,

@@ -62,23 +62,28 @@ fn index(file: &File, length: u64) -> Result<Index, Unfit> {
 
 /// The format of what is in a file.
 fn format_of(index: &Index) -> Result<Format, Unfit> {
-    let mut sound = None;
+    let (mut picture, mut sound) = (None, None);
     for track in index.tracks() {
         match track.codec {
+            Codec::H264 | Codec::Hevc => picture = Some(track.codec),
             Codec::Aac => sound = Some(track),
             other => return Err(Unfit::InMp4(other)),
         }
     }
     let sound = sound.ok_or(Unfit::NoSound)?;
-    format_of_config(&sound.config)
+    Ok(Format {
+        picture,
+        ..format_of_config(&sound.config)?
+    })
 }
 
 /// The format of AAC with this configuration.
-fn format_of_config(config: &[u8]) -> Result<Format, Unfit> {
+pub(super) fn format_of_config(config: &[u8]) -> Result<Format, Unfit> {
     let config = AudioSpecificConfig::parse(config).ok_or(Unfit::Unknown)?;
     // What its headers cannot say, listeners of ADTS cannot be told.
     let header = AdtsHeader::for_config(&config).ok_or(Unfit::Channels)?;
     Ok(Format {
+        picture: None,
         codec: Codec::Aac,
         rate: config.sample_rate,
         channels: header.channels(),
@@ -97,6 +102,8 @@ pub(crate) struct Mp4Reader {
     file: File,
     index: Index,
     cursor: Cursor,
+    /// The tracks were told.
+    has_told: bool,
 }
 
 impl Mp4Reader {
@@ -111,11 +118,16 @@ impl Mp4Reader {
             cursor: index.seek(Timestamp::ZERO),
             file,
             index,
+            has_told: false,
         })
     }
 
-    /// The next samples; none at its end. It waits for the disk.
+    /// The next items: first its tracks, then its samples; none at its end. It waits for the disk.
     pub(crate) fn next(&mut self) -> io::Result<Vec<Item>> {
+        if !std::mem::replace(&mut self.has_told, true) {
+            let tracks = self.index.tracks().cloned();
+            return Ok(tracks.map(Item::Track).collect());
+        }
         let plan = self.plan()?;
         let mut ranges: Vec<_> = plan.iter().map(|placed| placed.range.clone()).collect();
         ranges.sort_unstable_by_key(|range| range.start);

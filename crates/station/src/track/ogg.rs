@@ -40,6 +40,7 @@ pub(super) fn format_of(head: &[u8]) -> Result<(Format, u64), Unfit> {
     let channels = opus::plain_head_channels(head).ok_or(Unfit::Channels)?;
     let field = |at: usize| head.get(at..)?.first_chunk().copied();
     let format = Format {
+        picture: None,
         codec: Codec::Opus,
         rate: opus::RATE,
         channels,

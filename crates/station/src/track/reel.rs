@@ -44,7 +44,7 @@ enum Source {
         demuxer: frames::Demuxer,
         held: Held,
     },
-    /// AAC in MP4.
+    /// AAC without headers, out of MP4.
     Packets {
         /// Writes what ADTS has before each; `None` if it cannot say it.
         writer: Option<Writer>,
@@ -78,7 +78,7 @@ impl Reel {
             frames: VecDeque::new(),
         };
         let source = match (track.layout, track.format.codec) {
-            (Layout::Mp4, _) => Source::Packets {
+            (Layout::Mp4 | Layout::Flv, _) => Source::Packets {
                 writer: adts::configuration(track.format).and_then(|config| Writer::new(&config)),
                 held,
             },

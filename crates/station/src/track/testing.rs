@@ -23,6 +23,7 @@ pub(crate) fn track(codec: Codec) -> Track {
         name: String::new(),
         title: "a".to_owned(),
         format: Format {
+            picture: None,
             codec,
             rate,
             channels: 2,
@@ -33,6 +34,15 @@ pub(crate) fn track(codec: Codec) -> Track {
         start: 0,
         layout: Layout::Run,
         padding: Padding::default(),
+    }
+}
+
+/// H.264 with AAC-LC in stereo.
+pub(crate) fn film_format() -> Format {
+    Format {
+        picture: Some(Codec::H264),
+        rate: 48_000,
+        ..track(Codec::Aac).format
     }
 }
 

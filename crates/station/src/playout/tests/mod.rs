@@ -1,17 +1,22 @@
 //! A play-out without clock and disk: an hour of files takes a second, and is exact to the sample.
 
+mod films;
+
 use std::fs::File;
 use std::path::Path;
 
 use container::ogg::OpusPackets;
 use media::codec::aac::AdtsHeader;
+use media::{Sample, Span, Timestamp};
 use testkit::Tool;
 
 use super::*;
-use crate::track::{Layout, Mp4Reader, Padding, inspect};
 use crate::track::testing::{FRAME_BYTES, frame, info_frame, number, opus_file, track};
+use crate::track::{FlvReader, Layout, Mp4Reader, Padding, inspect};
 
 const DEADLINE: Duration = Duration::from_secs(120);
+
+type Reader = Box<dyn FnMut() -> std::io::Result<Vec<Item>>>;
 
 /// A driver without clock and disk: plays files one after the other, and wakes up when it is told to.
 struct Station {
@@ -19,7 +24,7 @@ struct Station {
     files: std::vec::IntoIter<(Track, Vec<u8>)>,
     present: Vec<u8>,
     /// The present file, if it is one on disk.
-    reader: Option<Mp4Reader>,
+    reader: Option<Reader>,
     now: Instant,
     began: Instant,
     items: Vec<Item>,
@@ -50,7 +55,7 @@ impl Station {
                 Need::Time(at) => return Some(at),
                 Need::Chunk => {
                     let chunk = match &mut self.reader {
-                        Some(reader) => Chunk::Items(reader.next().expect("it can be read")),
+                        Some(reader) => Chunk::Items(reader().expect("it can be read")),
                         None => {
                             let rest = self.present.split_off(self.present.len().min(65_536));
                             Chunk::Bytes(std::mem::replace(&mut self.present, rest))
@@ -65,7 +70,7 @@ impl Station {
                     let (track, file) = self.files.next()?;
                     self.playout.begin(&track);
                     self.present = file;
-                    self.reader = (track.layout == Layout::Mp4).then(|| open(&track));
+                    self.reader = open(&track);
                 }
             }
         }
@@ -85,10 +90,20 @@ impl Station {
     }
 }
 
-/// Opens a file on disk.
-fn open(track: &Track) -> Mp4Reader {
-    let file = File::open(&track.path).expect("it is there");
-    Mp4Reader::open(file, track.format).expect("it can be read")
+/// Opens a file on disk, if it is one.
+fn open(track: &Track) -> Option<Reader> {
+    let file = || File::open(&track.path).expect("it is there");
+    match track.layout {
+        Layout::Run => None,
+        Layout::Mp4 => {
+            let mut reader = Mp4Reader::open(file(), track.format).expect("it can be read");
+            Some(Box::new(move || reader.next()))
+        }
+        Layout::Flv => {
+            let mut reader = FlvReader::new(file());
+            Some(Box::new(move || reader.next()))
+        }
+    }
 }
 
 /// The track that a file on disk is.
@@ -122,7 +137,7 @@ fn an_hour_of_twenty_files_is_exact_to_the_sample() {
     let mut station = Station::new(Codec::Mp3, files.collect());
     while let Some(at) = station.wake() {
         assert!(at > station.now, "it always waits");
-        let lead = station.playout.written() - (station.now - station.began);
+        let lead = station.playout.line.reached() - (station.now - station.began);
         let bounds = LEAD - BATCH..=LEAD;
         assert!(bounds.contains(&lead), "{lead:?} ahead");
         station.now = at;
