@@ -25,9 +25,8 @@ fn film(folder: &Path, name: &str, clip: Clip, seconds: u32) {
 /// A server with a station of the films in a folder.
 fn serve(folder: &TempDir) -> Server {
     let path = folder.path().display();
-    let station = format!(
-        "[[station]]\nstream = \"{STREAM}\"\nfolder = \"{path}\"\nlinger = \"1s\"\n"
-    );
+    let station =
+        format!("[[station]]\nstream = \"{STREAM}\"\nfolder = \"{path}\"\nlinger = \"1s\"\n");
     let server = Server::builder().toml(&station).start();
     wait_until("the station", DEADLINE, || {
         station_of(&server)["state"] == "playing"
@@ -106,10 +105,19 @@ fn films_are_one_stream_of_pictures_and_sound() {
     let now = station_of(&server);
     let format = now["format"].as_str().unwrap();
     assert!(format.starts_with("H.264 with AAC-LC, 44100 Hz"), "{now}");
-    assert_eq!((&now["tracks"], &now["refused_count"]), (&4.into(), &2.into()));
+    assert_eq!(
+        (&now["tracks"], &now["refused_count"]),
+        (&4.into(), &2.into())
+    );
     let refused = now["refused"].to_string();
-    assert!(refused.contains("it is H.264 with AAC-LC, 48000 Hz"), "{refused}");
-    assert!(refused.contains("it has no H.264 or HEVC with AAC"), "{refused}");
+    assert!(
+        refused.contains("it is H.264 with AAC-LC, 48000 Hz"),
+        "{refused}"
+    );
+    assert!(
+        refused.contains("it has no H.264 or HEVC with AAC"),
+        "{refused}"
+    );
     for url in [
         server.http_url(&format!("/{STREAM}.flv")),
         play_url(&server, STREAM),

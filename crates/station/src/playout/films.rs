@@ -55,7 +55,10 @@ impl Films {
 
     /// Appends a configuration, unless listeners have it.
     fn announce(&mut self, track: Arc<media::Track>, out: &mut Vec<Item>) {
-        let known = self.tracks.iter_mut().find(|(known, _)| known.id == track.id);
+        let known = self
+            .tracks
+            .iter_mut()
+            .find(|(known, _)| known.id == track.id);
         match known {
             Some((known, _)) if *known == track => return,
             Some((known, _)) => *known = Arc::clone(&track),

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use media::{
-    Codec, Framing, Item, Kind, Sample, Span, TICKS_PER_SECOND, Timestamp, TrackId,
-};
+use media::{Codec, Framing, Item, Kind, Sample, Span, TICKS_PER_SECOND, Timestamp, TrackId};
 
 use super::Line;
 use super::pages::Pages;

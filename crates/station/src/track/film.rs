@@ -176,9 +176,7 @@ fn is_of_film(track: TrackId) -> bool {
 }
 
 /// The format of these tracks; `None` without pictures and sound that films have.
-pub(super) fn format_of<'a>(
-    tracks: impl Iterator<Item = &'a Arc<media::Track>>,
-) -> Option<Format> {
+pub(super) fn format_of<'a>(tracks: impl Iterator<Item = &'a Arc<media::Track>>) -> Option<Format> {
     let (mut picture, mut sound) = (None, None);
     for track in tracks {
         match (track.id, track.codec) {
