@@ -34,6 +34,9 @@ const SOCKETS: usize = 200;
 /// Frames that a message of sound carries at most.
 const FRAMES: usize = 16;
 
+/// Frames for which a log of the probe takes two pages, wherever the first of them is in a page.
+const FRAMES_OF_TWO_PAGES: usize = 1_024;
+
 const REPETITIONS: u64 = 10;
 
 /// A case by its name, which says what one operation is.
@@ -182,7 +185,7 @@ fn join(run: &mut Run) -> Result<(), String> {
 fn append(run: &mut Run) -> Result<(), String> {
     let mut lane = BellProbe::new(2).map_err(no_socket)?;
     lane.append(&FRAME);
-    for _ in 0..1_000 {
+    for _ in 0..FRAMES_OF_TWO_PAGES {
         lane.sleep();
         run.count(1, || lane.append(black_box(&FRAME)));
     }

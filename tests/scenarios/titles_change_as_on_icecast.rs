@@ -192,6 +192,8 @@ impl Player {
             .env("TERM", "xterm");
         let player = Self::logging("cmus", program, folder);
         let play = format!("player-play {url}");
+        // While it makes its folder, cmus-remote would too, and one of them gives up.
+        wait_until("cmus to listen", DEADLINE, || socket.exists());
         wait_until("cmus to play", DEADLINE, || {
             let mut remote = Command::new("cmus-remote");
             remote.arg("--server").arg(&socket).args(["-C", &play]);

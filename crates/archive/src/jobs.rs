@@ -256,10 +256,11 @@ fn try_take_over(shared: &Shared, leftover: Leftover) -> io::Result<()> {
     Ok(())
 }
 
-/// How long a file without an index lasts, as far as its last change tells.
+/// How long a file without an index lasts, as far as its last change tells, in whole milliseconds.
 pub(crate) fn modified_after(name: &FileName, path: &Path) -> Duration {
     let modified = std::fs::metadata(path).and_then(|told| told.modified());
     modified.map_or(Duration::ZERO, |at| {
-        at.duration_since(name.started()).unwrap_or_default()
+        let lasts = at.duration_since(name.started()).unwrap_or_default();
+        Duration::from_millis(u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX))
     })
 }

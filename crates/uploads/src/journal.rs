@@ -22,7 +22,7 @@ type BegunRow = (&'static str, &'static str, u64, u64, &'static [u8]);
 const PARTS: TableDefinition<'_, (&str, u32), &str> = TableDefinition::new("parts");
 /// The digest of each that was sent while its file was still written.
 const AHEAD: TableDefinition<'_, (&str, u32), &[u8]> = TableDefinition::new("ahead");
-/// Name, tag and bytes of the object; stream, beginning (seconds), duration (milliseconds), extension and file of the
+/// Name, tag and bytes of the object; stream, beginning (seconds), duration (microseconds), extension and file of the
 /// recording.
 type StoredRow = (
     &'static str,
@@ -214,7 +214,7 @@ impl Journal {
         let id = recording.id.to_string();
         {
             let since = recording.started.duration_since(UNIX_EPOCH);
-            let millis = recording.duration.as_millis();
+            let micros = recording.duration.as_micros();
             let path = recording.path.clone().into_os_string().into_vec();
             let row = (
                 &*stored.key,
@@ -222,7 +222,7 @@ impl Journal {
                 stored.bytes,
                 recording.stream.as_str(),
                 since.unwrap_or_default().as_secs(),
-                u64::try_from(millis).unwrap_or(u64::MAX),
+                u64::try_from(micros).unwrap_or(u64::MAX),
                 recording.container.extension(),
                 &*path,
             );
@@ -274,7 +274,7 @@ impl Journal {
         let read = self.database.begin_read()?;
         for row in read.open_table(STORED)?.iter()? {
             let (id, row) = row?;
-            let (key, _, bytes, stream, started, millis, extension, path) = row.value();
+            let (key, _, bytes, stream, started, micros, extension, path) = row.value();
             let (Ok(id), Ok(stream), Some(container)) = (
                 id.value().parse(),
                 StreamName::parse(stream),
@@ -289,7 +289,7 @@ impl Journal {
                 is_local: path.is_file(),
                 path,
                 started: UNIX_EPOCH + Duration::from_secs(started),
-                duration: Duration::from_millis(millis),
+                duration: Duration::from_micros(micros),
                 bytes,
                 state: State::Finalised,
                 container,
@@ -335,7 +335,7 @@ mod tests {
             path: folder.join("a.mp4"),
             is_local: false,
             started,
-            duration: Duration::from_millis(3_500),
+            duration: Duration::from_micros(3_500_100),
             bytes: 77,
             state: State::Finalised,
             container: Container::Mp4,

@@ -344,6 +344,29 @@ fn an_announcement_reserves_nothing() {
 }
 
 #[test]
+fn messages_that_arrive_together_share_memory() {
+    let message = |byte| [head(0, 4, 0, 100, 8), vec![byte; 100]].concat();
+    let bytes: Vec<u8> = (0..5).flat_map(message).collect();
+    let got = read(&bytes).unwrap();
+    assert_eq!(got.len(), 5);
+    let (bytes_alone, mut reader) = (message(9), reader());
+    let all = [bytes, bytes_alone].concat();
+    let got = read_all(&mut reader, &all).unwrap();
+    let addresses: Vec<_> = got.iter().map(|it| it.payload.as_ptr() as usize).collect();
+    let ends = got.iter().map(|it| it.payload.as_ptr_range().end as usize);
+    let is_beside = |(end, next): (usize, &usize)| end == *next;
+    assert_eq!(
+        ends.zip(&addresses[1..])
+            .filter(|it| is_beside(*it))
+            .count(),
+        5
+    );
+    // One that does not fit twice into what has arrived has memory of its own.
+    let large = [head(0, 4, 0, 60, 8), vec![1; 60], head(0, 4, 0, 20_000, 9)].concat();
+    assert_eq!(read_all(&mut reader, &large).unwrap().len(), 1);
+}
+
+#[test]
 fn chunk_streams_are_counted() {
     let mut bytes = BytesMut::new();
     for csid in 2..65_002 {
