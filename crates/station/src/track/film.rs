@@ -21,6 +21,9 @@ use super::{Format, mp4};
 /// files do not interleave them at larger distances.
 const HELD_MAX: usize = 256;
 
+/// Bytes of these samples: two seconds at 60 Mb/s.
+const HELD_BYTES_MAX: usize = 16 << 20;
+
 /// A clock that goes on or back by more within a film is a damaged file's, which ends there.
 const JUMP_MAX: Span = Span::from_millis(60_000);
 
@@ -121,12 +124,21 @@ impl Film {
                 let is_later = keyframe.is_some_and(|first| is_sound && sample.pts >= first);
                 self.held.push_back(sample);
                 match keyframe {
-                    None if self.held.len() > HELD_MAX => drop(self.held.pop_front()),
-                    Some(_) if is_later || self.held.len() > HELD_MAX => self.begin(out),
-                    _ => {}
+                    Some(_) if is_later || self.holds_too_much() => self.begin(out),
+                    Some(_) => {}
+                    None => {
+                        while self.holds_too_much() {
+                            self.held.pop_front();
+                        }
+                    }
                 }
             }
         }
+    }
+
+    fn holds_too_much(&self) -> bool {
+        let bytes: usize = self.held.iter().map(Sample::bytes).sum();
+        self.held.len() > HELD_MAX || bytes > HELD_BYTES_MAX
     }
 
     /// A picture lasts until the next one is decoded. FLV does not say it: then about as long as the one before.
