@@ -77,6 +77,7 @@ mod rtmps_and_credentials;
 mod signals_cut_no_listener_off;
 mod simulcast_is_several_streams;
 mod stations_play_files;
+mod stations_play_films;
 mod streams_are_pushed_and_pulled;
 mod streams_are_recorded;
 mod the_demo_plays;

@@ -342,3 +342,75 @@ fn what_does_not_fit_is_refused_and_the_station_goes_on() {
     assert_eq!(now["current"]["by"], "request");
     assert_eq!(now["queue"], serde_json::json!([]));
 }
+
+/// A file of AAC. Its extension tells in what.
+fn aac_song(folder: &Path, file: &str, seconds: f32) {
+    let noise = format!("anoisesrc=color=pink:amplitude=0.3:duration={seconds}:sample_rate=44100");
+    let title = format!("title=Song {file}");
+    Tool::ffmpeg()
+        .args(["-f", "lavfi", "-i", &noise, "-ac", "2", "-c:a", "aac"])
+        .args(["-b:a", "128k", "-metadata", &title])
+        .args(["-metadata", "artist=Band"])
+        .arg(folder.join(file))
+        .run(DEADLINE);
+}
+
+#[test]
+fn songs_in_mp4_and_in_adts_are_one_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    for (file, seconds) in [
+        ("a.m4a", 3.1),
+        ("b.aac", 2.3),
+        ("c.m4a", 2.7),
+        ("d.mp4", 3.3),
+    ] {
+        aac_song(folder.path(), file, seconds);
+    }
+    let server = serve(&folder, "");
+    wait_until("the station", DEADLINE, || {
+        station(&server)["state"] == "playing"
+    });
+    let now = station(&server);
+    assert_eq!(now["tracks"], 4, "{now}");
+    assert_eq!(now["refused_count"], 0, "{now}");
+    assert_eq!(now["format"], "AAC-LC, 44100 Hz, stereo");
+    let mut listener = server.listen("/radio.mp3");
+    assert_eq!(listener.header("content-type"), Some("audio/aac"));
+    listener.read_bytes(14 * SECOND_BYTES, DEADLINE);
+    let titles: Vec<_> = station(&server)["history"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|track| track["title"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(titles.len() >= 3, "three joints: {titles:?}");
+    // An ADTS file has no title.
+    for title in titles {
+        assert!(title == "b" || title.starts_with("Band - Song "), "{title}");
+    }
+    let recorded = file(whole_adts(listener.body()));
+    let decoded = Tool::ffmpeg()
+        .args(["-xerror", "-f", "aac", "-i"])
+        .arg(recorded.path())
+        .args(["-f", "null", "-"])
+        .finish(DEADLINE);
+    assert!(
+        decoded.status.success() && decoded.stderr.is_empty(),
+        "{}",
+        decoded.stderr
+    );
+}
+
+/// The whole frames that a stream of ADTS begins with: all but the one that it was cut in.
+fn whole_adts(bytes: &[u8]) -> &[u8] {
+    let mut at = 0;
+    while let Some(&[0xFF, 0xF1, _, high, middle, low, _]) = bytes.get(at..at + 7) {
+        let length = usize::from(high & 3) << 11 | usize::from(middle) << 3 | usize::from(low >> 5);
+        if at + length > bytes.len() {
+            break;
+        }
+        at += length;
+    }
+    assert!(bytes.len() - at < 8_192, "no frame where one ought to be");
+    &bytes[..at]
+}

@@ -17,8 +17,9 @@ const DEPTH_MAX: usize = 8;
 
 /// Files of a folder with other extensions are no tracks: covers, texts, playlists. What cannot be played of these is
 /// refused with a reason.
-const EXTENSIONS: [&str; 9] = [
-    "mp3", "opus", "ogg", "oga", "aac", "m4a", "mp2", "flac", "wav",
+const EXTENSIONS: [&str; 14] = [
+    "mp3", "opus", "ogg", "oga", "aac", "m4a", "mp2", "flac", "wav", "mp4", "m4v", "mov", "flv",
+    "mkv",
 ];
 
 /// What a station plays.
@@ -166,7 +167,7 @@ fn unreadable(path: &Path, source: io::Error) -> ListError {
     ListError::Unreadable { path, source }
 }
 
-/// Sound below a folder, relative to it and in order. Hidden files and folders are left out.
+/// Sound and films below a folder, relative to it and in order. Hidden files and folders are left out.
 fn names_below(root: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     let mut folders = vec![(root.to_owned(), 0)];
@@ -181,7 +182,7 @@ fn names_below(root: &Path) -> io::Result<Vec<String>> {
                 if depth < DEPTH_MAX {
                     folders.push((path, depth + 1));
                 }
-            } else if is_sound(&path)
+            } else if is_media(&path)
                 && names.len() < ENTRIES_MAX
                 && let Some(name) = path.strip_prefix(root).ok().and_then(Path::to_str)
             {
@@ -193,7 +194,7 @@ fn names_below(root: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-fn is_sound(path: &Path) -> bool {
+fn is_media(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     extension.is_some_and(|found| EXTENSIONS.iter().any(|one| found.eq_ignore_ascii_case(one)))
 }

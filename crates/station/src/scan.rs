@@ -48,6 +48,7 @@ impl Library {
                 format: contents.format,
                 length: contents.length,
                 start: contents.start,
+                layout: contents.layout,
                 padding: contents.padding,
             }),
             Err(reason) => {

@@ -5,7 +5,7 @@ use container::ogg::OpusMuxer;
 use media::codec::opus;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, TrackId};
 
-use super::sample;
+use super::songs::sample;
 use crate::track::Format;
 
 /// See the module's description.

@@ -12,6 +12,7 @@ use super::file::OpenFile;
 use super::{Context, PROTOCOL, Station};
 use crate::playout::{Need, Playout};
 use crate::report::{Outcome, Phase};
+use crate::track::Chunk;
 
 /// How long a station waits after nothing could be played, or when it may not publish: no operator wants it to be
 /// faster, and a missing disk costs next to nothing so.
@@ -149,9 +150,9 @@ impl Driver {
                         }
                     }
                 }
-                Need::Bytes => match read(file.take()).await {
-                    Ok((open, bytes)) if !bytes.is_empty() => {
-                        playout.push(&bytes);
+                Need::Chunk => match read(file.take()).await {
+                    Ok((open, chunk)) if !chunk.is_end() => {
+                        playout.push(chunk);
                         file = Some(open);
                     }
                     Ok(_) => playout.finish(),
@@ -223,7 +224,7 @@ pub(super) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-/// The next bytes of a file that is open.
-async fn read(file: Option<OpenFile>) -> io::Result<(OpenFile, Vec<u8>)> {
+/// The next piece of a file that is open.
+async fn read(file: Option<OpenFile>) -> io::Result<(OpenFile, Chunk)> {
     file.ok_or(io::ErrorKind::UnexpectedEof)?.read().await
 }

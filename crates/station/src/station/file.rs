@@ -5,14 +5,21 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use tokio::task::{JoinError, spawn_blocking};
 
-use crate::track::Track;
+use crate::track::{Chunk, FlvReader, Layout, Mp4Reader, Track};
 
 /// What is read of a file at once: four seconds at 128 kb/s.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// A file from where its sound begins.
+/// A file, from where its sound begins.
 #[derive(Debug)]
-pub(super) struct OpenFile(File);
+pub(super) enum OpenFile {
+    /// That of a [`Layout::Run`].
+    Run(File),
+    /// That of a [`Layout::Mp4`].
+    Mp4(Box<Mp4Reader>),
+    /// That of a [`Layout::Flv`].
+    Flv(Box<FlvReader>),
+}
 
 impl OpenFile {
     /// Opens the file of a track.
@@ -24,21 +31,34 @@ impl OpenFile {
                 return Err(io::Error::other("it is another file than before"));
             }
             let mut file = File::open(&track.path)?;
-            file.seek(SeekFrom::Start(track.start))?;
-            Ok(Self(file))
+            match track.layout {
+                Layout::Run => {
+                    file.seek(SeekFrom::Start(track.start))?;
+                    Ok(Self::Run(file))
+                }
+                Layout::Mp4 => {
+                    let reader = Mp4Reader::open(file, track.format)?;
+                    Ok(Self::Mp4(Box::new(reader)))
+                }
+                Layout::Flv => Ok(Self::Flv(Box::new(FlvReader::new(file)))),
+            }
         });
         flat(opening.await)
     }
 
-    /// The next bytes; none at its end.
-    pub(super) async fn read(self) -> io::Result<(Self, Vec<u8>)> {
-        let Self(mut file) = self;
+    /// The next piece; an empty one at its end.
+    pub(super) async fn read(mut self) -> io::Result<(Self, Chunk)> {
         let reading = spawn_blocking(move || {
-            let mut bytes = Vec::with_capacity(CHUNK_BYTES);
-            (&mut file)
-                .take(CHUNK_BYTES as u64)
-                .read_to_end(&mut bytes)?;
-            Ok((Self(file), bytes))
+            let chunk = match &mut self {
+                Self::Run(file) => {
+                    let mut bytes = Vec::with_capacity(CHUNK_BYTES);
+                    file.take(CHUNK_BYTES as u64).read_to_end(&mut bytes)?;
+                    Chunk::Bytes(bytes)
+                }
+                Self::Mp4(reader) => Chunk::Items(reader.next()?),
+                Self::Flv(reader) => Chunk::Items(reader.next()?),
+            };
+            Ok((self, chunk))
         });
         flat(reading.await)
     }

@@ -6,7 +6,7 @@
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::{Codec, Span};
 
-use super::{Contents, Format, Padding, Unfit, id3v2};
+use super::{Contents, Format, Layout, Padding, Unfit, id3v2};
 
 /// Consistent headers in a row that make a beginning.
 const LOCK_FRAMES: usize = 3;
@@ -34,6 +34,7 @@ pub(super) fn inspect(head: &[u8], tail: &[u8], bytes: u64) -> Result<Contents, 
         length: Some(Span::from_samples(samples, format.rate)),
         title: id3v2::title_at_end(tail),
         start: 0,
+        layout: Layout::Run,
         padding: Padding::default(),
     })
 }
@@ -41,6 +42,7 @@ pub(super) fn inspect(head: &[u8], tail: &[u8], bytes: u64) -> Result<Contents, 
 /// The format of frames that begin like this one; `None` for a layout of channels that has no number.
 pub(super) fn format_of(header: &AdtsHeader) -> Option<Format> {
     (header.channels() > 0).then(|| Format {
+        picture: None,
         codec: Codec::Aac,
         rate: header.sample_rate,
         channels: header.channels(),
@@ -52,7 +54,11 @@ pub(super) fn format_of(header: &AdtsHeader) -> Option<Format> {
 /// What a decoder of these frames must know first.
 pub(crate) fn configuration(format: Format) -> Option<[u8; 2]> {
     let config = AudioSpecificConfig {
-        object_type: format.object_type,
+        object_type: match format.object_type {
+            // It is told by what is in the frames.
+            Format::HE_AAC | Format::HE_AAC_V2 => 2,
+            plain => plain,
+        },
         sample_rate: format.rate,
         channel_configuration: match format.channels {
             8 => 7,

@@ -6,8 +6,11 @@
 //! Called by [`scan`](crate::scan) and [`playout`](crate::playout).
 
 mod adts;
+mod film;
+mod flv;
 mod id3v2;
 mod mp3;
+mod mp4;
 mod ogg;
 mod reel;
 
@@ -17,10 +20,14 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use container::mp4_file::index;
 use media::codec::aac::AdtsHeader;
-use media::{Codec, Span};
+use media::{Codec, Item, Span};
 
 pub(crate) use self::adts::configuration;
+pub(crate) use self::film::Film;
+pub(crate) use self::flv::FlvReader;
+pub(crate) use self::mp4::Mp4Reader;
 pub(crate) use self::reel::{Frame, Reel};
 
 /// What is read of a file's beginning, and of what follows its tags: enough for three of the longest frames, for the
@@ -36,7 +43,9 @@ const TAGS_MAX: usize = 4;
 /// What all tracks of a station have in common, so that a decoder plays one after the other without a break.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Format {
-    /// MP3, AAC or Opus.
+    /// That of pictures: H.264 or HEVC; `None` for sound alone.
+    pub picture: Option<Codec>,
+    /// MP3, AAC or Opus; with pictures AAC.
     pub codec: Codec,
     /// Samples per second; for MP3 it tells the version of MPEG, too.
     pub rate: u32,
@@ -44,8 +53,38 @@ pub struct Format {
     pub channels: u8,
     /// How much louder Opus is to be played than it was encoded, in 1/256 dB: a player is told once.
     pub gain: i16,
-    /// Which AAC it is: 2 is AAC-LC. 0 for other codecs.
+    /// Which AAC it is: 2 is AAC-LC. 5 and 29 are of high efficiency, where the file says that. 0 for other codecs.
     pub object_type: u8,
+}
+
+/// How a file is laid out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Layout {
+    /// Frames or pages, one after the other.
+    Run,
+    /// Samples, with an index.
+    Mp4,
+    /// Tags, one after the other.
+    Flv,
+}
+
+/// A piece of a file.
+#[derive(Debug)]
+pub(crate) enum Chunk {
+    /// Of a [`Layout::Run`]: its bytes.
+    Bytes(Vec<u8>),
+    /// Of other layouts: what is in it.
+    Items(Vec<Item>),
+}
+
+impl Chunk {
+    /// Whether the file has ended.
+    pub(crate) fn is_end(&self) -> bool {
+        match self {
+            Self::Bytes(bytes) => bytes.is_empty(),
+            Self::Items(items) => items.is_empty(),
+        }
+    }
 }
 
 /// A file that can be played.
@@ -63,6 +102,8 @@ pub(crate) struct Track {
     pub(crate) length: Option<Span>,
     /// Where its sound begins.
     pub(crate) start: u64,
+    /// How it is read.
+    pub(crate) layout: Layout,
     /// Frames of silence that its encoder added.
     pub(crate) padding: Padding,
 }
@@ -74,6 +115,9 @@ pub(crate) struct Padding {
     pub(crate) behind: usize,
 }
 
+/// What a station plays, for reasons of refusal.
+const PLAYED: &str = "MP3, AAC (.aac, .m4a), Opus in Ogg, and H.264 or HEVC with AAC in MP4 or FLV";
+
 /// What a file's bytes tell.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Contents {
@@ -81,6 +125,7 @@ pub(crate) struct Contents {
     pub(crate) length: Option<Span>,
     pub(crate) title: Option<String>,
     pub(crate) start: u64,
+    pub(crate) layout: Layout,
     pub(crate) padding: Padding,
 }
 
@@ -100,14 +145,26 @@ pub(crate) enum Unfit {
     #[error("it is an address; a station plays files, and [[pull]] relays streams")]
     Address,
     /// It holds something else, or is damaged.
-    #[error("it is neither MP3, AAC in ADTS nor Opus in Ogg, or it is damaged")]
+    #[error("it is damaged, or something else than {PLAYED}")]
     Unknown,
     /// It holds something that cannot be passed on without decoding it, or not yet.
-    #[error("it is {0}; a station plays MP3, AAC in ADTS (.aac) and Opus in Ogg")]
+    #[error("it is {0}; a station plays {PLAYED}")]
     Kind(&'static str),
     /// It is Ogg with another codec.
     #[error("it is {} in Ogg; of Ogg only Opus is played", .0.label())]
     Codec(Codec),
+    /// It is MP4 with another codec.
+    #[error("it has {} in MP4; a station plays {PLAYED}", .0.label())]
+    InMp4(Codec),
+    /// It is MP4 without sound that can be passed on.
+    #[error("it has no sound of AAC")]
+    NoSound,
+    /// It is FLV without pictures and sound that can be passed on, or without a keyframe.
+    #[error("it has no H.264 or HEVC with AAC, or no keyframe at its beginning")]
+    NoFilm,
+    /// It is MP4 that cannot be read.
+    #[error("it cannot be played: {0}")]
+    Mp4(index::Error),
     /// Several streams in one packet, or a layout without a number, need a decoder that is told so.
     #[error("it has more than two channels, or a layout of them that cannot be passed on")]
     Channels,
@@ -121,6 +178,12 @@ pub(crate) enum Unfit {
     },
 }
 
+impl Format {
+    /// [`Format::object_type`] of AAC with spectral band replication, and of that with parametric stereo.
+    pub(crate) const HE_AAC: u8 = 5;
+    pub(crate) const HE_AAC_V2: u8 = 29;
+}
+
 /// `MP3, 44100 Hz, stereo`.
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,8 +192,13 @@ impl fmt::Display for Format {
             1 => "AAC Main",
             2 => "AAC-LC",
             3 => "AAC-SSR",
+            Self::HE_AAC => "HE-AAC",
+            Self::HE_AAC_V2 => "HE-AAC v2",
             _ => "AAC-LTP",
         };
+        if let Some(picture) = self.picture {
+            write!(f, "{} with ", picture.label())?;
+        }
         write!(f, "{codec}, {} Hz, ", self.rate)?;
         match self.channels {
             1 => f.write_str("mono")?,
@@ -159,6 +227,8 @@ pub(crate) fn inspect(path: &Path) -> Result<Contents, Unfit> {
                 start += tag.bytes;
             }
             None if head.starts_with(b"OggS") => return ogg::inspect(&head, &tail),
+            None if start == 0 && mp4::is_mp4(&head) => return mp4::inspect(&file, length),
+            None if start == 0 && flv::is_flv(&head) => return flv::inspect(file, length),
             None => {
                 let left = length - start.min(length);
                 let mut contents = match kind_of(&head) {
@@ -182,7 +252,6 @@ fn kind_of(head: &[u8]) -> Option<&'static str> {
     match head {
         [b'f', b'L', b'a', b'C', ..] => Some("FLAC"),
         [b'R', b'I', b'F', b'F', ..] => Some("WAV"),
-        [_, _, _, _, b'f', b't', b'y', b'p', ..] => Some("MP4"),
         _ => None,
     }
 }

@@ -9,7 +9,7 @@
 use media::codec::mpeg_audio::{FrameHeader, Layer, Version};
 use media::{Codec, Span};
 
-use super::{Contents, Format, Padding, Unfit, id3v2};
+use super::{Contents, Format, Layout, Padding, Unfit, id3v2};
 
 /// Consistent headers in a row that make a beginning.
 const LOCK_FRAMES: usize = 3;
@@ -56,6 +56,7 @@ pub(super) fn inspect(head: &[u8], tail: &[u8], bytes: u64) -> Result<Contents, 
         length: Some(Span::from_samples(samples, first.sample_rate)),
         title: id3v2::title_at_end(tail),
         start: start as u64,
+        layout: Layout::Run,
         padding: Padding {
             before: table
                 .silence
@@ -68,6 +69,7 @@ pub(super) fn inspect(head: &[u8], tail: &[u8], bytes: u64) -> Result<Contents, 
 /// The format of the frames that begin like this one.
 pub(super) fn format_of(header: &FrameHeader) -> Format {
     Format {
+        picture: None,
         codec: Codec::Mp3,
         rate: header.sample_rate,
         channels: header.channels,

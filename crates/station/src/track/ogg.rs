@@ -4,7 +4,7 @@ use container::ogg::{Demuxer, OpusPackets, describe};
 use media::codec::opus;
 use media::{Codec, Item, Span};
 
-use super::{Contents, Format, Padding, Unfit, id3v2};
+use super::{Contents, Format, Layout, Padding, Unfit, id3v2};
 
 /// `head` begins with the first page; `tail` is the end of the file.
 pub(super) fn inspect(head: &[u8], tail: &[u8]) -> Result<Contents, Unfit> {
@@ -30,6 +30,7 @@ pub(super) fn inspect(head: &[u8], tail: &[u8]) -> Result<Contents, Unfit> {
         length: samples.map(|samples| Span::from_samples(samples, opus::RATE)),
         title: id3v2::joined(description.artist, description.title),
         start: 0,
+        layout: Layout::Run,
         padding: Padding::default(),
     })
 }
@@ -39,6 +40,7 @@ pub(super) fn format_of(head: &[u8]) -> Result<(Format, u64), Unfit> {
     let channels = opus::plain_head_channels(head).ok_or(Unfit::Channels)?;
     let field = |at: usize| head.get(at..)?.first_chunk().copied();
     let format = Format {
+        picture: None,
         codec: Codec::Opus,
         rate: opus::RATE,
         channels,

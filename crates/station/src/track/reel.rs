@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use container::adts::Writer;
 use container::frames::{self, Syntax};
 use container::ogg::{self, OpusPackets};
 use media::codec::aac::AdtsHeader;
@@ -14,7 +15,7 @@ use media::codec::mpeg_audio::FrameHeader;
 use media::codec::opus;
 use media::{Codec, Item, Sample, Span, TrackId};
 
-use super::{Format, Padding, Track, adts, mp3};
+use super::{Chunk, Format, Layout, Padding, Track, adts, mp3};
 
 /// Frames that are left out at the beginning at most: data of MP3 at 32 kb/s lies in the eight frames before. It is more
 /// than [`Padding::before`] can be.
@@ -41,11 +42,13 @@ enum Source {
     /// MP3, or AAC in ADTS.
     Frames {
         demuxer: frames::Demuxer,
-        padding: Padding,
-        /// The beginning has been found.
-        has_begun: bool,
-        /// What may be left out: the beginning, then the last frames.
-        held: VecDeque<Frame>,
+        held: Held,
+    },
+    /// AAC without headers, out of MP4.
+    Packets {
+        /// Writes what ADTS has before each; `None` if it cannot say it.
+        writer: Option<Writer>,
+        held: Held,
     },
     Opus {
         demuxer: Box<ogg::Demuxer>,
@@ -57,24 +60,40 @@ enum Source {
     },
 }
 
+/// Frames that may be left out: the beginning, then the last ones.
+#[derive(Debug)]
+struct Held {
+    padding: Padding,
+    /// The beginning has been found.
+    has_begun: bool,
+    frames: VecDeque<Frame>,
+}
+
 impl Reel {
-    /// For the bytes of a track from [`Track::start`] on.
+    /// For a track, from [`Track::start`] on.
     pub(crate) fn new(track: &Track) -> Self {
-        let source = match track.format.codec {
-            Codec::Opus => Source::Opus {
+        let held = Held {
+            padding: track.padding,
+            has_begun: false,
+            frames: VecDeque::new(),
+        };
+        let source = match (track.layout, track.format.codec) {
+            (Layout::Mp4 | Layout::Flv, _) => Source::Packets {
+                writer: adts::configuration(track.format).and_then(|config| Writer::new(&config)),
+                held,
+            },
+            (Layout::Run, Codec::Opus) => Source::Opus {
                 demuxer: Box::default(),
                 packets: OpusPackets::default(),
                 skip: 0,
                 fits: false,
             },
-            codec => Source::Frames {
+            (Layout::Run, codec) => Source::Frames {
                 demuxer: frames::Demuxer::new(match codec {
                     Codec::Aac => Syntax::Adts,
                     _ => Syntax::MpegAudio,
                 }),
-                padding: track.padding,
-                has_begun: false,
-                held: VecDeque::new(),
+                held,
             },
         };
         Self {
@@ -84,33 +103,31 @@ impl Reel {
         }
     }
 
-    /// Takes the next bytes of the file, appending the frames that they complete.
-    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut VecDeque<Frame>) {
-        match &mut self.source {
-            Source::Frames { demuxer, .. } => demuxer.push(bytes, &mut self.items),
-            Source::Opus { demuxer, .. } => demuxer.push(bytes, &mut self.items),
+    /// Takes the next piece of the file, appending the frames that it completes.
+    pub(crate) fn push(&mut self, chunk: Chunk, out: &mut VecDeque<Frame>) {
+        match (&mut self.source, chunk) {
+            (Source::Frames { demuxer, .. }, Chunk::Bytes(bytes)) => {
+                demuxer.push(&bytes, &mut self.items);
+            }
+            (Source::Opus { demuxer, .. }, Chunk::Bytes(bytes)) => {
+                demuxer.push(&bytes, &mut self.items);
+            }
+            (Source::Packets { .. }, Chunk::Items(items)) => self.items.extend(items),
+            // A track is read as it is laid out.
+            _ => {}
         }
         for item in self.items.drain(..) {
             match (&mut self.source, item) {
-                (
-                    Source::Frames {
-                        padding,
-                        has_begun,
-                        held,
-                        ..
-                    },
-                    Item::Sample(sample),
-                ) => {
-                    let Some(frame) = frame_of(sample, self.format) else {
-                        continue;
-                    };
-                    held.push_back(frame);
-                    if !*has_begun && let Some(first) = beginning(held, padding.before) {
-                        held.drain(..first);
-                        *has_begun = true;
+                (Source::Frames { held, .. }, Item::Sample(sample)) => {
+                    if let Some(frame) = frame_of(sample, self.format) {
+                        held.push(frame, out);
                     }
-                    while *has_begun && held.len() > padding.behind {
-                        out.extend(held.pop_front());
+                }
+                (Source::Packets { writer, held }, Item::Sample(sample))
+                    if sample.track == TrackId::AUDIO =>
+                {
+                    if let Some(frame) = writer.as_ref().and_then(|it| packet_of(&sample, it)) {
+                        held.push(frame, out);
                     }
                 }
                 (Source::Opus { skip, fits, .. }, Item::Header(header)) => {
@@ -147,22 +164,36 @@ impl Reel {
 
     /// The file has ended.
     pub(crate) fn finish(&mut self, out: &mut VecDeque<Frame>) {
-        if let Source::Frames {
-            padding,
-            has_begun,
-            held,
-            ..
-        } = &mut self.source
-        {
-            if !*has_begun {
-                // A file of some frames.
-                let first = held.iter().position(stands_alone);
-                held.drain(..first.unwrap_or(0));
-            }
-            let kept = held.len().saturating_sub(padding.behind);
-            out.extend(held.drain(..kept));
-            held.clear();
+        match &mut self.source {
+            Source::Frames { held, .. } | Source::Packets { held, .. } => held.finish(out),
+            Source::Opus { .. } => {}
         }
+    }
+}
+
+impl Held {
+    fn push(&mut self, frame: Frame, out: &mut VecDeque<Frame>) {
+        self.frames.push_back(frame);
+        if !self.has_begun
+            && let Some(first) = beginning(&self.frames, self.padding.before)
+        {
+            self.frames.drain(..first);
+            self.has_begun = true;
+        }
+        while self.has_begun && self.frames.len() > self.padding.behind {
+            out.extend(self.frames.pop_front());
+        }
+    }
+
+    fn finish(&mut self, out: &mut VecDeque<Frame>) {
+        if !self.has_begun {
+            // A file of some frames.
+            let first = self.frames.iter().position(stands_alone);
+            self.frames.drain(..first.unwrap_or(0));
+        }
+        let kept = self.frames.len().saturating_sub(self.padding.behind);
+        out.extend(self.frames.drain(..kept));
+        self.frames.clear();
     }
 }
 
@@ -195,6 +226,14 @@ fn frame_of(sample: Sample, format: Format) -> Option<Frame> {
     })
 }
 
+/// A packet of AAC, with its header. `None` for one that is longer than any.
+fn packet_of(sample: &Sample, writer: &Writer) -> Option<Frame> {
+    let header = writer.header(sample.data.len())?;
+    let data = Bytes::from([&header[..], &sample.data].concat());
+    let samples = AdtsHeader::parse(&data)?.samples();
+    Some(Frame { data, samples })
+}
+
 /// Whether a frame can be decoded without those before it, as any of AAC can.
 fn stands_alone(frame: &Frame) -> bool {
     AdtsHeader::parse(&frame.data).is_some() || mp3::stands_alone(&frame.data)
@@ -215,6 +254,7 @@ mod tests {
         FRAME_BYTES, aac_frame, frame, info_frame, number, opus_file, track,
     };
     use super::*;
+    use media::Timestamp;
 
     /// The frames of a file, however it is cut.
     fn play(track: &Track, file: &[u8]) -> Vec<Frame> {
@@ -222,7 +262,7 @@ mod tests {
             let mut reel = Reel::new(track);
             let mut frames = VecDeque::new();
             for piece in file.chunks(step) {
-                reel.push(piece, &mut frames);
+                reel.push(Chunk::Bytes(piece.to_vec()), &mut frames);
             }
             reel.finish(&mut frames);
             Vec::from(frames)
@@ -302,6 +342,38 @@ mod tests {
         assert!(frames.iter().all(|frame| frame.samples == 1_024));
         let found: Vec<_> = frames.iter().map(|frame| number(&frame.data)).collect();
         assert_eq!(found, [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn packets_of_mp4_are_given_headers_and_padding_is_left_out() {
+        let track = Track {
+            layout: Layout::Mp4,
+            padding: Padding {
+                before: 1,
+                behind: 2,
+            },
+            ..track(Codec::Aac)
+        };
+        let item = |at: u32| {
+            Item::Sample(Sample {
+                track: TrackId::AUDIO,
+                dts: Timestamp::ZERO,
+                pts: Timestamp::ZERO,
+                duration: Span::ZERO,
+                keyframe: true,
+                data: aac_frame(at)[AdtsHeader::BYTES..].to_vec().into(),
+                flv: None,
+            })
+        };
+        let (mut reel, mut frames) = (Reel::new(&track), VecDeque::new());
+        for at in [0, 3, 6] {
+            reel.push(Chunk::Items((at..at + 3).map(item).collect()), &mut frames);
+        }
+        reel.finish(&mut frames);
+        let expected: Vec<_> = (1..7).map(|at| Bytes::from(aac_frame(at))).collect();
+        let found: Vec<_> = frames.iter().map(|frame| frame.data.clone()).collect();
+        assert_eq!(found, expected);
+        assert!(frames.iter().all(|frame| frame.samples == 1_024));
     }
 
     #[test]

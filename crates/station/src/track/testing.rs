@@ -7,7 +7,7 @@ use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::codec::opus;
 use media::{Codec, Framing, Kind, Sample, Span, Timestamp, TrackId};
 
-use super::{Format, Padding, Track};
+use super::{Format, Layout, Padding, Track};
 
 /// Bytes of a frame: 128 kb/s at 44.1 kHz.
 pub(crate) const FRAME_BYTES: usize = 417;
@@ -23,6 +23,7 @@ pub(crate) fn track(codec: Codec) -> Track {
         name: String::new(),
         title: "a".to_owned(),
         format: Format {
+            picture: None,
             codec,
             rate,
             channels: 2,
@@ -31,7 +32,17 @@ pub(crate) fn track(codec: Codec) -> Track {
         },
         length: None,
         start: 0,
+        layout: Layout::Run,
         padding: Padding::default(),
+    }
+}
+
+/// H.264 with AAC-LC in stereo.
+pub(crate) fn film_format() -> Format {
+    Format {
+        picture: Some(Codec::H264),
+        rate: 48_000,
+        ..track(Codec::Aac).format
     }
 }
 

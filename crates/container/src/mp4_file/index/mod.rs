@@ -13,6 +13,7 @@
 //! [`BOXES_MAX`].
 
 mod collect;
+mod cut;
 mod entry;
 mod fragments;
 mod init;
@@ -22,7 +23,9 @@ mod numbers;
 mod probe;
 mod reel;
 mod samples;
+mod silence;
 mod tables;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod unpacker;
@@ -35,9 +38,11 @@ use media::{Span, Timestamp};
 
 pub use self::probe::Probe;
 pub use self::reel::{Cursor, Placed};
+pub use self::tags::Tags;
 pub use self::unpacker::Unpacker;
 
 use self::collect::Collected;
+use self::cut::Cut;
 use self::fragments::Fragments;
 use self::moov::{Media, Movie, Track, TrackHead};
 use self::reel::Reel;
@@ -104,31 +109,8 @@ pub struct Indexer {
     body: Option<(Head, Range<u64>)>,
     /// Of a fragmented file, once `moov` was read.
     fragments: Option<Cut>,
-}
-
-/// What was read of a fragmented file.
-#[derive(Debug)]
-enum Cut {
-    Segments(Fragments, Vec<TrackHead>),
-    Samples(Collected, Vec<TrackHead>),
-}
-
-impl Cut {
-    /// A `moof` that begins there.
-    fn push(&mut self, begin: u64, moof: &[u8]) {
-        match self {
-            Self::Segments(fragments, _) => fragments.push(begin, moof),
-            Self::Samples(collected, _) => collected.push(begin, moof),
-        }
-    }
-
-    /// An `mdat` ends there.
-    fn end_at(&mut self, end: u64) {
-        match self {
-            Self::Segments(fragments, _) => fragments.end_at(end),
-            Self::Samples(collected, _) => collected.end(),
-        }
-    }
+    /// What `moov` says beside its tracks.
+    tags: Tags,
 }
 
 impl Indexer {
@@ -141,6 +123,7 @@ impl Indexer {
             boxes: 0,
             body: None,
             fragments: None,
+            tags: Tags::default(),
         }
     }
 
@@ -213,9 +196,11 @@ impl Indexer {
             Some(_) => Ok(None),
             None => {
                 let Movie { heads, media } = Movie::read(body, self.length)?;
+                let tags = Tags::read(body);
                 match media {
-                    Media::Samples(tracks) => Index::of_samples(&heads, tracks).map(Some),
+                    Media::Samples(tracks) => Index::of_samples(&heads, tracks, tags).map(Some),
                     Media::Fragments(tracks) => {
+                        self.tags = tags;
                         self.fragments = Some(match self.purpose {
                             Purpose::Segments => Cut::Segments(Fragments::new(&heads, body), heads),
                             Purpose::Samples => {
@@ -232,7 +217,7 @@ impl Indexer {
     /// There are no more whole boxes.
     fn end(&mut self) -> Result<Index, Error> {
         let cut = self.fragments.take().ok_or(Error::Malformed)?;
-        Index::of_fragments(cut)
+        Index::of_fragments(cut, std::mem::take(&mut self.tags))
     }
 }
 
@@ -242,6 +227,7 @@ pub struct Index {
     init: Vec<u8>,
     layout: Layout,
     reel: Reel,
+    tags: Tags,
 }
 
 #[derive(Debug)]
@@ -272,14 +258,19 @@ pub struct Packaged {
 }
 
 impl Index {
-    fn of_samples(heads: &[TrackHead], tracks: Vec<Track>) -> Result<Self, Error> {
+    fn of_samples(heads: &[TrackHead], tracks: Vec<Track>, tags: Tags) -> Result<Self, Error> {
         let reel = Reel::new(heads, &tracks);
         let init = init::write(heads);
         let layout = Layout::Samples(Samples::new(tracks, SEGMENT)?);
-        Ok(Self { init, layout, reel })
+        Ok(Self {
+            init,
+            layout,
+            reel,
+            tags,
+        })
     }
 
-    fn of_fragments(cut: Cut) -> Result<Self, Error> {
+    fn of_fragments(cut: Cut, tags: Tags) -> Result<Self, Error> {
         match cut {
             Cut::Segments(mut fragments, heads) => {
                 fragments.finish(SEGMENT)?;
@@ -287,6 +278,7 @@ impl Index {
                     init: fragments.take_init(),
                     reel: Reel::new(&heads, &[]),
                     layout: Layout::Fragments(fragments),
+                    tags,
                 })
             }
             Cut::Samples(collected, heads) => {
@@ -295,6 +287,7 @@ impl Index {
                     init: Vec::new(),
                     reel: Reel::new(&heads, &tracks),
                     layout: Layout::Collected(tracks),
+                    tags,
                 })
             }
         }
@@ -345,6 +338,16 @@ impl Index {
     /// Width and height of the pictures.
     pub fn dimensions(&self) -> Option<(u16, u16)> {
         self.reel.dimensions()
+    }
+
+    /// What the file calls itself.
+    pub fn tags(&self) -> &Tags {
+        &self.tags
+    }
+
+    /// Whole samples of the sound at its beginning and at its end that are not heard: what its encoder added.
+    pub fn unheard(&self) -> (usize, usize) {
+        silence::unheard(self.sides(), &self.tags)
     }
 
     /// How long these tracks last.

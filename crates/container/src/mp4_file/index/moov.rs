@@ -47,7 +47,29 @@ pub(super) struct Track {
     pub(super) timescale: u32,
     /// When its first sample is decoded, on its clock.
     pub(super) begin: u64,
+    /// Of sound, what of its samples is heard.
+    pub(super) heard: Option<Heard>,
     pub(super) samples: Vec<Sample>,
+}
+
+/// The part of a track that its edit shows, on the track's clock.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Heard {
+    pub(super) from: u64,
+    /// Zero is all that follows.
+    pub(super) duration: u64,
+    /// How exact the duration is: a unit of the movie's clock.
+    pub(super) within: u64,
+}
+
+/// The first edit of a track that shows something.
+#[derive(Clone, Copy, Debug, Default)]
+struct Edit {
+    /// How long nothing is shown before it, and how long it is, on the movie's clock.
+    empty: u64,
+    duration: u64,
+    /// From where on the track it is, on its own clock.
+    from: u64,
 }
 
 impl Movie {
@@ -68,15 +90,21 @@ impl Movie {
             }
             let samples = tables::read(table(trak.content).unwrap_or_default(), left, length)?;
             left -= samples.len();
-            let (empty, lead) = edit(trak.content);
-            let begin = scaled(empty, scale, head.timescale);
+            let edit = edit(trak.content);
+            let on_track = |units| scaled(units, scale, head.timescale);
+            let heard = Heard {
+                from: edit.from,
+                duration: on_track(edit.duration),
+                within: on_track(1) + 1,
+            };
             let track = Track {
                 id: head.id,
                 timescale: head.timescale,
-                begin,
+                begin: on_track(edit.empty),
+                heard: (!head.is_picture).then_some(heard),
                 samples,
             };
-            *slot = Some((head, track, lead));
+            *slot = Some((head, track, edit.from));
         }
         align(&mut kinds);
         let kinds = kinds.into_iter().flatten();
@@ -160,13 +188,13 @@ fn table(trak: &[u8]) -> Option<&[u8]> {
     find(find(find(trak, b"mdia")?, b"minf")?, b"stbl")
 }
 
-/// How long nothing is shown at first, on the movie's clock, and from where on the track then is, on its own.
-fn edit(trak: &[u8]) -> (u64, u64) {
+/// All of the track, if it has no edits.
+fn edit(trak: &[u8]) -> Edit {
     let mut empty = 0_u64;
     let list = find(trak, b"edts").and_then(|edts| find(edts, b"elst"));
     let mut numbers = Numbers(list.unwrap_or_default());
     let Some((version, _)) = numbers.full() else {
-        return (0, 0);
+        return Edit::default();
     };
     for _ in 0..numbers.u32().unwrap_or(0) {
         let duration = numbers.by_version(version);
@@ -178,9 +206,16 @@ fn edit(trak: &[u8]) -> (u64, u64) {
             break;
         };
         if let Ok(from) = u64::try_from(from) {
-            return (empty, from);
+            return Edit {
+                empty,
+                duration,
+                from,
+            };
         }
         empty = empty.saturating_add(duration);
     }
-    (empty, 0)
+    Edit {
+        empty,
+        ..Edit::default()
+    }
 }

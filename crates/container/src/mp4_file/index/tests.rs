@@ -267,3 +267,20 @@ fn the_index_of_a_fragmented_file_has_what_it_was_read_for() {
         assert_eq!(index_for(purpose, cut).map(drop), Err(Error::NoTrack));
     }
 }
+
+#[test]
+fn a_song_tells_its_title_and_its_silence() {
+    let path = temporary(b"");
+    let _ = Tool::ffmpeg()
+        .args("-y -f lavfi -i sine=sample_rate=44100:duration=3 -c:a aac".split_whitespace())
+        .args(["-metadata", "title=Jóga", "-metadata", "artist=Björk"])
+        .args(["-f", "ipod"])
+        .arg(&path)
+        .run(DEADLINE);
+    let file = fs::read(&path).expect("made");
+    let index = index_for(Purpose::Samples, &file).expect("an index");
+    assert_eq!(index.tags().title.as_deref(), Some("Jóga"));
+    assert_eq!(index.tags().artist.as_deref(), Some("Björk"));
+    // A frame before the sound, and a part of one behind it.
+    assert_eq!(index.unheard(), (1, 0));
+}

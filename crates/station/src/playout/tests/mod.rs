@@ -1,15 +1,30 @@
 //! A play-out without clock and disk: an hour of files takes a second, and is exact to the sample.
 
+mod films;
+
+use std::fs::File;
+use std::path::Path;
+
 use container::ogg::OpusPackets;
+use media::codec::aac::AdtsHeader;
+use media::{Sample, Span, Timestamp};
+use testkit::Tool;
 
 use super::*;
 use crate::track::testing::{FRAME_BYTES, frame, info_frame, number, opus_file, track};
+use crate::track::{FlvReader, Layout, Mp4Reader, Padding, inspect};
+
+const DEADLINE: Duration = Duration::from_secs(120);
+
+type Reader = Box<dyn FnMut() -> std::io::Result<Vec<Item>>>;
 
 /// A driver without clock and disk: plays files one after the other, and wakes up when it is told to.
 struct Station {
     playout: Playout,
     files: std::vec::IntoIter<(Track, Vec<u8>)>,
     present: Vec<u8>,
+    /// The present file, if it is one on disk.
+    reader: Option<Reader>,
     now: Instant,
     began: Instant,
     items: Vec<Item>,
@@ -17,11 +32,16 @@ struct Station {
 
 impl Station {
     fn new(codec: Codec, files: Vec<(Track, Vec<u8>)>) -> Self {
+        Self::of(track(codec).format, files)
+    }
+
+    fn of(format: Format, files: Vec<(Track, Vec<u8>)>) -> Self {
         let now = Instant::now();
         Self {
-            playout: Playout::new(track(codec).format, 9, now),
+            playout: Playout::new(format, 9, now),
             files: files.into_iter(),
             present: Vec::new(),
+            reader: None,
             now,
             began: now,
             items: Vec::new(),
@@ -33,16 +53,24 @@ impl Station {
         loop {
             match self.playout.step(self.now, &mut self.items) {
                 Need::Time(at) => return Some(at),
-                Need::Bytes if self.present.is_empty() => self.playout.finish(),
-                Need::Bytes => {
-                    let rest = self.present.split_off(self.present.len().min(65_536));
-                    let chunk = std::mem::replace(&mut self.present, rest);
-                    self.playout.push(&chunk);
+                Need::Chunk => {
+                    let chunk = match &mut self.reader {
+                        Some(reader) => Chunk::Items(reader().expect("it can be read")),
+                        None => {
+                            let rest = self.present.split_off(self.present.len().min(65_536));
+                            Chunk::Bytes(std::mem::replace(&mut self.present, rest))
+                        }
+                    };
+                    match chunk.is_end() {
+                        true => self.playout.finish(),
+                        false => self.playout.push(chunk),
+                    }
                 }
                 Need::Track => {
                     let (track, file) = self.files.next()?;
                     self.playout.begin(&track);
                     self.present = file;
+                    self.reader = open(&track);
                 }
             }
         }
@@ -59,6 +87,35 @@ impl Station {
         self.samples()
             .map(|sample| sample.duration)
             .fold(Span::ZERO, |sum, one| sum + one)
+    }
+}
+
+/// Opens a file on disk, if it is one.
+fn open(track: &Track) -> Option<Reader> {
+    let file = || File::open(&track.path).expect("it is there");
+    match track.layout {
+        Layout::Run => None,
+        Layout::Mp4 => {
+            let mut reader = Mp4Reader::open(file(), track.format).expect("it can be read");
+            Some(Box::new(move || reader.next()))
+        }
+        Layout::Flv => {
+            let mut reader = FlvReader::new(file());
+            Some(Box::new(move || reader.next()))
+        }
+    }
+}
+
+/// The track that a file on disk is.
+fn track_of(path: &Path) -> Track {
+    let contents = inspect(path).expect("it can be played");
+    Track {
+        path: path.to_owned(),
+        format: contents.format,
+        length: contents.length,
+        layout: contents.layout,
+        padding: contents.padding,
+        ..track(Codec::Aac)
     }
 }
 
@@ -80,7 +137,7 @@ fn an_hour_of_twenty_files_is_exact_to_the_sample() {
     let mut station = Station::new(Codec::Mp3, files.collect());
     while let Some(at) = station.wake() {
         assert!(at > station.now, "it always waits");
-        let lead = station.playout.written() - (station.now - station.began);
+        let lead = station.playout.line.reached() - (station.now - station.began);
         let bounds = LEAD - BATCH..=LEAD;
         assert!(bounds.contains(&lead), "{lead:?} ahead");
         station.now = at;
@@ -117,6 +174,71 @@ fn an_hour_of_twenty_files_is_exact_to_the_sample() {
         (0..=1_000).contains(&ahead),
         "at the pace of the clock: {ahead} ms"
     );
+}
+
+#[test]
+fn an_hour_of_twenty_files_of_mp4_is_exact_to_the_sample() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: String| folder.path().join(name);
+    let whole = at("whole.m4a".to_owned());
+    Tool::ffmpeg()
+        .args("-f lavfi -i sine=sample_rate=44100:duration=220 -c:a aac -b:a 64k".split(' '))
+        .arg(&whole)
+        .run(DEADLINE);
+    let (mut files, mut expected) = (Vec::new(), Vec::new());
+    for file in 0..20 {
+        let (path, adts) = (at(format!("{file}.m4a")), at(format!("{file}.aac")));
+        let length = format!("{}", 180.0 + 1.3 * f64::from(file));
+        Tool::ffmpeg()
+            .arg("-i")
+            .arg(&whole)
+            .args(["-c", "copy", "-t", &length])
+            .arg(&path)
+            .run(DEADLINE);
+        // Another program takes the packets out of the file.
+        Tool::ffmpeg()
+            .args(["-ignore_editlist", "1", "-i"])
+            .arg(&path)
+            .args(["-c", "copy"])
+            .arg(&adts)
+            .run(DEADLINE);
+        let track = track_of(&path);
+        assert_eq!(track.padding, Padding::default(), "less than two frames");
+        expected.extend(payloads(&std::fs::read(adts).expect("made")));
+        files.push((track, Vec::new()));
+    }
+    let mut station = Station::of(files[0].0.format, files);
+    while let Some(at) = station.wake() {
+        station.now = at;
+    }
+    let played = station
+        .samples()
+        .map(|sample| sample.data[AdtsHeader::BYTES..].to_vec());
+    assert!(played.eq(expected), "every frame once and in order");
+    let frames = station.samples().count() as u64;
+    let mut end = Timestamp::ZERO;
+    for sample in station.samples() {
+        assert_eq!(sample.dts, end, "no hole and no overlap");
+        end += sample.duration;
+    }
+    let exact = Span::from_samples(frames * 1_024, 44_100);
+    assert_eq!(end - Timestamp::ZERO, exact);
+    let elapsed = Span::from(station.now - station.began);
+    let ahead = exact.millis() - elapsed.millis();
+    assert!((0..=1_000).contains(&ahead), "{ahead} ms ahead");
+}
+
+/// What is in frames of ADTS.
+fn payloads(adts: &[u8]) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    let mut rest = adts;
+    while let Some(header) = AdtsHeader::parse(rest) {
+        let (frame, behind) = rest.split_at(header.frame_bytes);
+        frames.push(frame[header.header_bytes..].to_vec());
+        rest = behind;
+    }
+    assert!(rest.is_empty() && !frames.is_empty());
+    frames
 }
 
 #[test]

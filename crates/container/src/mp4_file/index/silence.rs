@@ -1,0 +1,97 @@
+//! What of a file's sound is not heard: an encoder begins with samples of silence, and fills its last frame with more.
+//!
+//! `iTunSMPB` tells it to the sample, an edit list to a unit of the movie's clock. In doubt a sample is heard.
+
+use super::moov::Track;
+use super::tags::Tags;
+
+/// Whole samples at the beginning and at the end of the sound that are not heard.
+pub(super) fn unheard(tracks: &[Track], tags: &Tags) -> (usize, usize) {
+    let sound = tracks.iter().find(|track| track.heard.is_some());
+    let Some((track, heard)) = sound.and_then(|track| Some((track, track.heard?))) else {
+        return (0, 0);
+    };
+    let durations = track
+        .samples
+        .iter()
+        .map(|sample| u64::from(sample.duration));
+    let end: u64 = durations.clone().sum();
+    let (from, until) = match tags.silence {
+        Some((before, behind)) => (before, end.saturating_sub(behind)),
+        None if heard.duration == 0 => (heard.from, end),
+        None => {
+            let until = heard.from.saturating_add(heard.duration);
+            (heard.from, until.saturating_add(heard.within))
+        }
+    };
+    let ends = durations.clone().scan(0, |at, duration| {
+        *at += duration;
+        Some(*at)
+    });
+    let before = ends.clone().take_while(|end| *end <= from).count();
+    let begins = ends.zip(durations).map(|(end, duration)| end - duration);
+    (before, begins.filter(|begin| *begin >= until).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::moov::Heard;
+    use super::super::tables::Sample;
+    use super::*;
+
+    fn track(samples: u64, heard: Heard) -> Track {
+        let sample = |number| Sample {
+            offset: number,
+            size: 1,
+            duration: 1_024,
+            composition: 0,
+            is_sync: true,
+        };
+        Track {
+            id: 1,
+            timescale: 44_100,
+            begin: 0,
+            heard: Some(heard),
+            samples: (0..samples).map(sample).collect(),
+        }
+    }
+
+    #[test]
+    fn whole_samples_outside_of_the_edit_are_not_heard() {
+        let unheard = |from, duration| {
+            let within = 45;
+            let heard = Heard {
+                from,
+                duration,
+                within,
+            };
+            unheard(&[track(10, heard)], &Tags::default())
+        };
+        assert_eq!(unheard(0, 0), (0, 0));
+        assert_eq!(unheard(1_023, 0), (0, 0));
+        assert_eq!(unheard(2_112, 0), (2, 0));
+        assert_eq!(unheard(1_024, 8 * 1_024), (1, 0), "the clock is coarse");
+        assert_eq!(unheard(1_024, 8 * 1_024 - 45), (1, 1));
+        assert_eq!(unheard(u64::MAX, u64::MAX), (10, 0));
+    }
+
+    #[test]
+    fn what_the_encoder_says_is_exact() {
+        let all = Heard {
+            from: 0,
+            duration: 0,
+            within: 45,
+        };
+        let unheard = |silence| {
+            let silence = Some(silence);
+            let tags = Tags {
+                silence,
+                ..Tags::default()
+            };
+            unheard(&[track(10, all)], &tags)
+        };
+        assert_eq!(unheard((2_112, 2_047)), (2, 1));
+        assert_eq!(unheard((2_048, 2_048)), (2, 2));
+        assert_eq!(unheard((u64::MAX, u64::MAX)), (10, 10));
+    }
+}

@@ -1,0 +1,202 @@
+//! A station of films plays them as one stream with pictures and sound: no decoder stumbles at a join, no time goes back,
+//! publishers take over and the station returns, and what does not fit is refused with a reason.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+use testkit::http;
+use testkit::{Clip, Server, Tool, wait_until};
+
+use crate::support::{DEADLINE, file, play_url, publish_rtmp};
+
+const STREAM: &str = "live/cinema";
+
+/// A film that has been made of a clip, in the container that its extension names.
+fn film(folder: &Path, name: &str, clip: Clip, seconds: u32) {
+    // Only this one writes FLV of any codec.
+    Tool::current_ffmpeg()
+        .arg("-i")
+        .arg(clip.seconds(seconds))
+        .args(["-c", "copy"])
+        .arg(folder.join(name))
+        .run(DEADLINE);
+}
+
+/// A server with a station of the films in a folder.
+fn serve(folder: &TempDir) -> Server {
+    let path = folder.path().display();
+    let station =
+        format!("[[station]]\nstream = \"{STREAM}\"\nfolder = \"{path}\"\nlinger = \"1s\"\n");
+    let server = Server::builder().toml(&station).start();
+    wait_until("the station", DEADLINE, || {
+        station_of(&server)["state"] == "playing"
+    });
+    server
+}
+
+fn station_of(server: &Server) -> serde_json::Value {
+    server.api("stations")["stations"][0].clone()
+}
+
+/// How many films have ended.
+fn ended(server: &Server) -> usize {
+    let history = station_of(server)["history"].clone();
+    history.as_array().expect("a list").len()
+}
+
+/// Has ffmpeg decode to nowhere. It would else count pictures by their usual distance, and films begin between two.
+const DECODE: &str = "-fps_mode passthrough -enc_time_base:v 1:1000 -f null -";
+
+/// What ffmpeg complains of. Its parser of H.264, other than its decoder, is not told what FLV says of a film whose
+/// parameter sets are others; it has no name.
+fn faults(stderr: &str) -> Vec<&str> {
+    let is_fault = |line: &&str| {
+        let is_of_parser = line.starts_with("[NULL @") || line.contains("Last message repeated");
+        !is_of_parser && !line.is_empty()
+    };
+    stderr.lines().filter(is_fault).collect()
+}
+
+/// Has ffmpeg decode and copy so many seconds of an address. Nothing is missing, and no time goes back.
+fn play(player: Tool, url: &str, seconds: u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let packets = folder.path().join("packets.txt");
+    let seconds = seconds.to_string();
+    let decoded = player
+        .args(["-xerror", "-i", url])
+        .args(["-t", &seconds])
+        .args(DECODE.split(' '))
+        .args(["-t", &seconds, "-c", "copy", "-f", "framemd5"])
+        .arg(&packets)
+        .finish(DEADLINE);
+    assert!(decoded.status.success(), "{url}: {}", decoded.stderr);
+    assert_eq!(faults(&decoded.stderr), [""; 0], "{url}");
+    let packets = std::fs::read_to_string(packets).unwrap();
+    let mut last = [i64::MIN; 2];
+    let mut counts = [0; 2];
+    for line in packets.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<_> = line.split(',').map(str::trim).collect();
+        let track: usize = fields[0].parse().unwrap();
+        let dts: i64 = fields[1].parse().unwrap();
+        assert!(dts > last[track], "{url}: {line} after {}", last[track]);
+        last[track] = dts;
+        counts[track] += 1;
+    }
+    assert!(
+        counts.iter().all(|count| *count > 20 * 10),
+        "{url}: {counts:?}"
+    );
+}
+
+#[test]
+fn films_are_one_stream_of_pictures_and_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, clip, seconds) in [
+        ("a.mp4", Clip::FlvBframes, 3),
+        ("b.flv", Clip::Flv, 4),
+        ("c.mp4", Clip::Flv, 3),
+        ("d.flv", Clip::FlvBframes, 3),
+        ("larger.mp4", Clip::FlvLarger, 3),
+        ("song.flv", Clip::FlvOpus, 3),
+    ] {
+        film(folder.path(), name, clip, seconds);
+    }
+    let server = serve(&folder);
+    let now = station_of(&server);
+    let format = now["format"].as_str().unwrap();
+    assert!(format.starts_with("H.264 with AAC-LC, 44100 Hz"), "{now}");
+    assert_eq!(
+        (&now["tracks"], &now["refused_count"]),
+        (&4.into(), &2.into())
+    );
+    let refused = now["refused"].to_string();
+    assert!(
+        refused.contains("it is H.264 with AAC-LC, 48000 Hz"),
+        "{refused}"
+    );
+    assert!(
+        refused.contains("it has no H.264 or HEVC with AAC"),
+        "{refused}"
+    );
+    for url in [
+        server.http_url(&format!("/{STREAM}.flv")),
+        play_url(&server, STREAM),
+        server.http_url(&format!("/{STREAM}.ts")),
+        server.http_url(&format!("/{STREAM}/index.m3u8")),
+    ] {
+        let before = ended(&server);
+        play(Tool::ffmpeg(), &url, 12);
+        assert!(ended(&server) >= before + 2, "two joins");
+    }
+}
+
+#[test]
+fn films_of_hevc_are_one_stream_too() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.mp4", "b.flv", "c.mp4"] {
+        film(folder.path(), name, Clip::FlvHevc, 3);
+    }
+    let server = serve(&folder);
+    let now = station_of(&server);
+    let format = now["format"].as_str().unwrap();
+    assert!(format.starts_with("HEVC with AAC-LC, 44100 Hz"), "{now}");
+    assert_eq!(now["tracks"], 3, "{now}");
+    let flv = server.http_url(&format!("/{STREAM}.flv"));
+    play(Tool::current_ffmpeg(), &flv, 12);
+    assert!(ended(&server) >= 2, "two joins");
+}
+
+#[test]
+fn a_publisher_takes_over_and_the_next_film_follows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    film(folder.path(), "a.mp4", Clip::Flv, 60);
+    film(folder.path(), "b.flv", Clip::Flv, 60);
+    let server = serve(&folder);
+    let mut listener = server.listen(&format!("/{STREAM}.flv"));
+    assert_eq!(listener.status(), 200);
+    listener.read_bytes(10_000, DEADLINE);
+    let before = station_of(&server);
+    let mut live = publish_rtmp(&server, &Clip::FlvLarger.seconds(60), STREAM);
+    wait_until("the publisher", DEADLINE, || {
+        station_of(&server)["state"] == "away"
+    });
+    assert_eq!(server.api("streams")["streams"][0]["protocol"], "rtmp");
+    let heard = listener.body().len();
+    listener.read_bytes(heard + 100_000, DEADLINE);
+    live.kill();
+    wait_until("the station", DEADLINE, || {
+        station_of(&server)["state"] == "playing"
+    });
+    let now = station_of(&server);
+    assert_eq!(now["history"][0]["outcome"], "interrupted");
+    assert_eq!(now["current"]["title"], before["next"]);
+    let heard = listener.body().len();
+    listener.read_bytes(heard + 50_000, DEADLINE);
+    assert_eq!(server.metrics().sum("carillon_departures_total", &[]), 0.0);
+    // The next film begins at once.
+    let skip = "{\"action\":\"skip\"}";
+    let request = format!(
+        "POST /api/v1/stations/{STREAM} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{skip}",
+        skip.len()
+    );
+    let answer = http::request(server.addr("admin"), request.as_bytes(), DEADLINE);
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    wait_until("the other film", DEADLINE, || {
+        station_of(&server)["current"]["title"] == before["current"]["title"]
+    });
+    let heard = listener.body().len();
+    listener.read_bytes(heard + 50_000, DEADLINE);
+    let played = file(listener.body());
+    let decoded = Tool::ffmpeg()
+        .args(["-f", "flv", "-i"])
+        .arg(played.path())
+        .args(DECODE.split(' '))
+        .finish(DEADLINE);
+    let faults = faults(&decoded.stderr);
+    // It is cut where the listener stopped.
+    let faults = faults
+        .into_iter()
+        .filter(|line| !line.contains("Packet mismatch"));
+    assert_eq!(faults.count(), 0, "{}", decoded.stderr);
+}
