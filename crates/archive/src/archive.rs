@@ -131,7 +131,13 @@ impl Archive {
             let mut names = streams.iter().map(|stream| stream.name());
             names.any(|stream| stream == name)
         });
-        for stream in streams {
+        // Nearly all are recorded already, and rules take longer than a look at what is.
+        let mut others = streams;
+        {
+            let active = self.shared.active();
+            others.retain(|stream| !active.contains_key(stream.name()));
+        }
+        for stream in others {
             let name = stream.name();
             let wish = self.wishes().get(name).copied();
             let rule = match wish {
@@ -139,8 +145,7 @@ impl Archive {
                 Some(true) => self.shared.settings.rule_of(name),
                 None => (self.shared.settings.records)(name),
             };
-            let is_active = self.shared.active().contains_key(name);
-            if let Some(rule) = rule.filter(|_| !is_active) {
+            if let Some(rule) = rule {
                 self.begin(&stream, rule);
             }
         }
