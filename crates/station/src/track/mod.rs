@@ -6,7 +6,6 @@
 //! Called by [`scan`](crate::scan) and [`playout`](crate::playout).
 
 mod adts;
-mod id3v2;
 mod mp3;
 mod ogg;
 mod reel;
@@ -17,6 +16,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use container::id3::FileTag;
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Span};
 
@@ -153,10 +153,10 @@ pub(crate) fn inspect(path: &Path) -> Result<Contents, Unfit> {
     let mut start = 0;
     for _ in 0..=TAGS_MAX {
         let head = read(&file, start, HEAD_BYTES)?;
-        match id3v2::Tag::at_front(&head) {
+        match FileTag::at_front(&head) {
             Some(tag) => {
                 tag_title = tag_title.or_else(|| tag.title());
-                start += tag.bytes;
+                start += tag.bytes();
             }
             None if head.starts_with(b"OggS") => return ogg::inspect(&head, &tail),
             None => {
