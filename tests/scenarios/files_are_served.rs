@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use testkit::framemd5;
 use testkit::hls::MediaPlaylist;
-use testkit::http::Response;
+use testkit::http::{Response, deinterleave};
 use testkit::{Clip, Server, Tool, wait_until};
 
 use crate::bodies_of_every_container::{AAC, H264, Show, check_vlc, start_vlc};
@@ -193,6 +194,74 @@ fn a_live_stream_wins_over_a_file_of_its_name() {
     wait_until("the file again", DEADLINE, || {
         of_file(&curl(&server, "/vod/radio.mp3", &["-I"]))
     });
+}
+
+#[test]
+fn players_that_ask_for_titles_get_them_between_the_sound() {
+    let library = Library::make();
+    let song = library.folder().join("song.mp3");
+    let tags = ["artist=Björk", "title=Jóga", "comment=Homogenic"];
+    let _ = Tool::ffmpeg()
+        .args(["-y", "-i"])
+        .arg(Clip::Mp3.seconds(SECONDS))
+        .args(tags.iter().flat_map(|tag| ["-metadata", *tag]))
+        .args(["-c", "copy"])
+        .arg(&song)
+        .run(DEADLINE);
+    let _ = Tool::ffmpeg()
+        .args(["-y", "-i"])
+        .arg(Clip::Mp3.seconds(4))
+        .args(["-c:a", "aac", "-b:a", "128k", "-f", "adts"])
+        .arg(library.folder().join("no tags.aac"))
+        .run(DEADLINE);
+    let server = library.serve();
+    for (path, told) in [
+        ("/vod/song.mp3", "Björk - Jóga"),
+        ("/vod/no%20tags.aac", "no tags"),
+    ] {
+        let seen = Tool::ffprobe()
+            .args(["-v", "error", "-icy", "1", "-of", "json"])
+            .args(["-show_entries", "format_tags"])
+            .arg(server.http_url(path))
+            .run(DEADLINE);
+        let seen: Value = serde_json::from_slice(&seen).unwrap();
+        assert_eq!(seen["format"]["tags"]["StreamTitle"], told, "{seen}");
+    }
+    let file = fs::read(&song).unwrap();
+    let asked = ["-H", "Icy-MetaData: 1"];
+    let titled = curl(&server, "/vod/song.mp3", &asked);
+    assert_eq!(titled.status, 200);
+    assert_eq!(titled.header("accept-ranges"), Some("none"));
+    assert_eq!(titled.header("etag"), None);
+    let length = titled.body.len().to_string();
+    assert_eq!(titled.header("content-length"), Some(length.as_str()));
+    let interval = titled.header("icy-metaint").unwrap().parse().unwrap();
+    let (sound, titles) = deinterleave(&titled.body, interval);
+    let expected = (interval, "StreamTitle='Björk - Jóga';".to_owned());
+    assert_eq!(titles, [expected]);
+    let tag = file.len() - sound.len();
+    // What follows the last block is not in `sound`.
+    assert!(tag < 2 * interval && file.starts_with(b"ID3"), "{tag}");
+    assert!(file.windows(sound.len()).any(|run| run == sound));
+    for asked in [
+        &["-H", "Icy-MetaData: 0"][..],
+        &["-H", "Icy-MetaData: 1", "-r", "5-"],
+        &["-H", "Icy-MetaData: 1", "-r", "0-1"],
+    ] {
+        let plain = curl(&server, "/vod/song.mp3", asked);
+        assert_eq!(plain.header("icy-metaint"), None, "{asked:?}");
+        assert_eq!(plain.header("accept-ranges"), Some("bytes"), "{asked:?}");
+    }
+    let download = curl(&server, "/vod/song.mp3?download=1", &asked);
+    assert!(download.body == file, "the file as it is");
+    // Over ranges or not, ffmpeg hears the same.
+    let packets = |arguments: &[&str]| {
+        let ffmpeg = Tool::ffmpeg().args(arguments);
+        framemd5::packets_by(ffmpeg, server.http_url("/vod/song.mp3"), &[])
+    };
+    let expected = framemd5::packets(&song);
+    assert_eq!(packets(&["-icy", "1"]), expected);
+    assert_eq!(packets(&["-icy", "0"]), expected);
 }
 
 #[test]

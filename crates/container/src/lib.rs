@@ -13,8 +13,8 @@
 //!   on demand.
 //! * [`rtp`] is what WebRTC carries.
 //! * [`ts`] is what set-top boxes, and the older half of HTTP Live Streaming, use.
-//! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames, [`id3`] writes tags, [`scte35`] reads
-//!   and writes the instructions for breaks.
+//! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames, [`id3`] writes tags
+//!   and reads those of files, [`scte35`] reads and writes the instructions for breaks.
 
 pub mod adts;
 pub mod flv;

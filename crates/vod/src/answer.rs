@@ -15,7 +15,7 @@ use crate::pace::Pace;
 use crate::range::{Requested, requested};
 use crate::reads::{Patch, Reads};
 use crate::segments::{self, Piece};
-use crate::{Address, Files, indexes, media_type, resume};
+use crate::{Address, Files, indexes, media_type, radio, resume};
 
 /// Files are asked for again each time, by their tags: one that was replaced is seen at once.
 const CACHED: &str = "public, no-cache";
@@ -67,6 +67,9 @@ pub async fn answer(files: &Files, request: Request<'_>) -> Answer {
 async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Answer)> {
     let address = request.address;
     let served = files.folder_of(address).ok_or(io::ErrorKind::NotFound)?;
+    if let Some(answered) = radio::answer(served, request).await? {
+        return Ok(answered);
+    }
     let (name, folder) = (address.name.clone(), Arc::clone(served));
     let is_played = address.resource == Resource::File && !is_download(request.query);
     let is_timed = is_played && media_type::has_segments(&name);
@@ -284,7 +287,7 @@ fn may_be_part(headers: &HeaderMap, tag: &str) -> bool {
     known.is_none_or(|known| known.as_bytes() == tag.as_bytes())
 }
 
-fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+pub(crate) fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 

@@ -11,11 +11,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use media::Title;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::pace::Pace;
 use crate::past::Shifted;
 use crate::reads::{PIECE_BYTES, Patch, Read, Reads};
+use crate::titled::Titled;
 use crate::transfer::Transfer;
 
 /// A read under way: a window, and what is left behind it.
@@ -39,6 +41,8 @@ pub struct Body {
     /// What is still to be read: the first of them now.
     rest: VecDeque<Rest>,
     goes_on: Option<GoesOn>,
+    /// Goes into all that is read.
+    titled: Option<Titled>,
     sent: u64,
     pace: Option<Pace>,
     /// Set with the first piece.
@@ -81,6 +85,7 @@ impl Body {
             },
             rest: VecDeque::new(),
             goes_on: None,
+            titled: None,
             sent: 0,
             pace: None,
             began: None,
@@ -123,6 +128,14 @@ impl Body {
         self
     }
 
+    /// The same with a title in between, if it is no more than ranges of files, whose lengths are known.
+    pub(crate) fn titled(mut self, title: &Title) -> Self {
+        let titled = Titled::new(title);
+        self.left += titled.added(self.left);
+        self.titled = Some(titled);
+        self
+    }
+
     /// No faster than this.
     pub(crate) fn paced(mut self, pace: Option<Pace>) -> Self {
         self.pace = pace;
@@ -133,7 +146,7 @@ impl Body {
     pub fn transfer(&self) -> Option<Transfer> {
         let rest = self.rest.front().filter(|_| self.rest.len() == 1)?;
         let is_untouched = self.sent == 0 && rest.reading.is_none() && rest.patches.is_empty();
-        let is_untouched = is_untouched && self.goes_on.is_none();
+        let is_untouched = is_untouched && self.goes_on.is_none() && self.titled.is_none();
         is_untouched.then(|| Transfer {
             ready: self.ready.bytes.clone(),
             file: Arc::clone(&rest.file),
@@ -154,7 +167,12 @@ impl Body {
             match ready!(self.poll_read(cx)) {
                 None => return Poll::Ready(None),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                Some(Ok(read)) => self.ready = read,
+                Some(Ok(mut read)) => {
+                    if let Some(titled) = &mut self.titled {
+                        read.bytes = titled.put(&read.bytes);
+                    }
+                    self.ready = read;
+                }
             }
         }
         ready!(self.poll_due(cx));

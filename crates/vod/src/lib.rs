@@ -16,6 +16,7 @@
 //!   they are requested, a fragmented file's are ranges of it. Nothing is written to disk.
 //! * What is in the page cache is sent to a plain socket by the kernel: a [`Transfer`] is the [`Body`] for that.
 //! * A file whose bit rate is known is sent no faster than twice that after the first ten seconds.
+//! * An MP3 or AAC file has its title in between for players that ask for titles (ICY), as on a radio stream.
 //! * A [`Film`] is an MP4 or FLV file as items, from any keyframe, for one player.
 //!
 //! The [`Past`] is the same for recordings: by their identifiers, also while they grow, and put together to what a stream
@@ -35,10 +36,12 @@ mod media_type;
 mod pace;
 mod past;
 mod playlist;
+mod radio;
 mod range;
 mod reads;
 mod resume;
 mod segments;
+mod titled;
 mod transfer;
 
 use std::fmt;

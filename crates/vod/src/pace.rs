@@ -30,12 +30,19 @@ pub(crate) struct Pace {
 impl Pace {
     /// Of a file that has so many bytes and plays so long; `None` if that tells no bit rate.
     pub(crate) fn of(bytes: u64, plays: Duration) -> Option<Self> {
+        let pace = Self::of_sound(bytes, plays)?;
+        Some(Self {
+            at_once: pace.at_once.max(AT_ONCE_BYTES_MIN),
+            ..pace
+        })
+    }
+
+    /// The same of sound that has no index: what is sent at once is never more than ten seconds.
+    pub(crate) fn of_sound(bytes: u64, plays: Duration) -> Option<Self> {
         let millis = u64::try_from(plays.as_millis()).ok()?;
         let in_a_second = bytes.saturating_mul(1_000).checked_div(millis)?;
         (in_a_second > 0).then_some(Self {
-            at_once: in_a_second
-                .saturating_mul(AT_ONCE.as_secs())
-                .max(AT_ONCE_BYTES_MIN),
+            at_once: in_a_second.saturating_mul(AT_ONCE.as_secs()),
             rate: in_a_second.saturating_mul(FACTOR),
         })
     }
@@ -74,6 +81,10 @@ mod tests {
         let pace = Pace::of(3_600 * 1_000, Duration::from_secs(3_600)).expect("a pace");
         assert_eq!(pace.due(AT_ONCE_BYTES_MIN), Duration::ZERO);
         assert_eq!(pace.due(AT_ONCE_BYTES_MIN + 2_000), Duration::from_secs(1));
+        let hour = Duration::from_secs(3_600);
+        let pace = Pace::of_sound(3_600 * 1_000, hour).expect("a pace");
+        assert_eq!(pace.due(10_000), Duration::ZERO);
+        assert_eq!(pace.due(12_000), Duration::from_secs(1));
     }
 
     #[test]

@@ -3,10 +3,11 @@
 //! Nothing in ADTS says how much silence its encoder has added, so all of it stays. High-efficiency AAC is not told
 //! from plain AAC at the core's rate either: that is left to the decoder, as it is in a broadcast.
 
+use container::id3;
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::{Codec, Span};
 
-use super::{Contents, Format, Layout, Padding, Unfit, id3v2};
+use super::{Contents, Format, Layout, Padding, Unfit};
 
 /// Consistent headers in a row that make a beginning.
 const LOCK_FRAMES: usize = 3;
@@ -32,7 +33,7 @@ pub(super) fn inspect(head: &[u8], tail: &[u8], bytes: u64) -> Result<Contents, 
     Ok(Contents {
         format,
         length: Some(Span::from_samples(samples, format.rate)),
-        title: id3v2::title_at_end(tail),
+        title: id3::title_at_end(tail),
         start: 0,
         layout: Layout::Run,
         padding: Padding::default(),

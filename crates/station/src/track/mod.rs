@@ -8,7 +8,6 @@
 mod adts;
 mod film;
 mod flv;
-mod id3v2;
 mod mp3;
 mod mp4;
 mod ogg;
@@ -20,6 +19,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use container::id3::FileTag;
 use container::mp4_file::index;
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Item, Span};
@@ -221,10 +221,10 @@ pub(crate) fn inspect(path: &Path) -> Result<Contents, Unfit> {
     let mut start = 0;
     for _ in 0..=TAGS_MAX {
         let head = read(&file, start, HEAD_BYTES)?;
-        match id3v2::Tag::at_front(&head) {
+        match FileTag::at_front(&head) {
             Some(tag) => {
                 tag_title = tag_title.or_else(|| tag.title());
-                start += tag.bytes;
+                start += tag.bytes();
             }
             None if head.starts_with(b"OggS") => return ogg::inspect(&head, &tail),
             None if start == 0 && mp4::is_mp4(&head) => return mp4::inspect(&file, length),

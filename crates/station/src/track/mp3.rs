@@ -6,10 +6,11 @@
 //!
 //! Source of the table's layout: "MP3 Info Tag revision 1", which LAME and FFmpeg write.
 
+use container::id3;
 use media::codec::mpeg_audio::{FrameHeader, Layer, Version};
 use media::{Codec, Span};
 
-use super::{Contents, Format, Layout, Padding, Unfit, id3v2};
+use super::{Contents, Format, Layout, Padding, Unfit};
 
 /// Consistent headers in a row that make a beginning.
 const LOCK_FRAMES: usize = 3;
@@ -54,7 +55,7 @@ pub(super) fn inspect(head: &[u8], tail: &[u8], bytes: u64) -> Result<Contents, 
     Ok(Contents {
         format: format_of(&first),
         length: Some(Span::from_samples(samples, first.sample_rate)),
-        title: id3v2::title_at_end(tail),
+        title: id3::title_at_end(tail),
         start: start as u64,
         layout: Layout::Run,
         padding: Padding {

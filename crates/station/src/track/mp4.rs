@@ -5,11 +5,12 @@ use std::io;
 use std::ops::Range;
 
 use bytes::Bytes;
+use container::id3;
 use container::mp4_file::index::{Cursor, Error, Index, Indexer, Placed, Purpose};
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::{Codec, Item, Sample, Timestamp};
 
-use super::{Contents, Format, Layout, Padding, Unfit, id3v2, read};
+use super::{Contents, Format, Layout, Padding, Unfit, read};
 
 /// Bytes of the samples that are read together, if they are not few large ones, and their number: some seconds of sound.
 const PLAN_BYTES: u64 = 128 << 10;
@@ -35,7 +36,7 @@ pub(super) fn inspect(file: &File, length: u64) -> Result<Contents, Unfit> {
     Ok(Contents {
         format,
         length: Some(index.length()),
-        title: id3v2::joined(tags.artist.clone(), tags.title.clone()),
+        title: id3::joined(tags.artist.clone(), tags.title.clone()),
         start: 0,
         layout: Layout::Mp4,
         padding: Padding {

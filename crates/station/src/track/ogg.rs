@@ -1,10 +1,11 @@
 //! What the beginning and the end of an Ogg file tell of the Opus in it.
 
+use container::id3;
 use container::ogg::{Demuxer, OpusPackets, describe};
 use media::codec::opus;
 use media::{Codec, Item, Span};
 
-use super::{Contents, Format, Layout, Padding, Unfit, id3v2};
+use super::{Contents, Format, Layout, Padding, Unfit};
 
 /// `head` begins with the first page; `tail` is the end of the file.
 pub(super) fn inspect(head: &[u8], tail: &[u8]) -> Result<Contents, Unfit> {
@@ -28,7 +29,7 @@ pub(super) fn inspect(head: &[u8], tail: &[u8]) -> Result<Contents, Unfit> {
     Ok(Contents {
         format,
         length: samples.map(|samples| Span::from_samples(samples, opus::RATE)),
-        title: id3v2::joined(description.artist, description.title),
+        title: id3::joined(description.artist, description.title),
         start: 0,
         layout: Layout::Run,
         padding: Padding::default(),

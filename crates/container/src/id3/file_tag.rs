@@ -1,4 +1,4 @@
-//! ID3 tags of files: their length, and who plays what.
+//! ID3 tags of files: their length, and who plays what. Read by stations and for listeners of files on demand.
 //!
 //! Sources: "ID3 tag version 2.4.0", 2.3.0 and 2.2.0. Of version 1 the fields that all editions share.
 
@@ -17,16 +17,16 @@ const HAS_FOOTER: u8 = 0x10;
 
 /// A tag at the beginning of some bytes, which may hold no more than its beginning.
 #[derive(Debug)]
-pub(super) struct Tag<'a> {
-    /// Its whole length.
-    pub(super) bytes: u64,
+pub struct FileTag<'a> {
+    bytes: u64,
     version: u8,
     flags: u8,
     frames: &'a [u8],
 }
 
-impl<'a> Tag<'a> {
-    pub(super) fn at_front(bytes: &'a [u8]) -> Option<Self> {
+impl<'a> FileTag<'a> {
+    /// The tag that the bytes begin with; `None` if they begin with something else.
+    pub fn at_front(bytes: &'a [u8]) -> Option<Self> {
         let (&[b'I', b'D', b'3', version, _, flags, a, b, c, d], rest) =
             bytes.split_first_chunk::<HEADER_BYTES>()?
         else {
@@ -46,8 +46,13 @@ impl<'a> Tag<'a> {
         })
     }
 
+    /// Its whole length.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// `artist - title`, or whichever of them is there.
-    pub(super) fn title(&self) -> Option<String> {
+    pub fn title(&self) -> Option<String> {
         let plain;
         let is_mixed = self.flags & UNSYNCHRONISED != 0;
         let mut rest = match is_mixed && self.version < 4 {
@@ -105,7 +110,7 @@ impl<'a> Tag<'a> {
 }
 
 /// The title in the tag of version 1 at the end of a file.
-pub(super) fn title_at_end(tail: &[u8]) -> Option<String> {
+pub fn title_at_end(tail: &[u8]) -> Option<String> {
     let tag = tail.last_chunk::<128>()?.strip_prefix(b"TAG")?;
     let field = |bytes: &[u8]| {
         let text: String = bytes
@@ -118,7 +123,8 @@ pub(super) fn title_at_end(tail: &[u8]) -> Option<String> {
     joined(field(&tag[30..60]), field(&tag[..30]))
 }
 
-pub(super) fn joined(artist: Option<String>, title: Option<String>) -> Option<String> {
+/// `artist - title`, or whichever of them is there.
+pub fn joined(artist: Option<String>, title: Option<String>) -> Option<String> {
     match (artist, title) {
         (Some(artist), Some(title)) => Some(format!("{artist} - {title}")),
         (one, other) => one.or(other),
@@ -204,7 +210,7 @@ mod tests {
     }
 
     fn title(bytes: &[u8]) -> Option<String> {
-        Tag::at_front(bytes).expect("a tag").title()
+        FileTag::at_front(bytes).expect("a tag").title()
     }
 
     #[test]
@@ -217,7 +223,7 @@ mod tests {
         let four = tag(4, 0, &four.concat());
         assert_eq!(title(&four).as_deref(), Some("Björk - Jóga"));
         assert_eq!(
-            Tag::at_front(&four).map(|tag| tag.bytes),
+            FileTag::at_front(&four).map(|tag| tag.bytes()),
             Some(four.len() as u64)
         );
         let three = tag(3, 0, &frame("TIT2", b"\x01\xFF\xFEa\0\xFC\0"));
@@ -241,9 +247,9 @@ mod tests {
         let extended = [&[0, 0, 0, 6, 0, 0, 0, 0, 0, 0], &frame("TIT2", b"\0a")[..]].concat();
         assert_eq!(title(&tag(3, EXTENDED, &extended)).as_deref(), Some("a"));
         assert_eq!(title(&tag(4, 0, &frame("TIT2", b"\0 \n"))), None);
-        assert!(Tag::at_front(b"ID3\x04\0\0\x80\0\0\0").is_none());
+        assert!(FileTag::at_front(b"ID3\x04\0\0\x80\0\0\0").is_none());
         assert_eq!(
-            Tag::at_front(&tag(4, HAS_FOOTER, b"")).map(|tag| tag.bytes),
+            FileTag::at_front(&tag(4, HAS_FOOTER, b"")).map(|tag| tag.bytes()),
             Some(20)
         );
     }
@@ -266,7 +272,7 @@ mod tests {
         #[test]
         fn any_bytes_are_a_tag_or_none(version in 0_u8..6, flags in any::<u8>(), frames in proptest::collection::vec(any::<u8>(), 0..255)) {
             let bytes = tag(version, flags, &frames);
-            if let Some(tag) = Tag::at_front(&bytes) {
+            if let Some(tag) = FileTag::at_front(&bytes) {
                 prop_assert!(tag.title().is_none_or(|title| !title.is_empty()));
             }
         }

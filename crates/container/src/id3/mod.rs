@@ -1,4 +1,5 @@
-//! ID3v2.4 tags: what segments of packed audio begin with, and what tells titles and events in all segments.
+//! ID3v2.4 tags: what segments of packed audio begin with, and what tells titles and events in all segments. Those of
+//! files are read by [`FileTag`], in any version.
 //!
 //! ```text
 //! tag:   "ID3" 04 00 │ flags:8 │ size:32 │ frame │ frame │ …
@@ -11,9 +12,13 @@
 //! Sources: "ID3 tag version 2.4.0", main structure (§3, §6.2) and native frames (§4.2, §4.27); RFC 8216bis §3.1.4
 //! for the timestamp.
 
+mod file_tag;
+
 use std::borrow::Cow;
 
 use media::{EventContent, Span, TICKS_PER_SECOND, Timestamp};
+
+pub use self::file_tag::{FileTag, joined, title_at_end};
 
 const MAGIC_AND_VERSION: [u8; 5] = *b"ID3\x04\x00";
 
