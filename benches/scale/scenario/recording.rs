@@ -1,7 +1,7 @@
 //! Publishers that are recorded.
 //!
 //! Both servers write to a directory beside this program, on whatever disk that is. Each has its defaults otherwise:
-//! nginx-rtmp writes FLV, as it receives it. Ten viewers watch one of our streams, once with recording and once
+//! nginx-rtmp writes FLV, as it receives it. Ten viewers watch one of the streams: of ours, once with recording and once
 //! without.
 
 use std::fmt::Write as _;
@@ -177,8 +177,15 @@ fn theirs_recorded(bench: &mut Bench, round: usize, publishers: u64) -> Turn {
         folder.path().display()
     );
     let server = Nginx::with(&directives);
-    let url = server.rtmp_url("show{n}");
-    let turn = publish(bench, &url, &server.pids(), publishers).finish(None);
+    let publishing = publish(
+        bench,
+        &server.rtmp_url("show{n}"),
+        &server.pids(),
+        publishers,
+    );
+    let plan = ListenPlan::new(VIEWERS, VIEWERS, bench.window());
+    let viewers = plan.start(&server.rtmp_url("show0"), &server.pids());
+    let turn = publishing.finish(Some(viewers));
     note(bench, round, Peer::Nginx.name(), &turn);
     turn
 }

@@ -6,8 +6,8 @@
 //!         └ the body begins here
 //! ```
 //!
-//! Such an answer has no ranges, and neither a tag nor a date: caches keep the file alone. A client that asks for a part
-//! or downloads is sent the file as it is.
+//! Such an answer has no ranges, and neither a tag nor a date: caches keep the file alone. A client that asks for a
+//! range or downloads is sent the file as it is.
 //!
 //! [`answer`](crate::answer()) asks here first; the [`Body`] puts the title into what it reads.
 
@@ -30,7 +30,6 @@ use crate::answer::{Answer, Request, is_download, put, text};
 use crate::body::Body;
 use crate::counts::Outcome;
 use crate::pace::Pace;
-use crate::range::{Requested, requested};
 use crate::{Served, media_type};
 
 /// What a player says that asks for titles, and what it is told then.
@@ -94,24 +93,14 @@ pub(crate) async fn answer(
     Ok(Some((Outcome::Whole, answer)))
 }
 
-/// Whether a request is for all of a file that titles may be put into, and for titles.
+/// Whether a request is for a file that titles may be put into, and for titles. Who asks for a range, be it the whole
+/// file, may want to seek: ffmpeg and what is made of it ask for both each time.
 fn is_wanted(request: &Request<'_>) -> bool {
     let asks = text(request.headers, WANTS_TITLES) == Some("1");
     let is_file = request.address.resource == Resource::File && !is_download(request.query);
     asks && is_file
         && syntax(&request.address.name).is_some()
-        && text(request.headers, header::RANGE).is_none_or(is_all)
-}
-
-/// Whether a range is all of any file: players of streams say `bytes=0-`.
-fn is_all(range: &str) -> bool {
-    // No file is as long as that.
-    const LENGTH: u64 = i64::MAX as u64;
-    match requested(range, LENGTH) {
-        Requested::Whole => true,
-        Requested::Part(range) => range == (0..LENGTH),
-        Requested::Beyond => false,
-    }
+        && text(request.headers, header::RANGE).is_none()
 }
 
 /// What a player that asks for titles is sent of a file.
