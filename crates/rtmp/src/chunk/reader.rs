@@ -15,6 +15,9 @@ use crate::{
 /// One that is kept keeps the others. Pieces of one size are what an allocator finds soonest.
 const SHARED_BYTES: usize = 16 << 10;
 
+/// So much has to have arrived for it: memory is held in proportion to what a peer has sent.
+const SHARED_FROM: usize = SHARED_BYTES / 4;
+
 /// What a peer may make the reader hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -472,10 +475,14 @@ impl Reader {
 /// Memory for a message that has arrived, as `waiting` bytes have: shared with those that follow it, if they fit.
 fn carve(shared: &mut BytesMut, length: usize, waiting: usize) -> BytesMut {
     if shared.capacity() < length {
-        if waiting.min(SHARED_BYTES) < 2 * length {
+        let room = match waiting {
+            SHARED_FROM.. => SHARED_BYTES,
+            _ => waiting,
+        };
+        if room < 2 * length {
             return BytesMut::with_capacity(length);
         }
-        *shared = BytesMut::with_capacity(SHARED_BYTES);
+        *shared = BytesMut::with_capacity(room);
     }
     let rest = shared.split_off(length);
     std::mem::replace(shared, rest)
