@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use testkit::{Clip, Server, Signal, Tool, free_address, wait_until};
 
 use crate::storage::{
@@ -99,6 +100,89 @@ fn every_recording_arrives_whatever_fails() {
     });
     assert_eq!(recordings(&server_up).len(), files.len() - 1);
     assert_eq!(storage.taken(), sent);
+}
+
+/// What a server that was killed knew of its recordings is read again from the files and from what was written down of
+/// uploads.
+#[test]
+fn the_catalogue_is_made_again_from_the_disk() {
+    let root = tempfile::tempdir().unwrap();
+    let address = free_address();
+    let credentials = credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
+    let files = left_over(
+        root.path(),
+        &[4_000, 8_000, 16_000, 32_000, 64_000, 128_000],
+    );
+    let start = || server(root.path(), address, &credentials, "0s").start();
+    let change = |server: &Server, one: &Value, arguments: &[&str]| {
+        let id = one["id"].as_str().expect("an id");
+        let url = format!("http://{}/api/v1/recordings/{id}", server.addr("admin"));
+        let _ = Tool::new("curl")
+            .args(["-s", "-f"])
+            .args(arguments)
+            .arg(url)
+            .run(DEADLINE);
+    };
+    let pin = [
+        "-X",
+        "PATCH",
+        "-H",
+        "Content-Type: application/json",
+        "-d",
+        r#"{"pinned": true}"#,
+    ];
+    let mut killed = start();
+    wait_until("all of them", DEADLINE, || {
+        recordings(&killed).len() == files.len()
+    });
+    // Two are pinned and one is removed, before anything is uploaded.
+    let found = recordings(&killed);
+    change(&killed, &found[1], &pin);
+    change(&killed, &found[3], &pin);
+    change(&killed, &found[5], &["-X", "DELETE"]);
+    let storage = Storage::start(address, None);
+    let all = uploaded(&killed, files.len() - 1);
+    wait_until("the files to go that are not pinned", DEADLINE, || {
+        let is_left = |one: &Value| one["path"].is_null() != (one["pinned"] == true);
+        recordings(&killed).iter().all(is_left)
+    });
+    // One of those is removed of which the copy alone is left.
+    let gone = all.iter().find(|one| one["pinned"] != true);
+    let gone = gone.expect("one that is not pinned");
+    change(&killed, gone, &["-X", "DELETE"]);
+    wait_until("the object to go", DEADLINE, || {
+        storage.object(&key(gone)).is_none()
+    });
+    let before = recordings(&killed);
+    let has_file = |one: &&Value| !one["path"].is_null();
+    assert_eq!(
+        (before.len(), before.iter().filter(has_file).count()),
+        (4, 2)
+    );
+    killed.process().signal(Signal::KILL);
+    killed.process().wait(DEADLINE);
+    // Without a server, those that have files are listed.
+    let told = Tool::carillon()
+        .args(["rec", "ls", "--json"])
+        .arg(root.path().join("recordings"))
+        .run(DEADLINE);
+    let told: Value = serde_json::from_slice(&told).expect("JSON");
+    let of_files = |all: &[Value]| -> Vec<_> {
+        let keys = [
+            "id", "stream", "started", "seconds", "bytes", "pinned", "path",
+        ];
+        let files = all.iter().filter(has_file);
+        let mut told: Vec<_> = files.map(|one| keys.map(|key| one[key].clone())).collect();
+        told.sort_by_key(|one| one[0].to_string());
+        told
+    };
+    let listed = told["recordings"].as_array().expect("a list");
+    assert_eq!(of_files(listed), of_files(&before));
+    // What was written down of copies is read once the files are listed.
+    let again = start();
+    wait_until("the same catalogue", DEADLINE, || {
+        recordings(&again) == before
+    });
 }
 
 #[test]

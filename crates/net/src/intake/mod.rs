@@ -8,20 +8,21 @@
 //!   many, turns are spaced so that reading takes its share of the thread and no more, by [`PROMPT_APART_MAX`]
 //!   at most.
 //! - Publishers without listeners are read in a [relaxed](Pace::Relaxed) way, every [`RELAXED_APART`]. One that
-//!   sends a lot is read promptly all the same, or the kernel's buffer would fill up and hold it back.
+//!   sends a lot is read promptly all the same, or the kernel's buffer would fill up and hold it back. One that
+//!   hangs up is read to its end at once, before another takes its place.
 //!
 //! The thread knows no protocol: an [`IntakeReader`] takes the bytes and returns what follows. Decisions, and work
 //! that takes time, belong to the caller that attached the socket: its reader gets the socket
 //! [back](IntakeReader::give_back) and may be attached again.
 //!
-//! Two ways of receiving, one contract (`receiver`): multishot receives into a shared ring of
-//! buffers, and readiness by epoll, which is the way of all relaxed turns: what nearly every socket has brought
-//! meanwhile would need more buffers than a cache holds, and a receive that finds none is asked for anew. Called by
-//! `ingest`.
+//! Two ways of receiving promptly, one contract (`receiver`): multishot receives into a shared ring of
+//! buffers, and readiness by epoll. Relaxed turns ask each socket (`relaxed`): what nearly every one has brought
+//! meanwhile would need more shared buffers than a cache holds. Called by `ingest`.
 
 mod entries;
 mod readiness;
 pub(crate) mod receiver;
+mod relaxed;
 #[cfg(test)]
 mod tests;
 mod thread;
@@ -36,6 +37,7 @@ use std::time::{Duration, Instant};
 
 use self::readiness::Readiness;
 use self::receiver::Receiver;
+use self::relaxed::RelaxedSockets;
 use self::thread::IntakeThread;
 use crate::uring::{Multishot, Unavailable};
 use crate::waker::Waker;
@@ -320,10 +322,11 @@ fn run_thread(
     board: Arc<Board>,
     made: &SyncSender<io::Result<()>>,
 ) {
-    let receivers = method
-        .make(waker)
-        // The second is never slept on, so it has a waker of its own that is never called.
-        .and_then(|prompt| Ok((prompt, Method::Epoll.make(&Waker::new()?)?)));
+    let receivers = method.make(waker).and_then(|mut prompt| {
+        let relaxed = RelaxedSockets::new()?;
+        prompt.wake_by(relaxed.ends())?;
+        Ok((prompt, relaxed))
+    });
     let (told, thread) = match receivers {
         Ok((prompt, relaxed)) => {
             let thread = IntakeThread::new(prompt, relaxed, arrivals, board, target_utilisation);

@@ -90,6 +90,17 @@ impl Receiver for Readiness {
         }
     }
 
+    fn wake_by(&mut self, readable: Arc<OwnedFd>) -> io::Result<()> {
+        // As the waker's events are: no socket's, and the waker's counter may be empty.
+        let data = epoll::EventData::new_u64(WAKER_DATA);
+        Ok(epoll::add(
+            &self.epoll,
+            readable,
+            data,
+            epoll::EventFlags::IN,
+        )?)
+    }
+
     fn wait(
         &mut self,
         pause: Duration,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,12 @@ pub(crate) trait Receiver {
     /// Ends a watch. One of the next calls of [`wait`](Self::wait) reports the last of it: [`News::Unwatched`],
     /// unless the connection ends before. Until then there may be bytes.
     fn unwatch(&mut self, slot: Slot);
+
+    /// Has sleeps end while this is readable as well.
+    ///
+    /// # Errors
+    /// When it cannot be watched.
+    fn wake_by(&mut self, readable: Arc<OwnedFd>) -> io::Result<()>;
 
     /// Sleeps for `pause`, and on until there is something to receive, the waker is called or
     /// `timeout` has passed, counted from the beginning of the call (`None`: for ever). Then receives

@@ -1,6 +1,7 @@
 //! What receivers and the intake must do, by each method.
 
 use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::sync::mpsc::RecvTimeoutError;
 
 use super::*;
@@ -59,6 +60,7 @@ by_every_method![
     nothing_is_told_of_a_successor_that_is_its_predecessor_s,
     a_pause_is_slept_through,
     a_waker_ends_the_sleep_again_and_again,
+    a_sleep_ends_while_something_else_is_readable,
     a_sleep_ends_when_its_time_is_over,
 ];
 
@@ -291,6 +293,49 @@ fn a_waker_ends_the_sleep_again_and_again(receiver: &mut dyn Receiver, waker: &W
     }
 }
 
+fn a_sleep_ends_while_something_else_is_readable(receiver: &mut dyn Receiver, _: &Waker) {
+    let mut relaxed = RelaxedSockets::new().unwrap();
+    receiver.wake_by(relaxed.ends()).unwrap();
+    for round in 0..5 {
+        let (near, mut far) = pair();
+        near.set_nonblocking(true).unwrap();
+        relaxed.watch(slot(round), &Arc::new(near)).unwrap();
+        far.write_all(b"last words").unwrap();
+        drop(far);
+        let mut heard = Heard::default();
+        while heard.end.is_none() {
+            let began = Instant::now();
+            receiver
+                .wait(Duration::ZERO, Some(LONG), MANY, &mut |_, _| ())
+                .unwrap();
+            assert!(began.elapsed() < LONG);
+            relaxed
+                .read_ended(&mut |of, news| {
+                    assert_eq!(of, slot(round));
+                    heard.note(news);
+                })
+                .unwrap();
+        }
+        assert_eq!(
+            (&*heard.bytes, heard.end),
+            (&b"last words"[..], Some("hung up"))
+        );
+        assert!(relaxed.is_empty());
+    }
+    // What is readable no more ends no sleep. The first may begin with what was noted before.
+    let short = Some(Duration::from_millis(20));
+    for _ in 0..2 {
+        receiver
+            .wait(Duration::ZERO, short, MANY, &mut |_, _| ())
+            .unwrap();
+    }
+    let began = Instant::now();
+    receiver
+        .wait(Duration::ZERO, short, MANY, &mut |_, _| ())
+        .unwrap();
+    assert!(began.elapsed() >= Duration::from_millis(15));
+}
+
 fn a_sleep_ends_when_its_time_is_over(receiver: &mut dyn Receiver, _: &Waker) {
     const TIME: Duration = Duration::from_millis(20);
     let _peer = watched(receiver, 0);
@@ -507,6 +552,71 @@ fn a_relaxed_socket_loses_nothing_however_much_it_brings() {
         drop(peer.far);
         let back = peer.back.recv_timeout(LONG).unwrap();
         assert_eq!((back.heard.len(), &*back.why), (len, "HungUp"));
+    }
+}
+
+#[test]
+fn a_turn_reads_each_relaxed_socket_once_in_slices() {
+    const SOCKETS: u32 = 10;
+    let mut relaxed = RelaxedSockets::new().unwrap();
+    assert!(relaxed.go_on(4, &mut |_, _| panic!("nothing is there")));
+    let (nears, mut peers): (Vec<_>, Vec<_>) = (0..SOCKETS)
+        .map(|index| {
+            let (near, far) = pair();
+            near.set_nonblocking(true).unwrap();
+            let near = Arc::new(near);
+            relaxed.watch(slot(index), &near).unwrap();
+            (near, far)
+        })
+        .unzip();
+    assert!(relaxed.unwatch(slot(3)));
+    assert!(!relaxed.unwatch(slot(3)));
+    for round in 1..=3 {
+        for peer in &mut peers {
+            peer.write_all(b"piece").unwrap();
+        }
+        let deadline = Instant::now() + LONG;
+        let mut heard = places(SOCKETS as usize);
+        // What is written may take a moment to arrive.
+        while heard.iter().filter(|one| one.bytes == b"piece").count() < 9 {
+            relaxed.begin();
+            let mut slices = 1;
+            while !relaxed.go_on(4, &mut |of, news| heard[of.index as usize].note(news)) {
+                slices += 1;
+            }
+            assert_eq!(slices, 3, "in round {round}");
+            assert!(Instant::now() < deadline, "it does not come");
+        }
+        assert_eq!(heard[3], Heard::default());
+    }
+    relaxed
+        .read_ended(&mut |_, _| panic!("none has ended"))
+        .unwrap();
+    drop(nears);
+}
+
+#[test]
+fn a_relaxed_socket_is_read_to_its_end_as_soon_as_the_peer_hangs_up() {
+    for intake in intakes() {
+        // A busy machine may delay any of them; the shortest tells.
+        let took = (0..8).map(|_| {
+            let mut peer = WatchedPeer::new(&intake, Pace::Relaxed, None);
+            // The second answer comes with a relaxed turn, so the next one is RELAXED_APART away.
+            peer.say(b"one");
+            std::thread::sleep(SURVEY_INTERVAL * 2);
+            peer.say(b"two");
+            let began = Instant::now();
+            peer.far.write_all(b"last words").unwrap();
+            peer.far.shutdown(Shutdown::Write).unwrap();
+            let back = peer.back();
+            assert_eq!(
+                (&*back.heard, &*back.why),
+                (&b"onetwolast words"[..], "HungUp")
+            );
+            began.elapsed()
+        });
+        let shortest = took.min().unwrap();
+        assert!(shortest < RELAXED_APART / 4, "{shortest:?}");
     }
 }
 

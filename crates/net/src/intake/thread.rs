@@ -12,6 +12,7 @@ use rustix::net::SendFlags;
 
 use super::entries::{self, Entries, Entry, Then};
 use super::receiver::{News, Receiver};
+use super::relaxed::RelaxedSockets;
 use super::{
     Attach, Board, IDLE_TURN, Next, PROMPT_APART_MAX, Pace, RELAXED_APART, RELAXED_BYTES_MAX,
     Returned, SURVEY_INTERVAL,
@@ -24,7 +25,7 @@ use crate::panics;
 /// How much a turn weighs in the mean cost of reading one socket.
 const COST_WEIGHT: f64 = 1.0 / 16.0;
 
-/// Pieces of a relaxed turn that are read in a row: half a millisecond's work, so that prompt publishers do not
+/// Sockets of a relaxed turn that are read in a row: half a millisecond's work, so that prompt publishers do not
 /// wait for the whole turn. Also the least that a turn may take at most, because one socket can bring that much
 /// in one go.
 const SLICE: usize = 16;
@@ -36,17 +37,15 @@ const FAREWELLS_MAX: usize = 16;
 /// See the module's description.
 pub(super) struct IntakeThread {
     prompt: Box<dyn Receiver>,
-    relaxed: Box<dyn Receiver>,
+    relaxed: RelaxedSockets,
     arrivals: Inbox<Attach>,
     watched: Watched,
     target_utilisation: f64,
     /// When the last turn began.
     turned: Instant,
     relaxed_due: Instant,
-    /// When the relaxed turn after the present one is due.
-    relaxed_next: Instant,
-    /// Pieces that the present relaxed turn may still take.
-    relaxed_left: usize,
+    /// When the relaxed turn after the present one is due; `None` between turns.
+    relaxed_next: Option<Instant>,
     survey_due: Instant,
     /// CPU seconds that reading one socket takes in a turn, on average.
     cost: f64,
@@ -70,7 +69,7 @@ struct Watched {
 impl IntakeThread {
     pub(super) fn new(
         prompt: Box<dyn Receiver>,
-        relaxed: Box<dyn Receiver>,
+        relaxed: RelaxedSockets,
         arrivals: Inbox<Attach>,
         board: Arc<Board>,
         target_utilisation: f64,
@@ -91,8 +90,7 @@ impl IntakeThread {
             target_utilisation,
             turned: now,
             relaxed_due: now,
-            relaxed_next: now,
-            relaxed_left: 0,
+            relaxed_next: None,
             survey_due: now,
             cost: 0.0,
             spent: Duration::ZERO,
@@ -140,20 +138,17 @@ impl IntakeThread {
         let now = Instant::now();
         watched.now = now;
         self.turned = now;
+        if !relaxed.is_empty() {
+            relaxed.read_ended(&mut |slot, news| watched.hear(slot, news))?;
+        }
         if now >= self.relaxed_due {
-            if self.relaxed_left == 0 {
-                self.relaxed_next = now + RELAXED_APART;
-                let entries = &watched.entries;
-                self.relaxed_left = (entries.len() - entries.prompt).max(SLICE);
-            }
-            let zero = Some(Duration::ZERO);
-            let told = relaxed.wait(Duration::ZERO, zero, SLICE, &mut |slot, news| {
-                watched.hear(slot, news);
-            })?;
-            let left = self.relaxed_left.saturating_sub(told);
-            self.relaxed_left = if told < SLICE { 0 } else { left };
-            if self.relaxed_left == 0 {
-                self.relaxed_due = self.relaxed_next;
+            let next = *self.relaxed_next.get_or_insert_with(|| {
+                relaxed.begin();
+                now + RELAXED_APART
+            });
+            if relaxed.go_on(SLICE, &mut |slot, news| watched.hear(slot, news)) {
+                self.relaxed_due = next;
+                self.relaxed_next = None;
             }
         }
         self.obey();
@@ -218,11 +213,8 @@ impl IntakeThread {
         for slot in watched.leaving.drain(..) {
             match watched.entries.get(slot).map(|entry| entry.pace) {
                 Some(Pace::Prompt) => prompt.unwatch(slot),
-                Some(Pace::Relaxed) => {
-                    relaxed.unwatch(slot);
-                    self.relaxed_due = watched.now;
-                }
-                None => {}
+                Some(Pace::Relaxed) if relaxed.unwatch(slot) => watched.left.push((slot, None)),
+                Some(Pace::Relaxed) | None => {}
             }
         }
         // In turn, as a move that fails adds one.
@@ -268,17 +260,12 @@ impl IntakeThread {
                 break;
             }
             let Self {
-                prompt,
-                relaxed,
-                watched,
-                ..
+                prompt, watched, ..
             } = &mut self;
-            for receiver in [prompt, relaxed] {
-                let zero = Some(Duration::ZERO);
-                receiver.wait(Duration::ZERO, zero, SLICE, &mut |slot, news| {
-                    watched.hear(slot, news)
-                })?;
-            }
+            let zero = Some(Duration::ZERO);
+            prompt.wait(Duration::ZERO, zero, SLICE, &mut |slot, news| {
+                watched.hear(slot, news)
+            })?;
         }
         Ok(())
     }

@@ -291,7 +291,7 @@ impl Uring {
                 self.is_waker_watched = false;
             }
             Token::Ring(number) => self.rings[number as usize].is_watched = false,
-            Token::CalledOff | Token::Job(_) => {}
+            Token::CalledOff | Token::Job(_) | Token::Another => {}
         }
     }
 

@@ -10,7 +10,7 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +35,9 @@ pub(crate) struct Multishot {
     buffers: Buffers,
     waker: Waker,
     is_waker_watched: bool,
+    /// Ends sleeps as well while it is readable.
+    another: Option<Arc<OwnedFd>>,
+    is_another_watched: bool,
     sockets: Vec<Option<Watched>>,
     count: usize,
     /// Sockets whose receive is to be asked for again.
@@ -78,6 +81,8 @@ impl Multishot {
             buffers,
             waker,
             is_waker_watched: false,
+            another: None,
+            is_another_watched: false,
             sockets: Vec::new(),
             count: 0,
             starved: Vec::new(),
@@ -113,6 +118,13 @@ impl Multishot {
             let waker = Target::Open(self.waker.as_fd().as_raw_fd());
             self.ring.watch(waker, libc::POLLIN as u32, Token::Waker);
         }
+        if let Some(another) = &self.another
+            && !std::mem::replace(&mut self.is_another_watched, true)
+        {
+            let another = Target::Open(another.as_raw_fd());
+            self.ring
+                .watch(another, libc::POLLIN as u32, Token::Another);
+        }
         for slot in std::mem::take(&mut self.starved) {
             self.arm(slot);
         }
@@ -128,6 +140,7 @@ impl Multishot {
                     self.waker.drain();
                     self.is_waker_watched = false;
                 }
+                Token::Another => self.is_another_watched = false,
                 _ => {}
             }
         }
@@ -213,6 +226,11 @@ impl Receiver for Multishot {
             self.starved.retain(|starved| *starved != slot);
             self.unwatched.push(slot);
         }
+    }
+
+    fn wake_by(&mut self, readable: Arc<OwnedFd>) -> io::Result<()> {
+        self.another = Some(readable);
+        Ok(())
     }
 
     fn wait(

@@ -40,6 +40,8 @@ pub(super) enum Token {
     Vacated(u32),
     /// The watch over the waker.
     Waker,
+    /// The watch over what else ends a receiver's sleep.
+    Another,
     /// The watch over another ring.
     Ring(u32),
     /// The end of a watch that was called off.
@@ -60,6 +62,7 @@ impl Token {
             Self::Waker => (4, Name::bare(0)),
             Self::Ring(number) => (5, Name::bare(number)),
             Self::CalledOff => (6, Name::bare(0)),
+            Self::Another => (7, Name::bare(0)),
         };
         kind << KIND_SHIFT | u64::from(name.reuse) << REUSE_SHIFT | u64::from(name.index)
     }
@@ -76,6 +79,7 @@ impl Token {
             3 => Self::Vacated(name.index),
             4 => Self::Waker,
             5 => Self::Ring(name.index),
+            7 => Self::Another,
             _ => Self::CalledOff,
         }
     }
@@ -106,6 +110,7 @@ mod tests {
             Token::Waker,
             Token::Ring(3),
             Token::CalledOff,
+            Token::Another,
         ];
         for token in tokens {
             assert_eq!(Token::unpack(token.pack()), token);
