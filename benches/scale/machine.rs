@@ -90,3 +90,14 @@ fn said(program: &str, arguments: &[&str]) -> String {
         .filter(|text| !text.is_empty())
         .unwrap_or_else(|| "unknown".to_owned())
 }
+
+/// Bytes that programs could have without paging: free memory, and what caches would give back.
+pub(crate) fn available_memory() -> u64 {
+    let told = std::fs::read_to_string("/proc/meminfo");
+    let told = told.unwrap_or_else(|error| panic!("/proc/meminfo: {error}"));
+    let line = told
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kilobytes.unwrap_or_else(|| panic!("no MemAvailable in /proc/meminfo")) << 10
+}

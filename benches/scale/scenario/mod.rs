@@ -10,6 +10,7 @@ mod publishers;
 mod radio;
 mod recording;
 mod stalled;
+mod stations;
 mod storm;
 mod video;
 mod webrtc;
@@ -131,6 +132,11 @@ pub(crate) const ALL: &[Scenario] = &[
         name: "files-1k",
         about: "1,000 and 4,000 clients of a film of 1 Mb/s on demand, beside nginx with the same pacing",
         run: files::files,
+    },
+    Scenario {
+        name: "station-5k",
+        about: "5,000 listeners of a station of MP3s, beside as many of a live stream",
+        run: stations::five_thousand,
     },
     Scenario {
         name: "delay",

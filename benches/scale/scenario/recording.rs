@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use crate::bench::Bench;
 use crate::calls;
 use crate::contest::{OURS, Peer};
 use crate::figure::{Against, Target, Unit};
+use crate::machine;
 
 const PUBLISHERS: u64 = 1_000;
 /// Publishers of a run that only checks that the scenario works.
@@ -49,8 +51,8 @@ const MOST_LAST: u64 = 6_000;
 const MOST_STEP: u64 = 500;
 const MOST_WINDOW: Duration = Duration::from_secs(15);
 
-/// Memory that a turn takes: of the server, the load, and files that are not written to the disk yet.
-const MEMORY_USED: usize = 6 << 30;
+/// Memory that stays free while the page cache is filled.
+const MEMORY_FREE: u64 = 512 << 20;
 
 /// Who has a turn in each round.
 #[derive(Clone, Copy)]
@@ -75,6 +77,7 @@ pub(crate) fn thousand(bench: &mut Bench) {
         false => PUBLISHERS,
     };
     let peer = Peer::Nginx.name();
+    let hole = Hole::new();
     let [mut ours, mut plain, mut theirs] = [const { Vec::new() }; 3];
     let (mut lost, mut gaps) = (Vec::new(), Vec::new());
     for round in 0..bench.rounds() {
@@ -84,7 +87,7 @@ pub(crate) fn thousand(bench: &mut Bench) {
             order.reverse();
         }
         for contender in order {
-            use_memory();
+            hole.fill_cache();
             match contender {
                 Contender::Ours => {
                     let (turn, found) = ours_recorded(bench, round, publishers);
@@ -190,14 +193,36 @@ fn theirs_recorded(bench: &mut Bench, round: usize, publishers: u64) -> Turn {
     turn
 }
 
-/// Writes to memory as a turn will. A virtual machine has some of its memory from its host only when it is first
-/// written to, at a cost that is charged to whoever does, and may give it back when it is free.
-fn use_memory() {
-    let mut memory = vec![0_u8; MEMORY_USED];
-    for page in memory.chunks_mut(4_096) {
-        page[0] = 1;
+/// A file without content, as long as there is memory, that fills the page cache when it is read.
+///
+/// So every turn finds the machine as a recorder does that has run for a day: without free memory, which is taken from
+/// the cache as it is needed. Free memory of a virtual machine may be the host's; then each page costs whoever writes
+/// to it first more than a recorder costs in all, and more in one turn than in another.
+struct Hole {
+    file: File,
+    bytes: u64,
+}
+
+impl Hole {
+    fn new() -> Self {
+        let bytes = machine::available_memory().saturating_sub(MEMORY_FREE);
+        let file = tempfile::tempfile_in(folder().path()).and_then(|file| {
+            file.set_len(bytes)?;
+            Ok(file)
+        });
+        let file = file.unwrap_or_else(|error| panic!("a file without content: {error}"));
+        Self { file, bytes }
     }
-    std::hint::black_box(&memory);
+
+    fn fill_cache(&self) {
+        let mut buffer = vec![0; 1 << 20];
+        let mut at = 0;
+        while at < self.bytes {
+            let read = self.file.read_at(&mut buffer, at);
+            let read = read.unwrap_or_else(|error| panic!("a file without content: {error}"));
+            at += (read as u64).max(1);
+        }
+    }
 }
 
 pub(crate) fn most(bench: &mut Bench) {
