@@ -42,6 +42,7 @@ mod hls_keeps_its_rules;
 mod hls_plays_everywhere;
 mod hls_reloads_block_by_the_table;
 mod hls_through_a_cdn;
+mod hooks_decide;
 mod hostile_publishers_are_refused;
 mod icecast_sources_are_heard_unchanged;
 mod joiners_see_a_picture_soon;

@@ -417,6 +417,17 @@ impl Setting for Url {
     }
 }
 
+impl Setting for Option<Url> {
+    const EXPECTED: &str = "an address such as \"https://example.com/hook\", or \"\" for none";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        match text {
+            "" => Ok(None),
+            text => Url::from_text(text).map(Some),
+        }
+    }
+}
+
 /// No error repeats a key.
 impl Setting for SigningKey {
     const EXPECTED: &str = "`whsec_` and 24 to 64 bytes in base64";
@@ -497,6 +508,22 @@ choices! {
         "stalled" => Self::Stalled,
         "never" => Self::Never,
     } "\"same-credential\", \"stalled\" or \"never\"";
+    auth_hook::Dialect {
+        "carillon" => Self::Carillon,
+        "nginx-rtmp" => Self::NginxRtmp,
+        "srs" => Self::Srs,
+        "mediamtx" => Self::MediaMtx,
+        "icecast" => Self::Icecast,
+    } "\"carillon\", \"nginx-rtmp\", \"srs\", \"mediamtx\" or \"icecast\"";
+    HookAsks {
+        "all" => Self::All,
+        "publish" => Self::Publish,
+        "play" => Self::Play,
+    } "\"all\", \"publish\" or \"play\"";
+    HookUnanswered {
+        "deny" => Self::Deny,
+        "allow" => Self::Allow,
+    } "\"deny\" or \"allow\"";
     LogLevel {
         "error" => Self::Error,
         "warn" => Self::Warn,

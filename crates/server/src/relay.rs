@@ -201,7 +201,7 @@ impl Relay {
         let audio = DerivedAudio::start(&derived_audio_settings(&config))
             .map_err(StartError::Transcoding)?;
         registry.set_deriver(audio.deriver());
-        let gate = AuthorityGate::new(Arc::clone(&config), gatekeeper, authority)?;
+        let gate = AuthorityGate::new(Arc::clone(&config), gatekeeper, authority, &connector)?;
         let access = AccessLog::open(&config.log.access).map_err(StartError::AccessLog)?;
         let departures =
             Departures::read(departed, fanout, access.clone()).map_err(StartError::AccessLog)?;

@@ -2,6 +2,7 @@
 
 use fanout::gate::Identity;
 
+use super::auth_hook::AuthHook;
 use crate::read::Section;
 use crate::{Glob, Secret};
 
@@ -14,6 +15,8 @@ pub struct Auth {
     pub admin_password: Option<Secret>,
     /// Further keys, each with a name of its own; see [`Config::publish_keys`](crate::Config::publish_keys).
     pub keys: Vec<KeyRule>,
+    /// Who is asked in addition.
+    pub hook: AuthHook,
 }
 
 /// One `[[auth.key]]`: a key to publish some streams that has a name.
@@ -49,6 +52,7 @@ impl Auth {
             "is the publish key, which every broadcaster knows",
         );
         s.sections("key", |s| self.keys.extend(KeyRule::read(s)));
+        s.section("hook", |s| self.hook.read(s));
     }
 }
 

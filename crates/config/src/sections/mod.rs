@@ -9,6 +9,7 @@
 
 mod admin;
 mod auth;
+mod auth_hook;
 mod fanout;
 mod files;
 mod hls;
@@ -32,6 +33,7 @@ use std::time::Duration;
 
 pub use self::admin::Admin;
 pub use self::auth::{Auth, KeyRule, PublishKey};
+pub use self::auth_hook::{AuthHook, HookAsks, HookUnanswered};
 pub use self::fanout::{Backend, Fanout};
 pub use self::files::FilesRule;
 pub use self::hls::Hls;

@@ -17,6 +17,7 @@
 
 mod attempts;
 mod authority;
+mod hooked;
 mod keys;
 mod successes;
 #[cfg(test)]
@@ -32,11 +33,13 @@ use fanout::gate::{
     Publish, Request, UpdateMetadata,
 };
 use media::StreamName;
+use net::link::Connector;
 use tokio::time::timeout;
 
 use self::attempts::{Attempts, Kind};
 use self::authority::Fingerprints;
 pub use self::authority::{Authority, Grant, Verdict};
+use self::hooked::Hooked;
 use self::keys::Keys;
 use self::successes::Successes;
 
@@ -62,8 +65,8 @@ pub(crate) struct AuthorityGate {
 }
 
 impl AuthorityGate {
-    /// Guards by the secrets of `config`, all of which are set by now, or by `authority` if there is
-    /// one.
+    /// Guards by the secrets of `config`, all of which are set by now, and by its hook, which is reached by `connector`; or by
+    /// `authority` if there is one.
     ///
     /// # Errors
     /// When the system has no random bytes.
@@ -71,14 +74,15 @@ impl AuthorityGate {
         config: Arc<Config>,
         gatekeeper: Gatekeeper,
         authority: Option<Arc<dyn Authority>>,
+        connector: &Connector,
     ) -> Result<Self, getrandom::Error> {
         let fingerprints = Fingerprints::new()?;
         let admin_password = config.auth.admin_password.clone();
-        let keys = || Arc::new(Keys::new(config, fingerprints.clone())) as Arc<dyn Authority>;
+        let configured = || configured(config, &fingerprints, connector);
         Ok(Self {
             admin_password,
             gatekeeper,
-            authority: authority.unwrap_or_else(keys),
+            authority: authority.unwrap_or_else(configured),
             attempts: Attempts::default(),
             successes: Successes::default(),
             fingerprints,
@@ -188,6 +192,33 @@ impl AuthorityGate {
         }
         Ok(grant)
     }
+}
+
+/// What a configuration has decide.
+fn configured(
+    config: Arc<Config>,
+    fingerprints: &Fingerprints,
+    connector: &Connector,
+) -> Arc<dyn Authority> {
+    let hook = config.auth.hook.clone();
+    let keys = Keys::new(config, fingerprints.clone());
+    let Some(url) = hook.url else {
+        return Arc::new(keys);
+    };
+    let settings = auth_hook::Settings {
+        url,
+        dialect: hook.dialect,
+        host: hook.host,
+        timeout: hook.timeout,
+        cache: hook.cache,
+    };
+    Arc::new(Hooked {
+        keys,
+        asker: auth_hook::Asker::new(settings, connector.clone()),
+        asks: hook.asks,
+        unanswered: hook.unanswered,
+        fingerprints: fingerprints.clone(),
+    })
 }
 
 impl Gate for AuthorityGate {

@@ -37,7 +37,14 @@ fn guarded(authority: Option<Arc<dyn Authority>>) -> AuthorityGate {
     .expect("workers");
     let (registry, gatekeeper) = Registry::new(fanout, 0, Box::new(|_| Default::default()));
     registry.fanout().stop();
-    AuthorityGate::new(Arc::new(config), gatekeeper, authority).expect("randomness")
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    let connector = Connector::new(Arc::new(tls));
+    AuthorityGate::new(Arc::new(config), gatekeeper, authority, &connector).expect("randomness")
 }
 
 fn name(text: &str) -> StreamName {

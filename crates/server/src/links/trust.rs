@@ -42,7 +42,9 @@ fn roots(
     native: impl FnOnce() -> Result<RootCertStore, TrustError>,
 ) -> Result<RootCertStore, TrustError> {
     let upload = &config.recording.upload;
-    let hooks = config.hooks.iter().any(|rule| rule.url.is_secure());
+    let asked = config.auth.hook.url.as_ref();
+    let hooks =
+        config.hooks.iter().any(|rule| rule.url.is_secure()) || asked.is_some_and(Url::is_secure);
     let is_linked = !config.pushes.is_empty() || !config.pulls.is_empty();
     if !is_linked && !upload.is_on() && !hooks {
         return Ok(RootCertStore::empty());

@@ -1,0 +1,218 @@
+//! Asks: one request to the hook for each question that neither the cache answers nor the breaker stops.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use net::link::{ConnectError, Connector, Link};
+use net::url::Url;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::breaker::{Breaker, Change, REST};
+use crate::cache::Cache;
+use crate::dialect::{Dialect, Garbled};
+use crate::question::{Question, Verdict};
+
+/// Questions under way at a time, each a connection: what a hook on a small machine answers side by side.
+pub const IN_FLIGHT_MAX: usize = 64;
+
+/// Longest answer that is read: many times what any dialect says.
+const ANSWER_BYTES_MAX: usize = 16 * 1024;
+
+/// How hooks are asked.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where questions are posted.
+    pub url: Url,
+    /// In which form.
+    pub dialect: Dialect,
+    /// What clients call this server, with the port: a field of some dialects.
+    pub host: String,
+    /// From the first byte to the last of the answer.
+    pub timeout: Duration,
+    /// How long a permission is kept; zero asks each time.
+    pub cache: Duration,
+}
+
+/// Why there is no verdict.
+#[derive(Debug, thiserror::Error)]
+pub enum Unanswered {
+    /// Too many questions are under way.
+    #[error("{IN_FLIGHT_MAX} questions are under way")]
+    TooMany,
+    /// It has failed too often just now.
+    #[error("it has failed, and is tried again within {} s", REST.as_secs())]
+    Resting,
+    /// It could not be asked, or has given no answer.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+/// How asking has failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// There is no connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The connection broke.
+    #[error("the connection failed: {0}")]
+    Http(#[from] hyper::Error),
+    /// Its address makes no request.
+    #[error("its address cannot be asked for: {0}")]
+    Request(#[from] http::Error),
+    /// It says that it is at fault.
+    #[error("it answers {0}")]
+    Status(StatusCode),
+    /// The answer is too long, or breaks off.
+    #[error("its answer breaks off, or is longer than {ANSWER_BYTES_MAX} bytes")]
+    Body,
+    /// The answer is none of the dialect's.
+    #[error(transparent)]
+    Garbled(#[from] Meaningless),
+    /// It took too long.
+    #[error("it has not answered in time")]
+    Timeout,
+}
+
+/// An answer that is not understood.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Meaningless(#[from] Garbled);
+
+/// See the module's description. Any number of tasks may ask.
+#[derive(Debug)]
+pub struct Asker {
+    settings: Settings,
+    connector: Connector,
+    in_flight: Semaphore,
+    asked: AtomicU64,
+    memory: Mutex<Memory>,
+}
+
+/// What earlier answers have left.
+#[derive(Debug)]
+struct Memory {
+    breaker: Breaker,
+    cache: Cache,
+}
+
+impl Asker {
+    /// Asks by connections of `connector`.
+    pub fn new(settings: Settings, connector: Connector) -> Self {
+        let memory = Memory {
+            breaker: Breaker::default(),
+            cache: Cache::new(settings.cache),
+        };
+        Self {
+            settings,
+            connector,
+            in_flight: Semaphore::new(IN_FLIGHT_MAX),
+            asked: AtomicU64::new(1),
+            memory: Mutex::new(memory),
+        }
+    }
+
+    /// A number for the next question.
+    pub fn next_number(&self) -> u64 {
+        self.asked.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What the hook says, or has said.
+    ///
+    /// # Errors
+    /// When it says nothing of use.
+    pub async fn ask(&self, question: &Question<'_>) -> Result<Verdict, Unanswered> {
+        let digest = {
+            let memory = self.memory();
+            let digest = memory.cache.digest(question);
+            if let Some(verdict) = memory.cache.find(digest, Instant::now()) {
+                return Ok(verdict);
+            }
+            digest
+        };
+        let permit = self.in_flight.try_acquire();
+        let _permit = permit.map_err(|_| Unanswered::TooMany)?;
+        if !self.memory().breaker.lets_through(Instant::now()) {
+            return Err(Unanswered::Resting);
+        }
+        let asked = timeout(self.settings.timeout, self.post(question)).await;
+        let answer = asked.unwrap_or(Err(Failure::Timeout));
+        let now = Instant::now();
+        let change = {
+            let mut memory = self.memory();
+            if let Ok(verdict) = &answer {
+                memory.cache.keep(digest, verdict, now);
+            }
+            memory.breaker.note(answer.is_ok(), now)
+        };
+        let url = &self.settings.url;
+        match (change, &answer) {
+            (Change::Closed, _) => tracing::info!(%url, "the hook for permissions answers again"),
+            (Change::Opened, _) => {
+                tracing::error!(%url, seconds = REST.as_secs(), "the hook for permissions fails; it is left alone for a while");
+            }
+            (Change::None, _) => {}
+        }
+        Ok(answer?)
+    }
+
+    async fn post(&self, question: &Question<'_>) -> Result<Verdict, Failure> {
+        let Settings {
+            url, dialect, host, ..
+        } = &self.settings;
+        // Schemes of hooks have ports.
+        let port = url.port().unwrap_or_default();
+        let link = self.connector.connect(url.host(), port, url.is_secure());
+        let (mut sender, connection) = http1::handshake(TokioIo::<Link>::new(link.await?)).await?;
+        let body = dialect.body(question, host);
+        let mut request = Request::post(url.target())
+            .header(header::HOST, url.authority())
+            .header(header::USER_AGENT, "Carillon")
+            .header(header::CONNECTION, "close")
+            .header(header::CONTENT_TYPE, body.content_type);
+        if let Some((user, password)) = url.credentials() {
+            let credentials = STANDARD.encode(format!("{user}:{password}"));
+            request = request.header(header::AUTHORIZATION, format!("Basic {credentials}"));
+        }
+        let request = request.body(Full::new(Bytes::from(body.text)))?;
+        let asking = async {
+            let answer = sender.send_request(request).await?;
+            let (head, body) = answer.into_parts();
+            if head.status.is_server_error() {
+                return Err(Failure::Status(head.status));
+            }
+            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+            let body = body.map_err(|_| Failure::Body)?.to_bytes();
+            Ok(self.verdict(head.status, &head.headers, &body)?)
+        };
+        let mut asking = std::pin::pin!(asking);
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            answer = &mut asking => answer,
+            // The request itself finds out how the connection ended.
+            _ = &mut connection => asking.await,
+        }
+    }
+
+    fn verdict(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<Verdict, Meaningless> {
+        Ok(self.settings.dialect.verdict(status, headers, body)?)
+    }
+
+    /// Never held while something is awaited.
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,225 @@
+//! What hooks of other servers see, field by field, and what their answers mean.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http::HeaderValue;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::question::Action;
+
+const HOST: &str = "radio.example:1935";
+
+fn question(action: Action) -> Question<'static> {
+    Question {
+        action,
+        stream: "live/eu/show",
+        protocol: "rtmp",
+        peer: SocketAddr::from(([192, 0, 2, 7], 4711)),
+        agent: "FMLE/3.0 (compatible; Lavf60)",
+        user: Some("ann"),
+        password: Some("p&q"),
+        token: Some("t/1"),
+        query: "key=t%2F1&x=y",
+        number: 17,
+    }
+}
+
+fn json_of(dialect: Dialect, action: Action) -> Value {
+    let body = dialect.body(&question(action), HOST);
+    assert_eq!(body.content_type, "application/json");
+    serde_json::from_str(&body.text).expect("JSON")
+}
+
+fn form_of(dialect: Dialect, action: Action) -> String {
+    let body = dialect.body(&question(action), HOST);
+    assert_eq!(body.content_type, "application/x-www-form-urlencoded");
+    body.text
+}
+
+#[test]
+fn each_dialect_asks_as_its_server_does() {
+    let beginning = "app=live%2Feu&flashver=FMLE%2F3.0%20%28compatible%3B%20Lavf60%29&swfurl=&\
+                     tcurl=rtmp%3A%2F%2Fradio.example%3A1935%2Flive%2Feu&pageurl=&addr=192.0.2.7&clientid=17";
+    assert_eq!(
+        form_of(Dialect::NginxRtmp, Action::Publish),
+        format!("{beginning}&call=publish&name=show&type=live&key=t%2F1&x=y")
+    );
+    assert_eq!(
+        form_of(Dialect::NginxRtmp, Action::Play),
+        format!(
+            "{beginning}&call=play&name=show&start=4294966296&duration=0&reset=0&key=t%2F1&x=y"
+        )
+    );
+    let mount = "mount=%2Flive%2Feu%2Fshow%3Fkey%3Dt%252F1%26x%3Dy&ip=192.0.2.7&\
+                 server=radio.example&port=1935&user=ann&pass=p%26q";
+    assert_eq!(
+        form_of(Dialect::Icecast, Action::Publish),
+        format!("action=stream_auth&{mount}")
+    );
+    assert_eq!(
+        form_of(Dialect::Icecast, Action::UpdateMetadata),
+        format!("action=stream_auth&{mount}&admin=1")
+    );
+    assert_eq!(
+        form_of(Dialect::Icecast, Action::Play),
+        format!(
+            "action=listener_add&{mount}&client=17&agent=FMLE%2F3.0%20%28compatible%3B%20Lavf60%29"
+        )
+    );
+    let srs = json!({
+        "server_id": "carillon", "service_id": "carillon", "action": "on_publish", "client_id": "17",
+        "ip": "192.0.2.7", "vhost": "__defaultVhost__", "app": "live/eu",
+        "tcUrl": "rtmp://radio.example:1935/live/eu", "stream": "show", "param": "?key=t%2F1&x=y",
+        "stream_url": "/live/eu/show", "stream_id": "live/eu/show",
+    });
+    assert_eq!(json_of(Dialect::Srs, Action::Publish), srs);
+    let mut played = srs;
+    played["action"] = "on_play".into();
+    played["pageUrl"] = "".into();
+    assert_eq!(json_of(Dialect::Srs, Action::Play), played);
+    let mediamtx = json!({
+        "user": "ann", "password": "p&q", "token": "t/1", "ip": "192.0.2.7", "action": "read",
+        "path": "live/eu/show", "protocol": "rtmp", "id": "00000000-0000-8000-8000-000000000011",
+        "query": "key=t%2F1&x=y", "userAgent": "FMLE/3.0 (compatible; Lavf60)",
+    });
+    assert_eq!(json_of(Dialect::MediaMtx, Action::Play), mediamtx);
+    let ours = json!({
+        "action": "metadata", "stream": "live/eu/show", "protocol": "rtmp", "address": "192.0.2.7",
+        "port": 4711, "agent": "FMLE/3.0 (compatible; Lavf60)", "user": "ann", "password": "p&q",
+        "token": "t/1", "query": "key=t%2F1&x=y",
+    });
+    assert_eq!(json_of(Dialect::Carillon, Action::UpdateMetadata), ours);
+}
+
+#[test]
+fn a_name_of_one_segment_and_a_client_without_credentials_are_asked_about_as_well() {
+    let bare = Question {
+        stream: "show",
+        user: None,
+        password: None,
+        token: None,
+        query: "",
+        agent: "",
+        ..question(Action::Publish)
+    };
+    let body = Dialect::NginxRtmp.body(&bare, HOST).text;
+    assert!(body.starts_with("app=&flashver=&") && body.ends_with("&name=show&type=live"));
+    let body: Value = serde_json::from_str(&Dialect::Srs.body(&bare, HOST).text).expect("JSON");
+    assert_eq!((&body["app"], &body["param"]), (&json!(""), &json!("")));
+    let body: Value =
+        serde_json::from_str(&Dialect::Carillon.body(&bare, HOST).text).expect("JSON");
+    assert_eq!(
+        (&body["user"], &body["token"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+fn denied(reason: Option<&str>, wants_credential: bool) -> Verdict {
+    Verdict::Denied {
+        reason: reason.map(str::to_owned),
+        wants_credential,
+    }
+}
+
+fn allowed(seconds: Option<u64>, identity: Option<&str>) -> Verdict {
+    Verdict::Allowed {
+        lifetime: seconds.map(Duration::from_secs),
+        identity: identity.map(str::to_owned),
+    }
+}
+
+#[test]
+fn answers_mean_what_they_mean_to_their_servers() {
+    use Dialect::{Carillon, MediaMtx, NginxRtmp, Srs};
+    let none = HeaderMap::new();
+    for (dialect, status, body, meaning) in [
+        (NginxRtmp, 200, "", Some(allowed(None, None))),
+        (
+            NginxRtmp,
+            201,
+            "denied, says the text",
+            Some(allowed(None, None)),
+        ),
+        (NginxRtmp, 302, "", None),
+        (NginxRtmp, 403, "", Some(denied(None, false))),
+        (Srs, 200, "0", Some(allowed(None, None))),
+        (
+            Srs,
+            201,
+            " {\"code\": 0, \"data\": null}\n",
+            Some(allowed(None, None)),
+        ),
+        (Srs, 204, "0", Some(denied(None, false))),
+        (Srs, 200, "", None),
+        (Srs, 200, "OK", None),
+        (Srs, 200, "{}", None),
+        (Srs, 200, "1", Some(denied(Some("code 1"), false))),
+        (Srs, 403, "0", Some(denied(None, false))),
+        (MediaMtx, 204, "", Some(allowed(None, None))),
+        (MediaMtx, 401, "", Some(denied(None, true))),
+        (MediaMtx, 404, "", Some(denied(None, false))),
+        (Carillon, 204, "", Some(allowed(None, None))),
+        (Carillon, 200, "{}", Some(allowed(None, None))),
+        (
+            Carillon,
+            200,
+            r#"{"allowed": true, "seconds": 90, "identity": "ann", "new": 1}"#,
+            Some(allowed(Some(90), Some("ann"))),
+        ),
+        (
+            Carillon,
+            200,
+            r#"{"allowed": false, "reason": "not paid"}"#,
+            Some(denied(Some("not paid"), false)),
+        ),
+        (Carillon, 200, r#"{"seconds": -1}"#, None),
+        (Carillon, 200, r#"{"seconds": 1e300}"#, None),
+        (Carillon, 200, "yes", None),
+        (Carillon, 401, "{}", Some(denied(None, true))),
+        (Carillon, 302, "", Some(denied(None, false))),
+    ] {
+        let status = StatusCode::from_u16(status).expect("a status");
+        let told = dialect.verdict(status, &none, body.as_bytes()).ok();
+        assert_eq!(told, meaning, "{dialect:?} {status} {body}");
+    }
+}
+
+#[test]
+fn icecast_s_answers_are_in_headers() {
+    let verdict = |status: u16, headers: &[(&'static str, &'static str)]| {
+        let headers = headers.iter().map(|(name, value)| {
+            (
+                name.parse().expect("a name"),
+                HeaderValue::from_static(value),
+            )
+        });
+        let status = StatusCode::from_u16(status).expect("a status");
+        let told = Dialect::Icecast.verdict(status, &headers.collect(), b"icecast-auth-user: 1");
+        told.expect("an answer")
+    };
+    assert_eq!(verdict(200, &[]), denied(None, false));
+    assert_eq!(verdict(401, &[]), denied(None, true));
+    assert_eq!(
+        verdict(200, &[("icecast-auth-user", "0")]),
+        denied(None, false)
+    );
+    let message = ("icecast-auth-message", "not paid");
+    assert_eq!(verdict(200, &[message]), denied(Some("not paid"), false));
+    assert_eq!(
+        verdict(200, &[("icecast-auth-user", "1")]),
+        allowed(None, None)
+    );
+    assert_eq!(
+        verdict(200, &[("x-icecast-auth-result", "ok")]),
+        allowed(None, None)
+    );
+    for (limit, seconds) in [("60", Some(60)), ("0", None), ("soon", None)] {
+        let headers = [
+            ("icecast-auth-user", "1"),
+            ("icecast-auth-timelimit", limit),
+        ];
+        assert_eq!(verdict(200, &headers), allowed(seconds, None));
+    }
+}

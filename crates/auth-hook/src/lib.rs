@@ -1,0 +1,32 @@
+//! Permission by HTTP hook: an HTTP server of the operator's is asked whether a client may publish or listen.
+//!
+//! ```text
+//!  gate ─Question─► Asker ─► Cache (verdicts, by what was asked)
+//!                     │  └──► Breaker (is it worth asking?)
+//!                     └─────► Dialect: Question → request, answer → Verdict   (no IO)
+//! ```
+//!
+//! * The question goes out in the [`Dialect`] of another server, so that a hook which was written for that server
+//!   works unchanged, or in our own.
+//! * An answer comes within [`Settings::timeout`] or is [`Unanswered`]. At most [`IN_FLIGHT_MAX`] questions are under way;
+//!   one more is unanswered at once, so a hook that hangs holds no queue of clients.
+//! * After some failures in a row nothing is asked for a while: a hook that is down is not kept down by
+//!   everyone who waits for it.
+//! * A verdict is kept for as long as the operator says. A denial is asked anew each time, for a client may have got
+//!   its right in between.
+//! * Secrets are in the request, where the hook needs them, and nowhere else: the cache has digests of them, the log nothing.
+//!
+//! Called by `server`'s gate.
+
+mod asker;
+mod breaker;
+mod cache;
+mod dialect;
+mod form;
+mod question;
+#[cfg(test)]
+mod tests;
+
+pub use asker::{Asker, Failure, IN_FLIGHT_MAX, Meaningless, Settings, Unanswered};
+pub use dialect::Dialect;
+pub use question::{Action, Question, Verdict};

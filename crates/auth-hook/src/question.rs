@@ -1,0 +1,98 @@
+//! What a hook is asked, and what it may answer.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What a client wants to do.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Action {
+    /// To publish a stream.
+    Publish,
+    /// To listen to it.
+    Play,
+    /// To change the title of one that is published.
+    UpdateMetadata,
+}
+
+/// A client's wish. All texts are the client's own and untrusted.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
+    /// What it wants to do.
+    pub action: Action,
+    /// The whole name of the stream, without a slash in front.
+    pub stream: &'a str,
+    /// The protocol's label: `rtmp`, `icecast`, `whip`, `http`, `webrtc`.
+    pub protocol: &'a str,
+    /// Where it connects from.
+    pub peer: SocketAddr,
+    /// The name of its program; may be empty.
+    pub agent: &'a str,
+    /// The user name that it presents.
+    pub user: Option<&'a str>,
+    /// The password that it presents.
+    pub password: Option<&'a str>,
+    /// The bearer token, or the key in the address.
+    pub token: Option<&'a str>,
+    /// The query of the address, without the question mark.
+    pub query: &'a str,
+    /// Tells this question apart from others of this process.
+    pub number: u64,
+}
+
+impl Question<'_> {
+    /// All but the name's last segment: what RTMP calls the application. Empty for a name of one segment.
+    pub(crate) fn application(&self) -> &str {
+        self.stream.rsplit_once('/').map_or("", |(app, _)| app)
+    }
+
+    /// The name's last segment.
+    pub(crate) fn last_segment(&self) -> &str {
+        self.stream
+            .rsplit_once('/')
+            .map_or(self.stream, |(_, last)| last)
+    }
+
+    /// The query with a question mark, or nothing.
+    pub(crate) fn with_mark(&self) -> String {
+        match self.query {
+            "" => String::new(),
+            query => format!("?{query}"),
+        }
+    }
+
+    /// The address as an RTMP client of this server would have written it, without the stream.
+    pub(crate) fn tc_url(&self, host: &str) -> String {
+        format!("rtmp://{host}/{}", self.application())
+    }
+}
+
+/// What a hook has answered.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Verdict {
+    /// The client may.
+    Allowed {
+        /// For how long; `None` for as long as it likes.
+        lifetime: Option<Duration>,
+        /// What the hook calls it; not checked for length or content.
+        identity: Option<String>,
+    },
+    /// The client may not, with the hook's words for the log.
+    Denied {
+        /// Why, if it says so.
+        reason: Option<String>,
+        /// It might with a credential: the client is to be asked for one.
+        wants_credential: bool,
+    },
+}
+
+impl Verdict {
+    pub(crate) const ALLOWED: Self = Self::Allowed {
+        lifetime: None,
+        identity: None,
+    };
+
+    pub(crate) const DENIED: Self = Self::Denied {
+        reason: None,
+        wants_credential: false,
+    };
+}

@@ -1,0 +1,196 @@
+//! Questions to a hook on a socket, and what becomes of them when it fails.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use net::link::Connector;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use crate::breaker::FAILURES;
+use crate::{
+    Action, Asker, Dialect, Failure, IN_FLIGHT_MAX, Question, Settings, Unanswered, Verdict,
+};
+
+/// Longer than anything takes that is to happen.
+const LONG: Duration = Duration::from_secs(60);
+/// For answers that do not come.
+const SHORT: Duration = Duration::from_millis(50);
+
+const YES: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+fn question(number: u64) -> Question<'static> {
+    Question {
+        action: Action::Play,
+        stream: "live/show",
+        protocol: "rtmp",
+        peer: SocketAddr::from(([192, 0, 2, 7], 4711)),
+        agent: "VLC",
+        user: None,
+        password: None,
+        token: Some("secret"),
+        query: "",
+        number,
+    }
+}
+
+fn asker(port: u16, timeout: Duration, cache: Duration) -> Asker {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    let url = format!("http://ann:pw@127.0.0.1:{port}/may?x=1");
+    let settings = Settings {
+        url: url.parse().expect("an address"),
+        dialect: Dialect::Carillon,
+        host: "localhost".to_owned(),
+        timeout,
+        cache,
+    };
+    Asker::new(settings, Connector::new(Arc::new(tls)))
+}
+
+async fn hook() -> (TcpListener, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+    let port = listener.local_addr().expect("an address").port();
+    (listener, port)
+}
+
+/// Takes one connection and reads a request, which is one line of JSON behind the head.
+async fn asked(listener: &TcpListener) -> (TcpStream, String) {
+    let (mut socket, _) = listener.accept().await.expect("a connection");
+    let mut text = Vec::new();
+    while !text.ends_with(b"}") {
+        let count = socket.read_buf(&mut text).await.expect("read");
+        assert!(count > 0, "cut off");
+    }
+    (socket, String::from_utf8(text).expect("text"))
+}
+
+/// Asks once; the hook answers this.
+async fn answered(
+    asker: &Asker,
+    listener: &TcpListener,
+    answer: &str,
+) -> Result<Verdict, Unanswered> {
+    let hook = async {
+        let (mut socket, _) = asked(listener).await;
+        socket.write_all(answer.as_bytes()).await.expect("written");
+    };
+    tokio::join!(asker.ask(&question(1)), hook).0
+}
+
+#[tokio::test]
+async fn a_question_is_one_request_with_the_operator_s_credentials() {
+    let (listener, port) = hook().await;
+    let asker = asker(port, LONG, Duration::ZERO);
+    let hook = async {
+        let (mut socket, text) = asked(&listener).await;
+        socket.write_all(YES.as_bytes()).await.expect("written");
+        text
+    };
+    let question = question(1);
+    let (verdict, text) = tokio::join!(asker.ask(&question), hook);
+    assert_eq!(verdict.expect("answered"), Verdict::ALLOWED);
+    let head = text.to_ascii_lowercase();
+    assert!(head.starts_with("post /may?x=1 http/1.1\r\n"), "{text}");
+    for line in [
+        format!("host: 127.0.0.1:{port}"),
+        "authorization: basic yw5uonb3".to_owned(),
+        "content-type: application/json".to_owned(),
+    ] {
+        assert!(head.contains(&format!("\r\n{line}\r\n")), "{line}: {text}");
+    }
+    assert!(text.contains(r#""stream":"live/show""#), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_no_answer_gives_no_verdict() {
+    let (listener, port) = hook().await;
+    let asker = asker(port, LONG, Duration::ZERO);
+    let long = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n{}",
+        " ".repeat(100_000)
+    );
+    for answer in [
+        "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes",
+        "HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n{}",
+        "nonsense\r\n\r\n",
+        "",
+        &long,
+    ] {
+        let told = answered(&asker, &listener, answer).await;
+        assert!(
+            matches!(told, Err(Unanswered::Failed(_))),
+            "{told:?}: {answer:.80}"
+        );
+    }
+    let told = answered(&asker, &listener, YES).await;
+    assert_eq!(told.expect("answered"), Verdict::ALLOWED);
+}
+
+#[tokio::test]
+async fn a_permission_is_asked_for_once_while_it_is_kept() {
+    let (listener, port) = hook().await;
+    let asker = asker(port, LONG, LONG);
+    let no = "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n";
+    for answer in [no, no, YES] {
+        let told = answered(&asker, &listener, answer).await.expect("answered");
+        assert_eq!(told == Verdict::ALLOWED, answer == YES);
+    }
+    // The hook would have to be asked, and is gone.
+    drop(listener);
+    let again = asker.ask(&question(2)).await;
+    assert_eq!(again.expect("kept"), Verdict::ALLOWED);
+}
+
+#[tokio::test]
+async fn a_hook_that_hangs_holds_up_so_many_and_no_more() {
+    let (listener, port) = hook().await;
+    let asker = Arc::new(asker(port, LONG, Duration::ZERO));
+    let mut asking = JoinSet::new();
+    let mut hanging = Vec::new();
+    for number in 0..IN_FLIGHT_MAX as u64 {
+        let asker = Arc::clone(&asker);
+        asking.spawn(async move { asker.ask(&question(number)).await });
+        hanging.push(asked(&listener).await.0);
+    }
+    let more = asker.ask(&question(1)).await;
+    assert!(matches!(more, Err(Unanswered::TooMany)), "{more:?}");
+    for mut socket in hanging {
+        socket.write_all(YES.as_bytes()).await.expect("written");
+    }
+    while let Some(told) = asking.join_next().await {
+        assert_eq!(told.expect("no panic").expect("answered"), Verdict::ALLOWED);
+    }
+}
+
+#[tokio::test]
+async fn a_hook_that_hangs_again_and_again_is_left_alone() {
+    let (listener, port) = hook().await;
+    let asker = asker(port, SHORT, Duration::ZERO);
+    let mut hanging = Vec::new();
+    for _ in 0..FAILURES {
+        let question = question(1);
+        let (told, socket) = tokio::join!(asker.ask(&question), listener.accept());
+        hanging.push(socket);
+        let is_timeout = matches!(told, Err(Unanswered::Failed(Failure::Timeout)));
+        assert!(is_timeout, "{told:?}");
+    }
+    let told = asker.ask(&question(1)).await;
+    assert!(matches!(told, Err(Unanswered::Resting)), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_hook_that_is_not_there_gives_no_verdict() {
+    let (listener, port) = hook().await;
+    drop(listener);
+    let told = asker(port, LONG, LONG).ask(&question(1)).await;
+    let is_refused = matches!(told, Err(Unanswered::Failed(Failure::Connect(_))));
+    assert!(is_refused, "{told:?}");
+}

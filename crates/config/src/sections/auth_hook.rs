@@ -1,0 +1,95 @@
+//! `[auth.hook]`: who is asked for permission, over HTTP.
+
+use std::time::Duration;
+
+use auth_hook::Dialect;
+use net::url::Url;
+
+use crate::read::Section;
+
+/// Shortest and longest time for an answer: below it no answer comes over a network, and the gate itself waits no
+/// longer than ten seconds.
+const TIMEOUTS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(9));
+
+/// Longest time that a permission is kept.
+const CACHE_MAX: Duration = Duration::from_secs(3_600);
+
+/// Section `[auth.hook]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AuthHook {
+    /// Where questions are posted; `None` asks nobody.
+    pub url: Option<Url>,
+    /// In which form.
+    pub dialect: Dialect,
+    /// Which actions are asked about.
+    pub asks: HookAsks,
+    /// What clients call this server, with the port if it has to be named.
+    pub host: String,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// How long a permission is kept.
+    pub cache: Duration,
+    /// What happens without an answer.
+    pub unanswered: HookUnanswered,
+}
+
+/// What a hook is asked about.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum HookAsks {
+    /// Publishing, titles and listening.
+    #[default]
+    All,
+    /// Publishing and titles.
+    Publish,
+    /// Listening.
+    Play,
+}
+
+/// What happens when a hook gives no answer.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum HookUnanswered {
+    /// Clients are refused, with words to try again.
+    #[default]
+    Deny,
+    /// Listeners are let in; publishers are refused.
+    Allow,
+}
+
+impl Default for AuthHook {
+    fn default() -> Self {
+        Self {
+            url: None,
+            dialect: Dialect::default(),
+            asks: HookAsks::default(),
+            host: "localhost".to_owned(),
+            timeout: Duration::from_secs(2),
+            cache: Duration::ZERO,
+            unanswered: HookUnanswered::default(),
+        }
+    }
+}
+
+impl AuthHook {
+    pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
+        s.set("url", &mut self.url);
+        s.set("dialect", &mut self.dialect);
+        s.set("asks", &mut self.asks);
+        s.set("host", &mut self.host);
+        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+        s.require(
+            "host",
+            !self.host.is_empty() && self.host.bytes().all(is_host),
+            "is no host's name, such as \"radio.example.com\" or \"radio.example.com:8000\"",
+        );
+        s.set("timeout", &mut self.timeout);
+        let (shortest, longest) = TIMEOUTS;
+        s.require(
+            "timeout",
+            (shortest..=longest).contains(&self.timeout),
+            "is not between 100ms and 9s",
+        );
+        s.set("cache", &mut self.cache);
+        s.require("cache", self.cache <= CACHE_MAX, "is more than 1h");
+        s.set("unanswered", &mut self.unanswered);
+    }
+}

@@ -1,0 +1,60 @@
+"""A hook that permits whoever shows the word `letmein-42`, in the dialect that the path names.
+
+The argument is a port (0 for any). It writes its port, and then a line of JSON for each request: the path, the type
+and the body. /hang never answers, /failing answers with 500, /huge with 10 MB, /short permits for two seconds.
+"""
+
+import json
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+LOCK = threading.Lock()
+
+
+class Hook(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"])).decode()
+        with LOCK:
+            told = {"path": self.path, "type": self.headers["content-type"], "body": body}
+            print(json.dumps(told), flush=True)
+        is_known = "letmein-42" in body
+        if self.path == "/hang":
+            time.sleep(3600)
+        elif self.path == "/failing":
+            self.answer(500)
+        elif self.path == "/huge":
+            self.answer(200, b" " * 10_000_000)
+        elif self.path == "/short":
+            self.answer(200, b'{"seconds": 2}')
+        elif self.path == "/srs":
+            self.answer(200, b'{"code": 0}' if is_known else b'{"code": 7}')
+        elif self.path == "/icecast":
+            name, value = "icecast-auth-user", "1" if is_known else "0"
+            self.answer(200, headers={name: value, "icecast-auth-message": "not known"})
+        elif self.path == "/mediamtx":
+            self.answer(204 if is_known else 401)
+        else:
+            self.answer(200 if is_known else 403)
+
+    def answer(self, status, body=b"", headers={}):
+        try:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        except (BrokenPipeError, ConnectionResetError):
+            # It is not read to the end.
+            pass
+
+    def log_message(self, *_):
+        pass
+
+
+server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Hook)
+server.daemon_threads = True
+print(server.server_address[1], flush=True)
+server.serve_forever()
