@@ -81,7 +81,8 @@ async fn answered(
         let (mut socket, _) = asked(listener).await;
         socket.write_all(answer.as_bytes()).await.expect("written");
     };
-    tokio::join!(asker.ask(&question(1)), hook).0
+    let question = question(1);
+    tokio::join!(asker.ask(&question), hook).0
 }
 
 #[tokio::test]

@@ -18,8 +18,9 @@ use webhooks::{NotAKey, SigningKey};
 
 use super::remote::UrlFault;
 use super::{
-    AccessLog, Backend, BaseUrl, Glob, LogFormat, LogLevel, Network, NotABaseUrl, PullUrl, Pulled,
-    PushUrl, RecordedAs, Secret, SigningKeys, StationOrder, UploadWhen, WeekHours,
+    AccessLog, Backend, BaseUrl, Glob, HookAsks, HookUnanswered, LogFormat, LogLevel, Network,
+    NotABaseUrl, PullUrl, Pulled, PushUrl, RecordedAs, Secret, SigningKeys, StationOrder,
+    UploadWhen, WeekHours,
 };
 
 /// What is wrong with a value, and what to write instead.

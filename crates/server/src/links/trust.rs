@@ -20,7 +20,7 @@ pub enum TrustError {
     Tls(#[from] rustls::Error),
 }
 
-/// What makes connections for the links and webhooks of a configuration. The certificates that this host trusts are read if
+/// What makes connections for the links and hooks of a configuration. The certificates that this host trusts are read if
 /// there is any link, because a plain one may be redirected to an encrypted address; `SSL_CERT_FILE` and
 /// `SSL_CERT_DIR` name others.
 ///
@@ -43,8 +43,8 @@ fn roots(
 ) -> Result<RootCertStore, TrustError> {
     let upload = &config.recording.upload;
     let asked = config.auth.hook.url.as_ref();
-    let hooks =
-        config.hooks.iter().any(|rule| rule.url.is_secure()) || asked.is_some_and(Url::is_secure);
+    let hooks = config.hooks.iter().any(|rule| rule.url.is_secure())
+        || asked.is_some_and(|url| url.is_secure());
     let is_linked = !config.pushes.is_empty() || !config.pulls.is_empty();
     if !is_linked && !upload.is_on() && !hooks {
         return Ok(RootCertStore::empty());
