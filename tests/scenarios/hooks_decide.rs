@@ -121,7 +121,7 @@ fn in_each_dialect_over_each_protocol() {
         for path in ["/radio.mp3", "/live/show.flv", "/live/show/index.m3u8"] {
             let with = |key: &str| status(&server, &format!("{path}?key={key}"));
             assert_eq!(with(KNOWN), 200, "{dialect} {path}");
-            assert_eq!(with(UNKNOWN), 403, "{dialect} {path}");
+            assert_eq!(with(UNKNOWN), 401, "{dialect} {path}");
             assert_eq!(status(&server, path), 401, "{dialect} {path}");
         }
         assert!(

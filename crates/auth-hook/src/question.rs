@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::form::Form;
+
 /// What a client wants to do.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Action {
@@ -50,6 +52,24 @@ impl Question<'_> {
         self.stream
             .rsplit_once('/')
             .map_or(self.stream, |(_, last)| last)
+    }
+
+    /// The query, and what the client presents elsewhere: dialects of RTMP servers have no fields for it, and clients of
+    /// other protocols no other place.
+    pub(crate) fn arguments(&self) -> String {
+        let mut form = Form::default().raw(self.query);
+        let has_key = |part: &str| part.starts_with("key=") || part.starts_with("token=");
+        let token = self.token.filter(|_| !self.query.split('&').any(has_key));
+        for (name, value) in [
+            ("user", self.user),
+            ("password", self.password),
+            ("key", token),
+        ] {
+            if let Some(value) = value {
+                form = form.field(name, value);
+            }
+        }
+        form.finish()
     }
 
     /// The query with a question mark, or nothing.

@@ -1,6 +1,7 @@
 //! nginx-rtmp's `on_publish` and `on_play` (`ngx_rtmp_notify_module.c`).
 //!
-//! A form; the arguments of the address are appended as the client wrote them. 2xx permits. A redirection would rename
+//! A form; the arguments of the address are appended as the client wrote them, and as `user`, `password` and `key` what it
+//! presents elsewhere. 2xx permits. A redirection would rename
 //! or relay the stream, which is not done here: it is no answer, so that nothing is published under a name that the hook
 //! did not mean. Anything else denies. Titles have no counterpart and are asked for as publishing.
 
@@ -32,7 +33,7 @@ pub(super) fn question(question: &Question<'_>, host: &str) -> String {
             .field("duration", "0")
             .field("reset", "0"),
     };
-    form.raw(question.query).finish()
+    form.raw(&question.arguments()).finish()
 }
 
 pub(super) fn verdict(status: StatusCode) -> Result<Verdict, Garbled> {

@@ -1,6 +1,6 @@
 //! SRS's `http_hooks`: `on_publish` and `on_play` (`srs_app_http_hooks.cpp`).
 //!
-//! JSON. What permits is 200 or 201 with the body `0`, or with an object whose `code` is 0; an empty body denies. Titles
+//! JSON; what the client presents outside of its address is in `param`, too, as `user`, `password` and `key`. What permits is 200 or 201 with the body `0`, or with an object whose `code` is 0; an empty body denies. Titles
 //! have no counterpart and are asked for as publishing.
 
 use http::StatusCode;
@@ -23,6 +23,9 @@ pub(super) fn question(question: &Question<'_>, host: &str) -> Value {
         Action::Publish | Action::UpdateMetadata => "on_publish",
         Action::Play => "on_play",
     };
+    let arguments = question.arguments();
+    let mark = if arguments.is_empty() { "" } else { "?" };
+    let param = format!("{mark}{arguments}");
     let mut value = json!({
         "server_id": "carillon",
         "service_id": "carillon",
@@ -33,7 +36,7 @@ pub(super) fn question(question: &Question<'_>, host: &str) -> Value {
         "app": question.application(),
         "tcUrl": question.tc_url(host),
         "stream": question.last_segment(),
-        "param": question.with_mark(),
+        "param": param,
         "stream_url": format!("/{}", question.stream),
         "stream_id": question.stream,
     });

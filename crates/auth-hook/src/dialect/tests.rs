@@ -44,12 +44,14 @@ fn each_dialect_asks_as_its_server_does() {
                      tcurl=rtmp%3A%2F%2Fradio.example%3A1935%2Flive%2Feu&pageurl=&addr=192.0.2.7&clientid=17";
     assert_eq!(
         form_of(Dialect::NginxRtmp, Action::Publish),
-        format!("{beginning}&call=publish&name=show&type=live&key=t%2F1&x=y")
+        format!(
+            "{beginning}&call=publish&name=show&type=live&key=t%2F1&x=y&user=ann&password=p%26q"
+        )
     );
     assert_eq!(
         form_of(Dialect::NginxRtmp, Action::Play),
         format!(
-            "{beginning}&call=play&name=show&start=4294966296&duration=0&reset=0&key=t%2F1&x=y"
+            "{beginning}&call=play&name=show&start=4294966296&duration=0&reset=0&key=t%2F1&x=y&user=ann&password=p%26q"
         )
     );
     let mount = "mount=%2Flive%2Feu%2Fshow%3Fkey%3Dt%252F1%26x%3Dy&ip=192.0.2.7&\
@@ -71,7 +73,7 @@ fn each_dialect_asks_as_its_server_does() {
     let srs = json!({
         "server_id": "carillon", "service_id": "carillon", "action": "on_publish", "client_id": "17",
         "ip": "192.0.2.7", "vhost": "__defaultVhost__", "app": "live/eu",
-        "tcUrl": "rtmp://radio.example:1935/live/eu", "stream": "show", "param": "?key=t%2F1&x=y",
+        "tcUrl": "rtmp://radio.example:1935/live/eu", "stream": "show", "param": "?key=t%2F1&x=y&user=ann&password=p%26q",
         "stream_url": "/live/eu/show", "stream_id": "live/eu/show",
     });
     assert_eq!(json_of(Dialect::Srs, Action::Publish), srs);
@@ -106,6 +108,12 @@ fn a_name_of_one_segment_and_a_client_without_credentials_are_asked_about_as_wel
     };
     let body = Dialect::NginxRtmp.body(&bare, HOST).text;
     assert!(body.starts_with("app=&flashver=&") && body.ends_with("&name=show&type=live"));
+    let by_header = Question {
+        token: Some("t/1"),
+        ..bare
+    };
+    let body = Dialect::NginxRtmp.body(&by_header, HOST).text;
+    assert!(body.ends_with("&type=live&key=t%2F1"), "{body}");
     let body: Value = serde_json::from_str(&Dialect::Srs.body(&bare, HOST).text).expect("JSON");
     assert_eq!((&body["app"], &body["param"]), (&json!(""), &json!("")));
     let body: Value =
