@@ -48,7 +48,8 @@ impl Hooked {
         match self.asker.ask(&question).await {
             Ok(Answer::Allowed { lifetime, identity }) => {
                 let identity = identity.as_deref().and_then(Identity::new);
-                let known_by = identity.as_ref().map(Identity::as_str).or(request.secret());
+                let known_by = identity.as_ref().map(Identity::as_str);
+                let known_by = known_by.or_else(|| request.secret());
                 // Listeners are told apart by no credential.
                 let known_by = known_by.filter(|_| action != Action::Play);
                 Ok(Grant {
