@@ -1,12 +1,14 @@
 //! Recordings that are cut, damaged or made up, of every container but MP4: a walk through any of them ends, what it
 //! calls whole and what it patches lie within the file, and a second walk finds nothing more to do. What is made of a
-//! stream's bytes for a file is as long as they are.
+//! stream's bytes for a file is as long as they are. A search for any time ends within the file, and what is made of a file
+//! from there on is not much longer than that.
 
 #![no_main]
 
 use bytes::Bytes;
-use container::{Closed, Walker, flv, mp3_file, ogg, ts, webm};
+use container::{Closed, Search, Walker, flv, mp3_file, ogg, ts, webm};
 use libfuzzer_sys::fuzz_target;
+use media::{Item, Span};
 
 /// A walk steps over a piece, or asks for more of it once.
 const STEPS_PER_BYTE: usize = 2;
@@ -39,10 +41,76 @@ fn settled(kind: u8, file: &[u8]) -> (Vec<u8>, Closed) {
     (file, closed)
 }
 
+/// Looks of a search, of which a format may have some more than it counts.
+const LOOKS_MAX: usize = 1_100;
+
+/// What a search of a file for a time finds.
+fn find(mut search: impl Search, file: &[u8]) -> Option<container::Place> {
+    for _ in 0..=LOOKS_MAX {
+        let Some(wanted) = search.wants() else {
+            let place = search.place();
+            assert!(place.as_ref().is_none_or(|it| it.at <= file.len() as u64));
+            return place;
+        };
+        assert!(wanted.start < wanted.end && wanted.end <= file.len() as u64);
+        let bytes = &file[wanted.start as usize..wanted.end as usize];
+        search.take(&Bytes::copy_from_slice(bytes));
+    }
+    panic!("a search ends");
+}
+
+/// Reads a file from a time on. The time is one of the first ten minutes.
+fn replay(kind: u8, file: &[u8]) {
+    let to = Span::from_millis(i64::from(file.last().copied().unwrap_or(0)) * 2_400);
+    let bytes = file.len() as u64;
+    let mut items = Vec::new();
+    match kind % 5 {
+        1 => {
+            let place = find(ogg::file::search(to, bytes), file).unwrap_or_default();
+            let mut splice = ogg::file::Splice::default();
+            let mut written = splice.header(&place.header);
+            let rest = Bytes::copy_from_slice(&file[place.at as usize..]);
+            written.extend(splice.pages(&rest));
+            written.extend(splice.header(&place.header));
+            written.extend(splice.end());
+            // Each stream of each link ends with a page of its own.
+            assert!(written.len() <= 3 * (2 * place.header.len() + rest.len()));
+        }
+        3 => {
+            let place = find(ts::file::search(to, bytes), file).unwrap_or_default();
+            let mut demuxer = ts::Demuxer::default();
+            demuxer.push(&file[place.at as usize..], &mut items);
+            demuxer.finish(&mut items);
+            let taken = items.iter().map(|item| match item {
+                Item::Sample(sample) => sample.data.len(),
+                _ => 0,
+            });
+            // A start code of three bytes becomes a length of four.
+            assert!(taken.sum::<usize>() <= 2 * file.len());
+        }
+        4 => {
+            let place = find(webm::file::search(to, bytes), file).unwrap_or_default();
+            let mut splice = webm::file::Splice::default();
+            splice.header(&place.header);
+            assert!(splice.takes(&place.header));
+            let mut demuxer = webm::Demuxer::default();
+            demuxer.push(&place.header, &mut items);
+            demuxer.push(&file[place.at as usize..], &mut items);
+            for item in &items {
+                if let Item::Sample(sample) = item {
+                    assert!(splice.sample(sample).len() <= sample.data.len() + 14 + 8);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 fuzz_target!(|input: &[u8]| {
     let Some((kind, file)) = input.split_first() else {
         return;
     };
+    replay(*kind, file);
     let (once, closed) = settled(*kind, file);
     if closed.bytes > 0 {
         let (twice, again) = settled(*kind, &once);

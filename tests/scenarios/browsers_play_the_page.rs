@@ -3,7 +3,7 @@
 use testkit::{Clip, Server, wait_until};
 
 use crate::browser::Browser;
-use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 
 /// Waits until the page's player has played for `seconds` without an error.
 fn plays(browser: &Browser, seconds: f64) {
@@ -69,7 +69,7 @@ fn chromium_plays_the_demo_and_a_radio_and_lists_them() {
 fn a_page_recovers_when_the_publisher_comes_back() {
     let server = Server::builder().set("ingest", "linger", "\"1s\"").start();
     let clip = Clip::Flv.seconds(60);
-    let mut first = crate::support::publish_rtmp(&server, &clip, "live/show");
+    let mut first = publish_rtmp(&server, &clip, "live/show");
     wait_for_stream(&server, "live/show");
     let browser = Browser::open();
     browser.go(&server.http_url("/live/show/"));
@@ -84,6 +84,33 @@ fn a_page_recovers_when_the_publisher_comes_back() {
             .is_some_and(|text| text.to_lowercase().contains("playing"))
     };
     wait_until("the page to notice", DEADLINE, || !says_playing());
-    let _second = crate::support::publish_rtmp(&server, &clip, "live/show");
+    let _second = publish_rtmp(&server, &clip, "live/show");
     wait_until("the page to play again", DEADLINE, says_playing);
+}
+
+#[test]
+fn a_page_plays_with_the_key_of_its_address_and_asks_for_one() {
+    const KEY: &str = "ear-to-the-ground-7";
+    let key = format!(
+        "[[auth.key]]\nname = \"ear\"\nkey = \"{KEY}\"\nmatch = \"**\"\nscopes = [\"play\"]"
+    );
+    let server = Server::builder()
+        .set("auth", "play", "\"key\"")
+        .toml(&key)
+        .start();
+    let _show = publish_rtmp(&server, &Clip::Flv.seconds(90), "live/show");
+    wait_for_stream(&server, "live/show");
+    let browser = Browser::open();
+
+    browser.go(&server.http_url("/live/show/"));
+    wait_until("the page to ask for a key", DEADLINE, || {
+        let notes = browser.run("return document.getElementById('notes').innerText;");
+        notes.to_string().contains("needs a key")
+    });
+    for way in ["flv", "hls", "webrtc"] {
+        browser.go(&server.http_url(&format!("/live/show/?way={way}&key={KEY}")));
+        plays(&browser, 1.0);
+        let played = browser.run("return document.getElementById('player').dataset.way;");
+        assert_eq!(played, way);
+    }
 }

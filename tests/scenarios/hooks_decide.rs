@@ -1,56 +1,12 @@
 //! A hook decides who publishes and who listens, in each dialect and over each protocol.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-use testkit::http::Listener;
-use testkit::{Clip, PUBLISH_KEY, Process, Publisher, Server, Tool, wait_until, webhooks};
+use testkit::http::{self, Listener};
+use testkit::{Clip, PUBLISH_KEY, Process, Publisher, Server, Tool, wait_until};
 
+use crate::permission_hook::{Hook, KNOWN, UNKNOWN};
 use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
-
-/// What the hook permits, and something else.
-const KNOWN: &str = "letmein-42";
-const UNKNOWN: &str = "let-me-in-24";
-
-/// A hook, killed when dropped.
-struct Hook {
-    process: Process,
-    port: u16,
-}
-
-impl Hook {
-    fn start() -> Self {
-        let mut command = Command::new(webhooks());
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/permission_hook.py");
-        command.args([script, "0"]);
-        let process = Process::start("the hook", &mut command);
-        let said = || String::from_utf8(process.stdout()).unwrap();
-        wait_until("the hook's port", DEADLINE, || said().contains('\n'));
-        let port = said().lines().next().unwrap().parse().unwrap();
-        Self { process, port }
-    }
-
-    /// A server that asks it at this path; `keys` are more of `[auth.hook]`.
-    fn serve(&self, path: &str, keys: &str) -> Server {
-        let url = format!("http://127.0.0.1:{}/{path}", self.port);
-        Server::builder()
-            .set("ingest", "linger", "\"0s\"")
-            .toml(&format!("[auth.hook]\nurl = \"{url}\"\n{keys}"))
-            .start()
-    }
-
-    /// The bodies of its requests.
-    fn asked(&self) -> Vec<String> {
-        let text = String::from_utf8(self.process.stdout()).unwrap();
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        let requests = whole.lines().skip(1).map(|line| {
-            let told: Value = serde_json::from_str(line).unwrap();
-            told["body"].as_str().unwrap().to_owned()
-        });
-        requests.collect()
-    }
-}
 
 /// Whether ffmpeg gets to publish this.
 fn publishes(server: &Server, stream: &str, publisher: &mut Process) -> bool {
@@ -95,11 +51,27 @@ fn plays(server: &Server, stream: &str, query: &str) -> bool {
     String::from_utf8_lossy(&probed.stdout).contains("h264")
 }
 
+/// The answer to an offer of a WebRTC client. The gate is asked before the offer, which is none, is read.
+fn offers(server: &Server, path: &str, key: &str) -> u16 {
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
+         Content-Type: application/sdp\r\nContent-Length: 3\r\n\r\nv=0"
+    );
+    http::request(server.addr("http"), request.as_bytes(), DEADLINE).status
+}
+
 #[test]
 fn in_each_dialect_over_each_protocol() {
     let hook = Hook::start();
     let clip = Clip::Flv.seconds(30);
-    for dialect in ["carillon", "nginx-rtmp", "srs", "mediamtx", "icecast"] {
+    for dialect in [
+        "carillon",
+        "nginx-rtmp",
+        "srs",
+        "mediamtx",
+        "icecast",
+        "ome",
+    ] {
         let server = hook.serve(dialect, &format!("dialect = \"{dialect}\""));
         let mut refused = Publisher::Ffmpeg.start(&clip, &server.rtmp_url("live/show", UNKNOWN));
         assert!(!publishes(&server, "live/show", &mut refused), "{dialect}");
@@ -132,6 +104,11 @@ fn in_each_dialect_over_each_protocol() {
             !plays(&server, "live/show", &format!("?key={UNKNOWN}")),
             "{dialect}"
         );
+        for path in ["/live/new/whip", "/live/show/whep"] {
+            let is_denied = |key: &str| [401, 403].contains(&offers(&server, path, key));
+            assert!(is_denied(UNKNOWN), "{dialect} {path}");
+            assert!(!is_denied(KNOWN), "{dialect} {path}");
+        }
         // The configured key permits to publish without a question.
         let asked = hook.asked().len();
         let _own = publish_rtmp(&server, &clip, "live/own");

@@ -1,7 +1,8 @@
 """A hook that permits whoever shows the word `letmein-42`, in the dialect that the path names.
 
 The argument is a port (0 for any). It writes its port, and then a line of JSON for each request: the path, the type
-and the body. /hang never answers, /failing answers with 500, /huge with 10 MB, /short permits for two seconds.
+and the body. /hang never answers, /failing answers with 500, /huge with 10 MB, /short permits for two seconds, and
+/renaming has `secret-name` and `alias` stand for `public`. /ended is for what has ended.
 """
 
 import json
@@ -28,6 +29,13 @@ class Hook(BaseHTTPRequestHandler):
             self.answer(200, b" " * 10_000_000)
         elif self.path == "/short":
             self.answer(200, b'{"seconds": 2}')
+        elif self.path == "/ended":
+            self.answer(200)
+        elif self.path == "/renaming":
+            is_other = "name=secret-name" in body or "name=alias" in body
+            self.answer(302, headers={"location": "public"}) if is_other else self.answer(200)
+        elif self.path == "/ome":
+            self.answer(200, b'{"allowed": true}' if is_known else b'{"allowed": false}')
         elif self.path == "/srs":
             self.answer(200, b'{"code": 0}' if is_known else b'{"code": 7}')
         elif self.path == "/icecast":

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::framemd5::{self, Frame};
-use testkit::{Clip, Process, Server, Tool, wait_until};
+use testkit::{Clip, Process, Server, Tool, framemd5};
 
+use crate::past::{after, marks, newest, place, text};
 use crate::support::{DEADLINE, play_url, publish_icecast, publish_rtmp};
 use crate::wire::Wire;
 
@@ -30,30 +30,12 @@ fn server(container: &str) -> (TempDir, Server) {
     (root, server)
 }
 
-/// Waits until the newest recording of a stream is so.
-fn newest(server: &Server, stream: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
-    let mut found = Value::Null;
-    wait_until(what, DEADLINE, || {
-        let answer = server.get(&format!("/{stream}/recordings.json"));
-        let answer: Value = serde_json::from_slice(&answer.body).unwrap();
-        found = answer["recordings"][0].clone();
-        !found.is_null() && is(&found)
-    });
-    found
-}
-
 fn has_seconds(seconds: f64) -> impl Fn(&Value) -> bool {
     move |one| one["seconds"].as_f64() >= Some(seconds)
 }
 
 fn is_final(one: &Value) -> bool {
     one["state"] == "finalised"
-}
-
-fn text<'a>(one: &'a Value, key: &str) -> &'a str {
-    one[key]
-        .as_str()
-        .unwrap_or_else(|| panic!("{key} of {one}"))
 }
 
 /// The path of a file on the disk, as the operator sees it.
@@ -70,33 +52,12 @@ fn finalised(server: &Server, stream: &str, mut publisher: Process) -> (String, 
     (id, path)
 }
 
-/// A time so many seconds after a recording's beginning, or somewhat fewer, and how many.
-fn after(one: &Value, seconds: u32) -> (String, f64) {
-    let started = text(one, "started").trim_end_matches('Z');
-    let (minute, second) = started.rsplit_once(':').expect("a time");
-    let begins: u32 = second.parse().unwrap();
-    // The next minute may be in another hour.
-    let second = (begins + seconds).min(59);
-    (format!("{minute}:{second:02}Z"), f64::from(second - begins))
-}
-
-fn marks(frames: &[Frame]) -> Vec<&str> {
-    frames.iter().map(|frame| frame.md5.as_str()).collect()
-}
-
-/// Where `got` is in `all`, which has it in one run.
-fn place(got: &[Frame], all: &[Frame]) -> usize {
-    let (got, all) = (marks(got), marks(all));
-    let found = all.windows(got.len()).position(|run| run == got);
-    found.unwrap_or_else(|| panic!("{} frames are no run of {}", got.len(), all.len()))
-}
-
 #[test]
 fn live_addresses_go_back_in_time_and_on_into_the_present() {
     let (_root, server) = server("mp4");
     let publisher = publish_rtmp(&server, &Clip::Flv.seconds(40), STREAM);
     let one = newest(&server, STREAM, "some seconds", has_seconds(12.0));
-    let (at, offset) = after(&one, 5);
+    let (at, offset) = (after(&one, 5), 5.0);
     // More than there is yet.
     let count = 14 * RATE;
     let limit = count.to_string();
@@ -128,15 +89,15 @@ fn live_addresses_go_back_in_time_and_on_into_the_present() {
     let file = framemd5::decoded(&path);
     let pictures = framemd5::video(&file);
     for (extension, got) in &got {
-        let first = place(got, &pictures) as f64 / RATE as f64;
+        let first = place(extension, got, &pictures) as f64 / RATE as f64;
         assert!(
             first <= offset && offset - first <= GROUP + 0.1,
             "{extension}: {first} for {offset}"
         );
     }
-    assert_eq!(place(&start, &pictures), 0);
+    assert_eq!(place("start", &start, &pictures), 0);
     let frames = framemd5::audio(&framemd5::packets(&path));
-    assert!(sound.len() == 200 && place(&sound, &frames) > 0);
+    assert!(sound.len() == 200 && place("sound", &sound, &frames) > 0);
 }
 
 #[test]
@@ -167,14 +128,14 @@ fn radio_is_heard_again_from_a_time_on() {
     let (_root, server) = server("mp4");
     let publisher = publish_icecast(&server, Clip::Mp3, 24, "radio.mp3");
     let one = newest(&server, "radio.mp3", "some seconds", has_seconds(8.0));
-    let (at, offset) = after(&one, 4);
+    let (at, offset) = (after(&one, 4), 4.0);
     let count = 400;
     let url = server.http_url(&format!("/radio.mp3?at={at}"));
     let got = framemd5::packets_by(Tool::ffmpeg(), url, &["-frames:a", &count.to_string()]);
     assert_eq!(got.len(), count);
     let (_, path) = finalised(&server, "radio.mp3", publisher);
     let all = framemd5::packets(path);
-    let first = place(&got, &all) as f64 * 1_152.0 / 44_100.0;
+    let first = place("sound", &got, &all) as f64 * 1_152.0 / 44_100.0;
     assert!((first - offset).abs() < 0.5, "{first} for {offset}");
 }
 
@@ -195,7 +156,7 @@ fn players_over_rtmp_have_recordings_by_their_identifiers() {
     let all = framemd5::packets(&path);
     let (pictures, sound) = (framemd5::video(&all), framemd5::audio(&all));
     let early = framemd5::video(&early);
-    assert!(early.len() >= 3 * RATE && place(&early, &pictures) == 0);
+    assert!(early.len() >= 3 * RATE && place("early", &early, &pictures) == 0);
     for name in [name.clone(), format!("{name}.mp4")] {
         let got = framemd5::packets_by(hasty(), play_url(&server, &name), &[]);
         assert_eq!(marks(&framemd5::video(&got)), marks(&pictures), "{name}");
@@ -204,7 +165,7 @@ fn players_over_rtmp_have_recordings_by_their_identifiers() {
     let seeking = Tool::ffmpeg().args(["-ss", "12.5"]);
     let got = framemd5::packets_by(seeking, play_url(&server, &name), &[]);
     let got = framemd5::video(&got);
-    let first = place(&got, &pictures);
+    let first = place("late", &got, &pictures);
     assert_eq!(first + got.len(), pictures.len(), "to the end");
     assert!((11 * RATE..=13 * RATE).contains(&first), "{first}");
     let playpath = name.strip_prefix("live/").expect("an app");

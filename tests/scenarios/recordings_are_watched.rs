@@ -428,3 +428,37 @@ fn the_streams_page_lists_and_plays_its_recordings() {
         200
     );
 }
+
+#[test]
+fn the_streams_page_shows_older_recordings_on_demand() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("radio.mp3/2026-01-05");
+    std::fs::create_dir_all(&folder).unwrap();
+    let clip = Clip::Mp3.seconds(3);
+    for minute in 0..110 {
+        let name = format!("{:02}-{:02}-00Z-0.mp3", minute / 60, minute % 60);
+        std::fs::copy(&clip, folder.join(name)).unwrap();
+    }
+    let directory = format!("{:?}", root.path().display().to_string());
+    let server = Server::builder()
+        .set("recording", "directory", &directory)
+        .set("recording", "min_free", "\"0B\"")
+        .start();
+    let browser = Browser::open();
+    browser.go(&server.http_url("/radio.mp3/"));
+    let rows = "return document.querySelectorAll('#recorded li').length;";
+    for count in [50, 100, 110] {
+        wait_until("rows", DEADLINE, || browser.run(rows) == count);
+        if count > 50 {
+            // The first that is new has the focus, so that a keyboard goes on from there.
+            let focused = "const all = [...document.querySelectorAll('#recorded li')]; \
+                 return all.findIndex(one => one.contains(document.activeElement));";
+            let expected = if count == 100 { 50 } else { 100 };
+            wait_until("the focus", DEADLINE, || browser.run(focused) == expected);
+        }
+        let is_there = "return !document.getElementById('more-recorded').hidden;";
+        let expected = count < 110;
+        wait_until("the button", DEADLINE, || browser.run(is_there) == expected);
+        browser.run("document.getElementById('more-recorded').click(); return null;");
+    }
+}

@@ -1,9 +1,12 @@
 //! A recording of an hour opens and seeks in what people watch and cut it with, its sound and its pictures together from
 //! beginning to end.
 
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mp4_atom::{Atom, Header, Moov, ReadAtom, ReadFrom, StszSamples};
 use serde_json::Value;
 use testkit::{PUBLISH_KEY, Tool, mp4_readers};
 
@@ -112,6 +115,39 @@ fn editors_read(file: &Path, duration: f64, pictures: usize) {
     );
     assert_eq!(said["tracks"][0]["samples"], pictures, "{said}");
     assert_eq!(said["groups"], serde_json::json!([[], ["roll"]]), "{said}");
+    a_strict_decoder_reads(file, duration, pictures);
+}
+
+/// The index, by a decoder that refuses boxes of which it does not know every byte, and has nothing in common with the
+/// server's own.
+fn a_strict_decoder_reads(file: &Path, duration: f64, pictures: usize) {
+    let mut file = File::open(file).unwrap();
+    let index = loop {
+        let header = Header::read_from(&mut file).unwrap();
+        if header.kind == Moov::KIND {
+            break Moov::read_atom(&header, &mut file).unwrap();
+        }
+        let bytes = i64::try_from(header.size.unwrap()).unwrap();
+        file.seek(SeekFrom::Current(bytes)).unwrap();
+    };
+    assert!(index.mvex.is_none(), "it tells of fragments");
+    let [picture, sound] = &index.trak[..] else {
+        panic!("{} tracks", index.trak.len());
+    };
+    for track in [picture, sound] {
+        let times = &track.mdia.minf.stbl.stts.entries;
+        let ticks = times
+            .iter()
+            .map(|run| u64::from(run.sample_count) * u64::from(run.sample_delta));
+        let seconds = ticks.sum::<u64>() as f64 / f64::from(track.mdia.mdhd.timescale);
+        assert!((seconds - duration).abs() < 0.1, "{seconds} of {duration}");
+    }
+    let sizes = &picture.mdia.minf.stbl.stsz.samples;
+    let count = match sizes {
+        StszSamples::Identical { count, .. } => *count as usize,
+        StszSamples::Different { sizes } => sizes.len(),
+    };
+    assert_eq!(count, pictures);
 }
 
 fn ffmpeg_seeks(file: &Path, to: f64) {

@@ -73,7 +73,7 @@ fn a_moved_access_log_is_opened_anew() {
     // If the folder is gone the open file stays in use.
     drop(folder);
     hang_up(&mut server);
-    server.wait_for_log("the access log stays what it was", DEADLINE);
+    server.wait_for_log("a log stays what it was", DEADLINE);
     assert_eq!(server.get("/fourth").status, 404);
 }
 

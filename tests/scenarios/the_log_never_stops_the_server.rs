@@ -8,9 +8,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use testkit::{Clip, Server, ServerBuilder, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Server, ServerBuilder, wait_until};
 
-use crate::support::{DEADLINE, connect, publish_icecast, wait_for_stream};
+use crate::support::{DEADLINE, connect, publish_icecast, publish_rtmp, wait_for_stream};
 
 /// Sources with a wrong key, at the most: several times the lines that a pipe and the server's own queue
 /// hold.
@@ -187,4 +187,14 @@ fn a_flood_of_refusals_is_few_lines() {
         .sum();
     let sums = log.matches("more like this: source refused").count();
     assert_eq!(told - sums + summed, REFUSALS);
+}
+
+/// The test kit looks through the log of every server; this one has a stream that is called what its key is.
+#[test]
+#[should_panic(expected = "a secret is in the log")]
+fn no_secret_would_be_overlooked() {
+    let server = Server::start();
+    let name = format!("live/{PUBLISH_KEY}");
+    let _show = publish_rtmp(&server, &Clip::Flv.seconds(8), &name);
+    server.wait_for_log("publishing begins", DEADLINE);
 }

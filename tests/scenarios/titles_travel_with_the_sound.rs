@@ -28,7 +28,7 @@ pub(crate) fn update_mount(server: SocketAddr, password: &str, mount: &str, quer
     http::request(server, request.as_bytes(), DEADLINE).status
 }
 
-fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for chunk in bytes.chunks(3) {

@@ -4,7 +4,7 @@
 //! build of the dev profile, because they select packages and features alike.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::report::Report;
@@ -97,23 +97,24 @@ pub(crate) fn unit(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
     run::run_lines(&mut again, |line| report.test_line(line))
 }
 
+/// Scenarios at a time: half as many more than processors, for they wait for players and clocks for two thirds of their
+/// time.
+fn scenario_threads() -> usize {
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    processors + processors.div_ceil(2)
+}
+
 /// Runs the scenarios against the dev profile's server: its dependencies are built already, and
-/// overflow checks and debug assertions are worth more here than speed. Those that look at delays
-/// and counts come last, one after another. Then some of them again with the other back-end.
+/// overflow checks and debug assertions are worth more here than speed. Then some of them again with
+/// the other back-end.
 pub(crate) fn scenarios(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+    let server = server(workspace)?;
     let selection = ["--workspace", "--locked", "--test"];
-    let server = workspace.target.join("debug/carillon");
-    let build = [&["build", "--bin", "carillon"][..], &selection, &["*"]].concat();
-    run::run(&mut workspace.cargo(&build))?;
-    for (name, arguments) in [
-        ("scenarios", &[][..]),
-        ("measured", &["--", "--test-threads=1"]),
-    ] {
-        let test = [&["test"][..], &selection, &[name], arguments].concat();
-        let mut command = workspace.cargo(&test);
-        command.env("CARILLON_BIN", &server);
-        run::run_lines(&mut command, |line| report.test_line(line))?;
-    }
+    let threads = format!("--test-threads={}", scenario_threads());
+    let scenarios = ["scenarios", "--", &threads];
+    let mut command = workspace.cargo(&[&["test"][..], &selection, &scenarios].concat());
+    command.env("CARILLON_BIN", &server);
+    run::run_lines(&mut command, |line| report.test_line(line))?;
     // "auto" is io_uring where it works.
     let other = match starts_with_io_uring(workspace, &server) {
         Ok(()) => "epoll",
@@ -122,10 +123,26 @@ pub(crate) fn scenarios(workspace: &Workspace, report: &mut Report) -> Result<()
             return Ok(());
         }
     };
-    let mut command = workspace.cargo(&[&["test"][..], &selection, &["scenarios", "--"]].concat());
+    let mut command = workspace.cargo(&[&["test"][..], &selection, &scenarios].concat());
     command.args(ON_EVERY_BACKEND);
     command.env("CARILLON_BIN", &server).env(BACKEND, other);
     run::run_lines(&mut command, |line| report.test_line(line))
+}
+
+/// Runs those that look at delays and counts, one after another.
+pub(crate) fn measured(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+    let server = server(workspace)?;
+    let test = ["test", "--workspace", "--locked", "--test", "measured"];
+    let mut command = workspace.cargo(&[&test[..], &["--", "--test-threads=1"]].concat());
+    command.env("CARILLON_BIN", &server);
+    run::run_lines(&mut command, |line| report.test_line(line))
+}
+
+/// Builds the server, and all that drives it.
+fn server(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    let tests = ["--workspace", "--locked", "--test", "*"];
+    run::run(&mut workspace.cargo(&[&["build", "--bin", "carillon"][..], &tests].concat()))?;
+    Ok(workspace.target.join("debug/carillon"))
 }
 
 /// Whether the server can use io_uring on this host, or why not.

@@ -37,28 +37,14 @@ pub(crate) fn smoke(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     let host = sanitize::host(workspace)?;
     let targets = targets(workspace)?;
     require_same_in_manifest(workspace, &targets)?;
-    let build = workspace.target.join("fuzz");
-    let mut cargo = workspace.cargo(&[
-        "build",
-        "--manifest-path",
-        "fuzz/Cargo.toml",
-        "--release",
-        "--bins",
-        "--locked",
-        "--target",
-        &host,
-    ]);
-    cargo
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTFLAGS", RUSTFLAGS)
-        .env("CARGO_TARGET_DIR", &build);
+    let mut cargo = build(workspace)?;
     run::run(&mut cargo).map_err(|failure| {
         Failure(format!(
             "{failure}\nif fuzz/Cargo.lock is stale: cargo update --workspace --manifest-path \
              fuzz/Cargo.toml"
         ))
     })?;
-    let binaries = build.join(&host).join("release");
+    let binaries = folder(workspace).join(&host).join("release");
     let failures = run_all(workspace, &binaries, &targets);
     report.count(
         (targets.len() - failures.len()) as u64,
@@ -69,6 +55,29 @@ pub(crate) fn smoke(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     } else {
         Err(Failure(failures.join("\n\n")))
     }
+}
+
+/// Builds the targets.
+pub(crate) fn build(workspace: &Workspace) -> Result<Command, Failure> {
+    let mut cargo = workspace.cargo(&[
+        "build",
+        "--manifest-path",
+        "fuzz/Cargo.toml",
+        "--release",
+        "--bins",
+        "--locked",
+        "--target",
+        &sanitize::host(workspace)?,
+    ]);
+    cargo
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", RUSTFLAGS)
+        .env("CARGO_TARGET_DIR", folder(workspace));
+    Ok(cargo)
+}
+
+fn folder(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("fuzz")
 }
 
 /// The targets, by the files in `fuzz/fuzz_targets`, sorted.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -115,11 +116,16 @@ impl Record {
     }
 }
 
-/// Runs every case; also returns why those that cannot be run here cannot.
-fn count(workspace: &Workspace) -> Result<(Counts, BTreeMap<String, String>), Failure> {
+/// Builds the program of the cases.
+pub(crate) fn build(workspace: &Workspace) -> Result<Command, Failure> {
     let build = ["build", "--release", "--locked", "--bin", "instructions"];
     let package = ["--package", "carillon-benches"];
-    run::run(&mut workspace.cargo(&[&build[..], &package].concat()))?;
+    Ok(workspace.cargo(&[&build[..], &package].concat()))
+}
+
+/// Runs every case; also returns why those that cannot be run here cannot.
+fn count(workspace: &Workspace) -> Result<(Counts, BTreeMap<String, String>), Failure> {
+    run::run(&mut build(workspace)?)?;
     let program = workspace.target.join("release/instructions");
     let names = run::capture(&mut workspace.command(&program, &[] as &[&str]))?;
     let (mut counts, mut impossible) = (Counts::new(), BTreeMap::new());

@@ -3,6 +3,7 @@
 //! Both need flags that nothing else has, so each keeps its own target directory.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
@@ -10,6 +11,15 @@ use crate::run::{self, Failure, Workspace};
 /// Explores the interleavings of the log's writer and readers. Optimised: loom runs every test
 /// body tens of thousands of times.
 pub(crate) fn loom(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+    run_counted(&mut loom_tests(workspace), report)
+}
+
+/// What [`loom`] builds first.
+pub(crate) fn loom_build(workspace: &Workspace) -> Result<Command, Failure> {
+    Ok(without_running(loom_tests(workspace)))
+}
+
+fn loom_tests(workspace: &Workspace) -> Command {
     let mut command = workspace.cargo(&[
         "test",
         "--package",
@@ -25,12 +35,21 @@ pub(crate) fn loom(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
         // The whole-program pass costs minutes and finds nothing.
         .env("CARGO_PROFILE_RELEASE_LTO", "off")
         .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
-    run_counted(&mut command, report)
+    command
 }
 
 /// Runs the unit tests of the crates with unsafe code under the address and leak sanitizers.
 pub(crate) fn asan(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     require_runtime(workspace)?;
+    run_counted(&mut asan_tests(workspace)?, report)
+}
+
+/// What [`asan`] builds first.
+pub(crate) fn asan_build(workspace: &Workspace) -> Result<Command, Failure> {
+    Ok(without_running(asan_tests(workspace)?))
+}
+
+fn asan_tests(workspace: &Workspace) -> Result<Command, Failure> {
     let host = host(workspace)?;
     let mut command = workspace.cargo(&[
         "test",
@@ -51,11 +70,16 @@ pub(crate) fn asan(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
             "detect_leaks=1:detect_stack_use_after_return=1",
         )
         .env("CARGO_TARGET_DIR", workspace.target.join("asan"));
-    run_counted(&mut command, report)
+    Ok(command)
+}
+
+fn without_running(mut tests: Command) -> Command {
+    tests.arg("--no-run");
+    tests
 }
 
 /// A filter that matches nothing also exits with 0; this demands that something ran.
-fn run_counted(command: &mut std::process::Command, report: &mut Report) -> Result<(), Failure> {
+fn run_counted(command: &mut Command, report: &mut Report) -> Result<(), Failure> {
     let mut ran = false;
     run::run_lines(command, |line| {
         ran |= line.starts_with("test ") && line.ends_with("... ok");

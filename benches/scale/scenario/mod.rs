@@ -6,6 +6,7 @@ mod files;
 mod gate;
 mod hls;
 mod idle;
+mod polled;
 mod publishers;
 mod radio;
 mod recording;
@@ -137,6 +138,11 @@ pub(crate) const ALL: &[Scenario] = &[
         name: "station-5k",
         about: "5,000 listeners of a station of MP3s, beside as many of a live stream",
         run: stations::five_thousand,
+    },
+    Scenario {
+        name: "polled-5k",
+        about: "5,000 ICY listeners while their figures are polled, beside as many that are not",
+        run: polled::five_thousand,
     },
     Scenario {
         name: "delay",

@@ -1,13 +1,15 @@
 //! Asks: one request to the hook for each question that neither the cache answers nor the breaker stops.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use aws_lc_rs::hmac;
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode, header};
+use http::{Request, StatusCode, header, response};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -18,8 +20,9 @@ use tokio::time::timeout;
 
 use crate::breaker::{Breaker, Change, REST};
 use crate::cache::Cache;
-use crate::dialect::{Dialect, Garbled};
-use crate::question::{Question, Verdict};
+use crate::dialect::{Body, Dialect, Garbled};
+use crate::ends::Ends;
+use crate::question::{Action, Moment, Question, Verdict};
 
 /// Questions under way at a time, each a connection: what a hook on a small machine answers side by side.
 pub const IN_FLIGHT_MAX: usize = 64;
@@ -28,10 +31,16 @@ pub const IN_FLIGHT_MAX: usize = 64;
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
 /// How hooks are asked.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     /// Where questions are posted.
     pub url: Url,
+    /// Where those of listeners are, if elsewhere.
+    pub play_url: Option<Url>,
+    /// Where ends are told; `None` tells of none.
+    pub end_url: Option<Url>,
+    /// What bodies are signed with, in dialects that do that; empty signs with an empty key.
+    pub secret: Box<str>,
     /// In which form.
     pub dialect: Dialect,
     /// What clients call this server, with the port: a field of some dialects.
@@ -40,6 +49,16 @@ pub struct Settings {
     pub timeout: Duration,
     /// How long a permission is kept; zero asks each time.
     pub cache: Duration,
+}
+
+/// Shows no secret.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("url", &self.url)
+            .field("dialect", &self.dialect)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why there is no verdict.
@@ -85,14 +104,15 @@ pub enum Failure {
 /// An answer that is not understood.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct Meaningless(#[from] Garbled);
+pub struct Meaningless(Garbled);
 
 /// See the module's description. Any number of tasks may ask.
 #[derive(Debug)]
 pub struct Asker {
-    settings: Settings,
+    pub(crate) settings: Settings,
     connector: Connector,
     in_flight: Semaphore,
+    pub(crate) ends: Ends,
     asked: AtomicU64,
     memory: Mutex<Memory>,
 }
@@ -115,6 +135,7 @@ impl Asker {
             settings,
             connector,
             in_flight: Semaphore::new(IN_FLIGHT_MAX),
+            ends: Ends::default(),
             asked: AtomicU64::new(1),
             memory: Mutex::new(memory),
         }
@@ -143,8 +164,7 @@ impl Asker {
         if !self.memory().breaker.lets_through(Instant::now()) {
             return Err(Unanswered::Resting);
         }
-        let asked = timeout(self.settings.timeout, self.post(question)).await;
-        let answer = asked.unwrap_or(Err(Failure::Timeout));
+        let answer = self.question(question).await;
         let now = Instant::now();
         let change = {
             let mut memory = self.memory();
@@ -164,15 +184,32 @@ impl Asker {
         Ok(answer?)
     }
 
-    async fn post(&self, question: &Question<'_>) -> Result<Verdict, Failure> {
-        let Settings {
-            url, dialect, host, ..
-        } = &self.settings;
+    async fn question(&self, question: &Question<'_>) -> Result<Verdict, Failure> {
+        let Settings { dialect, host, .. } = &self.settings;
+        let play_url = self.settings.play_url.as_ref();
+        let play_url = play_url.filter(|_| question.action == Action::Play);
+        let url = play_url.unwrap_or(&self.settings.url);
+        let body = dialect.body(question, Moment::Begin, host);
+        let (head, body) = self.post(url, body).await?;
+        let verdict = dialect.verdict(question, head.status, &head.headers, &body);
+        Ok(verdict.map_err(Meaningless)?)
+    }
+
+    /// Posts a body, and gives the answer if it is one of the hook's.
+    pub(crate) async fn post(
+        &self,
+        url: &Url,
+        body: Body,
+    ) -> Result<(response::Parts, Bytes), Failure> {
+        let posted = timeout(self.settings.timeout, self.exchange(url, body)).await;
+        posted.unwrap_or(Err(Failure::Timeout))
+    }
+
+    async fn exchange(&self, url: &Url, body: Body) -> Result<(response::Parts, Bytes), Failure> {
         // Schemes of hooks have ports.
         let port = url.port().unwrap_or_default();
         let link = self.connector.connect(url.host(), port, url.is_secure());
         let (mut sender, connection) = http1::handshake(TokioIo::<Link>::new(link.await?)).await?;
-        let body = dialect.body(question, host);
         let mut request = Request::post(url.target())
             .header(header::HOST, url.authority())
             .header(header::USER_AGENT, "Carillon")
@@ -181,6 +218,12 @@ impl Asker {
         if let Some((user, password)) = url.credentials() {
             let credentials = STANDARD.encode(format!("{user}:{password}"));
             request = request.header(header::AUTHORIZATION, format!("Basic {credentials}"));
+        }
+        if let Some(name) = self.settings.dialect.signature_header() {
+            let secret = self.settings.secret.as_bytes();
+            let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret);
+            let signature = hmac::sign(&key, body.text.as_bytes());
+            request = request.header(name, URL_SAFE_NO_PAD.encode(signature));
         }
         let request = request.body(Full::new(Bytes::from(body.text)))?;
         let asking = async {
@@ -191,7 +234,7 @@ impl Asker {
             }
             let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
             let body = body.map_err(|_| Failure::Body)?.to_bytes();
-            Ok(self.verdict(head.status, &head.headers, &body)?)
+            Ok((head, body))
         };
         let mut asking = std::pin::pin!(asking);
         let mut connection = std::pin::pin!(connection);
@@ -200,15 +243,6 @@ impl Asker {
             // The request itself finds out how the connection ended.
             _ = &mut connection => asking.await,
         }
-    }
-
-    fn verdict(
-        &self,
-        status: StatusCode,
-        headers: &HeaderMap,
-        body: &[u8],
-    ) -> Result<Verdict, Meaningless> {
-        Ok(self.settings.dialect.verdict(status, headers, body)?)
     }
 
     /// Never held while something is awaited.

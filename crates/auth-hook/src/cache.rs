@@ -55,6 +55,7 @@ impl Cache {
                 token,
                 query,
                 protocol: _,
+                time: _,
                 number: _,
             } = question;
             (action, stream, peer.ip(), agent).hash(&mut hasher);
@@ -116,6 +117,7 @@ mod tests {
             password: None,
             token: None,
             query: "",
+            time: "",
             number: 1,
         }
     }
@@ -189,6 +191,7 @@ mod tests {
         let lasting = |seconds| Verdict::Allowed {
             lifetime: Some(Duration::from_secs(seconds)),
             identity: None,
+            stream: None,
         };
         cache.keep(asked, &lasting(3), now);
         let second = Duration::from_secs(1);

@@ -14,6 +14,8 @@
 //!   everyone who waits for it.
 //! * A verdict is kept for as long as the operator says. A denial is asked anew each time, for a client may have got
 //!   its right in between.
+//! * Where the operator says so, the hook is told of the end of what it has permitted. Ends wait in a queue that is bounded, and
+//!   those of a server that stops are not told.
 //! * Secrets are in the request, where the hook needs them, and nowhere else: the cache has digests of them, the log nothing.
 //!
 //! Called by `server`'s gate.
@@ -22,6 +24,7 @@ mod asker;
 mod breaker;
 mod cache;
 mod dialect;
+mod ends;
 mod form;
 mod question;
 #[cfg(test)]
@@ -29,4 +32,5 @@ mod tests;
 
 pub use asker::{Asker, Failure, IN_FLIGHT_MAX, Meaningless, Settings, Unanswered};
 pub use dialect::Dialect;
+pub use ends::Permitted;
 pub use question::{Action, Question, Verdict};

@@ -1,5 +1,6 @@
 //! What a hook is asked, and what it may answer.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -14,6 +15,18 @@ pub enum Action {
     Play,
     /// To change the title of one that is published.
     UpdateMetadata,
+}
+
+/// What is told of a client: before, what it wants; after, what has ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Moment {
+    /// It asks to begin.
+    Begin,
+    /// What was permitted has ended.
+    End {
+        /// How long it went on.
+        lasted: Duration,
+    },
 }
 
 /// A client's wish. All texts are the client's own and untrusted.
@@ -37,8 +50,72 @@ pub struct Question<'a> {
     pub token: Option<&'a str>,
     /// The query of the address, without the question mark.
     pub query: &'a str,
-    /// Tells this question apart from others of this process.
+    /// When it asks, in ISO 8601 with milliseconds: a field of some dialects.
+    pub time: &'a str,
+    /// Tells this question apart from others of this process; the end has the same.
     pub number: u64,
+}
+
+/// A question that outlives its request, to tell of the end.
+#[derive(Clone)]
+pub(crate) struct KeptQuestion {
+    action: Action,
+    stream: Box<str>,
+    protocol: Box<str>,
+    peer: SocketAddr,
+    agent: Box<str>,
+    user: Option<Box<str>>,
+    password: Option<Box<str>>,
+    token: Option<Box<str>>,
+    query: Box<str>,
+    number: u64,
+}
+
+impl KeptQuestion {
+    /// The question, at another time.
+    pub(crate) fn at<'a>(&'a self, time: &'a str) -> Question<'a> {
+        Question {
+            time,
+            action: self.action,
+            stream: &self.stream,
+            protocol: &self.protocol,
+            peer: self.peer,
+            agent: &self.agent,
+            user: self.user.as_deref(),
+            password: self.password.as_deref(),
+            token: self.token.as_deref(),
+            query: &self.query,
+            number: self.number,
+        }
+    }
+}
+
+impl From<&Question<'_>> for KeptQuestion {
+    fn from(question: &Question<'_>) -> Self {
+        Self {
+            action: question.action,
+            stream: question.stream.into(),
+            protocol: question.protocol.into(),
+            peer: question.peer,
+            agent: question.agent.into(),
+            user: question.user.map(Into::into),
+            password: question.password.map(Into::into),
+            token: question.token.map(Into::into),
+            query: question.query.into(),
+            number: question.number,
+        }
+    }
+}
+
+/// Shows no secret.
+impl fmt::Debug for KeptQuestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptQuestion")
+            .field("action", &self.action)
+            .field("stream", &self.stream)
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Question<'_> {
@@ -95,6 +172,8 @@ pub enum Verdict {
         lifetime: Option<Duration>,
         /// What the hook calls it; not checked for length or content.
         identity: Option<String>,
+        /// The stream that it gets instead of the one that it has asked for; not checked either.
+        stream: Option<String>,
     },
     /// The client may not, with the hook's words for the log.
     Denied {
@@ -109,6 +188,7 @@ impl Verdict {
     pub(crate) const ALLOWED: Self = Self::Allowed {
         lifetime: None,
         identity: None,
+        stream: None,
     };
 
     pub(crate) const DENIED: Self = Self::Denied {

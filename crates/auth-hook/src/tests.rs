@@ -4,6 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_lc_rs::hmac;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use net::link::Connector;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -32,26 +35,38 @@ fn question(number: u64) -> Question<'static> {
         password: None,
         token: Some("secret"),
         query: "",
+        time: "",
         number,
     }
 }
 
 fn asker(port: u16, timeout: Duration, cache: Duration) -> Asker {
+    let settings = settings(port, timeout, cache);
+    Asker::new(settings, connector())
+}
+
+fn connector() -> Connector {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("versions")
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth();
+    Connector::new(Arc::new(tls))
+}
+
+fn settings(port: u16, timeout: Duration, cache: Duration) -> Settings {
     let url = format!("http://ann:pw@127.0.0.1:{port}/may?x=1");
-    let settings = Settings {
+    Settings {
         url: url.parse().expect("an address"),
+        play_url: None,
+        end_url: None,
+        secret: "".into(),
         dialect: Dialect::Carillon,
         host: "localhost".to_owned(),
         timeout,
         cache,
-    };
-    Asker::new(settings, Connector::new(Arc::new(tls)))
+    }
 }
 
 async fn hook() -> (TcpListener, u16) {
@@ -194,4 +209,57 @@ async fn a_hook_that_is_not_there_gives_no_verdict() {
     let told = asker(port, LONG, LONG).ask(&question(1)).await;
     let is_refused = matches!(told, Err(Unanswered::Failed(Failure::Connect(_))));
     assert!(is_refused, "{told:?}");
+}
+
+#[tokio::test]
+async fn an_end_is_told_where_ends_are_told_and_again_if_nobody_answers() {
+    let (listener, port) = hook().await;
+    let (ends, end_port) = hook().await;
+    let end_url = format!("http://127.0.0.1:{end_port}/ended");
+    let settings = Settings {
+        end_url: Some(end_url.parse().expect("an address")),
+        ..settings(port, LONG, Duration::ZERO)
+    };
+    let asker = Arc::new(Asker::new(settings, connector()));
+    let told = answered(&asker, &listener, YES).await;
+    assert_eq!(told.expect("answered"), Verdict::ALLOWED);
+    let permitted = asker.permitted(&question(1)).expect("ends are told");
+    permitted.ended(Duration::from_millis(1_500), "then".to_owned());
+    for answer in ["HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", YES] {
+        let (mut socket, text) = asked(&ends).await;
+        assert!(text.starts_with("POST /ended HTTP/1.1\r\n"), "{text}");
+        assert!(text.contains(r#""action":"play_ended""#), "{text}");
+        assert!(text.contains(r#""seconds":1.5"#), "{text}");
+        socket.write_all(answer.as_bytes()).await.expect("written");
+    }
+}
+
+#[tokio::test]
+async fn listeners_are_asked_about_elsewhere_and_bodies_signed_where_the_dialect_does() {
+    let (listener, port) = hook().await;
+    let play_url = format!("http://127.0.0.1:{port}/play");
+    let settings = Settings {
+        play_url: Some(play_url.parse().expect("an address")),
+        secret: "key".into(),
+        dialect: Dialect::Ome,
+        ..settings(port, LONG, Duration::ZERO)
+    };
+    let asker = Asker::new(settings, connector());
+    let hook = async {
+        let (mut socket, text) = asked(&listener).await;
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{\"allowed\":true}";
+        socket.write_all(answer.as_bytes()).await.expect("written");
+        text
+    };
+    let question = question(1);
+    let (verdict, text) = tokio::join!(asker.ask(&question), hook);
+    assert_eq!(verdict.expect("answered"), Verdict::ALLOWED);
+    assert!(text.starts_with("POST /play HTTP/1.1\r\n"), "{text}");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, b"key");
+    let signature = URL_SAFE_NO_PAD.encode(hmac::sign(&key, body.as_bytes()));
+    assert!(
+        head.contains(&format!("x-ome-signature: {signature}")),
+        "{text}"
+    );
 }

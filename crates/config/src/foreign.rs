@@ -1,5 +1,16 @@
 //! Keys of other servers' configurations, and what there is here instead. Suggesting a similar key of our
-//! own would mislead an operator who looks for one of them.
+//! own would mislead an operator who looks for one of them. Whole files of theirs are known, too: `carillon import` reads
+//! them.
+
+use import::Kind;
+
+/// What to do with a file that is no TOML, if it is a configuration of another server.
+pub(super) fn import_instead(source: &str) -> Option<String> {
+    let server = Kind::of(source)?.server();
+    Some(format!(
+        "this is a configuration of {server}; `carillon import FILE --output carillon.toml` makes one of it"
+    ))
+}
 
 /// What to do without a key that Icecast, nginx-rtmp, SRS or MediaMTX has, and this server has not.
 pub(super) fn instead(key: &str) -> Option<&'static str> {
@@ -16,11 +27,11 @@ const INSTEAD: &[(&[&str], &str)] = &[
             "fallback_override",
             "fallback_when_full",
         ],
-        "Carillon has no fallback mounts; `ingest.linger` is how long listeners wait for a publisher",
+        "`fallback` of a [[stream]] is what is heard while a publisher is away; `carillon import` reads whole files",
     ),
     (
         &["max_listeners", "max_listener_duration"],
-        "there is no limit of a single stream; `limits.listeners` is for all together",
+        "`listeners_max` and `listen_duration_max` of a [[stream]]; `limits.listeners` is for all together",
     ),
     (
         &["clients", "max_clients", "max_connections"],
@@ -36,7 +47,7 @@ const INSTEAD: &[(&[&str], &str)] = &[
     ),
     (
         &["relay_password", "master_server", "master_password"],
-        "streams are fetched by [[pull]]",
+        "streams are fetched by [[pull]], over RTMP or as FLV; `carillon import` reads whole files",
     ),
     (
         &["admin_user", "source_user", "username"],
@@ -60,7 +71,7 @@ const INSTEAD: &[(&[&str], &str)] = &[
     ),
     (
         &["application", "app", "vhost", "paths"],
-        "any name is published with the key and without a section; exceptions are [[stream]]s",
+        "any name is published with the key and without a section; exceptions are [[stream]]s; `carillon import` reads whole files",
     ),
     (
         &[
@@ -71,27 +82,25 @@ const INSTEAD: &[(&[&str], &str)] = &[
             "http_hooks",
             "runonready",
         ],
-        "there are no hooks yet",
+        "`auth.hook` asks for permission, and a [[webhook]] is told of streams; `carillon import` reads whole files",
     ),
     (
         &["record", "record_path", "dvr", "dump_file"],
-        "streams are not recorded yet",
+        "[[record]] says what is recorded; `carillon import` reads whole files",
     ),
     (
         &["hls", "hls_path", "hls_fragment", "dash"],
-        "there is no HLS or DASH yet",
+        "every stream is at /{stream}/index.m3u8; [hls] has its times",
     ),
     (
-        &[
-            "intro",
-            "yp",
-            "yp_url",
-            "directory",
-            "shoutcast_mount",
-            "shoutcast_compat",
-        ],
-        "Carillon does not have that",
+        &["yp", "yp_url", "yp_directory"],
+        "streams are listed in no directory",
     ),
+    (
+        &["shoutcast_mount", "shoutcast_compat"],
+        "[shoutcast] has the port of such sources, and their stream",
+    ),
+    (&["intro"], "`intro` of a [[stream]] is the file"),
 ];
 
 #[cfg(test)]
@@ -101,8 +110,18 @@ mod tests {
     #[test]
     fn keys_of_others_are_known_however_they_are_written() {
         for key in ["fallback-mount", "fallback_mount", "Fallback-Mount"] {
-            assert!(instead(key).is_some_and(|words| words.contains("no fallback mounts")));
+            assert!(instead(key).is_some_and(|words| words.contains("[[stream]]")));
         }
         assert_eq!(instead("linger"), None);
+    }
+
+    #[test]
+    fn files_of_others_are_known() {
+        let words = import_instead("<icecast>\n</icecast>").expect("it is known");
+        assert!(
+            words.contains("Icecast") && words.contains("carillon import"),
+            "{words}"
+        );
+        assert_eq!(import_instead("[rtmp\n"), None);
     }
 }

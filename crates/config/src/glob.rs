@@ -43,6 +43,11 @@ impl Glob {
         &self.0[..end]
     }
 
+    /// Whether it is a name, which alone fits.
+    pub fn is_name(&self) -> bool {
+        self.front() == self.0
+    }
+
     /// Whether what follows the front is whole segments.
     pub(super) fn is_cut_between_segments(&self) -> bool {
         self.front().is_empty() || self.front().ends_with('/')

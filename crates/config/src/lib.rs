@@ -17,6 +17,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
+use authority::{Scope, Scopes};
 use fanout::{Class, Policy, Takeover};
 use media::StreamName;
 use toml::de::DeTable;
@@ -27,6 +28,8 @@ mod check;
 mod foreign;
 mod glob;
 mod hours;
+mod keys_file;
+mod mounts;
 mod network;
 mod read;
 mod remote;
@@ -41,6 +44,7 @@ use read::Walk;
 pub use base_url::{BaseUrl, NotABaseUrl};
 pub use glob::Glob;
 pub use hours::WeekHours;
+pub use keys_file::read_keys;
 pub use network::{Network, NotANetwork};
 pub use remote::{PullRule, PullUrl, Pulled, PushUrl};
 pub use report::{Location, Problem, Report};
@@ -79,23 +83,12 @@ impl Config {
         source: &str,
         environment: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, Report> {
-        let (table, syntax) = DeTable::parse_recoverable(source);
-        if !syntax.is_empty() {
-            // What the parser made of a broken file is a guess, and errors in it would be too.
-            let problems = syntax
-                .iter()
-                .map(|error| Problem::of_syntax(source, error))
-                .collect();
-            return Err(Report::new(name.to_owned(), problems));
-        }
-        let mut config = Self::default();
-        let mut walk = Walk::new(source, environment);
-        walk.root(table.get_ref(), |section| config.read(section));
-        check::check(&config, &mut walk);
-        match walk.into_problems() {
-            problems if problems.is_empty() => Ok(config),
-            problems => Err(Report::new(name.to_owned(), problems)),
-        }
+        read_toml(name, source, environment, |table, walk| {
+            let mut config = Self::default();
+            walk.root(table, |section| config.read(section));
+            check::check(&config, walk);
+            config
+        })
     }
 
     /// The rule for a stream: the first whose pattern fits its name, or that of the stream that it is a
@@ -150,20 +143,31 @@ impl Config {
             .unwrap_or(self.hls.encryption)
     }
 
-    /// The keys of which a publisher of a stream must know one: the stream's own, else `auth.publish_key`,
-    /// and each of `auth.key` that is for it.
-    pub fn publish_keys<'a>(
+    /// The keys that permit something with a stream: to publish it and to set its titles, its own key, else
+    /// `auth.publish_key`; and each of `auth.key` and of `further` that is for it. Some may have expired.
+    pub fn keys_for<'a>(
         &'a self,
+        scope: Scope,
         name: &'a StreamName,
-    ) -> impl Iterator<Item = PublishKey<'a>> {
+        further: &'a [KeyRule],
+    ) -> impl Iterator<Item = Key<'a>> {
         let own = self.rule(name).and_then(|rule| rule.publish_key.as_ref());
         let nameless = own.or(self.auth.publish_key.as_ref());
-        let named = self.auth.keys.iter();
-        let fitting = named.filter(|key| fits(&key.pattern, name));
-        let named = fitting.filter_map(|key| Some((Some(&key.name), key.secret.as_ref()?)));
-        let nameless = nameless.map(|secret| (None, secret)).into_iter();
-        let all = nameless.chain(named);
-        all.map(|(name, secret)| PublishKey { name, secret })
+        let nameless = nameless.filter(|_| Scopes::OF_PUBLISHERS.contains(scope));
+        let nameless = nameless.map(|secret| Key {
+            name: None,
+            secret: KeySecretRef::Plain(secret),
+            expires: None,
+        });
+        let named = self.auth.keys.iter().chain(further);
+        let named = named.filter_map(move |key| key.for_stream(scope, name));
+        nameless.into_iter().chain(named)
+    }
+
+    /// Who may listen to a stream.
+    pub fn play_access(&self, name: &StreamName) -> PlayAccess {
+        let rule = self.rule(name);
+        rule.and_then(|rule| rule.play).unwrap_or(self.auth.play)
     }
 
     /// The number of the first group of [`variants`](Self::variants) that has a stream.
@@ -184,7 +188,8 @@ impl Config {
 
     /// Whether a stream is listed on `/`.
     pub fn is_public(&self, name: &StreamName) -> bool {
-        self.rule(name).is_none_or(|rule| rule.public)
+        let is_filler = self.fillers().any(|(filler, _)| filler == *name);
+        !is_filler && self.rule(name).is_none_or(|rule| rule.public)
     }
 }
 
@@ -193,6 +198,28 @@ impl Config {
 fn fits(pattern: &Glob, name: &StreamName) -> bool {
     let mut names = std::iter::successors(Some(name.clone()), StreamName::parent);
     names.any(|name| pattern.matches(name.as_str()))
+}
+
+/// What `read` makes of the text of a TOML file, unless it notes a problem.
+fn read_toml<T>(
+    name: &str,
+    source: &str,
+    environment: impl Iterator<Item = (String, String)>,
+    read: impl FnOnce(&DeTable<'_>, &mut Walk<'_>) -> T,
+) -> Result<T, Report> {
+    let (table, syntax) = DeTable::parse_recoverable(source);
+    if !syntax.is_empty() {
+        // What the parser made of a broken file is a guess, and errors in it would be too.
+        let problems = syntax.iter();
+        let problems = problems.map(|error| Problem::of_syntax(source, error));
+        return Err(Report::new(name.to_owned(), problems.collect()));
+    }
+    let mut walk = Walk::new(source, environment);
+    let read = read(table.get_ref(), &mut walk);
+    match walk.into_problems() {
+        problems if problems.is_empty() => Ok(read),
+        problems => Err(Report::new(name.to_owned(), problems)),
+    }
 }
 
 fn read_file(path: &Path) -> Result<String, String> {

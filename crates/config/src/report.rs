@@ -81,7 +81,7 @@ impl Problem {
             at,
             key: String::new(),
             message: error.message().replace('\n', ", "),
-            help: None,
+            help: super::foreign::import_instead(source),
         }
     }
 }

@@ -7,20 +7,22 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use authority::{KeyHash, Scope};
 use fanout::gate::Identity;
 use media::{NameError, Span, StreamName};
 use net::url::{Url, UrlError};
 use toml::Spanned;
 use toml::de::DeValue;
+use toml::value::{Datetime, Offset};
 use webhooks::{NotAKey, SigningKey};
 
 use super::remote::UrlFault;
 use super::{
-    AccessLog, Backend, BaseUrl, Glob, HookAsks, HookUnanswered, LogFormat, LogLevel, Network,
-    NotABaseUrl, PullUrl, Pulled, PushUrl, RecordedAs, Secret, SigningKeys, StationOrder,
-    UploadWhen, WeekHours,
+    Backend, BaseUrl, Glob, HookAsks, HookUnanswered, KeySecret, LogFormat, LogLevel, LogTarget,
+    Network, NotABaseUrl, PlayAccess, PullUrl, Pulled, PushUrl, RecordedAs, Secret, SigningKeys,
+    StationOrder, UploadWhen, WeekHours,
 };
 
 /// What is wrong with a value, and what to write instead.
@@ -285,7 +287,7 @@ impl Setting for Option<PathBuf> {
     }
 }
 
-impl Setting for AccessLog {
+impl Setting for LogTarget {
     const EXPECTED: &str = "a path in quotes, \"-\" for standard output, or \"\" for none";
 
     fn from_text(text: &str) -> Result<Self, Fault> {
@@ -313,6 +315,67 @@ impl Setting for Option<Secret> {
         }
         Ok(Some(Secret::new(text)))
     }
+}
+
+/// A key, or a hash of one.
+impl Setting for Option<KeySecret> {
+    const EXPECTED: &str = "a string in quotes";
+
+    /// No error repeats a secret, or a hash.
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        if KeyHash::is_meant(text) {
+            let hash = KeyHash::parse(text).map_err(|rejected| {
+                let help = "write the key itself, or what `argon2 SALT -id -e` prints for it";
+                Fault::helped(rejected.to_string(), help)
+            })?;
+            return Ok(Some(KeySecret::Hash(hash)));
+        }
+        let secret = Option::<Secret>::from_text(text)?;
+        Ok(secret.map(KeySecret::Plain))
+    }
+}
+
+/// A moment.
+impl Setting for SystemTime {
+    const EXPECTED: &str = "a date and time with its zone, such as \"2027-01-01T00:00:00Z\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        let moment = text.parse().ok().and_then(moment);
+        moment.ok_or_else(|| unreadable::<Self>(text))
+    }
+
+    fn from_value(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Self> {
+        let result = match value.get_ref() {
+            DeValue::String(text) => Self::from_text(text),
+            DeValue::Datetime(datetime) => Self::from_text(&datetime.to_string()),
+            other => Err(wrong_type::<Self>(other)),
+        };
+        keep(result, value.span(), faults)
+    }
+}
+
+/// Days of 400 years, after which the calendar repeats.
+const DAYS_OF_ERA: i64 = 146_097;
+
+/// The moment of a date and a time with its zone, from 1970 on.
+fn moment(datetime: Datetime) -> Option<SystemTime> {
+    let (date, time) = (datetime.date?, datetime.time?);
+    let minutes = match datetime.offset? {
+        Offset::Z => 0,
+        Offset::Custom { minutes } => i64::from(minutes),
+    };
+    // Counted from the first of March of year 0, so that a leap day is a year's last.
+    let is_before_march = date.month < 3;
+    let year = i64::from(date.year) - i64::from(is_before_march);
+    let month = (i64::from(date.month) + 9) % 12;
+    let day_of_year = (153 * month + 2) / 5 + i64::from(date.day) - 1;
+    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
+    let days = era * DAYS_OF_ERA + year * 365 + year / 4 - year / 100 + day_of_year - 719_468;
+    let hours = days * 24 + i64::from(time.hour);
+    let second = i64::from(time.second.unwrap_or(0));
+    let seconds = (hours * 60 + i64::from(time.minute) - minutes) * 60 + second;
+    let seconds = u64::try_from(seconds).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
 
 impl Setting for Identity {
@@ -515,7 +578,18 @@ choices! {
         "srs" => Self::Srs,
         "mediamtx" => Self::MediaMtx,
         "icecast" => Self::Icecast,
-    } "\"carillon\", \"nginx-rtmp\", \"srs\", \"mediamtx\" or \"icecast\"";
+        "ome" => Self::Ome,
+    } "\"carillon\", \"nginx-rtmp\", \"srs\", \"mediamtx\", \"icecast\" or \"ome\"";
+    Scope {
+        "publish" => Self::Publish,
+        "play" => Self::Play,
+        "metadata" => Self::Metadata,
+        "admin" => Self::Admin,
+    } "\"publish\", \"play\", \"metadata\" or \"admin\"";
+    PlayAccess {
+        "open" => Self::Open,
+        "key" => Self::Key,
+    } "\"open\" or \"key\"";
     HookAsks {
         "all" => Self::All,
         "publish" => Self::Publish,

@@ -34,6 +34,7 @@ pub mod webm;
 mod crc;
 mod demuxer;
 mod joins;
+mod search;
 mod sniff;
 #[cfg(test)]
 mod testing;
@@ -41,5 +42,6 @@ mod timeline;
 mod walk;
 
 pub use demuxer::Demuxer;
+pub use search::{Place, Search};
 pub use sniff::{Found, Sniffer, Unknown};
 pub use walk::{Closed, Walk, Walker};

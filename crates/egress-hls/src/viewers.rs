@@ -177,6 +177,10 @@ pub(crate) async fn introduce(
         choice: packaging,
         ..
     } = joined?;
+    if subscription.stream().name() != request.stream {
+        // Addresses of playlists and segments are of the stream that was asked for.
+        return Err(Refused::NoSuchStream);
+    }
     subscription.set_permit(context.admission.admit(request.peer)?);
     let now = Instant::now();
     let base = discontinuity_base(&context.variants, &context.registry, subscription.stream());

@@ -18,6 +18,7 @@
 //! [`serve_plain`] or, behind TLS, [`serve_secure`].
 
 mod address;
+mod intro;
 mod reply;
 mod serve;
 #[cfg(test)]
@@ -26,4 +27,7 @@ mod testing;
 mod tests;
 
 pub use address::{Address, Target, addresses};
-pub use serve::{Context, LiveBody, Outcome, Reply, reply, serve_plain, serve_secure};
+pub use intro::{INTRO_BYTES_MAX, Intro, NoIntro};
+pub use serve::{
+    Context, Intros, LiveBody, Outcome, Overflow, Reply, reply, serve_plain, serve_secure,
+};

@@ -182,6 +182,7 @@ impl TestServer {
             requested: Instant::now(),
             permit: None,
             until: None,
+            departed: Default::default(),
         };
         let mut joiner = Joiner {
             reader: fanout.follow(record, lane),

@@ -48,6 +48,9 @@ pub enum Error {
     /// The stream has no lane for it.
     #[error("{0}")]
     Lane(LaneRefused),
+    /// The stream has as many listeners as it may.
+    #[error("the stream has as many listeners as it may")]
+    Full,
     /// The workers take no new listener at the moment.
     #[error("too many listeners are joining at once")]
     Busy,
@@ -73,6 +76,7 @@ impl From<JoinRefused> for Error {
             JoinRefused::NotFound | JoinRefused::Late => Self::NotFound,
             // A stream that is still unclear is not waited for once it is decided that RTMP cannot carry it.
             JoinRefused::Impossible(_) | JoinRefused::Unclear(_) => Self::Unplayable,
+            JoinRefused::Full => Self::Full,
             JoinRefused::Unavailable => Self::Unavailable,
             JoinRefused::Lane(LaneRefused::Ended) => Self::Ended,
             JoinRefused::Lane(refused) => Self::Lane(refused),
@@ -94,6 +98,7 @@ impl Error {
             | Self::Restless
             | Self::Unavailable
             | Self::Lane(_)
+            | Self::Full
             | Self::Busy
             | Self::Leaving => Rejection::Failed,
             Self::Rtmp(_) | Self::Ended | Self::Io(_) => return None,

@@ -99,6 +99,7 @@ impl TestServer {
             requested: now,
             permit: None,
             until: None,
+            departed: Default::default(),
         };
         fanout.handle(record, self.lane(name, now))
     }

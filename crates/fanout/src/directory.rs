@@ -12,7 +12,8 @@ use media::StreamName;
 
 use crate::events::{EventKind, Events};
 use crate::lane::Format;
-use crate::{Departure, ListenerId};
+use crate::stats::Counter;
+use crate::{Departure, ListenerId, Reason};
 
 /// One listener, as it introduced itself.
 #[derive(Debug)]
@@ -39,6 +40,19 @@ pub struct ListenerRecord {
     pub permit: Option<Permit>,
     /// When its permission ends, if it does. The registry's next tick removes the listener.
     pub until: Option<Instant>,
+    /// Where it is counted when it has left: its stream's.
+    pub departed: Arc<Departed>,
+}
+
+/// What the listeners of a stream that have left were sent, of all its epochs.
+#[derive(Debug, Default)]
+pub struct Departed {
+    /// How many they were.
+    pub listeners: Counter,
+    /// Bytes that their sockets had taken.
+    pub sent_bytes: Counter,
+    /// Those that were dropped because they took less than the stream brought.
+    pub too_slow: Counter,
 }
 
 impl ListenerRecord {
@@ -61,6 +75,13 @@ impl Permit {
     pub fn new(place: impl Any + Send + Sync) -> Self {
         Self(Arc::new(place))
     }
+
+    /// One that stands for all of them; `None` for none.
+    pub fn of_all<const N: usize>(permits: [Option<Self>; N]) -> Option<Self> {
+        let mut some = permits.into_iter().flatten();
+        let first = some.next()?;
+        Some(some.fold(first, |held, next| Self::new((held, next))))
+    }
 }
 
 impl std::fmt::Debug for Permit {
@@ -73,6 +94,8 @@ impl std::fmt::Debug for Permit {
 #[derive(Debug)]
 pub struct Directory {
     entries: Mutex<Entries>,
+    /// Listeners that have joined so far.
+    joined: Counter,
     events: Arc<Events>,
 }
 
@@ -111,6 +134,7 @@ impl Directory {
     pub(crate) fn new(events: Arc<Events>) -> Self {
         Self {
             entries: Mutex::default(),
+            joined: Counter::default(),
             events,
         }
     }
@@ -137,6 +161,11 @@ impl Directory {
         all
     }
 
+    /// Listeners that have joined so far.
+    pub fn joined_total(&self) -> u64 {
+        self.joined.value()
+    }
+
     /// Removes a listener whose [`Departure`] was read, and returns its record for the access log.
     pub fn leave(&self, departure: &Departure) -> Option<Arc<ListenerRecord>> {
         let mut entries = self.entries();
@@ -144,6 +173,11 @@ impl Directory {
         // It may be gone before the thread that attached it has reported its arrival.
         self.tell_joined(&mut entry);
         let record = entry.record;
+        record.departed.listeners.add(1);
+        record.departed.sent_bytes.add(departure.sent_bytes);
+        if matches!(departure.reason, Reason::Lag | Reason::Overrun) {
+            record.departed.too_slow.add(1);
+        }
         let left = EventKind::ListenerLeft {
             listener: record.id,
             protocol: record.format.protocol,
@@ -195,6 +229,7 @@ impl Directory {
         if std::mem::replace(&mut entry.is_told, true) {
             return;
         }
+        self.joined.add(1);
         let record = &entry.record;
         let joined = EventKind::ListenerJoined {
             listener: record.id,
@@ -236,6 +271,7 @@ mod tests {
             requested: Instant::now(),
             permit: None,
             until: None,
+            departed: Default::default(),
         }
     }
 

@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 use media::StreamName;
 
+use crate::directory::Permit;
+
 /// How long a gate may take to answer: several times what an authority on another host needs at its worst, and
 /// less than encoders wait before they give up.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -37,6 +39,7 @@ pub const IDENTITY_BYTES_MAX: usize = 64;
 pub struct Authorized<A> {
     action: A,
     terms: Terms,
+    witness: Option<Arc<dyn Witness>>,
 }
 
 impl<A> Authorized<A> {
@@ -59,6 +62,39 @@ impl<A> Authorized<A> {
     pub fn identity(&self) -> Option<&Identity> {
         self.terms.identity.as_ref()
     }
+
+    /// Has a witness told when what is permitted goes on, and when it ends.
+    #[must_use]
+    pub fn witnessed(self, witness: Option<Arc<dyn Witness>>) -> Self {
+        Self { witness, ..self }
+    }
+
+    /// To be called when what is permitted begins, by what does it, which keeps the permit until it ends. `None` if no
+    /// one is to be told.
+    pub fn begin(&self) -> Option<Permit> {
+        self.witness.as_ref().map(|witness| witness.begin())
+    }
+}
+
+impl Authorized<Play> {
+    /// The permission, if it is for this stream: the gate may have answered with another one. For callers that serve
+    /// what they were asked for or nothing.
+    ///
+    /// # Errors
+    /// [`Denied::Wrong`] when it is for another one.
+    pub fn only_for(self, stream: &StreamName) -> Result<Self, Denied> {
+        match self.action.stream == *stream {
+            true => Ok(self),
+            false => Err(Denied::Wrong),
+        }
+    }
+}
+
+/// Tells an authority of what it has permitted. A permission that comes to nothing, because there is no such stream, is not
+/// told of.
+pub trait Witness: fmt::Debug + Send + Sync {
+    /// What is permitted begins, and ends when the last copy of the permit is dropped, on any thread.
+    fn begin(&self) -> Permit;
 }
 
 /// On which terms a permission is granted.
@@ -112,7 +148,11 @@ impl Gatekeeper {
 
     /// Permits `action` on terms. To be called where [`authorize`](Self::authorize) is.
     pub fn grant<A>(&self, action: A, terms: Terms) -> Authorized<A> {
-        Authorized { action, terms }
+        Authorized {
+            action,
+            terms,
+            witness: None,
+        }
     }
 }
 
@@ -243,6 +283,9 @@ pub enum Denied {
     /// The credential is wrong.
     #[error("the credential is wrong")]
     Wrong,
+    /// The credential is right, and not for this: it has expired, or is for something else. Not a guess.
+    #[error("the credential has expired, or is for something else")]
+    Unfit,
     /// Too many wrong credentials came from that address recently.
     #[error("too many failed attempts from this address")]
     TooManyAttempts,
@@ -256,6 +299,9 @@ pub type Decision<'a, A> = Pin<Box<dyn Future<Output = Result<Authorized<A>, Den
 
 /// Decides who may do what; there is one. The module's description has the contract of callers and
 /// implementations.
+///
+/// A permission may be for another stream than the one that was asked for, which the authority has it stand for: what
+/// is permitted is what the permission's action says.
 ///
 /// Each decision fails with [`Denied`] when the request does not prove the right to the action.
 pub trait Gate: Send + Sync {

@@ -28,7 +28,7 @@ use crate::lane::{Format, LaneGuard};
 use crate::origin::Located;
 use crate::packager::Packager;
 use crate::ranges::RangeReader;
-use crate::stream::{Info, LaneRefused, Phase, Stream};
+use crate::stream::{Full, Info, LaneRefused, Phase, Stream};
 use crate::{Fanout, Registry};
 
 /// What a protocol reports of a listener: for the books; nothing is decided by it.
@@ -146,6 +146,10 @@ pub enum JoinRefused {
     #[error("the stream cannot be had in this format")]
     Impossible(Box<Info>),
 
+    /// It has as many listeners as it may.
+    #[error("the stream has as many listeners as it may")]
+    Full,
+
     // Its publisher, or its origin.
     /// The tracks that would decide were not announced in time.
     #[error("the publisher has not said yet what it sends")]
@@ -181,6 +185,8 @@ pub struct Subscription {
     permission: Arc<Authorized<Play>>,
     stream: Arc<Stream>,
     introduction: Introduction,
+    /// Its place among the stream's listeners, where there is a limit of them.
+    place: Option<Permit>,
     /// When it asked; `None` once it has a record, so that a later interruption does not count as a slow join.
     requested: Option<std::time::Instant>,
 }
@@ -219,10 +225,13 @@ async fn permitted<T>(
     waits: Waits,
     choose: impl FnMut(&Info) -> Choice<T>,
 ) -> Result<Joined<T>, JoinRefused> {
-    let stream = present(registry, wish.request.stream, waits).await?;
+    // The gate may have answered with another stream.
+    let stream = present(registry, &permission.action().stream, waits).await?;
     let (info, choice) = decided(&stream, waits.tracks, choose).await?;
+    let place = stream.place().map_err(|Full| JoinRefused::Full)?;
     let subscription = Subscription {
         requested: Some(requested),
+        place,
         ..Subscription::permitted(registry, Arc::new(permission), stream, wish.introduction)
     };
     Ok(Joined {
@@ -307,6 +316,7 @@ impl Subscription {
             permission,
             stream,
             introduction,
+            place: None,
             requested: Some(std::time::Instant::now()),
         }
     }
@@ -375,8 +385,13 @@ impl Subscription {
             referer: introduction.referer,
             since: SystemTime::now(),
             requested: requested.unwrap_or_else(std::time::Instant::now),
-            permit: introduction.permit,
+            permit: Permit::of_all([
+                self.place.clone(),
+                introduction.permit,
+                self.permission.begin(),
+            ]),
             until: self.permission.until(),
+            departed: Arc::clone(self.stream.departed()),
         }
     }
 }

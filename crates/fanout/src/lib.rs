@@ -70,7 +70,7 @@ pub use blocks::{BLOCK_MAX, BLOCKS_MAX, TooManyBlocks};
 pub use books::{Books, Plane};
 pub use conversation::{Conversation, Heard, Released};
 pub use cursor::Reason;
-pub use directory::{Directory, ListenerRecord, Permit};
+pub use directory::{Departed, Directory, ListenerRecord, Permit};
 pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
 pub use follower::{Follower, Judgement, LaneUnit};
 pub use handle::ListenerHandle;
@@ -91,7 +91,7 @@ pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, 
 pub use retention::{LIVE_BYTES_MAX, Retention};
 pub use stream::{
     Derivation, DerivedOffer, DerivedWriter, Deriver, EpochWatch, Info, Keyframes, LaneRefused,
-    Phase, PictureOrder, Publisher, RENDITIONS_MAX, Rate, RenditionRefused, Settings, Source,
-    Stream, Superseded, Tap, Tapped,
+    PLAYED_MAX, Phase, PictureOrder, Played, Publisher, RENDITIONS_MAX, Rate, RenditionRefused,
+    Settings, Source, Stream, Superseded, Tap, Tapped,
 };
 pub use worker::{Departure, ListenerReport};

@@ -74,6 +74,8 @@ pub struct Registry {
     publishers_max: usize,
     blocks: Blocks,
     takeovers: AtomicU64,
+    /// Epochs begun by publishers of their own, of all streams.
+    begun: AtomicU64,
     /// In the order of their names, so that a stream's renditions stand together.
     streams: Mutex<BTreeMap<StreamName, Arc<Stream>>>,
     /// Rung when a publisher has begun.
@@ -106,12 +108,18 @@ impl Registry {
             publishers_max,
             blocks: Blocks::default(),
             takeovers: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
             streams: Mutex::default(),
             appeared: TaskBells::default(),
             origins: Arc::default(),
             deriver: DeriverCell::default(),
         };
         (registry, Gatekeeper::new())
+    }
+
+    /// Publications so far, without those of renditions that came with others.
+    pub fn publications(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
     }
 
     /// The workers that carry the streams.
@@ -160,6 +168,7 @@ impl Registry {
         };
         let identity = permission.identity().cloned();
         let publisher = Publisher::begin(stream, *credential, identity, source, settings, now)?;
+        self.begun.fetch_add(1, Ordering::Relaxed);
         if publisher.took_over() {
             self.takeovers.fetch_add(1, Ordering::Relaxed);
         }

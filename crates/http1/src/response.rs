@@ -124,7 +124,9 @@ impl ResponseHead {
     pub fn new(version: Version, status: Status) -> Self {
         let version = match version {
             Version::Http11 | Version::Http2 => "HTTP/1.1",
-            Version::Http10 | Version::Ice10 | Version::XAudiocast => "HTTP/1.0",
+            Version::Http10 | Version::Ice10 | Version::XAudiocast | Version::Shoutcast => {
+                "HTTP/1.0"
+            }
         };
         Self(format!("{version} {} {}\r\n", status.code(), status.reason()).into_bytes())
     }

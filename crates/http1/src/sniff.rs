@@ -47,7 +47,7 @@ impl fmt::Display for Sniff {
             Self::Http2Preface => "HTTP/2",
             Self::Tls => "TLS",
             Self::Rtmp => "RTMP",
-            Self::Shoutcast => "SHOUTcast v1, which is not supported,",
+            Self::Shoutcast => "SHOUTcast v1",
             Self::Unknown => "no known protocol",
         })
     }

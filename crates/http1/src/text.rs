@@ -39,7 +39,7 @@ pub(crate) fn is_token(bytes: &[u8]) -> bool {
 }
 
 /// Text as UTF-8 where it is, else as windows-1252, under which every byte is a character.
-pub(crate) fn utf8_or_latin1(bytes: &[u8]) -> Cow<'_, str> {
+pub fn utf8_or_latin1(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => Cow::Owned(latin1(bytes)),

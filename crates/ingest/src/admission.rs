@@ -7,7 +7,7 @@ use std::task;
 use std::time::Instant;
 
 use fanout::gate::{Authorized, Publish, Request};
-use fanout::{EpochWatch, Phase, PublishRefused, Publisher, Registry, Source};
+use fanout::{EpochWatch, Permit, Phase, PublishRefused, Publisher, Registry, Source};
 use media::{Container, Item, StreamName, TrackId};
 use net::wait;
 
@@ -26,6 +26,9 @@ pub(crate) struct PublishedEpoch {
     publisher: Publisher,
     /// When the permission ends.
     until: Option<Instant>,
+    /// Tells the gate's authority when the epoch has ended.
+    #[expect(dead_code, reason = "held for its Drop")]
+    witness: Option<Permit>,
     stats: Arc<Stats>,
     protocol: Protocol,
     peer: Option<SocketAddr>,
@@ -118,6 +121,7 @@ impl PublishedEpoch {
             is_told: false,
             publisher,
             until: permission.until(),
+            witness: permission.begin(),
             stats: Arc::clone(stats),
             protocol,
             peer: source.peer,
@@ -130,6 +134,11 @@ impl PublishedEpoch {
     pub(crate) fn received(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
         self.stats.received(self.protocol, bytes);
+    }
+
+    /// Whether the stream may have listeners of another publisher before.
+    pub(crate) fn follows_another(&self) -> bool {
+        self.publisher.follows_another()
     }
 
     /// Sets the format of the publisher's bytes. `announced` is what it declared itself.

@@ -111,7 +111,7 @@ pub enum Rejection {
     Attempts,
     /// The gate got no answer in time.
     Unavailable,
-    /// A permission that was given for a time has ended.
+    /// A permission that was given for a time has ended, or is for something else.
     Expired,
     /// The stream has a publisher.
     Busy,
@@ -180,7 +180,7 @@ impl Error {
             Self::Denied(Denied::Wrong) => Rejection::CredentialWrong,
             Self::Denied(Denied::TooManyAttempts) => Rejection::Attempts,
             Self::Denied(Denied::Unavailable) => Rejection::Unavailable,
-            Self::Expired => Rejection::Expired,
+            Self::Denied(Denied::Unfit) | Self::Expired => Rejection::Expired,
             Self::Refused(PublishRefused::Busy) => Rejection::Busy,
             Self::Refused(PublishRefused::Replaced) => Rejection::Replaced,
             Self::Refused(PublishRefused::Blocked(_)) => Rejection::Blocked,

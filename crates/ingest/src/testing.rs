@@ -223,6 +223,20 @@ impl Packager for Transcript {
     }
 }
 
+/// Bytes of one frame: MPEG-1 layer III, 128 kb/s at 44.1 kHz, no padding.
+pub(crate) const FRAME_BYTES: usize = 417;
+
+/// So many frames of MP3, each of which can be told by its bytes.
+pub(crate) fn mp3(frames: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for index in 0..frames {
+        let mut frame = [index as u8 % 100; FRAME_BYTES];
+        frame[..4].copy_from_slice(&[0xff, 0xfb, 0x90, 0x64]);
+        bytes.extend_from_slice(&frame);
+    }
+    bytes
+}
+
 /// The stream `name`, once it is there.
 pub(crate) async fn stream(context: &Context, name: &str) -> Arc<Stream> {
     let name = StreamName::parse(name).expect("a test's name");
@@ -272,6 +286,7 @@ async fn open(context: &Context, name: &str, with_times: bool) -> LogReader {
         requested: now(),
         permit: None,
         until: None,
+        departed: Default::default(),
     };
     context.registry.fanout().follow(record, lane)
 }

@@ -15,10 +15,11 @@ pub(crate) struct Clock {
 impl Clock {
     /// A clock of a load that begins at `begin_at`, wall clock.
     pub(crate) fn new(begin_at: u64) -> Self {
+        let (started, started_at) = moment();
         Self {
             begin_at,
-            started: Instant::now(),
-            started_at: wall(),
+            started,
+            started_at,
         }
     }
 
@@ -41,6 +42,32 @@ impl Clock {
     pub(crate) fn wall_of(&self, time: u64) -> u64 {
         self.begin_at + time
     }
+}
+
+/// Readings of both clocks that are tried for one moment: on a machine that is never idle most are interrupted.
+const READINGS_MAX: usize = 32;
+
+/// What an uninterrupted reading of both clocks takes at most.
+const READING_MAX: Duration = Duration::from_micros(5);
+
+/// One moment by both clocks. A thread that is interrupted between the two readings would be as far from the other processes
+/// of the load as that lasts: frames would seem to come before they were sent.
+fn moment() -> (Instant, u64) {
+    let read = || {
+        let (before, at) = (Instant::now(), wall());
+        (before.elapsed(), before, at)
+    };
+    let mut best = read();
+    for _ in 1..READINGS_MAX {
+        if best.0 <= READING_MAX {
+            break;
+        }
+        let next = read();
+        if next.0 < best.0 {
+            best = next;
+        }
+    }
+    (best.1, best.2)
 }
 
 /// Nanoseconds since 1970.

@@ -24,14 +24,21 @@ const LABEL_MARK: char = '~';
 
 /// First segments of names that would hide the server's own pages. A test of the server checks that all
 /// of its table are here.
-const RESERVED: [&str; 9] = [
+const RESERVED: [&str; 16] = [
+    "7.html",
     "_",
     "admin",
     "admin.cgi",
     "api",
     "carillon.js",
+    "currentsong",
     "embed",
     "favicon.ico",
+    "played",
+    "played.html",
+    "server_version.xsl",
+    "statistics",
+    "stats",
     "status-json.xsl",
     "status.xsl",
 ];

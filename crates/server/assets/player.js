@@ -992,13 +992,40 @@
   // src/offer.ts
   var trackOf = (offer, kind) => offer.tracks.find((one) => one.kind === kind);
   var codecsOf = (offer) => JSON.stringify(offer.tracks.map(({ kind, codec }) => [kind, codec]));
-  var delivered = () => JSON.parse(byId("offer").textContent ?? "");
+  var CREDENTIALS = ["key", "token", "link"];
+  var NEEDS_KEY = "Listening needs a key or a link. Open this page with it, as in ?key=KEY.";
+  var credentials = () => {
+    const given = new URLSearchParams(location.search);
+    const kept = new URLSearchParams();
+    for (const name of CREDENTIALS) {
+      const value = given.get(name);
+      if (value) kept.set(name, value);
+    }
+    return kept.toString();
+  };
+  var admitted = (path) => {
+    const query = credentials();
+    return query && `${path}${path.includes("?") ? "&" : "?"}${query}` || path;
+  };
+  var completed = (offer) => {
+    const isOut = offer.needs_key && !credentials();
+    const withPath = (one) => ({ ...one, path: admitted(one.path) });
+    const offered = (one) => ({
+      ...one,
+      addresses: one.addresses.map(withPath),
+      webrtc: one.webrtc && withPath(one.webrtc)
+    });
+    const all = offered(offer);
+    if (all.qualities) all.qualities = all.qualities.map(offered);
+    return isOut ? { ...all, notes: [NEEDS_KEY, ...all.notes] } : all;
+  };
+  var delivered = () => completed(JSON.parse(byId("offer").textContent ?? ""));
   var ask = async (untilLive) => {
     try {
       const path = untilLive ? "info.json?live" : "info.json";
       const answer = await fetch(path, { cache: "no-store", signal: untilLive ?? null });
       const offer = await answer.json();
-      return Array.isArray(offer.tracks) ? offer : null;
+      return Array.isArray(offer.tracks) ? completed(offer) : null;
     } catch {
       return null;
     }
@@ -2371,7 +2398,8 @@
   var FROM_START = "index.m3u8?at=start";
   var PLAYLIST = "application/vnd.apple.mpegurl";
   var LIST_MS = 3e4;
-  var SHOWN_MAX = 50;
+  var STEP = 50;
+  var SHOWN_MAX = 2e3;
   var dateOf = (started) => new Date(started).toLocaleString(void 0, { dateStyle: "medium", timeStyle: "short" });
   var Recordings = class {
     /** `begins` is called when a recording is played. */
@@ -2379,11 +2407,17 @@
       this.begins = begins;
       this.section = byId("recordings");
       this.list = byId("recorded");
+      this.more = byId("more-recorded");
       this.video = byId("past");
       this.note = byId("past-note");
       this.hls = null;
       this.shown = "";
+      /** Rows that are wanted. */
+      this.wanted = STEP;
+      /** Looks so far: what an earlier one finds is not shown any more. */
+      this.looks = 0;
       this.video.addEventListener("play", begins);
+      this.more.addEventListener("click", () => void this.showMore());
       this.video.addEventListener("error", () => {
         if (this.video.hasAttribute("src")) this.fail();
       });
@@ -2397,14 +2431,35 @@
     }
     async look() {
       if (document.hidden) return;
-      const url = new URL(LIST, document.baseURI);
-      const answer = await fetch(url).catch(() => null);
-      if (!answer?.ok) return;
-      const { recordings: recordings2 } = await answer.json();
-      this.show(recordings2.slice(0, SHOWN_MAX));
+      this.looks += 1;
+      const look = this.looks;
+      const recordings2 = [];
+      let cursor = null;
+      do {
+        const answer = await this.ask(cursor);
+        if (answer === null || look !== this.looks) return;
+        recordings2.push(...answer.recordings);
+        cursor = answer.cursor;
+      } while (cursor !== null && recordings2.length < this.wanted);
+      const isAll = cursor === null && recordings2.length <= this.wanted;
+      this.show(recordings2.slice(0, this.wanted), !isAll && this.wanted < SHOWN_MAX);
     }
-    show(recordings2) {
+    async ask(cursor) {
+      const url = new URL(admitted(LIST), document.baseURI);
+      if (cursor !== null) url.searchParams.set("cursor", cursor);
+      const answer = await fetch(url).catch(() => null);
+      return answer?.ok ? await answer.json() : null;
+    }
+    /** Shows more; the focus goes to the first of them, where the button was. */
+    async showMore() {
+      const before = this.list.children.length;
+      this.wanted = Math.min(this.wanted + STEP, SHOWN_MAX);
+      await this.look();
+      this.list.children[before]?.querySelector("button")?.focus();
+    }
+    show(recordings2, hasMore) {
       this.section.hidden = recordings2.length === 0;
+      this.more.hidden = !hasMore;
       const shown = JSON.stringify(recordings2.map(({ id, state, seconds: seconds2 }) => [id, state, state === "open" ? Math.floor(seconds2 / 60) : seconds2]));
       if (this.shown === shown) return;
       this.shown = shown;
@@ -2443,7 +2498,7 @@
       say(this.note, choice.label);
       this.begins();
       this.video.scrollIntoView({ block: "nearest" });
-      const url = new URL(choice.path, document.baseURI).href;
+      const url = new URL(admitted(choice.path), document.baseURI).href;
       const Library = choice.isPlaylist ? await loadHls().catch(() => null) : null;
       if (Library?.isSupported()) {
         const hls = new Library({ enableWorker: false });

@@ -1,14 +1,11 @@
 //! The access log: one line per finished request, in the Combined Log Format with the duration in
 //! seconds at the end, as Icecast writes it and log analysers read it.
 //!
-//! Two threads: one reads the listeners that left the workers, the other writes lines. A caller with a line
-//! never waits for the disk, see [`Sink`]. The file may be moved away and reopened.
+//! Two threads: one reads the listeners that left the workers, for this log and that of sessions; the other writes lines.
 
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -17,14 +14,12 @@ use std::time::{Duration, SystemTime};
 
 use fanout::{Departure, Fanout, ListenerRecord, Reason};
 
-use crate::log::{self, Sink};
+use crate::log::LineLog;
+use crate::sessions::Sessions;
 use crate::stamp;
 
 /// This log's name in metric labels and warnings.
 pub(crate) const ACCESS: &str = "access";
-
-/// Lines that may wait for the disk: one second in which a large audience leaves at once.
-const LINES_MAX: usize = 16 * 1024;
 
 /// How often the reader of departures checks whether it must end.
 const POLL: Duration = Duration::from_millis(100);
@@ -106,71 +101,24 @@ fn escape(text: &str) -> String {
 
 /// Takes lines. Clones write to the same file.
 #[derive(Clone, Debug)]
-pub(crate) struct AccessLog(Option<Open>);
-
-#[derive(Clone, Debug)]
-struct Open {
-    sink: Sink,
-    /// The file's path, unless it is standard output.
-    path: Option<PathBuf>,
-}
+pub(crate) struct AccessLog(LineLog);
 
 impl AccessLog {
-    /// Opens the log.
-    ///
-    /// # Errors
-    /// When the file cannot be opened or there is no thread.
-    pub(crate) fn open(to: &config::AccessLog) -> io::Result<Self> {
-        let (output, path) = match to {
-            config::AccessLog::Off => return Ok(Self(None)),
-            config::AccessLog::Stdout => (log::duplicate(io::stdout())?, None),
-            config::AccessLog::File(path) => (append_to(path)?, Some(path.clone())),
-        };
-        let sink = Sink::open(ACCESS, output, LINES_MAX)?;
-        Ok(Self(Some(Open { sink, path })))
+    pub(crate) fn new(lines: LineLog) -> Self {
+        Self(lines)
     }
 
-    /// Writes a line, unless lines come faster than the disk takes them.
+    /// Writes a line.
     pub(crate) fn write(&self, line: &AccessLine<'_>) {
-        if let Some(open) = &self.0 {
-            open.sink.push(line.format().as_bytes());
+        if self.0.is_open() {
+            self.0.write(line.format().as_bytes());
         }
     }
 
-    /// Reopens the file, which has been moved away, and returns its path. On failure nothing
-    /// changes.
-    ///
-    /// # Errors
-    /// When the file cannot be opened.
-    pub(crate) fn reopen(&self) -> io::Result<Option<&Path>> {
-        let Some(open) = &self.0 else { return Ok(None) };
-        let Some(path) = &open.path else {
-            return Ok(None);
-        };
-        open.sink.replace(append_to(path)?);
-        Ok(Some(path))
+    /// The log itself.
+    pub(crate) fn lines(&self) -> &LineLog {
+        &self.0
     }
-
-    /// Waits until all lines are written, in bounded time.
-    pub(crate) fn flush(&self) {
-        if let Some(open) = &self.0
-            && !open.sink.flush(FLUSH_PATIENCE)
-        {
-            tracing::warn!("the access log ends before its last lines are written");
-        }
-    }
-
-    /// Lines that were dropped; `None` without a log.
-    pub(crate) fn lines_lost(&self) -> Option<u64> {
-        self.0.as_ref().map(|open| open.sink.lines_lost())
-    }
-}
-
-/// How long accepted lines may still take to reach the disk.
-const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
-
-fn append_to(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
 }
 
 /// The thread that reads departures.
@@ -189,6 +137,7 @@ impl Departures {
         departed: Receiver<Departure>,
         fanout: Arc<Fanout>,
         log: AccessLog,
+        mut sessions: Sessions,
     ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
@@ -196,8 +145,10 @@ impl Departures {
             .name("departures".to_owned())
             .spawn(move || {
                 loop {
-                    match departed.recv_timeout(POLL) {
-                        Ok(departure) => leave(&fanout, &log, &departure),
+                    let next = departed.recv_timeout(POLL);
+                    sessions.read_titles();
+                    match next {
+                        Ok(departure) => leave(&fanout, &log, &sessions, &departure),
                         Err(RecvTimeoutError::Disconnected) => return,
                         Err(RecvTimeoutError::Timeout) if told.load(Ordering::Acquire) => return,
                         Err(RecvTimeoutError::Timeout) => {}
@@ -216,12 +167,13 @@ impl Departures {
     }
 }
 
-fn leave(fanout: &Fanout, log: &AccessLog, departure: &Departure) {
+fn leave(fanout: &Fanout, log: &AccessLog, sessions: &Sessions, departure: &Departure) {
     let Some(record) = fanout.directory().leave(departure) else {
         return;
     };
     let duration = record.requested.elapsed();
     tell(&record, departure, duration);
+    sessions.write(&record, departure, duration);
     log.write(&AccessLine {
         peer: record.peer.ip(),
         since: record.since,

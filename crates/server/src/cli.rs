@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::{Args, Parser, Subcommand};
 use config::{Config, Report};
@@ -13,9 +13,11 @@ use tokio::runtime::Runtime;
 
 use crate::admin;
 use crate::gate::Authority;
+use crate::import_command;
 use crate::log::{self, Log};
 use crate::rec;
 use crate::relay::{Relay, StartError};
+use crate::sign;
 use crate::signals::Signals;
 
 /// Exit code for a configuration that is wrong.
@@ -49,6 +51,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
+    /// Turns a configuration of Icecast, nginx-rtmp, MediaMTX or SRS into one of this server.
+    Import(import_command::Arguments),
     /// Puts listeners and publishers on a server, this one or another, and reports what they saw.
     Load(Box<load::Arguments>),
     /// Lists the recordings of a directory, or mends those that were left open.
@@ -56,6 +60,8 @@ enum Command {
         #[command(subcommand)]
         command: rec::Command,
     },
+    /// Makes a link that permits to publish or to play a stream for a while.
+    Sign(Box<sign::Arguments>),
     /// Asks the server on this host whether it is ready; for container health checks.
     Health {
         #[command(flatten)]
@@ -83,7 +89,11 @@ enum Failure {
     #[error("{0}")]
     Load(#[from] load::Error),
     #[error("{0}")]
+    Import(#[from] import_command::Failure),
+    #[error("{0}")]
     Rec(#[from] rec::Failure),
+    #[error("{0}")]
+    Sign(#[from] sign::Failure),
     #[error("not ready: {0}")]
     Unhealthy(#[from] admin::Unhealthy),
 }
@@ -102,8 +112,13 @@ fn run_command(authority: Option<Arc<dyn Authority>>) -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve { source, demo } => serve(source.config.as_deref(), demo, authority),
         Command::Check { config } => check(&config),
+        Command::Import(arguments) => {
+            import_command::run(&arguments, &mut io::stdout(), &mut io::stderr())
+                .map_err(Failure::from)
+        }
         Command::Load(arguments) => load::run(*arguments).map_err(Failure::from),
         Command::Rec { command } => recordings(&command),
+        Command::Sign(arguments) => signed(&arguments),
         Command::Health { source } => health(source.config.as_deref()),
     };
     let Err(failure) = result else {
@@ -129,6 +144,12 @@ fn recordings(command: &rec::Command) -> Result<(), Failure> {
         false => None,
     };
     command.run(config.as_ref(), &mut io::stdout().lock())?;
+    Ok(())
+}
+
+fn signed(arguments: &sign::Arguments) -> Result<(), Failure> {
+    let config = configuration(Some(&arguments.config))?;
+    arguments.run(&config, SystemTime::now(), &mut io::stdout().lock())?;
     Ok(())
 }
 

@@ -151,6 +151,14 @@ fn of_stream(event: &Event) -> Option<Message> {
             let data = json!({ "stream": stream.as_str(), "reason": reason.label() });
             ("stream.ended", data)
         }
+        EventKind::Fallback { fallback, outcome } => {
+            let data = json!({
+                "stream": stream.as_str(),
+                "fallback": fallback.as_str(),
+                "outcome": outcome,
+            });
+            ("stream.fallback", data)
+        }
         _ => return None,
     };
     Some(message(kind, stream, event.at, &data))
@@ -244,6 +252,10 @@ mod tests {
             event(EventKind::EpochBegan { epoch, source }),
             event(EventKind::Ended {
                 reason: EndReason::Operator,
+            }),
+            event(EventKind::Fallback {
+                fallback: StreamName::parse("live/backup").expect("a name"),
+                outcome: "began",
             }),
         ];
         let messages = of_recordings

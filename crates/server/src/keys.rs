@@ -3,9 +3,10 @@
 //! Publishing is never open: without a configured key one is generated, which only the start-up notice
 //! shows. The same holds for the operator's password.
 
+use authority::Scope;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use config::{Auth, Secret};
+use config::{Auth, KeySecret, Secret};
 use fanout::gate::Identity;
 
 /// 144 bits: out of reach of guessing, and 24 characters of Base64 without padding.
@@ -22,7 +23,7 @@ pub(crate) struct Generated {
     pub(crate) admin_password: bool,
 }
 
-/// Completes the section so that it has every secret. Where there are named keys, no key for all streams is
+/// Completes the section so that it has every secret. Where there are named keys to publish, no key for all streams is
 /// generated: each key can be handed out, and revoked, by its name.
 ///
 /// # Errors
@@ -30,12 +31,18 @@ pub(crate) struct Generated {
 pub(crate) fn complete(auth: &mut Auth) -> Result<Generated, getrandom::Error> {
     let mut keys = Vec::new();
     for key in &mut auth.keys {
-        if fill(&mut key.secret)? {
+        if key.secret.is_none() {
+            let mut secret = None;
+            fill(&mut secret)?;
+            key.secret = secret.map(KeySecret::Plain);
             keys.push(key.name.clone());
         }
     }
+    let mut named = auth.keys.iter();
+    let has_named =
+        auth.keys_file.is_some() || named.any(|key| key.scopes.contains(Scope::Publish));
     Ok(Generated {
-        publish_key: auth.keys.is_empty() && fill(&mut auth.publish_key)?,
+        publish_key: !has_named && fill(&mut auth.publish_key)?,
         keys,
         admin_password: fill(&mut auth.admin_password)?,
     })

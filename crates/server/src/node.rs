@@ -24,6 +24,7 @@ use crate::door::{Counts, host};
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;
 use crate::http::pages::Kept;
+use crate::log::LineLog;
 use crate::services::{Bound, Port};
 use crate::signalling::Rtc;
 
@@ -59,6 +60,7 @@ pub(crate) struct Node {
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
     pub(crate) access: AccessLog,
+    pub(crate) session_log: LineLog,
     pub(crate) drain: Arc<Drain>,
     pub(crate) bound: Vec<Bound>,
     pub(crate) started: SystemTime,
@@ -71,7 +73,10 @@ pub(crate) struct Parts {
     pub(crate) gate: Arc<AuthorityGate>,
     pub(crate) intake: Intake,
     pub(crate) access: AccessLog,
+    pub(crate) session_log: LineLog,
     pub(crate) bound: Vec<Bound>,
+    /// What listeners over HTTP are sent first.
+    pub(crate) intros: egress_http::Intros,
     /// Random, and only for this.
     pub(crate) challenge_key: [u8; 32],
     /// Random; keys of HLS are derived from it where no secret is configured.
@@ -102,6 +107,15 @@ fn encryption(config: &Arc<Config>, generated: [u8; 32]) -> egress_hls::encrypti
     }
 }
 
+/// Which streams take listeners for whom others have no place.
+fn overflow(config: &Arc<Config>) -> egress_http::Overflow {
+    let config = Arc::clone(config);
+    Arc::new(move |stream| {
+        let takes_over = config.mount(stream).fallback_when_full;
+        takes_over.then(|| config.fallback(stream)).flatten()
+    })
+}
+
 impl Node {
     /// Without WebRTC, which needs the node's ingest, and uploads, which need its shelf.
     pub(crate) fn new(parts: Parts) -> Self {
@@ -111,7 +125,9 @@ impl Node {
             gate,
             intake,
             access,
+            session_log,
             bound,
+            intros,
             challenge_key,
             hls_secret,
             jitter_seed,
@@ -146,6 +162,8 @@ impl Node {
             registry: Arc::clone(&registry),
             gate: Arc::clone(&gate) as _,
             server_header: config.http.server_header.clone(),
+            overflow: overflow(&config),
+            intros,
             jitter: drain.jitter(),
         };
         let folders = config.files.iter();
@@ -207,6 +225,7 @@ impl Node {
             registry,
             gate,
             access,
+            session_log,
             bound,
         }
     }

@@ -5,7 +5,9 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use config::Config;
 use derived_audio::DerivedAudio;
@@ -14,19 +16,21 @@ use net::Unavailable;
 use net::link::Connector;
 use uploads::OpenError as OpenUploadsError;
 
-use crate::access::{AccessLog, Departures};
+use crate::access::{ACCESS, AccessLog, Departures};
 use crate::backends;
 use crate::door::pressure::Marks;
 use crate::door::tls::{Certificate, TlsError};
 use crate::gate::{Authority, AuthorityGate};
 use crate::http;
+use crate::intros::{self, IntroError};
 use crate::keys::{self, Generated};
 use crate::links::{self, Links, TrustError};
-use crate::log::Log;
+use crate::log::{LineLog, Log};
 use crate::node::{Node, Parts};
 use crate::overload::Overload;
 use crate::running::Running;
-use crate::services::{self, Bound, Ingredients, Port};
+use crate::services::{self, Bound, Fallbacks, Ingredients, Port};
+use crate::sessions::{SESSIONS, Sessions};
 use crate::signalling::{OpenError, Rtc, WebrtcService};
 
 /// Why the relay does not start. The operator can solve each.
@@ -74,6 +78,14 @@ pub enum StartError {
     /// Recordings cannot be copied to object storage.
     #[error("uploads cannot start: {0}")]
     Uploads(#[from] OpenUploadsError),
+    /// A file that listeners are to be sent first is of no use.
+    #[error("the intro {}: {source}", path.display())]
+    Intro {
+        /// The file.
+        path: Box<Path>,
+        /// The reason.
+        source: IntroError,
+    },
     /// The queue of webhooks cannot be opened.
     #[error("the queue of webhooks cannot be opened: {0}")]
     Webhooks(#[from] webhooks::OpenError),
@@ -85,9 +97,9 @@ pub enum StartError {
         /// The reason.
         source: OpenError,
     },
-    /// The access log cannot be opened.
-    #[error("the access log cannot be opened: {0}")]
-    AccessLog(io::Error),
+    /// The access log or that of sessions cannot be opened.
+    #[error("the access log or that of sessions cannot be opened: {0}")]
+    LineLog(io::Error),
 }
 
 /// A relay that has not started.
@@ -193,6 +205,8 @@ impl Relay {
             connector,
         } = self;
         let config = Arc::new(config);
+        let intros =
+            intros::read(&config).map_err(|(path, source)| StartError::Intro { path, source })?;
         let (fanout, departed) = backends::start_workers(&config)?;
         let intake = backends::start_intake(&config)?;
         let publishers = config.limits.publishers.map_or(0, |max| max.get() as usize);
@@ -202,9 +216,12 @@ impl Relay {
             .map_err(StartError::Transcoding)?;
         registry.set_deriver(audio.deriver());
         let gate = AuthorityGate::new(Arc::clone(&config), gatekeeper, authority, &connector)?;
-        let access = AccessLog::open(&config.log.access).map_err(StartError::AccessLog)?;
-        let departures =
-            Departures::read(departed, fanout, access.clone()).map_err(StartError::AccessLog)?;
+        let open = |name, to| LineLog::open(name, to).map_err(StartError::LineLog);
+        let access = AccessLog::new(open(ACCESS, &config.log.access)?);
+        let session_log = open(SESSIONS, &config.log.sessions)?;
+        let sessions = Sessions::new(session_log.clone(), fanout.events(), SystemTime::now());
+        let departures = Departures::read(departed, fanout, access.clone(), sessions)
+            .map_err(StartError::LineLog)?;
         let bound = services
             .iter()
             .flat_map(|service| service.bound())
@@ -215,13 +232,17 @@ impl Relay {
         getrandom::fill(&mut hls_secret)?;
         let jitter_seed = getrandom::u64()?;
         let links = Links::new(registry.fanout().events());
+        let registry = Arc::new(registry);
+        let fallbacks = Fallbacks::new(&config, &registry);
         let mut node = Node::new(Parts {
             config,
-            registry: Arc::new(registry),
+            registry,
             gate: Arc::new(gate),
             intake,
             access,
+            session_log,
             bound,
+            intros,
             challenge_key,
             hls_secret,
             jitter_seed,
@@ -239,6 +260,7 @@ impl Relay {
             links,
             archive,
             stations: shown,
+            fallbacks,
             hooks,
             log,
             certificate,
@@ -288,6 +310,7 @@ fn rules(config: Arc<Config>) -> fanout::Rules {
         public: config.is_public(name),
         takeover: config.takeover(name),
         takeover_back: config.ingest.takeover_back,
+        listeners_max: config.mount(name).listeners_max,
         group: config.group(name),
         segment: config.hls.segmentation().segment,
     })

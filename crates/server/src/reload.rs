@@ -1,18 +1,22 @@
-//! What a running server reloads: its certificate, and the access log's file, which may have been moved away.
+//! What a running server reloads: its certificate, its file of keys, and the files of the logs for other programs, which may
+//! have been moved away.
 //! Open connections are not affected; on an error the present state is kept.
 
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::access::AccessLog;
 use crate::door::tls::{Certificate, Renewal};
+use crate::gate::AuthorityGate;
+use crate::log::LineLog;
 
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Reload {
     pub(crate) certificate: Option<Arc<Certificate>>,
-    pub(crate) access: AccessLog,
+    pub(crate) access: LineLog,
+    pub(crate) sessions: LineLog,
+    pub(crate) gate: Arc<AuthorityGate>,
 }
 
 impl Reload {
@@ -22,19 +26,26 @@ impl Reload {
             None => "none".to_owned(),
             Some(certificate) => renew(certificate),
         };
-        let access_log = match self.access.reopen() {
-            Ok(None) => "no file".to_owned(),
-            Ok(Some(path)) => format!("opened anew: {}", path.display()),
-            Err(error) => {
-                tracing::error!(%error, "the access log stays what it was: it cannot be opened anew");
-                kept(&error)
-            }
-        };
+        let (access_log, session_log) = (reopened(&self.access), reopened(&self.sessions));
+        let keys = self.gate.reread_keys();
         tracing::info!(
             certificate,
+            keys,
             access_log,
+            session_log,
             "SIGHUP: done. The configuration is read at a start only"
         );
+    }
+}
+
+fn reopened(log: &LineLog) -> String {
+    match log.reopen() {
+        Ok(None) => "no file".to_owned(),
+        Ok(Some(path)) => format!("opened anew: {}", path.display()),
+        Err(error) => {
+            tracing::error!(%error, "a log stays what it was: it cannot be opened anew");
+            kept(&error)
+        }
     }
 }
 

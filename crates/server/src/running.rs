@@ -14,6 +14,7 @@ use crate::access::Departures;
 use crate::door::Counts;
 use crate::door::limits::Limits;
 use crate::drain;
+use crate::log::LineLog;
 use crate::node::Node;
 use crate::reload::Reload;
 use crate::services::{Bound, Context, Phase, Phases, Port, Service};
@@ -75,7 +76,9 @@ impl Running {
     pub(crate) fn reload(&self) -> Reload {
         Reload {
             certificate: self.context.certificate.clone(),
-            access: self.node.access.clone(),
+            access: self.node.access.lines().clone(),
+            sessions: self.node.session_log.clone(),
+            gate: Arc::clone(&self.node.gate),
         }
     }
 
@@ -111,7 +114,11 @@ impl Running {
         let fanout = Arc::clone(self.node.registry.fanout());
         let events = Arc::clone(fanout.events());
         let ingest = Arc::clone(&self.node.ingest);
-        let (departures, access) = (self.departures, self.node.access.clone());
+        let departures = self.departures;
+        let logs = [
+            self.node.access.lines().clone(),
+            self.node.session_log.clone(),
+        ];
         // Connections that are still there hold the node; their lines in the access log end here all the same.
         drop((self.context, self.node));
         let ended = tokio::task::spawn_blocking(move || {
@@ -120,7 +127,7 @@ impl Running {
             }
             fanout.stop();
             departures.finish();
-            access.flush();
+            logs.iter().for_each(LineLog::flush);
         });
         if ended.await.is_err() {
             tracing::error!("the workers did not end in order");

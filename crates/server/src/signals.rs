@@ -102,7 +102,7 @@ async fn ignore(name: &'static str, mut signal: Signal) {
     while signal.recv().await.is_some() {
         tracing::info!(
             signal = name,
-            "ignored; SIGHUP opens the access log and reads the certificate anew, SIGTERM ends the server"
+            "ignored; SIGHUP opens the logs anew and reads the certificate and the file of keys again, SIGTERM ends the server"
         );
     }
 }

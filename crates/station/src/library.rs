@@ -38,6 +38,8 @@ pub enum Place {
     Folder(PathBuf),
     /// A playlist, in its own order.
     Playlist(PathBuf),
+    /// One file.
+    File(PathBuf),
 }
 
 /// A file that may be played.
@@ -80,10 +82,10 @@ pub(crate) enum ListError {
 }
 
 impl Catalogue {
-    /// The folder or the playlist.
+    /// The folder, the playlist or the file.
     pub(crate) fn path(&self) -> &Path {
         match &self.place {
-            Place::Folder(path) | Place::Playlist(path) => path,
+            Place::Folder(path) | Place::Playlist(path) | Place::File(path) => path,
         }
     }
 
@@ -110,6 +112,16 @@ impl Catalogue {
                 let root = path.parent().unwrap_or_else(|| Path::new("/"));
                 Ok(self.resolve(root, syntax.parse(&bytes).into_iter()))
             }
+            Place::File(file) => Ok((vec![Self::one(canonical(file)?, file)], Vec::new())),
+        }
+    }
+
+    fn one(path: PathBuf, file: &Path) -> Listed {
+        let name = file.file_name().unwrap_or_default();
+        Listed {
+            path,
+            name: name.to_string_lossy().into_owned(),
+            title: None,
         }
     }
 
@@ -243,6 +255,28 @@ mod tests {
         let (listed, refused) = catalogue.list().expect("it can be read");
         assert_eq!(names(&listed), ["a/1.mp3", "a/2.OPUS", "b.mp3"]);
         assert!(refused.is_empty());
+    }
+
+    #[test]
+    fn a_file_alone_is_played_wherever_its_link_leads() {
+        let folder = place(&["a/silence.mp3"]);
+        let link = folder.path().join("link.mp3");
+        symlink(folder.path().join("a/silence.mp3"), &link).expect("a link");
+        let catalogue = Catalogue {
+            place: Place::File(link),
+            anywhere: false,
+        };
+        let (listed, refused) = catalogue.list().expect("it can be read");
+        assert_eq!(names(&listed), ["link.mp3"]);
+        assert!(refused.is_empty() && listed[0].path.ends_with("a/silence.mp3"));
+        let catalogue = Catalogue {
+            place: Place::File(folder.path().join("none.mp3")),
+            anywhere: false,
+        };
+        assert!(
+            catalogue.list().is_err(),
+            "it is told as a folder's error is"
+        );
     }
 
     #[test]

@@ -24,23 +24,44 @@ impl Icecast {
     /// The password of its publishers.
     pub const PASSWORD: &str = "testkit-source-password";
 
-    /// Starts it with Debian's limits, except for `clients`: as many listeners and a few more.
+    /// Starts it with Debian's limits, except for a few more sources, and `clients`: as many listeners and a few more.
     ///
     /// # Panics
     /// When it is not installed or does not start.
     #[must_use]
     pub fn start(clients: usize) -> Self {
+        Self::with(clients, "")
+    }
+
+    /// Starts one that relays all mounts of a server, which takes this password for its list of them.
+    ///
+    /// # Panics
+    /// When it is not installed or does not start.
+    #[must_use]
+    pub fn slave_of(master: SocketAddr, password: &str) -> Self {
+        let (ip, port) = (master.ip(), master.port());
+        let elements = format!(
+            "<master-server>{ip}</master-server><master-server-port>{port}</master-server-port>\
+             <master-update-interval>1</master-update-interval>\
+             <master-username>relay</master-username><master-password>{password}</master-password>"
+        );
+        Self::with(32, &elements)
+    }
+
+    /// Starts it with more elements in its configuration.
+    fn with(clients: usize, elements: &str) -> Self {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
         let home = folder.path().display();
         let addr = free_address();
         let text = format!(
-            "<icecast><limits><clients>{clients}</clients><sources>2</sources>\
+            "<icecast><limits><clients>{clients}</clients><sources>8</sources>\
              <queue-size>524288</queue-size><client-timeout>30</client-timeout>\
              <header-timeout>15</header-timeout><source-timeout>10</source-timeout>\
              <burst-on-connect>1</burst-on-connect><burst-size>65535</burst-size></limits>\
              <authentication><source-password>{password}</source-password>\
+             <relay-password>{password}</relay-password>\
              <admin-user>admin</admin-user><admin-password>{password}</admin-password>\
-             </authentication><hostname>localhost</hostname>\
+             </authentication><hostname>localhost</hostname>{elements}\
              <listen-socket><port>{port}</port><bind-address>{ip}</bind-address></listen-socket>\
              <fileserve>1</fileserve><paths><basedir>/usr/share/icecast2</basedir>\
              <logdir>{home}</logdir><webroot>/usr/share/icecast2/web</webroot>\
@@ -87,6 +108,11 @@ impl Icecast {
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Ends it at once.
+    pub fn kill(&mut self) {
+        self.process.kill();
     }
 
     /// Its process id.

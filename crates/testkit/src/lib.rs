@@ -51,7 +51,7 @@ pub use self::process::{Process, Signal};
 pub use self::proxy::Proxy;
 pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
-pub use self::server::{PUBLISH_KEY, Server, ServerBuilder, build_release};
+pub use self::server::{ADMIN_PASSWORD, PUBLISH_KEY, Server, ServerBuilder, binary, build_release};
 pub use self::tool::{
     Finished, Tool, aiortc, axe, hls_clients, icy_clients, moto, mp4_readers, require, webhooks,
 };
@@ -60,6 +60,7 @@ pub use self::wait::{DEADLINE, wait_until};
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Cargo's target directory of this repository.
 fn target_dir() -> PathBuf {
@@ -67,8 +68,20 @@ fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
-/// Other servers do not tell which port they were given, so they are given one that was free a moment ago.
+/// Ports for servers that do not take port 0: below those that the system gives to connections and to sockets that name
+/// none (`net.ipv4.ip_local_port_range`), of which one that was free a moment ago may be taken by any connection.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// Other servers do not tell which port they were given, so they are given one that is free, and that is given once.
 pub fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    listener.unwrap_or_else(|error| panic!("no free port: {error}"))
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    // Tests of several processes begin at places of their own.
+    let first = std::process::id().wrapping_mul(389);
+    let count = u32::from(PORTS.end - PORTS.start);
+    let mut candidates = (0..count).map(|_| {
+        let offset = first.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % count;
+        SocketAddr::from(([127, 0, 0, 1], PORTS.start + offset as u16))
+    });
+    let free = candidates.find(|address| TcpListener::bind(address).is_ok());
+    free.unwrap_or_else(|| panic!("no port of {PORTS:?} is free"))
 }

@@ -16,6 +16,12 @@ use crate::{Metrics, Process, Signal, http, proc, target_dir, wait_until};
 /// The key that every test server demands of publishers, unless the test sets another.
 pub const PUBLISH_KEY: &str = "testkit-publish-key";
 
+/// The operator's password of servers that [have one](ServerBuilder::with_admin_password).
+pub const ADMIN_PASSWORD: &str = "tower-warden-77";
+
+/// `admin` and that password as a Basic credential.
+const ADMIN_CREDENTIAL: &str = "YWRtaW46dG93ZXItd2FyZGVuLTc3";
+
 /// From start to `ready`, on a loaded machine.
 const READY_DEADLINE: Duration = crate::DEADLINE;
 /// For one short request to the operator's port.
@@ -26,14 +32,23 @@ const REQUEST_DEADLINE: Duration = crate::DEADLINE;
 pub struct ServerBuilder {
     tables: BTreeMap<String, BTreeMap<String, String>>,
     fragment: String,
+    verbatim: Option<String>,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     build: Option<PathBuf>,
     descriptors: Option<u32>,
     log: Option<PathBuf>,
+    has_password: bool,
 }
 
 impl ServerBuilder {
+    /// Demands [`ADMIN_PASSWORD`] of the operator; [`Server::admin_get`] has it.
+    #[must_use]
+    pub fn with_admin_password(mut self) -> Self {
+        self.has_password = true;
+        self.set("auth", "admin_password", &format!("{ADMIN_PASSWORD:?}"))
+    }
+
     /// Sets one key of the configuration; `value` is TOML: `set("fanout.audio", "max_samples", "4")`,
     /// `set("auth", "publish_key", "\"other\"")`.
     #[must_use]
@@ -50,6 +65,13 @@ impl ServerBuilder {
     pub fn toml(mut self, fragment: &str) -> Self {
         self.fragment.push_str(fragment);
         self.fragment.push('\n');
+        self
+    }
+
+    /// Uses this text as the whole configuration. Its ports are those of the environment, if [`env`](Self::env) sets them.
+    #[must_use]
+    pub fn verbatim(mut self, toml: &str) -> Self {
+        self.verbatim = Some(toml.to_owned());
         self
     }
 
@@ -141,11 +163,15 @@ impl ServerBuilder {
         Server {
             listeners: listeners(&said),
             process,
+            has_password: self.has_password,
             _folder: folder,
         }
     }
 
     fn render(&self) -> String {
+        if let Some(toml) = &self.verbatim {
+            return toml.clone();
+        }
         let mut tables = self.tables.clone();
         for (table, key, value) in [
             ("rtmp", "listen", "[\"127.0.0.1:0\"]".to_owned()),
@@ -176,6 +202,7 @@ impl ServerBuilder {
 pub struct Server {
     process: Process,
     listeners: Vec<(String, SocketAddr)>,
+    has_password: bool,
     /// Holds the configuration file.
     _folder: tempfile::TempDir,
 }
@@ -239,7 +266,18 @@ impl Server {
     /// A whole answer from the operator's port.
     #[must_use]
     pub fn admin_get(&self, path: &str) -> Response {
-        http::get(self.addr("admin"), path, REQUEST_DEADLINE)
+        let addr = self.addr("admin");
+        if !self.has_password {
+            return http::get(addr, path, REQUEST_DEADLINE);
+        }
+        get_as_admin(addr, path)
+    }
+
+    /// A whole answer from listeners' port, to the operator of a server that [has a
+    /// password](ServerBuilder::with_admin_password).
+    #[must_use]
+    pub fn operator_get(&self, path: &str) -> Response {
+        get_as_admin(self.addr("http"), path)
     }
 
     /// The metrics now.
@@ -316,6 +354,28 @@ impl Server {
     }
 }
 
+fn get_as_admin(addr: SocketAddr, path: &str) -> Response {
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nHost: {addr}\r\nAuthorization: Basic {ADMIN_CREDENTIAL}\r\n\
+         Connection: close\r\n\r\n"
+    );
+    http::request(addr, head.as_bytes(), REQUEST_DEADLINE)
+}
+
+/// Looks through the log of every server of every test: no line may hold a secret.
+impl Drop for Server {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let log = self.log();
+        for secret in [PUBLISH_KEY, ADMIN_PASSWORD, ADMIN_CREDENTIAL] {
+            let line = log.lines().find(|line| line.contains(secret));
+            assert_eq!(line, None, "a secret is in the log");
+        }
+    }
+}
+
 /// Makes the release build of the server, which is used for measurements.
 ///
 /// # Panics
@@ -340,7 +400,7 @@ fn release() -> PathBuf {
 }
 
 /// The binary named by `CARILLON_BIN`, else the dev or release build in the target directory.
-pub(crate) fn binary() -> PathBuf {
+pub fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os("CARILLON_BIN") {
         let path = PathBuf::from(path);
         assert!(

@@ -14,7 +14,8 @@
 //!
 //! * MP4 files have a playlist of HLS as well, `FILE/index.m3u8`. A plain file's segments are made of its samples when
 //!   they are requested, a fragmented file's are ranges of it. Nothing is written to disk.
-//! * What is in the page cache is sent to a plain socket by the kernel: a [`Transfer`] is the [`Body`] for that.
+//! * What is in the page cache is sent to a plain socket by the kernel, from one thread for each folder: a [`Transfer`] is
+//!   the [`Body`] for that.
 //! * A file whose bit rate is known is sent no faster than twice that after the first ten seconds.
 //! * An MP3 or AAC file has its title in between for players that ask for titles (ICY), as on a radio stream.
 //! * A [`Film`] is an MP4 or FLV file as items, from any keyframe, for one player.
@@ -41,6 +42,7 @@ mod range;
 mod reads;
 mod resume;
 mod segments;
+mod sender;
 mod titled;
 mod transfer;
 

@@ -7,13 +7,15 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+
+use crate::sender::Sender;
 
 /// Reads of one folder at once: more than a disk does better in parallel, and few enough threads if it hangs.
 const READS_MAX: usize = 16;
@@ -40,6 +42,8 @@ pub(crate) struct Reads {
     memory: Arc<Semaphore>,
     bytes: AtomicU64,
     late: AtomicU64,
+    /// Begun with the first client that is sent to from the page cache.
+    sender: OnceLock<Sender>,
 }
 
 /// What was read, and the memory that it takes.
@@ -94,6 +98,7 @@ impl Default for Reads {
             memory: Arc::new(Semaphore::new((WINDOWS_BYTES_MAX / PIECE_BYTES) as usize)),
             bytes: AtomicU64::new(0),
             late: AtomicU64::new(0),
+            sender: OnceLock::new(),
         }
     }
 }
@@ -102,6 +107,18 @@ impl Reads {
     /// Bytes that were read, or sent without that.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The thread that sends from the page cache.
+    ///
+    /// # Errors
+    /// When there is no thread to be had.
+    pub(crate) fn sender(&self) -> io::Result<&Sender> {
+        if self.sender.get().is_none() {
+            // One that another client begins at the same moment ends at once.
+            self.sender.set(Sender::start()?).ok();
+        }
+        self.sender.get().ok_or_else(|| io::ErrorKind::Other.into())
     }
 
     /// So many bytes were sent without being read here.

@@ -1,40 +1,26 @@
 //! A body that the kernel sends from its page cache to a socket.
 //!
-//! A client on a plain connection is sent a window of a file with one call, and no byte of it comes through this
-//! process. What is not in the page cache is [read](Reads) first, as for every other client, because the thread of a
-//! connection must not wait for a disk. A window of a paced file is what its [pace](Pace::window) sends in one go, and
-//! clients are served together in steps of [`STEP`].
+//! A client on a plain connection is sent windows of a file, and no byte of them comes through this process: at a pace by
+//! the [thread](crate::sender) of the folder, and as fast as it takes them by the task of its connection. What is not in
+//! the page cache is [read](Reads) first and written by that task, as for every other client, because no thread that
+//! sends to others must wait for a disk.
 
 use std::fs::File;
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use rustix::fs::sendfile;
-use rustix::io::{ReadWriteFlags, preadv2};
+use rustix::net::{Shutdown, shutdown};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 
 use crate::pace::Pace;
 use crate::reads::Reads;
-
-/// Clients that are due within this time are served in one go: a thread that wakes for each costs more than the wake
-/// does.
-const STEP: Duration = Duration::from_millis(100);
-
-/// Bytes of a window at most: what a client may be ahead of its pace, and what is sent to one before another has its
-/// turn.
-const WINDOW_BYTES: u64 = 1 << 20;
-
-/// The distance of the bytes by which is found whether a window is in the page cache: the kernel reads ahead so much at
-/// the least.
-const PROBE_BYTES: u64 = 128 << 10;
-
-/// What steps are counted from.
-static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+use crate::sender::{Job, Outcome};
 
 /// See the module's description. Made of a [`Body`](crate::Body) that nothing was taken from.
 #[derive(Clone, Debug)]
@@ -47,109 +33,94 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Sends it all. `patience` is for the client to take something.
+    /// Sends it all. `patience` is for the client to take something. Takes another descriptor for as long as it lasts.
     ///
     /// # Errors
     /// When the client is gone or takes nothing, or the file cannot be read.
     pub async fn send(self, socket: &mut TcpStream, patience: Duration) -> io::Result<()> {
         timeout(patience, socket.write_all(&self.ready)).await??;
-        let mut sent = self.ready.len() as u64;
-        let began = Instant::now();
-        for mut range in self.ranges.iter().cloned() {
-            while range.start < range.end {
-                if let Some(pace) = self.pace {
-                    wait_until(began + pace.due(sent)).await;
+        let ranges = self.ranges.into_iter().filter(|range| !range.is_empty());
+        let mut job = Job {
+            file: self.file,
+            reads: Arc::clone(&self.reads),
+            socket: socket.as_fd().try_clone_to_owned()?,
+            ranges: ranges.collect(),
+            pace: self.pace,
+            sent: self.ready.len() as u64,
+            began: Instant::now(),
+            patience,
+        };
+        loop {
+            let outcome;
+            (job, outcome) = match job.pace {
+                Some(_) => {
+                    let mut hangs_up = HangsUp(Some(socket));
+                    let back = self.reads.sender()?.send(job).await?;
+                    hangs_up.0 = None;
+                    back
                 }
-                let most = self.pace.map_or(WINDOW_BYTES, |pace| pace.window(sent));
-                let most = most.min(WINDOW_BYTES);
-                let window = range.start..range.end.min(range.start + most);
-                self.send_window(socket, window.clone(), patience).await?;
-                sent += window.end - window.start;
-                range.start = window.end;
-            }
-        }
-        Ok(())
-    }
-
-    async fn send_window(
-        &self,
-        socket: &mut TcpStream,
-        mut window: Range<u64>,
-        patience: Duration,
-    ) -> io::Result<()> {
-        if !is_cached(&self.file, &window)? {
-            return self.read_window(socket, window, patience).await;
-        }
-        while window.start < window.end {
-            timeout(patience, socket.writable()).await??;
-            let sent = socket.try_io(Interest::WRITABLE, || {
-                let count = (window.end - window.start) as usize;
-                let mut at = window.start;
-                Ok(sendfile(&*socket, &*self.file, Some(&mut at), count)?)
-            });
-            match sent {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(sent) => {
-                    window.start += sent as u64;
-                    self.reads.count(sent as u64);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Through this process's memory.
-    async fn read_window(
-        &self,
-        socket: &mut TcpStream,
-        window: Range<u64>,
-        patience: Duration,
-    ) -> io::Result<()> {
-        let mut left = vec![window];
-        while !left.is_empty() {
-            let (reads, file) = (Arc::clone(&self.reads), Arc::clone(&self.file));
-            let (mut read, rest) = reads.window(file, left, Arc::default()).await?;
-            while !read.bytes.is_empty() {
-                let taken = timeout(patience, socket.write_buf(&mut read.bytes)).await??;
-                if taken == 0 {
-                    return Err(io::ErrorKind::WriteZero.into());
+                None => as_it_takes(socket, job).await?,
+            };
+            match outcome {
+                Outcome::Sent => return Ok(()),
+                Outcome::Failed(error) => return Err(error),
+                Outcome::NotCached(window) => {
+                    let bytes = window.end - window.start;
+                    read(&job.file, &self.reads, socket, window, patience).await?;
+                    job.advance(bytes);
                 }
             }
-            left = rest;
         }
-        Ok(())
     }
 }
 
-/// Waits until the first step at `due` or after it; not at all if that is over.
-async fn wait_until(due: Instant) {
-    let now = Instant::now();
-    if due <= now {
-        return;
-    }
-    let steps = (due - *BEGAN).as_nanos().div_ceil(STEP.as_nanos());
-    let steps = u32::try_from(steps).unwrap_or(u32::MAX);
-    sleep_until(*BEGAN + STEP * steps).await;
-}
-
-/// Whether a window is in the page cache, as far as some of its bytes tell. A file system that cannot say so has
-/// nothing cached.
-fn is_cached(file: &File, window: &Range<u64>) -> io::Result<bool> {
-    let last = window.end - 1;
-    let probes = (window.start..last).step_by(PROBE_BYTES as usize);
-    for at in probes.chain([last]) {
-        let mut byte = [0];
-        let mut pieces = [IoSliceMut::new(&mut byte)];
-        match preadv2(file, &mut pieces, at, ReadWriteFlags::NOWAIT) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) => {}
-            Err(_) => return Ok(false),
+/// Sends as fast as the client takes it.
+async fn as_it_takes(socket: &TcpStream, mut job: Job) -> io::Result<(Job, Outcome)> {
+    loop {
+        timeout(job.patience, socket.writable()).await??;
+        match socket.try_io(Interest::WRITABLE, || Ok(job.send()?)) {
+            Ok(Some(outcome)) => return Ok((job, outcome)),
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
-    Ok(true)
+}
+
+/// Ends the connection when a transfer is dropped while the thread has its socket, too.
+struct HangsUp<'a>(Option<&'a TcpStream>);
+
+impl Drop for HangsUp<'_> {
+    fn drop(&mut self) {
+        if let Some(socket) = self.0 {
+            // A client that has gone is not connected.
+            shutdown(socket, Shutdown::Both).ok();
+        }
+    }
+}
+
+/// Sends a window through this process's memory.
+async fn read(
+    file: &Arc<File>,
+    reads: &Arc<Reads>,
+    socket: &mut TcpStream,
+    window: Range<u64>,
+    patience: Duration,
+) -> io::Result<()> {
+    let mut left = vec![window];
+    while !left.is_empty() {
+        let window = Arc::clone(reads).window(Arc::clone(file), left, Arc::default());
+        let (mut read, rest) = window.await?;
+        while !read.bytes.is_empty() {
+            let taken = timeout(patience, socket.write_buf(&mut read.bytes)).await??;
+            if taken == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+        }
+        left = rest;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -232,16 +203,24 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_due_time_is_a_step() {
-        LazyLock::force(&BEGAN);
-        wait_until(Instant::now()).await;
-        let began = Instant::now();
-        wait_until(began + Duration::from_millis(1)).await;
-        let waited = began.elapsed();
-        assert!(
-            waited > Duration::ZERO && waited <= STEP + Duration::from_millis(1),
-            "{waited:?}"
-        );
+    #[tokio::test]
+    async fn a_client_is_hung_up_on_when_its_transfer_is_dropped() {
+        let bytes = 2_000_000;
+        let (file, reads) = file(&vec![7; bytes]);
+        let whole = 0..bytes as u64;
+        let pace = Pace::of_sound(bytes as u64, Duration::from_secs(3_600));
+        let body = Body::of("")
+            .followed_by((file, reads), vec![whole])
+            .paced(pace);
+        let (mut ours, mut theirs) = pair().await;
+        let transfer = of(&body);
+        let sending = tokio::spawn(async move { transfer.send(&mut ours, PATIENCE).await });
+        let mut first = [0];
+        theirs.read_exact(&mut first).await.expect("the beginning");
+        sending.abort();
+        let mut rest = Vec::new();
+        // The rest would take half an hour.
+        theirs.read_to_end(&mut rest).await.expect("the end");
+        assert!(rest.len() < bytes, "it was sent at once");
     }
 }

@@ -42,7 +42,7 @@ const WITH_WEBRTC: Members = These(&["webrtc", "load"]);
 /// Crates with what is still to be done, which survives a restart.
 const WITH_JOURNALS: Members = These(&["uploads", "webhooks"]);
 /// Crates that seal or encrypt what they send.
-const WITH_CIPHERS: Members = These(&["webrtc", "load", "egress-hls"]);
+const WITH_CIPHERS: Members = These(&["auth-hook", "webrtc", "load", "egress-hls"]);
 
 const OUTSIDE: &[Outside] = &[
     Outside {
@@ -184,6 +184,7 @@ const PURE: &[(&str, &[&str])] = &[
             "thiserror",
         ],
     ),
+    ("import", &["quick-xml", "saphyr-parser", "thiserror"]),
 ];
 
 /// What a crate of tiers 0 and 1 without a list of its own may use: byte buffers, errors, digests and ciphers.
@@ -301,6 +302,7 @@ mod tests {
             "container",
             "rtmp",
             "http1",
+            "import",
             "formats",
             "transcode",
             "config",

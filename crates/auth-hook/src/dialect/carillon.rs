@@ -2,8 +2,8 @@
 //!
 //! Asked as JSON: `{"action": "publish" | "play" | "metadata", "stream", "protocol", "address", "port", "agent", "user",
 //! "password", "token", "query"}`; what the client does not present is `null`. Any 2xx permits; the body is empty or a JSON
-//! object of which `allowed` (default true), `seconds` (how long the permission lasts), `identity` and `reason` are
-//! read. 401 has the client asked for a credential; any other status below 500 denies.
+//! object of which `allowed` (default true), `seconds` (how long the permission lasts), `identity`, `stream` (the one that
+//! the client gets instead) and `reason` are read. 401 has the client asked for a credential; any other status below 500 denies.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Garbled;
-use crate::question::{Action, Question, Verdict};
+use crate::question::{Action, Moment, Question, Verdict};
 
 #[derive(Deserialize)]
 struct Answer {
@@ -20,6 +20,7 @@ struct Answer {
     allowed: bool,
     seconds: Option<f64>,
     identity: Option<String>,
+    stream: Option<String>,
     reason: Option<String>,
 }
 
@@ -27,13 +28,16 @@ fn yes() -> bool {
     true
 }
 
-pub(super) fn question(question: &Question<'_>) -> Value {
-    let action = match question.action {
-        Action::Publish => "publish",
-        Action::Play => "play",
-        Action::UpdateMetadata => "metadata",
+pub(super) fn body(question: &Question<'_>, moment: Moment) -> Value {
+    let action = match (question.action, moment) {
+        (Action::Publish, Moment::Begin) => "publish",
+        (Action::Play, Moment::Begin) => "play",
+        (Action::UpdateMetadata, _) => "metadata",
+        (Action::Publish, Moment::End { .. }) => "publish_ended",
+        (Action::Play, Moment::End { .. }) => "play_ended",
     };
-    json!({
+    let mut value = json!({
+        "id": question.number,
         "action": action,
         "stream": question.stream,
         "protocol": question.protocol,
@@ -44,7 +48,11 @@ pub(super) fn question(question: &Question<'_>) -> Value {
         "password": question.password,
         "token": question.token,
         "query": question.query,
-    })
+    });
+    if let (Moment::End { lasted }, Some(fields)) = (moment, value.as_object_mut()) {
+        fields.insert("seconds".to_owned(), lasted.as_secs_f64().into());
+    }
+    value
 }
 
 pub(super) fn verdict(status: StatusCode, body: &[u8]) -> Result<Verdict, Garbled> {
@@ -65,6 +73,7 @@ pub(super) fn verdict(status: StatusCode, body: &[u8]) -> Result<Verdict, Garble
         true => Verdict::Allowed {
             lifetime,
             identity: answer.identity,
+            stream: answer.stream,
         },
         false => Verdict::Denied {
             reason: answer.reason,

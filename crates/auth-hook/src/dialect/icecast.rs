@@ -1,4 +1,5 @@
-//! Icecast's URL authentication: `listener_add` and `stream_auth` (`auth_url.c`).
+//! Icecast's URL authentication: `listener_add`, `listener_remove`, `stream_auth`, and `mount_remove` when a source has ended
+//! (`auth_url.c`).
 //!
 //! A form. What permits is a header `icecast-auth-user: 1` (2.5: `x-icecast-auth-result: ok`), whatever the status is;
 //! `icecast-auth-timelimit` says for how many seconds, `icecast-auth-message` why not. Nothing else permits.
@@ -8,14 +9,23 @@ use std::time::Duration;
 use http::{HeaderMap, StatusCode};
 
 use crate::form::Form;
-use crate::question::{Action, Question, Verdict};
+use crate::question::{Action, Moment, Question, Verdict};
 
-pub(super) fn question(question: &Question<'_>, host: &str) -> String {
+pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> String {
     let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
     let mount = format!("/{}{}", question.stream, question.with_mark());
-    let action = match question.action {
-        Action::Play => "listener_add",
-        Action::Publish | Action::UpdateMetadata => "stream_auth",
+    let action = match (question.action, moment) {
+        (Action::Play, Moment::Begin) => "listener_add",
+        (Action::Publish | Action::UpdateMetadata, Moment::Begin) => "stream_auth",
+        (Action::Play, Moment::End { .. }) => "listener_remove",
+        (Action::Publish | Action::UpdateMetadata, Moment::End { .. }) => {
+            return Form::default()
+                .field("action", "mount_remove")
+                .field("mount", &format!("/{}", question.stream))
+                .field("server", name)
+                .field("port", port)
+                .finish();
+        }
     };
     // A source has one secret, wherever it puts it.
     let password = question.password.or(question.token).unwrap_or_default();
@@ -27,12 +37,16 @@ pub(super) fn question(question: &Question<'_>, host: &str) -> String {
         .field("port", port)
         .field("user", question.user.unwrap_or_default())
         .field("pass", password);
-    let form = match question.action {
-        Action::Publish => form,
-        Action::UpdateMetadata => form.field("admin", "1"),
-        Action::Play => form
+    let form = match (question.action, moment) {
+        (Action::Publish, _) => form,
+        (Action::UpdateMetadata, _) => form.field("admin", "1"),
+        (Action::Play, Moment::Begin) => form
             .field("client", &question.number.to_string())
             .field("agent", question.agent),
+        (Action::Play, Moment::End { lasted }) => form
+            .field("client", &question.number.to_string())
+            .field("agent", question.agent)
+            .field("duration", &lasted.as_secs().to_string()),
     };
     form.finish()
 }
@@ -49,6 +63,7 @@ pub(super) fn verdict(status: StatusCode, headers: &HeaderMap) -> Verdict {
                 .filter(|seconds| *seconds > 0)
                 .map(Duration::from_secs),
             identity: None,
+            stream: None,
         };
     }
     Verdict::Denied {

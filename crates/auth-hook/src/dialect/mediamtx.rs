@@ -1,14 +1,14 @@
 //! MediaMTX's `authMethod: http` (`internal/auth/manager.go`).
 //!
 //! JSON. 2xx permits; 401 has the client asked for a credential; anything else denies. Titles have no counterpart and
-//! are asked for as publishing.
+//! are asked for as publishing. MediaMTX tells its hook of no ends.
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::question::{Action, Question, Verdict};
 
-pub(super) fn question(question: &Question<'_>) -> Value {
+pub(super) fn body(question: &Question<'_>) -> Value {
     let action = match question.action {
         Action::Publish | Action::UpdateMetadata => "publish",
         Action::Play => "read",

@@ -4,13 +4,14 @@ mod carillon;
 mod icecast;
 mod mediamtx;
 mod nginx_rtmp;
+mod ome;
 mod srs;
 #[cfg(test)]
 mod tests;
 
 use http::{HeaderMap, StatusCode};
 
-use crate::question::{Question, Verdict};
+use crate::question::{Action, Moment, Question, Verdict};
 
 /// Whose hooks are asked.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -26,6 +27,8 @@ pub enum Dialect {
     MediaMtx,
     /// Icecast's `<authentication type="url">`: a form, and headers.
     Icecast,
+    /// OvenMediaEngine's `AdmissionWebhooks`: signed JSON, and JSON.
+    Ome,
 }
 
 /// What is posted.
@@ -42,7 +45,7 @@ pub(crate) struct Garbled(pub(crate) &'static str);
 
 impl Dialect {
     /// What is posted. `host` is what clients call this server, with the port.
-    pub(crate) fn body(self, question: &Question<'_>, host: &str) -> Body {
+    pub(crate) fn body(self, question: &Question<'_>, moment: Moment, host: &str) -> Body {
         let json = |value: serde_json::Value| Body {
             content_type: "application/json",
             text: value.to_string(),
@@ -52,27 +55,43 @@ impl Dialect {
             text,
         };
         match self {
-            Self::Carillon => json(carillon::question(question)),
-            Self::Srs => json(srs::question(question, host)),
-            Self::MediaMtx => json(mediamtx::question(question)),
-            Self::NginxRtmp => form(nginx_rtmp::question(question, host)),
-            Self::Icecast => form(icecast::question(question, host)),
+            Self::Carillon => json(carillon::body(question, moment)),
+            Self::Srs => json(srs::body(question, moment, host)),
+            Self::MediaMtx => json(mediamtx::body(question)),
+            Self::Ome => json(ome::body(question, moment, host)),
+            Self::NginxRtmp => form(nginx_rtmp::body(question, moment, host)),
+            Self::Icecast => form(icecast::body(question, moment, host)),
         }
     }
 
-    /// What an answer means. A status of 500 and above is no answer, and is not asked about here.
+    /// The header that proves to the hook who asks, where the dialect has one.
+    pub(crate) fn signature_header(self) -> Option<&'static str> {
+        match self {
+            Self::Ome => Some("x-ome-signature"),
+            _ => None,
+        }
+    }
+
+    /// Whether the hook is told of the end of what it has permitted. Titles have none.
+    pub(crate) fn tells_of_ends(self, action: Action) -> bool {
+        self != Self::MediaMtx && action != Action::UpdateMetadata
+    }
+
+    /// What an answer to a question means. A status of 500 and above is no answer, and is not asked about here.
     pub(crate) fn verdict(
         self,
+        question: &Question<'_>,
         status: StatusCode,
         headers: &HeaderMap,
         body: &[u8],
     ) -> Result<Verdict, Garbled> {
         match self {
             Self::Carillon => carillon::verdict(status, body),
-            Self::NginxRtmp => nginx_rtmp::verdict(status),
+            Self::NginxRtmp => nginx_rtmp::verdict(question, status, headers),
             Self::Srs => srs::verdict(status, body),
             Self::MediaMtx => Ok(mediamtx::verdict(status)),
             Self::Icecast => Ok(icecast::verdict(status, headers)),
+            Self::Ome => ome::verdict(status, body),
         }
     }
 }

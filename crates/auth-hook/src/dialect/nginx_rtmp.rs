@@ -1,45 +1,84 @@
-//! nginx-rtmp's `on_publish` and `on_play` (`ngx_rtmp_notify_module.c`).
+//! nginx-rtmp's `on_publish`, `on_play`, `on_publish_done` and `on_play_done` (`ngx_rtmp_notify_module.c`).
 //!
 //! A form; the arguments of the address are appended as the client wrote them, and as `user`, `password` and `key` what it
-//! presents elsewhere. 2xx permits. A redirection would rename
-//! or relay the stream, which is not done here: it is no answer, so that nothing is published under a name that the hook
-//! did not mean. Anything else denies. Titles have no counterpart and are asked for as publishing.
+//! presents elsewhere. 2xx permits. A redirection permits under another name of the same application, that of `Location`; one
+//! to an `rtmp://` address would relay the stream, which is not done here: it is no answer, so that nothing is published that
+//! the hook did not mean. Anything else denies. Titles have no counterpart and are asked for as publishing.
 
-use http::StatusCode;
+use http::{HeaderMap, StatusCode, header};
 
 use super::Garbled;
 use crate::form::Form;
-use crate::question::{Action, Question, Verdict};
+use crate::question::{Action, Moment, Question, Verdict};
 
-pub(super) fn question(question: &Question<'_>, host: &str) -> String {
+/// Longest program name that nginx-rtmp passes on, in bytes: its buffer of 32 with the zero at the end.
+const FLASHVER_BYTES_MAX: usize = 31;
+
+/// `start` of a player that asks for the live stream, which is -2 s in 32 bits.
+const START_LIVE: &str = "4294965296";
+
+pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> String {
+    let flashver = &question.agent[..question.agent.floor_char_boundary(FLASHVER_BYTES_MAX)];
     let form = Form::default()
         .field("app", question.application())
-        .field("flashver", question.agent)
+        .field("flashver", flashver)
         .field("swfurl", "")
         .field("tcurl", &question.tc_url(host))
         .field("pageurl", "")
         .field("addr", &question.peer.ip().to_canonical().to_string())
         .field("clientid", &question.number.to_string());
-    let name = question.last_segment();
-    let form = match question.action {
-        Action::Publish | Action::UpdateMetadata => form
-            .field("call", "publish")
-            .field("name", name)
-            .field("type", "live"),
-        Action::Play => form
-            .field("call", "play")
-            .field("name", name)
-            .field("start", "4294966296")
-            .field("duration", "0")
-            .field("reset", "0"),
+    let (call, more): (_, &[(&str, &str)]) = match (question.action, moment) {
+        (Action::Publish | Action::UpdateMetadata, Moment::Begin) => {
+            ("publish", &[("type", "live")])
+        }
+        (Action::Play, Moment::Begin) => (
+            "play",
+            &[("start", START_LIVE), ("duration", "0"), ("reset", "0")],
+        ),
+        (Action::Publish | Action::UpdateMetadata, Moment::End { .. }) => ("publish_done", &[]),
+        (Action::Play, Moment::End { .. }) => ("play_done", &[]),
     };
+    let form = form
+        .field("call", call)
+        .field("name", question.last_segment());
+    let fields = more.iter();
+    let form = fields.fold(form, |form, (name, value)| form.field(name, value));
     form.raw(&question.arguments()).finish()
 }
 
-pub(super) fn verdict(status: StatusCode) -> Result<Verdict, Garbled> {
+pub(super) fn verdict(
+    question: &Question<'_>,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Result<Verdict, Garbled> {
     match status {
         _ if status.is_success() => Ok(Verdict::ALLOWED),
-        _ if status.is_redirection() => Err(Garbled("it redirects, and streams are not renamed")),
+        _ if status.is_redirection() => {
+            let stream = renamed(question, headers)?;
+            Ok(Verdict::Allowed {
+                lifetime: None,
+                identity: None,
+                stream: Some(stream),
+            })
+        }
         _ => Ok(Verdict::DENIED),
     }
+}
+
+/// The stream that a redirection names.
+fn renamed(question: &Question<'_>, headers: &HeaderMap) -> Result<String, Garbled> {
+    let location = headers.get(header::LOCATION);
+    let location = location.and_then(|value| value.to_str().ok());
+    let location = location.ok_or(Garbled("it redirects without saying where to"))?;
+    // Behind the question mark are new arguments, of which nothing here depends.
+    let name = location.split('?').next().unwrap_or_default();
+    if name.contains("://") {
+        return Err(Garbled(
+            "it redirects to another server, and streams are not relayed",
+        ));
+    }
+    Ok(match question.application() {
+        "" => name.to_owned(),
+        application => format!("{application}/{name}"),
+    })
 }

@@ -1,4 +1,4 @@
-//! SRS's `http_hooks`: `on_publish` and `on_play` (`srs_app_http_hooks.cpp`).
+//! SRS's `http_hooks`: `on_publish`, `on_unpublish`, `on_play` and `on_stop` (`srs_app_http_hooks.cpp`).
 //!
 //! JSON; what the client presents outside of its address is in `param`, too, as `user`, `password` and `key`. What permits is 200 or 201 with the body `0`, or with an object whose `code` is 0; an empty body denies. Titles
 //! have no counterpart and are asked for as publishing.
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Garbled;
-use crate::question::{Action, Question, Verdict};
+use crate::question::{Action, Moment, Question, Verdict};
 
 /// What SRS calls the host of clients that name none.
 const VHOST: &str = "__defaultVhost__";
@@ -18,10 +18,12 @@ struct Answer {
     code: i64,
 }
 
-pub(super) fn question(question: &Question<'_>, host: &str) -> Value {
-    let action = match question.action {
-        Action::Publish | Action::UpdateMetadata => "on_publish",
-        Action::Play => "on_play",
+pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Value {
+    let action = match (question.action, moment) {
+        (Action::Publish | Action::UpdateMetadata, Moment::Begin) => "on_publish",
+        (Action::Play, Moment::Begin) => "on_play",
+        (Action::Publish | Action::UpdateMetadata, Moment::End { .. }) => "on_unpublish",
+        (Action::Play, Moment::End { .. }) => "on_stop",
     };
     let arguments = question.arguments();
     let mark = if arguments.is_empty() { "" } else { "?" };
@@ -40,7 +42,9 @@ pub(super) fn question(question: &Question<'_>, host: &str) -> Value {
         "stream_url": format!("/{}", question.stream),
         "stream_id": question.stream,
     });
-    if let (Action::Play, Some(fields)) = (question.action, value.as_object_mut()) {
+    if action == "on_play"
+        && let Some(fields) = value.as_object_mut()
+    {
         fields.insert("pageUrl".to_owned(), Value::from(""));
     }
     value

@@ -22,18 +22,19 @@ fn question(action: Action) -> Question<'static> {
         password: Some("p&q"),
         token: Some("t/1"),
         query: "key=t%2F1&x=y",
+        time: "2026-11-26T10:00:00.512Z",
         number: 17,
     }
 }
 
 fn json_of(dialect: Dialect, action: Action) -> Value {
-    let body = dialect.body(&question(action), HOST);
+    let body = dialect.body(&question(action), Moment::Begin, HOST);
     assert_eq!(body.content_type, "application/json");
     serde_json::from_str(&body.text).expect("JSON")
 }
 
 fn form_of(dialect: Dialect, action: Action) -> String {
-    let body = dialect.body(&question(action), HOST);
+    let body = dialect.body(&question(action), Moment::Begin, HOST);
     assert_eq!(body.content_type, "application/x-www-form-urlencoded");
     body.text
 }
@@ -51,7 +52,7 @@ fn each_dialect_asks_as_its_server_does() {
     assert_eq!(
         form_of(Dialect::NginxRtmp, Action::Play),
         format!(
-            "{beginning}&call=play&name=show&start=4294966296&duration=0&reset=0&key=t%2F1&x=y&user=ann&password=p%26q"
+            "{beginning}&call=play&name=show&start=4294965296&duration=0&reset=0&key=t%2F1&x=y&user=ann&password=p%26q"
         )
     );
     let mount = "mount=%2Flive%2Feu%2Fshow%3Fkey%3Dt%252F1%26x%3Dy&ip=192.0.2.7&\
@@ -88,11 +89,84 @@ fn each_dialect_asks_as_its_server_does() {
     });
     assert_eq!(json_of(Dialect::MediaMtx, Action::Play), mediamtx);
     let ours = json!({
-        "action": "metadata", "stream": "live/eu/show", "protocol": "rtmp", "address": "192.0.2.7",
+        "id": 17, "action": "metadata", "stream": "live/eu/show", "protocol": "rtmp", "address": "192.0.2.7",
         "port": 4711, "agent": "FMLE/3.0 (compatible; Lavf60)", "user": "ann", "password": "p&q",
         "token": "t/1", "query": "key=t%2F1&x=y",
     });
     assert_eq!(json_of(Dialect::Carillon, Action::UpdateMetadata), ours);
+    let ome = json!({
+        "client": {
+            "address": "192.0.2.7", "port": 4711, "real_ip": "192.0.2.7",
+            "user_agent": "FMLE/3.0 (compatible; Lavf60)",
+        },
+        "request": {
+            "direction": "incoming", "protocol": "rtmp", "status": "opening",
+            "url": "rtmp://radio.example:1935/live/eu/show?key=t%2F1&x=y&user=ann&password=p%26q",
+            "time": "2026-11-26T10:00:00.512Z",
+        },
+    });
+    assert_eq!(json_of(Dialect::Ome, Action::Publish), ome);
+}
+
+#[test]
+fn each_dialect_tells_of_ends_as_its_server_does() {
+    let moment = Moment::End {
+        lasted: Duration::from_millis(90_500),
+    };
+    let told = |dialect: Dialect, action| dialect.body(&question(action), moment, HOST).text;
+    let json =
+        |dialect, action| -> Value { serde_json::from_str(&told(dialect, action)).expect("JSON") };
+    let arguments = "key=t%2F1&x=y&user=ann&password=p%26q";
+    for (action, call) in [
+        (Action::Publish, "publish_done"),
+        (Action::Play, "play_done"),
+    ] {
+        let form = told(Dialect::NginxRtmp, action);
+        let end = format!("&clientid=17&call={call}&name=show&{arguments}");
+        assert!(form.ends_with(&end), "{form}");
+    }
+    let form = told(Dialect::Icecast, Action::Play);
+    assert!(
+        form.starts_with("action=listener_remove&mount=%2Flive%2Feu%2Fshow%3F"),
+        "{form}"
+    );
+    assert!(
+        form.ends_with("&client=17&agent=FMLE%2F3.0%20%28compatible%3B%20Lavf60%29&duration=90"),
+        "{form}"
+    );
+    assert_eq!(
+        told(Dialect::Icecast, Action::Publish),
+        "action=mount_remove&mount=%2Flive%2Feu%2Fshow&server=radio.example&port=1935"
+    );
+    assert_eq!(
+        json(Dialect::Srs, Action::Publish)["action"],
+        "on_unpublish"
+    );
+    assert_eq!(json(Dialect::Srs, Action::Play)["action"], "on_stop");
+    assert_eq!(
+        json(Dialect::Ome, Action::Play)["request"]["status"],
+        "closing"
+    );
+    let ours = json(Dialect::Carillon, Action::Play);
+    assert_eq!(
+        (&ours["action"], &ours["seconds"]),
+        (&"play_ended".into(), &90.5.into())
+    );
+    assert!(!Dialect::MediaMtx.tells_of_ends(Action::Play));
+    assert!(!Dialect::Carillon.tells_of_ends(Action::UpdateMetadata));
+}
+
+#[test]
+fn a_program_s_long_name_is_cut_where_nginx_cuts_it() {
+    let long = Question {
+        agent: "FMLE/3.0 (compatible; Lavf59.27.100)",
+        ..question(Action::Publish)
+    };
+    let form = Dialect::NginxRtmp.body(&long, Moment::Begin, HOST).text;
+    assert!(
+        form.contains("&flashver=FMLE%2F3.0%20%28compatible%3B%20Lavf59.27&"),
+        "{form}"
+    );
 }
 
 #[test]
@@ -106,18 +180,22 @@ fn a_name_of_one_segment_and_a_client_without_credentials_are_asked_about_as_wel
         agent: "",
         ..question(Action::Publish)
     };
-    let body = Dialect::NginxRtmp.body(&bare, HOST).text;
+    let body = Dialect::NginxRtmp.body(&bare, Moment::Begin, HOST).text;
     assert!(body.starts_with("app=&flashver=&") && body.ends_with("&name=show&type=live"));
     let by_header = Question {
         token: Some("t/1"),
         ..bare
     };
-    let body = Dialect::NginxRtmp.body(&by_header, HOST).text;
+    let body = Dialect::NginxRtmp
+        .body(&by_header, Moment::Begin, HOST)
+        .text;
     assert!(body.ends_with("&type=live&key=t%2F1"), "{body}");
-    let body: Value = serde_json::from_str(&Dialect::Srs.body(&bare, HOST).text).expect("JSON");
+    let body: Value =
+        serde_json::from_str(&Dialect::Srs.body(&bare, Moment::Begin, HOST).text).expect("JSON");
     assert_eq!((&body["app"], &body["param"]), (&json!(""), &json!("")));
     let body: Value =
-        serde_json::from_str(&Dialect::Carillon.body(&bare, HOST).text).expect("JSON");
+        serde_json::from_str(&Dialect::Carillon.body(&bare, Moment::Begin, HOST).text)
+            .expect("JSON");
     assert_eq!(
         (&body["user"], &body["token"]),
         (&Value::Null, &Value::Null)
@@ -135,12 +213,22 @@ fn allowed(seconds: Option<u64>, identity: Option<&str>) -> Verdict {
     Verdict::Allowed {
         lifetime: seconds.map(Duration::from_secs),
         identity: identity.map(str::to_owned),
+        stream: None,
+    }
+}
+
+/// Allowed under another name.
+fn renamed(stream: &str) -> Verdict {
+    Verdict::Allowed {
+        lifetime: None,
+        identity: None,
+        stream: Some(stream.to_owned()),
     }
 }
 
 #[test]
 fn answers_mean_what_they_mean_to_their_servers() {
-    use Dialect::{Carillon, MediaMtx, NginxRtmp, Srs};
+    use Dialect::{Carillon, MediaMtx, NginxRtmp, Ome, Srs};
     let none = HeaderMap::new();
     for (dialect, status, body, meaning) in [
         (NginxRtmp, 200, "", Some(allowed(None, None))),
@@ -182,6 +270,40 @@ fn answers_mean_what_they_mean_to_their_servers() {
             r#"{"allowed": false, "reason": "not paid"}"#,
             Some(denied(Some("not paid"), false)),
         ),
+        (
+            Carillon,
+            200,
+            r#"{"stream": "live/other"}"#,
+            Some(renamed("live/other")),
+        ),
+        (Ome, 200, r#"{"allowed": true}"#, Some(allowed(None, None))),
+        (
+            Ome,
+            200,
+            r#"{"allowed": true, "new_url": "", "lifetime": 90000}"#,
+            Some(allowed(Some(90), None)),
+        ),
+        (
+            Ome,
+            200,
+            r#"{"allowed": true, "new_url": "ws://h:3333/app/b/file?x=/y", "lifetime": 0}"#,
+            Some(renamed("app/b")),
+        ),
+        (Ome, 200, r#"{"allowed": true, "new_url": "app/b"}"#, None),
+        (
+            Ome,
+            200,
+            r#"{"allowed": true, "new_url": "ws://h/app"}"#,
+            None,
+        ),
+        (
+            Ome,
+            200,
+            r#"{"allowed": false, "reason": "not paid"}"#,
+            Some(denied(Some("not paid"), false)),
+        ),
+        (Ome, 200, "{}", None),
+        (Ome, 403, r#"{"allowed": true}"#, Some(denied(None, false))),
         (Carillon, 200, r#"{"seconds": -1}"#, None),
         (Carillon, 200, r#"{"seconds": 1e300}"#, None),
         (Carillon, 200, "yes", None),
@@ -189,7 +311,9 @@ fn answers_mean_what_they_mean_to_their_servers() {
         (Carillon, 302, "", Some(denied(None, false))),
     ] {
         let status = StatusCode::from_u16(status).expect("a status");
-        let told = dialect.verdict(status, &none, body.as_bytes()).ok();
+        let question = question(Action::Publish);
+        let told = dialect.verdict(&question, status, &none, body.as_bytes());
+        let told = told.ok();
         assert_eq!(told, meaning, "{dialect:?} {status} {body}");
     }
 }
@@ -204,7 +328,8 @@ fn icecast_s_answers_are_in_headers() {
             )
         });
         let status = StatusCode::from_u16(status).expect("a status");
-        let told = Dialect::Icecast.verdict(status, &headers.collect(), b"icecast-auth-user: 1");
+        let (question, body) = (question(Action::Play), b"icecast-auth-user: 1");
+        let told = Dialect::Icecast.verdict(&question, status, &headers.collect(), body);
         told.expect("an answer")
     };
     assert_eq!(verdict(200, &[]), denied(None, false));
@@ -229,5 +354,24 @@ fn icecast_s_answers_are_in_headers() {
             ("icecast-auth-timelimit", limit),
         ];
         assert_eq!(verdict(200, &headers), allowed(seconds, None));
+    }
+}
+
+#[test]
+fn a_redirection_of_nginx_rtmp_s_hook_names_another_stream() {
+    let verdict = |question: &Question<'_>, location: &'static str| {
+        let headers = [(http::header::LOCATION, HeaderValue::from_static(location))];
+        let status = StatusCode::FOUND;
+        Dialect::NginxRtmp.verdict(question, status, &headers.into_iter().collect(), b"")
+    };
+    let show = question(Action::Publish);
+    assert_eq!(verdict(&show, "public?a=b"), Ok(renamed("live/eu/public")));
+    let short = Question {
+        stream: "show",
+        ..show
+    };
+    assert_eq!(verdict(&short, "public"), Ok(renamed("public")));
+    for elsewhere in ["rtmp://other/live/show", "http://hook/public"] {
+        assert!(verdict(&show, elsewhere).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use media::StreamName;
 
 use crate::read::Walk;
-use crate::{Config, Glob, PullRule, Pulled, PushRule};
+use crate::{Config, Glob, PullRule, PullUrl, Pulled, PushRule};
 
 /// Links that would get into each other's way, or the server's.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
@@ -28,6 +28,15 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
+/// The key of the first address of which something is so.
+fn blamed(rule: &PullRule, is_so: impl Fn(&PullUrl) -> bool) -> Option<String> {
+    if is_so(&rule.url) {
+        return Some(format!("{}.url", rule.key));
+    }
+    let is_other = rule.alternates.iter().any(is_so);
+    is_other.then(|| format!("{}.alternates", rule.key))
+}
+
 fn pull_of_one(rule: &PullRule, stream: &StreamName, earlier: &[PullRule], walk: &mut Walk<'_>) {
     let key = format!("{}.stream", rule.key);
     if stream.is_reserved() {
@@ -38,8 +47,7 @@ fn pull_of_one(rule: &PullRule, stream: &StreamName, earlier: &[PullRule], walk:
         let message = format!("`{stream}` is pulled from elsewhere already");
         walk.problem(&key, message, Some("a stream has one publisher"));
     }
-    if rule.url.is_template() {
-        let key = format!("{}.url", rule.key);
+    if let Some(key) = blamed(rule, PullUrl::is_template) {
         let message = "holds a placeholder, but there is only one stream";
         let help = "a pattern, such as stream = \"cam/*\", is for many";
         walk.problem(&key, message, Some(help));
@@ -47,7 +55,7 @@ fn pull_of_one(rule: &PullRule, stream: &StreamName, earlier: &[PullRule], walk:
 }
 
 fn pull_of_many(rule: &PullRule, pattern: &Glob, earlier: &[PullRule], walk: &mut Walk<'_>) {
-    let (stream, url) = (format!("{}.stream", rule.key), format!("{}.url", rule.key));
+    let stream = format!("{}.stream", rule.key);
     let covering = earlier.iter().find_map(|earlier| match &earlier.stream {
         Pulled::Fitting(all) if all == pattern || all.as_str() == "**" => Some(all),
         _ => None,
@@ -72,13 +80,15 @@ fn pull_of_many(rule: &PullRule, pattern: &Glob, earlier: &[PullRule], walk: &mu
             format!("`{pattern}` is a pattern; which streams fit is known when they are asked for");
         walk.problem(&stream, message, Some("add on_demand = true"));
     }
-    if !rule.url.is_template() {
+    if let Some(url) = blamed(rule, |url| !url.is_template()) {
         let message =
             format!("holds no placeholder, so all streams of `{pattern}` would be the same one");
         let help = "put {name} where the name belongs, such as url = \"rtmp://host/app/{name}\"";
         walk.problem(&url, message, Some(help));
     }
-    if rule.url.has_rest() && !pattern.is_cut_between_segments() {
+    if let Some(url) =
+        blamed(rule, PullUrl::has_rest).filter(|_| !pattern.is_cut_between_segments())
+    {
         let message =
             format!("holds {{rest}}, but the first `*` or `?` of `{pattern}` begins no segment");
         walk.problem(

@@ -2,13 +2,14 @@
 
 mod disk;
 mod links;
+mod mounts;
 mod streams;
 
 use std::net::SocketAddr;
 
 use super::read::Walk;
 use super::sections::{Listen, Transport};
-use super::{Config, Secret};
+use super::{Auth, Config, KeyRule, KeySecret, PlayAccess, Secret, read_keys};
 
 /// Notes every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
@@ -26,6 +27,8 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     streams::policy("fanout.audio", &config.fanout.audio, walk);
     streams::policy("fanout.video", &config.fanout.video, walk);
     streams::rules(config, walk);
+    mounts::check(config, walk);
+    mounts::aliases(config, walk);
 }
 
 /// Two listeners on one address, of which the second could not be opened.
@@ -135,29 +138,106 @@ fn webhooks(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// Keys that could not be told apart.
+/// Keys with a hash, of all keys: each guess is tried with those that are for the stream, which takes some ten milliseconds each.
+const HASHED_KEYS_MAX: usize = 32;
+
+/// Keys that could not be told apart, and listeners that no key is for.
 fn keys(config: &Config, walk: &mut Walk<'_>) {
     let auth = &config.auth;
+    let of_streams = config.streams.iter().map(|stream| &stream.publish_key);
+    let nameless: Vec<_> = of_streams
+        .chain([&auth.publish_key])
+        .filter_map(Option::as_ref)
+        .collect();
     for (index, rule) in auth.keys.iter().enumerate() {
-        let earlier = &auth.keys[..index];
-        if earlier.iter().any(|earlier| earlier.name == rule.name) {
-            let key = format!("{}.name", rule.key);
-            let message = format!("`{}` is the name of another key", rule.name);
-            let help = "the log tells publishers apart by it; for more streams widen `match`";
-            walk.problem(&key, message, Some(help));
+        told_apart(rule, auth.keys[..index].iter(), &nameless, auth, walk);
+    }
+    hashed_keys(&auth.keys, auth.keys.iter(), walk);
+    let file = auth.keys_file.as_deref().map(|path| read_keys(path, auth));
+    if let Some(Err(report)) = file {
+        walk.problem("auth.keys_file", format!("is of no use: {report}"), None);
+    }
+    listeners_without_key(config, walk);
+}
+
+/// The same for keys of a file, which has no other keys than these.
+pub(super) fn further_keys(keys: &[KeyRule], auth: &Auth, walk: &mut Walk<'_>) {
+    let nameless: Vec<_> = auth.publish_key.iter().collect();
+    for (index, rule) in keys.iter().enumerate() {
+        let earlier = auth.keys.iter().chain(&keys[..index]);
+        told_apart(rule, earlier, &nameless, auth, walk);
+        if rule.secret.is_none() {
+            let key = format!("{}.key", rule.key);
+            let help = "none is generated for keys of this file; use `openssl rand -base64 18`";
+            walk.problem(&key, "is missing", Some(help));
         }
-        let Some(secret) = &rule.secret else { continue };
-        let is_same = |other: &Option<Secret>| other.as_ref() == Some(secret);
-        let of_streams = config.streams.iter().map(|stream| &stream.publish_key);
-        let mut others = of_streams
-            .chain(earlier.iter().map(|earlier| &earlier.secret))
-            .chain([&auth.publish_key]);
-        let key = format!("{}.key", rule.key);
-        if is_same(&auth.admin_password) {
+    }
+    hashed_keys(keys, auth.keys.iter().chain(keys), walk);
+}
+
+fn told_apart<'a>(
+    rule: &KeyRule,
+    mut earlier: impl Iterator<Item = &'a KeyRule> + Clone,
+    nameless: &[&Secret],
+    auth: &Auth,
+    walk: &mut Walk<'_>,
+) {
+    if earlier.clone().any(|earlier| earlier.name == rule.name) {
+        let key = format!("{}.name", rule.key);
+        let message = format!("`{}` is the name of another key", rule.name);
+        let help = "the log tells publishers apart by it; for more streams widen `match`";
+        walk.problem(&key, message, Some(help));
+    }
+    let key = format!("{}.key", rule.key);
+    let others = "is a publish key already";
+    let help = Some("a key has one name, by which its publishers are known");
+    if let Some(secret) = rule.plain() {
+        if auth.admin_password.as_ref() == Some(secret) {
             walk.problem(&key, "is the administrator's password", None);
-        } else if others.any(is_same) {
-            let help = "a key has one name, by which its publishers are known";
-            walk.problem(&key, "is a publish key already", Some(help));
+            return;
+        }
+        if nameless.contains(&secret) {
+            walk.problem(&key, others, help);
+            return;
+        }
+    }
+    if rule.secret.is_some() && earlier.any(|earlier| earlier.secret == rule.secret) {
+        walk.problem(&key, others, help);
+    }
+}
+
+/// `keys` and those before them: more hashes than a guess may cost.
+fn hashed_keys<'a>(keys: &[KeyRule], all: impl Iterator<Item = &'a KeyRule>, walk: &mut Walk<'_>) {
+    let is_hashed = |key: &&KeyRule| matches!(key.secret, Some(KeySecret::Hash(_)));
+    if all.filter(is_hashed).count() > HASHED_KEYS_MAX
+        && let Some(last) = keys.iter().rfind(is_hashed)
+    {
+        let key = format!("{}.key", last.key);
+        let help = "long random keys need no hash that is slow: write them as they are, in a file of their own";
+        walk.problem(&key, "is one of more than 32 hashes", Some(help));
+    }
+}
+
+/// Streams that demand a credential of listeners while there is none.
+fn listeners_without_key(config: &Config, walk: &mut Walk<'_>) {
+    let auth = &config.auth;
+    let is_for_listeners = |key: &KeyRule| key.scopes.contains(authority::Scope::Play);
+    let has_some = auth.keys.iter().any(is_for_listeners)
+        || auth.keys_file.is_some()
+        || !auth.link_secrets.is_empty()
+        || auth.hook.url.is_some();
+    let of_streams = config
+        .streams
+        .iter()
+        .filter(|rule| rule.play == Some(PlayAccess::Key));
+    let of_streams = of_streams.map(|rule| format!("{}.play", rule.key));
+    let of_all = (auth.play == PlayAccess::Key).then(|| "auth.play".to_owned());
+    for key in of_all.into_iter().chain(of_streams) {
+        if !has_some {
+            let message = "is \"key\", and there is no key for listeners";
+            let help =
+                "add one with scopes = [\"play\"] to [[auth.key]], or a secret to [auth.link]";
+            walk.problem(&key, message, Some(help));
         }
     }
 }

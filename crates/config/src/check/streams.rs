@@ -101,6 +101,13 @@ pub(super) fn rules(config: &Config, walk: &mut Walk<'_>) {
             let message = format!("never applies: `{}` stands before it", earlier.pattern);
             walk.problem(&key, message, Some("the first match wins"));
         }
+        let mut earlier = config.streams[..index].iter();
+        let is_numbered = rule.sid.is_some();
+        if is_numbered && earlier.any(|earlier| earlier.sid == rule.sid) {
+            let help = "programs of SHOUTcast know a stream by it alone";
+            let key = format!("{}.sid", rule.key);
+            walk.problem(&key, "is the number of another rule", Some(help));
+        }
         if rule.publish_key.is_some() && rule.publish_key == config.auth.admin_password {
             let key = format!("{}.publish_key", rule.key);
             walk.problem(&key, "is the administrator's password", None);

@@ -31,8 +31,8 @@ pub(super) enum UrlFault {
     NoStream,
     #[error("names nothing but a host")]
     NoPath,
-    #[error("ends with `.{0}`, and over HTTP only FLV can be pulled")]
-    NotFlv(&'static str),
+    #[error("ends with `.{0}`; over HTTP only FLV and radio streams can be pulled")]
+    NoLiveBody(&'static str),
     #[error(
         "has a character in its path or query that HTTP does not allow; write it as %60 and so on"
     )]
@@ -60,10 +60,11 @@ impl PullUrl {
 }
 
 fn suggestion(fault: &UrlFault, schemes: &[&'static str], words: &Words) -> Option<String> {
-    if let UrlFault::NotFlv(extension) = fault {
-        return Some(format!(
-            "a server of this kind has it at `.{extension}.flv`; Icecast mounts cannot be pulled"
-        ));
+    if let UrlFault::NoLiveBody(extension) = fault {
+        return Some(match extension {
+            &"m3u" | &"pls" | &"xspf" => "give the address that is in the playlist".to_owned(),
+            _ => format!("a server of this kind has it at `.{extension}.flv`"),
+        });
     }
     let (wrong, known): (_, Vec<_>) = match fault {
         UrlFault::Scheme(wrong) => (wrong, schemes.to_vec()),

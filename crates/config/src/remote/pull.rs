@@ -11,7 +11,7 @@ use super::{UrlFault, segments};
 use crate::Glob;
 
 /// Where streams are pulled from: `rtmp://`, `rtmps://`, `http://` or `https://`, of which the last
-/// two name an FLV stream; with `{stream}`, `{app}`, `{name}` and `{rest}` in its path or query where one
+/// two name an FLV stream, or a mount of an Icecast or SHOUTcast server; with `{stream}`, `{app}`, `{name}` and `{rest}` in its path or query where one
 /// address is for many streams. It shows itself without its secrets.
 #[derive(Clone, Eq, PartialEq)]
 pub struct PullUrl(Template);
@@ -32,6 +32,8 @@ pub struct PullRule {
     pub stream: Pulled,
     /// Where from.
     pub url: PullUrl,
+    /// Where else from while that fails, in this order.
+    pub alternates: Vec<PullUrl>,
     /// Only while there are listeners.
     pub on_demand: bool,
     /// `pull.0`, `pull.1`, …, for problems with it.
@@ -58,22 +60,17 @@ impl Pulled {
 }
 
 impl PullRule {
-    /// The URL of a stream of the rule, with its secrets; `None` when its name lacks a part that the address
-    /// needs.
+    /// The URLs of a stream of the rule, with their secrets; empty when its name lacks a part that all addresses need.
     ///
     /// A name changes nothing of the address but the placeholders: it holds no `..`, no empty segment, and none
     /// of the characters that separate the parts of a URL; and placeholders stand in path and query only.
-    pub fn source(&self, stream: &StreamName) -> Option<Url> {
-        let (template, name) = (&self.url.0, self.named(stream));
-        if template.wants_more(name) {
-            return None;
-        }
-        let url = template.filled(name).ok()?;
-        let is_complete = is_http(&url) || segments(url.path()) >= 2;
-        is_complete.then_some(url)
+    pub fn sources(&self, stream: &StreamName) -> Vec<Url> {
+        let name = self.named(stream);
+        let urls = std::iter::once(&self.url).chain(&self.alternates);
+        urls.filter_map(|url| url.filled(name)).collect()
     }
 
-    /// The same, without its secrets.
+    /// The first address of a stream, without its secrets.
     pub fn shown(&self, stream: &StreamName) -> String {
         let shown = self.url.to_string();
         self.url.0.shown(&shown, self.named(stream))
@@ -87,6 +84,17 @@ impl PullRule {
 
 impl PullUrl {
     pub(crate) const SCHEMES: [&str; 4] = ["rtmp", "rtmps", "http", "https"];
+
+    /// The address of one stream; `None` when its name lacks a part.
+    fn filled(&self, name: Named<'_>) -> Option<Url> {
+        let template = &self.0;
+        if template.wants_more(name) {
+            return None;
+        }
+        let url = template.filled(name).ok()?;
+        let is_complete = is_http(&url) || segments(url.path()) >= 2;
+        is_complete.then_some(url)
+    }
 
     /// Accepts an address, or says what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, UrlFault> {
@@ -103,7 +111,7 @@ impl PullUrl {
             (true, _) => {}
         }
         if let Some(extension) = other_format(path) {
-            return Err(UrlFault::NotFlv(extension));
+            return Err(UrlFault::NoLiveBody(extension));
         }
         let example = StreamName::parse("live/show/today").expect("a name");
         let target = template.filled(Named::example(&example))?.target();
@@ -147,10 +155,9 @@ impl fmt::Debug for PullUrl {
     }
 }
 
-/// Extensions of addresses that are not FLV.
-const OTHER_FORMATS: [&str; 14] = [
-    "aac", "m3u", "m3u8", "m4a", "mka", "mkv", "mp3", "mp4", "mpd", "ogg", "opus", "pls", "ts",
-    "webm",
+/// Extensions of what is no live body: playlists, and containers that are not read from HTTP.
+const OTHER_FORMATS: [&str; 10] = [
+    "m3u", "m3u8", "m4a", "mka", "mkv", "mp4", "mpd", "pls", "ts", "xspf",
 ];
 
 fn is_http(url: &Url) -> bool {

@@ -117,7 +117,8 @@ fn what_is_no_address_is_told_by_its_fault() {
         ("rtmp://{name}.h/a/b", HostPlaceholder),
         ("http://h:{name}/a", Malformed(UrlError::Port)),
         ("http://{name}@h/a", HostPlaceholder),
-        ("http://h/{name}.mp3", NotFlv("mp3")),
+        ("http://h/{name}.m3u", NoLiveBody("m3u")),
+        ("http://h/{name}.mp4", NoLiveBody("mp4")),
     ] {
         assert_eq!(PullUrl::parse(url), Err(fault), "{url}");
     }
@@ -132,6 +133,7 @@ fn rule(pattern: &str, url: &str) -> PullRule {
             false => Pulled::One(name(pattern)),
         },
         url: PullUrl::parse(url).expect("an address"),
+        alternates: Vec::new(),
         on_demand: true,
         key: String::new(),
     }
@@ -161,7 +163,7 @@ fn each_stream_of_a_pattern_has_its_address() {
         let rule = rule(pattern, url);
         assert!(rule.stream.matches(&name(stream)), "{pattern} {stream}");
         let expected: Url = expected.parse().expect("a URL");
-        assert_eq!(rule.source(&name(stream)), Some(expected), "{url} {stream}");
+        assert_eq!(rule.sources(&name(stream)), [expected], "{url} {stream}");
     }
     let shown = rule("cam/*", "rtmp://u:SECRET@h/x/{name}?k=SECRET").shown(&name("cam/1"));
     assert_eq!(shown, "rtmp://***@h/x/1?***");
@@ -193,17 +195,38 @@ fn a_name_cannot_lead_anywhere_else() {
     let rule = rule("cam/**", url);
     for rest in ["..a", "~", "-", "a.b", "a/b/..c", "http", "h.example"] {
         let stream = name(&format!("cam/{rest}"));
-        let expected = url.replace("{rest}", rest).parse::<Url>();
-        assert_eq!(rule.source(&stream), expected.ok(), "{rest}");
+        let expected: Vec<_> = url
+            .replace("{rest}", rest)
+            .parse::<Url>()
+            .into_iter()
+            .collect();
+        assert_eq!(rule.sources(&stream), expected, "{rest}");
     }
 }
 
 #[test]
 fn a_name_without_the_parts_of_an_address_has_none() {
     let both = rule("**", "rtmp://h/{app}/{name}");
-    assert_eq!(both.source(&name("radio")), None);
+    assert!(both.sources(&name("radio")).is_empty());
     let http = rule("**", "http://h/{app}/{name}.flv");
-    assert_eq!(http.source(&name("radio")), None, "no segment is empty");
+    assert!(
+        http.sources(&name("radio")).is_empty(),
+        "no segment is empty"
+    );
     let whole = rule("**", "rtmp://h/{stream}");
-    assert_eq!(whole.source(&name("radio")), None, "no application");
+    assert!(whole.sources(&name("radio")).is_empty(), "no application");
+}
+
+#[test]
+fn a_radio_has_its_address_and_those_to_turn_to() {
+    let mut rule = rule("radio.mp3", "http://h:8000/radio.mp3");
+    rule.alternates = ["http://second:8000/;stream", "https://u:p@third/radio"]
+        .map(|url| PullUrl::parse(url).expect("an address"))
+        .into();
+    let hosts: Vec<_> = rule
+        .sources(&name("radio.mp3"))
+        .iter()
+        .map(|url| url.host().to_owned())
+        .collect();
+    assert_eq!(hosts, ["h", "second", "third"]);
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use auth_hook::Dialect;
 use net::url::Url;
 
+use crate::Secret;
 use crate::read::Section;
 
 /// Shortest and longest time for an answer: below it no answer comes over a network, and the gate itself waits no
@@ -19,6 +20,12 @@ const CACHE_MAX: Duration = Duration::from_secs(3_600);
 pub struct AuthHook {
     /// Where questions are posted; `None` asks nobody.
     pub url: Option<Url>,
+    /// Where those of listeners are, if elsewhere.
+    pub play_url: Option<Url>,
+    /// Where ends are told; `None` tells of none.
+    pub end_url: Option<Url>,
+    /// What questions are signed with, in dialects that do that.
+    pub secret: Option<Secret>,
     /// In which form.
     pub dialect: Dialect,
     /// Which actions are asked about.
@@ -59,6 +66,9 @@ impl Default for AuthHook {
     fn default() -> Self {
         Self {
             url: None,
+            play_url: None,
+            end_url: None,
+            secret: None,
             dialect: Dialect::default(),
             asks: HookAsks::default(),
             host: "localhost".to_owned(),
@@ -72,7 +82,31 @@ impl Default for AuthHook {
 impl AuthHook {
     pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
         s.set("url", &mut self.url);
+        s.set("play_url", &mut self.play_url);
+        s.set("end_url", &mut self.end_url);
+        let has_hook = self.url.is_some();
+        for (key, is_set) in [
+            ("play_url", self.play_url.is_some()),
+            ("end_url", self.end_url.is_some()),
+        ] {
+            s.require(
+                key,
+                has_hook || !is_set,
+                "needs `url`, the hook that is asked",
+            );
+        }
         s.set("dialect", &mut self.dialect);
+        s.set("secret", &mut self.secret);
+        s.require(
+            "secret",
+            self.secret.is_none() || self.dialect == Dialect::Ome,
+            "is for dialect = \"ome\"; others take user:password@ in the url",
+        );
+        s.require(
+            "end_url",
+            self.end_url.is_none() || self.dialect != Dialect::MediaMtx,
+            "is for other dialects: MediaMTX tells its hook of no ends",
+        );
         s.set("asks", &mut self.asks);
         s.set("host", &mut self.host);
         let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);

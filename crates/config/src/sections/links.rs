@@ -3,6 +3,9 @@
 use crate::read::Section;
 use crate::{Glob, PullRule, PushUrl};
 
+/// Most further addresses of a pull: each that fails delays the next try of the first.
+const ALTERNATES_MAX: usize = 8;
+
 /// One `[[push]]`: streams that are sent on to another server while they are live.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PushRule {
@@ -47,9 +50,16 @@ impl PullRule {
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let mut stream = None;
         let mut url = None;
+        let mut alternates = Vec::new();
         let mut on_demand = false;
         s.set_some("stream", &mut stream);
         s.set_some("url", &mut url);
+        s.set("alternates", &mut alternates);
+        s.require(
+            "alternates",
+            alternates.len() <= ALTERNATES_MAX,
+            "are more than eight",
+        );
         s.set("on_demand", &mut on_demand);
         if stream.is_none() {
             s.missing(
@@ -67,6 +77,7 @@ impl PullRule {
         Some(Self {
             stream: stream?,
             url: url?,
+            alternates,
             on_demand,
             key,
         })

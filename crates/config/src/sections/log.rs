@@ -12,7 +12,9 @@ pub struct Log {
     /// Their form.
     pub format: LogFormat,
     /// Where one line per finished request goes.
-    pub access: AccessLog,
+    pub access: LogTarget,
+    /// Where one line per listener that has left, and one per title, goes.
+    pub sessions: LogTarget,
 }
 
 /// How severe a message is.
@@ -52,9 +54,9 @@ pub enum LogFormat {
     Json,
 }
 
-/// Where the access log goes.
+/// Where lines go.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum AccessLog {
+pub enum LogTarget {
     /// Nowhere.
     Off,
     /// Standard output.
@@ -68,7 +70,8 @@ impl Default for Log {
         Self {
             level: LogLevel::Info,
             format: LogFormat::Text,
-            access: AccessLog::Off,
+            access: LogTarget::Off,
+            sessions: LogTarget::Off,
         }
     }
 }
@@ -78,5 +81,6 @@ impl Log {
         s.set("level", &mut self.level);
         s.set("format", &mut self.format);
         s.set("access", &mut self.access);
+        s.set("sessions", &mut self.sessions);
     }
 }

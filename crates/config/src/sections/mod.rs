@@ -8,6 +8,7 @@
 //! use.
 
 mod admin;
+mod alias;
 mod auth;
 mod auth_hook;
 mod fanout;
@@ -18,8 +19,10 @@ mod ingest;
 mod limits;
 mod links;
 mod log;
+mod mount;
 mod recording;
 mod rtmp;
+mod shoutcast;
 mod station;
 mod stream;
 mod transcode;
@@ -32,7 +35,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 pub use self::admin::Admin;
-pub use self::auth::{Auth, KeyRule, PublishKey};
+pub use self::alias::AliasRule;
+pub use self::auth::{Auth, Key, KeyRule, KeySecret, KeySecretRef, PlayAccess};
 pub use self::auth_hook::{AuthHook, HookAsks, HookUnanswered};
 pub use self::fanout::{Backend, Fanout};
 pub use self::files::FilesRule;
@@ -41,9 +45,11 @@ pub use self::http::Http;
 pub use self::ingest::Ingest;
 pub use self::limits::Limits;
 pub use self::links::PushRule;
-pub use self::log::{AccessLog, Log, LogFormat, LogLevel};
+pub use self::log::{Log, LogFormat, LogLevel, LogTarget};
+pub use self::mount::{Fallback, MountRule};
 pub use self::recording::{Kept, RecordRule, RecordedAs, Recording};
 pub use self::rtmp::Rtmp;
+pub use self::shoutcast::Shoutcast;
 pub use self::station::{StationList, StationOrder, StationPlace, StationRule};
 pub use self::stream::{PolicyOverrides, StreamRule};
 pub use self::transcode::Transcode;
@@ -67,6 +73,8 @@ pub struct Config {
     pub rtmp: Rtmp,
     /// The HTTP port, for Icecast sources and for listeners.
     pub http: Http,
+    /// The port for sources of SHOUTcast.
+    pub shoutcast: Shoutcast,
     /// Playlists, and how much of the past they reach.
     pub hls: Hls,
     /// The WebRTC port.
@@ -101,6 +109,8 @@ pub struct Config {
     pub stations: Vec<StationRule>,
     /// Streams that are one programme in several qualities. No two groups have one name.
     pub variants: Vec<VariantGroup>,
+    /// Further paths of streams. No two are the same.
+    pub aliases: Vec<AliasRule>,
     /// Folders whose files are played on demand. No two have one path.
     pub files: Vec<FilesRule>,
     /// Exceptions per stream; see [`Config::rule`].
@@ -113,6 +123,7 @@ impl Default for Config {
             drain_timeout: Duration::from_secs(10),
             rtmp: Rtmp::default(),
             http: Http::default(),
+            shoutcast: Shoutcast::default(),
             hls: Hls::default(),
             webrtc: Webrtc::default(),
             admin: Admin::default(),
@@ -130,6 +141,7 @@ impl Default for Config {
             pulls: Vec::new(),
             stations: Vec::new(),
             variants: Vec::new(),
+            aliases: Vec::new(),
             files: Vec::new(),
             streams: Vec::new(),
         }
@@ -143,6 +155,7 @@ impl Config {
             drain_timeout,
             rtmp,
             http,
+            shoutcast,
             hls,
             webrtc,
             admin,
@@ -160,12 +173,14 @@ impl Config {
             pulls,
             stations,
             variants,
+            aliases,
             files,
             streams,
         } = self;
         s.set("drain_timeout", drain_timeout);
         s.section("rtmp", |s| rtmp.read(s));
         s.section("http", |s| http.read(s));
+        s.section("shoutcast", |s| shoutcast.read(s));
         s.section("hls", |s| hls.read(s));
         s.section("webrtc", |s| webrtc.read(s));
         s.section("admin", |s| admin.read(s));
@@ -183,6 +198,7 @@ impl Config {
         s.sections("pull", |s| pulls.extend(PullRule::read(s)));
         s.sections("station", |s| stations.extend(StationRule::read(s)));
         s.sections("variants", |s| variants.extend(VariantGroup::read(s)));
+        s.sections("alias", |s| aliases.extend(AliasRule::read(s)));
         s.sections("files", |s| files.extend(FilesRule::read(s)));
         s.sections("stream", |s| streams.extend(StreamRule::read(s)));
     }
@@ -220,6 +236,7 @@ impl Config {
             listen("rtmp.tls_listen", &self.rtmp.tls_listen, TCP),
             listen("http.listen", &self.http.listen, TCP),
             listen("http.tls_listen", &self.http.tls_listen, TCP),
+            listen("shoutcast.listen", &self.shoutcast.listen, TCP),
             listen("webrtc.listen", self.webrtc.listen.as_slice(), webrtc),
             listen(
                 "admin.listen",

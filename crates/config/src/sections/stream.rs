@@ -1,11 +1,13 @@
 //! `[[stream]]`: exceptions for the streams of a pattern.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use fanout::{Policy, Takeover};
 use media::Span;
 
 use super::hls::require_window;
+use super::{MountRule, PlayAccess};
 use crate::read::Section;
 use crate::{Glob, Secret};
 
@@ -16,8 +18,12 @@ pub struct StreamRule {
     pub pattern: Glob,
     /// The key to publish them; `None` leaves it to `auth.publish_key`.
     pub publish_key: Option<Secret>,
+    /// Whether their listeners need a credential; `None` leaves it to `auth.play`.
+    pub play: Option<PlayAccess>,
     /// Whether they are listed on `/`.
     pub public: bool,
+    /// Its number for programs of SHOUTcast; `None` leaves it to the order of names.
+    pub sid: Option<NonZeroU32>,
     /// How long listeners are kept while the publisher is away; `None` leaves it to `ingest.linger`.
     pub linger: Option<Duration>,
     /// Who may replace its publisher; `None` leaves it to `ingest.takeover`.
@@ -26,6 +32,8 @@ pub struct StreamRule {
     pub dvr: Option<Duration>,
     /// Whether it is encrypted over HLS; `None` leaves it to `hls.encryption`.
     pub encryption: Option<bool>,
+    /// What becomes of its listeners.
+    pub mount: MountRule,
     /// What differs from `fanout.audio` or `fanout.video`.
     pub policy: PolicyOverrides,
     /// `stream.0`, `stream.1`, …, for problems with it.
@@ -54,7 +62,9 @@ impl StreamRule {
     pub(super) fn read(s: &mut Section<'_, '_>) -> Option<Self> {
         let mut pattern = None::<Glob>;
         let mut publish_key = None;
+        let mut play = None;
         let mut public = true;
+        let mut sid = None;
         let mut linger = None;
         let mut takeover = None;
         let mut dvr = None;
@@ -62,12 +72,15 @@ impl StreamRule {
         let mut policy = PolicyOverrides::default();
         s.set_some("match", &mut pattern);
         s.set("publish_key", &mut publish_key);
+        s.set_some("play", &mut play);
         s.set("public", &mut public);
+        s.set("sid", &mut sid);
         s.set_some("linger", &mut linger);
         s.set_some("takeover", &mut takeover);
         s.set_some("dvr", &mut dvr);
         require_window(s, dvr.unwrap_or_default());
         s.set_some("encryption", &mut encryption);
+        let mount = MountRule::read(s);
         policy.read(s);
         if pattern.is_none() {
             s.missing(
@@ -79,11 +92,14 @@ impl StreamRule {
         Some(Self {
             pattern: pattern?,
             publish_key,
+            play,
             public,
+            sid,
             linger,
             takeover,
             dvr,
             encryption,
+            mount,
             policy,
             key,
         })

@@ -11,7 +11,7 @@ use crate::Glob;
 use crate::read::Section;
 
 /// What receivers can be told, by kind.
-pub const WEBHOOK_KINDS: [&str; 11] = [
+pub const WEBHOOK_KINDS: [&str; 12] = [
     "recording.closed",
     "recording.deleted",
     "recording.failed",
@@ -22,6 +22,7 @@ pub const WEBHOOK_KINDS: [&str; 11] = [
     "recording.uploaded",
     "station.track",
     "stream.ended",
+    "stream.fallback",
     "stream.published",
 ];
 

@@ -29,6 +29,24 @@ fn contradictions_are_told() {
             "hls.segment",
             "hls.part is longer",
         ),
+        (
+            "[auth.hook]\nend_url = \"http://h/\"",
+            2,
+            "auth.hook.end_url",
+            "needs `url`",
+        ),
+        (
+            "[auth.hook]\nurl = \"http://h/\"\nsecret = \"vQ2xT9mLw4\"",
+            3,
+            "auth.hook.secret",
+            "is for dialect = \"ome\"",
+        ),
+        (
+            "[auth.hook]\nurl = \"http://h/\"\nend_url = \"http://h/\"\ndialect = \"mediamtx\"",
+            3,
+            "auth.hook.end_url",
+            "no ends",
+        ),
         ("[hls]\ndvr = \"2h\"", 2, "hls.dvr", "no hls.dvr_directory"),
         (
             "[hls]\ndvr = \"2h\"\ndvr_directory = \"/tmp\"\nencryption = true",

@@ -33,7 +33,7 @@ fn the_environment_wins_and_is_typed_like_the_file() {
     assert_eq!(config.fanout.audio.max_wait, Duration::from_secs(1));
     assert_eq!(config.http.listen.len(), 2);
     assert_eq!(config.drain_timeout, Duration::from_secs(60));
-    assert_eq!(config.log.access, AccessLog::Stdout);
+    assert_eq!(config.log.access, LogTarget::Stdout);
     assert_eq!(config.limits.listeners, NonZeroU32::new(7));
     assert_eq!(config.rtmp.play_wait, Duration::ZERO);
     assert_eq!(config.pushes[0].pattern.as_str(), "a");

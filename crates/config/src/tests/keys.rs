@@ -1,5 +1,7 @@
 //! Secrets, and the keys that open streams.
 
+use std::time::SystemTime;
+
 use super::*;
 
 #[test]
@@ -70,10 +72,12 @@ fn named_keys_open_the_streams_that_they_are_for() {
         ("radio", &["x7Kq-92mPz", "van van-k3y-number-2"]),
     ] {
         let name = StreamName::parse(stream).expect("a name");
-        let keys = config.publish_keys(&name).map(|key| match key.name {
-            Some(name) => format!("{name} {}", key.secret.reveal()),
-            None => key.secret.reveal().to_owned(),
-        });
+        let keys = config
+            .keys_for(Scope::Publish, &name, &[])
+            .map(|key| match key.name {
+                Some(name) => format!("{name} {}", plain(key.secret).reveal()),
+                None => plain(key.secret).reveal().to_owned(),
+            });
         assert_eq!(keys.collect::<Vec<_>>(), expected, "{stream}");
     }
     assert!(!format!("{config:?}").contains("k3y"), "{config:?}");
@@ -128,4 +132,146 @@ fn keys_that_cannot_be_told_apart_are_refused() {
     }
     let own = van("other-k3y-here") + "[[stream]]\nmatch = \"a\"\npublish_key = \"other-k3y-here\"";
     one_problem(&own, 10, "auth.key.1.key", "a publish key already");
+}
+
+#[test]
+fn keys_say_what_they_are_for_and_how_long() {
+    let with = |rest: &str| {
+        format!(
+            "[[auth.key]]\nname = \"van\"\nkey = \"van-k3y-number-2\"\nmatch = \"live/*\"\n{rest}\n"
+        )
+    };
+    let config = parse(&with("expires = \"2027-01-01T00:00:00Z\"")).expect("valid");
+    let key = &config.auth.keys[0];
+    assert_eq!(key.scopes, Scopes::OF_PUBLISHERS);
+    let seconds = |source: &str| {
+        let expires = parse(&with(source)).expect(source).auth.keys[0].expires;
+        let since = expires.map(|at| at.duration_since(SystemTime::UNIX_EPOCH));
+        since.expect("an end").expect("after 1970").as_secs()
+    };
+    for (source, expected) in [
+        ("expires = \"2027-01-01T00:00:00Z\"", 1_798_761_600),
+        ("expires = 2027-01-01T00:00:00Z", 1_798_761_600),
+        ("expires = 2027-01-01T02:00:00+02:00", 1_798_761_600),
+        ("expires = \"2024-02-29T12:30:15Z\"", 1_709_209_815),
+        ("expires = \"2024-03-01T00:00:00Z\"", 1_709_251_200),
+        ("expires = \"2100-03-01T00:00:00Z\"", 4_107_542_400),
+        ("expires = \"1970-01-01T00:00:00Z\"", 0),
+    ] {
+        assert_eq!(seconds(source), expected, "{source}");
+    }
+    for (rest, key, words) in [
+        ("scopes = []", "scopes", "permits nothing"),
+        ("scopes = [\"admin\"]", "scopes", "all streams"),
+        ("scopes = [\"listen\"]", "scopes", "\"metadata\""),
+        ("expires = \"2027-01-01\"", "expires", "with its zone"),
+        (
+            "expires = \"2027-01-01T00:00:00\"",
+            "expires",
+            "with its zone",
+        ),
+        (
+            "expires = \"1969-01-01T00:00:00Z\"",
+            "expires",
+            "with its zone",
+        ),
+        ("expires = 5", "expires", "with its zone"),
+    ] {
+        one_problem(&with(rest), 5, &format!("auth.key.0.{key}"), words);
+    }
+}
+
+#[test]
+fn hashes_of_keys_are_checked_and_not_shown() {
+    let hash = include_str!("../../../authority/src/hash.phc").trim();
+    let with = |key: &str| format!("[[auth.key]]\nname = \"van\"\nmatch = \"a\"\nkey = \"{key}\"");
+    let config = parse(&with(hash)).expect("valid");
+    assert!(matches!(
+        config.auth.keys[0].secret,
+        Some(KeySecret::Hash(_))
+    ));
+    assert!(!format!("{config:?}").contains("argon2"), "{config:?}");
+    for (key, words) in [
+        (hash.replace("m=1024", "m=999999"), "each guess"),
+        (hash.replace("argon2id", "argon2i"), "argon2id"),
+        (hash[..hash.len() - 10].replace('+', "*"), "argon2id"),
+    ] {
+        let source = with(&key);
+        one_problem(&source, 4, "auth.key.0.key", words);
+        let shown = parse(&source).expect_err("wrong").to_string();
+        assert!(!shown.contains("c29tZXNhbHQ"), "{shown}");
+    }
+    let keys: Vec<_> = (0..33)
+        .map(|number| {
+            with(&hash.replace("OJC", &format!("{number:03}")))
+                .replace("van", &format!("van{number}"))
+        })
+        .collect();
+    let report = parse(&keys.join("\n")).expect_err("too many").to_string();
+    assert!(report.contains("more than 32 hashes"), "{report}");
+    parse(&keys[..32].join("\n")).expect("as many as may be");
+}
+
+#[test]
+fn listeners_that_need_a_key_can_have_one() {
+    let secret = "an-hmac-secret-of-32-characters!";
+    let play = "[auth]\nplay = \"key\"\n";
+    one_problem(play, 2, "auth.play", "no key for listeners");
+    let rule = "[[stream]]\nmatch = \"a\"\nplay = \"key\"\n";
+    one_problem(rule, 3, "stream.0.play", "no key for listeners");
+    let link = format!("{rule}[auth.link]\nsecrets = [\"{secret}\"]");
+    let config = parse(&link).expect("valid");
+    let access = |name| config.play_access(&StreamName::parse(name).expect("a name"));
+    assert_eq!(access("a"), PlayAccess::Key);
+    assert_eq!(access("a~720p"), PlayAccess::Key);
+    assert_eq!(access("b"), PlayAccess::Open);
+    let listener = "[[auth.key]]\nname = \"ear\"\nmatch = \"a\"\nscopes = [\"play\"]\n";
+    parse(&format!("{play}{listener}")).expect("valid");
+    one_problem(
+        "[auth.link]\nsecret = \"x7Kq-92mPz\"",
+        2,
+        "auth.link.secret",
+        "32",
+    );
+    one_problem(
+        "[auth.link]\nsecrets = [\"x7Kq-92mPz\"]",
+        2,
+        "auth.link.secrets",
+        "32",
+    );
+    let both = format!("[auth.link]\nsecret = \"{secret}\"\nsecrets = [\"{secret}\"]");
+    let config = parse(&both).expect("valid");
+    assert_eq!(config.auth.link_secrets.len(), 2);
+    assert!(!format!("{config:?}").contains("hmac"), "{config:?}");
+}
+
+#[test]
+fn a_file_of_keys_is_checked_with_the_configuration() {
+    let source = "[auth]\nkeys_file = \"/nowhere/keys.toml\"";
+    one_problem(source, 2, "auth.keys_file", "cannot be read");
+    let auth = parse("[[auth.key]]\nname = \"studio\"\nkey = \"studio-k3y-1\"\nmatch = \"live/*\"")
+        .expect("valid")
+        .auth;
+    let key = |name: &str, key: &str| {
+        format!("[[key]]\nname = \"{name}\"\nkey = \"{key}\"\nmatch = \"a\"\n")
+    };
+    let read = |source: &str| keys_file::parse("keys.toml", source, &auth);
+    let keys = read(&key("van", "van-k3y-number-2")).expect("valid");
+    assert_eq!(keys[0].name.as_str(), "van");
+    for (source, words) in [
+        (key("studio", "van-k3y-number-2"), "another key"),
+        (key("van", "studio-k3y-1"), "already"),
+        (key("van", ""), "is missing"),
+        (key("van", "hackme"), "is "),
+        (
+            format!("{}x = 1", key("van", "van-k3y-number-2")),
+            "no such key",
+        ),
+    ] {
+        let report = read(&source).expect_err(&source).to_string();
+        assert!(
+            report.contains(words) && !report.contains("k3y-"),
+            "{report}"
+        );
+    }
 }

@@ -66,10 +66,16 @@ fn links_that_cannot_be_made_are_told() {
             "did you mean `https://`?",
         ),
         (
-            "[[pull]]\nstream = \"far.mp3\"\nurl = \"http://h/radio.mp3\"",
+            "[[pull]]\nstream = \"far.mp3\"\nurl = \"http://h/radio.pls\"",
             3,
             "pull.0.url",
-            "over HTTP only FLV can be pulled; a server of this kind has it at `.mp3.flv`",
+            "over HTTP only FLV and radio streams can be pulled; give the address that is in the playlist",
+        ),
+        (
+            "[[pull]]\nstream = \"a.mp3\"\nurl = \"http://h/a\"\nalternates = [\"http://h/{name}\"]",
+            4,
+            "pull.0.alternates",
+            "there is only one stream",
         ),
         (
             "[[push]]\nmatch = \"a/*\"\nurl = \"rtmp://h/{stream}\"\n\

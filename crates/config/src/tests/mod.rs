@@ -5,6 +5,7 @@ mod environment;
 mod files;
 mod keys;
 mod links;
+mod mounts;
 mod recordings;
 mod rules;
 mod shipped;
@@ -17,6 +18,14 @@ use super::*;
 
 fn parse(source: &str) -> Result<Config, Report> {
     Config::parse("test.toml", source, std::iter::empty())
+}
+
+/// The secret of a key that is no hash.
+fn plain(secret: KeySecretRef<'_>) -> &Secret {
+    match secret {
+        KeySecretRef::Plain(secret) => secret,
+        KeySecretRef::Hash(_) => panic!("a hash"),
+    }
 }
 
 fn with_environment(source: &str, variables: &[(&str, &str)]) -> Result<Config, Report> {

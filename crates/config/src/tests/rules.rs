@@ -39,8 +39,8 @@ fn the_first_matching_rule_decides() {
         [true, false, true]
     );
     let opens = |name: &StreamName, key| {
-        let mut keys = config.publish_keys(name);
-        keys.any(|one| one.secret.matches(key))
+        let mut keys = config.keys_for(Scope::Publish, name, &[]);
+        keys.any(|one| plain(one.secret).matches(key))
     };
     assert!(opens(&show, "other-k3y-here") && !opens(&show, "x7Kq-92mPz"));
     assert!(opens(&low, "x7Kq-92mPz") && !opens(&low, "other-k3y-here"));
@@ -63,8 +63,28 @@ fn renditions_have_the_rules_of_their_stream() {
     ] {
         let stream = StreamName::parse(stream).expect("a name");
         assert_eq!(config.linger(&stream).as_secs(), seconds, "{stream}");
-        let mut keys = config.publish_keys(&stream);
-        let opens = keys.any(|one| one.secret.matches("other-k3y-here"));
+        let mut keys = config.keys_for(Scope::Publish, &stream, &[]);
+        let opens = keys.any(|one| plain(one.secret).matches("other-k3y-here"));
         assert_eq!(opens, is_own, "{stream}");
     }
+}
+
+#[test]
+fn numbers_of_streams_are_not_shared() {
+    let rule = |name: &str, sid: u32| format!("[[stream]]\nmatch = \"{name}\"\nsid = {sid}\n");
+    let two = |sid| rule("one", 2) + &rule("two", sid);
+    let config = parse(&two(3)).expect("valid");
+    let sid = |name| {
+        let rule = config.rule(&StreamName::parse(name).expect("a name"));
+        rule.and_then(|rule| rule.sid).map(|sid| sid.get())
+    };
+    assert_eq!(
+        [sid("one"), sid("two"), sid("three")],
+        [Some(2), Some(3), None]
+    );
+    one_problem(&two(2), 6, "stream.1.sid", "another rule");
+    // Zero is none.
+    parse(&two(0)).expect("valid");
+    let none = rule("one", 0) + &rule("two", 0);
+    parse(&none).expect("valid");
 }

@@ -189,13 +189,13 @@ fn values_out_of_range_are_told() {
             "[[stream]]\nmatch = \"live/*\"\nmax_listeners = 100",
             3,
             "stream.0.max_listeners",
-            "no such key; there is no limit of a single stream; `limits.listeners` is for all",
+            "no such key; `listeners_max` and `listen_duration_max` of a [[stream]]; `limits.listeners` is for all",
         ),
         (
             "[[stream]]\nmatch = \"live/*\"\nfallback-mount = \"/jingles.mp3\"",
             3,
             "stream.0.fallback-mount",
-            "no such key; Carillon has no fallback mounts",
+            "no such key; `fallback` of a [[stream]]",
         ),
         (
             "[fanout.video]\nburst = \"4s\"",

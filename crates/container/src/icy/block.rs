@@ -74,6 +74,21 @@ pub fn title_of(block: &[u8]) -> Option<&str> {
     Some(value.split_once(CLOSES)?.0)
 }
 
+/// The title and the link in the text of a block from another server, which is what follows its length byte; `None` if it has
+/// no title.
+pub fn title_in(text: &str) -> Option<Title> {
+    let value = |opens| {
+        let (_, value) = text.split_once(opens)?;
+        // One that is cut, because it was too long for the block, ends with the block.
+        let end = value.find(CLOSES).unwrap_or(value.len());
+        Some(value[..end].replace(char::is_control, "").trim().to_owned())
+    };
+    Some(Title {
+        text: value(TITLE_OPENS)?,
+        url: value(URL_OPENS).unwrap_or_default(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -98,6 +113,24 @@ mod tests {
             &b"\x03StreamTitle='A';StreamUrl='http://x/';\0\0\0\0\0\0\0\0\0\0"[..]
         );
         assert_eq!(Block::empty().bytes(), &[0][..]);
+    }
+
+    #[test]
+    fn titles_of_other_servers_are_read_as_they_come() {
+        let title = |text: &str| title_in(text).map(|title| (title.text, title.url));
+        let read = |text: &str, url: &str| Some((text.to_owned(), url.to_owned()));
+        assert_eq!(title("StreamTitle='Ü - ß';\0\0"), read("Ü - ß", ""));
+        assert_eq!(
+            title("StreamTitle='Rock 'n' Roll';StreamUrl='http://x/';"),
+            read("Rock 'n' Roll", "http://x/")
+        );
+        assert_eq!(
+            title("StreamTitle='a title that is cu\0"),
+            read("a title that is cu", "")
+        );
+        assert_eq!(title("StreamTitle='';"), read("", ""));
+        assert_eq!(title("StreamUrl='x';"), None);
+        assert_eq!(title(""), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod block;
 mod deinterleave;
 mod interleave;
 
-pub use block::{BLOCK_BYTES_MAX, Block, title_of};
+pub use block::{BLOCK_BYTES_MAX, Block, title_in, title_of};
 pub use deinterleave::Deinterleaver;
 pub use interleave::Interleaver;
 

@@ -4,6 +4,7 @@
 //! missing it cannot be decoded: it is made silent, and keeps its bytes, so that the next frame finds there what it
 //! refers to. One or two frames of a usual stream are.
 
+use bytes::{Bytes, BytesMut};
 use media::codec::mpeg_audio::{FrameHeader, Layer, Version};
 
 /// Bytes that a frame can refer back to at most: nine bits of them.
@@ -22,6 +23,16 @@ impl Reservoir {
     /// Whether frames may be passed on as they are.
     pub const fn is_sound(&self) -> bool {
         self.is_sound
+    }
+
+    /// The next frame, as it can be decoded behind those of another stream. Once they are sound, frames are not copied.
+    pub fn mended(&mut self, frame: Bytes) -> Bytes {
+        if self.is_sound {
+            return frame;
+        }
+        let mut own = BytesMut::from(&frame[..]);
+        self.mend(&mut own);
+        own.freeze()
     }
 
     /// Takes the next frame; silences it if what it refers to is not there.

@@ -15,7 +15,7 @@ const LOGICAL_MAX: usize = 16;
 
 /// A first data page that ends later than this belongs to a stream that was joined midway, so its position
 /// does not give its length. The longest pages in use last a few seconds.
-const FIRST_PAGE_TICKS_MAX: i64 = 5 * TICKS_PER_SECOND;
+pub(super) const FIRST_PAGE_TICKS_MAX: i64 = 5 * TICKS_PER_SECOND;
 
 /// A link whose headers are arriving or complete.
 #[derive(Debug)]
@@ -144,6 +144,21 @@ impl Chain {
             .iter_mut()
             .find_map(|logical| logical.title.take());
         (std::mem::take(&mut self.header).into(), tracks, title)
+    }
+
+    /// Whether a page belongs to the link, once it has begun.
+    pub(super) fn has(&self, page: &Page) -> bool {
+        !page.is_first() && self.logical.iter().any(|it| it.serial == page.serial())
+    }
+
+    /// The stream that listeners start with, and what its positions count: the first picture, or the first sound.
+    pub(super) fn leader(&self) -> Option<(u32, Mapping)> {
+        let of = |kind| {
+            let mut logical = self.logical.iter();
+            logical.find(|it| it.mapping.kind() == Some(kind))
+        };
+        let leader = of(Kind::Video).or_else(|| of(Kind::Audio))?;
+        Some((leader.serial, leader.mapping))
     }
 
     /// Places a data page on the timeline.
@@ -286,14 +301,17 @@ impl Logical {
     }
 
     fn may_start_at(&self, page: &Page) -> bool {
-        if self.mapping.kind() == Some(Kind::Video) {
-            // A keyframe that begins after the end of an older frame is sufficient: decoders drop a packet of
-            // which they have only the end.
-            let begun = page.pieces().skip(usize::from(page.is_continued()));
-            return begun
-                .into_iter()
-                .any(|(packet, _)| self.mapping.is_keyframe(packet));
-        }
-        !page.is_continued() && page.pieces().next().is_some()
+        may_start_at(self.mapping, page)
     }
+}
+
+/// Whether a listener to a stream may start with a page of it.
+pub(super) fn may_start_at(mapping: Mapping, page: &Page) -> bool {
+    if mapping.kind() == Some(Kind::Video) {
+        // A keyframe that begins after the end of an older frame is sufficient: decoders drop a packet of
+        // which they have only the end.
+        let mut begun = page.pieces().skip(usize::from(page.is_continued()));
+        return begun.any(|(packet, _)| mapping.is_keyframe(packet));
+    }
+    !page.is_continued() && page.pieces().next().is_some()
 }

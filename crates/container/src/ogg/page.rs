@@ -13,6 +13,9 @@ pub(super) const CAPTURE: &[u8; 4] = b"OggS";
 /// Segments of a page at the most.
 pub(super) const SEGMENTS_MAX: usize = 255;
 
+/// The position of a page on which no packet ends.
+pub(super) const NO_GRANULE: u64 = u64::MAX;
+
 const FLAG_CONTINUED: u8 = 1;
 pub(super) const FLAG_FIRST: u8 = 2;
 pub(super) const FLAG_LAST: u8 = 4;
@@ -74,6 +77,11 @@ impl Page {
         self.bytes[5] & FLAG_CONTINUED != 0
     }
 
+    /// Its flags.
+    pub(super) fn flags(&self) -> u8 {
+        self.bytes[5]
+    }
+
     /// It begins a logical stream.
     pub(super) fn is_first(&self) -> bool {
         self.bytes[5] & FLAG_FIRST != 0
@@ -82,7 +90,7 @@ impl Page {
     /// The codec's position after the last packet that ends here; `None` when none does.
     pub(super) fn granule(&self) -> Option<u64> {
         let granule = u64::from_le_bytes(*self.bytes[6..].first_chunk()?);
-        (granule != u64::MAX).then_some(granule)
+        (granule != NO_GRANULE).then_some(granule)
     }
 
     pub(super) fn serial(&self) -> u32 {
@@ -151,6 +159,15 @@ pub(super) fn renumber(page: &mut [u8], sequence: u32, granule: Option<u64>) {
         page[6..14].copy_from_slice(&granule.to_le_bytes());
     }
     page[18..22].copy_from_slice(&sequence.to_le_bytes());
+    seal(page);
+}
+
+/// Has a page belong elsewhere.
+pub(super) fn relocate(page: &mut [u8], place: PagePosition) {
+    page[5] = place.flags;
+    page[6..14].copy_from_slice(&place.granule.to_le_bytes());
+    page[14..18].copy_from_slice(&place.serial.to_le_bytes());
+    page[18..22].copy_from_slice(&place.sequence.to_le_bytes());
     seal(page);
 }
 

@@ -24,10 +24,10 @@ pub(super) const CLOCK_EVERY: Span = Span::from_millis(100);
 /// less than this from picture to picture.
 const JUMP_MIN: Span = Span::from_millis(3_000);
 
-const TICKS_PER_90K: i64 = media::TICKS_PER_SECOND / 90_000;
+pub(super) const TICKS_PER_90K: i64 = media::TICKS_PER_SECOND / 90_000;
 
 /// Stamps count in 33 bits, which are full after 26.5 hours.
-const STAMP_MODULUS: i64 = 1 << 33;
+pub(super) const STAMP_MODULUS: i64 = 1 << 33;
 
 /// The state of the clock.
 #[derive(Debug, Default)]

@@ -1,11 +1,22 @@
-//! A file of transport stream that is written no more: packets, as they are.
+//! A file of transport stream: packets, as they are.
+//!
+//! * [`walk`] finds the whole part of one that is written no more.
+//! * [`search`] finds the packets that a listener begins with who wants a time.
+
+use media::Span;
 
 use super::packet::{PACKET_BYTES, SYNC};
+pub use super::search::PacketSearch;
 use crate::walk::{Closed, Piece, Pieces, Walk};
 
 /// Goes through a file of so many bytes. It does not tell how long that lasts.
 pub fn walk(file_bytes: u64) -> Walk<Packets> {
     Walk::of(Packets, file_bytes)
+}
+
+/// A search for a time in a file of so many bytes.
+pub fn search(to: Span, file_bytes: u64) -> PacketSearch {
+    PacketSearch::new(to, file_bytes)
 }
 
 /// See [`walk`].

@@ -1,4 +1,5 @@
-//! MPEG transport stream (ISO/IEC 13818-1): items in, packets of 188 bytes out.
+//! MPEG transport stream (ISO/IEC 13818-1): items in, packets of 188 bytes out; and back, by a [`Demuxer`], what was
+//! recorded so.
 //!
 //! ```text
 //! unit: [PAT│PMT]  [clock]  PES packet in TS packets        log: unit │ unit │ unit …
@@ -30,15 +31,18 @@
 //! copied only into the packet being filled.
 
 mod clock;
+mod demuxer;
 mod dolby;
 mod events;
 pub mod file;
+mod frames;
 mod muxer;
 mod opus;
 mod packet;
 mod pes;
 mod picture;
 mod program;
+mod search;
 mod sound;
 mod stream;
 mod tables;
@@ -49,6 +53,7 @@ mod tests;
 use media::{Timestamp, Track};
 
 pub use clock::CLOCK_LEAD;
+pub use demuxer::Demuxer;
 pub use muxer::{Muxer, TRACKS_MAX};
 pub use packet::PACKET_BYTES;
 pub use stream::Unsupported;

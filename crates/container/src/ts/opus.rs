@@ -1,6 +1,7 @@
 //! Opus in a transport stream, as ETSI and Xiph drafted it (<https://wiki.xiph.org/OpusTS>): the channels,
 //! and the header before each packet.
 
+use bytes::{Buf, Bytes};
 use media::Track;
 use media::codec::opus::{HEAD_BYTES, head_channels};
 
@@ -54,4 +55,26 @@ pub(super) fn put_control(packet_bytes: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&CONTROL);
     out.resize(out.len() + packet_bytes / 255, 0xFF);
     out.push((packet_bytes % 255) as u8);
+}
+
+/// The channels that descriptors name, if they are those of one stream: one or two.
+pub(super) fn channels(descriptors: &[u8]) -> Option<u8> {
+    let found = descriptors.windows(4).find_map(|it| match it {
+        [DESCRIPTOR_EXTENSION, 2, EXTENSION_OPUS, layout] => Some(*layout),
+        _ => None,
+    });
+    found.filter(|channels| (1..=2).contains(channels))
+}
+
+/// Takes the packet behind the control header that `rest` begins with, where that has nothing but the length.
+pub(super) fn take_packet(rest: &mut Bytes) -> Option<Bytes> {
+    let lengths = rest.strip_prefix(&CONTROL)?;
+    let full = lengths.iter().position(|byte| *byte < 0xFF)?;
+    let begin = CONTROL.len() + full + 1;
+    let bytes = 255 * full + usize::from(lengths[full]);
+    if rest.len() < begin + bytes {
+        return None;
+    }
+    rest.advance(begin);
+    Some(rest.split_to(bytes))
 }

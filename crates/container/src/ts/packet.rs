@@ -43,6 +43,48 @@ impl Pid {
     pub(super) const END: u16 = 0x900;
 }
 
+/// A packet that is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    pub(super) pid: Pid,
+    /// Something begins in it: a section, or a PES packet.
+    pub(super) starts: bool,
+    /// A decoder may start here.
+    pub(super) random_access: bool,
+    pub(super) payload: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Reads a packet; `None` if it is none, or not as it was sent.
+    pub(super) fn of(packet: &'a [u8]) -> Option<Self> {
+        let [SYNC, high, low, follows, body @ ..] = packet else {
+            return None;
+        };
+        // An error, or scrambled.
+        if packet.len() != PACKET_BYTES || high & 0x80 != 0 || follows & 0xC0 != 0 {
+            return None;
+        }
+        let mut view = Self {
+            pid: Pid(u16::from_be_bytes([high & 0x1F, *low])),
+            starts: high & UNIT_START != 0,
+            random_access: false,
+            payload: body,
+        };
+        if follows & HAS_FIELD != 0 {
+            let (length, rest) = body.split_first()?;
+            let (field, payload) = rest.split_at_checked((*length).into())?;
+            view.random_access = field
+                .first()
+                .is_some_and(|flags| flags & RANDOM_ACCESS != 0);
+            view.payload = payload;
+        }
+        if follows & HAS_PAYLOAD == 0 {
+            view.payload = &[];
+        }
+        Some(view)
+    }
+}
+
 /// The last continuity counter of every PID (§2.4.3.3). They run for as long as the log does.
 #[derive(Debug)]
 pub(super) struct Counters(Vec<u8>);

@@ -77,3 +77,29 @@ const fn write_stamp(mark: u8, stamp: u64) -> [u8; STAMP_BYTES] {
         (stamp << 1) as u8 | 1,
     ]
 }
+
+/// When what is in a PES packet is presented and decoded, and where in it that begins. `None` if it is none, or has no
+/// stamps.
+pub(super) fn stamps(pes: &[u8]) -> Option<(u64, u64, usize)> {
+    let [0, 0, 1, _, _, _, marks, flags, length, ..] = *pes else {
+        return None;
+    };
+    let begin = 9 + usize::from(length);
+    let stamps = pes.get(9..begin).filter(|_| marks & 0xC0 == 0x80)?;
+    let pts = read_stamp(stamps)?;
+    match flags >> 6 {
+        2 => Some((pts, pts, begin)),
+        3 => Some((pts, read_stamp(stamps.get(STAMP_BYTES..)?)?, begin)),
+        _ => None,
+    }
+}
+
+fn read_stamp(bytes: &[u8]) -> Option<u64> {
+    let [a, b, c, d, e] = bytes.first_chunk::<STAMP_BYTES>()?.map(u64::from);
+    Some((a >> 1 & 7) << 30 | b << 22 | (c >> 1) << 15 | d << 7 | e >> 1)
+}
+
+/// Whether it is one of pictures.
+pub(super) fn is_picture(pes: &[u8]) -> bool {
+    pes.get(3) == Some(&VIDEO)
+}

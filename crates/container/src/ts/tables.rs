@@ -149,3 +149,76 @@ const fn thirteen_bits(pid: u16) -> [u8; 2] {
 const fn twelve_bits(length: u16) -> [u8; 2] {
     (0xF000 | length).to_be_bytes()
 }
+
+/// Bytes of a section of either table at the most (§2.4.4.3).
+pub(super) const SECTION_BYTES_MAX: usize = 1_024;
+
+/// Bytes of a section before what is its table's, and of its checksum.
+const SECTION_HEAD_BYTES: usize = 8;
+const CHECKSUM_BYTES: usize = 4;
+
+/// A line of a map that was read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Entry {
+    pub(super) stream_type: u8,
+    pub(super) pid: Pid,
+    pub(super) descriptors: Vec<u8>,
+}
+
+impl Entry {
+    /// Whether it is pictures.
+    pub(super) const fn is_picture(&self) -> bool {
+        matches!(self.stream_type, 0x1B | 0x24)
+    }
+
+    /// Whether it is no media: metadata, or splice information.
+    pub(super) const fn is_events(&self) -> bool {
+        matches!(self.stream_type, 0x15 | 0x86)
+    }
+}
+
+/// The PID of the first program's map, by a payload that begins with the association table.
+pub(super) fn map_pid(payload: &[u8]) -> Option<Pid> {
+    let body = content(payload, TABLE_PROGRAMS)?;
+    let mut programs = body.chunks_exact(4).filter(|it| it[..2] != [0, 0]);
+    let program = programs.next()?;
+    Some(Pid(u16::from_be_bytes([program[2] & 0x1F, program[3]])))
+}
+
+/// The lines of the map that a payload begins with; `None` if it is none, or is cut.
+pub(super) fn entries(payload: &[u8]) -> Option<Vec<Entry>> {
+    let body = content(payload, TABLE_MAP)?;
+    let of_program = twelve(body.get(2..4)?);
+    let mut rest = body.get(4 + of_program..)?;
+    let mut entries = Vec::new();
+    while let [stream_type, high, low, long @ ..] = rest {
+        let descriptors = long.get(2..2 + twelve(long.get(..2)?))?;
+        rest = &long[2 + descriptors.len()..];
+        entries.push(Entry {
+            stream_type: *stream_type,
+            pid: Pid(u16::from_be_bytes([high & 0x1F, *low])),
+            descriptors: descriptors.to_vec(),
+        });
+    }
+    Some(entries)
+}
+
+/// What is in the section that a payload begins with, behind its pointer.
+fn content(payload: &[u8], table: u8) -> Option<&[u8]> {
+    let (pointer, rest) = payload.split_first()?;
+    let section = rest.get(usize::from(*pointer)..)?;
+    let length = 3 + twelve(section.get(1..3)?);
+    let section = section.get(..length).filter(|it| it[0] == table)?;
+    if !(SECTION_HEAD_BYTES + CHECKSUM_BYTES..=SECTION_BYTES_MAX).contains(&length) {
+        return None;
+    }
+    let (section, sum) = section.split_at(length - CHECKSUM_BYTES);
+    (crc32(section).to_be_bytes() == *sum).then(|| &section[SECTION_HEAD_BYTES..])
+}
+
+fn twelve(bytes: &[u8]) -> usize {
+    match bytes {
+        [high, low, ..] => usize::from(u16::from_be_bytes([high & 0x0F, *low])),
+        _ => 0,
+    }
+}

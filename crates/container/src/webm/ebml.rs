@@ -10,10 +10,13 @@ pub(super) mod id {
     pub(in crate::webm) const TRACK_ENTRY: u32 = 0xAE;
     pub(in crate::webm) const TRACK_NUMBER: u32 = 0xD7;
     pub(in crate::webm) const TRACK_TYPE: u32 = 0x83;
+    pub(in crate::webm) const TRACK_UID: u32 = 0x73C5;
     pub(in crate::webm) const CODEC_ID: u32 = 0x86;
     pub(in crate::webm) const AUDIO: u32 = 0xE1;
     pub(in crate::webm) const SAMPLING_FREQUENCY: u32 = 0xB5;
     pub(in crate::webm) const CHANNELS: u32 = 0x9F;
+    pub(in crate::webm) const CRC: u32 = 0xBF;
+    pub(in crate::webm) const VOID: u32 = 0xEC;
     pub(in crate::webm) const CLUSTER: u32 = 0x1F43_B675;
     pub(in crate::webm) const TIMESTAMP: u32 = 0xE7;
     pub(in crate::webm) const SIMPLE_BLOCK: u32 = 0xA3;

@@ -1,13 +1,26 @@
-//! A file of WebM that is written no more: clusters, as they are.
+//! A file of WebM: clusters, as they are.
+//!
+//! * [`walk`] finds the whole part of one that is written no more.
+//! * [`search`] finds the cluster that a listener begins with who wants a time.
+//! * [`Splice`] makes one stream of what was read at such places, in one file after another.
 
 use std::ops::Range;
 
+use media::Span;
+
 use super::ebml::{self, Front, HEAD_BYTES_MAX, id};
+pub use super::search::ClusterSearch;
+pub use super::splice::Splice;
 use crate::walk::{Closed, Piece, Pieces, Walk};
 
 /// Goes through a file of so many bytes. It does not tell how long that lasts.
 pub fn walk(file_bytes: u64) -> Walk<Elements> {
     Walk::of(Elements::default(), file_bytes)
+}
+
+/// A search for a time in a file of so many bytes.
+pub fn search(to: Span, file_bytes: u64) -> ClusterSearch {
+    ClusterSearch::new(to, file_bytes)
 }
 
 /// Bytes of a segment's identifier.

@@ -17,6 +17,8 @@
 
 mod ebml;
 pub mod file;
+mod search;
+mod splice;
 mod tracks;
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
+use bytes::Bytes;
 use media::Codec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::search::tests::searched;
 use crate::testing::{samples, stream_bytes};
 
 /// An element with its size in eight bytes, as muxers reserve it; `None` for an unknown size.
@@ -324,5 +326,133 @@ proptest! {
         prop_assert_eq!(stream_bytes(&whole.0).len() as u64 + whole.1, input.len() as u64);
         let times: Vec<_> = samples(&whole.0).iter().map(|sample| sample.dts).collect();
         prop_assert!(times.is_sorted());
+    }
+}
+
+/// Clusters of half a second, each second one of which begins with a keyframe, and where they begin.
+fn film(count: u16) -> (Vec<u8>, Vec<usize>) {
+    let mut file = video_header();
+    let mut begins = Vec::new();
+    for number in 0..count {
+        begins.push(file.len());
+        let flags = if number % 2 == 0 { 0x80 } else { 0 };
+        let blocks = [
+            block(2, 0, 0x80, 300),
+            block(1, 2, flags, 9_000),
+            block(1, 42, 0, 9_000),
+        ];
+        file.extend(cluster(7_000 + 500 * number, &blocks));
+    }
+    (file, begins)
+}
+
+fn find(file: &[u8], millis: i64) -> (Option<crate::Place>, usize) {
+    let to = Span::from_millis(millis);
+    searched(&mut file::search(to, file.len() as u64), file)
+}
+
+#[test]
+fn the_cluster_of_a_time_is_found() {
+    let (file, begins) = film(100);
+    for (millis, number) in [
+        (0, 0),
+        (999, 0),
+        (1_000, 2),
+        (30_700, 60),
+        (49_999, 98),
+        (90_000, 98),
+    ] {
+        let (place, looks) = find(&file, millis);
+        let place = place.expect("a place");
+        assert_eq!(place.at, begins[number] as u64, "{millis}");
+        assert_eq!(place.began.millis(), 500 * number as i64);
+        assert_eq!(place.header, video_header());
+        assert!(looks < 30, "{looks}");
+    }
+    let sound = [
+        audio_header(),
+        cluster(0, &[block(1, 0, 0x80, 9)]),
+        cluster(900, &[block(1, 0, 0, 9)]),
+    ];
+    assert_eq!(
+        find(&sound.concat(), 950)
+            .0
+            .expect("a place")
+            .began
+            .millis(),
+        900
+    );
+}
+
+#[test]
+fn what_is_damaged_or_cut_is_passed_over() {
+    let (whole, begins) = film(40);
+    let mut file = whole.clone();
+    // No cluster any more.
+    file[begins[20]] ^= 1;
+    assert_eq!(
+        find(&file, 10_300).0.expect("a place").at,
+        begins[18] as u64
+    );
+    // What looks like one within a block, but has no timestamp.
+    file[begins[10] + 800..begins[10] + 804].copy_from_slice(&id::CLUSTER.to_be_bytes());
+    assert_eq!(find(&file, 5_300).0.expect("a place").at, begins[10] as u64);
+    let cut = &whole[..begins[30] + 20];
+    assert_eq!(find(cut, 20_000).0.expect("a place").at, begins[28] as u64);
+    assert_eq!(find(&[], 1).0, None);
+    assert_eq!(find(&[0x1A; 300_000], 1).0, None);
+    assert_eq!(find(&video_header()[..40], 1).0, None);
+}
+
+#[test]
+fn clusters_go_on_from_zero_and_over_the_next_file() {
+    let (file, begins) = film(20);
+    let mut splice = file::Splice::default();
+    let mut out = splice.header(&video_header().into());
+    let mut later = Span::ZERO;
+    for range in [begins[4]..begins[10], begins[0]..begins[6]] {
+        let (items, _) = demux(&[&video_header(), &file[range]]);
+        let samples = samples(&items);
+        for mut sample in samples.iter().map(|it| (*it).clone()) {
+            sample.dts += later;
+            out.extend(splice.sample(&sample));
+        }
+        later = later + Span::from_millis(3_000);
+        assert!(splice.takes(&video_header()));
+        assert!(splice.header(&video_header().into()).is_empty());
+    }
+    assert!(!splice.takes(&audio_header()));
+    let (items, skipped) = demux(&[&out]);
+    assert_eq!(skipped, 0);
+    let times: Vec<_> = places(&items).iter().map(|it| it.1).collect();
+    assert!(times.is_sorted() && times[0] == 0, "{times:?}");
+    assert_eq!(
+        times.iter().filter(|it| **it == 3_000).count(),
+        1,
+        "{times:?}"
+    );
+    let timestamps = out
+        .windows(4)
+        .filter(|it| **it == id::CLUSTER.to_be_bytes())
+        .count();
+    assert!(timestamps > 10);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_end_a_search(
+        bytes in prop::collection::vec(any::<u8>(), 0..600),
+        at in 0..60_000_usize,
+        millis in 0..9_000_i64,
+    ) {
+        let (mut file, _) = film(6);
+        let at = at.min(file.len());
+        file.splice(at..at, bytes);
+        if let Some(place) = find(&file, millis).0 {
+            prop_assert!(place.at <= file.len() as u64);
+        }
+        let mut splice = file::Splice::default();
+        splice.header(&Bytes::copy_from_slice(&file[at..]));
+        splice.takes(&file);
     }
 }

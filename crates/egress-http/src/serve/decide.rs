@@ -43,6 +43,8 @@ pub(super) enum Decision {
 pub(super) struct Listen {
     pub(super) record: ListenerRecord,
     pub(super) head: Bytes,
+    /// The first bytes of the body, before the lane's.
+    pub(super) intro: Bytes,
     pub(super) lane: LaneGuard,
     /// The answer instead of the head when no worker takes the listener.
     pub(super) refusal: Answer,
@@ -92,7 +94,7 @@ impl Request<'_> {
             mut subscription,
             info,
             choice,
-        } = self.join(target, permit).await?;
+        } = self.find(target, permit).await?;
         let form = match choice {
             Wanted::Stream(form) => form,
             Wanted::Page => return Err(self.to_page(&info)),
@@ -111,7 +113,9 @@ impl Request<'_> {
         let lane = subscription
             .lane(form.format(), make, Instant::now())
             .map_err(|refused| self.refuse(target, refused.into()))?;
+        let intro = (self.context.intros)(&info.name);
         Ok(Listen {
+            intro: intro.map_or_else(Bytes::new, |intro| intro.of(&info, form)),
             record: subscription.record(&lane),
             head: head.into(),
             lane,
@@ -119,19 +123,42 @@ impl Request<'_> {
         })
     }
 
-    async fn join(
+    /// Joins the stream, or the one that takes listeners for whom there is no place.
+    async fn find(
         &self,
         target: &Target,
         permit: Option<Permit>,
     ) -> Result<Joined<Wanted>, Answer> {
+        let refused = match self.join(target, permit.clone()).await {
+            Ok(joined) => return Ok(joined),
+            Err(refused) => refused,
+        };
+        let other = match refused {
+            JoinRefused::Full => (self.context.overflow)(target.name()),
+            _ => None,
+        };
+        let Some(other) = other else {
+            return Err(self.refuse(target, refused));
+        };
+        let other = target.clone().of(other);
+        let joined = Box::pin(self.join(&other, permit)).await;
+        joined.map_err(|refused| self.refuse(&other, refused))
+    }
+
+    async fn join(
+        &self,
+        target: &Target,
+        permit: Option<Permit>,
+    ) -> Result<Joined<Wanted>, JoinRefused> {
         let basic = self.head.basic_auth();
         let bearer = self.head.bearer_token();
         // A password in the header goes before a key in the address.
-        let key = self.head.query().get("key").filter(|_| basic.is_none());
+        let query = str::from_utf8(self.head.query().as_bytes()).unwrap_or_default();
+        let key = http1::key_in(query).filter(|_| basic.is_none());
         let Context { registry, gate, .. } = self.context;
         let choose = |info: &Info| self.choose(info, target);
         // Built in place: a moved value would take its memory twice in the waiting future.
-        let joined = join(
+        join(
             registry,
             &**gate,
             Wish {
@@ -141,8 +168,8 @@ impl Request<'_> {
                     password: basic
                         .as_ref()
                         .map(|credentials| credentials.password.reveal()),
-                    token: bearer.as_ref().map(Password::reveal).or(key.as_deref()),
-                    query: str::from_utf8(self.head.query().as_bytes()).unwrap_or_default(),
+                    token: bearer.as_ref().or(key.as_ref()).map(Password::reveal),
+                    query,
                     ..gate::Request::new(&target.name, fanout::Protocol::Http.label(), self.peer)
                 },
                 introduction: self.introduction(permit),
@@ -150,8 +177,7 @@ impl Request<'_> {
             Waits::default(),
             choose,
         )
-        .await;
-        joined.map_err(|refused| self.refuse(target, refused))
+        .await
     }
 
     fn introduction(&self, permit: Option<Permit>) -> Introduction {
@@ -185,6 +211,7 @@ impl Request<'_> {
             JoinRefused::NotFound | JoinRefused::Late => {
                 self.not_found(&format!("There is no stream {}.\n", target.name))
             }
+            JoinRefused::Full => self.busy("The stream has as many listeners as it may.\n"),
             JoinRefused::Unavailable => self.busy("The stream cannot be fetched at the moment.\n"),
             JoinRefused::Unclear(info) if info.tracks.is_empty() => {
                 let words = "The stream has not begun yet.\n";
@@ -215,6 +242,8 @@ impl Request<'_> {
             Denied::Missing | Denied::Wrong => {
                 self.text(Status::UNAUTHORIZED, &[CHALLENGE], &words)
             }
+            // Without a challenge: the same player would present the same link again.
+            Denied::Unfit => self.text(Status::FORBIDDEN, &[], &words),
             Denied::TooManyAttempts => self.later(Status::TOO_MANY_REQUESTS, &words),
             Denied::Unavailable => self.later(Status::SERVICE_UNAVAILABLE, &words),
         }
@@ -318,7 +347,9 @@ impl Request<'_> {
             http1::Version::Http2 => "HTTP/2.0",
             http1::Version::Http11 => "HTTP/1.1",
             http1::Version::Http10 => "HTTP/1.0",
-            http1::Version::Ice10 | http1::Version::XAudiocast => "ICE/1.0",
+            http1::Version::Ice10 | http1::Version::XAudiocast | http1::Version::Shoutcast => {
+                "ICE/1.0"
+            }
         }
     }
 }

@@ -11,9 +11,12 @@ use std::time::Duration;
 use fanout::gate::Gate;
 use fanout::{ListenerId, Registry};
 use http1::Status;
+use media::StreamName;
 use net::Jitter;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
+
+use crate::intro::Intro;
 
 pub use plain::serve_plain;
 pub use secure::{LiveBody, Reply, reply, serve_secure};
@@ -27,9 +30,19 @@ pub struct Context {
     pub gate: Arc<dyn Gate>,
     /// The Server header. Players and directories look for `Icecast` at its start.
     pub server_header: String,
+    /// See [`Overflow`].
+    pub overflow: Overflow,
+    /// See [`Intros`].
+    pub intros: Intros,
     /// Spreads the clients that are told to come again.
     pub jitter: Arc<Jitter>,
 }
+
+/// The stream that takes listeners for whom a stream has no place, if there is one.
+pub type Overflow = Arc<dyn Fn(&StreamName) -> Option<StreamName> + Send + Sync>;
+
+/// What listeners of a stream are sent first, if anything is.
+pub type Intros = Arc<dyn Fn(&StreamName) -> Option<Arc<Intro>> + Send + Sync>;
 
 /// The Server header unless another is configured.
 const SERVER_HEADER: &str = "Icecast 2.4.4 (Carillon)";
@@ -41,6 +54,8 @@ impl Context {
             registry,
             gate,
             server_header: SERVER_HEADER.to_owned(),
+            overflow: Arc::new(|_| None),
+            intros: Arc::new(|_| None),
             jitter: Arc::new(Jitter::new(0)),
         }
     }

@@ -41,9 +41,14 @@ async fn attach(context: &Context, socket: TcpStream, listen: Listen) -> Outcome
     let Listen {
         record,
         head,
+        intro,
         lane,
         refusal,
     } = listen;
+    let head = match intro.is_empty() {
+        true => head,
+        false => [head, intro].concat().into(),
+    };
     let id = record.id;
     let socket = net::tcp::prepare_listener(&socket).and_then(|()| socket.into_std());
     let Ok(socket) = socket else {

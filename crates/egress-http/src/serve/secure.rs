@@ -29,6 +29,9 @@ const WRITE_STALLED_AFTER: Duration = net::tcp::USER_TIMEOUT;
 /// The input of a client that keeps sending while it listens is read in pieces of this size and ignored.
 const CHATTER_BYTES: usize = 256;
 
+/// Of an intro so much is written at once: a slow client takes it in time.
+const INTRO_PIECE_BYTES: usize = 16 * 1024;
+
 /// Serves a request for a stream, on any connection, until it ends.
 ///
 /// `permit` is as for [`serve_plain`](crate::serve_plain).
@@ -54,10 +57,10 @@ where
     match decision {
         Decision::Answer(words) => answer(socket, words).await,
         Decision::Listen(listen) => {
-            let (head, reader) = follow(context, *listen);
-            let id = reader.id();
+            let (head, pump) = follow(context, *listen);
+            let id = pump.reader.id();
             // Boxed, because it is larger than what goes before, in which thousands may wait.
-            Box::pin(Pump { reader }.run(Connection(socket), Some(head))).await;
+            Box::pin(pump.run(Connection(socket), Some(head))).await;
             Outcome::Listening(id)
         }
     }
@@ -84,13 +87,13 @@ pub enum Reply {
 
 /// The body of a listener's answer, not yet sent.
 #[derive(Debug)]
-pub struct LiveBody(LogReader);
+pub struct LiveBody(Box<Pump>);
 
 impl LiveBody {
     /// Sends the body in pieces, as fast as they are taken, until either side ends it. The channel's capacity
     /// bounds what is buffered between the lane and the client.
     pub async fn feed(self, pieces: mpsc::Sender<Bytes>) {
-        Pump { reader: self.0 }.run(pieces, None).await;
+        self.0.run(pieces, None).await;
     }
 }
 
@@ -110,21 +113,23 @@ pub async fn reply(
             bytes: words.bytes,
         },
         Decision::Listen(listen) => {
-            let (head, reader) = follow(context, *listen);
-            let body = LiveBody(reader);
+            let (head, pump) = follow(context, *listen);
+            let body = LiveBody(Box::new(pump));
             Reply::Live { head, body }
         }
     }
 }
 
-fn follow(context: &Context, listen: Listen) -> (Bytes, LogReader) {
+fn follow(context: &Context, listen: Listen) -> (Bytes, Pump) {
     let Listen {
         record,
         head,
+        intro,
         lane,
         refusal: _,
     } = listen;
-    (head, context.registry.fanout().follow(record, lane))
+    let reader = context.registry.fanout().follow(record, lane);
+    (head, Pump { reader, intro })
 }
 
 /// Where a listener's bytes go.
@@ -183,8 +188,11 @@ impl Outlet for mpsc::Sender<Bytes> {
     }
 }
 
+#[derive(Debug)]
 struct Pump {
     reader: LogReader,
+    /// What goes before the lane.
+    intro: Bytes,
 }
 
 impl Pump {
@@ -205,6 +213,15 @@ impl Pump {
 
     async fn send(&mut self, outlet: &mut impl Outlet, head: Option<Bytes>) -> End {
         let mut next = head;
+        while !self.intro.is_empty() {
+            let piece = self.intro.len().min(INTRO_PIECE_BYTES);
+            let before = next.replace(self.intro.split_to(piece));
+            if let Some(bytes) = before
+                && let Err(end) = bounded(outlet.take(bytes)).await
+            {
+                return end;
+            }
+        }
         loop {
             let began = Instant::now();
             while let Some(bytes) = next {

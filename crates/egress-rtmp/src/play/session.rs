@@ -266,7 +266,9 @@ impl PlayerSession {
             )
         };
         let opening = async {
-            let permission = context.gate.play(&asked).await.map_err(Error::Denied)?;
+            let permission = context.gate.play(&asked).await;
+            let permission = permission.and_then(|permission| permission.only_for(&folder));
+            let permission = permission.map_err(Error::Denied)?;
             let film = context.films.open(&name, path.file_kind).await;
             let Some(mut film) = film.map_err(Error::File)? else {
                 return Ok(None);
@@ -296,7 +298,7 @@ impl PlayerSession {
             return Ok(Some(Act::Next(Next::Listen)));
         };
         tracing::debug!(file = ?name, %peer, ?agent, "a file is played");
-        let show = Show::new(film, playback, request.passage, permission.until());
+        let show = Show::new(film, playback, request.passage, &permission);
         Ok(Some(Act::Show(Box::new(show))))
     }
 

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use ::rtmp::server::{Event, Passage, Playback, RequestId, Start};
 use bytes::{Buf, BytesMut};
+use fanout::Permit;
+use fanout::gate::{Authorized, Play};
 use formats::rtmp::Shape;
 use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -36,6 +38,9 @@ pub(crate) struct Show {
     reel: Reel,
     /// When the permission ends.
     until: Option<Instant>,
+    /// Tells the gate's authority when the player has gone on.
+    #[expect(dead_code, reason = "held for its Drop")]
+    witness: Option<Permit>,
     seeks: Allowance,
     /// Since when the player has had everything.
     ended: Option<Instant>,
@@ -59,7 +64,7 @@ impl Show {
         film: Box<dyn Film>,
         playback: Playback,
         passage: Passage,
-        until: Option<Instant>,
+        permission: &Authorized<Play>,
     ) -> Self {
         let shape = Shape {
             message_stream: playback.id.stream(),
@@ -78,7 +83,8 @@ impl Show {
         Self {
             id: playback.id,
             reel,
-            until,
+            until: permission.until(),
+            witness: permission.begin(),
             seeks: Allowance::new(SEEKS, Instant::now()),
             ended: None,
             unsent: BytesMut::new(),

@@ -92,6 +92,13 @@ pub enum EventKind {
         /// Why.
         reason: EndReason,
     },
+    /// What is heard while the publisher is away has begun, has ended or cannot be heard.
+    Fallback {
+        /// The stream that it is.
+        fallback: StreamName,
+        /// `began`, `refused`, `returned`, `ended` or `unwanted`.
+        outcome: &'static str,
+    },
     /// A listener was given a lane.
     ListenerJoined {
         /// Which one.
@@ -158,6 +165,7 @@ impl EventKind {
             Self::TitleChanged { .. } => Topic::Title,
             Self::PublisherLeft { .. } => Topic::PublisherLeft,
             Self::Ended { .. } => Topic::Ended,
+            Self::Fallback { .. } => Topic::Fallback,
             Self::ListenerJoined { .. } => Topic::ListenerJoined,
             Self::ListenerLeft { .. } => Topic::ListenerLeft,
             Self::Degraded { .. } => Topic::Degraded,
@@ -186,6 +194,8 @@ pub enum Topic {
     PublisherLeft,
     /// [`EventKind::Ended`].
     Ended,
+    /// [`EventKind::Fallback`].
+    Fallback,
     /// [`EventKind::ListenerJoined`].
     ListenerJoined,
     /// [`EventKind::ListenerLeft`].
@@ -204,7 +214,7 @@ pub enum Topic {
 
 impl Topic {
     /// Every topic, in the order of their indices.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Began,
         Self::Epoch,
         Self::TakenOver,
@@ -212,6 +222,7 @@ impl Topic {
         Self::Title,
         Self::PublisherLeft,
         Self::Ended,
+        Self::Fallback,
         Self::ListenerJoined,
         Self::ListenerLeft,
         Self::Degraded,
@@ -231,6 +242,7 @@ impl Topic {
             Self::Title => "title",
             Self::PublisherLeft => "publisher_left",
             Self::Ended => "ended",
+            Self::Fallback => "fallback",
             Self::ListenerJoined => "listener_joined",
             Self::ListenerLeft => "listener_left",
             Self::Degraded => "degraded",

@@ -1,6 +1,7 @@
 //! The state behind a stream's lock: its epochs, what its publisher announced, the recent past, and the writing
 //! ends of its lanes and taps.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::task::Waker;
@@ -20,7 +21,7 @@ use super::replaced::Replaced;
 use super::tap::TapWriter;
 use super::timed::TimedEvents;
 use super::timeline::Timeline;
-use super::{DerivedOffer, DeriverCell, Keyframes, Phase, Rate, Settings, Source};
+use super::{DerivedOffer, DeriverCell, Keyframes, Phase, Played, Rate, Settings, Source};
 use crate::events::{EndReason, StreamEvents};
 use crate::gate::{Credential, Identity};
 use crate::index::TitleChange;
@@ -67,6 +68,8 @@ pub(super) struct Core {
     pub(super) header: Option<Bytes>,
     pub(super) metadata: Option<Script>,
     pub(super) title: Option<Arc<Title>>,
+    /// The last titles, the newest first; at most [`PLAYED_MAX`](super::PLAYED_MAX).
+    pub(super) played: VecDeque<Played>,
     /// Since when it is so; `None` before the first title.
     pub(super) title_change: Option<Arc<TitleChange>>,
     pub(super) backlog: Backlog,
@@ -138,6 +141,7 @@ impl Core {
             header: None,
             metadata: None,
             title: None,
+            played: VecDeque::new(),
             title_change: None,
             backlog: Backlog::new(older_bytes),
             picture_order: OrderWatch::default(),

@@ -1,11 +1,12 @@
 //! The events of a stream. All are emitted under the stream's lock, so they are in order.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use media::Title;
 
-use super::Phase;
 use super::core::Core;
+use super::{PLAYED_MAX, Phase, Played};
 use crate::events::{EndReason, EventKind};
 use crate::index::TitleChange;
 use crate::lane::LaneWriter;
@@ -43,9 +44,20 @@ impl Core {
         let title = (!title.is_empty()).then(|| Arc::clone(title));
         if title != self.title {
             self.title.clone_from(&title);
+            if let Some(title) = &title {
+                self.note_played(title);
+            }
             self.change_title(self.epoch);
             self.events.emit(EventKind::TitleChanged { title });
         }
+    }
+
+    fn note_played(&mut self, title: &Arc<Title>) {
+        self.played.truncate(PLAYED_MAX - 1);
+        self.played.push_front(Played {
+            title: Arc::clone(title),
+            since: SystemTime::now(),
+        });
     }
 
     /// Lists the present title, which is new, as one of that epoch.

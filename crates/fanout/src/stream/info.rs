@@ -1,6 +1,7 @@
 //! The description of a stream: its rules, its publisher, and what is public.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -29,6 +30,8 @@ pub struct Settings {
     /// For this long after its last attempt a replaced publisher may not take the stream back, as long as its
     /// replacement sends.
     pub takeover_back: Duration,
+    /// How many listeners may join it; `None` for no limit of its own.
+    pub listeners_max: Option<NonZeroU32>,
     /// The group of streams that show one programme, by any number that other groups do not have. The time of a new
     /// stream begins where others of its group are.
     pub group: Option<usize>,
@@ -46,6 +49,7 @@ impl Default for Settings {
             public: true,
             takeover: Takeover::SameCredential,
             takeover_back: Duration::from_secs(30),
+            listeners_max: None,
             group: None,
             segment: Segmentation::DEFAULT.segment,
         }
@@ -88,6 +92,18 @@ pub enum Phase {
     Lingering,
     /// It is over.
     Ended,
+}
+
+/// Titles that a stream remembers: as many as SHOUTcast lists.
+pub const PLAYED_MAX: usize = 10;
+
+/// A title that was on.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// What it was.
+    pub title: Arc<Title>,
+    /// Since when.
+    pub since: SystemTime,
 }
 
 /// The public description of a stream.

@@ -14,6 +14,7 @@ mod keyframes;
 mod meter;
 mod news;
 mod order;
+mod places;
 mod publisher;
 mod readers;
 mod rendition;
@@ -30,7 +31,7 @@ use media::{EventContent, Item, Kind, Sample, Span, StreamName, Timestamp, Title
 
 pub(crate) use derived::DeriverCell;
 pub use derived::{Derivation, DerivedOffer, DerivedWriter, Deriver};
-pub use info::{Info, Phase, Settings, Source};
+pub use info::{Info, PLAYED_MAX, Phase, Played, Settings, Source};
 pub use keyframes::Keyframes;
 pub use meter::Rate;
 pub use order::PictureOrder;
@@ -42,8 +43,11 @@ pub use tap::{Tap, Tapped};
 use self::core::{Core, Shared};
 use self::derived::Derived;
 use self::news::News;
+pub(crate) use self::places::Full;
+use self::places::Places;
 use self::tap::TapWriter;
 use crate::budget::{Account, Budget};
+use crate::directory::{Departed, Permit};
 use crate::events::{EndReason, Events, StreamEvents};
 use crate::gate::{Authorized, Credential, Play};
 use crate::keyframe::KeyframeWish;
@@ -55,8 +59,9 @@ use crate::worker::WorkerWaker;
 /// Lanes of one stream at the most. Each is a format; there are fewer formats than this.
 const LANES_MAX: usize = 32;
 
-/// Taps of one stream at most: more than there are kinds of components that need samples.
-const TAPS_MAX: usize = 8;
+/// Taps of one stream at most: each stream that has it as its fallback may have one, besides what makes derived tracks.
+/// An item costs each of them a push of some words.
+const TAPS_MAX: usize = 128;
 
 /// A joiner that gets a keyframe older than this causes a request for a new one: a longer delay is noticed.
 const JOIN_AGE_WISHED: Span = Span::from_millis(2_000);
@@ -89,6 +94,9 @@ pub struct Stream {
     wish: Arc<KeyframeWish>,
     /// Bytes that the logs of all its lanes hold.
     log_bytes: Arc<AtomicUsize>,
+    departed: Arc<Departed>,
+    /// Listeners that have joined, while there is a limit of them.
+    places: Arc<Places>,
 }
 
 /// State shared by all streams.
@@ -133,6 +141,8 @@ impl Stream {
             deriver,
             wish,
             log_bytes: Arc::default(),
+            departed: Arc::default(),
+            places: Arc::default(),
         }
     }
 
@@ -211,6 +221,17 @@ impl Stream {
             ingest_bytes: core.ingest_bytes,
             settings: core.settings,
         }
+    }
+
+    /// A place among its listeners, which is free again when the permit is dropped: `None` where there is no limit.
+    pub(crate) fn place(&self) -> Result<Option<Permit>, Full> {
+        let max = self.core().settings.listeners_max;
+        max.map(|max| self.places.take(max)).transpose()
+    }
+
+    /// What its listeners that have left were sent.
+    pub fn departed(&self) -> &Arc<Departed> {
+        &self.departed
     }
 
     /// The lane of a format, opened with a packager from `make` if it has no listener yet. The lane stays open
@@ -369,6 +390,11 @@ impl Stream {
         debug_assert_eq!(permission.action().stream, self.name);
         self.core()
             .write(&mut vec![Item::Title(Arc::new(title))], now);
+    }
+
+    /// The last titles, the newest first: [`PLAYED_MAX`] at most.
+    pub fn played(&self) -> Vec<Played> {
+        self.core().played.iter().cloned().collect()
     }
 
     /// Announces an event from outside the source's own bytes, and returns when it takes effect: now, behind the

@@ -104,6 +104,11 @@ impl Publisher {
         self.takes_over
     }
 
+    /// Whether the stream had another publisher before, whose listeners it may have.
+    pub fn follows_another(&self) -> bool {
+        self.epoch > 1
+    }
+
     /// The stream's name.
     pub fn name(&self) -> &StreamName {
         &self.stream.name

@@ -169,6 +169,7 @@ impl World {
                 requested: at,
                 permit: None,
                 until: None,
+                departed: Default::default(),
             },
             socket,
             head: match has_head {

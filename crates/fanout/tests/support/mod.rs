@@ -176,6 +176,7 @@ impl TestFanout {
             requested: Instant::now(),
             permit: None,
             until: None,
+            departed: Default::default(),
         }
     }
 

@@ -21,6 +21,9 @@ pub enum Version {
     /// x-audiocast, the login before Icecast 2: `SOURCE password /mount`, headers that begin with
     /// `x-audiocast-`. Such a client waits for a bare `OK`.
     XAudiocast,
+    /// SHOUTcast v1: a password on a line, and headers once it is answered. No head that is parsed
+    /// from a request has it: see [`ShoutcastLogin`](crate::ShoutcastLogin).
+    Shoutcast,
     /// HTTP/2 (RFC 9113). No head that is parsed has it: see [`Head::over_http2`].
     Http2,
 }
@@ -195,7 +198,7 @@ impl Head {
                 Version::Http10 => {
                     self.connection_has("keep-alive") && !self.connection_has("close")
                 }
-                Version::Ice10 | Version::XAudiocast => false,
+                Version::Ice10 | Version::XAudiocast | Version::Shoutcast => false,
             }
     }
 
@@ -313,6 +316,25 @@ impl HeadBuilder {
             head,
             framing: Framing::default(),
         })
+    }
+
+    /// Begins with what a source has said before its headers.
+    pub(crate) fn of_login(version: Version, path: &str, login: Credentials) -> Self {
+        let method = "SOURCE";
+        let head = Head {
+            version,
+            body: Body::None,
+            target: path.as_bytes().to_vec(),
+            login: Some(login),
+            text: method.to_owned(),
+            method_end: method.len(),
+            fields: Vec::new(),
+            quirk: None,
+        };
+        Self {
+            head,
+            framing: Framing::default(),
+        }
     }
 
     /// Adds a header line, without its line end.

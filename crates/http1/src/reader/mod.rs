@@ -59,6 +59,14 @@ impl HeadReader {
         }
     }
 
+    /// A reader of the headers of a head that has begun.
+    pub(crate) fn of(builder: HeadBuilder) -> Self {
+        Self {
+            builder: Some(builder),
+            ..Self::default()
+        }
+    }
+
     /// Whether nothing of a head has arrived, so that a peer that closes now truncates nothing.
     pub fn is_idle(&self) -> bool {
         self.builder.is_none() && self.line.is_empty()

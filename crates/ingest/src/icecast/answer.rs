@@ -29,7 +29,7 @@ pub fn status_of(error: &Error) -> (Status, String) {
         }
         Error::Denied(Denied::TooManyAttempts) => Status::TOO_MANY_REQUESTS,
         Error::Denied(Denied::Unavailable) => Status::SERVICE_UNAVAILABLE,
-        Error::Expired => Status::FORBIDDEN,
+        Error::Denied(Denied::Unfit) | Error::Expired => Status::FORBIDDEN,
         // The words of Icecast 2.4.4, which people search for.
         Error::Refused(PublishRefused::Busy) => {
             return (Status::FORBIDDEN, "Mountpoint in use".to_owned());
@@ -62,6 +62,9 @@ pub fn status_of(error: &Error) -> (Status, String) {
 /// Refuses a request.
 pub(super) fn refusal(settings: &Settings, head: &Head, error: &Error) -> Vec<u8> {
     let (status, words) = status_of(error);
+    if head.version() == Version::Shoutcast {
+        return shoutcast_refusal(error);
+    }
     let mut response = begin(settings, head, status);
     if status == Status::UNAUTHORIZED {
         response = response.header("WWW-Authenticate", "Basic realm=\"Icecast2 Server\"");
@@ -79,6 +82,14 @@ pub(super) fn refusal(settings: &Settings, head: &Head, error: &Error) -> Vec<u8
     )
 }
 
+/// Refuses a source of SHOUTcast, which knows one reason.
+pub(super) fn shoutcast_refusal(error: &Error) -> Vec<u8> {
+    match error {
+        Error::Denied(Denied::Missing | Denied::Wrong) => http1::SHOUTCAST_REFUSED.to_vec(),
+        _ => format!("{}\r\n", status_of(error).1).into_bytes(),
+    }
+}
+
 /// Answers a request that was carried out.
 pub(super) fn done(settings: &Settings, head: &Head, content_type: &str, body: &str) -> Vec<u8> {
     finish(begin(settings, head, Status::OK), content_type, body)
@@ -86,8 +97,11 @@ pub(super) fn done(settings: &Settings, head: &Head, content_type: &str, body: &
 
 /// Lets a source begin. The answer has no length: it ends with the connection, like the body.
 pub(super) fn accepted(settings: &Settings, head: &Head) -> Vec<u8> {
-    if head.version() == Version::XAudiocast {
-        return AUDIOCAST_OK.to_vec();
+    match head.version() {
+        Version::XAudiocast => return AUDIOCAST_OK.to_vec(),
+        // Its password was answered before its headers came.
+        Version::Shoutcast => return Vec::new(),
+        _ => {}
     }
     if head.method() != "PUT" {
         return SOURCE_OK.to_vec();

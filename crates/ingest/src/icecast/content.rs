@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use container::mp3_file::Reservoir;
 use container::{Demuxer, Found, Sniffer};
 use media::{Container, Item};
 
@@ -10,10 +11,13 @@ use crate::admission::PublishedEpoch;
 
 /// A body from its first byte to its last.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(crate) struct Content {
     /// What the source calls it; empty when it does not.
     announced: String,
     state: State,
+    /// For MP3 behind another publisher's: the first frames of a source that was joined midway refer to sound that its
+    /// listeners do not have.
+    reservoir: Option<Reservoir>,
 }
 
 #[derive(Debug)]
@@ -24,10 +28,11 @@ enum State {
 }
 
 impl Content {
-    pub(super) fn new(announced: &str) -> Self {
+    pub(crate) fn new(announced: &str) -> Self {
         Self {
             announced: announced.to_owned(),
             state: State::Unknown(Sniffer::new(announced)),
+            reservoir: None,
         }
     }
 
@@ -47,17 +52,29 @@ impl Content {
         epoch: &mut PublishedEpoch,
         out: &mut Vec<Item>,
     ) -> Result<(), Error> {
-        let sniffer = match &mut self.state {
-            State::Known(demuxer) => {
-                demuxer.push(bytes, out);
-                return Ok(());
+        let known = out.len();
+        match &mut self.state {
+            State::Known(demuxer) => demuxer.push(bytes, out),
+            State::Unknown(sniffer) => {
+                let found = sniffer.push(bytes, out);
+                let found = found.map_err(|_| Error::NotMedia(self.announced.clone()))?;
+                found.map_or(Ok(()), |found| self.identify(found, epoch))?;
             }
-            State::Unknown(sniffer) => sniffer,
+        }
+        self.mend(&mut out[known..]);
+        Ok(())
+    }
+
+    /// Makes frames silent that cannot be decoded behind those of another publisher.
+    fn mend(&mut self, items: &mut [Item]) {
+        let Some(reservoir) = self.reservoir.as_mut().filter(|one| !one.is_sound()) else {
+            return;
         };
-        let found = sniffer
-            .push(bytes, out)
-            .map_err(|_| Error::NotMedia(self.announced.clone()))?;
-        found.map_or(Ok(()), |found| self.identify(found, epoch))
+        for item in items {
+            if let Item::Sample(sample) = item {
+                sample.data = reservoir.mended(std::mem::take(&mut sample.data));
+            }
+        }
     }
 
     /// The body is over: appends what is still usable of the bytes held back.
@@ -83,6 +100,8 @@ impl Content {
             &found.media_type,
             &self.announced,
         )?;
+        let is_spliced = found.demuxer.container() == Container::Mp3 && epoch.follows_another();
+        self.reservoir = is_spliced.then(Reservoir::default);
         self.state = State::Known(found.demuxer);
         Ok(())
     }

@@ -17,28 +17,33 @@ const HEADER_NAME_BYTES_MAX: usize = 64;
 /// Longest value of such a header: a few sentences of description.
 const HEADER_VALUE_BYTES_MAX: usize = 512;
 
+/// Headers that are about the connection they come on: ffmpeg asks for titles even when it is the sender, and a server that is
+/// relayed says how it sends them, and who made it.
+const OF_THE_CONNECTION: [&str; 4] = ["icy-metadata", "icy-metaint", "icy-notice1", "icy-notice2"];
+
 /// The header in which the first sources of Icecast 2 sent their password.
 pub(super) const PASSWORD: &str = "ice-password";
 
+/// A word of a head, such as a media type, cut to its bound.
+pub(crate) fn word(text: &str) -> &str {
+    cut(text, WORD_BYTES_MAX)
+}
+
 /// What the program calls itself; empty when it does not.
 pub(super) fn agent(head: &Head) -> &str {
-    cut(
-        head.header("user-agent").unwrap_or_default(),
-        WORD_BYTES_MAX,
-    )
+    word(head.header("user-agent").unwrap_or_default())
 }
 
 /// The declared media type of the body; empty when none is declared.
 pub(super) fn content_type(head: &Head) -> &str {
-    cut(
-        head.header("content-type").unwrap_or_default(),
-        WORD_BYTES_MAX,
-    )
+    word(head.header("content-type").unwrap_or_default())
 }
 
 /// The headers about the stream, for its listeners. The oldest kind is renamed to Icecast's.
-pub(super) fn headers(head: &Head) -> Vec<(String, String)> {
-    head.headers()
+pub(crate) fn headers<'a>(
+    headers: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Vec<(String, String)> {
+    headers
         .filter(|(name, _)| name.len() <= HEADER_NAME_BYTES_MAX)
         .filter_map(|(name, value)| {
             // It holds a secret: listeners must not get it.
@@ -48,8 +53,7 @@ pub(super) fn headers(head: &Head) -> Vec<(String, String)> {
             let name = if let Some(suffix) = name.strip_prefix("x-audiocast-") {
                 format!("ice-{suffix}")
             } else if name.starts_with("ice-")
-                // ffmpeg asks for titles even when it is the sender.
-                || name.starts_with("icy-") && name != "icy-metadata"
+                || name.starts_with("icy-") && !OF_THE_CONNECTION.contains(&name)
             {
                 name.to_owned()
             } else {

@@ -102,7 +102,8 @@ async fn update(
         Some(_) => return Err(Error::ModeUnknown),
         None => return Err(Error::ParameterMissing("mode")),
     }
-    let stream = context.registry.stream(&name).ok_or(Error::NoSuchStream)?;
+    let name = &permission.action().stream;
+    let stream = context.registry.stream(name).ok_or(Error::NoSuchStream)?;
     if !takes_titles(stream.info().source.container) {
         return Ok(NOT_UPDATED);
     }

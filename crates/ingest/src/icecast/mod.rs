@@ -6,17 +6,20 @@
 //! * `SOURCE` (DarkIce, Liquidsoap, ices): `HTTP/1.0 200 OK` at once.
 //! * `PUT` expecting 100 (Liquidsoap, libshout, ffmpeg): 100 and 200 at once, as Icecast 2.4.4 does.
 //! * `PUT` (butt): 200 at once; it waits for a second only.
+//! * SHOUTcast v1, which begins with its password: `OK2` before it sends headers (`shoutcast.rs`).
 //!
 //! The body ends as its head says: at the close, after Content-Length, or with the last chunk. It
 //! is read no faster than it plays, as `pace.rs` explains. The connection ends with the body.
 
 mod answer;
 mod content;
-mod description;
+pub(crate) mod description;
 mod metadata;
 mod pace;
 mod patience;
+mod shoutcast;
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -29,7 +32,7 @@ use net::closing;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{sleep_until, timeout};
 
-use self::content::Content;
+pub(crate) use self::content::Content;
 use self::pace::Pace;
 use crate::Protocol;
 use crate::admission::PublishedEpoch;
@@ -38,6 +41,7 @@ use crate::{Context, Error, ProtocolError, Rejection, Settings, admission, now};
 
 pub use answer::{answer_options, status_of};
 pub use metadata::{Dialect, update_metadata};
+pub use shoutcast::{ShoutcastSource, serve_shoutcast};
 
 /// Bytes read at once. At most four seconds of a 32 kb/s stream, so that a file sent faster than it
 /// plays does not arrive in lumps.
@@ -150,7 +154,7 @@ where
         agent: description::agent(head).to_owned(),
         container: Container::Unknown,
         content_type: content_type.to_owned(),
-        headers: description::headers(head),
+        headers: description::headers(head.headers()),
     };
     let admitted = admission::admit(context, &request, Protocol::Icecast, &source);
     let epoch = patience::wait_for(socket, early, admitted).await??;
@@ -251,12 +255,13 @@ where
 }
 
 /// A source's epoch, and what decoding its body needs.
-struct Feed {
-    epoch: PublishedEpoch,
+pub(crate) struct Feed {
+    pub(crate) epoch: PublishedEpoch,
     body: BodyDecoder,
     content: Content,
-    items: Vec<Item>,
-    pace: Pace,
+    /// Those that are not delivered yet; titles may be added.
+    pub(crate) items: Vec<Item>,
+    pub(crate) pace: Pace,
     /// Since when the body has contained no media.
     fruitless_since: Option<Instant>,
     began: Instant,
@@ -265,7 +270,7 @@ struct Feed {
 }
 
 impl Feed {
-    fn new(epoch: PublishedEpoch, content: Content, body: Body) -> Self {
+    pub(crate) fn new(epoch: PublishedEpoch, content: Content, body: Body) -> Self {
         let began = now();
         Self {
             epoch,
@@ -281,7 +286,7 @@ impl Feed {
 
     /// Processes received bytes; true when the body is over. What they contained is written even if
     /// they end in an error.
-    fn take(&mut self, mut input: &[u8], now: Instant) -> Result<bool, Error> {
+    pub(crate) fn take(&mut self, mut input: &[u8], now: Instant) -> Result<bool, Error> {
         self.epoch.received(input.len());
         let is_over = loop {
             match self.body.step(&mut input) {
@@ -304,7 +309,7 @@ impl Feed {
     }
 
     /// The peer has closed.
-    fn close(&mut self, now: Instant) -> Result<(), Error> {
+    pub(crate) fn close(&mut self, now: Instant) -> Result<(), Error> {
         self.ending = if self.body.may_close() {
             "the source hung up"
         } else {
@@ -315,7 +320,7 @@ impl Feed {
     }
 
     /// Gives up a source that sends bytes, but nothing that can be played.
-    fn check(&self, timeout: Duration, now: Instant) -> Result<(), Error> {
+    pub(crate) fn check(&self, timeout: Duration, now: Instant) -> Result<(), Error> {
         match self.fruitless_since {
             Some(since) if now.saturating_duration_since(since) >= timeout => {
                 Err(self.content.missing(timeout))
@@ -324,7 +329,7 @@ impl Feed {
         }
     }
 
-    fn deliver(&mut self, now: Instant) -> Result<(), Error> {
+    pub(crate) fn deliver(&mut self, now: Instant) -> Result<(), Error> {
         if self.content.container() == Container::Other {
             self.stamp(now);
         }
@@ -350,14 +355,20 @@ impl Feed {
     }
 
     fn end(self, result: &Result<(), Error>) {
+        let ending = self.ending;
+        match result {
+            Ok(()) => self.end_for(&ending),
+            Err(error) => self.end_for(error),
+        }
+    }
+
+    /// Ends the epoch, giving the reason in the log.
+    pub(crate) fn end_for(self, reason: &dyn Display) {
         let skipped_bytes = self.content.skipped_bytes();
         if skipped_bytes > 0 {
             tracing::debug!(skipped_bytes, "parts of the body were not media");
         }
-        match result {
-            Ok(()) => self.epoch.end(&self.ending),
-            Err(error) => self.epoch.end(error),
-        }
+        self.epoch.end(reason);
     }
 }
 

@@ -32,7 +32,7 @@ const RATE_PERCENT: i64 = 101;
 
 /// Compares media that arrived with the time that passed.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// Media ahead of real time, as of `measured`; negative when behind.
     lead: i64,
     measured: Instant,
@@ -67,7 +67,7 @@ impl Pace {
     }
 
     /// When the next bytes may be taken, if not at once: at most [`EXCESS_MAX`] after the last.
-    pub(super) fn resume_at(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn resume_at(&self, now: Instant) -> Option<Instant> {
         let excess = u64::try_from(self.lead - LEAD_MAX.ticks()).ok()?;
         let seconds = excess as f64 / TICKS_PER_SECOND as f64 * 100.0 / RATE_PERCENT as f64;
         let resume_at = self.measured + Duration::try_from_secs_f64(seconds).unwrap_or_default();

@@ -26,9 +26,15 @@ pub enum Failure {
     /// It sends broken FLV.
     #[error("{0}")]
     Flv(#[from] flv::ReadError),
-    /// It sends something other than FLV.
-    #[error("the source sends {0:?}, and over HTTP only FLV can be pulled")]
+    /// It announces FLV and sends something else.
+    #[error("the source calls {0:?} what is no FLV")]
     NotFlv(String),
+    /// It sends a page or a playlist.
+    #[error("the source sends {0:?}, which is no stream")]
+    NotMedia(String),
+    /// It sends titles at no interval that can be read.
+    #[error("the source's icy-metaint is no interval")]
+    TitleInterval,
     /// It ended the stream.
     #[error("the source ended the stream ({0})")]
     Ended(String),

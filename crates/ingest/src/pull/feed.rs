@@ -13,7 +13,7 @@ use net::link::{State, Status};
 use super::Failure;
 use crate::Protocol;
 use crate::admission::{self, PublishedEpoch};
-use crate::{Context, Error, now};
+use crate::{Context, Error, Settings, now};
 
 /// Items that may be held before the first media: metadata, and script messages that servers send
 /// with it.
@@ -42,6 +42,8 @@ pub(super) struct Feed<'a> {
     began: Option<Instant>,
     /// Bytes received before the epoch.
     early_bytes: usize,
+    /// Whether there has been an epoch.
+    has_published: bool,
 }
 
 impl<'a> Feed<'a> {
@@ -60,6 +62,7 @@ impl<'a> Feed<'a> {
             heard: now(),
             began: None,
             early_bytes: 0,
+            has_published: false,
         }
     }
 
@@ -76,7 +79,7 @@ impl<'a> Feed<'a> {
         let permission = (self.permit)();
         let present = self.context.registry.stream(&permission.action().stream);
         let is_here = present.is_some_and(|stream| stream.info().phase != Phase::Ended);
-        self.epoch.is_none() && !is_here
+        !self.has_published && !is_here
     }
 
     /// The source is about to send media.
@@ -118,7 +121,8 @@ impl<'a> Feed<'a> {
                 self.forget_excess();
                 return Ok(());
             }
-            self.begin()?;
+            let source = self.source(Container::Tracks, CONTENT_TYPE);
+            self.epoch = Some(self.begin(&source)?);
         }
         if let Some(epoch) = &mut self.epoch {
             epoch.write(&mut self.items, now)?;
@@ -143,28 +147,45 @@ impl<'a> Feed<'a> {
         self.items.drain(..self.items.len() - kept);
     }
 
-    fn begin(&mut self) -> Result<(), Failure> {
-        if self.is_taken() {
-            return Err(Failure::Busy);
-        }
-        let source = Source {
+    /// What is known of a source before its media.
+    pub(super) fn source(&self, container: Container, content_type: &str) -> Source {
+        Source {
             protocol: Protocol::Pull.label(),
             peer: self.peer,
             agent: String::new(),
-            container: Container::Tracks,
-            content_type: CONTENT_TYPE.to_owned(),
+            container,
+            content_type: content_type.to_owned(),
             headers: Vec::new(),
-        };
+        }
+    }
+
+    /// Begins an epoch, which the caller keeps.
+    pub(super) fn begin(&mut self, source: &Source) -> Result<PublishedEpoch, Failure> {
+        if self.is_taken() {
+            return Err(Failure::Busy);
+        }
         let Context {
             registry, stats, ..
         } = self.context;
         let permission = (self.permit)();
         let mut epoch =
-            admission::enter(registry, stats, &permission, Protocol::Pull, &source, now())?;
+            admission::enter(registry, stats, &permission, Protocol::Pull, source, now())?;
         epoch.received(std::mem::take(&mut self.early_bytes));
-        self.epoch = Some(epoch);
+        self.has_published = true;
         self.status.enter(State::Running);
-        Ok(())
+        Ok(epoch)
+    }
+
+    /// Counts bytes of an epoch that the caller keeps, which counts them as well.
+    pub(super) fn heard(&mut self, bytes: usize) {
+        self.status.add_bytes(bytes);
+        self.heard = now();
+        self.began.get_or_insert(self.heard);
+    }
+
+    /// How publishers are treated.
+    pub(super) fn settings(&self) -> &Settings {
+        &self.context.settings
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called.

@@ -1,4 +1,4 @@
-//! A source that is downloaded: FLV over HTTP.
+//! A source that is downloaded: FLV over HTTP, or what an Icecast or SHOUTcast server sends.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -10,13 +10,14 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use net::link::{Connector, Link};
+use net::link::Connector;
 use net::wait;
 use tokio::time::timeout;
 
 use super::feed::Feed;
+use super::icy_answer::IcyAnswer;
 use super::source::HttpAddress;
-use super::{End, Failure};
+use super::{End, Failure, radio};
 
 /// Redirects that are followed; delivery networks use one or two.
 const REDIRECTIONS_MAX: usize = 3;
@@ -66,7 +67,8 @@ async fn ask(
         () = &mut stop => return Ok(Went::To(End::Stop)),
     };
     feed.connected(link.socket().peer_addr()?);
-    let (mut sender, connection) = http1::handshake(TokioIo::<Link>::new(link)).await?;
+    let link = IcyAnswer::new(link);
+    let (mut sender, connection) = http1::handshake(TokioIo::new(link)).await?;
     let mut connection = std::pin::pin!(connection);
     let exchange = async {
         let asking = timeout(ANSWER_TIMEOUT, sender.send_request(request(address)?));
@@ -83,7 +85,12 @@ async fn ask(
         if !answer.status().is_success() {
             return Err(Failure::Status(answer.status()));
         }
-        download(answer, feed, stop).await.map(Went::To)
+        let ended = match kind(&content_type(&answer)) {
+            Kind::Flv => download(answer, feed, stop).await,
+            Kind::Radio => radio::relay(answer, feed, stop).await,
+            Kind::Text(content_type) => Err(Failure::NotMedia(content_type)),
+        };
+        ended.map(Went::To)
     };
     let mut exchange = std::pin::pin!(exchange);
     tokio::select! {
@@ -93,10 +100,33 @@ async fn ask(
     }
 }
 
+/// What a source announces.
+enum Kind {
+    Flv,
+    /// Whatever its first bytes say.
+    Radio,
+    /// A page, or a playlist.
+    Text(String),
+}
+
+fn kind(content_type: &str) -> Kind {
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    let media_type = media_type.to_ascii_lowercase();
+    let is_playlist = ["mpegurl", "scpls", "xspf", "json", "xml"]
+        .iter()
+        .any(|playlist| media_type.contains(playlist));
+    match &*media_type {
+        _ if media_type.contains("flv") => Kind::Flv,
+        _ if is_playlist || media_type.starts_with("text/") => Kind::Text(media_type),
+        _ => Kind::Radio,
+    }
+}
+
 fn request(address: &HttpAddress) -> Result<Request<Empty<Bytes>>, Failure> {
     let mut request = Request::get(address.target())
         .header(header::HOST, address.authority())
         .header(header::USER_AGENT, "Carillon")
+        .header("icy-metadata", "1")
         .header(header::ACCEPT, "*/*");
     if let Some(authorization) = address.authorization() {
         request = request.header(header::AUTHORIZATION, authorization);
@@ -142,9 +172,9 @@ async fn download(
 }
 
 /// The content type that the source declares, cut to the bound.
-fn content_type(answer: &Response<Incoming>) -> String {
+pub(super) fn content_type(answer: &Response<Incoming>) -> String {
     let value = answer.headers().get(header::CONTENT_TYPE);
     let text = value.and_then(|value| value.to_str().ok());
-    let text = text.unwrap_or("something unnamed");
+    let text = text.unwrap_or_default();
     text[..text.floor_char_boundary(CONTENT_TYPE_BYTES_MAX)].to_owned()
 }

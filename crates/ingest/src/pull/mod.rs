@@ -1,4 +1,5 @@
-//! Pulling: a stream fetched from another server, over RTMP or as FLV over HTTP, and published here.
+//! Pulling: a stream fetched from another server, over RTMP, as FLV over HTTP, or as a mount of an Icecast or SHOUTcast server,
+//! and published here.
 //!
 //! ```text
 //!  Connecting ── the first media arrives ──► Running: a publisher like any other
@@ -17,6 +18,8 @@
 mod failure;
 mod feed;
 mod http;
+mod icy_answer;
+mod radio;
 mod rtmp;
 mod source;
 #[cfg(test)]
@@ -68,8 +71,8 @@ pub enum Outcome {
 /// One stream, pulled from one source.
 #[derive(Debug)]
 pub struct Pull {
-    /// The source.
-    pub source: PullSource,
+    /// The sources: the first, and others to turn to while it fails. At least one.
+    pub sources: Vec<PullSource>,
     /// Told the pull's state.
     pub status: Arc<Status>,
     /// Requests for the stream while it is absent; unused by a pull that goes on without being
@@ -112,11 +115,13 @@ pub async fn run(
     let mut backoff = Backoff::default();
     // The address that the source has redirected to; it is tried once.
     let mut moved = None;
+    // Which source is next.
+    let mut turn = 0;
     loop {
         let mut feed = Feed::new(context, &permit, &pull.status);
         if feed.is_taken() {
             pull.status.enter(State::Idle);
-            tracing::info!(source = %pull.source, "a pull waits: the stream has another publisher");
+            tracing::info!(source = %pull.sources[turn], "a pull waits: the stream has another publisher");
             tokio::select! {
                 () = free(&feed) => {}
                 () = &mut stop => return Outcome::Stopped,
@@ -124,7 +129,7 @@ pub async fn run(
         }
         pull.status.enter(State::Connecting);
         let began = Instant::now();
-        let source = moved.take().unwrap_or_else(|| pull.source.clone());
+        let source = moved.take().unwrap_or_else(|| pull.sources[turn].clone());
         let end = fetch(connector, &source, &mut feed, stop.as_mut()).await;
         match end {
             Ok(end) => {
@@ -138,13 +143,22 @@ pub async fn run(
             Err(Failure::Busy) => continue,
             Err(failure) => {
                 pull.status.fail(&failure);
-                if pull.persistence == Persistence::WhileHere && feed.is_of_nothing() {
+                let is_last = turn + 1 == pull.sources.len();
+                if is_last && pull.persistence == Persistence::WhileHere && feed.is_of_nothing() {
                     tracing::info!(%source, reason = %failure, "a pull found nothing");
                     pull.status.enter(State::Idle);
                     return Outcome::FoundNothing;
                 }
                 tracing::warn!(%source, reason = %failure, "a pull failed");
                 feed.end(&failure);
+                // One that has delivered leaves it to the first again.
+                turn = match feed.ran().is_zero() {
+                    true => (turn + 1) % pull.sources.len(),
+                    false => 0,
+                };
+                if turn > 0 {
+                    continue;
+                }
             }
         }
         let delay = backoff.after(feed.ran(), random());

@@ -10,12 +10,12 @@ use http::HeaderValue;
 use http::uri::PathAndQuery;
 use net::url::{Url, UrlError};
 
-/// A source: `rtmp[s]://` to play, or `http[s]://` of an FLV stream. Shows no secrets.
+/// A source: `rtmp[s]://` to play, or `http[s]://` of an FLV stream or a radio. Shows no secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub enum PullSource {
     /// A stream to play.
     Rtmp(Address),
-    /// An FLV stream to download.
+    /// An FLV stream or a radio to download.
     Http(HttpAddress),
 }
 

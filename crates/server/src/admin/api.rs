@@ -1,6 +1,5 @@
 //! `/api/v1`: streams, listeners and links, as JSON.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,7 +17,8 @@ use serde_json::{Value, json};
 
 use crate::gate::AuthorityGate;
 use crate::links::{Links, Row};
-use crate::services::Stations;
+use crate::listeners;
+use crate::services::{Fallbacks, Stations};
 use crate::stamp;
 use crate::view::StreamView;
 
@@ -32,6 +32,7 @@ pub(super) struct Api {
     /// What records streams, if there is a place for recordings.
     pub(super) archive: Option<Arc<Archive>>,
     pub(super) stations: Stations,
+    pub(super) fallbacks: Fallbacks,
 }
 
 /// `GET /api/v1/streams`.
@@ -88,31 +89,19 @@ pub(super) struct Which {
 
 /// `GET /api/v1/listeners?stream=`.
 pub(super) async fn listeners(State(api): State<Api>, Query(which): Query<Which>) -> Response {
-    let fanout = Arc::clone(api.registry.fanout());
-    let gathered = tokio::task::spawn_blocking(move || {
-        // Workers answer within a round of visits.
-        let reports = fanout
-            .report()
-            .into_iter()
-            .map(|report| (report.id, report));
-        (
-            fanout.directory().list(),
-            reports.collect::<HashMap<_, _>>(),
-        )
-    });
-    let Ok((records, reports)) = gathered.await else {
+    let Ok(all) = listeners::reported(api.registry.fanout()).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
-    let wanted = |record: &&Arc<ListenerRecord>| {
+    let wanted = |record: &ListenerRecord| {
         which
             .stream
             .as_deref()
             .is_none_or(|name| record.stream.as_str() == name)
     };
-    let all: Vec<_> = records
+    let all: Vec<_> = all
         .iter()
-        .filter(wanted)
-        .map(|one| listener(one, reports.get(&one.id)))
+        .filter(|(record, _)| wanted(record))
+        .map(|(record, report)| listener(record, report.as_ref()))
         .collect();
     Json(json!({ "listeners": all })).into_response()
 }
@@ -136,16 +125,7 @@ fn listener(record: &ListenerRecord, report: Option<&ListenerReport>) -> Value {
 
 /// `DELETE /api/v1/listeners/{id}`.
 pub(super) async fn kick(State(api): State<Api>, Path(id): Path<u64>) -> Response {
-    let fanout = Arc::clone(api.registry.fanout());
-    // Both wait for locks that workers hold, too.
-    let kicked = tokio::task::spawn_blocking(move || {
-        let is_there = fanout.directory().get(ListenerId(id)).is_some();
-        if is_there {
-            fanout.kick(ListenerId(id));
-        }
-        is_there
-    });
-    match kicked.await {
+    match listeners::kick(api.registry.fanout(), ListenerId(id), None).await {
         Ok(true) => StatusCode::NO_CONTENT.into_response(),
         Ok(false) => not_found("there is no such listener"),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

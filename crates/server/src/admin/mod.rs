@@ -11,6 +11,7 @@ mod announce;
 mod api;
 mod connections;
 mod events;
+mod fallbacks;
 mod file;
 mod health;
 pub(crate) mod metrics;
@@ -113,6 +114,7 @@ fn router(context: &Arc<Context>) -> Router {
         links: context.links.clone(),
         archive: context.archive.clone(),
         stations: context.stations.clone(),
+        fallbacks: context.fallbacks.clone(),
     };
     let catalogue = recordings::Catalogue {
         shelf: Arc::clone(&node.shelf),
@@ -159,6 +161,7 @@ fn router(context: &Arc<Context>) -> Router {
             }
             Endpoint::Pushes => on(filter, api::pushes).with_state(api.clone()),
             Endpoint::Pulls => on(filter, api::pulls).with_state(api.clone()),
+            Endpoint::Fallbacks => on(filter, fallbacks::list).with_state(api.clone()),
             Endpoint::Stations => on(filter, stations::list).with_state(api.clone()),
             Endpoint::CommandStation => on(filter, stations::command).with_state(api.clone()),
             // Not of this surface.
@@ -193,7 +196,10 @@ async fn guard(
 ) -> Response {
     let password = password(request.headers());
     let permitted = if operators.password_demanded {
-        operators.gate.administer(peer.ip(), password.as_deref())
+        operators
+            .gate
+            .administer(peer.ip(), password.as_deref())
+            .await
     } else if names_this_host(request.headers()) {
         Ok(operators.gate.administer_unasked())
     } else {
@@ -206,20 +212,26 @@ async fn guard(
             request.extensions_mut().insert(operator);
             next.run(request).await
         }
-        Err(denied @ (Denied::Missing | Denied::Wrong)) => {
-            let challenge = [(header::WWW_AUTHENTICATE, "Basic realm=\"Carillon\"")];
-            (StatusCode::UNAUTHORIZED, challenge, format!("{denied}\n")).into_response()
-        }
-        Err(denied @ Denied::TooManyAttempts) => {
-            (StatusCode::TOO_MANY_REQUESTS, format!("{denied}\n")).into_response()
-        }
-        Err(denied @ Denied::Unavailable) => {
-            (StatusCode::SERVICE_UNAVAILABLE, format!("{denied}\n")).into_response()
-        }
+        Err(denied) => refusal(denied),
     }
 }
 
-fn password(headers: &HeaderMap) -> Option<String> {
+/// The answer to a client that is not the operator.
+pub(crate) fn refusal(denied: Denied) -> Response {
+    let status = match denied {
+        Denied::Missing | Denied::Wrong => {
+            let challenge = [(header::WWW_AUTHENTICATE, "Basic realm=\"Carillon\"")];
+            return (StatusCode::UNAUTHORIZED, challenge, format!("{denied}\n")).into_response();
+        }
+        Denied::Unfit => StatusCode::FORBIDDEN,
+        Denied::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
+        Denied::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    (status, format!("{denied}\n")).into_response()
+}
+
+/// The password of a request; the user may have any name.
+pub(crate) fn password(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, encoded) = value.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {

@@ -16,6 +16,7 @@ pub(crate) mod pressure;
 mod publishers;
 pub(crate) mod rejected;
 mod rtmp;
+mod shoutcast;
 pub(crate) mod tls;
 
 use std::fmt::Display;
@@ -45,11 +46,12 @@ pub(crate) enum Door {
     Http,
     Https(TlsAcceptor),
     Rtmps(TlsAcceptor),
+    Shoutcast,
 }
 
 impl Door {
     /// The metric label.
-    pub(crate) const LABELS: [&str; 4] = ["rtmp", "http", "https", "rtmps"];
+    pub(crate) const LABELS: [&str; 5] = ["rtmp", "http", "https", "rtmps", "shoutcast"];
 
     fn index(&self) -> usize {
         match self {
@@ -57,6 +59,7 @@ impl Door {
             Self::Http => 1,
             Self::Https(_) => 2,
             Self::Rtmps(_) => 3,
+            Self::Shoutcast => 4,
         }
     }
 }
@@ -187,7 +190,7 @@ fn permit(
 ) -> Result<(ConnectionPermit, oneshot::Receiver<Option<Rejected>>), Rejected> {
     let pool = match door {
         Door::Rtmp | Door::Rtmps(_) => Pool::Rtmp,
-        Door::Http | Door::Https(_) => Pool::Http,
+        Door::Http | Door::Https(_) | Door::Shoutcast => Pool::Http,
     };
     let (tell, evicted) = oneshot::channel();
     let evict = move |reason| {
@@ -262,6 +265,7 @@ async fn serve(
                 _ => Box::pin(http::serve(node, site, socket, permit, peer)).await,
             }
         }
+        Door::Shoutcast => Box::pin(shoutcast::serve(node, site, socket, permit, peer)).await,
         Door::Rtmps(acceptor) => {
             if let Some(socket) = secure(node, &acceptor, socket, peer).await {
                 Box::pin(rtmp::serve(node, socket, permit, peer)).await;

@@ -6,9 +6,11 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 
-use fanout::gate::{Action, Credential, Denied, Request, Terms};
+use fanout::gate::{Action, Credential, Denied, Request, Terms, Witness};
 use hmac::{Hmac, KeyInit, Mac};
+use media::StreamName;
 use sha2::Sha256;
 
 /// An authority's permission.
@@ -19,14 +21,25 @@ pub struct Grant {
     pub credential: Option<Credential>,
     /// Until when, and to whom.
     pub terms: Terms,
+    /// The stream that it is for, if that is another than the one that was asked for.
+    pub stream: Option<StreamName>,
+    /// Is told when what is permitted begins and ends.
+    pub witness: Option<Arc<dyn Witness>>,
 }
 
 impl Grant {
+    /// The stream that it is for, which may be another than the one that was asked for.
+    pub(super) fn stream(&self, request: &Request<'_>) -> StreamName {
+        self.stream.as_ref().unwrap_or(request.stream).clone()
+    }
+
     /// Without a credential, an end or an identity.
     pub fn to_all() -> Self {
         Self {
             credential: None,
             terms: Terms::default(),
+            stream: None,
+            witness: None,
         }
     }
 }
@@ -36,8 +49,8 @@ pub type Verdict<'a> = Pin<Box<dyn Future<Output = Result<Grant, Denied>> + Send
 
 /// Decides what a client may do.
 pub trait Authority: fmt::Debug + Send + Sync {
-    /// Whether a client may do something. [`Denied::Missing`] and [`Denied::Wrong`] are about what it
-    /// presents, and only the latter counts as a guess; [`Denied::Unavailable`] is the authority's own
+    /// Whether a client may do something. [`Denied::Missing`], [`Denied::Wrong`] and [`Denied::Unfit`] are about
+    /// what it presents, and only `Wrong` counts as a guess; [`Denied::Unavailable`] is the authority's own
     /// failure.
     fn decide<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Verdict<'a>;
 }
@@ -58,12 +71,24 @@ impl Fingerprints {
         Ok(Self { key })
     }
 
-    /// The credential of a secret; never [`Credential::YIELDS`].
-    pub(crate) fn of(&self, secret: &str) -> Credential {
+    /// Stands for a hash of a key and a secret that was compared with it.
+    pub(super) fn of_pair(&self, hash: &str, secret: &str) -> [u8; 32] {
+        // A hash has no line breaks.
+        self.digest(&[hash, "\n", secret])
+    }
+
+    fn digest(&self, parts: &[&str]) -> [u8; 32] {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of any length");
-        mac.update(secret.as_bytes());
-        let digest = mac.finalize().into_bytes();
+        for part in parts {
+            mac.update(part.as_bytes());
+        }
+        mac.finalize().into_bytes().into()
+    }
+
+    /// The credential of a secret; never [`Credential::YIELDS`].
+    pub(crate) fn of(&self, secret: &str) -> Credential {
+        let digest = self.digest(&[secret]);
         let bytes = digest.iter().take(8);
         let id = bytes.fold(0, |id, byte| id << 8 | u64::from(*byte));
         Credential(id.max(Credential::YIELDS.0 + 1))

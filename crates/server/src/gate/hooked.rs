@@ -1,19 +1,23 @@
 //! The authority of servers with a hook: the configured keys, and for what none of them permits the hook.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
-use auth_hook::{Asker, Question, Verdict as Answer};
+use auth_hook::{Asker, Permitted, Question, Verdict as Answer};
 use config::{HookAsks, HookUnanswered};
-use fanout::gate::{Action, Denied, Identity, Request, Terms};
+use fanout::Permit;
+use fanout::gate::{Action, Denied, Identity, Request, Terms, Witness};
+use media::StreamName;
 
 use super::authority::{Authority, Fingerprints, Grant, Verdict};
 use super::keys::Keys;
+use crate::stamp;
 
 /// See the module's description.
 #[derive(Debug)]
 pub(super) struct Hooked {
-    pub(super) keys: Keys,
-    pub(super) asker: Asker,
+    pub(super) keys: Arc<Keys>,
+    pub(super) asker: Arc<Asker>,
     pub(super) asks: HookAsks,
     pub(super) unanswered: HookUnanswered,
     pub(super) fingerprints: Fingerprints,
@@ -29,6 +33,7 @@ impl Hooked {
     }
 
     async fn ask(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
+        let time = stamp::iso8601_millis(SystemTime::now());
         let question = Question {
             action: match action {
                 Action::Publish => auth_hook::Action::Publish,
@@ -43,21 +48,31 @@ impl Hooked {
             password: request.password,
             token: request.token,
             query: request.query,
+            time: &time,
             number: self.asker.next_number(),
         };
         match self.asker.ask(&question).await {
-            Ok(Answer::Allowed { lifetime, identity }) => {
+            Ok(Answer::Allowed {
+                lifetime,
+                identity,
+                stream,
+            }) => {
+                let stream = stream.map(|name| renamed(request, &name)).transpose()?;
                 let identity = identity.as_deref().and_then(Identity::new);
                 let known_by = identity.as_ref().map(Identity::as_str);
                 let known_by = known_by.or_else(|| request.secret());
+                // What stands for another stream is the publisher's secret, as where stream keys are names.
+                let asked_for = stream.as_ref().map(|_| request.stream.as_str());
                 // Listeners are told apart by no credential.
-                let known_by = known_by.filter(|_| action != Action::Play);
+                let known_by = known_by.or(asked_for).filter(|_| action != Action::Play);
                 Ok(Grant {
                     credential: known_by.map(|secret| self.fingerprints.of(secret)),
                     terms: Terms {
                         until: lifetime.and_then(|lasts| Instant::now().checked_add(lasts)),
                         identity,
                     },
+                    stream,
+                    witness: self.asker.permitted(&question).map(told),
                 })
             }
             Ok(Answer::Denied {
@@ -86,17 +101,63 @@ impl Hooked {
     }
 }
 
+/// The stream that the hook has put in the place of the one that was asked for.
+///
+/// # Errors
+/// When its name is none, or reserved: the hook has answered nothing that could be done.
+fn renamed(request: &Request<'_>, name: &str) -> Result<StreamName, Denied> {
+    let stream = StreamName::parse(name).ok();
+    stream.filter(|name| !name.is_reserved()).ok_or_else(|| {
+        let (stream, peer) = (request.stream, request.peer);
+        tracing::warn!(%stream, %peer, ?name, "the hook for permissions renames a stream to what is no stream's name");
+        Denied::Unavailable
+    })
+}
+
+/// Has the hook told of the end of what it has permitted.
+fn told(permitted: Permitted) -> Arc<dyn Witness> {
+    Arc::new(Told(Arc::new(permitted)))
+}
+
+#[derive(Debug)]
+struct Told(Arc<Permitted>);
+
+impl Witness for Told {
+    fn begin(&self) -> Permit {
+        Permit::new(Ongoing {
+            permitted: Arc::clone(&self.0),
+            since: Instant::now(),
+        })
+    }
+}
+
+/// What is permitted, while it goes on.
+struct Ongoing {
+    permitted: Arc<Permitted>,
+    since: Instant,
+}
+
+impl Drop for Ongoing {
+    fn drop(&mut self) {
+        let time = stamp::iso8601_millis(SystemTime::now());
+        self.permitted.ended(self.since.elapsed(), time);
+    }
+}
+
 impl Authority for Hooked {
     fn decide<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Verdict<'a> {
         if !self.is_asked_about(action) {
             return self.keys.decide(action, request);
         }
         Box::pin(async move {
-            // A key permits without a question, so that what has one goes on while the hook is down. Listening takes none.
-            if action != Action::Play
-                && let Ok(grant) = self.keys.decide(action, request).await
-            {
-                return Ok(grant);
+            // A key permits without a question, so that what has one goes on while the hook is down. Listening may need none.
+            if self.keys.are_needed(action, request.stream) {
+                match self.keys.decide(action, request).await {
+                    Ok(grant) => return Ok(grant),
+                    // The hook did not make it.
+                    Err(Denied::Unfit) => return Err(Denied::Unfit),
+                    Err(_) => {}
+                }
             }
             self.ask(action, request).await
         })

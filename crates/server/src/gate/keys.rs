@@ -1,59 +1,187 @@
-//! The built-in authority: keys to publish, a password for titles, and free listening.
+//! The built-in authority: keys, signed links, a password for titles, and listening that is free where it is configured so.
 
-use std::future::ready;
 use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
-use config::{Config, PublishKey, Secret};
-use fanout::gate::{Action, Denied, Proof, Request, Terms};
+use authority::{KeyHash, Scope};
+use config::{Config, Key, KeySecretRef, PlayAccess, Secret};
+use fanout::gate::{Action, Denied, Identity, Proof, Request, Terms};
+use media::StreamName;
 
+use super::attempts::{Attempts, Kind};
 use super::authority::{Authority, Fingerprints, Grant, Verdict};
+use super::hashes::Hashes;
+use super::keys_file::KeysFile;
+use super::links::Links;
 
-/// See the module's description. It answers at once.
+/// See the module's description. It answers at once, unless a key is to be compared with hashes.
 #[derive(Debug)]
 pub(super) struct Keys {
     config: Arc<Config>,
     fingerprints: Fingerprints,
+    /// Shared with the gate, which counts them.
+    attempts: Arc<Attempts>,
+    file: KeysFile,
+    hashes: Hashes,
+    links: Links,
 }
 
 impl Keys {
     /// With the secrets of `config`, all of which are set by now.
-    pub(super) fn new(config: Arc<Config>, fingerprints: Fingerprints) -> Self {
+    pub(super) fn new(
+        config: Arc<Config>,
+        fingerprints: Fingerprints,
+        attempts: Arc<Attempts>,
+    ) -> Self {
         Self {
+            file: KeysFile::new(&config.auth),
+            hashes: Hashes::new(fingerprints.clone()),
+            links: Links::new(&config.auth.link_secrets, fingerprints.clone()),
             config,
             fingerprints,
+            attempts,
         }
     }
 
-    fn judge(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
-        if action == Action::Play {
+    /// The file of further keys.
+    pub(super) const fn file(&self) -> &KeysFile {
+        &self.file
+    }
+
+    /// Whether a client has to present something to listen to a stream.
+    pub(super) fn are_needed(&self, action: Action, stream: &StreamName) -> bool {
+        action != Action::Play || self.config.play_access(stream) == PlayAccess::Key
+    }
+
+    /// Whether a secret is that of a key for administrators.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub(super) async fn administer(
+        &self,
+        peer: std::net::IpAddr,
+        secret: &str,
+    ) -> Result<Grant, Denied> {
+        let further = self.file.keys();
+        let keys = self.config.auth.keys.iter().chain(&*further);
+        let keys = keys.filter_map(|key| key.for_scope(Scope::Admin));
+        let is_limited = || {
+            let now = Instant::now();
+            self.attempts.are_used_up(peer, Kind::Administer, now)
+        };
+        self.choose(Evidence::Secret(secret), keys, is_limited)
+            .await
+    }
+
+    async fn judge(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
+        if !self.are_needed(action, request.stream) {
             return Ok(Grant::to_all());
         }
+        if let Some(verdict) = self.links.judge(action, request, SystemTime::now()) {
+            return verdict;
+        }
         let evidence = Evidence::of(request).ok_or(Denied::Missing)?;
+        let (scope, also) = match action {
+            Action::Publish => (Scope::Publish, None),
+            Action::Play => (Scope::Play, None),
+            Action::UpdateMetadata => (Scope::Metadata, Some(Scope::Admin)),
+        };
         let password = self.config.auth.admin_password.as_ref();
         let password = password.filter(|_| action == Action::UpdateMetadata);
-        let password = password.map(|secret| PublishKey { name: None, secret });
+        let password = password.map(|secret| Key {
+            name: None,
+            secret: KeySecretRef::Plain(secret),
+            expires: None,
+        });
+        let further = self.file.keys();
+        let keys = self.config.keys_for(scope, request.stream, &further);
+        let named = self.config.auth.keys.iter().chain(&*further);
+        let operators = named.filter_map(|key| key.for_scope(also?));
+        let is_limited = || {
+            let (peer, kind) = (request.peer.ip(), Kind::of(action));
+            self.attempts.are_used_up(peer, kind, Instant::now())
+        };
+        let keys = keys.chain(operators).chain(password);
+        self.choose(evidence, keys, is_limited).await
+    }
+
+    /// The permission of the key that the evidence fits.
+    async fn choose(
+        &self,
+        evidence: Evidence<'_>,
+        keys: impl Iterator<Item = Key<'_>>,
+        is_limited: impl FnOnce() -> bool,
+    ) -> Result<Grant, Denied> {
         // Every secret is compared, so that the time does not reveal which one matched.
         let mut fitting = None;
-        for key in self.config.publish_keys(request.stream).chain(password) {
-            if evidence.fits(key.secret) {
-                fitting = Some(key);
+        let mut hashed: Vec<Hashed> = Vec::new();
+        for key in keys {
+            match (key.secret, evidence) {
+                (KeySecretRef::Plain(secret), evidence) => {
+                    if evidence.fits(secret) {
+                        fitting =
+                            Some((secret.reveal().to_owned(), key.name.cloned(), key.expires));
+                    }
+                }
+                (KeySecretRef::Hash(hash), Evidence::Secret(_)) => hashed.push(Hashed {
+                    hash: hash.clone(),
+                    name: key.name.cloned(),
+                    expires: key.expires,
+                }),
+                // A hash proves nothing about the answer to a challenge.
+                (KeySecretRef::Hash(_), Evidence::Proof(_)) => {}
             }
         }
-        let key = fitting.ok_or(Denied::Wrong)?;
+        if fitting.is_none()
+            && let Evidence::Secret(secret) = evidence
+            && !hashed.is_empty()
+        {
+            let hashes = hashed.iter().map(|key| key.hash.clone()).collect();
+            let found = self.hashes.find(secret, hashes, is_limited).await?;
+            let key = found.map(|at| hashed.swap_remove(at));
+            fitting = key.map(|key| (secret.to_owned(), key.name, key.expires));
+        }
+        let (secret, identity, expires) = fitting.ok_or(Denied::Wrong)?;
         Ok(Grant {
             // The same key gives the same credential, however it was presented.
-            credential: Some(self.fingerprints.of(key.secret.reveal())),
+            credential: Some(self.fingerprints.of(&secret)),
             terms: Terms {
-                until: None,
-                identity: key.name.cloned(),
+                until: expires
+                    .map(|expires| moment(expires, SystemTime::now()))
+                    .transpose()?,
+                identity,
             },
+            ..Grant::to_all()
         })
     }
 }
 
+/// A key of which there is a hash, for the time that it takes to compare it.
+struct Hashed {
+    hash: KeyHash,
+    name: Option<Identity>,
+    expires: Option<SystemTime>,
+}
+
+/// When a permission ends by the monotonic clock, which goes on where the other is set.
+///
+/// # Errors
+/// When that is over.
+pub(super) fn moment(expires: SystemTime, now: SystemTime) -> Result<Instant, Denied> {
+    let left = expires.duration_since(now).ok();
+    let left = left.filter(|left| !left.is_zero()).ok_or(Denied::Unfit)?;
+    let far = Instant::now() + std::time::Duration::from_secs(FAR_SECONDS);
+    Ok(Instant::now()
+        .checked_add(left)
+        .map_or(far, |end| end.min(far)))
+}
+
+/// Ends later than this, in seconds, come then: ten years, within which the server is started again.
+const FAR_SECONDS: u64 = 10 * 366 * 24 * 3600;
+
 impl Authority for Keys {
     fn decide<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Verdict<'a> {
-        Box::pin(ready(self.judge(action, request)))
+        Box::pin(self.judge(action, request))
     }
 }
 

@@ -14,11 +14,17 @@
 //! shares its address with a guesser (behind a NAT or a balancer) can reconnect. Guesses from other addresses,
 //! and for other keys, stay limited. A guesser behind a publisher's own address learns at any pace whether a
 //! guess is right, which is why a key has at least eight characters.
+//!
+//! A credential that is right and has expired, or is for something else, is no guess: a player that goes on with its link of
+//! yesterday locks no other one behind its address out.
 
 mod attempts;
 mod authority;
+mod hashes;
 mod hooked;
 mod keys;
+mod keys_file;
+mod links;
 mod successes;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -57,10 +63,15 @@ pub(crate) struct Administer;
 #[derive(Debug)]
 pub(crate) struct AuthorityGate {
     admin_password: Option<Secret>,
+    config: Arc<Config>,
     gatekeeper: Gatekeeper,
     authority: Arc<dyn Authority>,
-    attempts: Attempts,
+    /// The configured ones, whether or not the authority has them.
+    keys: Arc<Keys>,
+    attempts: Arc<Attempts>,
     successes: Successes,
+    /// Those of listeners, apart from the others, which are few: an audience would have them forgotten.
+    listeners: Successes,
     fingerprints: Fingerprints,
 }
 
@@ -78,22 +89,43 @@ impl AuthorityGate {
     ) -> Result<Self, getrandom::Error> {
         let fingerprints = Fingerprints::new()?;
         let admin_password = config.auth.admin_password.clone();
-        let configured = || configured(config, &fingerprints, connector);
+        let attempts = Arc::new(Attempts::default());
+        let keys = Keys::new(
+            Arc::clone(&config),
+            fingerprints.clone(),
+            Arc::clone(&attempts),
+        );
+        let keys = Arc::new(keys);
+        let configured = || configured(&config, &keys, &fingerprints, connector);
+        let authority = authority.unwrap_or_else(configured);
         Ok(Self {
             admin_password,
             gatekeeper,
-            authority: authority.unwrap_or_else(configured),
-            attempts: Attempts::default(),
+            authority,
+            keys,
+            config,
+            attempts,
             successes: Successes::default(),
+            listeners: Successes::default(),
             fingerprints,
         })
     }
 
-    /// Whether a password is the operator's.
+    /// Reads the file of keys again if it has changed. It may wait for a disk.
+    pub(crate) fn look_at_keys(&self) {
+        self.keys.file().look();
+    }
+
+    /// Reads the file of keys again, and says what has become of it. It may wait for a disk.
+    pub(crate) fn reread_keys(&self) -> String {
+        self.keys.file().read_again()
+    }
+
+    /// Whether a password is the operator's, or a key with that scope.
     ///
     /// # Errors
     /// When it is not, or none was presented.
-    pub(crate) fn administer(
+    pub(crate) async fn administer(
         &self,
         peer: IpAddr,
         password: Option<&str>,
@@ -106,7 +138,11 @@ impl AuthorityGate {
             credential: Some(self.fingerprints.of(password.reveal())),
             ..Grant::to_all()
         });
-        self.believe(Kind::Administer, peer, grant.ok_or(Denied::Wrong))?;
+        let verdict = match grant {
+            Some(grant) => Ok(grant),
+            None => self.keys.administer(peer, offered).await,
+        };
+        self.believe(Kind::Administer, peer, verdict)?;
         Ok(self.gatekeeper.authorize(Administer))
     }
 
@@ -177,7 +213,9 @@ impl AuthorityGate {
         let is_limited = self.attempts.are_used_up(peer, kind, now);
         let grant = match verdict {
             Ok(grant) => grant,
-            Err(Denied::Wrong) if is_limited => return Err(Denied::TooManyAttempts),
+            Err(Denied::Wrong | Denied::Unfit) if is_limited => {
+                return Err(Denied::TooManyAttempts);
+            }
             Err(Denied::Wrong) => {
                 self.attempts.failed(peer, kind, now);
                 return Err(Denied::Wrong);
@@ -185,10 +223,14 @@ impl AuthorityGate {
             Err(other) => return Err(other),
         };
         if let Some(credential) = grant.credential {
-            if is_limited && !self.successes.has(peer, kind, credential) {
+            let successes = match kind {
+                Kind::Play => &self.listeners,
+                _ => &self.successes,
+            };
+            if is_limited && !successes.has(peer, kind, credential) {
                 return Err(Denied::TooManyAttempts);
             }
-            self.successes.note(peer, kind, credential);
+            successes.note(peer, kind, credential);
         }
         Ok(grant)
     }
@@ -196,17 +238,21 @@ impl AuthorityGate {
 
 /// What a configuration has decide.
 fn configured(
-    config: Arc<Config>,
+    config: &Config,
+    keys: &Arc<Keys>,
     fingerprints: &Fingerprints,
     connector: &Connector,
 ) -> Arc<dyn Authority> {
     let hook = config.auth.hook.clone();
-    let keys = Keys::new(config, fingerprints.clone());
+    let keys = Arc::clone(keys);
     let Some(url) = hook.url else {
-        return Arc::new(keys);
+        return keys;
     };
     let settings = auth_hook::Settings {
         url,
+        play_url: hook.play_url,
+        end_url: hook.end_url,
+        secret: hook.secret.as_ref().map_or("", Secret::reveal).into(),
         dialect: hook.dialect,
         host: hook.host,
         timeout: hook.timeout,
@@ -214,7 +260,7 @@ fn configured(
     };
     Arc::new(Hooked {
         keys,
-        asker: auth_hook::Asker::new(settings, connector.clone()),
+        asker: Arc::new(auth_hook::Asker::new(settings, connector.clone())),
         asks: hook.asks,
         unanswered: hook.unanswered,
         fingerprints: fingerprints.clone(),
@@ -224,28 +270,38 @@ fn configured(
 impl Gate for AuthorityGate {
     fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish> {
         Box::pin(async move {
-            let Grant { credential, terms } = self.ask(Action::Publish, request).await?;
+            let grant = self.ask(Action::Publish, request).await?;
+            let credential = grant.credential;
             let action = Publish {
-                stream: request.stream.clone(),
+                stream: grant.stream(request),
                 credential: credential.unwrap_or_else(|| self.fingerprints.of(OPEN)),
             };
-            Ok(self.gatekeeper.grant(action, terms))
+            let permission = self.gatekeeper.grant(action, grant.terms);
+            Ok(permission.witnessed(grant.witness))
         })
     }
 
     fn play<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Play> {
         Box::pin(async move {
-            let Grant { terms, .. } = self.ask(Action::Play, request).await?;
-            let stream = request.stream.clone();
-            Ok(self.gatekeeper.grant(Play { stream }, terms))
+            let grant = self.ask(Action::Play, request).await?;
+            let stream = grant.stream(request);
+            let mut terms = grant.terms;
+            if let Some(time) = self.config.listen_duration_max(&stream) {
+                let end = Instant::now() + time;
+                terms.until = Some(terms.until.map_or(end, |until| until.min(end)));
+            }
+            let permission = self.gatekeeper.grant(Play { stream }, terms);
+            Ok(permission.witnessed(grant.witness))
         })
     }
 
     fn update_metadata<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, UpdateMetadata> {
         Box::pin(async move {
-            let Grant { terms, .. } = self.ask(Action::UpdateMetadata, request).await?;
-            let stream = request.stream.clone();
-            Ok(self.gatekeeper.grant(UpdateMetadata { stream }, terms))
+            let grant = self.ask(Action::UpdateMetadata, request).await?;
+            let stream = grant.stream(request);
+            Ok(self
+                .gatekeeper
+                .grant(UpdateMetadata { stream }, grant.terms))
         })
     }
 }

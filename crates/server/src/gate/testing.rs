@@ -47,6 +47,7 @@ impl Late {
         Ok(Grant {
             credential: Some(Credential(7)),
             terms,
+            ..Grant::to_all()
         })
     }
 }

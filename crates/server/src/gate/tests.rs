@@ -16,15 +16,18 @@ fn authority_gate() -> AuthorityGate {
 }
 
 fn guarded(authority: Option<Arc<dyn Authority>>) -> AuthorityGate {
-    let mut config = Config::parse(
-        "test",
+    configured_by(
         "[auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n\
          [[auth.key]]\nname = \"studio\"\nkey = \"studio-bells-12\"\nmatch = \"live/*\"\n\
          [[auth.key]]\nname = \"van\"\nkey = \"van-on-the-road\"\nmatch = \"**\"\n\
          [[stream]]\nmatch = \"own/*\"\npublish_key = \"only-for-own-93\"\n",
-        std::iter::empty(),
+        authority,
     )
-    .expect("a valid configuration");
+}
+
+fn configured_by(source: &str, authority: Option<Arc<dyn Authority>>) -> AuthorityGate {
+    let config = Config::parse("test", source, std::iter::empty());
+    let mut config = config.expect("a valid configuration");
     config.fanout.workers = 1;
     let workers = Workers {
         workers: 1,
@@ -143,10 +146,16 @@ async fn each_secret_opens_its_own_door() {
         assert!(gate.play(&request(&stream, 1, secret)).await.is_ok());
     }
     let peer = peer(1).ip();
-    assert!(gate.administer(peer, Some(PASSWORD)).is_ok());
-    assert_eq!(gate.administer(peer, Some(KEY)).err(), wrong);
-    assert_eq!(gate.administer(peer, None).err(), Some(Denied::Missing));
-    assert_eq!(gate.administer(peer, Some("")).err(), Some(Denied::Missing));
+    assert!(gate.administer(peer, Some(PASSWORD)).await.is_ok());
+    assert_eq!(gate.administer(peer, Some(KEY)).await.err(), wrong);
+    assert_eq!(
+        gate.administer(peer, None).await.err(),
+        Some(Denied::Missing)
+    );
+    assert_eq!(
+        gate.administer(peer, Some("")).await.err(),
+        Some(Denied::Missing)
+    );
 }
 
 #[tokio::test]
@@ -236,7 +245,7 @@ async fn guessing_locks_out_the_address_and_no_other() {
     );
     assert!(publish(&gate, "live/a", 8, Some(KEY)).await.is_ok());
     assert!(
-        gate.administer(peer(7).ip(), Some(PASSWORD)).is_ok(),
+        gate.administer(peer(7).ip(), Some(PASSWORD)).await.is_ok(),
         "the operator may share the encoder's address"
     );
     assert_eq!(update(&gate, "live/a", 7, Some(KEY)).await, None);
@@ -245,22 +254,25 @@ async fn guessing_locks_out_the_address_and_no_other() {
 #[tokio::test]
 async fn guesses_do_not_lock_out_a_client_that_was_right_from_the_same_address() {
     let gate = authority_gate();
-    let administer = |host, password| gate.administer(peer(host).ip(), Some(password)).err();
+    let administer = async |host, password| {
+        let answer = gate.administer(peer(host).ip(), Some(password)).await;
+        answer.err()
+    };
     assert!(publish(&gate, "live/a", 7, Some(KEY)).await.is_ok());
-    assert_eq!(administer(7, PASSWORD), None);
+    assert_eq!(administer(7, PASSWORD).await, None);
     let refused = Some(Denied::TooManyAttempts);
     for host in [7, 8] {
         for _ in 0..100 {
             publish(&gate, "live/a", host, Some("guess")).await.err();
-            administer(host, "guess");
+            administer(host, "guess").await;
         }
         let answer = publish(&gate, "live/a", host, Some("guess")).await;
         assert_eq!(answer.err(), refused);
-        assert_eq!(administer(host, "guess"), refused);
+        assert_eq!(administer(host, "guess").await, refused);
     }
     let again = publish(&gate, "live/a", 7, Some(KEY)).await;
     assert!(again.is_ok(), "it was right before");
-    assert_eq!(administer(7, PASSWORD), None);
+    assert_eq!(administer(7, PASSWORD).await, None);
     assert!(prove(&gate, "live/a", 7, None, KEY).await.is_ok());
     let elsewhere = publish(&gate, "live/a", 8, Some(KEY)).await.err();
     assert_eq!(elsewhere, refused, "elsewhere it is a guess");
@@ -354,4 +366,181 @@ async fn ten_thousand_waiting_requests_cost_little() {
     let verdict = late.decide(Action::Play, &requests[0]);
     let each = size_of_val(&requests[0]) + size_of_val(&*waiting[0]) + size_of_val(&*verdict);
     assert!(each <= EACH_BYTES_MAX, "{each} bytes");
+}
+
+/// Each scope has a key of its own, of which one is hashed.
+const SCOPED: &str = "[auth]\nadmin_password = \"tower-warden-77\"\nplay = \"key\"\n\
+     [[auth.key]]\nname = \"van\"\nkey = \"van-on-the-road\"\nmatch = \"live/*\"\n\
+     [[auth.key]]\nname = \"ear\"\nkey = \"ear-to-the-ground\"\nmatch = \"live/*\"\nscopes = [\"play\"]\n\
+     [[auth.key]]\nname = \"desk\"\nkey = \"desk-by-the-door\"\nmatch = \"**\"\nscopes = [\"admin\"]\n\
+     [[auth.key]]\nname = \"past\"\nkey = \"past-the-midnight\"\nmatch = \"**\"\nexpires = \"2020-01-01T00:00:00Z\"\n\
+     [[auth.key]]\nname = \"far\"\nkey = \"far-in-the-future\"\nmatch = \"**\"\nscopes = [\"play\", \"publish\"]\nexpires = 2999-01-01T00:00:00Z\n\
+     [[stream]]\nmatch = \"free/*\"\nplay = \"open\"\n\
+     [auth.link]\nsecret = \"an-hmac-secret-of-32-characters!\"\n\
+     [[auth.key]]\nname = \"hash\"\nmatch = \"live/*\"\nscopes = [\"publish\", \"play\", \"admin\"]\n";
+
+fn scoped_gate() -> AuthorityGate {
+    let hash = include_str!("../../../authority/src/hash.phc").trim();
+    let source = SCOPED.replace(
+        "match = \"live/*\"\nscopes = [\"publish\", \"play\", \"admin\"]",
+        &format!("key = \"{hash}\"\nmatch = \"**\"\nscopes = [\"publish\", \"play\", \"admin\"]"),
+    );
+    configured_by(&source, None)
+}
+
+/// The answers to publishing, to listening, to a title and to administration, as letters: permitted, missing, wrong, unfit.
+async fn answers(gate: &AuthorityGate, stream: &str, secret: Option<&str>) -> String {
+    let stream = name(stream);
+    let request = request(&stream, 1, secret);
+    let all = [
+        gate.publish(&request).await.err(),
+        gate.play(&request).await.err(),
+        gate.update_metadata(&request).await.err(),
+        gate.administer(peer(1).ip(), secret).await.err(),
+    ];
+    let letter = |denied| match denied {
+        None => 'p',
+        Some(Denied::Missing) => 'm',
+        Some(Denied::Wrong) => 'w',
+        Some(Denied::Unfit) => 'u',
+        Some(_) => '?',
+    };
+    all.map(letter).into_iter().collect()
+}
+
+#[tokio::test]
+async fn each_key_is_for_its_scopes() {
+    let gate = scoped_gate();
+    for (stream, secret, expected) in [
+        ("live/a", None, "mmmm"),
+        ("live/a", Some("van-on-the-road"), "pwpw"),
+        ("live/a", Some("ear-to-the-ground"), "wpww"),
+        ("radio", Some("ear-to-the-ground"), "wwww"),
+        ("live/a~720p", Some("ear-to-the-ground"), "wpww"),
+        ("live/a", Some("desk-by-the-door"), "wwpp"),
+        ("live/a", Some("past-the-midnight"), "uwuw"),
+        ("live/a", Some("far-in-the-future"), "ppww"),
+        ("live/a", Some("open-sesame-41"), "pppp"),
+        ("live/a", Some("tower-warden-77"), "wwpp"),
+        ("free/a", None, "mpmm"),
+    ] {
+        let answers = answers(&gate, stream, secret).await;
+        assert_eq!(answers, expected, "{stream} {secret:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_permission_ends_with_its_key() {
+    let gate = scoped_gate();
+    let stream = name("live/a");
+    let permitted = gate
+        .play(&request(&stream, 1, Some("far-in-the-future")))
+        .await;
+    let permitted = permitted.expect("permitted");
+    assert!(permitted.until().is_some() && !permitted.is_over(Instant::now()));
+    let identity = permitted.identity().map(|identity| identity.as_str());
+    assert_eq!(identity, Some("far"));
+}
+
+#[tokio::test]
+async fn guessing_at_a_hash_costs_no_more_than_the_allowance() {
+    let gate = scoped_gate();
+    let mut answers = Vec::new();
+    for number in 0..40 {
+        let guess = format!("guess-number-{number}");
+        answers.push(publish(&gate, "live/a", 9, Some(&guess)).await.err());
+    }
+    let wrong = answers.iter().filter(|one| **one == Some(Denied::Wrong));
+    assert!((20..=22).contains(&wrong.count()), "{answers:?}");
+    assert_eq!(answers.last(), Some(&Some(Denied::TooManyAttempts)));
+    let right = publish(&gate, "live/a", 9, Some("open-sesame-41")).await;
+    assert_eq!(right.err(), Some(Denied::TooManyAttempts));
+}
+
+mod links {
+    use std::time::{Duration, SystemTime};
+
+    use ::authority::link::{Action as LinkAction, Link, Target};
+
+    use super::*;
+
+    const SECRET: &str = "an-hmac-secret-of-32-characters!";
+
+    fn token(action: LinkAction, stream: &str, seconds: i64, secret: &str) -> String {
+        let now = SystemTime::now();
+        let past = Duration::from_secs(seconds.unsigned_abs());
+        Link {
+            action,
+            target: Target::Stream(name(stream)),
+            expires: if seconds < 0 { now - past } else { now + past },
+            address: None,
+        }
+        .sign(secret)
+    }
+
+    async fn plays(
+        gate: &AuthorityGate,
+        stream: &str,
+        token: &str,
+    ) -> Result<Option<Instant>, Denied> {
+        let (stream, query) = (name(stream), format!("a=b&link={token}"));
+        let request = Request {
+            query: &query,
+            ..Request::new(&stream, "test", peer(3))
+        };
+        Ok(gate.play(&request).await?.until())
+    }
+
+    #[tokio::test]
+    async fn a_link_permits_until_it_expires_and_its_end_is_no_guess() {
+        let gate = scoped_gate();
+        let link = token(LinkAction::Play, "live/a", 60, SECRET);
+        let until = plays(&gate, "live/a", &link).await.expect("permitted");
+        let left = until.expect("an end") - Instant::now();
+        assert!(left <= Duration::from_secs(60), "{left:?}");
+        assert!(plays(&gate, "live/a~720p", &link).await.is_ok());
+        let expired = token(LinkAction::Play, "live/a", -60, SECRET);
+        let other = token(LinkAction::Publish, "live/a", 60, SECRET);
+        for _ in 0..100 {
+            for unfit in [&expired, &other] {
+                let answer = plays(&gate, "live/a", unfit).await;
+                assert_eq!(answer, Err(Denied::Unfit));
+            }
+        }
+        assert!(plays(&gate, "live/a", &link).await.is_ok());
+        let forged = token(
+            LinkAction::Play,
+            "live/a",
+            60,
+            "another-secret-of-32-characters!",
+        );
+        let mut last = None;
+        for _ in 0..100 {
+            last = plays(&gate, "live/a", &forged).await.err();
+        }
+        assert_eq!(last, Some(Denied::TooManyAttempts));
+    }
+
+    #[tokio::test]
+    async fn a_link_is_taken_in_the_place_of_a_key_and_renewed_ones_are_one_credential() {
+        let gate = scoped_gate();
+        let first = token(LinkAction::Publish, "live/a", 60, SECRET);
+        let second = token(LinkAction::Publish, "live/a", 600, SECRET);
+        let first = publish(&gate, "live/a", 1, Some(&first)).await;
+        let again = publish(&gate, "live/a", 1, Some(&second)).await;
+        assert_eq!(credential(first), credential(again));
+        assert_eq!(update(&gate, "live/a", 1, Some(&second)).await, None);
+        let other = token(LinkAction::Publish, "live/b", 60, SECRET);
+        let other = publish(&gate, "live/b", 1, Some(&other)).await;
+        let second = publish(&gate, "live/a", 1, Some(&second)).await;
+        assert_ne!(credential(other), credential(second));
+    }
+
+    #[tokio::test]
+    async fn without_a_secret_there_are_no_links() {
+        let gate = authority_gate();
+        let link = token(LinkAction::Publish, "live/a", 60, SECRET);
+        let answer = publish(&gate, "live/a", 1, Some(&link)).await;
+        assert_eq!(answer.err(), Some(Denied::Wrong));
+    }
 }

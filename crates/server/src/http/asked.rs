@@ -59,7 +59,7 @@ impl Asked {
         self.log_code(node, code.unwrap_or_default(), body);
     }
 
-    fn log_code(&self, node: &Node, status: u16, bytes: usize) {
+    pub(super) fn log_code(&self, node: &Node, status: u16, bytes: usize) {
         node.access.write(&AccessLine {
             peer: self.peer.ip(),
             since: self.since,
@@ -80,5 +80,6 @@ const fn words(version: Version) -> &'static str {
         Version::Http10 => "HTTP/1.0",
         Version::Ice10 => "ICE/1.0",
         Version::XAudiocast => "x-audiocast",
+        Version::Shoutcast => "ICY",
     }
 }

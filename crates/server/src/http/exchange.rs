@@ -39,7 +39,9 @@ pub(super) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::E
     *request.version_mut() = match head.version() {
         Version::Http2 => http::Version::HTTP_2,
         Version::Http11 => http::Version::HTTP_11,
-        Version::Http10 | Version::Ice10 | Version::XAudiocast => http::Version::HTTP_10,
+        Version::Http10 | Version::Ice10 | Version::XAudiocast | Version::Shoutcast => {
+            http::Version::HTTP_10
+        }
     };
     let headers = request.headers_mut();
     for (name, value) in head.headers() {
@@ -179,7 +181,7 @@ pub(super) async fn write_file(
 fn head(response: &Response, framing: Framing, terms: Terms, now: HttpDate) -> Vec<u8> {
     let version = match terms.version {
         Version::Http11 | Version::Http2 => "HTTP/1.1",
-        Version::Http10 | Version::Ice10 | Version::XAudiocast => "HTTP/1.0",
+        Version::Http10 | Version::Ice10 | Version::XAudiocast | Version::Shoutcast => "HTTP/1.0",
     };
     let status = response.status();
     let reason = status.canonical_reason().unwrap_or_default();

@@ -5,11 +5,12 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use egress_http::{Outcome, Target};
 use fanout::Permit;
-use http1::{Body, Head, Status};
+use http1::{Body, Head, HttpDate, Status};
 use ingest::icecast::Dialect;
 use media::StreamName;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
@@ -17,7 +18,10 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::Asked;
-use super::refusal::refuse;
+use super::exchange::{self, Terms};
+use super::pages::{Visitor, add_common, base, watch};
+use super::refusal::{refuse, refuse_malformed, say};
+use crate::admin;
 use crate::door::head;
 use crate::door::limits::Handover;
 use crate::node::Node;
@@ -192,6 +196,50 @@ impl<S: LiveTransport> Live<'_, S> {
         let answer = update(&node.ingest, dialect, &head, &form, peer).await;
         asked.log_answer(node, &answer);
         head::answer(socket, &answer).await;
+    }
+
+    /// Tells the operator all figures, and how they change.
+    pub(super) async fn watch(mut self, visitor: Visitor) {
+        let asked = Asked::by(&self.head, self.peer);
+        let node = self.node;
+        let request = match exchange::request(&self.head, axum::body::Body::empty()) {
+            Ok(request) => request,
+            Err(error) => return refuse_malformed(node, self.socket, &asked, error).await,
+        };
+        let headers = request.headers();
+        let password = admin::password(headers);
+        if let Err(denied) = node
+            .gate
+            .administer(self.peer.ip(), password.as_deref())
+            .await
+        {
+            let mut response = admin::refusal(denied);
+            asked.log_code(node, response.status().as_u16(), 0);
+            add_common(response.headers_mut(), &node.config.http.server_header);
+            let terms = Terms {
+                version: self.head.version(),
+                is_head: false,
+                persists: false,
+                lasts: false,
+            };
+            let mut answer = Vec::new();
+            let now = HttpDate::from(SystemTime::now());
+            // Writing to memory does not fail.
+            exchange::write(&mut answer, response, terms, now)
+                .await
+                .ok();
+            return head::answer(self.socket, &answer).await;
+        }
+        let Some(watching) = node.pages.watchers.enter() else {
+            let text = "There are as many clients of STATS as may be.";
+            return say(node, self.socket, &asked, Status::SERVICE_UNAVAILABLE, text).await;
+        };
+        self.handover.permit().settle();
+        asked.log(node, Status::OK, 0);
+        let base = base(node.config.http.base_url.as_ref(), visitor, headers);
+        if let Err(error) = watch(node, &base, &mut self.socket, watching).await {
+            tracing::debug!(peer = %self.peer, %error, "a client of STATS ended");
+        }
     }
 
     pub(super) async fn tell_capabilities(self) {

@@ -81,11 +81,35 @@ pub(crate) async fn serve<S: LiveTransport>(
     permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
+    begin(node, site, socket, None, permit, peer).await;
+}
+
+/// The same for a connection of which something has been read.
+pub(crate) async fn serve_begun<S: LiveTransport>(
+    node: &Arc<Node>,
+    site: &Router,
+    socket: S,
+    received: &[u8],
+    permit: ConnectionPermit,
+    peer: SocketAddr,
+) {
+    let inbox = Inbox::with(received);
+    begin(node, site, socket, Some(inbox), permit, peer).await;
+}
+
+async fn begin<S: LiveTransport>(
+    node: &Arc<Node>,
+    site: &Router,
+    socket: S,
+    inbox: Option<Inbox>,
+    permit: ConnectionPermit,
+    peer: SocketAddr,
+) {
     let connection = Connection {
         node,
         site,
         socket,
-        inbox: None,
+        inbox,
         handover: Handover::new(permit),
         peer,
         began: Instant::now(),
@@ -171,6 +195,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             Route::Source(name) => Box::pin(self.live(head, visitor).publish(name)).await,
             Route::Title(dialect) => Box::pin(self.live(head, visitor).set_title(dialect)).await,
             Route::Capabilities => Box::pin(self.live(head, visitor).tell_capabilities()).await,
+            Route::Watch => Box::pin(self.live(head, visitor).watch(visitor)).await,
             Route::Listen(target) => Box::pin(self.live(head, visitor).listen(target)).await,
             Route::Look(target) => Box::pin(self.live(head, visitor).look(target)).await,
             // Was refused above.

@@ -12,7 +12,7 @@ use crate::node::Node;
 
 /// The answer to a source of SHOUTcast v1 instead of `OK2`.
 const SHOUTCAST: &[u8] =
-    b"SHOUTcast v1 is not supported here. Choose Icecast 2 in your encoder.\r\n";
+    b"SHOUTcast v1 is not supported on this port. Choose Icecast 2 in your encoder, or the port of [shoutcast].\r\n";
 
 /// Answers a connection beyond the limits, without waiting for it. The answer may be lost.
 pub(crate) fn refuse_unread(node: &Node, socket: &TcpStream, reason: Rejected) {

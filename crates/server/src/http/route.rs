@@ -14,6 +14,8 @@ use recordings::Shelf;
 use vod::PastAddress;
 
 use crate::http::pages::Page;
+use crate::http::pages::shoutcast::asks_figures;
+use crate::http::routes::Endpoint;
 use crate::node::Node;
 
 /// What a request is for.
@@ -23,6 +25,8 @@ pub(crate) enum Route {
     Source(Result<StreamName, ingest::Error>),
     /// A title is set.
     Title(Dialect),
+    /// `STATS`: what the figures are, and how they change.
+    Watch,
     /// `OPTIONS *`: what the server can do.
     Capabilities,
     /// A stream is listened to.
@@ -39,7 +43,13 @@ impl Route {
     /// What a request to this server is for.
     pub(crate) fn of_request(head: &Head, node: &Node) -> Self {
         let path = head.path();
+        let is_published = matches!(head.method(), "SOURCE" | "PUT");
+        let alias = (!is_published)
+            .then(|| node.config.aliased(&path))
+            .flatten();
+        let path = alias.map_or(path, Into::into);
         Self::of(head.method(), &path, &node.registry)
+            .or_figures((head.method(), head.query()))
             .of_single(&node.registry, &node.variants)
             .or_file(head.method(), &path, &node.registry, &node.files)
             .or_past((head.method(), head.query()), &node.shelf)
@@ -54,6 +64,7 @@ impl Route {
         match (method, path) {
             ("OPTIONS", "*") => return Self::Capabilities,
             (_, "*") => return Self::Malformed,
+            ("STATS", _) => return Self::Watch,
             ("SOURCE" | "PUT", _) => return Self::Source(ingest::name(path)),
             ("GET" | "HEAD" | "POST", "/admin/metadata") => return Self::Title(Dialect::Icecast),
             ("GET" | "HEAD" | "POST", "/admin.cgi") => return Self::Title(Dialect::Shoutcast),
@@ -106,6 +117,18 @@ impl Route {
         }
     }
 
+    /// `/admin.cgi` sets titles, and tells figures.
+    fn or_figures(self, (method, query): (&str, Query<'_>)) -> Self {
+        match self {
+            Self::Title(Dialect::Shoutcast)
+                if matches!(method, "GET" | "HEAD") && asks_figures(query) =>
+            {
+                Self::Page(Page::Shoutcast(Endpoint::ShoutcastMetadata))
+            }
+            other => other,
+        }
+    }
+
     /// Files on demand: a path in one of their folders names a file, unless it is that of a stream that is here or
     /// known elsewhere by its name.
     fn or_file(self, method: &str, path: &str, registry: &Registry, files: &vod::Files) -> Self {
@@ -147,7 +170,9 @@ impl Route {
     pub(crate) fn is_of_sources(&self) -> bool {
         match self {
             Self::Source(_) | Self::Title(_) | Self::Capabilities => true,
-            Self::Listen(_) | Self::Look(_) | Self::Page(_) | Self::Malformed => false,
+            Self::Listen(_) | Self::Look(_) | Self::Page(_) | Self::Watch | Self::Malformed => {
+                false
+            }
         }
     }
 }
@@ -158,7 +183,8 @@ mod tests {
     use fanout::{Config, Fanout};
 
     use super::*;
-    use crate::http::routes::{Endpoint, Surface};
+    use crate::http::pages::Playlist;
+    use crate::http::routes::Surface;
 
     /// The row of the table for a route; `None` for routes that mean there is no such row.
     fn row(method: &str, route: &Route) -> Option<Endpoint> {
@@ -169,6 +195,7 @@ mod tests {
             Route::Title(Dialect::Icecast) => Endpoint::Metadata,
             Route::Title(Dialect::Shoutcast) => Endpoint::ShoutcastMetadata,
             Route::Capabilities => Endpoint::Options,
+            Route::Watch => Endpoint::IcecastEvents,
             Route::Listen(_) => Endpoint::Listen,
             Route::Look(_) if method == "OPTIONS" => Endpoint::ListenOptions,
             Route::Look(_) => Endpoint::ListenHead,
@@ -189,6 +216,11 @@ mod tests {
             Page::Info(_) => Endpoint::Info,
             Page::Publish(_) => Endpoint::Publish,
             Page::File(_) => Endpoint::File,
+            Page::Playlist(_, Playlist::M3u) => Endpoint::M3u,
+            Page::Playlist(_, Playlist::Xspf) => Endpoint::Xspf,
+            Page::Playlist(_, Playlist::Pls) => Endpoint::Pls,
+            Page::Playlist(_, Playlist::Vclt) => Endpoint::Vclt,
+            Page::Icecast(endpoint) | Page::Shoutcast(endpoint) => *endpoint,
             Page::Recordings(_) => Endpoint::StreamRecordings,
             Page::Past(address) => return past_row(address),
             Page::Hls(_, Resource::Multivariant) => Endpoint::Hls,

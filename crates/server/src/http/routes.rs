@@ -27,7 +27,7 @@ pub enum Demand {
     PublishKey,
     /// The key of the stream, or the operator's password.
     KeyOrPassword,
-    /// The operator's password, unless the port is on loopback and none was configured.
+    /// The operator's password, unless it is the operator's port, on loopback, and none was configured.
     Password,
 }
 
@@ -78,8 +78,10 @@ endpoints! {
     Metadata: Live "GET" "/admin/metadata", KeyOrPassword;
     /// Set the title by a form.
     MetadataForm: Live "POST" "/admin/metadata", KeyOrPassword;
-    /// Set the title as SHOUTcast does.
+    /// Set the title as SHOUTcast does; with `mode=viewxml`, its figures for the operator.
     ShoutcastMetadata: Live "GET" "/admin.cgi", KeyOrPassword;
+    /// All figures, and each that changes, as Icecast tells them.
+    IcecastEvents: Live "STATS" "/", Password;
     /// The server's capabilities.
     Options: Live "OPTIONS" "*", Nothing;
     /// Listen.
@@ -123,6 +125,70 @@ endpoints! {
     Info: Page "GET" "/{stream}/info.json", Nothing;
     /// The publish page.
     Publish: Page "GET" "/{stream}/publish", Nothing;
+
+    /// What a player program opens to listen.
+    M3u: Page "GET" "/{stream}.m3u", Nothing;
+    /// The same, and what the stream tells of itself.
+    Xspf: Page "GET" "/{stream}.xspf", Nothing;
+
+    /// The same, for old players that speak it.
+    Pls: Page "GET" "/{stream}.pls", Nothing;
+    /// The same, for programs that read lines of names.
+    Vclt: Page "GET" "/{stream}.vclt", Nothing;
+
+    /// The figures of a stream, in SHOUTcast's form.
+    ShoutcastStats: Page "GET" "/stats", Nothing;
+    /// Those of all streams.
+    ShoutcastStatistics: Page "GET" "/statistics", Nothing;
+    /// The title of a stream.
+    ShoutcastSong: Page "GET" "/currentsong", Nothing;
+    /// Its last titles.
+    ShoutcastPlayed: Page "GET" "/played", Nothing;
+    /// The same at its first address.
+    ShoutcastPlayedPage: Page "GET" "/played.html", Nothing;
+    /// The seven values of SHOUTcast 1.
+    ShoutcastSeven: Page "GET" "/7.html", Nothing;
+
+    /// The public streams, as Icecast's page has them.
+    IcecastStatusPage: Page "GET" "/status.xsl", Nothing;
+    /// What server this is.
+    IcecastVersionPage: Page "GET" "/server_version.xsl", Nothing;
+    /// Where Icecast's administration begins: its figures.
+    IcecastHome: Page "GET" "/admin/", Password;
+    /// The figures of the server and of its streams, as a page.
+    IcecastStatsPage: Page "GET" "/admin/stats.xsl", Password;
+    /// The streams, as a page.
+    IcecastMountsPage: Page "GET" "/admin/listmounts.xsl", Password;
+    /// The listeners of a stream, as a page.
+    IcecastListenersPage: Page "GET" "/admin/listclients.xsl", Password;
+    /// A stream whose title is to be set.
+    IcecastTitle: Page "GET" "/admin/updatemetadata", Password;
+    /// The form for that.
+    IcecastTitlePage: Page "GET" "/admin/updatemetadata.xsl", Password;
+    /// Remove a listener, from a page.
+    IcecastKickPage: Page "GET" "/admin/killclient.xsl", Password;
+    /// End a stream, from a page.
+    IcecastEndPage: Page "GET" "/admin/killsource.xsl", Password;
+    /// Move listeners to another stream, which is refused.
+    IcecastMove: Page "GET" "/admin/moveclients", Password;
+    /// Set a stream's fallback, which is refused.
+    IcecastFallbacks: Page "GET" "/admin/fallbacks", Password;
+    /// The figures of the server and of its streams, in Icecast's form.
+    IcecastStats: Page "GET" "/admin/stats", Password;
+    /// The streams, in Icecast's form.
+    IcecastMounts: Page "GET" "/admin/listmounts", Password;
+    /// The same.
+    IcecastStreams: Page "GET" "/admin/streamlist", Password;
+    /// Their names, for servers that relay them all.
+    IcecastStreamNames: Page "GET" "/admin/streamlist.txt", Password;
+    /// The listeners of a stream, in Icecast's form.
+    IcecastListeners: Page "GET" "/admin/listclients", Password;
+    /// Remove a listener.
+    IcecastKick: Page "GET" "/admin/killclient", Password;
+    /// End a stream.
+    IcecastEnd: Page "GET" "/admin/killsource", Password;
+    /// What a player program opens to listen with a user and a password.
+    IcecastPlaylist: Page "GET" "/admin/buildm3u", Password;
 
     /// The multivariant playlist of HLS.
     Hls: Page "GET" "/{stream}/index.m3u8", Nothing;
@@ -206,6 +272,8 @@ endpoints! {
     Pushes: Admin "GET" "/api/v1/push", Password;
     /// Pulls from other servers and their states.
     Pulls: Admin "GET" "/api/v1/pull", Password;
+    /// Streams with a fallback, and whether that is heard.
+    Fallbacks: Admin "GET" "/api/v1/fallbacks", Password;
     /// Stations, and what they play.
     Stations: Admin "GET" "/api/v1/stations", Password;
     /// Tell a station what to do.

@@ -34,10 +34,7 @@ pub(crate) struct Question<'a> {
 /// knows the name may open its page, too.
 pub(crate) fn document(registry: &Registry, question: Question<'_>) -> Value {
     match question.mount {
-        None => {
-            let infos = registry.list().into_iter().map(|stream| stream.info());
-            render(infos.filter(|info| info.settings.public), question)
-        }
+        None => render(public(registry), question),
         Some(mount) => {
             let name = StreamName::parse(mount).ok();
             let stream = name.and_then(|name| registry.stream(&name));
@@ -46,26 +43,50 @@ pub(crate) fn document(registry: &Registry, question: Question<'_>) -> Value {
     }
 }
 
+/// The streams that everyone is told of, in the order of their names.
+pub(crate) fn public(registry: &Registry) -> impl Iterator<Item = Info> + use<> {
+    let infos = registry.list().into_iter().map(|stream| stream.info());
+    let public = infos.filter(|info| info.settings.public && info.is_on_air());
+    public.take(STREAMS_MAX)
+}
+
 fn render(infos: impl Iterator<Item = Info>, question: Question<'_>) -> Value {
     let mut sources: Vec<_> = infos
         .filter(Info::is_on_air)
         .take(STREAMS_MAX)
-        .map(|info| source(&StreamView::of(&info), question.base))
+        .map(|info| {
+            let view = StreamView::of(&info);
+            let mut fields = source(&view, question.base);
+            fields.insert("dummy".to_owned(), Value::Null);
+            fields.insert("tracks".to_owned(), json!(view.tracks()));
+            Value::Object(fields)
+        })
         .collect();
-    let mut stats = json!({
-        "admin": "icemaster@localhost",
-        "host": without_port(question.base.host()),
-        "location": "Earth",
-        "server_id": question.server,
-        "server_start": stamp::rfc2822(question.started),
-        "server_start_iso8601": stamp::iso8601(question.started, "+0000"),
-    });
+    let mut stats = Value::Object(server(question));
     match sources.len() {
-        0 => {}
+        0 => stats["dummy"] = Value::Null,
         1 => stats["source"] = sources.remove(0),
         _ => stats["source"] = Value::Array(sources),
     }
     json!({ "icestats": stats })
+}
+
+/// What there is to tell of the server.
+pub(crate) fn server(question: Question<'_>) -> Map<String, Value> {
+    [
+        ("admin", "icemaster@localhost".into()),
+        ("host", without_port(question.base.host()).into()),
+        ("location", "Earth".into()),
+        ("server_id", question.server.into()),
+        ("server_start", stamp::rfc2822(question.started).into()),
+        (
+            "server_start_iso8601",
+            stamp::iso8601(question.started, "+0000").into(),
+        ),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into_iter()
+    .collect()
 }
 
 fn without_port(host: &str) -> &str {
@@ -76,7 +97,15 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-fn source(view: &StreamView<'_>, base: &BaseUrl) -> Value {
+/// What Icecast tells of a stream whose source does not say.
+const UNSPECIFIED: [(&str, &str); 3] = [
+    ("server_name", "Unspecified name"),
+    ("server_description", "Unspecified description"),
+    ("genre", "various"),
+];
+
+/// What there is to tell everyone of a stream.
+pub(crate) fn source(view: &StreamView<'_>, base: &BaseUrl) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut set = |key: &str, value: Value| fields.insert(key.to_owned(), value);
     set("listenurl", format!("{base}/{}", view.name).into());
@@ -99,11 +128,12 @@ fn source(view: &StreamView<'_>, base: &BaseUrl) -> Value {
             set(key, text.into());
         }
     }
-    set("dummy", Value::Null);
+    for (key, text) in UNSPECIFIED {
+        fields.entry(key).or_insert(text.into());
+    }
     sound(view, &mut fields);
     song(view, &mut fields);
-    fields.insert("tracks".to_owned(), json!(view.tracks()));
-    Value::Object(fields)
+    fields
 }
 
 /// Bit rate, sample rate and channels: as the source announces them, else as measured.
@@ -167,6 +197,7 @@ fn song(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     }
     if let Some(bits) = ogg.nominal_bitrate {
         set("audio_bitrate", bits.into());
+        set("ice-bitrate", (bits / 1_000).into());
     }
     if let (Some(artist), Some(own)) = (ogg.artist, ogg.title) {
         set("artist", artist.into());
@@ -200,7 +231,7 @@ fn number(text: &str) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::{Arc, LazyLock};
     use std::time::Duration;
 
@@ -210,7 +241,8 @@ mod tests {
 
     use super::*;
 
-    fn info(name: &str) -> Info {
+    /// A source of MP3 with a title, and some listeners.
+    pub(crate) fn info(name: &str) -> Info {
         let headers = [
             ("ice-audio-info", "ice-samplerate=44100;ice-channels=2;x=y"),
             ("ice-name", "Ra\"dio\\</script>"),

@@ -36,6 +36,7 @@ use self::push::Pushes;
 pub use self::trust::TrustError;
 pub(crate) use self::trust::connector;
 use crate::gate::AuthorityGate;
+use crate::services::FallbackOrigin;
 
 /// How often new streams are looked for, and so how late a push is at most.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
@@ -72,6 +73,8 @@ pub(crate) struct Context {
     pub(crate) connector: Connector,
     /// Where each link is entered while it is there.
     pub(crate) links: Links,
+    /// Streams that come on demand are left to pulls by it.
+    pub(crate) origin: Arc<FallbackOrigin>,
 }
 
 /// Begins the links, and keeps them until `stop` turns true; then lets each end in order. To be called before

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use config::Config;
+use config::{Config, PullRule, PullUrl};
 use net::link::Connector;
 use rustls::{ClientConfig, RootCertStore};
 
@@ -42,16 +42,19 @@ fn roots(
     native: impl FnOnce() -> Result<RootCertStore, TrustError>,
 ) -> Result<RootCertStore, TrustError> {
     let upload = &config.recording.upload;
-    let asked = config.auth.hook.url.as_ref();
-    let hooks = config.hooks.iter().any(|rule| rule.url.is_secure())
-        || asked.is_some_and(|url| url.is_secure());
+    let asked = &config.auth.hook;
+    let mut asked = [&asked.url, &asked.play_url, &asked.end_url]
+        .into_iter()
+        .flatten();
+    let hooks =
+        config.hooks.iter().any(|rule| rule.url.is_secure()) || asked.any(|url| url.is_secure());
     let is_linked = !config.pushes.is_empty() || !config.pulls.is_empty();
     if !is_linked && !upload.is_on() && !hooks {
         return Ok(RootCertStore::empty());
     }
     let is_needed = hooks
         || config.pushes.iter().any(|rule| rule.url.is_secure())
-        || config.pulls.iter().any(|rule| rule.url.is_secure())
+        || config.pulls.iter().any(pulls_securely)
         || upload.is_on() && upload.is_secure();
     match native() {
         Err(error) if !is_needed => {
@@ -60,6 +63,11 @@ fn roots(
         }
         roots => roots,
     }
+}
+
+/// Whether a pull has an address that is encrypted.
+fn pulls_securely(rule: &PullRule) -> bool {
+    rule.url.is_secure() || rule.alternates.iter().any(PullUrl::is_secure)
 }
 
 fn native_roots() -> Result<RootCertStore, TrustError> {

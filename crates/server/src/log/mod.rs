@@ -3,9 +3,10 @@
 //!
 //! The server never waits for this log, and no peer can fill a disk with it. An event passes the [`limit`],
 //! which bounds the lines per second, and becomes a line in the bounded queue of a [`sink`], whose thread
-//! alone writes. The access log has a sink of its own.
+//! alone writes. The logs for other programs ([`LineLog`]) have sinks of their own.
 
 mod limit;
+mod lines;
 mod sink;
 
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -20,6 +21,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
 use self::limit::Limiter;
+pub(crate) use self::lines::LineLog;
 pub(crate) use self::sink::{Sink, duplicate};
 
 /// This log's name in metric labels and warnings.

@@ -1,4 +1,4 @@
-//! Housekeeping of the core and of the log, and the measuring of host and load.
+//! Housekeeping of the core, of the log and of the file of keys, and the measuring of host and load.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,9 @@ use crate::door::host::Host;
 /// The interval of housekeeping and of measuring.
 const TICK: Duration = Duration::from_millis(250);
 
+/// The interval of looking at the file of keys: an operator who has revoked a key does not want to wait.
+const KEYS_TICK: Duration = Duration::from_secs(1);
+
 /// See the module's description.
 pub(super) struct Housekeeping;
 
@@ -22,8 +25,9 @@ impl Service for Housekeeping {
 
     fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
         let (keeping, measuring) = (housekeep(Arc::clone(context)), measure(Arc::clone(context)));
+        let keys = watch_keys(Arc::clone(context));
         Box::pin(phase.cut(Phase::Drained, async {
-            tokio::join!(keeping, measuring);
+            tokio::join!(keeping, measuring, keys);
         }))
     }
 }
@@ -40,6 +44,26 @@ async fn housekeep(context: Arc<Context>) {
         let now = ticks.tick().await.into_std();
         context.node.registry.tick(now);
         context.log.sum_up(now);
+    }
+}
+
+/// Looks whether the file of keys has changed, on threads, because it may be on a slow disk.
+async fn watch_keys(context: Arc<Context>) {
+    if context.node.config.auth.keys_file.is_none() {
+        return;
+    }
+    let mut ticks = tokio::time::interval(KEYS_TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let gate = Arc::clone(&context.node.gate);
+        if tokio::task::spawn_blocking(move || gate.look_at_keys())
+            .await
+            .is_err()
+        {
+            tracing::error!("looking at the file of keys has failed");
+            return;
+        }
     }
 }
 

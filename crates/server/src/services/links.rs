@@ -47,6 +47,7 @@ impl Service for LinkKeeper {
             ingest: Arc::clone(&node.ingest),
             connector: self.connector,
             links: context.links.clone(),
+            origin: Arc::clone(&context.fallbacks.origin),
         };
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let keeping = links::supervise(links, stopped);

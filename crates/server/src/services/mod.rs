@@ -6,6 +6,7 @@
 
 mod demo;
 mod dvr;
+mod fallbacks;
 mod housekeeping;
 mod http;
 mod links;
@@ -14,6 +15,7 @@ mod operator;
 mod phase;
 mod recording;
 mod rtmp;
+mod shoutcast;
 mod sockets;
 mod stations;
 mod uploads;
@@ -34,6 +36,7 @@ use net::link::Connector;
 use station::Station;
 
 pub(crate) use self::demo::NAME as DEMO;
+pub(crate) use self::fallbacks::{FallbackOrigin, Fallbacks};
 pub(crate) use self::notice::reachable;
 pub(crate) use self::phase::{Phase, Phases};
 pub(crate) use self::recording::open as open_archive;
@@ -64,6 +67,8 @@ pub enum Port {
     Http,
     /// The same over TLS.
     Https,
+    /// Sources of SHOUTcast v1.
+    Shoutcast,
     /// The media of WebRTC sessions.
     Webrtc,
     /// The operator.
@@ -78,6 +83,7 @@ impl Port {
             Self::Rtmps => "rtmps",
             Self::Http => "http",
             Self::Https => "https",
+            Self::Shoutcast => "shoutcast",
             Self::Webrtc => "webrtc",
             Self::Admin => "admin",
         }
@@ -132,6 +138,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::new(links::LinkKeeper::new(connector.clone())),
         Box::new(rtmp::RtmpPorts::bind(&config.rtmp, rtmps)?),
         Box::new(http::HttpPorts::bind(&config.http, https)?),
+        Box::new(shoutcast::ShoutcastPorts::bind(&config.shoutcast)?),
         Box::new(webrtc::WebrtcPort),
         Box::new(operator::OperatorPort::bind(&config.admin)?),
         Box::new(housekeeping::Housekeeping),
@@ -139,6 +146,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::new(recording::Recorder),
         Box::new(uploads::Uploads),
         Box::new(stations::StationPlayers::new(stations)),
+        Box::new(fallbacks::FallbackKeeper),
         Box::new(webhooks::WebhookCourier::new(courier, connector)),
     ];
     if demo {
@@ -210,6 +218,8 @@ pub(crate) struct Context {
     /// What records streams, if there is a place for recordings.
     pub(crate) archive: Option<Arc<Archive>>,
     pub(crate) stations: Stations,
+    /// Streams that are heard instead of others.
+    pub(crate) fallbacks: Fallbacks,
     /// Tells receivers what happens.
     pub(crate) hooks: Hooks,
     pub(crate) overload: Arc<Overload>,

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use authority::Scope;
 use config::Config;
 
 use super::{Bound, Port};
@@ -96,12 +97,11 @@ fn told_once(out: &mut String, config: &Config, generated: &Generated) {
         new.push(("publish_key".to_owned(), key, "to publish".to_owned()));
     }
     for rule in &auth.keys {
-        if let Some(key) = rule
-            .secret
-            .as_ref()
-            .filter(|_| generated.keys.contains(&rule.name))
-        {
-            let purpose = format!("to publish {}", rule.pattern.as_str());
+        if let Some(key) = rule.plain().filter(|_| generated.keys.contains(&rule.name)) {
+            let scopes = Scope::ALL.into_iter();
+            let scopes = scopes.filter(|scope| rule.scopes.contains(*scope));
+            let scopes: Vec<_> = scopes.map(Scope::name).collect();
+            let purpose = format!("to {} {}", scopes.join(", "), rule.pattern.as_str());
             new.push((format!("key {}", rule.name), key, purpose));
         }
     }

@@ -1,7 +1,9 @@
 //! The stations of the configuration, and their metrics.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use config::{Config, StationList, StationOrder, StationPlace, StationRule, WeekHours};
 use media::StreamName;
@@ -17,6 +19,9 @@ use crate::admin::metrics::Page;
 use crate::admin::metrics::table::STATION_TRACKS;
 use crate::hooks::Hooks;
 
+/// How long files that are a fallback wait for a publisher that has left their stream, where none is expected.
+const FILLER_LINGER: Duration = Duration::from_secs(1);
+
 /// What shows and commands the stations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stations {
@@ -29,9 +34,11 @@ pub(super) struct StationPlayers(Vec<Station>);
 
 /// The stations of a configuration, and what shows them. `seed` decides their orders.
 pub(crate) fn stations(config: &Config, seed: u64) -> (Vec<Station>, Stations) {
-    let made = config.stations.iter().zip(0_u64..).map(|(rule, number)| {
+    let rules = config.stations.iter().map(settings);
+    let fillers = config.fillers().map(|(stream, path)| filler(stream, path));
+    let made = rules.chain(fillers).zip(0_u64..).map(|(settings, number)| {
         let seed = seed.wrapping_add(number.wrapping_mul(0x0001_0000_0001));
-        Station::new(settings(rule), seed)
+        Station::new(settings, seed)
     });
     let (stations, handles): (Vec<_>, Vec<_>) = made.unzip();
     let shown = Stations {
@@ -51,6 +58,33 @@ fn settings(rule: &StationRule) -> Settings {
             request: rule.request_after,
         },
         linger: rule.linger,
+    }
+}
+
+/// A station of the files that are the fallback of other streams.
+fn filler(stream: StreamName, path: &Path) -> Settings {
+    let path = path.to_owned();
+    let place = match path.is_dir() {
+        true => Place::Folder(path),
+        false => Place::File(path),
+    };
+    Settings {
+        stream,
+        lists: vec![List {
+            catalogue: Catalogue {
+                place,
+                anywhere: false,
+            },
+            order: Rule::Sequential,
+            role: Role::Rotation { weight: 1 },
+            hours: Hours::default(),
+        }],
+        is_looped: true,
+        distances: Distances {
+            repeat: Duration::ZERO,
+            request: Duration::ZERO,
+        },
+        linger: FILLER_LINGER,
     }
 }
 

@@ -85,6 +85,9 @@ pub(super) enum Refused {
     /// The stream is on another server, and cannot be pulled now.
     #[error("{0} cannot be fetched at the moment; try again")]
     Unavailable(StreamName),
+    /// The stream has as many listeners as it may.
+    #[error("{0} has as many listeners as it may; try again later")]
+    NoPlace(StreamName),
     /// Another publisher has the stream, or a limit is reached.
     #[error("{0}")]
     Publish(#[from] PublishRefused),
@@ -115,6 +118,7 @@ fn denied(denied: Denied, way: Way) -> &'static str {
             "listening needs a key: send it as `Authorization: Bearer KEY`, or as ?key=KEY"
         }
         (Denied::Wrong, _) => "the key is wrong for this stream",
+        (Denied::Unfit, _) => "the key or link has expired, or is for something else",
         (Denied::TooManyAttempts, _) => {
             "too many wrong keys came from this address; wait a minute, even if the key is right now"
         }
@@ -158,6 +162,7 @@ impl Refused {
             Self::Denied(Denied::TooManyAttempts, _) | Self::TooFast => {
                 StatusCode::TOO_MANY_REQUESTS
             }
+            Self::Denied(Denied::Unfit, _) => StatusCode::FORBIDDEN,
             Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLong(_) | Self::Offer(OfferError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Fragment(FragmentError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -180,6 +185,7 @@ impl Refused {
             Self::Limit(_)
             | Self::Lane(_)
             | Self::Unavailable(_)
+            | Self::NoPlace(_)
             | Self::Full
             | Self::Publisher(_)
             | Self::Randomness => StatusCode::SERVICE_UNAVAILABLE,

@@ -257,6 +257,7 @@ impl Asked<'_> {
             JoinRefused::Denied(denied) => Refused::Denied(denied, Way::Out),
             JoinRefused::NotFound | JoinRefused::Late => Refused::NotLive(name.clone()),
             JoinRefused::Unclear(_) | JoinRefused::Impossible(_) => Refused::NoTracks(name.clone()),
+            JoinRefused::Full => Refused::NoPlace(name.clone()),
             JoinRefused::Unavailable => Refused::Unavailable(name.clone()),
             JoinRefused::Lane(refused) => refused.into(),
         }

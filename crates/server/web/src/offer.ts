@@ -55,6 +55,8 @@ export interface Offer {
   title: string | null;
   /** The address of the title's picture, anywhere. Untrusted. */
   picture?: string | null;
+  /** Who listens needs a key or a link. */
+  needs_key: boolean;
   /** Hints for people, in sentences. */
   notes: string[];
   addresses: Address[];
@@ -73,8 +75,44 @@ export const trackOf = (offer: Offer, kind: Track["kind"]): Track | undefined =>
 export const codecsOf = (offer: Offer): string =>
   JSON.stringify(offer.tracks.map(({ kind, codec }) => [kind, codec]));
 
+/** Parameters of the page's own address that let a viewer in. What the page plays needs them as well. */
+const CREDENTIALS = ["key", "token", "link"];
+
+const NEEDS_KEY = "Listening needs a key or a link. Open this page with it, as in ?key=KEY.";
+
+/** Those of this page, as a query without its question mark. */
+const credentials = (): string => {
+  const given = new URLSearchParams(location.search);
+  const kept = new URLSearchParams();
+  for (const name of CREDENTIALS) {
+    const value = given.get(name);
+    if (value) kept.set(name, value);
+  }
+  return kept.toString();
+};
+
+/** An address with the page's credentials. */
+export const admitted = (path: string): string => {
+  const query = credentials();
+  return query && `${path}${path.includes("?") ? "&" : "?"}${query}` || path;
+};
+
+/** An offer as the page uses it: every address has its credentials, and a viewer without one is told of that. */
+const completed = (offer: Offer): Offer => {
+  const isOut = offer.needs_key && !credentials();
+  const withPath = <T extends { path: string }>(one: T): T => ({ ...one, path: admitted(one.path) });
+  const offered = <T extends Pick<Offer, "addresses" | "webrtc">>(one: T): T => ({
+    ...one,
+    addresses: one.addresses.map(withPath),
+    webrtc: one.webrtc && withPath(one.webrtc),
+  });
+  const all = offered(offer);
+  if (all.qualities) all.qualities = all.qualities.map(offered);
+  return isOut ? { ...all, notes: [NEEDS_KEY, ...all.notes] } : all;
+};
+
 /** What the page was delivered with. */
-export const delivered = (): Offer => JSON.parse(byId("offer").textContent ?? "") as Offer;
+export const delivered = (): Offer => completed(JSON.parse(byId("offer").textContent ?? "") as Offer);
 
 /**
  * The present state; `null` when the server cannot be reached. A stream that is not live has a document, too. With
@@ -85,7 +123,7 @@ export const ask = async (untilLive?: AbortSignal): Promise<Offer | null> => {
     const path = untilLive ? "info.json?live" : "info.json";
     const answer = await fetch(path, { cache: "no-store", signal: untilLive ?? null });
     const offer = await answer.json() as Partial<Offer>;
-    return Array.isArray(offer.tracks) ? offer as Offer : null;
+    return Array.isArray(offer.tracks) ? completed(offer as Offer) : null;
   } catch {
     return null;
   }

@@ -4,6 +4,7 @@ import type Hls from "hls.js";
 
 import { thisBrowser } from "./browser";
 import { byId, element, say } from "./dom";
+import { admitted } from "./offer";
 import { loadHls } from "./sources/hls";
 import { lengthOf } from "./words";
 
@@ -16,6 +17,12 @@ interface Recording {
   seconds: number;
   file: string;
   hls: string | null;
+}
+
+/** One answer of the list: newest first, and where the next one begins. */
+interface Answer {
+  recordings: Recording[];
+  cursor: string | null;
 }
 
 /** What is played. */
@@ -35,8 +42,11 @@ const PLAYLIST = "application/vnd.apple.mpegurl";
 /** How often a visible page asks for the list. */
 const LIST_MS = 30_000;
 
-/** Rows that are shown: about as many as are looked through without a search. */
-const SHOWN_MAX = 50;
+/** Rows that are shown at once, and that each press of the button adds: about as many as are looked through without a search. */
+const STEP = 50;
+
+/** Rows that are shown at the most; beyond them a page of rows is no help any more. */
+const SHOWN_MAX = 2_000;
 
 const dateOf = (started: string): string =>
   new Date(started).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
@@ -44,14 +54,20 @@ const dateOf = (started: string): string =>
 export class Recordings {
   private readonly section = byId("recordings");
   private readonly list = byId("recorded");
+  private readonly more = byId<HTMLButtonElement>("more-recorded");
   private readonly video = byId<HTMLVideoElement>("past");
   private readonly note = byId("past-note");
   private hls: Hls | null = null;
   private shown = "";
+  /** Rows that are wanted. */
+  private wanted = STEP;
+  /** Looks so far: what an earlier one finds is not shown any more. */
+  private looks = 0;
 
   /** `begins` is called when a recording is played. */
   constructor(private readonly begins: () => void) {
     this.video.addEventListener("play", begins);
+    this.more.addEventListener("click", () => void this.showMore());
     this.video.addEventListener("error", () => {
       if (this.video.hasAttribute("src")) this.fail();
     });
@@ -67,15 +83,38 @@ export class Recordings {
 
   private async look(): Promise<void> {
     if (document.hidden) return;
-    const url = new URL(LIST, document.baseURI);
-    const answer = await fetch(url).catch(() => null);
-    if (!answer?.ok) return;
-    const { recordings } = await answer.json() as { recordings: Recording[] };
-    this.show(recordings.slice(0, SHOWN_MAX));
+    this.looks += 1;
+    const look = this.looks;
+    const recordings: Recording[] = [];
+    let cursor: string | null = null;
+    do {
+      const answer: Answer | null = await this.ask(cursor);
+      if (answer === null || look !== this.looks) return;
+      recordings.push(...answer.recordings);
+      cursor = answer.cursor;
+    } while (cursor !== null && recordings.length < this.wanted);
+    const isAll = cursor === null && recordings.length <= this.wanted;
+    this.show(recordings.slice(0, this.wanted), !isAll && this.wanted < SHOWN_MAX);
   }
 
-  private show(recordings: Recording[]): void {
+  private async ask(cursor: string | null): Promise<Answer | null> {
+    const url = new URL(admitted(LIST), document.baseURI);
+    if (cursor !== null) url.searchParams.set("cursor", cursor);
+    const answer = await fetch(url).catch(() => null);
+    return answer?.ok ? await answer.json() as Answer : null;
+  }
+
+  /** Shows more; the focus goes to the first of them, where the button was. */
+  private async showMore(): Promise<void> {
+    const before = this.list.children.length;
+    this.wanted = Math.min(this.wanted + STEP, SHOWN_MAX);
+    await this.look();
+    this.list.children[before]?.querySelector("button")?.focus();
+  }
+
+  private show(recordings: Recording[], hasMore: boolean): void {
     this.section.hidden = recordings.length === 0;
+    this.more.hidden = !hasMore;
     // Rows that have not changed are left alone, so that a focused button keeps the focus.
     const shown = JSON.stringify(recordings.map(({ id, state, seconds }) =>
       [id, state, state === "open" ? Math.floor(seconds / 60) : seconds]));
@@ -120,7 +159,7 @@ export class Recordings {
     say(this.note, choice.label);
     this.begins();
     this.video.scrollIntoView({ block: "nearest" });
-    const url = new URL(choice.path, document.baseURI).href;
+    const url = new URL(admitted(choice.path), document.baseURI).href;
     const Library = choice.isPlaylist ? await loadHls().catch(() => null) : null;
     if (Library?.isSupported()) {
       const hls = new Library({ enableWorker: false });

@@ -7,9 +7,12 @@ use container::adts;
 use container::flv::{self, Opening, Selection, Tag};
 use container::fmp4::{self, Fragmentation, Unit};
 use container::ts::{self, JoinPoint, PACKET_BYTES};
+use container::{ogg, webm};
 use formats::Extension;
 use media::{Codec, Item, Kind, Span, Timestamp, Track, TrackId};
 use recordings::Container;
+
+use super::reader::is_bare;
 
 /// Fragments of `.mp4`: what is sent at once is longer.
 const FRAGMENT: Span = Span::from_millis(500);
@@ -22,21 +25,39 @@ pub(super) enum Form {
     Ts,
     Aac,
     Mp3,
+    /// Pages as they were recorded.
+    Ogg,
+    /// Clusters as they were recorded.
+    WebM,
 }
 
 impl Form {
     /// What an extension asks for of a stream that is recorded so, or its own name; `None` for what cannot be made.
     pub(super) const fn of(extension: Option<Extension>, recorded: Container) -> Option<Self> {
-        Some(match (extension, recorded) {
+        let form = match (extension, recorded) {
             (None, Container::Mp3) => Self::Mp3,
-            (None, _) => Self::Flv,
-            (Some(Extension::Flv), _) => Self::Flv,
+            (None | Some(Extension::Ogg), Container::Ogg) => Self::Ogg,
+            (None | Some(Extension::WebM), Container::WebM) => Self::WebM,
+            (None | Some(Extension::Flv), _) => Self::Flv,
             (Some(Extension::Mp4), _) => Self::Mp4,
             (Some(Extension::Ts), _) => Self::Ts,
             (Some(Extension::Aac), _) => Self::Aac,
             (Some(Extension::Mp3), _) => Self::Mp3,
             (Some(Extension::Ogg | Extension::WebM), _) => return None,
-        })
+        };
+        match form.is_of(recorded) {
+            true => Some(form),
+            false => None,
+        }
+    }
+
+    /// Whether it is made of recordings in a container.
+    pub(super) const fn is_of(self, recorded: Container) -> bool {
+        match self {
+            Self::Flv | Self::Mp4 | Self::Ts | Self::Aac | Self::Mp3 => is_bare(recorded),
+            Self::Ogg => matches!(recorded, Container::Ogg),
+            Self::WebM => matches!(recorded, Container::WebM),
+        }
     }
 
     pub(super) const fn media_type(self) -> &'static str {
@@ -46,6 +67,8 @@ impl Form {
             Self::Ts => ts::MEDIA_TYPE,
             Self::Aac => "audio/aac",
             Self::Mp3 => "audio/mpeg",
+            Self::Ogg => "audio/ogg",
+            Self::WebM => "video/webm",
         }
     }
 
@@ -58,6 +81,7 @@ impl Form {
             Self::Ts => tracks.all(ts::can_mux),
             Self::Aac => tracks.any(|track| is_heard(track, Codec::Aac)),
             Self::Mp3 => tracks.any(|track| is_heard(track, Codec::Mp3)),
+            Self::Ogg | Self::WebM => true,
         }
     }
 }
@@ -76,6 +100,8 @@ enum Muxer {
     Ts(Box<ts::Muxer>),
     /// The frames of a track that is coded so; with a header before each of AAC.
     Frames(Codec, Option<(TrackId, Option<adts::Writer>)>),
+    Ogg(Box<ogg::file::Splice>),
+    WebM(Box<webm::file::Splice>),
 }
 
 /// What was written.
@@ -98,6 +124,8 @@ impl Writer {
             Form::Ts => Muxer::Ts(Box::default()),
             Form::Aac => Muxer::Frames(Codec::Aac, None),
             Form::Mp3 => Muxer::Frames(Codec::Mp3, None),
+            Form::Ogg => Muxer::Ogg(Box::default()),
+            Form::WebM => Muxer::WebM(Box::default()),
         };
         Self {
             muxer,
@@ -112,15 +140,45 @@ impl Writer {
             Muxer::Mp4(muxer) => muxer.push(item, out),
             Muxer::Ts(muxer) => muxer.push(item, out),
             Muxer::Frames(codec, heard) => frames(*codec, heard, item, &mut out.whole),
+            Muxer::Ogg(splice) => match item {
+                Item::Header(header) => out.whole.extend_from_slice(&splice.header(header)),
+                Item::Sample(page) => out.whole.extend_from_slice(&splice.pages(&page.data)),
+                _ => {}
+            },
+            Muxer::WebM(splice) => match item {
+                Item::Header(header) => out.whole.extend_from_slice(&splice.header(header)),
+                Item::Sample(sample) => out.whole.extend_from_slice(&splice.sample(sample)),
+                _ => {}
+            },
         }
     }
 
-    /// Nothing follows, or not soon: what was held back is written.
-    pub(super) fn finish(&mut self) {
+    /// Whether what begins with these items can go on here.
+    pub(super) fn takes(&self, opening: &[Item]) -> bool {
+        let mut headers = opening.iter().filter_map(|item| match item {
+            Item::Header(header) => Some(header),
+            _ => None,
+        });
+        match &self.muxer {
+            Muxer::WebM(splice) => headers.all(|header| splice.takes(header)),
+            _ => true,
+        }
+    }
+
+    /// Nothing follows soon, or something else does: what was held back is written.
+    pub(super) fn flush(&mut self) {
         match &mut self.muxer {
             Muxer::Mp4(muxer) => muxer.finish(&mut self.out),
             Muxer::Ts(muxer) => muxer.flush(&mut self.out),
-            Muxer::Flv(_) | Muxer::Frames(..) => {}
+            Muxer::Flv(_) | Muxer::Frames(..) | Muxer::Ogg(_) | Muxer::WebM(_) => {}
+        }
+    }
+
+    /// Nothing follows: the body ends.
+    pub(super) fn finish(&mut self) {
+        self.flush();
+        if let Muxer::Ogg(splice) = &mut self.muxer {
+            self.out.whole.extend_from_slice(&splice.end());
         }
     }
 

@@ -22,6 +22,7 @@ mod absent;
 mod address;
 mod catalogue;
 mod clip;
+mod demuxed;
 mod file;
 mod form;
 mod fragments;
@@ -53,7 +54,7 @@ pub(crate) use self::shift::Shifted;
 use self::absent::Absent;
 use self::address::{AT, FilmName, Resource};
 use self::file::Opened;
-use self::reader::can_read;
+use self::reader::is_bare;
 use self::timelines::Timelines;
 use self::when::When;
 use crate::Answer;
@@ -198,7 +199,7 @@ impl Past {
             is_named && kind.is_none_or(|kind| Some(kind) == Kind::of_recording(it.container))
         };
         let found = self.recording(&stream, id).ok().filter(is_asked_for);
-        let Some(recording) = found.filter(|it| can_read(it.container)) else {
+        let Some(recording) = found.filter(|it| is_bare(it.container)) else {
             return Ok(None);
         };
         let (outcome, opened) = match RecordingReader::open(self, recording).await {

@@ -1,5 +1,9 @@
-//! A recording as items, from any keyframe, also while it grows: for what is sent otherwise than as it was recorded.
+//! A recording as items, from any keyframe, also while it grows: for what is not sent as the file that it is.
+//!
+//! Of Ogg and WebM the items are the headers, pages and clusters of the file: these can go on in a body of that kind, and in
+//! no other.
 
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +12,11 @@ use media::{Item, Track};
 use recordings::{Container, Recording, State};
 
 use super::Past;
+use super::demuxed::{Demuxed, Syntax};
 use super::fragments::Fragments;
 use super::frames::Frames;
 use crate::film::{Flv, metadata};
+use crate::reads::Reads;
 
 /// See the module's description. It belongs to one player, and holds some seconds of media at most.
 #[derive(Debug)]
@@ -27,6 +33,7 @@ enum Source {
     Fragments(Box<Fragments>),
     Flv(Box<Flv>),
     Frames(Box<Frames>),
+    Demuxed(Box<Demuxed>),
 }
 
 /// What a reader has.
@@ -40,19 +47,16 @@ pub(crate) enum Next {
     End,
 }
 
-/// Whether recordings of a kind can be read so.
-pub(super) const fn can_read(container: Container) -> bool {
-    match container {
-        Container::Mp4 | Container::M4a | Container::Flv | Container::Mp3 => true,
-        Container::Ogg | Container::Ts | Container::WebM => false,
-    }
+/// Whether the items of recordings in a container are samples of codecs, of which other forms can be made.
+pub(super) const fn is_bare(container: Container) -> bool {
+    !matches!(container, Container::Ogg | Container::WebM)
 }
 
 impl RecordingReader {
     /// Opens a recording, at its beginning.
     ///
     /// # Errors
-    /// `NotFound` when it is there no more, or is empty yet; `Unsupported` when its kind cannot be read.
+    /// `NotFound` when it is there no more, or is empty yet.
     pub(super) async fn open(past: &Past, recording: Arc<Recording>) -> io::Result<Self> {
         let (recording, opened) = past.open(recording).await?;
         let (plays, file) = (recording.duration, (&opened.file, &past.reads));
@@ -70,9 +74,15 @@ impl RecordingReader {
                 let frames = Frames::open(file, opened.length, plays).await?;
                 (Source::Frames(Box::new(frames)), plays)
             }
-            Container::Ogg | Container::Ts | Container::WebM => {
-                return Err(io::ErrorKind::Unsupported.into());
-            }
+            Container::Ogg => (
+                Self::demuxed(file, opened.length, Syntax::Ogg).await?,
+                plays,
+            ),
+            Container::Ts => (Self::demuxed(file, opened.length, Syntax::Ts).await?, plays),
+            Container::WebM => (
+                Self::demuxed(file, opened.length, Syntax::WebM).await?,
+                plays,
+            ),
         };
         Ok(Self {
             past: past.clone(),
@@ -80,6 +90,15 @@ impl RecordingReader {
             source,
             length,
         })
+    }
+
+    async fn demuxed(
+        file: (&Arc<File>, &Arc<Reads>),
+        length: u64,
+        syntax: Syntax,
+    ) -> io::Result<Source> {
+        let demuxed = Demuxed::open(file, length, syntax).await?;
+        Ok(Source::Demuxed(Box::new(demuxed)))
     }
 
     /// As it was when it was opened.
@@ -96,23 +115,25 @@ impl RecordingReader {
     pub(super) fn is_partial(&self) -> bool {
         match &self.source {
             Source::Fragments(fragments) => fragments.is_partial(),
+            Source::Demuxed(demuxed) => demuxed.is_partial(),
             Source::Flv(_) | Source::Frames(_) => false,
         }
     }
 
-    /// Metadata and tracks. What has no end yet has no length in it.
+    /// Metadata and tracks as they are where it goes on; of pages and clusters their header and tracks. What has no end yet
+    /// has no length in it.
     pub(crate) fn opening(&self, length: Option<Duration>) -> Vec<Item> {
-        let (tracks, dimensions): (Vec<Arc<Track>>, _) = match &self.source {
-            Source::Fragments(it) => (it.tracks().cloned().collect(), it.dimensions()),
-            Source::Flv(flv) => {
-                let tracks = flv.opening().iter().filter_map(|item| match item {
-                    Item::Track(track) => Some(Arc::clone(track)),
-                    _ => None,
-                });
-                (tracks.collect(), None)
+        let (items, dimensions): (Vec<Item>, _) = match &self.source {
+            Source::Fragments(it) => {
+                let tracks = it.tracks().cloned().map(Item::Track);
+                (tracks.collect(), it.dimensions())
             }
-            Source::Frames(frames) => (vec![Arc::clone(frames.track())], None),
+            Source::Flv(flv) => (flv.opening().to_vec(), None),
+            Source::Frames(frames) => (vec![Item::Track(Arc::clone(frames.track()))], None),
+            Source::Demuxed(demuxed) if !demuxed.is_bare() => return demuxed.opening().to_vec(),
+            Source::Demuxed(demuxed) => (demuxed.opening().to_vec(), None),
         };
+        let tracks: Vec<Arc<Track>> = tracks_of(&items).cloned().collect();
         let told = metadata::item(tracks.iter(), dimensions, length);
         let tracks = tracks.into_iter().map(Item::Track);
         std::iter::once(told).chain(tracks).collect()
@@ -136,6 +157,7 @@ impl RecordingReader {
                 frames.seek(to);
                 Ok(())
             }
+            Source::Demuxed(demuxed) => demuxed.seek(to).await,
         }
     }
 
@@ -151,6 +173,7 @@ impl RecordingReader {
                 Source::Fragments(fragments) => return fragments.next(past, known).await,
                 Source::Flv(flv) => flv.next().await?,
                 Source::Frames(frames) => frames.next().await?,
+                Source::Demuxed(demuxed) => demuxed.next().await?,
             };
             if !items.is_empty() {
                 return Ok(Next::Items(items));
@@ -160,12 +183,33 @@ impl RecordingReader {
                 Source::Fragments(_) => false,
                 Source::Flv(flv) => flv.grow(opened.length),
                 Source::Frames(frames) => frames.grow(opened.length),
+                Source::Demuxed(demuxed) => demuxed.grow(opened.length),
             };
             match recording.state {
                 _ if has_grown => {}
                 State::Open => return Ok(Next::Later),
-                State::Closed | State::Finalised => return Ok(Next::End),
+                State::Closed | State::Finalised => return Ok(self.end()),
             }
         }
     }
+
+    /// What is left at the end.
+    fn end(&mut self) -> Next {
+        let rest = match &mut self.source {
+            Source::Demuxed(demuxed) => demuxed.finish(),
+            Source::Fragments(_) | Source::Flv(_) | Source::Frames(_) => Vec::new(),
+        };
+        match rest.is_empty() {
+            true => Next::End,
+            false => Next::Items(rest),
+        }
+    }
+}
+
+/// The tracks among some items.
+pub(super) fn tracks_of(items: &[Item]) -> impl Iterator<Item = &Arc<Track>> {
+    items.iter().filter_map(|item| match item {
+        Item::Track(track) => Some(track),
+        _ => None,
+    })
 }

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::catalogue::{after, at, may_go_on, run_of_newest};
 use super::form::{Form, Writer};
-use super::reader::{Next, RecordingReader, can_read};
+use super::reader::{Next, RecordingReader, tracks_of};
 use super::when::When;
 use super::{Answered, CHANGING, Past, PastRequest, refused, when, whole};
 use crate::answer::put;
@@ -78,8 +78,7 @@ impl Past {
             return Ok(refused(StatusCode::NOT_FOUND, text));
         };
         let container = recording.container;
-        let form = Form::of(extension, container).filter(|_| can_read(container));
-        let Some(form) = form else {
+        let Some(form) = Form::of(extension, container) else {
             return Ok(cannot_be_sent(stream, container, extension));
         };
         let offset = match when {
@@ -87,12 +86,12 @@ impl Past {
             When::At(time) => time.duration_since(recording.started).unwrap_or_default(),
         };
         let mut reader = RecordingReader::open(self, recording).await?;
+        if !offset.is_zero() {
+            reader.seek(offset).await?;
+        }
         let opening = reader.opening(None);
         if !is_carried(form, &reader, &opening) {
             return Ok(cannot_be_sent(stream, container, extension));
-        }
-        if !offset.is_zero() {
-            reader.seek(offset).await?;
         }
         let mut writer = Writer::new(form);
         opening.iter().for_each(|item| writer.push(item));
@@ -184,7 +183,7 @@ impl Shifted {
         let later = after(&self.past.shelf, &self.stream, Some(last.id));
         let later: Vec<_> = later.take(TRIES_MAX).collect();
         for recording in later {
-            if !can_read(recording.container) {
+            if !self.form.is_of(recording.container) {
                 continue;
             }
             match RecordingReader::open(&self.past, recording).await {
@@ -208,10 +207,10 @@ impl Shifted {
     /// What a recording's end has held back is written before the next one, whose tracks may be others.
     fn go_on_with(&mut self, reader: RecordingReader) {
         let opening = reader.opening(None);
-        if !is_carried(self.form, &reader, &opening) {
+        if !is_carried(self.form, &reader, &opening) || !self.writer.takes(&opening) {
             return self.finish();
         }
-        self.writer.finish();
+        self.writer.flush();
         self.later = None;
         self.reader = reader;
         self.queue.extend(opening);
@@ -224,10 +223,7 @@ impl Shifted {
 }
 
 fn is_carried(form: Form, reader: &RecordingReader, opening: &[Item]) -> bool {
-    let tracks = opening.iter().filter_map(|item| match item {
-        Item::Track(track) => Some(&**track),
-        _ => None,
-    });
+    let tracks = tracks_of(opening).map(|track| &**track);
     let is_sound = matches!(form, Form::Aac | Form::Mp3);
     form.carries(tracks) && (is_sound || !reader.is_partial())
 }

@@ -62,6 +62,12 @@ impl Rebase {
         out
     }
 
+    /// Whether the link has one stream, whose headers are complete, and of which positions are counted.
+    pub(super) fn is_counted(&self) -> bool {
+        let is_counted = |it: &Stream| matches!(it.position, Position::Data { .. });
+        self.streams.len() == 1 && self.streams.iter().all(is_counted)
+    }
+
     fn page(&mut self, page: &Page, out: &mut Vec<u8>) {
         if page.is_first() {
             if self.is_open {
@@ -117,7 +123,10 @@ impl Stream {
             self.position = Position::Known(0);
             return 0;
         }
-        for (piece, ends) in page.pieces() {
+        // The end of a packet of which the beginning did not come is none.
+        let is_end_of_unknown =
+            page.is_continued() && matches!(&self.position, Position::Data { open: None, .. });
+        for (piece, ends) in page.pieces().skip(usize::from(is_end_of_unknown)) {
             self.piece(piece, ends);
         }
         match (&self.position, page.granule()) {

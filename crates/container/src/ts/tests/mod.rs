@@ -6,6 +6,7 @@ mod events;
 mod hostile;
 mod joins;
 mod packets;
+mod recorded;
 mod segments;
 mod sound;
 mod tables;

@@ -20,22 +20,9 @@ use tokio::time::Instant;
 use super::*;
 use crate::Rejection;
 use crate::testing::{
-    DEFECT, FLOODER, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, gated, hear, listen,
-    listen_with_times, stream, test_context, wait_for,
+    DEFECT, FLOODER, FRAME_BYTES, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, gated,
+    hear, listen, listen_with_times, mp3, stream, test_context, wait_for,
 };
-
-/// Bytes of one frame: MPEG-1 layer III, 128 kb/s at 44.1 kHz, no padding.
-const FRAME_BYTES: usize = 417;
-
-fn mp3(frames: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for index in 0..frames {
-        let mut frame = [index as u8 % 100; FRAME_BYTES];
-        frame[..4].copy_from_slice(&[0xff, 0xfb, 0x90, 0x64]);
-        bytes.extend_from_slice(&frame);
-    }
-    bytes
-}
 
 /// AAC-LC of 44.1 kHz in stereo, 200 bytes a frame.
 fn adts(frames: usize) -> Vec<u8> {

@@ -65,6 +65,10 @@ enum Facts<'a> {
     Condition {
         listener: u64,
     },
+    Fallback {
+        fallback: &'a str,
+        outcome: &'static str,
+    },
     Refused {
         reason: &'static str,
         protocol: Option<&'static str>,
@@ -158,6 +162,10 @@ impl<'a> Facts<'a> {
                     listener: listener.0,
                 }
             }
+            EventKind::Fallback { fallback, outcome } => Self::Fallback {
+                fallback: fallback.as_str(),
+                outcome,
+            },
             EventKind::Refused(refusal) => Self::refused(refusal),
             EventKind::LinkUp { direction, url } => Self::Link { direction, url },
             EventKind::LinkDown {

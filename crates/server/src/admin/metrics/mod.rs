@@ -30,10 +30,9 @@ use self::process::Process;
 #[cfg(test)]
 pub(crate) use self::table::METRICS;
 use self::table::*;
-use crate::access::ACCESS;
 use crate::door::rejected::Rejected;
 use crate::door::tls::Facts;
-use crate::log::MESSAGES;
+use crate::log::{LineLog, MESSAGES};
 use crate::services::{Context, DEMO};
 use crate::stamp;
 use crate::view::StreamView;
@@ -123,9 +122,10 @@ impl Gather {
         page.gauge(DRAINING, f64::from(u8::from(node.drain.has_begun())))?;
         let panics = Part::ALL.map(|part| (part.label(), part.panics() as f64));
         page.counters(PANICS, panics)?;
-        let access = node.access.lines_lost().map(|lost| (ACCESS, lost as f64));
-        let lost = [(MESSAGES, log.lines_lost() as f64)];
-        page.counters(LOG_LINES_LOST, lost.into_iter().chain(access))?;
+        let others = [node.access.lines(), &node.session_log];
+        let others = others.into_iter().filter_map(LineLog::lines_lost);
+        let lost = std::iter::once((MESSAGES, log.lines_lost())).chain(others);
+        page.counters(LOG_LINES_LOST, lost.map(|(log, lost)| (log, lost as f64)))?;
         let certificate = certificate.as_ref().map(|shown| shown.facts());
         let expires = certificate.map(|Facts { serial, expires }| (serial, unix_time(expires)));
         page.gauges(CERTIFICATE_EXPIRES, expires)?;
@@ -140,7 +140,11 @@ impl Gather {
         let protocols = ingest::Protocol::ALL;
         let infos = node.registry.list().into_iter().map(|one| one.info());
         // The server's own, which come through no port.
-        let mut own = [(DEMO, 0.0), (station::PROTOCOL, 0.0)];
+        let mut own = [
+            (DEMO, 0.0),
+            (station::PROTOCOL, 0.0),
+            (fallback::PROTOCOL, 0.0),
+        ];
         for info in infos {
             let view = StreamView::of(&info);
             let known = own.iter_mut().find(|(label, _)| *label == view.protocol);
@@ -153,7 +157,12 @@ impl Gather {
         let bytes = protocols.map(|one| (one.label(), stats.ingest_bytes(one) as f64));
         let demo = self.0.demo_bytes.load(Ordering::Relaxed) as f64;
         let stations = self.0.stations.stats.bytes() as f64;
-        let own = [(DEMO, demo), (station::PROTOCOL, stations)];
+        let fallbacks = self.0.fallbacks.stats.bytes() as f64;
+        let own = [
+            (DEMO, demo),
+            (station::PROTOCOL, stations),
+            (fallback::PROTOCOL, fallbacks),
+        ];
         page.counters(INGEST_BYTES, bytes.into_iter().chain(own))?;
         let receives = protocols.map(|one| (one.label(), stats.receives(one) as f64));
         page.counters(INGEST_RECEIVES, receives)?;

@@ -192,6 +192,8 @@ metrics! {
     PULL_BYTES Counter "carillon_pull_bytes" [] "Bytes pulled from other servers";
     PULL_ATTEMPTS Counter "carillon_pull_attempts" [] "Connection attempts of pulls";
     PULL_FAILURES Counter "carillon_pull_failures" [] "Pulls that failed, at once or later";
+    FALLBACKS Counter "carillon_fallbacks" ["outcome"]
+        "Fallbacks that were heard or could not be, and why they ended";
     STATION_TRACKS Counter "carillon_station_tracks" ["outcome"] "Tracks of stations that have ended";
     WEBHOOKS Counter "carillon_webhooks" ["result"] "Messages to receivers, and attempts that failed";
     WEBHOOK_QUEUE Gauge "carillon_webhook_queue" [] "Messages that are still to be delivered";

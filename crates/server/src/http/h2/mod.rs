@@ -168,7 +168,7 @@ impl Session {
                 asked.log_answer(&self.node, &answer);
                 from_wire(&answer, None)
             }
-            Route::Source(_) | Route::Title(_) => {
+            Route::Source(_) | Route::Title(_) | Route::Watch => {
                 let text = "Sources and their titles come over HTTP/1.1 here.";
                 self.refuse(&asked, Status::VERSION_NOT_SUPPORTED, text)
             }

@@ -96,6 +96,7 @@ pub(super) fn document(presentation: &Presentation, has_webrtc: bool) -> Value {
         "notes": info.map(notes).unwrap_or_default(),
         "addresses": addresses(presentation),
         "webrtc": webrtc,
+        "needs_key": presentation.needs_key,
         "captions": info.is_some_and(|info| info.captions),
     });
     if let Some(all) = &presentation.qualities {

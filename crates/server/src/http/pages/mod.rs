@@ -1,6 +1,6 @@
 //! The public pages: the list of streams, for each stream a player, its newest picture, its state and a page to
-//! publish it from a browser; the list as JSON, and Icecast's status document. Requests of WHIP and WHEP are routed
-//! here as well.
+//! publish it from a browser; the list as JSON, playlists for player programs, and Icecast's status document and
+//! administration. Requests of WHIP and WHEP are routed here as well.
 //!
 //! Text from publishers is escaped where it is written. Pages run only this server's scripts, which their
 //! Content-Security-Policy enforces.
@@ -11,15 +11,19 @@ mod files;
 mod finish;
 mod hls;
 mod html;
+mod icecast;
 mod info;
 mod list;
 pub(crate) mod operator;
 mod player;
+mod playlist;
 mod presentation;
 mod public;
 mod publish;
 mod recordings;
+pub(crate) mod shoutcast;
 mod still;
+mod xml;
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -48,6 +52,8 @@ use crate::signalling;
 pub(crate) use base::base;
 pub(crate) use finish::add_common;
 pub(crate) use hls::answer_directly;
+pub(crate) use icecast::watch;
+pub(crate) use playlist::Playlist;
 
 /// A Content-Security-Policy: only what this server sends, and media that a script makes from it; beside that what is
 /// named.
@@ -101,6 +107,10 @@ const EMBED: &str = "/embed/";
 pub(crate) struct Kept {
     stills: still::Stills,
     public: public::Rendered,
+    /// The clients of Icecast's method `STATS`.
+    pub(crate) watchers: icecast::Watchers,
+    /// What SHOUTcast tells of listeners.
+    audience: shoutcast::Audience,
 }
 
 /// The client of a request, as the door knows it.
@@ -139,6 +149,12 @@ pub(crate) enum Page {
     Hls(StreamName, Resource),
     /// A file on demand.
     File(vod::Address),
+    /// What opens the address of a live body, with its leading `/`, in player programs.
+    Playlist(String, Playlist),
+    /// Icecast's pages and administration: this row.
+    Icecast(Endpoint),
+    /// What programs of SHOUTcast read: this row.
+    Shoutcast(Endpoint),
     /// The list of a stream's recordings.
     Recordings(StreamName),
     /// A recording, or what is made of some.
@@ -177,6 +193,8 @@ impl Page {
             .or_else(|| row(Endpoint::Status, Self::Status))
             .or_else(|| row(Endpoint::PublicStreams, Self::PublicStreams))
             .or_else(|| assets::at(path).map(Self::Asset))
+            .or_else(|| icecast::at(path).map(Self::Icecast))
+            .or_else(|| shoutcast::at(path).map(Self::Shoutcast))
     }
 
     /// Whether a path is a page's although it may end like the address of a live body.
@@ -208,6 +226,10 @@ impl Page {
             })
             .or_else(|| name("/info.json").map(Self::Info))
             .or_else(|| name(still::SUFFIX).map(Self::Still))
+            .or_else(|| {
+                let (body, playlist) = Playlist::of(path)?;
+                published(body).map(|_| Self::Playlist(body.to_owned(), playlist))
+            })
             .or_else(|| name("/").map(Self::Player))
     }
 
@@ -313,6 +335,17 @@ async fn answer(
             hls::answer(&node, visitor, (&stream, &resource), headers, query).await
         }
         Page::File(address) => files::answer(&node, visitor, &handover, &address, request).await,
+        Page::Playlist(body, playlist) => {
+            playlist::answer(&node.registry, &outside(), &body, playlist)
+        }
+        Page::Icecast(endpoint) => {
+            let query = request.uri().query().unwrap_or_default();
+            icecast::answer(&node, visitor, endpoint, &outside(), (headers, query)).await
+        }
+        Page::Shoutcast(endpoint) => {
+            let query = request.uri().query().unwrap_or_default();
+            shoutcast::answer(&node, visitor, endpoint, &outside(), (headers, query)).await
+        }
         Page::Recordings(name) => recordings::list(&node, visitor, &name, request).await,
         Page::Past(address) => {
             recordings::answer(&node, visitor, &handover, &address, request).await

@@ -108,7 +108,8 @@ fn main(up: &str, shown: &str, title: &str, presentation: &Presentation) -> Stri
          <section id=\"recordings\" hidden>\n<h2>Recordings</h2>\n\
          <video id=\"past\" controls playsinline preload=\"none\" hidden></video>\n\
          <p id=\"past-note\" role=\"status\"></p>\n\
-         <ul id=\"recorded\" class=\"addresses\"></ul>\n</section>\n\
+         <ul id=\"recorded\" class=\"addresses\"></ul>\n\
+         <p><button id=\"more-recorded\" type=\"button\" hidden>Show more</button></p>\n</section>\n\
          <details id=\"share\" hidden>\n<summary>QR code of this page</summary>\n\
          <div id=\"qr\"></div>\n</details>\n\
          <p class=\"elsewhere\"><a href=\"{up}\">All live streams</a></p>\n"
@@ -155,6 +156,7 @@ mod tests {
             lead: None,
             qualities: None,
             past: None,
+            needs_key: false,
         };
         let base = "https://radio.example.com/tv".parse().expect("an address");
         let page = render(&absent, true, View::Page(&base));

@@ -1,5 +1,6 @@
 //! What the pages show under a name: a stream, or several that are its qualities.
 
+use config::PlayAccess;
 use egress_hls::{Address, Quality, relative};
 use fanout::Info;
 use media::StreamName;
@@ -15,6 +16,8 @@ pub(super) struct Presentation {
     pub(super) qualities: Option<Vec<Quality>>,
     /// Where its past can be watched, if it is kept.
     pub(super) past: Option<Address>,
+    /// Listeners need a credential.
+    pub(super) needs_key: bool,
 }
 
 impl Presentation {
@@ -34,6 +37,7 @@ impl Presentation {
         let qualities = Some(qualities).filter(|all| is_group || all.iter().any(others));
         let past = |lead| egress_hls::dvr_address(&node.hls, lead);
         Self {
+            needs_key: node.config.play_access(&name) == PlayAccess::Key,
             name,
             past: lead.as_ref().and_then(past),
             lead,

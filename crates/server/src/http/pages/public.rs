@@ -189,6 +189,7 @@ fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress
         lead: Some(info.clone()),
         qualities: None,
         past: None,
+        needs_key: false,
     };
     let rows = info::addresses(&alone).into_iter().map(row);
     rows.chain(webrtc).collect()

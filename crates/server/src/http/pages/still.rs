@@ -108,7 +108,7 @@ pub(super) async fn permit(
         query,
         ..gate::Request::new(name, Protocol::Http.label(), visitor.peer)
     };
-    gate.play(&request).await
+    gate.play(&request).await?.only_for(name)
 }
 
 pub(super) fn shows_credential(headers: &HeaderMap, uri: &Uri) -> bool {
@@ -118,7 +118,7 @@ pub(super) fn shows_credential(headers: &HeaderMap, uri: &Uri) -> bool {
 /// Without a challenge: a browser would ask for a password in the midst of a list.
 pub(super) fn refuse(denied: Denied) -> Response {
     let status = match denied {
-        Denied::Missing | Denied::Wrong => StatusCode::FORBIDDEN,
+        Denied::Missing | Denied::Wrong | Denied::Unfit => StatusCode::FORBIDDEN,
         Denied::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
         Denied::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
     };

@@ -71,7 +71,7 @@ impl Life {
 pub(super) struct PulledLink {
     pub(super) context: Arc<Context>,
     pub(super) stream: StreamName,
-    pub(super) source: PullSource,
+    pub(super) sources: Vec<PullSource>,
     pub(super) status: Arc<Status>,
     pub(super) life: Life,
 }
@@ -188,12 +188,12 @@ impl OnDemand for PulledLink {
     async fn fetch(&self, end: impl Future<Output = ()> + Send) -> Outcome {
         let (context, stream) = (&self.context, &self.stream);
         let pull = Pull {
-            source: self.source.clone(),
+            sources: self.sources.clone(),
             status: Arc::clone(&self.status),
             asked: self.life.asked().cloned(),
             persistence: self.life.persistence(),
         };
-        tracing::info!(%stream, source = %self.source, "a pull begins");
+        tracing::info!(%stream, source = %self.sources[0], "a pull begins");
         let permit = || context.gate.publish_without_key(stream);
         let outcome = tokio::select! {
             outcome = pull::run(&context.ingest, &context.connector, &pull, permit, end) => outcome,

@@ -19,6 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use config::Pulled;
+use fanout::Origin;
 use ingest::pull::PullSource;
 use media::StreamName;
 use tokio::sync::{mpsc, watch};
@@ -62,10 +63,10 @@ impl Pulls {
         stop: &watch::Receiver<bool>,
     ) -> Self {
         let (asking, questions) = mpsc::channel(QUESTIONS_MAX);
-        if context.config.pulls.iter().any(|rule| rule.on_demand) {
-            let origin = PullOrigin::new(Arc::clone(&context.config), asking);
-            context.registry.set_origin(Arc::new(origin));
-        }
+        let on_demand = context.config.pulls.iter().any(|rule| rule.on_demand);
+        let origin = on_demand.then(|| PullOrigin::new(Arc::clone(&context.config), asking));
+        let origin = origin.map(|origin| Arc::new(origin) as Arc<dyn Origin>);
+        context.origin.install(&context.registry, origin);
         let mut pulls = Self {
             context: Arc::clone(context),
             stop: stop.clone(),
@@ -169,7 +170,14 @@ impl Pulls {
         life: Life,
     ) -> Option<(Entry<Key>, PulledLink)> {
         let config = &self.context.config.pulls[rule];
-        let source = PullSource::try_from(&config.source(stream)?).ok()?;
+        let urls = config.sources(stream);
+        let sources: Vec<_> = urls
+            .iter()
+            .filter_map(|url| PullSource::try_from(url).ok())
+            .collect();
+        if sources.is_empty() {
+            return None;
+        }
         let row = Row {
             stream: stream.clone(),
             url: config.shown(stream),
@@ -183,7 +191,7 @@ impl Pulls {
         let link = PulledLink {
             context: Arc::clone(&self.context),
             stream: stream.clone(),
-            source,
+            sources,
             status: Arc::clone(entry.status()),
             life,
         };

@@ -61,7 +61,7 @@ impl Origin for PullOrigin {
     fn locate(&self, name: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
         let rule = self.rule(name).map(|(rule, _)| rule);
         // A name may match a pattern and lack the parts that its address needs.
-        let has_source = |rule: &usize| self.config.pulls[*rule].source(name).is_some();
+        let has_source = |rule: &usize| !self.config.pulls[*rule].sources(name).is_empty();
         let Some(rule) = rule.filter(has_source) else {
             return Box::pin(std::future::ready(Located::Unknown));
         };

@@ -1,5 +1,7 @@
 //! Pulls over real sockets, from origins that are our own RTMP sessions or scripted HTTP.
 
+mod radio;
+
 use ::rtmp::chunk::{self, CHUNK_SIZE_SHARED, Header};
 use ::rtmp::message::Kind;
 use ::rtmp::server::{Config, Event, RequestId, Session};
@@ -49,7 +51,7 @@ impl Pulling {
     ) -> Self {
         let status = Arc::new(Status::default());
         let pull = Pull {
-            source: url.parse().unwrap(),
+            sources: url.split(' ').map(|url| url.parse().unwrap()).collect(),
             status: Arc::clone(&status),
             asked,
             persistence,
@@ -482,15 +484,26 @@ async fn what_is_no_stream_is_told() {
         &context,
         &format!("http://127.0.0.1:{port}/a.flv?key=sesame"),
     );
-    let answers: [(&[u8], &str); 3] = [
+    let answers: [(&[u8], &str); 5] = [
         (
             b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
             "404",
         ),
-        (b"HTTP/1.1 200 OK\r\n\r\n<html>", "only FLV can be pulled"),
         (
-            b"HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\n\r\nID3",
-            "sends \"audio/mpeg\", and over HTTP only FLV",
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html>",
+            "\"text/html\", which is no stream",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: audio/x-mpegurl\r\n\r\n#EXTM3U",
+            "\"audio/x-mpegurl\", which is no stream",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\nicy-metaint: -1\r\n\r\nID3",
+            "icy-metaint is no interval",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: video/x-flv\r\n\r\nID3",
+            "calls \"video/x-flv\" what is no FLV",
         ),
     ];
     for (index, (said, shown)) in answers.into_iter().enumerate() {

@@ -1,0 +1,120 @@
+//! Tells the hook of the ends of what it has permitted.
+//!
+//! Ends come on any thread, and by the thousand when a crowded stream ends. They wait in a queue that is bounded, for one
+//! task that posts up to [`POSTS_MAX`] at a time; an end that finds the queue full is dropped with words in the log, so a
+//! hook that hangs costs a bounded amount of memory and no listener's time.
+
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::time::sleep;
+
+use crate::asker::Asker;
+use crate::question::{KeptQuestion, Moment, Question};
+
+/// Ends that wait: all listeners of a large stream, at some hundred bytes each.
+const QUEUED_MAX: usize = 16 * 1024;
+
+/// Ends that are posted side by side. A quarter of what questions have: nobody waits for these.
+const POSTS_MAX: usize = 16;
+
+/// How often an end is posted to a hook that does not answer.
+const TRIES_MAX: u32 = 3;
+
+/// The pause before the next try.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Something that has ended.
+#[derive(Debug)]
+struct End {
+    question: Arc<KeptQuestion>,
+    lasted: Duration,
+    time: String,
+}
+
+/// The queue of an [`Asker`], which exists from the first permission on whose end is to be told.
+#[derive(Debug, Default)]
+pub(crate) struct Ends(OnceLock<Sender<End>>);
+
+/// What the hook has permitted.
+#[derive(Debug)]
+pub struct Permitted {
+    question: Arc<KeptQuestion>,
+    queue: Sender<End>,
+}
+
+impl Permitted {
+    /// Tells that it has ended, after so long, at `time` (in ISO 8601 with milliseconds). Does not wait.
+    pub fn ended(&self, lasted: Duration, time: String) {
+        let end = End {
+            question: Arc::clone(&self.question),
+            lasted,
+            time,
+        };
+        if let Err(lost) = self.queue.try_send(end) {
+            let end = lost.into_inner();
+            let Question { stream, peer, .. } = end.question.at(&end.time);
+            tracing::warn!(stream, %peer, "the hook for permissions is not told of an end: too many wait");
+        }
+    }
+}
+
+impl Asker {
+    /// To tell of the end of what `question` was answered with; `None` if the hook is told of no such ends. To be called
+    /// within a runtime.
+    pub fn permitted(self: &Arc<Self>, question: &Question<'_>) -> Option<Permitted> {
+        if self.settings.end_url.is_none() || !self.settings.dialect.tells_of_ends(question.action)
+        {
+            return None;
+        }
+        let queue = self.ends.0.get_or_init(|| {
+            let (sender, queue) = mpsc::channel(QUEUED_MAX);
+            tokio::spawn(deliver(Arc::downgrade(self), queue));
+            sender
+        });
+        Some(Permitted {
+            question: Arc::new(question.into()),
+            queue: queue.clone(),
+        })
+    }
+
+    /// Posts an end, again if there is no answer.
+    async fn tell(&self, end: &End) {
+        let question = end.question.at(&end.time);
+        let Some(url) = &self.settings.end_url else {
+            return;
+        };
+        let moment = Moment::End { lasted: end.lasted };
+        let host = &self.settings.host;
+        for tried in 1..=TRIES_MAX {
+            let body = self.settings.dialect.body(&question, moment, host);
+            match self.post(url, body).await {
+                Ok(_) => return,
+                Err(error) if tried == TRIES_MAX => {
+                    let (stream, peer) = (question.stream, question.peer);
+                    tracing::warn!(stream, %peer, %error, "the hook for permissions could not be told of an end");
+                }
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+}
+
+/// Posts what comes, as long as the asker is there.
+async fn deliver(asker: Weak<Asker>, mut queue: Receiver<End>) {
+    let posts = Arc::new(Semaphore::new(POSTS_MAX));
+    while let Some(end) = queue.recv().await {
+        let Ok(permit) = Arc::clone(&posts).acquire_owned().await else {
+            return;
+        };
+        let Some(asker) = asker.upgrade() else {
+            return;
+        };
+        tokio::spawn(async move {
+            asker.tell(&end).await;
+            drop(permit);
+        });
+    }
+}

@@ -1,0 +1,20 @@
+//! Credentials that are judged by themselves, without a question to another host.
+//!
+//! ```text
+//!  secret ──► KeyHash (argon2id of RFC 9106)   is it the key?
+//!  token ───► link (HMAC-SHA256, ours)         what does it permit, where, from where, until when?
+//! ```
+//!
+//! * Bytes and `now` in, a verdict out: nothing here opens a file or a socket, reads a clock or starts a thread.
+//! * A verdict tells two faults apart. What is not made by the secret's owner may be a guess, and counts as one; what is
+//!   made by them but is over, or for something else, does not.
+//! * MACs are compared in constant time. Nothing here shows a secret or a token.
+//!
+//! Called by `config`, which reads scopes and hashes, and by `server`'s gate.
+
+mod hash;
+pub mod link;
+mod scope;
+
+pub use hash::{HashRejected, KeyHash, VERIFIED_MAX, Verified};
+pub use scope::{Scope, Scopes};

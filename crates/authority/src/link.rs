@@ -1,0 +1,475 @@
+//! Signed links: `?link=ACTION.EXPIRY[.oPATTERN][.aADDRESS].MAC`.
+//!
+//! | field | what it says |
+//! |---|---|
+//! | ACTION | `publish` or `play` |
+//! | EXPIRY | until when, seconds since 1970 in decimal |
+//! | `o`PATTERN | for all streams that fit a pattern, Base64url; without it for the one stream that the MAC was made for |
+//! | `a`ADDRESS | from one address only: its 4 or 16 bytes, Base64url |
+//! | MAC | the first 16 bytes of an HMAC-SHA256, Base64url |
+//!
+//! All characters are unreserved (RFC 3986 §2.3), and a token without pattern and address has some 40 of them: programs that
+//! publish over RTMP have room for 1,024 in an address. The MAC is over `carillon link 1` and a line feed, the token up to its last dot,
+//! and, if there is no pattern, a line feed and the stream. So a token for another stream looks like a forged one.
+
+use std::net::IpAddr;
+use std::time::{Duration, SystemTime};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use hmac::{Hmac, KeyInit, Mac};
+use media::StreamName;
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+/// Sets these MACs apart from others that are made with the same secret.
+const DOMAIN: &[u8] = b"carillon link 1\n";
+
+/// Bytes of a MAC: 128 bits, which cannot be guessed.
+const MAC_BYTES: usize = 16;
+
+/// Longest token, bytes: one with a pattern for names of 256 bytes.
+const TOKEN_BYTES_MAX: usize = 512;
+
+/// Fields of the longest token.
+const FIELDS_MAX: usize = 5;
+
+/// Latest expiry, seconds since 1970: the year 9999.
+const EXPIRY_MAX: u64 = 253_402_300_799;
+
+/// What a link is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Action {
+    /// To publish, and to set the titles of what is published.
+    Publish,
+    /// To listen.
+    Play,
+}
+
+impl Action {
+    /// Its name in a token.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Publish => "publish",
+            Self::Play => "play",
+        }
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        let mut all = [Self::Publish, Self::Play].into_iter();
+        all.find(|action| action.name() == name)
+    }
+}
+
+/// Which streams a link is for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Target {
+    /// One stream, and its renditions.
+    Stream(StreamName),
+    /// All that fit a pattern, which is the caller's to understand.
+    Pattern(String),
+}
+
+/// A link that is to be signed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Link {
+    /// What it is for.
+    pub action: Action,
+    /// Which streams.
+    pub target: Target,
+    /// Until when; the part below a second is cut.
+    pub expires: SystemTime,
+    /// From which address only.
+    pub address: Option<IpAddr>,
+}
+
+/// What a client wants that presents a token.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// To do what.
+    pub action: Action,
+    /// With which stream.
+    pub stream: &'a StreamName,
+    /// From where.
+    pub address: IpAddr,
+}
+
+/// What a token permits.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Permitted {
+    /// Until when.
+    pub expires: SystemTime,
+    /// Which streams it was made for: the one that was asked for or one it is a rendition of, or a pattern.
+    pub target: Target,
+}
+
+/// Why a token does not permit what is wanted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Refused {
+    /// It was not made with one of the secrets, or for one stream that is another. It may be a guess.
+    #[error("the link is not one of this server for this stream")]
+    Forged,
+    /// It is over.
+    #[error("the link has expired")]
+    Expired,
+    /// It is for something else.
+    #[error("the link is for another action")]
+    OtherAction,
+    /// Its pattern does not fit.
+    #[error("the link is for other streams")]
+    OtherStream,
+    /// It is for one address, which is another.
+    #[error("the link is for another address")]
+    OtherAddress,
+}
+
+impl Link {
+    /// The token, made with a secret.
+    pub fn sign(&self, secret: &str) -> String {
+        let seconds = self.expires.duration_since(SystemTime::UNIX_EPOCH);
+        let seconds = seconds.map_or(0, |since| since.as_secs()).min(EXPIRY_MAX);
+        let mut token = format!("{}.{seconds}", self.action.name());
+        let stream = match &self.target {
+            Target::Stream(stream) => Some(stream),
+            Target::Pattern(pattern) => {
+                token.push_str(".o");
+                BASE64.encode_string(pattern, &mut token);
+                None
+            }
+        };
+        if let Some(address) = self.address {
+            token.push_str(".a");
+            match address.to_canonical() {
+                IpAddr::V4(v4) => BASE64.encode_string(v4.octets(), &mut token),
+                IpAddr::V6(v6) => BASE64.encode_string(v6.octets(), &mut token),
+            }
+        }
+        let mac = mac(secret, &token, stream);
+        token.push('.');
+        BASE64.encode_string(mac, &mut token);
+        token
+    }
+}
+
+/// Whether a text has the form of a token, so that it is meant to be one.
+pub fn is_meant(text: &str) -> bool {
+    Parsed::of(text).is_some()
+}
+
+/// What a token permits to a client that wants something. `fits` decides whether a pattern is for the stream.
+///
+/// # Errors
+/// See [`Refused`]. Of a token that is forged nothing else is looked at.
+pub fn judge<'s>(
+    token: &str,
+    secrets: impl Iterator<Item = &'s str> + Clone,
+    wanted: Wanted<'_>,
+    fits: impl FnOnce(&str) -> bool,
+    now: SystemTime,
+) -> Result<Permitted, Refused> {
+    let parsed = Parsed::of(token).ok_or(Refused::Forged)?;
+    let target = parsed
+        .made_for(secrets, wanted.stream)
+        .ok_or(Refused::Forged)?;
+    if parsed.action != wanted.action {
+        return Err(Refused::OtherAction);
+    }
+    if parsed.expires <= now {
+        return Err(Refused::Expired);
+    }
+    if let Target::Pattern(pattern) = &target
+        && !fits(pattern)
+    {
+        return Err(Refused::OtherStream);
+    }
+    match parsed.address {
+        Some(address) if address != wanted.address.to_canonical() => Err(Refused::OtherAddress),
+        _ => Ok(Permitted {
+            expires: parsed.expires,
+            target,
+        }),
+    }
+}
+
+/// The fields of a token, none of which is believed yet.
+struct Parsed<'t> {
+    /// Up to the last dot.
+    signed: &'t str,
+    action: Action,
+    expires: SystemTime,
+    pattern: Option<String>,
+    address: Option<IpAddr>,
+    mac: [u8; MAC_BYTES],
+}
+
+impl<'t> Parsed<'t> {
+    /// `None` if the text has another form.
+    fn of(text: &'t str) -> Option<Self> {
+        if text.len() > TOKEN_BYTES_MAX || text.split('.').nth(FIELDS_MAX).is_some() {
+            return None;
+        }
+        let (signed, mac) = text.rsplit_once('.')?;
+        let mut fields = signed.split('.').peekable();
+        let action = Action::of(fields.next()?)?;
+        let expires = seconds(fields.next()?)?;
+        let pattern = fields.next_if(|field| field.starts_with('o'));
+        let address = fields.next_if(|field| field.starts_with('a'));
+        if fields.next().is_some() {
+            return None;
+        }
+        let pattern = match pattern {
+            Some(field) => Some(String::from_utf8(BASE64.decode(&field[1..]).ok()?).ok()?),
+            None => None,
+        };
+        let address = match address {
+            Some(field) => Some(ip(&BASE64.decode(&field[1..]).ok()?)?),
+            None => None,
+        };
+        Some(Self {
+            signed,
+            action,
+            expires,
+            pattern,
+            address,
+            mac: BASE64.decode(mac).ok()?.try_into().ok()?,
+        })
+    }
+
+    /// Which streams it was made for, if it was made with one of the secrets.
+    fn made_for<'s>(
+        &self,
+        secrets: impl Iterator<Item = &'s str> + Clone,
+        stream: &StreamName,
+    ) -> Option<Target> {
+        let is_made = |stream: Option<&StreamName>| {
+            let mut made = false;
+            for secret in secrets.clone() {
+                let mac = mac(secret, self.signed, stream);
+                made |= bool::from(mac.as_slice().ct_eq(&self.mac));
+            }
+            made
+        };
+        if let Some(pattern) = &self.pattern {
+            return is_made(None).then(|| Target::Pattern(pattern.clone()));
+        }
+        // A link to a stream is one to its renditions. Names have a bounded number of segments.
+        let mut names = std::iter::successors(Some(stream.clone()), StreamName::parent);
+        names.find(|name| is_made(Some(name))).map(Target::Stream)
+    }
+}
+
+fn mac(secret: &str, signed: &str, stream: Option<&StreamName>) -> [u8; MAC_BYTES] {
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
+    mac.update(DOMAIN);
+    mac.update(signed.as_bytes());
+    if let Some(stream) = stream {
+        mac.update(b"\n");
+        mac.update(stream.as_str().as_bytes());
+    }
+    let whole = mac.finalize().into_bytes();
+    std::array::from_fn(|at| whole[at])
+}
+
+fn seconds(text: &str) -> Option<SystemTime> {
+    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let seconds = is_plain.then(|| text.parse::<u64>().ok())??;
+    let since = Duration::from_secs(seconds);
+    (seconds <= EXPIRY_MAX).then(|| SystemTime::UNIX_EPOCH.checked_add(since))?
+}
+
+fn ip(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from))
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "an-hmac-secret-of-32-characters!";
+    const OLD: &str = "the-one-that-was-used-until-may!";
+
+    fn name(text: &str) -> StreamName {
+        StreamName::parse(text).expect("a name")
+    }
+
+    fn at(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    fn link(target: Target) -> Link {
+        Link {
+            action: Action::Play,
+            target,
+            expires: at(2_000),
+            address: None,
+        }
+    }
+
+    fn to_show() -> Link {
+        link(Target::Stream(name("live/show")))
+    }
+
+    fn to_all_live() -> Link {
+        link(Target::Pattern("live/*".to_owned()))
+    }
+
+    /// Judges at second 1,000, with patterns that end in `*`.
+    fn judged(token: &str, action: Action, stream: &str) -> Result<Permitted, Refused> {
+        judged_from(token, action, stream, "192.0.2.7", 1_000)
+    }
+
+    fn judged_from(
+        token: &str,
+        action: Action,
+        stream: &str,
+        address: &str,
+        now: u64,
+    ) -> Result<Permitted, Refused> {
+        let stream = name(stream);
+        let wanted = Wanted {
+            action,
+            stream: &stream,
+            address: address.parse().expect("an address"),
+        };
+        let fits = |pattern: &str| stream.as_str().starts_with(pattern.trim_end_matches('*'));
+        judge(token, [SECRET, OLD].into_iter(), wanted, fits, at(now))
+    }
+
+    #[test]
+    fn a_link_permits_its_action_on_its_stream_until_it_expires() {
+        let token = to_show().sign(SECRET);
+        let expected = Permitted {
+            expires: at(2_000),
+            target: Target::Stream(name("live/show")),
+        };
+        assert_eq!(judged(&token, Action::Play, "live/show"), Ok(expected));
+        assert!(judged(&token, Action::Play, "live/show").is_ok());
+        for (action, stream, now, refused) in [
+            (Action::Publish, "live/show", 1_000, Refused::OtherAction),
+            (Action::Play, "live/other", 1_000, Refused::Forged),
+            (Action::Play, "live", 1_000, Refused::Forged),
+            (Action::Play, "live/show", 2_000, Refused::Expired),
+        ] {
+            let answer = judged_from(&token, action, stream, "192.0.2.7", now);
+            assert_eq!(answer, Err(refused), "{action:?} {stream} {now}");
+        }
+        assert!(judged_from(&token, Action::Play, "live/show", "::1", 1_999).is_ok());
+    }
+
+    /// Made by the lines of Python in `docs/permissions.md`.
+    #[test]
+    fn the_token_is_what_the_documentation_says() {
+        assert_eq!(to_show().sign(SECRET), "play.2000.cXHXnxcUd4mAi_hT01vjMw");
+    }
+
+    #[test]
+    fn a_pattern_is_for_the_streams_that_fit_it() {
+        let token = to_all_live().sign(OLD);
+        assert!(judged(&token, Action::Play, "live/a").is_ok());
+        let other = judged(&token, Action::Play, "radio");
+        assert_eq!(other, Err(Refused::OtherStream));
+    }
+
+    #[test]
+    fn a_link_may_be_for_one_address() {
+        for (bound, right, wrong) in [
+            ("192.0.2.7", "::ffff:192.0.2.7", "192.0.2.8"),
+            ("::ffff:192.0.2.7", "192.0.2.7", "2001:db8::7"),
+            ("2001:db8::7", "2001:db8::7", "2001:db8::8"),
+        ] {
+            let address = bound.parse().ok();
+            let token = Link {
+                address,
+                ..to_all_live()
+            }
+            .sign(SECRET);
+            let from = |peer| judged_from(&token, Action::Play, "live/a", peer, 1_000);
+            assert!(from(right).is_ok(), "{bound} from {right}");
+            assert_eq!(from(wrong), Err(Refused::OtherAddress), "{bound}");
+        }
+    }
+
+    #[test]
+    fn no_character_can_be_changed_added_or_left_out() {
+        for link in [to_show(), to_all_live()] {
+            let token = link.sign(SECRET);
+            for at in 0..token.len() {
+                let mut changed = token.clone().into_bytes();
+                changed[at] = if changed[at] == b'1' { b'2' } else { b'1' };
+                let changed = String::from_utf8(changed).expect("ASCII");
+                let answer = judged(&changed, Action::Play, "live/show");
+                assert_eq!(answer, Err(Refused::Forged), "{changed}");
+                let shorter = [&token[..at], &token[at + 1..]].concat();
+                let answer = judged(&shorter, Action::Play, "live/show");
+                assert_eq!(answer, Err(Refused::Forged), "{shorter}");
+            }
+            let longer = format!("{token}A");
+            assert!(judged(&longer, Action::Play, "live/show").is_err());
+        }
+        let other_secret = to_show().sign("another-secret-of-32-characters!");
+        let answer = judged(&other_secret, Action::Play, "live/show");
+        assert_eq!(answer, Err(Refused::Forged));
+        let (head, mac) = to_show()
+            .sign(SECRET)
+            .rsplit_once('.')
+            .map(|(head, mac)| (head.to_owned(), mac.to_owned()))
+            .expect("a MAC");
+        let pattern = BASE64.encode("live/show");
+        let widened = format!("{head}.o{pattern}.{mac}");
+        let answer = judged(&widened, Action::Play, "live/show");
+        assert_eq!(answer, Err(Refused::Forged));
+    }
+
+    #[test]
+    fn what_has_another_form_is_no_link() {
+        let long = format!(
+            "play.2000.o{}.AAAAAAAAAAAAAAAAAAAAAA",
+            "A".repeat(TOKEN_BYTES_MAX)
+        );
+        for text in [
+            "",
+            "play",
+            "play.2000",
+            "play.2000.",
+            "play.+2000.AAAAAAAAAAAAAAAAAAAAAA",
+            "play.999999999999.AAAAAAAAAAAAAAAAAAAAAA",
+            "play.2000.AAAA",
+            "play.2000.aAAAA.AAAAAAAAAAAAAAAAAAAAAA",
+            "play.2000.awAACBw.ob.AAAAAAAAAAAAAAAAAAAAAA",
+            "play.2000.x.AAAAAAAAAAAAAAAAAAAAAA",
+            "play.2000.ob.ac.ad.AAAAAAAAAAAAAAAAAAAAAA",
+            "record.2000.AAAAAAAAAAAAAAAAAAAAAA",
+            "bells-at-noon-41",
+            &long,
+        ] {
+            assert!(!is_meant(text), "{text}");
+        }
+        assert!(is_meant(&to_show().sign(SECRET)));
+    }
+
+    #[test]
+    fn tokens_are_short_and_need_no_escape() {
+        let longest = Link {
+            action: Action::Publish,
+            address: "2001:db8::7".parse().ok(),
+            expires: at(1_800_000_000),
+            ..to_all_live()
+        };
+        for (link, length) in [(to_show(), 32), (longest, 75)] {
+            let token = link.sign(SECRET);
+            let is_unreserved = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+            assert!(token.chars().all(is_unreserved), "{token}");
+            assert_eq!(token.len(), length, "{token}");
+        }
+    }
+
+    #[test]
+    fn renditions_of_the_stream_are_permitted_with_it() {
+        let token = to_show().sign(SECRET);
+        let rendition = name("live/show").rendition("720p").expect("a name");
+        assert!(judged(&token, Action::Play, rendition.as_str()).is_ok());
+    }
+}

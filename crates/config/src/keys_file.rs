@@ -1,0 +1,43 @@
+//! `auth.keys_file`: a TOML file of further keys.
+//!
+//! It has tables `[[key]]` with the fields of `[[auth.key]]`. The server reads it again when it changes, so keys can be handed
+//! out and revoked without a restart. Called by `check` and by `server`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::check;
+use super::report::{Problem, Report};
+use super::{Auth, KeyRule, read_file, read_toml};
+
+/// Bits of a file's mode that let every user of the host read or change it.
+const OPEN_TO_ALL: u32 = 0o007;
+
+/// Reads a file of keys, which are none of those of `auth`.
+///
+/// # Errors
+/// Everything that is wrong, or that the file cannot be read, or that every user of the host can.
+pub fn read_keys(path: &Path, auth: &Auth) -> Result<Vec<KeyRule>, Report> {
+    let name = path.display().to_string();
+    let of_file = |message| Report::new(name.clone(), vec![Problem::of_file(message)]);
+    let metadata = fs::metadata(path);
+    let metadata = metadata.map_err(|error| of_file(format!("cannot be read: {error}")))?;
+    if metadata.permissions().mode() & OPEN_TO_ALL != 0 {
+        let message = "is open to every user of this host; run chmod o= on it";
+        return Err(of_file(message.to_owned()));
+    }
+    let source = read_file(path).map_err(of_file)?;
+    parse(&name, &source, auth)
+}
+
+pub(super) fn parse(name: &str, source: &str, auth: &Auth) -> Result<Vec<KeyRule>, Report> {
+    read_toml(name, source, std::iter::empty(), |table, walk| {
+        let mut keys = Vec::new();
+        walk.root(table, |s| {
+            s.sections("key", |s| keys.extend(KeyRule::read(s)))
+        });
+        check::further_keys(&keys, auth, walk);
+        keys
+    })
+}

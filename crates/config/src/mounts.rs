@@ -1,0 +1,71 @@
+//! What becomes of listeners: the rules of [`MountRule`], by the streams that they are for.
+
+use std::path::Path;
+use std::time::Duration;
+
+use media::StreamName;
+
+use crate::{Config, Fallback, MountRule};
+
+/// The first segment of the names under which files are played that are fallbacks.
+const FILLERS: &str = "fallback";
+
+impl Config {
+    /// What becomes of the listeners of a stream.
+    pub fn mount(&self, name: &StreamName) -> MountRule {
+        let rule = self.rule(name);
+        rule.map(|rule| rule.mount.clone()).unwrap_or_default()
+    }
+
+    /// What a path stands for: an alias, and what is below it, are those of its stream.
+    pub fn aliased(&self, path: &str) -> Option<String> {
+        let name = path.strip_prefix('/')?;
+        self.aliases.iter().find_map(|rule| {
+            let rest = name.strip_prefix(rule.path.as_str())?;
+            let is_below = rest.is_empty() || rest.starts_with('/');
+            is_below.then(|| format!("/{}{rest}", rule.stream))
+        })
+    }
+
+    /// How long a listener of a stream may stay; `None` for no limit.
+    pub fn listen_duration_max(&self, name: &StreamName) -> Option<Duration> {
+        let rule = self.rule(name)?;
+        Some(rule.mount.listen_duration_max).filter(|time| !time.is_zero())
+    }
+
+    /// The stream that is heard while the publisher of this one is away. A pattern that fits its own fallback gives it
+    /// none, and renditions have the publisher of their stream.
+    pub fn fallback(&self, name: &StreamName) -> Option<StreamName> {
+        let fits = |rule: &crate::StreamRule| rule.pattern.matches(name.as_str());
+        let index = self.streams.iter().position(fits)?;
+        let fallback = match self.streams[index].mount.fallback.as_ref()? {
+            Fallback::Stream(stream) => stream.clone(),
+            Fallback::Files(_) => filler(index)?,
+        };
+        let is_own = fallback == *name || name.parent().is_some();
+        (!is_own).then_some(fallback)
+    }
+
+    /// The streams with a fallback that a rule names, rather than a pattern.
+    pub fn named_with_fallback(&self) -> Vec<StreamName> {
+        let rules = self.streams.iter().filter(|rule| rule.pattern.is_name());
+        let names = rules.filter_map(|rule| StreamName::parse(rule.pattern.as_str()).ok());
+        names
+            .filter(|name| !name.is_reserved() && self.fallback(name).is_some())
+            .collect()
+    }
+
+    /// The streams that are played from files as fallbacks, and the file or the folder of each.
+    pub fn fillers(&self) -> impl Iterator<Item = (StreamName, &Path)> {
+        let rules = self.streams.iter().enumerate();
+        rules.filter_map(|(index, rule)| match &rule.mount.fallback {
+            Some(Fallback::Files(path)) => Some((filler(index)?, path.as_path())),
+            _ => None,
+        })
+    }
+}
+
+/// The stream that is played from the files of a rule.
+fn filler(index: usize) -> Option<StreamName> {
+    StreamName::parse(&format!("{FILLERS}/{index}")).ok()
+}

@@ -1,0 +1,84 @@
+//! The keys of `[[stream]]` that say what becomes of listeners: what they hear while the publisher is away, how many there
+//! may be and for how long.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use media::StreamName;
+
+use crate::read::Section;
+
+/// What becomes of a stream's listeners.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MountRule {
+    /// What is heard while the publisher is away.
+    pub fallback: Option<Fallback>,
+    /// How long the publisher may be away before.
+    pub fallback_after: Duration,
+    /// A publisher takes over from the fallback. Otherwise it is refused until that ends.
+    pub fallback_override: bool,
+    /// Listeners beyond the limit are sent the fallback.
+    pub fallback_when_full: bool,
+    /// How many listeners there may be.
+    pub listeners_max: Option<NonZeroU32>,
+    /// How long a listener may stay; zero is no limit.
+    pub listen_duration_max: Duration,
+    /// A file whose frames listeners are sent before the stream.
+    pub intro: Option<PathBuf>,
+}
+
+/// What is heard while a publisher is away.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Fallback {
+    /// Another stream.
+    Stream(StreamName),
+    /// A file, or the files of a folder, played one after the other.
+    Files(PathBuf),
+}
+
+impl Default for MountRule {
+    fn default() -> Self {
+        Self {
+            fallback: None,
+            fallback_after: Duration::from_millis(500),
+            fallback_override: true,
+            fallback_when_full: false,
+            listeners_max: None,
+            listen_duration_max: Duration::ZERO,
+            intro: None,
+        }
+    }
+}
+
+impl MountRule {
+    /// Reads them.
+    pub(super) fn read(s: &mut Section<'_, '_>) -> Self {
+        let mut rule = Self::default();
+        let (mut stream, mut files) = (None, None);
+        s.set_some("fallback", &mut stream);
+        s.set("fallback_file", &mut files);
+        s.set("fallback_after", &mut rule.fallback_after);
+        s.set("fallback_override", &mut rule.fallback_override);
+        s.set("fallback_when_full", &mut rule.fallback_when_full);
+        s.set("listeners_max", &mut rule.listeners_max);
+        s.set("listen_duration_max", &mut rule.listen_duration_max);
+        s.set("intro", &mut rule.intro);
+        s.require(
+            "fallback_file",
+            stream.is_none() || files.is_none(),
+            "is set beside a fallback: a stream has one of both",
+        );
+        rule.fallback = match (stream, files) {
+            (Some(stream), _) => Some(Fallback::Stream(stream)),
+            (None, files) => files.map(Fallback::Files),
+        };
+        let has_stream = matches!(rule.fallback, Some(Fallback::Stream(_)));
+        s.require(
+            "fallback_when_full",
+            !rule.fallback_when_full || has_stream,
+            "needs a fallback, the stream that listeners beyond the limit are sent",
+        );
+        rule
+    }
+}

@@ -1,0 +1,32 @@
+//! Section `[shoutcast]`.
+
+use std::net::SocketAddr;
+
+use media::StreamName;
+
+use crate::read::Section;
+
+/// Section `[shoutcast]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Shoutcast {
+    /// Addresses to accept sources of SHOUTcast v1 on.
+    pub listen: Vec<SocketAddr>,
+    /// The stream of a source that names none.
+    pub stream: StreamName,
+}
+
+impl Default for Shoutcast {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            stream: StreamName::parse("stream").expect("it is a name"),
+        }
+    }
+}
+
+impl Shoutcast {
+    pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
+        s.set("listen", &mut self.listen);
+        s.set("stream", &mut self.stream);
+    }
+}

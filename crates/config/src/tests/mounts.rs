@@ -1,0 +1,143 @@
+//! `[[stream]]`: what becomes of listeners; `[[alias]]`.
+
+use super::*;
+
+fn name(text: &str) -> StreamName {
+    StreamName::parse(text).expect("a name")
+}
+
+/// What a stream falls back to, and what that does, and so on.
+fn chain(config: &Config, first: &str) -> Vec<String> {
+    let next = |name: &StreamName| config.fallback(name);
+    let names = std::iter::successors(next(&name(first)), next);
+    names.map(|name| name.to_string()).collect()
+}
+
+#[test]
+fn fallbacks_are_found_by_name_and_by_pattern() {
+    let config = parse(
+        "[[stream]]\nmatch = \"a.mp3\"\nfallback = \"b.mp3\"\nfallback_after = \"2s\"\nfallback_override = false\n\
+         listeners_max = 9\nfallback_when_full = true\nlisten_duration_max = \"2h\"\n\
+         [[stream]]\nmatch = \"*.mp3\"\nfallback = \"c.mp3\"\n\
+         [[stream]]\nmatch = \"live/*\"\nfallback_file = \"/\"\n",
+    );
+    let config = config.expect("valid");
+    assert_eq!(chain(&config, "a.mp3"), ["b.mp3", "c.mp3"]);
+    assert_eq!(chain(&config, "c.mp3"), [""; 0], "it is its own pattern's");
+    assert_eq!(chain(&config, "live/show"), ["fallback/2"]);
+    assert_eq!(
+        chain(&config, "live/show~1"),
+        [""; 0],
+        "its parent's publisher has it"
+    );
+    assert_eq!(chain(&config, "other"), [""; 0]);
+    assert_eq!(config.named_with_fallback(), [name("a.mp3")]);
+    let fillers: Vec<_> = config.fillers().collect();
+    assert_eq!(fillers, [(name("fallback/2"), Path::new("/"))]);
+    assert!(!config.is_public(&name("fallback/2")) && config.is_public(&name("fallback/1")));
+    let mount = config.mount(&name("a.mp3"));
+    assert_eq!(mount.fallback_after, Duration::from_secs(2));
+    assert!(!mount.fallback_override && mount.fallback_when_full);
+    assert_eq!(mount.listeners_max.map(|max| max.get()), Some(9));
+    let time = config.listen_duration_max(&name("a.mp3"));
+    assert_eq!(time, Some(Duration::from_secs(7_200)));
+    assert_eq!(config.listen_duration_max(&name("b.mp3")), None);
+    assert_eq!(config.mount(&name("other")), MountRule::default());
+}
+
+#[test]
+fn what_cannot_be_heard_is_refused_with_its_place() {
+    let rule = |of: &str, to: &str| format!("[[stream]]\nmatch = \"{of}\"\nfallback = \"{to}\"\n");
+    let loop_of_three = rule("a", "b") + &rule("b", "c") + &rule("c", "a");
+    let loop_by_pattern = rule("a*", "b") + &rule("b", "a1");
+    for (source, line, key, words) in [
+        (
+            rule("a", "a"),
+            3,
+            "stream.0.fallback",
+            "is the stream itself",
+        ),
+        (loop_of_three, 3, "stream.0.fallback", "b, then c, then a"),
+        (
+            loop_by_pattern,
+            3,
+            "stream.0.fallback",
+            "b, then a1, then b",
+        ),
+        (rule("a", "api/b"), 3, "stream.0.fallback", "own pages"),
+        (
+            rule("a", "b") + "fallback_file = \"/\"\n",
+            4,
+            "stream.0.fallback_file",
+            "one of both",
+        ),
+        (
+            "[[stream]]\nmatch = \"a\"\nfallback_file = \"/no/such/file.mp3\"\n".to_owned(),
+            3,
+            "stream.0.fallback_file",
+            "no file or folder",
+        ),
+        (
+            "[[stream]]\nmatch = \"a\"\nfallback_when_full = true\n".to_owned(),
+            3,
+            "stream.0.fallback_when_full",
+            "needs a fallback",
+        ),
+        (
+            rule("a", "b") + "fallback_after = \"15s\"\n",
+            4,
+            "stream.0.fallback_after",
+            "listeners are kept",
+        ),
+        (
+            rule("a", "b") + "linger = \"500ms\"\n",
+            4,
+            "stream.0.linger",
+            "the stream ends after 0.5 s",
+        ),
+    ] {
+        one_problem(&source, line, key, words);
+    }
+}
+
+#[test]
+fn aliases_are_paths_of_streams() {
+    let config = parse("[[alias]]\npath = \"/old\"\nstream = \"new.mp3\"\n").expect("valid");
+    for (path, expected) in [
+        ("/old", Some("/new.mp3")),
+        ("/old/index.m3u8", Some("/new.mp3/index.m3u8")),
+        ("/old/", Some("/new.mp3/")),
+        ("/older", None),
+        ("/old.mp3", None),
+        ("/", None),
+        ("*", None),
+        ("/new.mp3", None),
+    ] {
+        assert_eq!(config.aliased(path).as_deref(), expected, "{path}");
+    }
+    let alias =
+        |path: &str, stream: &str| format!("[[alias]]\npath = \"{path}\"\nstream = \"{stream}\"\n");
+    for (source, line, key, words) in [
+        (alias("old", "new"), 2, "alias.0.path", "such as \"/old\""),
+        (
+            alias("/api/x", "new"),
+            2,
+            "alias.0.path",
+            "such as \"/old\"",
+        ),
+        (
+            alias("/a", "b") + &alias("/a", "c"),
+            5,
+            "alias.1.path",
+            "another alias",
+        ),
+        (
+            alias("/a", "b") + &alias("/b", "c"),
+            3,
+            "alias.0.stream",
+            "is an alias itself",
+        ),
+    ] {
+        one_problem(&source, line, key, words);
+    }
+}

@@ -1,0 +1,256 @@
+//! The page in a file with which a listener begins who wants a time.
+//!
+//! Positions count from the beginning of a link. So the links are gone through one after another, each by a bisection,
+//! until the time lies in one; of those before, the last position tells how long they last.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use media::Span;
+
+use super::super::chain::{Chain, FIRST_PAGE_TICKS_MAX, may_start_at};
+use super::super::mapping::Mapping;
+use super::super::page::{self, Front, PAGE_BYTES_MAX, Page};
+use super::super::{HEADER_BYTES_MAX, Meaning};
+use crate::search::{Bisection, LOOK_BYTES, LOOKS_MAX, Mark, Marks, Place, Search};
+
+/// Bytes of which a wrong checksum may be computed in one look: a file that holds nothing but beginnings of long pages would
+/// have each of them checked.
+const CHECKED_IN_VAIN_MAX: usize = 16 * PAGE_BYTES_MAX;
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct PageSearch {
+    /// From the beginning of the present link.
+    to: i64,
+    /// When that link begins.
+    began: i64,
+    end: u64,
+    looks: usize,
+    step: Step,
+    best: Option<Place>,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// The header pages of a link are read, from here on.
+    Headers(Box<Chain>, u64),
+    /// Its first position is looked for.
+    First(Pages, Bytes, u64),
+    /// Its pages are.
+    Pages(Pages, Bytes, Bisection),
+    Over,
+}
+
+/// The pages of a link as marks.
+#[derive(Debug)]
+struct Pages {
+    chain: Box<Chain>,
+    serial: u32,
+    mapping: Mapping,
+    /// What positions count from, and the last one that was seen.
+    origin: i64,
+    last: i64,
+}
+
+impl PageSearch {
+    pub(super) fn new(to: Span, file_bytes: u64) -> Self {
+        Self {
+            to: to.ticks().max(0),
+            began: 0,
+            end: file_bytes,
+            looks: LOOKS_MAX,
+            step: Step::Headers(Box::new(Chain::new()), 0),
+            best: None,
+        }
+    }
+
+    fn place_in(&self, header: &Bytes, (at, ticks): (u64, i64)) -> Place {
+        Place {
+            header: header.clone(),
+            at,
+            began: Span::from_ticks(self.began.saturating_add(ticks)),
+        }
+    }
+
+    /// The pages of a link's headers in a look at them.
+    fn headers(&mut self, mut chain: Box<Chain>, begin: u64, bytes: &Bytes) -> Step {
+        let mut offset = 0;
+        let mut checks = CHECKED_IN_VAIN_MAX;
+        while let Some((at, page)) = next_page(bytes, offset, &mut checks) {
+            offset = at + page.bytes.len();
+            if page.is_first() && !chain.admits(page.serial()) {
+                return Step::Over;
+            }
+            let data = match chain.take(&page, media::Timestamp::ZERO) {
+                Meaning::Header if chain.is_complete() => offset,
+                Meaning::Header | Meaning::Foreign => continue,
+                Meaning::Data => at,
+                Meaning::Overflow => return Step::Over,
+            };
+            let (header, ..) = chain.begin();
+            let data = begin + data as u64;
+            self.best = Some(self.place_in(&header, (data, 0)));
+            let Some((serial, mapping)) = chain.leader() else {
+                // Nothing in it tells a time.
+                return Step::Over;
+            };
+            let pages = Pages {
+                chain,
+                serial,
+                mapping,
+                origin: 0,
+                last: 0,
+            };
+            return Step::First(pages, header, data);
+        }
+        let is_all = begin + bytes.len() as u64 >= self.end;
+        match is_all || offset == 0 {
+            true => Step::Over,
+            false => Step::Headers(chain, begin + offset as u64),
+        }
+    }
+
+    /// What positions count from, by the first one; then the pages are looked for.
+    fn first(&self, mut pages: Pages, header: Bytes, data: u64, bytes: &Bytes) -> Step {
+        let (mut offset, mut checks) = (0, CHECKED_IN_VAIN_MAX);
+        while let Some((at, page)) = next_page(bytes, offset, &mut checks) {
+            offset = at + page.bytes.len();
+            if let Some(granule) = pages.granule(&page) {
+                let is_joined_midway = granule > FIRST_PAGE_TICKS_MAX;
+                pages.origin = if is_joined_midway { granule } else { 0 };
+                break;
+            }
+        }
+        let search = Bisection::new(self.to, (data, 0), self.end, self.looks);
+        Step::Pages(pages, header, search)
+    }
+
+    /// A link has been gone through: the next one begins where it ends, if it ends before the time.
+    fn end_link(&mut self, pages: &Pages, header: &Bytes, search: &Bisection) {
+        self.looks = search.looks();
+        self.best = Some(self.place_in(header, search.found));
+        let next = search.beyond.filter(|_| pages.last <= self.to);
+        self.step = match next {
+            Some(at) => {
+                self.to -= pages.last;
+                self.began += pages.last;
+                Step::Headers(Box::new(Chain::new()), at)
+            }
+            None => Step::Over,
+        };
+    }
+}
+
+impl Search for PageSearch {
+    fn wants(&self) -> Option<Range<u64>> {
+        let at = match &self.step {
+            Step::Headers(_, at) | Step::First(_, _, at) => *at,
+            Step::Pages(_, _, search) => return search.wants(),
+            Step::Over => return None,
+        };
+        let end = self.end.min(at.saturating_add(LOOK_BYTES));
+        (self.looks > 0 && at < end).then_some(at..end)
+    }
+
+    fn take(&mut self, bytes: &Bytes) {
+        let Some(wanted) = self.wants() else {
+            return;
+        };
+        if (bytes.len() as u64) < wanted.end - wanted.start {
+            self.end = wanted.start + bytes.len() as u64;
+        }
+        self.looks = self.looks.saturating_sub(1);
+        self.step = match std::mem::replace(&mut self.step, Step::Over) {
+            Step::Headers(chain, at) => self.headers(chain, at, bytes),
+            Step::First(pages, header, at) => self.first(pages, header, at, bytes),
+            Step::Pages(mut pages, header, mut search) => {
+                search.take(&mut pages, bytes);
+                Step::Pages(pages, header, search)
+            }
+            Step::Over => Step::Over,
+        };
+        let is_over = matches!(&self.step, Step::Pages(.., search) if search.wants().is_none());
+        if is_over
+            && let Step::Pages(pages, header, search) =
+                std::mem::replace(&mut self.step, Step::Over)
+        {
+            self.end_link(&pages, &header, &search);
+        }
+    }
+
+    fn place(&mut self) -> Option<Place> {
+        self.best.take()
+    }
+}
+
+impl Pages {
+    /// The position of a page, if it has one and is the leader's.
+    fn granule(&self, page: &Page) -> Option<i64> {
+        let granule = page.granule().filter(|_| page.serial() == self.serial)?;
+        Some(self.mapping.ticks(granule))
+    }
+}
+
+/// A page begins where the one before it ends, so marks are looked for from that one on.
+impl Marks for Pages {
+    fn first(&mut self, bytes: &Bytes) -> Mark {
+        let mut checks = CHECKED_IN_VAIN_MAX;
+        let mut offset = 0;
+        // The last position, and the page that has it.
+        let mut before: Option<(usize, i64)> = None;
+        while let Some((at, page)) = next_page(bytes, offset, &mut checks) {
+            if !self.chain.has(&page) {
+                return Mark::Beyond(at);
+            }
+            if at != offset {
+                // What is between is lost, so the page does not begin where the one before ended.
+                before = None;
+            }
+            let is_leader = page.serial() == self.serial;
+            if let Some((_, ticks)) = before
+                && is_leader
+                && may_start_at(self.mapping, &page)
+            {
+                return Mark::At {
+                    offset: at,
+                    behind: at,
+                    ticks,
+                };
+            }
+            if let Some(granule) = self.granule(&page) {
+                let ends = granule.saturating_sub(self.origin);
+                self.last = self.last.max(ends);
+                before = Some((at, ends));
+            }
+            offset = at + page.bytes.len();
+        }
+        match before {
+            Some((at, _)) if at > 0 => Mark::None(at),
+            _ => Mark::None(offset),
+        }
+    }
+}
+
+/// The next page that is whole, and where it begins. What is none is passed over.
+fn next_page(bytes: &Bytes, mut at: usize, checks: &mut usize) -> Option<(usize, Page)> {
+    loop {
+        let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
+        match page::at_front(rest) {
+            Front::Page(length) => return Some((at, Page::new(bytes.slice(at..at + length)))),
+            Front::Unclear => return None,
+            Front::Damaged(length) if length > *checks => at += length,
+            front => {
+                if let Front::Damaged(length) = front {
+                    *checks -= length;
+                }
+                let next = rest[1..].iter().position(|byte| *byte == page::CAPTURE[0]);
+                at += 1 + next.unwrap_or(rest.len() - 1);
+            }
+        }
+    }
+}
+
+/// Headers are read in looks, none of which may be without a whole page.
+const _: () =
+    assert!(LOOK_BYTES > 2 * PAGE_BYTES_MAX as u64 && LOOK_BYTES < HEADER_BYTES_MAX as u64);

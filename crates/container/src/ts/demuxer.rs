@@ -1,0 +1,325 @@
+//! Items out of a transport stream, as a [`Muxer`](super::Muxer) writes it: for recordings, which are such streams.
+//!
+//! That makes it small: there is one program, packets stand one behind the other from the first byte on, and the packets
+//! of a PES packet follow each other, so that whatever begins ends the one before. What is written otherwise is left out,
+//! and so is sound of Dolby, whose frames tell their length by tables alone; [`Demuxer::leaves_out`] says so.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use media::codec::h264::{self, AvcConfig};
+use media::codec::hevc::{self, HevcConfig};
+use media::codec::nal::{self, Packing};
+use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+
+use super::TRACKS_MAX;
+use super::clock::{STAMP_MODULUS, TICKS_PER_90K};
+use super::frames::Syntax;
+use super::packet::{PACKET_BYTES, Pid, View};
+use super::tables::{self, Entry, SECTION_BYTES_MAX};
+
+/// The longest PES packet: a picture of the highest levels of H.264.
+const PES_BYTES_MAX: usize = 8 << 20;
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub struct Demuxer {
+    /// The beginning of a packet.
+    cut: Vec<u8>,
+    map_pid: Option<Pid>,
+    /// A map that has begun.
+    section: Vec<u8>,
+    streams: Vec<Stream>,
+    leaves_out: bool,
+    /// The PES packet that is open, and whose it is.
+    open: Option<(Pid, Pes)>,
+    /// The first stamp, and how far the last one is from it.
+    clock: Option<(u64, i64)>,
+    skipped_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Pes {
+    bytes: BytesMut,
+    is_entry: bool,
+}
+
+/// A stream of the program.
+#[derive(Debug)]
+struct Stream {
+    entry: Entry,
+    coding: Coding,
+    track: Option<Arc<Track>>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Coding {
+    H264,
+    Hevc,
+    Sound(Syntax),
+}
+
+impl Demuxer {
+    /// Takes `bytes`, appending to `out` the items that they complete.
+    pub fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Item>) {
+        if !self.cut.is_empty() {
+            let (more, rest) = bytes.split_at(bytes.len().min(PACKET_BYTES - self.cut.len()));
+            self.cut.extend_from_slice(more);
+            bytes = rest;
+            if self.cut.len() < PACKET_BYTES {
+                return;
+            }
+            let whole = std::mem::take(&mut self.cut);
+            self.packet(&whole, out);
+        }
+        let mut packets = bytes.chunks_exact(PACKET_BYTES);
+        for packet in packets.by_ref() {
+            self.packet(packet, out);
+        }
+        self.cut.extend_from_slice(packets.remainder());
+    }
+
+    /// The stream has ended: appends what its last packets came to.
+    pub fn finish(&mut self, out: &mut Vec<Item>) {
+        self.end_pes(out);
+        self.skipped_bytes += self.cut.len() as u64;
+        self.cut.clear();
+    }
+
+    /// Whether every stream that can be taken out is known as a track.
+    pub fn is_complete(&self) -> bool {
+        let mut streams = self.streams.iter();
+        !self.streams.is_empty() && streams.all(|stream| stream.track.is_some())
+    }
+
+    /// Whether there are streams that cannot be taken out.
+    pub fn leaves_out(&self) -> bool {
+        self.leaves_out
+    }
+
+    /// Bytes that were no packets, so far.
+    pub fn skipped_bytes(&self) -> u64 {
+        self.skipped_bytes
+    }
+
+    fn packet(&mut self, packet: &[u8], out: &mut Vec<Item>) {
+        let Some(view) = View::of(packet) else {
+            self.skipped_bytes += packet.len() as u64;
+            return;
+        };
+        if view.payload.is_empty() {
+            return;
+        }
+        if view.starts {
+            self.end_pes(out);
+        }
+        if view.pid == Pid::PAT {
+            if let Some(map_pid) = tables::map_pid(view.payload).filter(|_| view.starts) {
+                self.map_pid = Some(map_pid);
+            }
+        } else if Some(view.pid) == self.map_pid {
+            self.map(&view);
+        } else if view.starts {
+            let is_known = self.streams.iter().any(|it| it.entry.pid == view.pid);
+            self.open = is_known.then(|| {
+                let pes = Pes {
+                    bytes: view.payload.into(),
+                    is_entry: view.random_access,
+                };
+                (view.pid, pes)
+            });
+        } else if let Some((pid, pes)) = &mut self.open
+            && *pid == view.pid
+        {
+            match pes.bytes.len() + view.payload.len() <= PES_BYTES_MAX {
+                true => pes.bytes.extend_from_slice(view.payload),
+                false => self.open = None,
+            }
+        }
+    }
+
+    fn map(&mut self, view: &View<'_>) {
+        if view.starts {
+            self.section.clear();
+        }
+        if self.section.len() <= SECTION_BYTES_MAX {
+            self.section.extend_from_slice(view.payload);
+        }
+        let Some(entries) = tables::entries(&self.section) else {
+            return;
+        };
+        self.section.clear();
+        if entries.iter().eq(self.streams.iter().map(|it| &it.entry)) {
+            return;
+        }
+        self.leaves_out = false;
+        let before = std::mem::take(&mut self.streams);
+        for entry in entries.into_iter().take(2 * TRACKS_MAX) {
+            if entry.is_events() {
+                continue;
+            }
+            let Some(coding) = Coding::of(&entry) else {
+                self.leaves_out = true;
+                continue;
+            };
+            let known = before.iter().find(|it| it.entry == entry);
+            self.streams.push(Stream {
+                track: known.and_then(|it| it.track.clone()),
+                entry,
+                coding,
+            });
+        }
+    }
+
+    fn end_pes(&mut self, out: &mut Vec<Item>) {
+        let Some((pid, pes)) = self.open.take() else {
+            return;
+        };
+        let bytes = pes.bytes.freeze();
+        let Some((pts, dts, begin)) = super::pes::stamps(&bytes) else {
+            return;
+        };
+        let dts = self.at(dts);
+        let pts = self.at(pts);
+        let mut streams = self.streams.iter_mut();
+        let Some(stream) = streams.find(|it| it.entry.pid == pid) else {
+            return;
+        };
+        let data = bytes.slice(begin..);
+        match stream.coding {
+            Coding::H264 | Coding::Hevc => stream.picture((pts, dts), pes.is_entry, &data, out),
+            Coding::Sound(syntax) => stream.sound(syntax, dts, &data, out),
+        }
+    }
+
+    /// The time of a stamp, from the first one on. Stamps start again at zero after 26.5 hours.
+    fn at(&mut self, stamp: u64) -> Timestamp {
+        let (first, last) = *self.clock.get_or_insert((stamp, 0));
+        let since = stamp.wrapping_sub(first) as i64;
+        let step = (since - last + STAMP_MODULUS / 2).rem_euclid(STAMP_MODULUS) - STAMP_MODULUS / 2;
+        let since = last + step;
+        self.clock = Some((first, since));
+        Timestamp::from_ticks(since * TICKS_PER_90K)
+    }
+}
+
+impl Coding {
+    fn of(entry: &Entry) -> Option<Self> {
+        Some(match entry.stream_type {
+            0x1B => Self::H264,
+            0x24 => Self::Hevc,
+            0x0F => Self::Sound(Syntax::Adts),
+            0x03 | 0x04 => Self::Sound(Syntax::Mp3),
+            0x06 => Self::Sound(Syntax::Opus(super::opus::channels(&entry.descriptors)?)),
+            _ => return None,
+        })
+    }
+}
+
+impl Stream {
+    /// The number that a muxer gave the track is in its PID.
+    fn id(&self) -> TrackId {
+        TrackId((self.entry.pid.0 & 0xFF) as u8)
+    }
+
+    fn picture(
+        &mut self,
+        (pts, dts): (Timestamp, Timestamp),
+        is_entry: bool,
+        data: &[u8],
+        out: &mut Vec<Item>,
+    ) {
+        let mut sets: [Vec<&[u8]>; 3] = Default::default();
+        let mut picture = BytesMut::with_capacity(data.len());
+        for unit in nal::units(data, Packing::StartCodes) {
+            let first = unit.first().copied().unwrap_or(0);
+            let kind = match self.coding {
+                Coding::Hevc => match first >> 1 & 0x3F {
+                    hevc::unit::VPS => Some(0),
+                    hevc::unit::SPS => Some(1),
+                    hevc::unit::PPS => Some(2),
+                    hevc::unit::DELIMITER => continue,
+                    _ => None,
+                },
+                _ => match h264::unit_type(first) {
+                    h264::unit::SPS => Some(1),
+                    h264::unit::PPS => Some(2),
+                    h264::unit::DELIMITER => continue,
+                    _ => None,
+                },
+            };
+            match kind {
+                Some(kind) => sets[kind].push(unit),
+                None => {
+                    picture.extend_from_slice(&(unit.len() as u32).to_be_bytes());
+                    picture.extend_from_slice(unit);
+                }
+            }
+        }
+        if is_entry {
+            self.announce_picture(&sets, out);
+        }
+        if self.track.is_none() || picture.is_empty() {
+            return;
+        }
+        out.push(Item::Sample(Sample {
+            track: self.id(),
+            dts,
+            pts,
+            duration: Span::ZERO,
+            keyframe: is_entry,
+            data: picture.freeze(),
+            flv: None,
+        }));
+    }
+
+    fn announce_picture(&mut self, [vps, sps, pps]: &[Vec<&[u8]>; 3], out: &mut Vec<Item>) {
+        let (codec, config) = match self.coding {
+            Coding::Hevc => (Codec::Hevc, HevcConfig::write(vps, sps, pps)),
+            _ => (Codec::H264, AvcConfig::write(sps, pps)),
+        };
+        let Some(config) = config else { return };
+        if self.track.as_ref().is_some_and(|it| *it.config == *config) {
+            return;
+        }
+        self.announce(
+            Track {
+                id: self.id(),
+                kind: Kind::Video,
+                codec,
+                framing: Framing::Bare,
+                config: config.into(),
+                sample_rate: 0,
+                channels: 0,
+                flv: None,
+            },
+            out,
+        );
+    }
+
+    fn sound(&mut self, syntax: Syntax, mut at: Timestamp, data: &Bytes, out: &mut Vec<Item>) {
+        let mut rest = data.clone();
+        while let Some(frame) = syntax.next(&mut rest) {
+            let track = frame.track(self.id());
+            if self.track.as_deref() != Some(&track) {
+                self.announce(track, out);
+            }
+            out.push(Item::Sample(Sample {
+                track: self.id(),
+                dts: at,
+                pts: at,
+                duration: frame.lasts,
+                keyframe: true,
+                data: frame.data,
+                flv: None,
+            }));
+            at += frame.lasts;
+        }
+    }
+
+    fn announce(&mut self, track: Track, out: &mut Vec<Item>) {
+        let track = Arc::new(track);
+        out.push(Item::Track(Arc::clone(&track)));
+        self.track = Some(track);
+    }
+}

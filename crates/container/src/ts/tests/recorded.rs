@@ -1,0 +1,246 @@
+//! What was written is read again, from the beginning and from any time.
+
+use bytes::Bytes;
+use media::codec::opus;
+use proptest::prelude::*;
+
+use super::super::Demuxer;
+use super::super::file::search;
+use super::*;
+use crate::search::Place;
+use crate::search::tests::searched;
+
+/// Where times begin: they are some wherever a stream is joined.
+const BEGAN: Timestamp = Timestamp::from_millis(3_600_000);
+
+fn read(bytes: &[u8]) -> Vec<Item> {
+    let mut demuxer = Demuxer::default();
+    let mut items = Vec::new();
+    demuxer.push(bytes, &mut items);
+    demuxer.finish(&mut items);
+    items
+}
+
+fn samples(items: &[Item], id: TrackId) -> Vec<&Sample> {
+    let samples = items.iter().filter_map(|item| match item {
+        Item::Sample(sample) if sample.track == id => Some(sample),
+        _ => None,
+    });
+    samples.collect()
+}
+
+fn tracks(items: &[Item]) -> Vec<&Track> {
+    let tracks = items.iter().filter_map(|item| match item {
+        Item::Track(track) => Some(&**track),
+        _ => None,
+    });
+    tracks.collect()
+}
+
+fn film(seconds: i64) -> (Vec<Item>, Recorder) {
+    let mut items = vec![announce(h264()), announce(aac())];
+    items.extend(both(BEGAN, seconds));
+    let recorder = Recorder::of(&items);
+    (items, recorder)
+}
+
+fn find(file: &[u8], millis: i64) -> (Option<Place>, usize) {
+    let to = Span::from_millis(millis);
+    searched(&mut search(to, file.len() as u64), file)
+}
+
+#[test]
+fn samples_come_out_as_they_went_in() {
+    let (items, recorder) = film(8);
+    let got = read(&recorder.bytes);
+    let found = tracks(&got);
+    assert_eq!(found.len(), 2);
+    for track in found {
+        let sent = if track.kind == Kind::Video {
+            h264()
+        } else {
+            aac()
+        };
+        assert_eq!((track.codec, &track.config), (sent.codec, &sent.config));
+        assert_eq!(track.framing, Framing::Bare);
+    }
+    for id in [TrackId::VIDEO, TrackId::AUDIO] {
+        let (got, sent) = (samples(&got, id), samples(&items, id));
+        // Sound that precedes the first picture was never written.
+        let sent = &sent[sent.len() - got.len()..];
+        assert!(!got.is_empty() && sent.len() + 2 > got.len());
+        for (got, sent) in got.iter().zip(sent) {
+            assert_eq!((&got.data, got.keyframe), (&sent.data, sent.keyframe));
+            let apart = (got.dts - Timestamp::ZERO).millis() - (sent.dts - BEGAN).millis();
+            assert!(apart.abs() <= 1, "{id:?} {apart}");
+        }
+    }
+    // Cut anywhere, it is the same.
+    let mut demuxer = Demuxer::default();
+    let mut pieces = Vec::new();
+    for piece in recorder.bytes.chunks(101) {
+        demuxer.push(piece, &mut pieces);
+    }
+    demuxer.finish(&mut pieces);
+    assert_eq!(format!("{pieces:?}"), format!("{got:?}"));
+    assert!(demuxer.is_complete() && !demuxer.leaves_out());
+}
+
+#[test]
+fn sound_of_every_kind_is_told_apart() {
+    let mp3 = [&[0xFF, 0xFB, 0x90, 0x64][..], &[0; 413]].concat();
+    let opus = [&[0xFC][..], &[7; 300]].concat();
+    for (codec, framing, config, data) in [
+        (Codec::Mp3, Framing::SelfFramed, Bytes::new(), mp3),
+        (
+            Codec::Opus,
+            Framing::Bare,
+            Bytes::copy_from_slice(&opus::head(2)),
+            opus,
+        ),
+    ] {
+        let mut items = vec![announce(track(
+            TrackId::AUDIO,
+            codec,
+            framing,
+            config.clone(),
+        ))];
+        for number in 0..50 {
+            let at = BEGAN + Span::from_millis(20 * number);
+            items.push(sample(TrackId::AUDIO, at, true, data.clone()));
+        }
+        let got = read(&Recorder::of(&items).bytes);
+        let found = tracks(&got);
+        assert_eq!((found[0].codec, found[0].framing), (codec, framing));
+        assert_eq!(found[0].config, config);
+        let got = samples(&got, TrackId::AUDIO);
+        assert_eq!(got.len(), 50, "{codec:?}");
+        assert!(got.iter().all(|it| it.data == data && it.keyframe));
+    }
+}
+
+#[test]
+fn what_cannot_be_taken_out_is_told() {
+    let ac3 = [&[0x0B, 0x77, 0, 0, 0x14, 0x40][..], &[0; 762]].concat();
+    let dolby = track(TrackId::AUDIO, Codec::Ac3, Framing::Bare, Bytes::new());
+    let items = [announce(dolby), sample(TrackId::AUDIO, BEGAN, true, ac3)];
+    let mut demuxer = Demuxer::default();
+    let mut got = Vec::new();
+    demuxer.push(&Recorder::of(&items).bytes, &mut got);
+    assert!(demuxer.leaves_out() && !demuxer.is_complete() && got.is_empty());
+}
+
+#[test]
+fn stamps_begin_again_after_a_day() {
+    let before = Timestamp::from_millis(((1_i64 << 33) / 90) - 1_200);
+    let mut items = vec![announce(h264())];
+    items.extend((0..60).map(|n| {
+        let data = prefixed(&[&slice(n % 10 == 0, 300)]);
+        sample(
+            TrackId::VIDEO,
+            before + Span::from_millis(40 * n),
+            n % 10 == 0,
+            data,
+        )
+    }));
+    let bytes = Recorder::of(&items).bytes;
+    let got = read(&bytes);
+    let times: Vec<_> = samples(&got, TrackId::VIDEO)
+        .iter()
+        .map(|it| it.dts.millis())
+        .collect();
+    assert!(
+        times
+            .windows(2)
+            .all(|pair| (39..=41).contains(&(pair[1] - pair[0]))),
+        "{times:?}"
+    );
+    let place = find(&bytes, 2_000).0.expect("a place");
+    assert!((1_999..=2_001).contains(&place.began.millis()), "{place:?}");
+}
+
+#[test]
+fn the_keyframe_before_a_time_is_found_with_its_tables() {
+    let (_, recorder) = film(60);
+    let joins = recorder.joins();
+    // A keyframe each 400 ms.
+    for (millis, number) in [
+        (0, 0),
+        (399, 0),
+        (400, 1),
+        (30_100, 75),
+        (59_990, 149),
+        (600_000, 149),
+    ] {
+        let (place, looks) = find(&recorder.bytes, millis);
+        let place = place.expect("a place");
+        assert_eq!(place.at, joins[number].begins as u64, "{millis}");
+        assert!(
+            (place.began.millis() - 400 * number as i64).abs() <= 1,
+            "{place:?}"
+        );
+        assert!(looks < 40, "{looks}");
+        let items = read(&recorder.bytes[place.at as usize..]);
+        let first = samples(&items, TrackId::VIDEO)[0];
+        assert!(first.keyframe && tracks(&items).len() == 2);
+    }
+}
+
+#[test]
+fn sound_alone_begins_where_tables_are() {
+    let mut items = vec![announce(aac())];
+    items.extend((0..3_000).map(frame));
+    let recorder = Recorder::of(&items);
+    let place = find(&recorder.bytes, 30_000).0.expect("a place");
+    let began = place.began.millis();
+    assert!((29_400..=30_000).contains(&began), "{began}");
+    assert!(
+        recorder
+            .joins()
+            .iter()
+            .any(|it| it.begins as u64 == place.at)
+    );
+}
+
+#[test]
+fn garbage_is_passed_over() {
+    let (_, recorder) = film(20);
+    let joins = recorder.joins();
+    let at = joins[25].begins;
+    let mut file = recorder.bytes.clone();
+    file.splice(at - 188..at, [0x47_u8; 999]);
+    let place = find(&file, 10_100).0.expect("a place");
+    assert_eq!(place.at as usize, at - 188 + 999);
+    assert_eq!(find(&[], 5).0, None);
+    assert_eq!(find(&[0x47; 300_000], 5).0, None);
+    assert_eq!(find(&[0; 300_000], 5).0, None);
+    let cut = &recorder.bytes[..at + 50];
+    assert_eq!(
+        find(cut, 15_000).0.expect("a place").at,
+        joins[24].begins as u64
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read(
+        bytes in prop::collection::vec(any::<u8>(), 0..600),
+        at in 0..60_000_usize,
+        millis in 0..9_000_i64,
+    ) {
+        let (_, recorder) = film(2);
+        let mut file = recorder.bytes;
+        let at = at.min(file.len());
+        let end = (at + bytes.len()).min(file.len());
+        file.splice(at..end, bytes);
+        let items = read(&file);
+        let read: usize = items.iter().map(|item| match item {
+            Item::Sample(sample) => sample.data.len(),
+            _ => 0,
+        }).sum();
+        prop_assert!(read <= file.len());
+        if let Some(place) = find(&file, millis).0 {
+            prop_assert!(place.at < file.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! One stream out of what was read in one file after another: the header of the first, and clusters whose timestamps go on.
+
+use bytes::Bytes;
+use media::{Sample, TICKS_PER_SECOND, Timestamp};
+
+use super::ebml::{self, Front, id};
+use super::search::timestamp;
+use super::tracks::Facts;
+
+/// A cluster's head and its timestamp: of a size that is not known, and as long as any time needs.
+const CLUSTER: [u8; 14] = [
+    0x1F, 0x43, 0xB6, 0x75, 0x01, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xE7, 0x88,
+];
+
+/// See the module's description. The samples have their times in the stream that is made.
+#[derive(Debug, Default)]
+pub struct Splice {
+    header: Bytes,
+    scale: u64,
+    /// What is added to timestamps; `None` before the first cluster of a file.
+    shift: Option<i64>,
+}
+
+impl Splice {
+    /// Whether what has this header can go on here: its tracks are the same.
+    pub fn takes(&self, header: &[u8]) -> bool {
+        self.header.is_empty() || essence(&self.header) == essence(header)
+    }
+
+    /// What follows has this header. Returns what is written for that.
+    pub fn header(&mut self, header: &Bytes) -> Vec<u8> {
+        self.shift = None;
+        if !self.header.is_empty() {
+            return Vec::new();
+        }
+        self.header = header.clone();
+        self.scale = Facts::read(header).timestamp_scale.max(1);
+        endless(header)
+    }
+
+    /// Returns what is written for a sample.
+    pub fn sample(&mut self, sample: &Sample) -> Bytes {
+        let Some((time, end)) = timestamp(&sample.data) else {
+            return sample.data.clone();
+        };
+        let time = i64::try_from(time).unwrap_or(i64::MAX);
+        let shift = *self.shift.get_or_insert_with(|| {
+            let since = i128::from((sample.dts - Timestamp::ZERO).ticks().max(0));
+            let count =
+                since * 1_000_000_000 / i128::from(TICKS_PER_SECOND) / i128::from(self.scale);
+            i64::try_from(count).unwrap_or(0).saturating_sub(time)
+        });
+        let time = time.saturating_add(shift).max(0);
+        let rest = sample.data.get(end..).unwrap_or_default();
+        [&CLUSTER[..], &time.to_be_bytes(), rest].concat().into()
+    }
+}
+
+/// A header whose segment has no size: where it ends is not known.
+fn endless(header: &[u8]) -> Vec<u8> {
+    let mut header = header.to_vec();
+    let mut at = 0;
+    while let Some(Front::Head(head)) = header.get(at..).map(ebml::head) {
+        if head.id == id::SEGMENT {
+            let size = at + 4..at + head.bytes;
+            let width = size.len();
+            if let Some(size) = header.get_mut(size) {
+                size.fill(0xFF);
+                size[0] = 0xFF >> (width - 1);
+            }
+            break;
+        }
+        let Some(size) = head.size.and_then(|size| usize::try_from(size).ok()) else {
+            break;
+        };
+        at = at.saturating_add(head.bytes).saturating_add(size);
+    }
+    header
+}
+
+/// What decoders need to know of a header: the unit of time, and tracks but for the numbers that every encoder draws.
+fn essence(header: &[u8]) -> (u64, Vec<(u32, &[u8])>) {
+    let mut fields = Vec::new();
+    let mut rest = header;
+    while let Front::Head(head) = ebml::head(rest) {
+        let body = &rest[head.bytes..];
+        if head.id == id::SEGMENT {
+            rest = body;
+            continue;
+        }
+        let size = head.size.and_then(|size| usize::try_from(size).ok());
+        let Some((body, behind)) = size.and_then(|size| body.split_at_checked(size)) else {
+            break;
+        };
+        if head.id == id::TRACKS {
+            let entries = ebml::children(body).filter(|(kind, _)| *kind == id::TRACK_ENTRY);
+            let all = entries.flat_map(|(_, entry)| ebml::children(entry));
+            fields.extend(all.filter(|(kind, _)| !matches!(*kind, id::TRACK_UID | id::CRC)));
+        }
+        rest = behind;
+    }
+    (Facts::read(header).timestamp_scale, fields)
+}

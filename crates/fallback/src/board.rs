@@ -1,0 +1,98 @@
+//! What guards are doing, as the operator's port shows it, and what they have done.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use media::StreamName;
+
+use crate::machine::Outcome;
+
+/// What each guard is doing. There are as many entries as guards.
+#[derive(Debug, Default)]
+pub struct Board(Mutex<BTreeMap<StreamName, Shown>>);
+
+/// A guard.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Shown {
+    /// The stream that is heard while the publisher is away.
+    pub fallback: StreamName,
+    /// Whether it is.
+    pub state: State,
+}
+
+/// What a guard is doing.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum State {
+    /// The stream has its publisher, or nobody wants it.
+    Waiting,
+    /// The fallback is heard.
+    Playing,
+    /// The fallback cannot be heard; why.
+    Refused(String),
+}
+
+impl State {
+    /// Its name in the API.
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Playing => "playing",
+            Self::Refused(_) => "refused",
+        }
+    }
+}
+
+impl Board {
+    /// All guards, by their streams.
+    pub fn list(&self) -> Vec<(StreamName, Shown)> {
+        let entries = self.entries();
+        let entries = entries.iter();
+        entries
+            .map(|(name, shown)| (name.clone(), shown.clone()))
+            .collect()
+    }
+
+    pub(crate) fn show(&self, name: &StreamName, fallback: &StreamName, state: State) {
+        let shown = Shown {
+            fallback: fallback.clone(),
+            state,
+        };
+        self.entries().insert(name.clone(), shown);
+    }
+
+    pub(crate) fn clear(&self, name: &StreamName) {
+        self.entries().remove(name);
+    }
+
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<StreamName, Shown>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts of all guards.
+#[derive(Debug, Default)]
+pub struct Stats {
+    outcomes: [AtomicU64; Outcome::ALL.len()],
+    bytes: AtomicU64,
+}
+
+impl Stats {
+    /// How often it came out so.
+    pub fn outcomes(&self, outcome: Outcome) -> u64 {
+        self.outcomes[outcome as usize].load(Ordering::Relaxed)
+    }
+
+    /// Media bytes that feeds have written.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note(&self, outcome: Outcome) {
+        self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wrote(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,91 @@
+//! Who wants a stream that no publisher may have: listeners that have asked for it, and guards whose fallback it is.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use media::StreamName;
+use tokio::sync::watch;
+
+/// How long a listener's wish holds: it has joined by then, and is counted by the stream, or has given up.
+const ASKED: Duration = Duration::from_secs(10);
+
+/// Wishes by name. Only names of the configuration's rules are entered, so there are as many at most.
+#[derive(Debug, Default)]
+pub struct Demand {
+    wishes: Mutex<BTreeMap<StreamName, Wish>>,
+    /// Counts wishes.
+    news: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Wish {
+    /// Guards that want it as their fallback.
+    guards: usize,
+    /// A listener's wish holds until then.
+    until: Option<Instant>,
+}
+
+/// A guard's wish, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    demand: Arc<Demand>,
+    name: StreamName,
+}
+
+impl Demand {
+    /// A listener wants the stream.
+    pub fn ask(&self, name: &StreamName, now: Instant) {
+        let mut wishes = self.wishes();
+        wishes.entry(name.clone()).or_default().until = Some(now + ASKED);
+        drop(wishes);
+        self.ring();
+    }
+
+    /// A guard wants the stream.
+    pub(crate) fn claim(self: &Arc<Self>, name: &StreamName) -> Claim {
+        self.wishes().entry(name.clone()).or_default().guards += 1;
+        self.ring();
+        Claim {
+            demand: Arc::clone(self),
+            name: name.clone(),
+        }
+    }
+
+    /// Whether somebody wants the stream.
+    pub(crate) fn has(&self, name: &StreamName, now: Instant) -> bool {
+        let mut wishes = self.wishes();
+        let Some(wish) = wishes.get_mut(name) else {
+            return false;
+        };
+        wish.until = wish.until.filter(|until| *until > now);
+        let is_wanted = wish.guards > 0 || wish.until.is_some();
+        if !is_wanted {
+            wishes.remove(name);
+        }
+        is_wanted
+    }
+
+    /// Changes with each wish.
+    pub(crate) fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    fn ring(&self) {
+        self.news
+            .send_modify(|wishes| *wishes = wishes.wrapping_add(1));
+    }
+
+    fn wishes(&self) -> MutexGuard<'_, BTreeMap<StreamName, Wish>> {
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut wishes = self.demand.wishes();
+        if let Some(wish) = wishes.get_mut(&self.name) {
+            wish.guards = wish.guards.saturating_sub(1);
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! One stream's guard: a task that waits for its publisher to go, and feeds it from the fallback.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant, SystemTime};
+
+use fanout::events::EventKind;
+use fanout::{Info, Phase, PublishRefused, Publisher, Source, Stream, Tap, Tapped};
+use media::{Container, Item, Span, StreamName};
+use tokio::sync::watch;
+
+use crate::board::State;
+use crate::demand::Claim;
+use crate::fit::Shape;
+use crate::machine::{Here, Machine, Other, Outcome, Sight, Step};
+use crate::splice::{Goes, Splice};
+use crate::{Context, PROTOCOL, Rule};
+
+/// How often a guard looks whether somebody listens, and at its fallback: a small part of the second within which the
+/// fallback is to be heard.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How long a publisher may take to announce all its tracks. Until then its stream is not judged.
+const TRACKS_AWAITED: Duration = Duration::from_secs(2);
+
+/// How long a guard waits that may not publish: a block and the limit of publishers last.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// See the module's description.
+pub(crate) struct Guard {
+    context: Arc<Context>,
+    name: StreamName,
+    rule: Rule,
+    /// It goes on while there is no such stream.
+    is_named: bool,
+    machine: Machine,
+    /// The last publisher that was none of ours, and what it sent.
+    own: Option<(Arc<Source>, Shape)>,
+    /// The fallback is wanted.
+    claim: Option<Claim>,
+    /// Changes with each wish for a stream.
+    wishes: watch::Receiver<u64>,
+}
+
+/// A feed that has its first items.
+struct Feed {
+    publisher: Publisher,
+    tap: Tap,
+    splice: Splice,
+    /// The streams: ours, and the fallback.
+    stream: Arc<Stream>,
+    other: Arc<Stream>,
+}
+
+impl Guard {
+    pub(crate) fn new(context: Arc<Context>, name: StreamName, rule: Rule, is_named: bool) -> Self {
+        Self {
+            machine: Machine::new(rule.after, rule.keep),
+            wishes: context.demand.news(),
+            context,
+            name,
+            rule,
+            is_named,
+            own: None,
+            claim: None,
+        }
+    }
+
+    /// Guards its stream: for ever, or until the stream has ended.
+    pub(crate) async fn run(mut self) {
+        self.show(State::Waiting);
+        loop {
+            let stream = self.stream();
+            if stream.is_none() && !self.is_named {
+                break;
+            }
+            let sight = self.sight(stream.as_ref());
+            // A fallback that comes on demand is to know in time.
+            let needs_other = sight.here != Here::Published && sight.is_wanted;
+            self.claim(needs_other);
+            match self.machine.look(sight, now()) {
+                Step::Rest => {
+                    self.show(State::Waiting);
+                    self.rest(stream).await;
+                }
+                Step::Watch(until) => self.watch(until).await,
+                Step::Refuse(misfit) => {
+                    let (stream, fallback) = (&self.name, &self.rule.fallback);
+                    tracing::warn!(%stream, %fallback, reason = %misfit, "a fallback cannot be heard");
+                    self.tell(Outcome::Refused);
+                    self.show(State::Refused(misfit.to_string()));
+                    self.watch(None).await;
+                }
+                Step::Feed => self.feed().await,
+            }
+        }
+        self.context.board.clear(&self.name);
+    }
+
+    fn stream(&self) -> Option<Arc<Stream>> {
+        let stream = self.context.registry.stream(&self.name)?;
+        (stream.info().phase != Phase::Ended).then_some(stream)
+    }
+
+    fn sight(&mut self, stream: Option<&Arc<Stream>>) -> Sight {
+        let is_demanded = self.context.demand.has(&self.name, now());
+        let info = stream.map(|stream| stream.info());
+        let here = match info.as_ref().map(|info| info.phase) {
+            None | Some(Phase::Ended) => Here::Absent,
+            Some(Phase::Live) => Here::Published,
+            Some(Phase::Lingering) => Here::Vacant,
+        };
+        match &info {
+            None => self.own = None,
+            Some(info) => self.remember(info),
+        }
+        let is_heard = info.is_some_and(|info| info.listeners > 0);
+        Sight {
+            here,
+            is_wanted: is_demanded || is_heard,
+            other: match here {
+                Here::Published => Other::Away,
+                Here::Absent | Here::Vacant => self.other(),
+            },
+        }
+    }
+
+    /// Remembers what listeners have been promised by a publisher.
+    fn remember(&mut self, info: &Info) {
+        if info.source.protocol != PROTOCOL && info.has_media {
+            self.own = Some((Arc::clone(&info.source), Shape::of(info)));
+        }
+    }
+
+    fn other(&self) -> Other {
+        let stream = self.context.registry.stream(&self.rule.fallback);
+        let info = stream.map(|stream| stream.info());
+        let Some(info) = info.filter(Info::is_on_air) else {
+            return Other::Away;
+        };
+        let own = self.own.as_ref().filter(|(_, shape)| shape.is_known());
+        match own.and_then(|(_, shape)| shape.misfit(&Shape::of(&info))) {
+            None => Other::Ready,
+            // It may still announce what is missing.
+            Some(_) if is_young(&info) => Other::Away,
+            Some(misfit) => Other::Unfit(misfit),
+        }
+    }
+
+    fn claim(&mut self, is_needed: bool) {
+        match is_needed {
+            false => self.claim = None,
+            true if self.claim.is_none() => {
+                self.claim = Some(self.context.demand.claim(&self.rule.fallback));
+            }
+            true => {}
+        }
+    }
+
+    /// Waits until something is to be seen.
+    async fn rest(&mut self, stream: Option<Arc<Stream>>) {
+        match stream {
+            Some(stream) if stream.info().phase == Phase::Live => stream.vacated().await,
+            // It has gone this very moment, or nobody listens to it.
+            Some(_) => tokio::time::sleep(LOOK).await,
+            None => {
+                let registry = &self.context.registry;
+                tokio::select! {
+                    _ = registry.appearance(&self.name) => {}
+                    _ = self.wishes.changed() => {}
+                }
+            }
+        }
+    }
+
+    async fn watch(&self, until: Option<Instant>) {
+        let soon = now() + LOOK;
+        let until = until.map_or(soon, |until| until.min(soon));
+        tokio::time::sleep_until(until.into()).await;
+    }
+
+    /// Feeds the stream until its publisher, or the fallback's end, ends that.
+    async fn feed(&mut self) {
+        let Some(feed) = self.begin().await else {
+            return;
+        };
+        self.machine.begin();
+        let (stream, fallback) = (&self.name, &self.rule.fallback);
+        tracing::info!(%stream, %fallback, "the fallback is heard");
+        self.tell(Outcome::Began);
+        self.show(State::Playing);
+        let outcome = self.carry(feed).await;
+        let (stream, fallback) = (&self.name, &self.rule.fallback);
+        tracing::info!(%stream, %fallback, outcome = outcome.label(), "the fallback is not heard any more");
+        self.machine.end(outcome, now());
+        self.tell(outcome);
+        self.show(State::Waiting);
+    }
+
+    /// Begins a feed with its first items; `None` when there is something else to see.
+    async fn begin(&self) -> Option<Feed> {
+        let registry = &self.context.registry;
+        let other = registry.stream(&self.rule.fallback)?;
+        let info = other.info();
+        let mut tap = other.tap(None)?;
+        let missed = self.machine.silence(now());
+        let missed = match self.own {
+            Some(_) => missed.unwrap_or_default().into(),
+            // New listeners begin with a burst.
+            None => Span::from_millis(i64::from(i32::MAX)),
+        };
+        let mut splice = Splice::new(info.source.container, missed);
+        let (mut tapped, mut items) = (Vec::new(), Vec::new());
+        while !splice.has_begun() {
+            let is_open = tokio::select! {
+                is_open = read(&mut tap, &mut tapped) => is_open,
+                // Another publisher's.
+                _ = registry.live(&self.name) => return None,
+            };
+            if !is_open || splice.push(&mut tapped, &mut items) == Goes::Another {
+                return None;
+            }
+        }
+        let mut publisher = match self.publish(&info) {
+            Ok(publisher) => publisher,
+            Err(PublishRefused::Busy | PublishRefused::Replaced | PublishRefused::Ended) => {
+                return None;
+            }
+            Err(reason) => {
+                let stream = &self.name;
+                tracing::warn!(%stream, %reason, "a fallback may not be heard");
+                self.show(State::Refused(reason.to_string()));
+                tokio::time::sleep(RETRY).await;
+                return None;
+            }
+        };
+        let stream = Arc::clone(publisher.stream());
+        self.write(&mut publisher, &mut items).then_some(Feed {
+            publisher,
+            tap,
+            splice,
+            stream,
+            other,
+        })
+    }
+
+    fn publish(&self, other: &Info) -> Result<Publisher, PublishRefused> {
+        let permission = (self.context.permit)(&self.name, self.rule.yields);
+        let container = other.source.container;
+        // What listeners were told of their stream stays so, its name above all.
+        let own = self.own.as_ref().map_or(&other.source, |(own, _)| own);
+        let is_same = own.container == container && container != Container::Tracks;
+        let told = if is_same { own } else { &other.source };
+        let source = Source {
+            protocol: PROTOCOL,
+            peer: None,
+            agent: self.context.agent.clone(),
+            container,
+            content_type: told.content_type.clone(),
+            headers: own.headers.clone(),
+        };
+        self.context.registry.publish(&permission, source, now())
+    }
+
+    /// Whether the stream is still ours.
+    fn write(&self, publisher: &mut Publisher, items: &mut Vec<Item>) -> bool {
+        let bytes = items.iter().map(|item| match item {
+            Item::Sample(sample) => sample.bytes() as u64,
+            _ => 0,
+        });
+        let bytes = bytes.sum();
+        let is_written = items.is_empty() || publisher.write(items, now()).is_ok();
+        if is_written {
+            self.context.stats.wrote(bytes);
+        }
+        is_written
+    }
+
+    /// Passes items on until the feed ends.
+    async fn carry(&mut self, feed: Feed) -> Outcome {
+        let Feed {
+            mut publisher,
+            mut tap,
+            mut splice,
+            stream,
+            other,
+        } = feed;
+        let watch = publisher.epoch_watch();
+        let mut looks = tokio::time::interval(LOOK);
+        let (mut tapped, mut items) = (Vec::new(), Vec::new());
+        loop {
+            tokio::select! {
+                _ = watch.superseded() => return Outcome::Returned,
+                is_open = read(&mut tap, &mut tapped) => {
+                    let goes = splice.push(&mut tapped, &mut items);
+                    if !self.write(&mut publisher, &mut items) {
+                        return Outcome::Returned;
+                    }
+                    if !is_open || goes == Goes::Another {
+                        return Outcome::Ended;
+                    }
+                }
+                _ = looks.tick() => {
+                    let is_heard = stream.info().listeners > 0;
+                    let is_wanted = is_heard || self.context.demand.has(&self.name, now());
+                    let is_live = other.info().phase == Phase::Live;
+                    if let Some(outcome) = self.machine.look_at_feed(is_wanted, is_live, now()) {
+                        return outcome;
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell(&self, outcome: Outcome) {
+        self.context.stats.note(outcome);
+        let events = self.context.registry.fanout().events();
+        let event = EventKind::Fallback {
+            fallback: self.rule.fallback.clone(),
+            outcome: outcome.label(),
+        };
+        events.emit(Some(&self.name), event);
+    }
+
+    fn show(&self, state: State) {
+        let (name, fallback) = (&self.name, &self.rule.fallback);
+        self.context.board.show(name, fallback, state);
+    }
+}
+
+/// Waits for what there is to read, and takes all of it; false when nothing follows.
+async fn read(tap: &mut Tap, tapped: &mut Vec<Tapped>) -> bool {
+    poll_fn(|cx| {
+        loop {
+            match tap.poll_next(cx) {
+                Poll::Ready(Some(next)) => tapped.push(next),
+                Poll::Ready(None) => return Poll::Ready(false),
+                Poll::Pending if tapped.is_empty() => return Poll::Pending,
+                Poll::Pending => return Poll::Ready(true),
+            }
+        }
+    })
+    .await
+}
+
+fn is_young(info: &Info) -> bool {
+    let age = SystemTime::now().duration_since(info.since);
+    age.unwrap_or_default() < TRACKS_AWAITED
+}
+
+/// The present, by the clock of the runtime's timers.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}

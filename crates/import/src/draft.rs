@@ -1,0 +1,315 @@
+//! The file under construction: tables with keys, each with the directive that it comes from. No table has a key twice, so
+//! the text is TOML whatever the importers do.
+
+use crate::Import;
+use crate::source::Directive;
+use crate::units;
+
+/// Most entries of an array of tables: that of `config`.
+const ENTRIES_MAX: usize = 1_000;
+
+/// The sections and arrays of tables, in the order in which they are written.
+const ORDER: [&str; 19] = [
+    "rtmp",
+    "http",
+    "shoutcast",
+    "hls",
+    "webrtc",
+    "auth",
+    "auth.hook",
+    "ingest",
+    "fanout.audio",
+    "fanout.video",
+    "limits",
+    "log",
+    "auth.key",
+    "record",
+    "push",
+    "pull",
+    "files",
+    "alias",
+    "stream",
+];
+
+/// The file.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    tables: Vec<Table>,
+}
+
+/// A section, or an entry of an array of tables.
+#[derive(Debug)]
+struct Table {
+    name: &'static str,
+    is_entry: bool,
+    remarks: Vec<String>,
+    lines: Vec<Line>,
+    refused: Option<String>,
+}
+
+/// One key.
+#[derive(Debug)]
+struct Line {
+    key: &'static str,
+    value: String,
+    /// The numbers of the directives that it comes from.
+    from: Vec<usize>,
+    refused: Option<String>,
+}
+
+/// Names a table of the draft.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct TableId(usize);
+
+/// What a line of the text is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Place {
+    /// The head of a table.
+    Table(usize),
+    /// A key of a table.
+    Key(usize, usize),
+}
+
+/// Stands with a hook whose address is refused.
+const UNASKED: &str = "Nobody is asked, and EVERYBODY MAY LISTEN, until there is a url. To keep listeners out: auth.play = \"key\".";
+
+/// Keys without which an entry of an array of tables says nothing.
+const NEEDED: [&str; 6] = ["match", "name", "stream", "url", "path", "directory"];
+
+impl Import {
+    /// The section of that name.
+    pub(crate) fn section(&mut self, name: &'static str) -> TableId {
+        let tables = &mut self.draft.tables;
+        let found = tables.iter().position(|table| table.name == name);
+        TableId(found.unwrap_or_else(|| {
+            tables.push(Table::new(name, false));
+            tables.len() - 1
+        }))
+    }
+
+    /// A new entry of an array of tables, unless there are too many of it; `from` is what it is for.
+    pub(crate) fn entry(&mut self, name: &'static str, from: &Directive) -> Option<TableId> {
+        let tables = &mut self.draft.tables;
+        if tables.iter().filter(|table| table.name == name).count() >= ENTRIES_MAX {
+            let reason = format!("there may be {ENTRIES_MAX} [[{name}]] at most");
+            self.ledger.leave(from, reason);
+            return None;
+        }
+        tables.push(Table::new(name, true));
+        Some(TableId(tables.len() - 1))
+    }
+
+    /// Sets a key, with its value as TOML.
+    pub(crate) fn set(
+        &mut self,
+        id: TableId,
+        key: &'static str,
+        value: impl Into<String>,
+        from: &Directive,
+    ) {
+        self.set_from(id, key, value, &[from]);
+    }
+
+    /// The same, from several directives.
+    pub(crate) fn set_from(
+        &mut self,
+        TableId(at): TableId,
+        key: &'static str,
+        value: impl Into<String>,
+        from: &[&Directive],
+    ) {
+        let value = value.into();
+        let table = &mut self.draft.tables[at];
+        if let Some(line) = table.lines.iter_mut().find(|line| line.key == key) {
+            let is_same = line.value == value;
+            if is_same {
+                line.from.extend(from.iter().map(|from| from.id));
+            }
+            let key = table.path(key);
+            for from in from {
+                match is_same {
+                    true => self.ledger.carry(from, key.clone()),
+                    false => self
+                        .ledger
+                        .leave(from, format!("{key} is one for all, and is set already")),
+                }
+            }
+            return;
+        }
+        table.lines.push(Line {
+            key,
+            value,
+            from: from.iter().map(|from| from.id).collect(),
+            refused: None,
+        });
+        let key = table.path(key);
+        for from in from {
+            self.ledger.carry(from, key.clone());
+        }
+    }
+
+    /// Sets a key of a section.
+    pub(crate) fn put(
+        &mut self,
+        section: &'static str,
+        key: &'static str,
+        value: impl Into<String>,
+        from: &Directive,
+    ) {
+        let id = self.section(section);
+        self.set(id, key, value, from);
+    }
+
+    /// Sets a time of a section, of which a number without a unit is of so many milliseconds.
+    pub(crate) fn put_time(
+        &mut self,
+        section: &'static str,
+        key: &'static str,
+        unit: f64,
+        from: &Directive,
+    ) {
+        let id = self.section(section);
+        self.set_time(id, key, unit, from);
+    }
+
+    /// The same of a table.
+    pub(crate) fn set_time(&mut self, id: TableId, key: &'static str, unit: f64, from: &Directive) {
+        match units::millis(from.value(), unit) {
+            Some(millis) => self.set(id, key, units::time(millis), from),
+            None => self
+                .ledger
+                .leave(from, "is no time that the import can read"),
+        }
+    }
+
+    /// Sets a number of a table.
+    pub(crate) fn set_number(&mut self, id: TableId, key: &'static str, from: &Directive) {
+        match from.value().parse::<u32>() {
+            Ok(number) => self.set(id, key, number.to_string(), from),
+            Err(_) => self
+                .ledger
+                .leave(from, "is no number that the import can read"),
+        }
+    }
+
+    /// Writes words above a table.
+    pub(crate) fn remark(&mut self, id: TableId, words: &str) {
+        let remarks = &mut self.draft.tables[id.0].remarks;
+        if !remarks.iter().any(|known| known == words) {
+            remarks.push(words.to_owned());
+        }
+    }
+}
+
+impl Table {
+    const fn new(name: &'static str, is_entry: bool) -> Self {
+        Self {
+            name,
+            is_entry,
+            remarks: Vec::new(),
+            lines: Vec::new(),
+            refused: None,
+        }
+    }
+
+    fn path(&self, key: &str) -> String {
+        match self.is_entry {
+            true => format!("[[{}]] {key}", self.name),
+            false => format!("{}.{key}", self.name),
+        }
+    }
+
+    fn rank(&self) -> usize {
+        let found = ORDER.iter().position(|name| *name == self.name);
+        found.unwrap_or(ORDER.len())
+    }
+}
+
+impl Draft {
+    /// The text of all tables, and what its lines are, from the first on. `place` gives the line and the name of a
+    /// directive.
+    pub(crate) fn render<'l>(
+        &self,
+        place: impl Fn(usize) -> Option<(usize, &'l str)>,
+    ) -> (String, Vec<Option<Place>>) {
+        let mut order: Vec<usize> = (0..self.tables.len()).collect();
+        order.sort_by_key(|at| self.tables[*at].rank());
+        let (mut text, mut places) = (String::new(), Vec::new());
+        let mut write = |line: &str, place: Option<Place>| {
+            text.push_str(line);
+            text.push('\n');
+            places.push(place);
+        };
+        for at in order {
+            let table = &self.tables[at];
+            write("", None);
+            for remark in &table.remarks {
+                write(&format!("# {}", units::comment(remark)), None);
+            }
+            if let Some(message) = &table.refused {
+                write(&format!("# Refused: {}", units::comment(message)), None);
+            }
+            let off = if table.refused.is_some() { "#" } else { "" };
+            let head = match table.is_entry {
+                true => format!("{off}[[{}]]", table.name),
+                false => format!("{off}[{}]", table.name),
+            };
+            write(&head, Some(Place::Table(at)));
+            for (number, line) in table.lines.iter().enumerate() {
+                if let Some(message) = &line.refused {
+                    write(&format!("# Refused: {}", units::comment(message)), None);
+                }
+                let off = if line.refused.is_some() { "#" } else { off };
+                let mut ids = line.from.clone();
+                ids.dedup();
+                let from = ids.into_iter().filter_map(&place);
+                let from: Vec<_> = from
+                    .map(|(line, name)| format!("{line}: {}", units::comment(name)))
+                    .collect();
+                let from = match &from[..] {
+                    [] => String::new(),
+                    [one] => format!("  # line {one}"),
+                    many => format!("  # lines {}", many.join(", ")),
+                };
+                let written = format!("{off}{} = {}{from}", line.key, line.value);
+                write(&written, Some(Place::Key(at, number)));
+            }
+        }
+        (text, places)
+    }
+
+    /// Comments a place out. Returns the directives that it comes from, or nothing if it was out already.
+    pub(crate) fn refuse(&mut self, place: Place, message: &str) -> Option<Vec<usize>> {
+        let (at, number) = match place {
+            Place::Table(at) => (at, None),
+            Place::Key(at, number) => (at, Some(number)),
+        };
+        let table = self.tables.get_mut(at)?;
+        let all = |table: &Table| {
+            table
+                .lines
+                .iter()
+                .flat_map(|line| line.from.clone())
+                .collect()
+        };
+        match number {
+            Some(number) if !table.is_entry || !NEEDED.contains(&table.lines[number].key) => {
+                let line = &mut table.lines[number];
+                if line.refused.is_some() {
+                    return None;
+                }
+                line.refused = Some(message.to_owned());
+                let from = line.from.clone();
+                if (table.name, line.key) == ("auth.hook", "url") {
+                    table.remarks.push(UNASKED.to_owned());
+                }
+                Some(from)
+            }
+            _ if table.refused.is_some() => None,
+            _ => {
+                table.refused = Some(message.to_owned());
+                Some(all(table))
+            }
+        }
+    }
+}

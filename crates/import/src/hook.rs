@@ -1,0 +1,61 @@
+//! `[auth.hook]`, of the addresses that another server asks and tells.
+
+use crate::Import;
+use crate::draft::TableId;
+use crate::source::Directive;
+use crate::units;
+
+/// An address and the directive that names it.
+pub(crate) type Address<'a> = (&'a Directive, String);
+
+/// The addresses of one server.
+pub(crate) struct Hook<'a> {
+    /// Whose requests they take.
+    pub(crate) dialect: &'static str,
+    /// Who is asked about publishers.
+    pub(crate) publish: Option<Address<'a>>,
+    /// Who is asked about listeners.
+    pub(crate) play: Option<Address<'a>>,
+    /// Who is told of ends.
+    pub(crate) ends: Vec<Address<'a>>,
+}
+
+impl Hook<'_> {
+    /// Sets the section; `None` if there is nobody to ask.
+    pub(crate) fn set(self, import: &mut Import) -> Option<TableId> {
+        let (Some(first), asks) = (match (&self.publish, &self.play) {
+            (Some(publish), Some(_)) => (Some(publish), "all"),
+            (Some(publish), None) => (Some(publish), "publish"),
+            (None, play) => (play.as_ref(), "play"),
+        }) else {
+            for (directive, _) in &self.ends {
+                import.ledger.leave(
+                    directive,
+                    "only the hook that permits is told of ends, and there is none; a [[webhook]] is told of streams",
+                );
+            }
+            return None;
+        };
+        let id = import.section("auth.hook");
+        import.set(id, "url", units::text(&first.1), first.0);
+        import.set(id, "dialect", units::text(self.dialect), first.0);
+        import.set(id, "asks", units::text(asks), first.0);
+        if let Some((play, address)) = &self.play {
+            match *address == first.1 {
+                true => import.ledger.carry(play, "auth.hook.url".to_owned()),
+                false => import.set(id, "play_url", units::text(address), play),
+            }
+        }
+        let told = self.ends.first().map(|(_, address)| address);
+        for (directive, address) in &self.ends {
+            match Some(address) == told {
+                true => import.set(id, "end_url", units::text(address), directive),
+                false => import.ledger.leave(
+                    directive,
+                    "all ends are told at one address, auth.hook.end_url",
+                ),
+            }
+        }
+        Some(id)
+    }
+}

@@ -1,0 +1,406 @@
+//! `icecast.xml` of Icecast 2.4 and 2.5 and of icecast-kh.
+//!
+//! Mounts are in [`mount`], relays in [`relay`]; directives that need no setting, or have none here, are in [`words`].
+
+mod mount;
+mod relay;
+mod words;
+
+use crate::source::Directive;
+use crate::{Import, units};
+
+/// What several parts of the file need.
+#[derive(Debug, Default)]
+struct Station<'a> {
+    hostname: &'a str,
+    port: &'a str,
+    webroot: &'a str,
+    logdir: &'a str,
+    /// Names of mounts.
+    mounts: Vec<&'a str>,
+}
+
+/// Imports a document.
+pub(crate) fn import(root: &[Directive], import: &mut Import) {
+    let Some(icecast) = root.iter().find(|element| element.name == "icecast") else {
+        return;
+    };
+    let station = Station::of(icecast);
+    sockets(icecast, import);
+    let mut defaults = Vec::new();
+    for element in &icecast.children {
+        match &*element.name {
+            "listen-socket" | "port" => {}
+            "limits" => limits(element, import),
+            "authentication" => passwords(element, import),
+            "paths" => paths(element, &station, import),
+            "logging" => logging(element, &station, import),
+            "mount" if element.attribute("type") == Some("default") => defaults.push(element),
+            "mount" => mount::mount(element, &station, import),
+            "relay" => relay::relay(element, import),
+            "shoutcast-mount" => shoutcast_stream(element, import),
+            "fileserve" => fileserve(element, &station, import),
+            "http-headers" => http_headers(element, import),
+            _ => words::explain(element, "", import),
+        }
+    }
+    // What holds for all streams stands last: the first match wins.
+    for element in defaults {
+        mount::mount(element, &station, import);
+    }
+}
+
+impl<'a> Station<'a> {
+    fn of(icecast: &'a Directive) -> Self {
+        let in_paths = |name| {
+            icecast
+                .child("paths")
+                .and_then(|paths| paths.value_of(name))
+                .unwrap_or("")
+        };
+        let sockets = || {
+            icecast
+                .children
+                .iter()
+                .filter(|element| element.name == "listen-socket")
+        };
+        let port = sockets().find_map(|socket| socket.value_of("port"));
+        let mounts = icecast
+            .children
+            .iter()
+            .filter(|element| element.name == "mount");
+        Self {
+            hostname: icecast.value_of("hostname").unwrap_or("localhost"),
+            port: port.or_else(|| icecast.value_of("port")).unwrap_or("8000"),
+            webroot: in_paths("webroot"),
+            logdir: in_paths("logdir"),
+            mounts: mounts
+                .filter_map(|mount| mount.value_of("mount-name"))
+                .collect(),
+        }
+    }
+
+    /// A file of the directory of files, as Icecast finds it.
+    fn file(&self, name: &str) -> String {
+        format!(
+            "{}/{}",
+            self.webroot.trim_end_matches('/'),
+            name.trim_start_matches('/')
+        )
+    }
+}
+
+/// The name of a stream, or the pattern, of a mount. The stars of icecast-kh go across slashes.
+fn stream(mount: &str) -> String {
+    mount.trim_start_matches('/').replace('*', "**")
+}
+
+fn sockets(icecast: &Directive, import: &mut Import) {
+    let (mut plain, mut secure) = (Vec::new(), Vec::new());
+    let (mut plain_from, mut secure_from) = (Vec::new(), Vec::new());
+    for socket in icecast
+        .children
+        .iter()
+        .filter(|element| element.name == "listen-socket")
+    {
+        let Some(port) = socket.child("port") else {
+            import.ledger.leave(socket, "has no port");
+            continue;
+        };
+        let bind = socket.child("bind-address");
+        let host = match bind.map_or("", Directive::value) {
+            "" => "0.0.0.0".to_owned(),
+            host if host.contains(':') && !host.starts_with('[') => format!("[{host}]"),
+            host => host.to_owned(),
+        };
+        let at = format!("{host}:{}", port.value());
+        let is_on = |name| socket.child(name).is_some_and(Directive::is_on);
+        let tls = ["ssl", "tls"]
+            .into_iter()
+            .find_map(|name| socket.child(name));
+        let parts: Vec<_> = [Some(port), bind].into_iter().flatten().collect();
+        if is_on("shoutcast-compat") {
+            let mode: Vec<_> = parts
+                .into_iter()
+                .chain(socket.child("shoutcast-compat"))
+                .collect();
+            let id = import.section("shoutcast");
+            import.set_from(id, "listen", units::list(&[at]), &mode);
+        } else if tls.is_some_and(|tls| tls.is_on() || tls.value().starts_with("auto")) {
+            secure.push(at);
+            secure_from.extend(parts);
+            secure_from.extend(tls);
+        } else {
+            plain.push(at);
+            plain_from.extend(parts);
+        }
+        for element in &socket.children {
+            match &*element.name {
+                "port" | "bind-address" => {}
+                "shoutcast-mount" => {
+                    let next = port
+                        .value()
+                        .parse::<u16>()
+                        .ok()
+                        .and_then(|port| port.checked_add(1));
+                    if let Some(next) = next {
+                        let id = import.section("shoutcast");
+                        import.set(
+                            id,
+                            "listen",
+                            units::list(&[format!("{host}:{next}")]),
+                            element,
+                        );
+                    }
+                    shoutcast_stream(element, import);
+                }
+                "ssl" | "tls" | "shoutcast-compat" if !element.is_on() => {
+                    import.ledger.needless(element, "is off");
+                }
+                "ssl" | "tls" | "shoutcast-compat" => {}
+                _ => words::explain(element, "listen-socket", import),
+            }
+        }
+    }
+    if let Some(port) = icecast.child("port") {
+        plain.push(format!("0.0.0.0:{}", port.value()));
+        plain_from.push(port);
+    }
+    let http = import.section("http");
+    if !plain.is_empty() || !secure.is_empty() {
+        import.set_from(http, "listen", units::list(&plain), &plain_from);
+    }
+    if !secure.is_empty() {
+        import.set_from(http, "tls_listen", units::list(&secure), &secure_from);
+    }
+}
+
+fn shoutcast_stream(element: &Directive, import: &mut Import) {
+    import.put(
+        "shoutcast",
+        "stream",
+        units::text(&stream(element.value())),
+        element,
+    );
+}
+
+fn limits(limits: &Directive, import: &mut Import) {
+    let is_burst_off = limits
+        .child("burst-on-connect")
+        .is_some_and(|burst| !burst.is_on());
+    for element in &limits.children {
+        match &*element.name {
+            "clients" if limits.child("max-listeners").is_some() => {
+                import
+                    .ledger
+                    .leave(element, "limits.listeners is that of max-listeners");
+            }
+            "clients" | "max-listeners" => {
+                let id = import.section("limits");
+                import.set_number(id, "listeners", element);
+            }
+            "sources" => {
+                let id = import.section("limits");
+                import.set_number(id, "publishers", element);
+            }
+            "max-bandwidth" => bandwidth(element, import),
+            "header-timeout" => import.put_time("http", "head_timeout", 1e3, element),
+            "source-timeout" => import.put_time("ingest", "source_timeout", 1e3, element),
+            "burst-on-connect" if is_burst_off => {
+                import.put("fanout.audio", "burst", units::text("0ms"), element)
+            }
+            "burst-on-connect" => import.ledger.needless(element, "is always on"),
+            "burst-size" if is_burst_off => {
+                import.ledger.needless(element, "burst-on-connect is off")
+            }
+            "burst-size" => {
+                let id = import.section("fanout.audio");
+                mount::burst(id, element, import);
+            }
+            _ => words::explain(element, "limits", import),
+        }
+    }
+}
+
+/// Of icecast-kh: bits in a second, with k, m or g behind.
+fn bandwidth(element: &Directive, import: &mut Import) {
+    let value = element.value().to_ascii_lowercase();
+    let value = value.trim_end_matches("bps").trim_end_matches("bit").trim();
+    let number = value.trim_end_matches(['k', 'm', 'g']);
+    let megabits = number
+        .parse::<f64>()
+        .ok()
+        .map(|number| match value.chars().last() {
+            Some('g') => number * 1e3,
+            Some('m') => number,
+            Some('k') => number / 1e3,
+            _ => number / 1e6,
+        });
+    match megabits {
+        Some(megabits) if megabits >= 1.0 => {
+            import.put("limits", "egress_mbps", format!("{megabits:.0}"), element);
+        }
+        _ => import
+            .ledger
+            .leave(element, "limits.egress_mbps is at least 1"),
+    }
+}
+
+fn passwords(authentication: &Directive, import: &mut Import) {
+    for element in &authentication.children {
+        match &*element.name {
+            "source-password" => {
+                import.put("auth", "publish_key", units::text(element.value()), element)
+            }
+            "admin-password" => import.put(
+                "auth",
+                "admin_password",
+                units::text(element.value()),
+                element,
+            ),
+            "admin-user" => import
+                .ledger
+                .needless(element, "any user name will do with the right password"),
+            _ => words::explain(element, "authentication", import),
+        }
+    }
+}
+
+fn paths(paths: &Directive, station: &Station<'_>, import: &mut Import) {
+    for element in &paths.children {
+        match &*element.name {
+            "alias" => alias(element, import),
+            "ssl-certificate" | "tls-certificate" => {
+                let path = units::text(element.value());
+                import.put("http", "certificate", path.clone(), element);
+                let has_own = ["ssl-private-key", "tls-private-key"]
+                    .iter()
+                    .any(|key| paths.child(key).is_some());
+                if !has_own {
+                    let id = import.section("http");
+                    import.set(id, "private_key", path, element);
+                }
+            }
+            "ssl-private-key" | "tls-private-key" => {
+                import.put("http", "private_key", units::text(element.value()), element);
+            }
+            "x-forwarded-for" => proxies(paths, import),
+            "webroot" if station.webroot.is_empty() => import.ledger.needless(element, "is empty"),
+            _ => words::explain(element, "paths", import),
+        }
+    }
+}
+
+/// Of icecast-kh: the proxies whose X-Forwarded-For is believed.
+fn proxies(paths: &Directive, import: &mut Import) {
+    let all: Vec<_> = paths
+        .children
+        .iter()
+        .filter(|element| element.name == "x-forwarded-for")
+        .collect();
+    let addresses: Vec<_> = all
+        .iter()
+        .flat_map(|element| element.value().split([',', ' ']))
+        .collect();
+    let addresses: Vec<_> = addresses
+        .into_iter()
+        .filter(|address| !address.is_empty())
+        .collect();
+    let id = import.section("http");
+    import.set_from(id, "trusted_proxies", units::list(&addresses), &all);
+}
+
+fn alias(element: &Directive, import: &mut Import) {
+    let destination = element
+        .attribute("destination")
+        .or_else(|| element.attribute("dest"));
+    let (Some(source), Some(destination)) = (element.attribute("source"), destination) else {
+        import
+            .ledger
+            .leave(element, "has no source or no destination");
+        return;
+    };
+    if source == "/" {
+        import
+            .ledger
+            .leave(element, "`/` is the list of public streams");
+    } else if destination.ends_with(".xsl") || destination.contains('?') {
+        import
+            .ledger
+            .leave(element, "[[alias]] leads to streams, not to pages");
+    } else if let Some(id) = import.entry("alias", element) {
+        import.set(id, "path", units::text(source), element);
+        import.set(id, "stream", units::text(&stream(destination)), element);
+        if element.attribute("port").is_some() || element.attribute("bind-address").is_some() {
+            import.remark(
+                id,
+                "Icecast had this at one address of its own only; here it is at all.",
+            );
+        }
+    }
+}
+
+fn logging(logging: &Directive, station: &Station<'_>, import: &mut Import) {
+    for element in &logging.children {
+        match (&*element.name, element.value()) {
+            ("accesslog", "") if element.children.is_empty() => {
+                import.ledger.needless(
+                    element,
+                    "no access log is written unless log.access names one",
+                );
+            }
+            ("accesslog", name) => {
+                let name = if name.is_empty() {
+                    element.value_of("name").unwrap_or("access.log")
+                } else {
+                    name
+                };
+                let path = match name {
+                    "-" => name.to_owned(),
+                    _ if name.starts_with('/') || station.logdir.is_empty() => name.to_owned(),
+                    _ => format!("{}/{name}", station.logdir.trim_end_matches('/')),
+                };
+                import.put("log", "access", units::text(&path), element);
+            }
+            ("loglevel", level) => {
+                let word = match level {
+                    "4" | "debug" => "debug",
+                    "3" | "info" | "information" => "info",
+                    "2" | "warn" | "warning" => "warn",
+                    "1" | "error" => "error",
+                    _ => {
+                        import.ledger.leave(element, "is no level from 1 to 4");
+                        continue;
+                    }
+                };
+                import.put("log", "level", units::text(word), element);
+            }
+            _ => words::explain(element, "logging", import),
+        }
+    }
+}
+
+fn fileserve(element: &Directive, station: &Station<'_>, import: &mut Import) {
+    match element.is_on() && !station.webroot.is_empty() {
+        true => import.ledger.leave(
+            element,
+            "files of `webroot` are not at `/`; a [[files]] serves them below a path of its own",
+        ),
+        false => import
+            .ledger
+            .needless(element, "no files are served without a [[files]]"),
+    }
+}
+
+fn http_headers(headers: &Directive, import: &mut Import) {
+    for header in &headers.children {
+        let name = header.attribute("name").unwrap_or_default();
+        let is_cors = name.to_ascii_lowercase().starts_with("access-control-");
+        match is_cors && header.attribute("value") == Some("*") {
+            true => import.ledger.needless(header, "is always sent"),
+            false => import
+                .ledger
+                .leave(header, "headers are not configurable; a proxy can add them"),
+        }
+    }
+}

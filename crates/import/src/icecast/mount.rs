@@ -1,0 +1,216 @@
+//! `<mount>`, with the hook of its `<authentication>`.
+
+use super::{Station, stream, words};
+use crate::draft::TableId;
+use crate::hook::Hook;
+use crate::source::Directive;
+use crate::{Import, units};
+
+/// The bit rate at which bytes of a burst become a time: that of most radio.
+const BURST_BITS_PER_SECOND: u64 = 128_000;
+
+/// `<mount>`, which becomes a `[[stream]]`.
+pub(super) fn mount(mount: &Directive, station: &Station<'_>, import: &mut Import) {
+    let Some(id) = import.entry("stream", mount) else {
+        return;
+    };
+    let pattern = match mount.child("mount-name") {
+        Some(name) => {
+            import.set(id, "match", units::text(&stream(name.value())), name);
+            stream(name.value())
+        }
+        None => {
+            import.set(id, "match", units::text("**"), mount);
+            "**".to_owned()
+        }
+    };
+    let has_fallback = mount.child("fallback-mount").is_some();
+    for element in &mount.children {
+        match &*element.name {
+            "mount-name" => {}
+            "password" => import.set(id, "publish_key", units::text(element.value()), element),
+            "max-listeners" if element.value() == "-1" => import.ledger.needless(element, "there is no limit"),
+            "max-listeners" => import.set_number(id, "listeners_max", element),
+            "max-listener-duration" => import.set_time(id, "listen_duration_max", 1e3, element),
+            "wait-time" | "linger-for" => import.set_time(id, "linger", 1e3, element),
+            "burst-size" => burst(id, element, import),
+            "fallback-mount" => fallback(id, element, station, import),
+            "fallback-override" if !has_fallback => import.ledger.needless(element, "there is no fallback"),
+            "fallback-override" if element.is_on() => import.set(id, "fallback_override", "true", element),
+            "fallback-override" => import.ledger.leave(
+                element,
+                "listeners always return to their source; `fallback_override = false` would refuse it instead",
+            ),
+            "fallback-when-full" if element.is_on() => import.set(id, "fallback_when_full", "true", element),
+            "fallback-when-full" => import.ledger.needless(element, "is off"),
+            "intro" => import.set(id, "intro", units::text(&station.file(element.value())), element),
+            "hidden" if element.is_on() => import.set(id, "public", "false", element),
+            "hidden" => import.ledger.needless(element, "is off"),
+            "public" if element.value() == "1" => import.ledger.leave(element, "streams are listed in no directory"),
+            "public" => import.ledger.needless(element, "streams are listed in no directory"),
+            "dump-file" => dump(&pattern, element, import),
+            "authentication" => authentication(element, station, import),
+            _ => words::explain(element, "mount", import),
+        }
+    }
+}
+
+/// A burst in bytes, as a time: half a second is as exact as it can be.
+pub(super) fn burst(id: TableId, element: &Directive, import: &mut Import) {
+    let bytes = element.value().parse::<u64>().ok();
+    match bytes.map(|bytes| bytes.saturating_mul(8_000) / BURST_BITS_PER_SECOND) {
+        Some(millis) => {
+            import.remark(
+                id,
+                "Bytes of a burst became a time by the rate of 128 kb/s.",
+            );
+            let millis = millis.saturating_add(250) / 500 * 500;
+            import.set(id, "burst", units::time(millis), element);
+        }
+        // icecast-kh takes seconds.
+        None => import.set_time(id, "burst", 1e3, element),
+    }
+}
+
+/// The fallback is a mount, or a file of icecast-kh with its rate in the name.
+fn fallback(id: TableId, element: &Directive, station: &Station<'_>, import: &mut Import) {
+    let name = element.value();
+    let is_mount = station.mounts.contains(&name);
+    if !is_mount && name.contains('[') {
+        import.set(
+            id,
+            "fallback_file",
+            units::text(&station.file(name)),
+            element,
+        );
+        return;
+    }
+    if !is_mount {
+        import.remark(
+            id,
+            "If the fallback is a file of `webroot`, write `fallback_file = \"PATH\"` instead.",
+        );
+    }
+    import.set(id, "fallback", units::text(&stream(name)), element);
+}
+
+fn dump(pattern: &str, element: &Directive, import: &mut Import) {
+    if let Some(id) = import.entry("record", element) {
+        import.remark(
+            id,
+            "Files are named by stream and time: docs/recordings.md.",
+        );
+        import.set(id, "match", units::text(pattern), element);
+        import.set(
+            id,
+            "directory",
+            units::text(&units::directory(element.value())),
+            element,
+        );
+    }
+}
+
+fn authentication(element: &Directive, station: &Station<'_>, import: &mut Import) {
+    match element.attribute("type") {
+        Some("url") => hook(element, station, import),
+        Some("htpasswd") => import.ledger.leave(
+            element,
+            "no files of users are read: who knows the name may listen, unless a hook (auth.hook) refuses it",
+        ),
+        _ => import.ledger.leave(
+            element,
+            "there are no roles and no commands: who knows the name may listen, unless a hook (auth.hook) refuses it",
+        ),
+    }
+}
+
+/// The value of an option, such as an address.
+fn url(option: Option<&Directive>) -> &str {
+    option
+        .and_then(|option| option.attribute("value"))
+        .unwrap_or_default()
+}
+
+/// One hook is asked about all streams.
+fn hook(element: &Directive, station: &Station<'_>, import: &mut Import) {
+    let option = |name: &str| {
+        let mut all = element
+            .children
+            .iter()
+            .filter(|option| option.name == "option");
+        all.find(|option| option.attribute("name") == Some(name))
+    };
+    let credentials = [option("username"), option("password")];
+    let address = |name| {
+        let option = option(name)?;
+        Some((option, with_credentials(url(Some(option)), credentials)))
+    };
+    let ends = ["listener_remove", "mount_remove"].map(address);
+    let hook = Hook {
+        dialect: "icecast",
+        publish: address("stream_auth"),
+        play: address("listener_add"),
+        ends: ends.into_iter().flatten().collect(),
+    };
+    let set = hook.set(import);
+    if let Some(id) = set {
+        import.remark(id, "It is asked about all streams, not about those of one mount; `mount` says which one is meant.");
+        let host = format!("{}:{}", station.hostname, station.port);
+        import.set(id, "host", units::text(&host), element);
+        for credential in credentials.into_iter().flatten() {
+            import.ledger.carry(credential, "auth.hook.url".to_owned());
+        }
+    }
+    for option in &element.children {
+        let reason = match option.attribute("name").unwrap_or_default() {
+            "listener_add" | "stream_auth" | "listener_remove" | "mount_remove" => continue,
+            "username" | "password" if set.is_some() => continue,
+            "username" | "password" => "there is no listener_add and no stream_auth",
+            "mount_add" => "a [[webhook]] is told of stream.published",
+            "auth_header" if is_usual(option) => {
+                import.ledger.needless(option, "is what the dialect says");
+                continue;
+            }
+            "auth_header" => "a hook permits by `icecast-auth-user: 1`",
+            "timelimit_header" => "is always `icecast-auth-timelimit`",
+            _ => "the hook is asked as Icecast 2.4 does by default",
+        };
+        import.ledger.leave(option, reason);
+    }
+}
+
+fn is_usual(option: &Directive) -> bool {
+    let value = option
+        .attribute("value")
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    value.replace(' ', "").trim_end() == "icecast-auth-user:1"
+}
+
+/// An address with a user and a password, from options, before its host.
+fn with_credentials(url: &str, options: [Option<&Directive>; 2]) -> String {
+    let values = options.map(|option| option.and_then(|option| option.attribute("value")));
+    with_credentials_of(url, values)
+}
+
+/// An address with a user and a password before its host.
+pub(super) fn with_credentials_of(url: &str, [user, password]: [Option<&str>; 2]) -> String {
+    let escaped = |value: Option<&str>| {
+        let mut text = String::new();
+        for byte in value.unwrap_or_default().bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    text.push(char::from(byte));
+                }
+                _ => text.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        text
+    };
+    match url.split_once("://") {
+        Some((scheme, rest)) if user.is_some() && !rest.contains('@') => {
+            format!("{scheme}://{}:{}@{rest}", escaped(user), escaped(password))
+        }
+        _ => url.to_owned(),
+    }
+}

@@ -1,0 +1,146 @@
+//! Who may publish and listen: `authMethod` with its users or its hook.
+
+use crate::source::Directive;
+use crate::{Import, units};
+
+/// Imports all of it.
+pub(super) fn auth(root: &[Directive], import: &mut Import) {
+    let find = |name: &str| root.iter().find(|key| key.name == name);
+    let method = find("authMethod").or_else(|| find("authMethods"));
+    let url = find("authHTTPAddress").or_else(|| find("externalAuthenticationURL"));
+    let says = method.map_or("internal", Directive::value);
+    match (says, method) {
+        ("internal", Some(method)) => import.ledger.carry(method, "[[auth.key]]".to_owned()),
+        ("http", Some(method)) if url.is_some_and(|url| !url.value().is_empty()) => {
+            import.put("auth.hook", "dialect", units::text("mediamtx"), method);
+        }
+        (_, Some(method)) => import.ledger.leave(
+            method,
+            "tokens (JWT) are not read: listening is free, and publishers need a key; a hook can read tokens (auth.hook)",
+        ),
+        (_, None) => {}
+    }
+    for key in root {
+        match &*key.name {
+            "authInternalUsers" if says == "internal" => users(key, import),
+            "authInternalUsers" => import.ledger.needless(key, "another authMethod is used"),
+            "authHTTPAddress" | "externalAuthenticationURL" if key.value().is_empty() => {
+                import.ledger.needless(key, "is empty");
+            }
+            "authHTTPAddress" if says != "http" => {
+                import.ledger.needless(key, "another authMethod is used")
+            }
+            "authHTTPAddress" | "externalAuthenticationURL" => {
+                import.put("auth.hook", "url", units::text(key.value()), key);
+                if method.is_none() {
+                    import.put("auth.hook", "dialect", units::text("mediamtx"), key);
+                }
+            }
+            "authHTTPExclude" if says != "http" => {
+                import.ledger.needless(key, "another authMethod is used")
+            }
+            "authHTTPExclude" => exclude(key, import),
+            name if name.starts_with("authHTTP") => import.ledger.leave(
+                key,
+                "the hook is asked over HTTP or HTTPS with the system's certificates",
+            ),
+            _ => {}
+        }
+    }
+}
+
+/// Actions that are free: of listening and publishing one at most can be.
+fn exclude(key: &Directive, import: &mut Import) {
+    for item in &key.children {
+        let Some(action) = item.child("action") else {
+            continue;
+        };
+        match action.value() {
+            "read" | "playback" if item.value_of("path").unwrap_or("").is_empty() => {
+                import.put("auth.hook", "asks", units::text("publish"), action);
+            }
+            "api" | "metrics" | "pprof" => import
+                .ledger
+                .needless(action, "the hook is not asked about the operator's port"),
+            _ => import.ledger.leave(
+                action,
+                "publishing, and listening to some paths alone, cannot be excluded from the hook",
+            ),
+        }
+    }
+}
+
+fn users(users: &Directive, import: &mut Import) {
+    for user in &users.children {
+        let (name, pass) = (user.child("user"), user.child("pass"));
+        let word = name.map_or("", Directive::value);
+        let secret = pass.map_or("", Directive::value);
+        let is_hashed = secret.starts_with("sha256:") || secret.starts_with("argon2:");
+        let permissions = user.child("permissions");
+        for permission in permissions
+            .iter()
+            .flat_map(|permissions| &permissions.children)
+        {
+            let Some(action) = permission.child("action") else {
+                continue;
+            };
+            let path = permission.child("path");
+            match action.value() {
+                "publish" if word == "any" || secret.is_empty() => import.ledger.leave(
+                    permission,
+                    "publishing always needs a key: auth.publish_key, which is generated at each start if it is empty",
+                ),
+                "publish" if is_hashed => {
+                    import.ledger.leave(permission, "keys are not kept as hashes: give this publisher a new one, as [[auth.key]]");
+                }
+                "publish" => publisher([name, pass, path], action, import),
+                "read" | "playback" if word == "any" => import.ledger.needless(permission, "listening is free"),
+                "read" | "playback" => import.ledger.leave(
+                    permission,
+                    "listeners have no passwords: listening is free unless a hook (auth.hook) refuses it",
+                ),
+                "api" | "metrics" | "pprof" if secret.is_empty() || is_hashed => {
+                    import.ledger.leave(permission, "the operator's port has auth.admin_password");
+                }
+                "api" | "metrics" | "pprof" => {
+                    let id = import.section("auth");
+                    import.set(id, "admin_password", units::text(secret), action);
+                    import.ledger.carry(permission, "auth.admin_password".to_owned());
+                }
+                _ => import.ledger.leave(permission, "there is no such action"),
+            }
+        }
+        for key in &user.children {
+            match &*key.name {
+                "permissions" => {}
+                "ips" if key.values.is_empty() => import.ledger.needless(key, "any address may"),
+                "ips" => import.ledger.leave(key, "no lists of addresses are read"),
+                "user" | "pass" => {
+                    import.ledger.needless(
+                        key,
+                        "is used where it permits something that has a key here",
+                    );
+                }
+                _ => import.ledger.leave(key, "the import does not know it"),
+            }
+        }
+    }
+}
+
+/// One who may publish has a key of their own.
+fn publisher([name, pass, path]: [Option<&Directive>; 3], action: &Directive, import: &mut Import) {
+    let Some(id) = import.entry("auth.key", action) else {
+        return;
+    };
+    let value = |of: Option<&Directive>| of.map_or(String::new(), |of| of.value().to_owned());
+    let pattern = super::paths::pattern(&value(path)).unwrap_or_else(|| value(path));
+    import.set(
+        id,
+        "name",
+        units::text(&value(name)),
+        name.unwrap_or(action),
+    );
+    import.set(id, "key", units::text(&value(pass)), pass.unwrap_or(action));
+    import.set(id, "match", units::text(&pattern), path.unwrap_or(action));
+    import.ledger.carry(action, "[[auth.key]]".to_owned());
+}

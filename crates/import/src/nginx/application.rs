@@ -1,0 +1,295 @@
+//! `application`: its streams are `NAME/*`.
+
+use super::{Scope, words};
+use crate::hook::Hook;
+use crate::source::Directive;
+use crate::{Import, units};
+
+/// What an application looks up in the blocks around it.
+pub(super) const LOOKED_UP: [&str; 10] = [
+    "on_publish",
+    "on_play",
+    "record",
+    "record_path",
+    "record_interval",
+    "hls_keys",
+    "push",
+    "allow",
+    "deny",
+    "live",
+];
+
+/// Imports one.
+pub(super) fn application(block: &Directive, scope: Scope<'_>, import: &mut Import) {
+    let name = block.value();
+    let pattern = format!("{name}/*");
+    import.ledger.carry(block, format!("streams {pattern}"));
+    hooks(scope, import);
+    records(&pattern, scope, block, import);
+    if let Some(keys) = scope.one("hls_keys") {
+        encryption(&pattern, keys, import);
+    }
+    for push in scope.all("push") {
+        self::push(name, push, import);
+    }
+    for rule in ["allow", "deny"]
+        .into_iter()
+        .flat_map(|rule| scope.all(rule))
+    {
+        import.ledger.leave(
+            rule,
+            "no lists of addresses are read: publishers need a key, and listening is free unless auth.hook refuses it \
+             (it is told `addr`)",
+        );
+    }
+    if let Some(live) = scope.one("live") {
+        match live.is_on() {
+            true => import.ledger.needless(live, "every stream is live"),
+            false => import.ledger.leave(
+                live,
+                "streams of a name cannot be refused; [[files]] plays files",
+            ),
+        }
+    }
+    for directive in &block.children {
+        match &*directive.name {
+            known if LOOKED_UP.contains(&known) => {}
+            "pull" => pull(name, directive, import),
+            "play" => files(name, directive, import),
+            "recorder" => recorder(&pattern, directive, scope, import),
+            _ => general(directive, import),
+        }
+    }
+}
+
+/// What means the same in every block.
+pub(super) fn general(directive: &Directive, import: &mut Import) {
+    match &*directive.name {
+        "drop_idle_publisher" => import.put_time("ingest", "source_timeout", 1e3, directive),
+        "idle_streams" if !directive.is_on() => {
+            import.put("rtmp", "play_wait", units::text("0s"), directive)
+        }
+        "idle_streams" => import
+            .ledger
+            .needless(directive, "players wait for rtmp.play_wait"),
+        "hls" if directive.is_on() => import
+            .ledger
+            .needless(directive, "every stream is at /APP/NAME/index.m3u8"),
+        "hls" => import.ledger.leave(
+            directive,
+            "HLS cannot be turned off; it is made while it is watched",
+        ),
+        "hls_fragment" => import.put_time("hls", "segment", 1e3, directive),
+        _ => words::explain(directive, import),
+    }
+}
+
+/// One hook is asked about all streams.
+fn hooks(scope: Scope<'_>, import: &mut Import) {
+    let address = |name| {
+        let directive = scope.one(name)?;
+        Some((directive, directive.value().to_owned()))
+    };
+    let ends = ["on_publish_done", "on_play_done"].map(address);
+    let hook = Hook {
+        dialect: "nginx-rtmp",
+        publish: address("on_publish"),
+        play: address("on_play"),
+        ends: ends.into_iter().flatten().collect(),
+    };
+    if let Some(id) = hook.set(import) {
+        import.remark(
+            id,
+            "It is asked about the streams of all applications; `app` says which one is meant.",
+        );
+    }
+}
+
+fn records(pattern: &str, scope: Scope<'_>, block: &Directive, import: &mut Import) {
+    let Some(record) = scope.one("record") else {
+        return;
+    };
+    let path = scope.one("record_path");
+    let interval = scope.one("record_interval");
+    self::record(pattern, record, [path, interval], block, import);
+}
+
+/// `recorder NAME {}` is one more of an application.
+fn recorder(pattern: &str, block: &Directive, scope: Scope<'_>, import: &mut Import) {
+    let own = |name| block.child(name).or_else(|| scope.one(name));
+    if let Some(record) = block.child("record") {
+        self::record(
+            pattern,
+            record,
+            [own("record_path"), own("record_interval")],
+            block,
+            import,
+        );
+    }
+    for directive in &block.children {
+        if !LOOKED_UP.contains(&&*directive.name) {
+            words::explain(directive, import);
+        }
+    }
+}
+
+fn record(
+    pattern: &str,
+    record: &Directive,
+    [path, interval]: [Option<&Directive>; 2],
+    block: &Directive,
+    import: &mut Import,
+) {
+    let says = |word: &str| record.values.iter().any(|value| value == word);
+    if says("off") {
+        import
+            .ledger
+            .needless(record, "nothing is recorded without a [[record]]");
+        return;
+    }
+    if says("manual") {
+        import.ledger.leave(
+            record,
+            "recordings begin by a [[record]], or by the API of [admin]",
+        );
+        return;
+    }
+    let Some(id) = import.entry("record", block) else {
+        return;
+    };
+    import.remark(id, "Files are named by stream and time: docs/recordings.md. nginx writes FLV; \"mp4\" plays in browsers.");
+    let is_whole = says("all") || (says("audio") && says("video"));
+    if !is_whole {
+        import.remark(id, "Sound and pictures are recorded together.");
+    }
+    import.set(id, "match", units::text(pattern), record);
+    if let Some(path) = path {
+        import.set(id, "directory", units::text(path.value()), path);
+    } else {
+        // nginx's default.
+        import.set(id, "directory", units::text("/tmp"), record);
+    }
+    import.set(id, "container", units::text("flv"), record);
+    if let Some(interval) = interval {
+        match interval.value() {
+            "off" => import
+                .ledger
+                .needless(interval, "is off; `split` is an hour"),
+            _ => import.set_time(id, "split", 1e3, interval),
+        }
+    }
+}
+
+fn encryption(pattern: &str, keys: &Directive, import: &mut Import) {
+    if !keys.is_on() {
+        import.ledger.needless(keys, "is off");
+    } else if let Some(id) = import.entry("stream", keys) {
+        import.set(id, "match", units::text(pattern), keys);
+        import.set(id, "encryption", "true", keys);
+    }
+}
+
+/// An address without a scheme is RTMP.
+fn with_scheme(url: &str) -> String {
+    match url.contains("://") {
+        true => url.to_owned(),
+        false => format!("rtmp://{url}"),
+    }
+}
+
+/// How many segments the path of an address has.
+fn segments(url: &str) -> usize {
+    let behind = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = behind.split(['?', '#']).next().unwrap_or_default();
+    path.split('/')
+        .skip(1)
+        .filter(|segment| !segment.is_empty())
+        .count()
+}
+
+/// Puts what an address lacks behind its path: the application, the stream.
+fn completed(url: &str, app: &str, stream: &str) -> String {
+    let (path, query) = match url.split_once('?') {
+        Some((path, query)) => (path, format!("?{query}")),
+        None => (url, String::new()),
+    };
+    let path = path.trim_end_matches('/');
+    match segments(url) {
+        0 => format!("{path}/{app}/{stream}{query}"),
+        1 => format!("{path}/{stream}{query}"),
+        _ => format!("{path}{query}"),
+    }
+}
+
+fn option<'a>(directive: &'a Directive, names: &[&str]) -> Option<&'a str> {
+    let pairs = directive
+        .values
+        .iter()
+        .skip(1)
+        .filter_map(|value| value.split_once('='));
+    let mut found = pairs.filter(|(name, _)| names.contains(name));
+    found.next().map(|(_, value)| value)
+}
+
+fn push(app: &str, push: &Directive, import: &mut Import) {
+    let Some(id) = import.entry("push", push) else {
+        return;
+    };
+    let stream = option(push, &["playPath", "playpath"]).unwrap_or("{name}");
+    let url = completed(
+        &with_scheme(push.value()),
+        option(push, &["app"]).unwrap_or(app),
+        stream,
+    );
+    let pattern = match option(push, &["name"]) {
+        Some(name) => format!("{app}/{name}"),
+        None => format!("{app}/*"),
+    };
+    import.set(id, "match", units::text(&pattern), push);
+    import.set(id, "url", units::text(&url), push);
+}
+
+fn pull(app: &str, pull: &Directive, import: &mut Import) {
+    let Some(id) = import.entry("pull", pull) else {
+        return;
+    };
+    let url = with_scheme(pull.value());
+    let last = url
+        .split('?')
+        .next()
+        .unwrap_or_default()
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
+    let own = option(pull, &["name"]).or_else(|| (segments(&url) > 1).then_some(last));
+    let remote = option(pull, &["playPath", "playpath"])
+        .or(own)
+        .unwrap_or("{name}");
+    let remote_app = option(pull, &["app"]).unwrap_or(app);
+    let is_static = pull.values.iter().any(|value| value == "static");
+    let stream = format!("{app}/{}", own.unwrap_or("*"));
+    import.set(id, "stream", units::text(&stream), pull);
+    import.set(
+        id,
+        "url",
+        units::text(&completed(&url, remote_app, remote)),
+        pull,
+    );
+    if !is_static {
+        import.set(id, "on_demand", "true", pull);
+    }
+}
+
+fn files(app: &str, play: &Directive, import: &mut Import) {
+    for place in &play.values {
+        if place.contains("://") {
+            import.ledger.leave(
+                play,
+                "files of other servers are not played; [[files]] has folders of this host",
+            );
+        } else if let Some(id) = import.entry("files", play) {
+            import.set(id, "path", units::text(app), play);
+            import.set(id, "directory", units::text(place), play);
+        }
+    }
+}

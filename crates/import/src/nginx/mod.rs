@@ -1,0 +1,129 @@
+//! `nginx.conf` with `rtmp {}`.
+//!
+//! What is said in `rtmp` or `server` holds for the applications in it that do not say otherwise: [`Scope`].
+
+mod application;
+mod words;
+
+use crate::source::Directive;
+use crate::{Import, units};
+
+/// The blocks around an application, innermost first.
+#[derive(Clone, Copy, Debug)]
+struct Scope<'a> {
+    blocks: &'a [&'a Directive],
+}
+
+impl<'a> Scope<'a> {
+    /// All directives of that name of the innermost block that has one.
+    fn all(&self, name: &str) -> Vec<&'a Directive> {
+        let of = |block: &'a Directive| -> Vec<_> {
+            block
+                .children
+                .iter()
+                .filter(|directive| directive.name == name)
+                .collect()
+        };
+        let found = self
+            .blocks
+            .iter()
+            .map(|block| of(block))
+            .find(|found| !found.is_empty());
+        found.unwrap_or_default()
+    }
+
+    /// The first of them.
+    fn one(&self, name: &str) -> Option<&'a Directive> {
+        self.all(name).first().copied()
+    }
+}
+
+/// Imports a file.
+pub(crate) fn import(root: &[Directive], import: &mut Import) {
+    for directive in root {
+        match &*directive.name {
+            "rtmp" => rtmp(directive, import),
+            _ => words::explain(directive, import),
+        }
+    }
+}
+
+fn rtmp(rtmp: &Directive, import: &mut Import) {
+    listens(rtmp, import);
+    let mut applications = 0;
+    for directive in &rtmp.children {
+        match &*directive.name {
+            "server" => {
+                for inner in &directive.children {
+                    match &*inner.name {
+                        "listen" => {}
+                        "application" => {
+                            applications += 1;
+                            let blocks = [inner, directive, rtmp];
+                            application::application(inner, Scope { blocks: &blocks }, import);
+                        }
+                        _ => shared(inner, import),
+                    }
+                }
+            }
+            _ => shared(directive, import),
+        }
+    }
+    if applications > 0 {
+        let id = import.section("auth");
+        import.remark(id, "nginx lets anybody publish where no hook and no `deny publish` says otherwise. Here publishers need a key,");
+        import.remark(id, "or the permission of auth.hook. Without publish_key a key is generated at each start and printed.");
+    }
+}
+
+fn listens(rtmp: &Directive, import: &mut Import) {
+    let servers = rtmp
+        .children
+        .iter()
+        .filter(|directive| directive.name == "server");
+    let listens = servers.flat_map(|server| {
+        server
+            .children
+            .iter()
+            .filter(|inner| inner.name == "listen")
+    });
+    let (sockets, listens): (Vec<_>, Vec<_>) =
+        listens.partition(|listen| listen.value().starts_with("unix:"));
+    for socket in sockets {
+        import.ledger.leave(socket, "there are no sockets of files");
+    }
+    let addresses: Vec<_> = listens
+        .iter()
+        .map(|listen| units::address(listen.value()))
+        .collect();
+    let id = import.section("rtmp");
+    if !listens.is_empty() {
+        import.set_from(id, "listen", units::list(&addresses), &listens);
+    }
+    if listens
+        .iter()
+        .any(|listen| listen.values.iter().any(|word| word == "proxy_protocol"))
+    {
+        import.remark(
+            id,
+            "The PROXY protocol is not spoken: the proxy must not send its header.",
+        );
+    }
+}
+
+/// What is said for all applications. What an application looks up by its scope is accounted for there.
+fn shared(directive: &Directive, import: &mut Import) {
+    match &*directive.name {
+        "max_connections" => {
+            let id = import.section("limits");
+            import.set_number(id, "listeners", directive);
+        }
+        "access_log" if directive.value() == "off" => import.ledger.needless(
+            directive,
+            "no access log is written unless log.access names one",
+        ),
+        "access_log" => import.put("log", "access", units::text(directive.value()), directive),
+        name if application::LOOKED_UP.contains(&name) => {}
+        _ => application::general(directive, import),
+    }
+}

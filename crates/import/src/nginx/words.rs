@@ -1,0 +1,206 @@
+//! Directives that need no setting here, or have none, with the reasons.
+
+use crate::Import;
+use crate::source::Directive;
+
+/// Directives, whether they could not be carried over, and why.
+const REASONS: &[(&[&str], bool, &str)] = &[
+    (
+        &["include"],
+        true,
+        "the file is not read; import it as well",
+    ),
+    (
+        &["http", "stream", "mail"],
+        true,
+        "what nginx serves over HTTP stays with nginx; HLS, FLV and pages are at [http], statistics and control at [admin]",
+    ),
+    (
+        &[
+            "worker_processes",
+            "worker_cpu_affinity",
+            "worker_rlimit_nofile",
+            "worker_priority",
+            "worker_shutdown_timeout",
+            "events",
+            "load_module",
+            "daemon",
+            "master_process",
+            "rtmp_auto_push",
+            "rtmp_auto_push_reconnect",
+            "rtmp_socket_dir",
+            "pcre_jit",
+            "thread_pool",
+        ],
+        false,
+        "there is one process, with a worker for each core",
+    ),
+    (
+        &["user", "pid", "env", "lock_file"],
+        true,
+        "start it as the user that it is to run as, such as by systemd",
+    ),
+    (
+        &["error_log", "log_format", "debug_connection"],
+        true,
+        "messages go to standard error; log.level is how many",
+    ),
+    (
+        &[
+            "chunk_size",
+            "max_message",
+            "out_queue",
+            "out_cork",
+            "ack_window",
+            "buflen",
+            "max_streams",
+            "so_keepalive",
+            "ping",
+            "ping_timeout",
+            "sync",
+            "interleave",
+            "play_time_fix",
+            "publish_time_fix",
+            "busy",
+            "relay_buffer",
+            "push_reconnect",
+            "pull_reconnect",
+            "session_relay",
+            "netcall_buffer",
+            "netcall_timeout",
+            "notify_relay_redirect",
+            "notify_update_timeout",
+            "respawn",
+            "respawn_timeout",
+            "exec_kill_signal",
+            "hls_continuous",
+            "hls_nested",
+            "hls_cleanup",
+            "hls_sync",
+            "hls_fragment_naming",
+            "hls_fragment_naming_granularity",
+            "hls_fragment_slicing",
+            "hls_max_audio_delay",
+            "hls_audio_buffer_size",
+            "hls_max_fragment",
+            "hls_type",
+            "play_temp_path",
+            "play_local_path",
+        ],
+        false,
+        "the server chooses it",
+    ),
+    (
+        &["wait_key", "wait_video"],
+        false,
+        "players always begin at a keyframe",
+    ),
+    (
+        &["meta", "publish_notify", "play_restart"],
+        false,
+        "players are told as they expect it",
+    ),
+    (
+        &["timeout"],
+        true,
+        "players that take nothing are dropped after fanout.video.drop_after",
+    ),
+    (
+        &["hls_path"],
+        false,
+        "HLS is made in memory, at /APP/NAME/index.m3u8",
+    ),
+    (
+        &["hls_playlist_length"],
+        true,
+        "the playlist lists what a player needs; hls.dvr is how much more can be watched",
+    ),
+    (
+        &["hls_base_url", "hls_key_url", "hls_key_path"],
+        true,
+        "addresses in playlists are relative, and keys are behind the same gate",
+    ),
+    (
+        &["hls_fragments_per_key"],
+        true,
+        "hls.key_period is how long a key is used",
+    ),
+    (
+        &["hls_variant"],
+        true,
+        "[[variants]] makes one playlist of several streams, by their names",
+    ),
+    (
+        &[
+            "dash",
+            "dash_path",
+            "dash_fragment",
+            "dash_playlist_length",
+            "dash_nested",
+            "dash_cleanup",
+            "dash_clock_compensation",
+        ],
+        true,
+        "there is no DASH; HLS is at /APP/NAME/index.m3u8",
+    ),
+    (
+        &[
+            "exec",
+            "exec_push",
+            "exec_pull",
+            "exec_play",
+            "exec_play_done",
+            "exec_publish",
+            "exec_publish_done",
+            "exec_record_done",
+            "exec_static",
+            "exec_options",
+        ],
+        true,
+        "no programs are run; a [[webhook]] is told of stream.published, stream.ended and recording.finalised",
+    ),
+    (
+        &[
+            "on_done",
+            "on_connect",
+            "on_disconnect",
+            "on_update",
+            "on_record_done",
+            "on_record_started",
+        ],
+        true,
+        "a hook is asked for permission and told of ends; a [[webhook]] is told of streams and recordings",
+    ),
+    (&["notify_method"], true, "hooks are asked by POST"),
+    (
+        &["max_connections"],
+        true,
+        "limits.listeners is one for all; `listeners_max` of a [[stream]] is for each stream",
+    ),
+    (
+        &[
+            "record_suffix",
+            "record_unique",
+            "record_append",
+            "record_lock",
+            "record_max_size",
+            "record_max_frames",
+            "record_notify",
+        ],
+        true,
+        "files are named by stream and time, and end by `split`: docs/recordings.md",
+    ),
+    (
+        &["rtmp_stat", "rtmp_control"],
+        true,
+        "statistics and control are at [admin]",
+    ),
+];
+
+/// Accounts for a directive that has no setting.
+pub(super) fn explain(directive: &Directive, import: &mut Import) {
+    let name = &*directive.name;
+    let found = REASONS.iter().find(|(names, ..)| names.contains(&name));
+    let found = found.map(|(_, is_left, reason)| (*is_left, *reason));
+    import.ledger.explain(directive, found);
+}

@@ -1,0 +1,157 @@
+//! YAML, as MediaMTX has it: mappings, scalars and sequences. A scalar is a value, and so is each of a sequence; a mapping
+//! in a sequence is a directive named `-`. Aliases are kept as `*` and never expanded.
+
+use saphyr_parser::{Event, Parser, ScanError};
+
+use super::{Directive, SourceError, Tree};
+
+/// What is open around an event.
+enum Around {
+    /// A mapping whose next scalar is a key.
+    Key,
+    /// A mapping, after a key.
+    Value,
+    /// A sequence.
+    Items,
+}
+
+/// Reads the first document.
+pub(crate) fn parse(source: &str) -> Result<Vec<Directive>, SourceError> {
+    let mut tree = Tree::new();
+    let mut around: Vec<Around> = Vec::new();
+    let mut documents = 0;
+    for event in Parser::new_from_str(source) {
+        let (event, span) = event.map_err(|error| wrong(&error))?;
+        let line = span.start.line();
+        match event {
+            Event::DocumentStart(_) if documents == 1 => {
+                let message = "a second document begins".to_owned();
+                return Err(SourceError::Syntax { line, message });
+            }
+            Event::DocumentStart(_) => documents += 1,
+            Event::Scalar(text, ..) => match around.last_mut() {
+                Some(key @ Around::Key) => {
+                    *key = Around::Value;
+                    tree.begin(text.into_owned(), line)?;
+                }
+                Some(_) => value(&mut tree, &mut around, text.into_owned()),
+                None => {}
+            },
+            Event::Alias(_) => match around.last_mut() {
+                Some(key @ Around::Key) => {
+                    *key = Around::Value;
+                    tree.begin("*".to_owned(), line)?;
+                }
+                _ => value(&mut tree, &mut around, "*".to_owned()),
+            },
+            Event::MappingStart(..) => {
+                nest(&mut tree, &around, line)?;
+                around.push(Around::Key);
+            }
+            Event::SequenceStart(..) => {
+                nest(&mut tree, &around, line)?;
+                around.push(Around::Items);
+            }
+            Event::MappingEnd | Event::SequenceEnd => {
+                around.pop();
+                if !around.is_empty() {
+                    tree.end();
+                    ended(&mut around);
+                }
+            }
+            Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Nothing => {}
+        }
+    }
+    Ok(tree.into_directives())
+}
+
+/// Begins a mapping or a sequence. The parser keeps what is open on the heap; the importers recurse.
+fn nest(tree: &mut Tree, around: &[Around], line: usize) -> Result<(), SourceError> {
+    if around.len() >= super::DEPTH_MAX {
+        return Err(SourceError::TooDeep { line });
+    }
+    match around.last() {
+        Some(Around::Key) => Err(SourceError::Syntax {
+            line,
+            message: "a key is not a word".to_owned(),
+        }),
+        Some(Around::Items) => tree.begin("-".to_owned(), line).map(|_| ()),
+        Some(Around::Value) | None => Ok(()),
+    }
+}
+
+fn value(tree: &mut Tree, around: &mut [Around], text: String) {
+    // `~` and nothing are nothing.
+    if !matches!(&*text, "" | "~" | "null") {
+        tree.present().values.push(text);
+    }
+    if let Some(Around::Value) = around.last() {
+        tree.end();
+        ended(around);
+    }
+}
+
+/// After a value comes a key.
+fn ended(around: &mut [Around]) {
+    if let Some(value @ Around::Value) = around.last_mut() {
+        *value = Around::Key;
+    }
+}
+
+fn wrong(error: &ScanError) -> SourceError {
+    SourceError::Syntax {
+        line: error.marker().line(),
+        message: error.info().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_scalars_and_sequences_are_directives() {
+        let source = "# one\nlogLevel: info\nempty:\nlist: [a, 'b c']\nusers:\n- user: any\n  permissions:\n  - action: read\n\
+            paths:\n  live/a:\n    source: \"rtmp://h/a\"\n  all_others:\n";
+        let root = parse(source).unwrap();
+        let names: Vec<_> = root.iter().map(|d| (&*d.name, d.line)).collect();
+        assert_eq!(
+            names,
+            [
+                ("logLevel", 2),
+                ("empty", 3),
+                ("list", 4),
+                ("users", 5),
+                ("paths", 9)
+            ]
+        );
+        assert_eq!(root[2].values, ["a", "b c"]);
+        let user = &root[3].children[0];
+        assert_eq!((&*user.name, user.value_of("user")), ("-", Some("any")));
+        assert_eq!(
+            user.child("permissions").unwrap().children[0].value_of("action"),
+            Some("read")
+        );
+        assert_eq!(
+            root[4].child("live/a").unwrap().value_of("source"),
+            Some("rtmp://h/a")
+        );
+        assert!(root[4].child("all_others").is_some());
+    }
+
+    #[test]
+    fn what_is_no_yaml_is_refused_with_its_line() {
+        assert!(matches!(
+            parse("a: b\nc: [\n"),
+            Err(SourceError::Syntax { line: 2.., .. })
+        ));
+        assert!(matches!(
+            parse(&"[".repeat(100)),
+            Err(SourceError::TooDeep { .. })
+        ));
+        assert!(matches!(
+            parse("a: 1\n---\nb: 2\n"),
+            Err(SourceError::Syntax { line: 2, .. })
+        ));
+    }
+}

@@ -1,0 +1,183 @@
+//! Configurations in the style of real ones, and what is made of them. `IMPORT_GOLDENS=1` writes the results anew.
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "every function here is part of a test"
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use carillon_import::{Imported, Kind, Outcome, Refusal, import};
+
+const SAMPLES: [(&str, Kind); 5] = [
+    ("azuracast.xml", Kind::Icecast),
+    ("icecast-kh.xml", Kind::Icecast),
+    ("nginx-rtmp.conf", Kind::Nginx),
+    ("mediamtx.yml", Kind::Mediamtx),
+    ("srs.conf", Kind::Srs),
+];
+
+/// The one that Debian's icecast2 installs.
+const OF_DEBIAN: &str = "/etc/icecast2/icecast.xml";
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name)
+}
+
+fn imported(kind: Kind, name: &str, source: &str) -> Imported {
+    import(kind, name, source, |_| Vec::new()).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn results_are_as_recorded() {
+    for (name, kind) in SAMPLES {
+        let source = fs::read_to_string(folder("samples").join(name)).unwrap();
+        assert_eq!(Kind::of(&source), Some(kind), "{name}");
+        let toml = imported(kind, name, &source).toml;
+        let golden = folder("goldens").join(format!("{name}.toml"));
+        if std::env::var_os("IMPORT_GOLDENS").is_some() {
+            fs::write(&golden, &toml).unwrap();
+        }
+        let recorded = fs::read_to_string(&golden).unwrap_or_default();
+        assert!(
+            toml == recorded,
+            "{name}: IMPORT_GOLDENS=1 writes {}:\n{toml}",
+            golden.display()
+        );
+    }
+}
+
+/// Names of directives with their lines, found without the crate's own parsers.
+fn directives(kind: Kind, source: &str) -> BTreeSet<(usize, String)> {
+    let mut found = BTreeSet::new();
+    let mut is_comment = false;
+    for (number, line) in source.lines().enumerate() {
+        let mut note = |name: &str| found.insert((number + 1, name.to_owned()));
+        match kind {
+            Kind::Icecast => {
+                for piece in line.split_inclusive('>') {
+                    let opened = piece.rsplit_once('<').map(|(_, rest)| rest);
+                    is_comment |= piece.contains("<!--");
+                    let name = opened.filter(|rest| {
+                        !is_comment && rest.starts_with(|c: char| c.is_ascii_alphabetic())
+                    });
+                    if let Some(rest) = name {
+                        let end = rest.find([' ', '>', '/']).unwrap_or(rest.len());
+                        note(&rest[..end]);
+                    }
+                    is_comment &= !piece.contains("-->");
+                }
+            }
+            Kind::Nginx | Kind::Srs => {
+                let statements = line.split_inclusive([';', '{', '}']);
+                for statement in statements.filter(|one| one.ends_with([';', '{'])) {
+                    note(
+                        statement
+                            .split_whitespace()
+                            .next()
+                            .unwrap_or_default()
+                            .trim_end_matches([';', '{']),
+                    );
+                }
+            }
+            Kind::Mediamtx => {
+                let key = line.trim_start_matches(['-', ' ']).split_once(':');
+                // The last colon of a quoted key is that of the key.
+                if let Some((name, _)) = key.filter(|(name, _)| !name.starts_with('#')) {
+                    note(name.trim_matches('"'));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_directive_is_accounted_for() {
+    let debian = fs::read_to_string(OF_DEBIAN).expect("icecast2 is installed");
+    let samples = SAMPLES.map(|(name, kind)| {
+        (
+            name,
+            kind,
+            fs::read_to_string(folder("samples").join(name)).unwrap(),
+        )
+    });
+    for (name, kind, source) in samples
+        .into_iter()
+        .chain([("Debian's", Kind::Icecast, debian)])
+    {
+        let imported = imported(kind, name, &source);
+        let accounts = &imported.accounts;
+        for (line, directive) in directives(kind, &source) {
+            let directive = directive.to_lowercase();
+            let is_it = |account: &&carillon_import::Account| {
+                let path = account.directive.to_lowercase();
+                account.line == line
+                    && (path == directive || path.ends_with(&format!(".{directive}")))
+            };
+            let account = accounts.iter().find(is_it);
+            let account = account.unwrap_or_else(|| panic!("{name}: {line}: {directive} is lost"));
+            let (Outcome::Left(reason) | Outcome::Needless(reason)) = &account.outcome else {
+                continue;
+            };
+            let place = format!("# line {line}: {}: {reason}\n", account.directive);
+            assert!(imported.toml.contains(&place), "{name}: {place}");
+        }
+        let unknown = imported
+            .left()
+            .filter(|(_, reason)| reason.contains("does not know"));
+        let unknown: Vec<_> = unknown
+            .map(|(account, _)| account.directive.as_str())
+            .collect();
+        let expected: &[&str] = if name == "icecast-kh.xml" {
+            &["icecast.frobnicate"]
+        } else {
+            &[]
+        };
+        assert_eq!(unknown, expected, "{name}");
+    }
+}
+
+#[test]
+fn whatever_is_cut_or_repeated_breaks_nothing() {
+    for (name, kind) in SAMPLES {
+        let source = fs::read_to_string(folder("samples").join(name)).unwrap();
+        let lines: Vec<_> = source.lines().collect();
+        for at in 0..lines.len() {
+            let cut = [&lines[..at], &lines[at + 1..]].concat().join("\n");
+            let twice = [&lines[..=at], &lines[at..]].concat().join("\n");
+            for changed in [
+                &cut,
+                &twice,
+                &source[..source.len() * at / lines.len()].to_owned(),
+            ] {
+                // The other kinds' parsers see it, too.
+                for kind in [kind, Kind::Nginx, Kind::Mediamtx, Kind::Icecast] {
+                    import(kind, name, changed, |_| Vec::new()).ok();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hook_that_is_refused_is_told_to_leave_listening_free() {
+    let source = "rtmp { server { listen 1935; application live { on_play http://h/; } } }";
+    let refused = |text: &str| {
+        let line = text.lines().position(|line| line.starts_with("url ="));
+        let refusal = |line| Refusal {
+            line: Some(line + 1),
+            message: "is none".to_owned(),
+        };
+        line.map(refusal).into_iter().collect()
+    };
+    let toml = import(Kind::Nginx, "nginx.conf", source, refused)
+        .unwrap()
+        .toml;
+    let is_told = toml.contains("EVERYBODY MAY LISTEN");
+    assert!(is_told && toml.contains("#url ="), "{toml}");
+}

@@ -1,0 +1,130 @@
+//! Sources of SHOUTcast v1: a password, then headers and sound as from an old source of Icecast.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use fanout::gate::Request;
+use http1::{Head, SHOUTCAST_OK, ShoutcastLogin};
+use media::StreamName;
+use net::closing;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::time::timeout;
+
+use super::answer;
+use crate::refusal::Refused;
+use crate::{Context, Error, Protocol};
+
+/// Bytes of headers read at once.
+const READ_BYTES: usize = 2 * 1024;
+
+/// A source that has sent its first line.
+#[derive(Debug)]
+pub struct ShoutcastSource {
+    /// What the line says.
+    pub login: ShoutcastLogin,
+    /// The stream it is for.
+    pub name: Result<StreamName, Error>,
+    /// What came behind the line.
+    pub early: Bytes,
+    /// Where it connects from.
+    pub peer: SocketAddr,
+}
+
+/// Runs a source's connection from its first line to its end. Its headers must come within `patience`; for the rest see
+/// [`serve`](super::serve).
+///
+/// # Errors
+/// As for [`serve`](super::serve).
+pub async fn serve_shoutcast<S>(
+    context: &Context,
+    mut socket: S,
+    source: ShoutcastSource,
+    patience: Duration,
+    on_admitted: impl FnOnce() + Send,
+) -> Result<(), Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let ShoutcastSource {
+        login,
+        name,
+        early,
+        peer,
+    } = source;
+    let stream = name.as_ref().ok().cloned();
+    let mut received = BytesMut::from(early);
+    let opened = match name {
+        Ok(name) => match permit(context, &login, &name, peer).await {
+            Ok(()) => {
+                let head = greet(&mut socket, &login, &name, &mut received);
+                let head = timeout(patience, head).await;
+                head.unwrap_or(Err(Error::Silent(patience)))
+                    .map(|head| (name, head))
+            }
+            Err(error) => Err(error),
+        },
+        Err(error) => Err(error),
+    };
+    match opened {
+        Ok((name, head)) => {
+            let early = received.freeze();
+            super::serve(context, socket, Ok(name), head, early, peer, on_admitted).await
+        }
+        Err(error) => {
+            let refused = Refused {
+                protocol: Protocol::Icecast,
+                peer: Some(peer),
+                stream: stream.as_ref(),
+            };
+            refused.note(&context.registry, &context.stats, &error);
+            let stream = stream.as_ref().map(tracing::field::display);
+            tracing::info!(stream, %peer, reason = %error, "source refused");
+            closing::say(socket, &answer::shoutcast_refusal(&error)).await;
+            Err(error)
+        }
+    }
+}
+
+/// Asks the gate before the source sends more than its password.
+async fn permit(
+    context: &Context,
+    login: &ShoutcastLogin,
+    name: &StreamName,
+    peer: SocketAddr,
+) -> Result<(), Error> {
+    let request = Request {
+        user: Some(&login.credentials.user),
+        password: Some(login.password().reveal()),
+        ..Request::new(name, Protocol::Icecast.label(), peer)
+    };
+    context.gate.publish(&request).await?;
+    Ok(())
+}
+
+/// Lets the source go on, and reads its headers; the sound behind them stays in `received`.
+async fn greet<S>(
+    socket: &mut S,
+    login: &ShoutcastLogin,
+    name: &StreamName,
+    received: &mut BytesMut,
+) -> Result<Head, Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    closing::write(socket, SHOUTCAST_OK).await?;
+    let mut reader = login.headers(&format!("/{name}"));
+    loop {
+        if let Some((head, used)) = reader.push(received)? {
+            received.advance(used);
+            return Ok(head);
+        }
+        // The reader has the bytes, and refuses headers that are too long.
+        received.clear();
+        received.reserve(READ_BYTES);
+        if closing::hung_up(socket.read_buf(received).await)? == 0 {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+    }
+}

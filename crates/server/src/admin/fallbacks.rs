@@ -1,0 +1,26 @@
+//! `GET /api/v1/fallbacks`: streams with a fallback, and whether that is heard.
+
+use axum::Json;
+use axum::extract::State;
+use fallback::State as Doing;
+use serde_json::{Value, json};
+
+use super::api::Api;
+
+/// `GET /api/v1/fallbacks`.
+pub(super) async fn list(State(api): State<Api>) -> Json<Value> {
+    let all = api.fallbacks.board.list();
+    let all = all.iter().map(|(stream, shown)| {
+        let reason = match &shown.state {
+            Doing::Refused(reason) => Some(reason),
+            Doing::Waiting | Doing::Playing => None,
+        };
+        json!({
+            "stream": stream.as_str(),
+            "fallback": shown.fallback.as_str(),
+            "state": shown.state.label(),
+            "reason": reason,
+        })
+    });
+    Json(json!({ "fallbacks": all.collect::<Vec<_>>() }))
+}

@@ -1,0 +1,113 @@
+//! The ports for sources of SHOUTcast v1. Such programs send titles, and read figures, over HTTP on the same port or on
+//! the one below.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use bytes::{Buf, BytesMut};
+use http1::{SHOUTCAST_REFUSED, ShoutcastLine, ShoutcastLogin};
+use ingest::icecast::ShoutcastSource;
+use media::StreamName;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::head;
+use super::limits::ConnectionPermit;
+use super::rejected::Rejected;
+use crate::http;
+use crate::node::Node;
+
+/// One read of a first line.
+const READ_BYTES: usize = 1_024;
+
+/// Serves a connection that has just been accepted.
+pub(super) async fn serve(
+    node: &Arc<Node>,
+    site: &Router,
+    mut socket: TcpStream,
+    mut permit: ConnectionPermit,
+    peer: SocketAddr,
+) {
+    let patience = node.config.http.head_timeout;
+    let mut received = BytesMut::with_capacity(READ_BYTES);
+    let login = match timeout(patience, first_line(&mut socket, &mut received)).await {
+        Err(_) => return node.counts.reject(Rejected::HeadTimeout, peer),
+        Ok(First::Gone) => return,
+        Ok(First::Http) => {
+            return Box::pin(http::serve_begun(
+                node, site, socket, &received, permit, peer,
+            ))
+            .await;
+        }
+        Ok(First::Malformed(error)) => {
+            node.counts.reject_for(Rejected::Protocol, peer, &error);
+            return head::answer(socket, SHOUTCAST_REFUSED).await;
+        }
+        Ok(First::Login(login, used)) => {
+            received.advance(used);
+            login
+        }
+    };
+    if let Err(reason) = permit.charge(peer.ip()) {
+        return node.counts.reject(reason, peer);
+    }
+    let source = ShoutcastSource {
+        name: stream(node, &login),
+        login,
+        early: received.freeze(),
+        peer,
+    };
+    let on_admitted = || permit.settle_publisher();
+    let served =
+        ingest::icecast::serve_shoutcast(&node.ingest, socket, source, patience, on_admitted);
+    if let Err(error) = Box::pin(served).await {
+        tracing::debug!(%peer, %error, "a source's connection ended");
+    }
+}
+
+/// What a connection begins with.
+enum First {
+    Gone,
+    Http,
+    Malformed(http1::Error),
+    Login(ShoutcastLogin, usize),
+}
+
+async fn first_line(socket: &mut TcpStream, received: &mut BytesMut) -> First {
+    loop {
+        match socket.read_buf(received).await {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return First::Gone,
+        }
+        match ShoutcastLogin::read(received) {
+            Ok(ShoutcastLine::NeedMore) => received.reserve(READ_BYTES),
+            Ok(ShoutcastLine::Http) => return First::Http,
+            Ok(ShoutcastLine::Login(login, used)) => return First::Login(login, used),
+            Err(error) => return First::Malformed(error),
+        }
+    }
+}
+
+/// The stream that a source means: the one it names, or the one that has its number, or the configured one.
+fn stream(node: &Node, login: &ShoutcastLogin) -> Result<StreamName, ingest::Error> {
+    if let Some(mount) = &login.mount {
+        return ingest::name(mount);
+    }
+    let config = &node.config;
+    let numbered = login.sid.and_then(|sid| {
+        let has_it = |own: std::num::NonZeroU32| own.get() == sid;
+        let rule = config
+            .streams
+            .iter()
+            .find(|rule| rule.sid.is_some_and(has_it))?;
+        StreamName::parse(rule.pattern.as_str()).ok()
+    });
+    ingest::name(
+        numbered
+            .as_ref()
+            .unwrap_or(&config.shoutcast.stream)
+            .as_str(),
+    )
+}

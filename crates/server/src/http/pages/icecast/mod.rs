@@ -1,0 +1,264 @@
+//! Icecast's administration, as version 2.4 has it, on the port that its panels, scripts and monitors know.
+//!
+//! What ends in `.xsl` is a page for people; those outside of `/admin/` are everyone's. All other addresses demand the
+//! operator's password; the user may have any name. Bad requests are answered with Icecast's
+//! status and words. What changes something is a GET there, so such a request is refused when a browser says that a page
+//! of another site has made it. A stream of any protocol is a mount.
+
+mod changes;
+mod lists;
+mod page;
+mod stats;
+mod told;
+mod watch;
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use config::BaseUrl;
+use fanout::Stream;
+use http1::Query;
+use media::StreamName;
+
+use self::page::Place;
+use self::told::{Outcome, Told};
+use super::Visitor;
+use super::html::escape;
+use crate::admin;
+use crate::http::routes::{Demand, Endpoint};
+use crate::node::Node;
+
+pub(crate) use self::watch::{Watchers, watch};
+
+/// What a row is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Subject {
+    Public,
+    Version,
+    Stats,
+    Mounts,
+    Names,
+    Listeners,
+    Title,
+    Kick,
+    End,
+    Move,
+    FallBack,
+    Playlist,
+}
+
+impl Subject {
+    /// The heading of its page.
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Public => "Server status",
+            Self::Version => "Server information",
+            Self::Stats => "All figures",
+            Self::Mounts | Self::Names => "Sources",
+            Self::Listeners => "Listeners",
+            Self::Title => "Title",
+            Self::Kick | Self::End | Self::Move | Self::FallBack => "Response",
+            Self::Playlist => "Playlist",
+        }
+    }
+
+    const fn is_change(self) -> bool {
+        matches!(self, Self::Kick | Self::End)
+    }
+}
+
+/// Every row.
+const ROWS: [(Endpoint, Subject); 20] = [
+    (Endpoint::IcecastStatusPage, Subject::Public),
+    (Endpoint::IcecastVersionPage, Subject::Version),
+    (Endpoint::IcecastStats, Subject::Stats),
+    (Endpoint::IcecastHome, Subject::Stats),
+    (Endpoint::IcecastStatsPage, Subject::Stats),
+    (Endpoint::IcecastMounts, Subject::Mounts),
+    (Endpoint::IcecastStreams, Subject::Mounts),
+    (Endpoint::IcecastMountsPage, Subject::Mounts),
+    (Endpoint::IcecastStreamNames, Subject::Names),
+    (Endpoint::IcecastListeners, Subject::Listeners),
+    (Endpoint::IcecastListenersPage, Subject::Listeners),
+    (Endpoint::IcecastTitle, Subject::Title),
+    (Endpoint::IcecastTitlePage, Subject::Title),
+    (Endpoint::IcecastKick, Subject::Kick),
+    (Endpoint::IcecastKickPage, Subject::Kick),
+    (Endpoint::IcecastEnd, Subject::End),
+    (Endpoint::IcecastEndPage, Subject::End),
+    (Endpoint::IcecastMove, Subject::Move),
+    (Endpoint::IcecastFallbacks, Subject::FallBack),
+    (Endpoint::IcecastPlaylist, Subject::Playlist),
+];
+
+/// The row at a path.
+pub(super) fn at(path: &str) -> Option<Endpoint> {
+    let mut rows = ROWS.into_iter().map(|(row, _)| row);
+    rows.find(|row| row.path() == path)
+}
+
+/// Why a request is not answered, in Icecast's words where it has some.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Refusal {
+    NoStream,
+    NoParameter,
+    NoMoves,
+    NoFallbacks,
+    /// A browser says that a page of another site asks.
+    OtherSite,
+    Failed,
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, words) = match self {
+            Self::NoStream => (StatusCode::BAD_REQUEST, "Source does not exist"),
+            Self::NoParameter => (StatusCode::BAD_REQUEST, "Missing parameter"),
+            Self::NoMoves => (
+                StatusCode::BAD_REQUEST,
+                "Listeners cannot be moved to another stream",
+            ),
+            Self::NoFallbacks => (
+                StatusCode::BAD_REQUEST,
+                "There are no fallbacks: listeners are kept for the next source",
+            ),
+            Self::OtherSite => (StatusCode::FORBIDDEN, "Not for pages of other sites"),
+            Self::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "Internal error"),
+        };
+        let code = status.as_u16();
+        let page = format!(
+            "<html><head><title>Error {code}</title></head><body><b>{code} - {}</b></body></html>\r\n",
+            escape(words)
+        );
+        let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
+        (status, headers, page).into_response()
+    }
+}
+
+/// A request of the operator.
+struct Ask<'a> {
+    node: &'a Node,
+    /// The address by which the server was reached.
+    base: &'a BaseUrl,
+    query: Query<'a>,
+}
+
+/// What a request is answered.
+enum Answer {
+    Told(Told),
+    Done(Outcome),
+    Whole(Response),
+}
+
+/// Answers a request for a row.
+pub(super) async fn answer(
+    node: &Node,
+    visitor: Visitor,
+    row: Endpoint,
+    base: &BaseUrl,
+    (headers, query): (&HeaderMap, &str),
+) -> Response {
+    let is_operators = row.demand() != Demand::Nothing;
+    let password = admin::password(headers);
+    if is_operators
+        && let Err(denied) = node
+            .gate
+            .administer(visitor.peer.ip(), password.as_deref())
+            .await
+    {
+        return admin::refusal(denied);
+    }
+    let ask = Ask {
+        node,
+        base,
+        query: Query::new(query.as_bytes()),
+    };
+    let subject = ROWS.into_iter().find(|(known, _)| *known == row);
+    let subject = subject.map_or(Subject::Public, |(_, subject)| subject);
+    let answered = match subject {
+        _ if subject.is_change() && is_of_other_site(headers) => Err(Refusal::OtherSite),
+        subject => ask.about(subject).await,
+    };
+    let path = row.path();
+    let is_page = path.ends_with(".xsl") || path.ends_with('/');
+    let place = Place {
+        path,
+        title: subject.title(),
+        is_operators,
+        asks_title: subject == Subject::Title,
+    };
+    match answered {
+        Ok(Answer::Told(told)) if is_page => told.page(place),
+        Ok(Answer::Told(told)) => told.xml(),
+        Ok(Answer::Done(outcome)) if is_page => outcome.page(place),
+        Ok(Answer::Done(outcome)) => outcome.xml(),
+        Ok(Answer::Whole(response)) => response,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+impl Ask<'_> {
+    async fn about(&self, subject: Subject) -> Result<Answer, Refusal> {
+        Ok(match subject {
+            Subject::Public => Answer::Told(self.public()),
+            Subject::Version => Answer::Told(self.version()),
+            Subject::Stats => Answer::Told(self.stats().await?),
+            Subject::Mounts => Answer::Told(self.mounts()),
+            Subject::Names => Answer::Whole(self.names()),
+            Subject::Listeners => Answer::Told(self.listeners().await?),
+            Subject::Title => Answer::Told(self.titled()?),
+            Subject::Kick => Answer::Done(self.kick().await?),
+            Subject::End => Answer::Done(self.end()?),
+            Subject::Move => return Err(self.move_listeners()),
+            Subject::FallBack => return Err(self.fall_back()),
+            Subject::Playlist => Answer::Whole(self.playlist()?),
+        })
+    }
+
+    /// The stream that the request is about.
+    fn stream(&self) -> Result<Arc<Stream>, Refusal> {
+        let mount = self.parameter("mount")?;
+        let name = StreamName::parse(&mount).map_err(|_| Refusal::NoStream)?;
+        self.node.registry.stream(&name).ok_or(Refusal::NoStream)
+    }
+
+    fn parameter(&self, name: &str) -> Result<String, Refusal> {
+        self.query.get(name).ok_or(Refusal::NoParameter)
+    }
+}
+
+/// A mount's name: a stream's, with a leading `/`.
+fn mount(name: &StreamName) -> String {
+    format!("/{name}")
+}
+
+fn is_of_other_site(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site");
+    site.is_some_and(|site| site != "same-origin" && site != "none")
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn links_on_pages_of_others_change_nothing() {
+        for (site, is_other) in [
+            (None, false),
+            (Some("none"), false),
+            (Some("same-origin"), false),
+            (Some("same-site"), true),
+            (Some("cross-site"), true),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.extend(site.map(|site| {
+                let name = header::HeaderName::from_static("sec-fetch-site");
+                (name, HeaderValue::from_static(site))
+            }));
+            assert_eq!(is_of_other_site(&headers), is_other, "{site:?}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! A small XML document, written front to back. What it is given as text is escaped.
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+
+use super::html::escape;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Xml(String);
+
+impl Xml {
+    /// An empty document.
+    pub(super) fn document() -> Self {
+        Self("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned())
+    }
+
+    /// An element with attributes, and what `inside` writes.
+    pub(super) fn element(
+        &mut self,
+        name: &str,
+        attributes: &[(&str, &str)],
+        inside: impl FnOnce(&mut Self),
+    ) {
+        self.0.push('<');
+        self.0.push_str(name);
+        for (key, value) in attributes {
+            self.0.push_str(&format!(" {key}=\"{}\"", xml_text(value)));
+        }
+        self.0.push('>');
+        inside(self);
+        self.0.push_str(&format!("</{name}>"));
+    }
+
+    /// An element that holds text.
+    pub(super) fn text(&mut self, name: &str, text: &str) {
+        self.element(name, &[], |xml| xml.0.push_str(&xml_text(text)));
+    }
+
+    /// The document.
+    pub(super) fn end(self) -> String {
+        self.0 + "\n"
+    }
+}
+
+/// The answer that a document is.
+pub(super) fn answer(document: Xml) -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/xml; charset=utf-8")];
+    (headers, document.end()).into_response()
+}
+
+/// Text without the two characters that are in no XML document (XML 1.0 §2.2) and that [`escape`] keeps; lines stay.
+fn xml_text(text: &str) -> String {
+    let lines = text.split('\n').map(escape);
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    lines.replace(['\u{fffe}', '\u{ffff}'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text() {
+        let mut xml = Xml::document();
+        xml.element("a", &[("b", "\"<&\u{1}")], |xml| {
+            xml.text("c", "</c>\r\n'\u{ffff}\u{7f}é");
+        });
+        assert_eq!(
+            xml.end(),
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <a b=\"&quot;&lt;&amp; \"><c>&lt;/c&gt; \n&#39;  é</c></a>\n"
+        );
+    }
+}

@@ -1,0 +1,290 @@
+//! `carillon import`: reads a configuration of another server, and writes one of this server.
+//!
+//! The file that is written holds passwords, so only its owner may read it. Standard error lists what could not be carried
+//! over, without values.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use config::{Config, Location, Problem};
+use import::{Imported, Kind, Refusal, SOURCE_BYTES_MAX, SourceError};
+
+/// What is imported, and where it goes.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The configuration: icecast.xml, nginx.conf, mediamtx.yml or srs.conf.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Which server it is for; without it that is found out by its content.
+    #[arg(long, value_enum)]
+    kind: Option<KindName>,
+    /// Where the result goes, a new file that only its owner may read; without it to standard output.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replaces the file if it is there.
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+/// The kinds by their names on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum KindName {
+    Icecast,
+    Nginx,
+    Mediamtx,
+    Srs,
+}
+
+/// Why it fails.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{} cannot be read: {error}", file.display())]
+    Read { file: PathBuf, error: io::Error },
+    #[error("{} is not UTF-8; convert it first, such as by iconv -f ISO-8859-1 -t UTF-8", .0.display())]
+    NotText(PathBuf),
+    #[error("{}: {error}", file.display())]
+    Source { file: PathBuf, error: SourceError },
+    #[error("{} is no configuration that is known; name its server with --kind", .0.display())]
+    Unknown(PathBuf),
+    #[error("{} is there already; --force replaces it", .0.display())]
+    Exists(PathBuf),
+    #[error("{} cannot be written: {error}", file.display())]
+    Write { file: PathBuf, error: io::Error },
+    #[error(transparent)]
+    Output(#[from] io::Error),
+}
+
+impl From<KindName> for Kind {
+    fn from(name: KindName) -> Self {
+        match name {
+            KindName::Icecast => Self::Icecast,
+            KindName::Nginx => Self::Nginx,
+            KindName::Mediamtx => Self::Mediamtx,
+            KindName::Srs => Self::Srs,
+        }
+    }
+}
+
+/// Does it: the result goes to `out` if no file is named, and what could not be carried over to `notes`.
+pub(crate) fn run(
+    arguments: &Arguments,
+    out: &mut impl Write,
+    notes: &mut impl Write,
+) -> Result<(), Failure> {
+    let file = &arguments.file;
+    let source = read(file)?;
+    let kind = arguments.kind.map(Kind::from).or_else(|| Kind::of(&source));
+    let kind = kind.ok_or_else(|| Failure::Unknown(file.clone()))?;
+    let name = file
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let imported =
+        import::import(kind, &name, &source, refusals).map_err(|error| Failure::Source {
+            file: file.clone(),
+            error,
+        })?;
+    match &arguments.output {
+        Some(path) => write(path, &imported.toml, arguments.force)?,
+        None => out.write_all(imported.toml.as_bytes())?,
+    }
+    tell(file, kind, &imported, notes)?;
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let limit = SOURCE_BYTES_MAX as u64 + 1;
+    let read = File::open(file).and_then(|open| open.take(limit).read_to_end(&mut bytes));
+    read.map_err(|error| Failure::Read {
+        file: file.to_owned(),
+        error,
+    })?;
+    if bytes.len() > SOURCE_BYTES_MAX {
+        return Err(Failure::Source {
+            file: file.to_owned(),
+            error: SourceError::TooLarge,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| Failure::NotText(file.to_owned()))
+}
+
+/// What `carillon check` would say of the text. The environment is another matter.
+fn refusals(toml: &str) -> Vec<Refusal> {
+    let Err(report) = Config::parse("imported", toml, std::iter::empty()) else {
+        return Vec::new();
+    };
+    report.problems().iter().map(refusal).collect()
+}
+
+fn refusal(problem: &Problem) -> Refusal {
+    let line = match problem.at {
+        Location::File { line, .. } => Some(line),
+        _ => None,
+    };
+    let Problem {
+        key, message, help, ..
+    } = problem;
+    let help = help
+        .as_ref()
+        .map(|help| format!("; {help}"))
+        .unwrap_or_default();
+    Refusal {
+        line,
+        message: format!("{key} {message}{help}"),
+    }
+}
+
+/// Writes a file that only its owner may read. A present one is replaced as a whole, or not at all.
+fn write(path: &Path, toml: &str, is_forced: bool) -> Result<(), Failure> {
+    let failed = |error| Failure::Write {
+        file: path.to_owned(),
+        error,
+    };
+    let create = |path: &Path| {
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+    };
+    if !is_forced {
+        let mut file = create(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Failure::Exists(path.to_owned()),
+            _ => failed(error),
+        })?;
+        return file.write_all(toml.as_bytes()).map_err(failed);
+    }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = PathBuf::from(beside);
+    let mut file = create(&beside).map_err(failed)?;
+    let written = file.write_all(toml.as_bytes());
+    let put = written.and_then(|()| fs::rename(&beside, path));
+    put.map_err(|error| {
+        // What is left of it would stand in the way of the next try, and holds passwords.
+        fs::remove_file(&beside).ok();
+        failed(error)
+    })
+}
+
+fn tell(file: &Path, kind: Kind, imported: &Imported, notes: &mut impl Write) -> io::Result<()> {
+    let left = imported.left().count();
+    let (server, name) = (kind.server(), file.display());
+    match left {
+        0 => writeln!(notes, "{name} of {server}: everything is carried over")?,
+        _ => writeln!(notes, "{name} of {server}: not carried over:")?,
+    }
+    for (account, reason) in imported.left() {
+        let directive: String = account.directive.chars().map(printable).collect();
+        writeln!(notes, "  line {}: {directive}: {reason}", account.line)?;
+    }
+    for message in &imported.unsettled {
+        writeln!(notes, "  still refused by `carillon check`: {message}")?;
+    }
+    Ok(())
+}
+
+/// Names come from the file, and go to a terminal.
+fn printable(character: char) -> char {
+    if character.is_control() {
+        '?'
+    } else {
+        character
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn import_into(folder: &Path, force: bool) -> Result<String, Failure> {
+        let file = folder.join("icecast.xml");
+        let source = "<icecast><limits><clients>10</clients></limits><authentication>\
+            <source-password>hackme</source-password></authentication><novelty>1</novelty></icecast>";
+        fs::write(&file, source).unwrap();
+        let arguments = Arguments {
+            file,
+            kind: None,
+            output: Some(folder.join("carillon.toml")),
+            force,
+        };
+        let mut notes = Vec::new();
+        run(&arguments, &mut io::sink(), &mut notes)?;
+        Ok(String::from_utf8(notes).unwrap())
+    }
+
+    #[test]
+    fn the_result_is_valid_and_only_its_owner_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let notes = import_into(folder.path(), false).unwrap();
+        let path = folder.path().join("carillon.toml");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(
+            text.contains("\nlisteners = 10  # line 1: limits.clients\n"),
+            "{text}"
+        );
+        // It is among the first that attackers try.
+        assert!(text.contains("\n#publish_key = \"hackme\""), "{text}");
+        assert!(refusals(&text).is_empty());
+        assert!(
+            notes.contains("line 1: icecast.novelty: the import does not know it"),
+            "{notes}"
+        );
+        assert!(!notes.contains("hackme"), "{notes}");
+    }
+
+    #[test]
+    fn a_file_is_replaced_only_by_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("carillon.toml");
+        fs::write(&path, "mine").unwrap();
+        assert!(matches!(
+            import_into(folder.path(), false),
+            Err(Failure::Exists(_))
+        ));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+        import_into(folder.path(), true).unwrap();
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert!(fs::read_to_string(&path).unwrap().contains("[limits]"));
+    }
+
+    #[test]
+    fn whatever_line_is_missing_the_result_is_valid() {
+        let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/samples");
+        for entry in fs::read_dir(samples).unwrap() {
+            let path = entry.unwrap().path();
+            let source = fs::read_to_string(&path).unwrap();
+            let kind = Kind::of(&source).expect("a kind");
+            let lines: Vec<_> = source.lines().collect();
+            for missing in 0..=lines.len() {
+                let rest = lines
+                    .iter()
+                    .enumerate()
+                    .filter(|(number, _)| *number != missing);
+                let rest: Vec<_> = rest.map(|(_, line)| *line).collect();
+                let Ok(imported) = import::import(kind, "x", &rest.join("\n"), refusals) else {
+                    continue;
+                };
+                let place = format!("{} without line {}", path.display(), missing + 1);
+                assert!(
+                    imported.unsettled.is_empty(),
+                    "{place}: {:?}",
+                    imported.unsettled
+                );
+                assert!(refusals(&imported.toml).is_empty(), "{place}");
+            }
+        }
+    }
+}

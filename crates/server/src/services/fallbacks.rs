@@ -1,0 +1,173 @@
+//! Streams that are heard while the publisher of another is away, and their metrics.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock, Weak};
+
+use config::Config;
+use fallback::{Board, Demand, Outcome, Rule, Stats};
+use fanout::{Expected, Info, Located, Origin, Registry};
+use media::StreamName;
+
+use super::phase::{Phase, Shown};
+use super::{Context, Encoder, Run, Service};
+use crate::admin::metrics::Page;
+use crate::admin::metrics::table::FALLBACKS;
+
+/// What shows fallbacks, and has listeners wait for them.
+#[derive(Clone)]
+pub(crate) struct Fallbacks {
+    pub(crate) origin: Arc<FallbackOrigin>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) stats: Arc<Stats>,
+}
+
+impl Fallbacks {
+    /// Those of a configuration, of which nothing runs yet.
+    pub(crate) fn new(config: &Arc<Config>, registry: &Arc<Registry>) -> Self {
+        let origin = FallbackOrigin {
+            config: Arc::clone(config),
+            named: config.named_with_fallback(),
+            registry: Arc::downgrade(registry),
+            demand: Arc::default(),
+            next: OnceLock::new(),
+        };
+        Self {
+            origin: Arc::new(origin),
+            board: Arc::default(),
+            stats: Arc::default(),
+        }
+    }
+}
+
+/// What listeners are told that ask for a stream which is not here and has a fallback by its very name; what else they ask
+/// for is left to another origin.
+pub(crate) struct FallbackOrigin {
+    config: Arc<Config>,
+    named: Vec<StreamName>,
+    /// It holds this.
+    registry: Weak<Registry>,
+    demand: Arc<Demand>,
+    next: OnceLock<Arc<dyn Origin>>,
+}
+
+impl FallbackOrigin {
+    /// Becomes the registry's origin, before `next` if there is one. To be called once.
+    pub(crate) fn install(self: &Arc<Self>, registry: &Registry, next: Option<Arc<dyn Origin>>) {
+        match (self.named.is_empty(), next) {
+            (true, None) => {}
+            (true, Some(next)) => registry.set_origin(next),
+            (false, next) => {
+                if let Some(next) = next {
+                    self.next.get_or_init(|| next);
+                }
+                registry.set_origin(Arc::clone(self) as _);
+            }
+        }
+    }
+
+    /// Whether the stream, or what it falls back to, can be heard.
+    fn can_be_heard(&self, name: &StreamName) -> bool {
+        let Some(registry) = self.registry.upgrade() else {
+            return false;
+        };
+        let mut next = self.config.fallback(name);
+        // A chain has no cycle, and as many names as there are rules at most.
+        for _ in 0..=self.config.streams.len() {
+            let Some(fallback) = next else { return false };
+            let info = registry.stream(&fallback).map(|stream| stream.info());
+            if info.as_ref().is_some_and(Info::is_on_air) {
+                return true;
+            }
+            let is_guarded = info.is_some() || self.named.contains(&fallback);
+            next = self.config.fallback(&fallback).filter(|_| is_guarded);
+        }
+        false
+    }
+}
+
+impl Origin for FallbackOrigin {
+    fn expects(&self, name: &StreamName) -> Expected {
+        match self.named.contains(name) {
+            true => Expected::Named,
+            false => self
+                .next
+                .get()
+                .map_or(Expected::No, |next| next.expects(name)),
+        }
+    }
+
+    fn locate(&self, name: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
+        if self.named.contains(name) && self.can_be_heard(name) {
+            self.demand
+                .ask(name, tokio::time::Instant::now().into_std());
+            return Box::pin(std::future::ready(Located::Coming));
+        }
+        match self.next.get() {
+            Some(next) => next.locate(name),
+            None => Box::pin(std::future::ready(Located::Unknown)),
+        }
+    }
+}
+
+/// See the module's description.
+pub(super) struct FallbackKeeper;
+
+impl Service for FallbackKeeper {
+    fn until(&self) -> Phase {
+        Phase::Drained
+    }
+
+    fn metrics(&self, context: &Context) -> Option<Encoder> {
+        let stats = Arc::clone(&context.fallbacks.stats);
+        Some(Box::new(move |page| encode(&stats, page)))
+    }
+
+    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
+        let node = &context.node;
+        if node
+            .config
+            .streams
+            .iter()
+            .all(|rule| rule.mount.fallback.is_none())
+        {
+            return Box::pin(async move { phase.reached(Phase::Drained).await });
+        }
+        let (config, gate) = (Arc::clone(&node.config), Arc::clone(&node.gate));
+        let Fallbacks {
+            origin,
+            board,
+            stats,
+        } = context.fallbacks.clone();
+        let shared = fallback::Context {
+            registry: Arc::clone(&node.registry),
+            rules: Box::new(move |name| rule(&config, name)),
+            named: origin.named.clone(),
+            permit: Box::new(move |stream, yields| match yields {
+                true => gate.publish_until_replaced(stream),
+                false => gate.publish_without_key(stream),
+            }),
+            agent: format!("Carillon/{}", env!("CARGO_PKG_VERSION")),
+            demand: Arc::clone(&origin.demand),
+            board,
+            stats,
+        };
+        Box::pin(phase.cut(Phase::Drained, fallback::keep(Arc::new(shared))))
+    }
+}
+
+fn rule(config: &Config, name: &StreamName) -> Option<Rule> {
+    let fallback = config.fallback(name)?;
+    let mount = config.mount(name);
+    Some(Rule {
+        fallback,
+        after: mount.fallback_after,
+        yields: mount.fallback_override,
+        keep: config.linger(name),
+    })
+}
+
+fn encode(stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
+    let outcomes = Outcome::ALL.map(|one| (one.label(), stats.outcomes(one) as f64));
+    page.counters(FALLBACKS, outcomes)
+}

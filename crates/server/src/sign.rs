@@ -1,0 +1,278 @@
+//! `carillon sign`: links that permit to publish or to play for a while, made without a server.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use authority::link::{Action, Link, Target};
+use clap::{Args, ValueEnum};
+use config::{Config, Glob, Secret};
+use media::StreamName;
+
+use crate::services::reachable;
+use crate::stamp;
+
+/// Longest time that a link is made for, days: ten years. More is a slip; keys do not expire.
+const DAYS_MAX: u32 = 3_660;
+
+/// What is signed.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Configuration file, with a secret in [auth.link].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+    /// What the link permits.
+    action: Permitted,
+    /// The stream, such as live/show.
+    #[arg(value_parser = stream)]
+    stream: StreamName,
+    /// For how long: such as 90m, 2h or 30d.
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    lasts: Duration,
+    /// Only for clients with this address.
+    #[arg(long)]
+    address: Option<IpAddr>,
+    /// For all streams that fit this pattern, of which STREAM is one.
+    #[arg(long = "match", value_name = "PATTERN", value_parser = pattern)]
+    pattern: Option<Glob>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Permitted {
+    /// To publish, and to set titles.
+    Publish,
+    /// To listen.
+    Play,
+}
+
+/// Why it fails.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error(
+        "the configuration has no secret for links: set auth.link.secret to what `openssl rand -hex 32` prints"
+    )]
+    NoSecret,
+    #[error(
+        "the pattern {0} does not fit the stream {1}, for which the addresses would be printed"
+    )]
+    Misfit(String, StreamName),
+    #[error(transparent)]
+    Write(#[from] io::Error),
+}
+
+impl Arguments {
+    /// Prints the link as each protocol takes it.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub(crate) fn run(
+        &self,
+        config: &Config,
+        now: SystemTime,
+        out: &mut impl Write,
+    ) -> Result<(), Failure> {
+        let secret = config.auth.link_secrets.first().ok_or(Failure::NoSecret)?;
+        if let Some(pattern) = &self.pattern
+            && !pattern.matches(self.stream.as_str())
+        {
+            let pattern = pattern.as_str().to_owned();
+            return Err(Failure::Misfit(pattern, self.stream.clone()));
+        }
+        out.write_all(self.text(config, secret, now).as_bytes())?;
+        out.flush()?;
+        Ok(())
+    }
+
+    fn text(&self, config: &Config, secret: &Secret, now: SystemTime) -> String {
+        let expires = now + self.lasts;
+        let action = match self.action {
+            Permitted::Publish => Action::Publish,
+            Permitted::Play => Action::Play,
+        };
+        let target = match &self.pattern {
+            Some(pattern) => Target::Pattern(pattern.as_str().to_owned()),
+            None => Target::Stream(self.stream.clone()),
+        };
+        let token = Link {
+            action,
+            target: target.clone(),
+            expires,
+            address: self.address,
+        }
+        .sign(secret.reveal());
+        let mut text = String::new();
+        let streams = match &target {
+            Target::Stream(stream) => stream.as_str(),
+            Target::Pattern(pattern) => pattern,
+        };
+        let until = stamp::iso8601(expires, "Z");
+        let from = self.address.map(|address| format!(" from {address}"));
+        let from = from.unwrap_or_default();
+        line(&mut text, "token", &token);
+        let permits = format!("{} {streams}{from} until {until}", action.name());
+        line(&mut text, "permits", &permits);
+        let hosts = Hosts::of(config);
+        match action {
+            Action::Publish => hosts.publish(&mut text, &self.stream, &token),
+            Action::Play => hosts.play(&mut text, &self.stream, &token),
+        }
+        text
+    }
+}
+
+/// Where clients reach the server, as far as the configuration tells.
+struct Hosts {
+    /// `http://host:port`.
+    site: Option<String>,
+    /// `host:port` of the HTTP port, for sources.
+    source: Option<SocketAddr>,
+    /// `rtmp://host:port`.
+    rtmp: Option<String>,
+    has_webrtc: bool,
+}
+
+impl Hosts {
+    fn of(config: &Config) -> Self {
+        let http = config.http.listen.first().copied().map(reachable);
+        let base = config.http.base_url.as_ref();
+        let site = base.map(|base| base.to_string());
+        Self {
+            site: site.or_else(|| http.map(|address| format!("http://{address}"))),
+            source: http,
+            rtmp: config
+                .rtmp
+                .listen
+                .first()
+                .map(|address| format!("rtmp://{}", reachable(*address))),
+            has_webrtc: config.webrtc.listen.is_some(),
+        }
+    }
+
+    fn publish(&self, text: &mut String, stream: &StreamName, token: &str) {
+        if let Some(rtmp) = &self.rtmp {
+            line(text, "rtmp", &format!("{rtmp}/{stream}?link={token}"));
+        }
+        if let Some(source) = self.source {
+            let url = format!("icecast://source:{token}@{source}/{stream}");
+            line(text, "icecast", &url);
+        }
+        if let Some(site) = self.site.as_ref().filter(|_| self.has_webrtc) {
+            line(text, "whip", &format!("{site}/{stream}/whip?link={token}"));
+        }
+    }
+
+    fn play(&self, text: &mut String, stream: &StreamName, token: &str) {
+        if let Some(site) = &self.site {
+            for (label, path) in [
+                ("page", "/"),
+                ("hls", "/index.m3u8"),
+                ("flv", ".flv"),
+                ("http", ""),
+            ] {
+                let url = format!("{site}/{stream}{path}?link={token}");
+                line(text, label, &url);
+            }
+        }
+        if let Some(rtmp) = &self.rtmp {
+            line(text, "rtmp", &format!("{rtmp}/{stream}?link={token}"));
+        }
+        if let Some(site) = self.site.as_ref().filter(|_| self.has_webrtc) {
+            line(text, "whep", &format!("{site}/{stream}/whep?link={token}"));
+        }
+    }
+}
+
+fn line(text: &mut String, label: &str, value: &str) {
+    writeln!(text, "{label:8} {value}").expect("a String takes all text");
+}
+
+fn stream(text: &str) -> Result<StreamName, String> {
+    StreamName::parse(text).map_err(|error| error.to_string())
+}
+
+fn pattern(text: &str) -> Result<Glob, String> {
+    Glob::parse(text).map_err(str::to_owned)
+}
+
+/// A time of the configuration, or days.
+fn time(text: &str) -> Result<Duration, String> {
+    let days = text
+        .strip_suffix('d')
+        .and_then(|days| days.parse::<u32>().ok());
+    match days {
+        Some(days) if days > DAYS_MAX => Err(format!("is more than {DAYS_MAX}d")),
+        Some(days) => Ok(Duration::from_secs(u64::from(days) * 24 * 3600)),
+        None => config::duration(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    const SECRETS: &str = "[auth.link]\nsecret = \"an-hmac-secret-of-32-characters!\"\n";
+
+    fn signed(line: &str, config: &str) -> Result<String, Failure> {
+        let line = format!("sign --config a.toml {line}");
+        let cli = Cli::try_parse_from(line.split(' '));
+        let cli = cli.unwrap_or_else(|error| panic!("{error}"));
+        let config = Config::parse("a.toml", config, std::iter::empty()).expect("valid");
+        let mut out = Vec::new();
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        cli.arguments.run(&config, now, &mut out)?;
+        Ok(String::from_utf8(out).expect("text"))
+    }
+
+    #[test]
+    fn a_link_is_printed_as_each_protocol_takes_it() {
+        let text = signed("play live/show --for 2h", SECRETS).expect("signed");
+        for part in [
+            "token    play.1800007200.",
+            "permits  play live/show until 2027-01-15T10:00:00Z\n",
+            "page     http://127.0.0.1:8000/live/show/?link=play.1800007200.",
+            "hls      http://127.0.0.1:8000/live/show/index.m3u8?link=play.",
+            "flv      http://127.0.0.1:8000/live/show.flv?link=play.",
+            "rtmp     rtmp://127.0.0.1:1935/live/show?link=play.",
+            "whep     http://127.0.0.1:8000/live/show/whep?link=play.",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+        let line = "publish live/show --for 30d --address 192.0.2.7 --match live/*";
+        let text = signed(line, SECRETS).expect("signed");
+        for part in [
+            "token    publish.1802592000.obGl2ZS8q.awAACBw.",
+            "permits  publish live/* from 192.0.2.7 until ",
+            "icecast  icecast://source:publish.1802592000.obGl2ZS8q.awAACBw.",
+            "whip     http://127.0.0.1:8000/live/show/whip?link=publish.",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_of_no_use_is_not_signed() {
+        let none = signed("play live/show --for 2h", "");
+        assert!(matches!(none, Err(Failure::NoSecret)));
+        let misfit = signed("play radio --for 2h --match live/*", SECRETS);
+        assert!(matches!(misfit, Err(Failure::Misfit(..))));
+        for wrong in [
+            "play a/../b --for 2h",
+            "record a --for 2h",
+            "play a --for 9999d",
+            "play a",
+        ] {
+            let line = format!("sign --config a.toml {wrong}");
+            assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{wrong}");
+        }
+    }
+}

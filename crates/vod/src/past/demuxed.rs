@@ -1,0 +1,248 @@
+//! A recording of Ogg, WebM or MPEG-TS as items, from any place where a listener may begin. Pages and clusters stay as they
+//! are; of MPEG-TS it is samples.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use container::{Place, Search, ogg, ts, webm};
+use media::{Item, Span};
+
+use super::reader::tracks_of;
+use crate::reads::{PIECE_BYTES, Reads};
+
+/// Bytes that are read until every track is known: headers of Ogg and WebM are no longer than half of it, and in MPEG-TS a
+/// track tells what it is with its first sound or keyframe.
+const OPENING_BYTES_MAX: u64 = 2 << 20;
+
+/// Looks of a search in one turn: two MiB.
+const LOOKS_MAX: usize = 16;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Demuxed {
+    file: Arc<File>,
+    reads: Arc<Reads>,
+    length: u64,
+    syntax: Syntax,
+    demuxer: Demuxer,
+    /// Headers and tracks as they are where it has begun.
+    opening: Vec<Item>,
+    /// What was read for that.
+    ready: Vec<Item>,
+    /// Where it has read up to, and when the place plays where it has begun.
+    at: u64,
+    from: Span,
+}
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Syntax {
+    Ogg,
+    Ts,
+    WebM,
+}
+
+#[derive(Debug)]
+enum Demuxer {
+    Ogg(Box<ogg::Demuxer>),
+    Ts(Box<ts::Demuxer>),
+    WebM(Box<webm::Demuxer>),
+}
+
+impl Demuxed {
+    /// A file of which so many bytes are whole, from its beginning.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no media in it, or not yet; other kinds when it cannot be read.
+    pub(super) async fn open(
+        (file, reads): (&Arc<File>, &Arc<Reads>),
+        length: u64,
+        syntax: Syntax,
+    ) -> io::Result<Self> {
+        let mut new = Self {
+            file: Arc::clone(file),
+            reads: Arc::clone(reads),
+            length,
+            syntax,
+            demuxer: syntax.demuxer(),
+            opening: Vec::new(),
+            ready: Vec::new(),
+            at: 0,
+            from: Span::ZERO,
+        };
+        new.begin(Place::default()).await?;
+        Ok(new)
+    }
+
+    /// Its header, if it has one, and its tracks.
+    pub(super) fn opening(&self) -> &[Item] {
+        &self.opening
+    }
+
+    /// Whether the samples are those of a codec, not pieces of the file.
+    pub(super) fn is_bare(&self) -> bool {
+        self.syntax == Syntax::Ts
+    }
+
+    /// Whether it has tracks that cannot be taken out.
+    pub(super) fn is_partial(&self) -> bool {
+        match &self.demuxer {
+            Demuxer::Ogg(_) | Demuxer::WebM(_) => false,
+            Demuxer::Ts(demuxer) => demuxer.leaves_out(),
+        }
+    }
+
+    /// Of the file so many bytes are whole by now. Whether these are more.
+    pub(super) fn grow(&mut self, length: u64) -> bool {
+        let has_grown = length > self.length;
+        self.length = self.length.max(length);
+        has_grown
+    }
+
+    /// Goes on from the last place at or before a time where a listener may begin.
+    pub(super) async fn seek(&mut self, to: Duration) -> io::Result<()> {
+        let mut search = self.syntax.search(Span::from(to), self.length);
+        while search.wants().is_some() {
+            let file = Arc::clone(&self.file);
+            let look = move || {
+                look(&file, &mut *search)?;
+                Ok(search)
+            };
+            search = self.reads.blocking(look).await?;
+        }
+        let place = search.place();
+        self.begin(place.ok_or(io::ErrorKind::NotFound)?).await
+    }
+
+    /// Goes on from a place.
+    async fn begin(&mut self, place: Place) -> io::Result<()> {
+        self.demuxer = self.syntax.demuxer();
+        (self.at, self.from) = (place.at, place.began);
+        let mut items = Vec::new();
+        self.demuxer.push(&place.header, &mut items);
+        let end = self.at.saturating_add(OPENING_BYTES_MAX);
+        while self.at < end && !self.demuxer.has_begun(&items) && self.read(&mut items).await? {}
+        (self.opening, self.ready) = parted(items);
+        match self.opening.is_empty() {
+            true => Err(io::ErrorKind::NotFound.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Some items; none at the end of what is whole.
+    pub(super) async fn next(&mut self) -> io::Result<Vec<Item>> {
+        let mut items = std::mem::take(&mut self.ready);
+        while items.is_empty() && self.read(&mut items).await? {}
+        Ok(self.timed(items))
+    }
+
+    /// What is left at the end of the recording.
+    pub(super) fn finish(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        self.demuxer.finish(&mut items);
+        self.timed(items)
+    }
+
+    /// Reads a piece, if there is one.
+    async fn read(&mut self, items: &mut Vec<Item>) -> io::Result<bool> {
+        let piece = self.at..self.length.min(self.at.saturating_add(PIECE_BYTES));
+        if piece.is_empty() {
+            return Ok(false);
+        }
+        let (reads, file) = (Arc::clone(&self.reads), Arc::clone(&self.file));
+        let (read, _) = reads.window(file, vec![piece], Arc::default()).await?;
+        self.at += read.bytes.len() as u64;
+        self.demuxer.push(&read.bytes, items);
+        Ok(true)
+    }
+
+    /// Demuxers count from where they begin.
+    fn timed(&self, mut items: Vec<Item>) -> Vec<Item> {
+        for item in &mut items {
+            if let Item::Sample(sample) = item {
+                sample.dts += self.from;
+                sample.pts += self.from;
+            }
+        }
+        items
+    }
+}
+
+/// What opens the first items, and the rest. What is told once more is told of what comes behind it.
+fn parted(items: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
+    let (mut opening, mut rest) = (Vec::new(), Vec::new());
+    for item in items {
+        let opens = match &item {
+            Item::Header(_) => !opening.iter().any(|it| matches!(it, Item::Header(_))),
+            Item::Track(track) => !tracks_of(&opening).any(|it| it.id == track.id),
+            _ => false,
+        };
+        if opens {
+            opening.push(item);
+        } else {
+            rest.push(item);
+        }
+    }
+    (opening, rest)
+}
+
+/// Some looks of a search. Blocks.
+fn look(file: &File, search: &mut dyn Search) -> io::Result<()> {
+    for _ in 0..LOOKS_MAX {
+        let Some(wants) = search.wants() else { break };
+        let mut bytes = vec![0; (wants.end - wants.start) as usize];
+        file.read_exact_at(&mut bytes, wants.start)?;
+        search.take(&Bytes::from(bytes));
+    }
+    Ok(())
+}
+
+impl Syntax {
+    fn demuxer(self) -> Demuxer {
+        match self {
+            Self::Ogg => Demuxer::Ogg(Box::default()),
+            Self::Ts => Demuxer::Ts(Box::default()),
+            Self::WebM => Demuxer::WebM(Box::default()),
+        }
+    }
+
+    fn search(self, to: Span, length: u64) -> Box<dyn Search> {
+        match self {
+            Self::Ogg => Box::new(ogg::file::search(to, length)),
+            Self::Ts => Box::new(ts::file::search(to, length)),
+            Self::WebM => Box::new(webm::file::search(to, length)),
+        }
+    }
+}
+
+impl Demuxer {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
+        match self {
+            Self::Ogg(demuxer) => demuxer.push(bytes, out),
+            Self::Ts(demuxer) => demuxer.push(bytes, out),
+            Self::WebM(demuxer) => demuxer.push(bytes, out),
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<Item>) {
+        match self {
+            Self::Ogg(demuxer) => demuxer.finish(out),
+            Self::Ts(demuxer) => demuxer.finish(out),
+            Self::WebM(demuxer) => demuxer.finish(out),
+        }
+    }
+
+    /// Whether every track is known by these items.
+    fn has_begun(&self, items: &[Item]) -> bool {
+        match self {
+            Self::Ogg(_) | Self::WebM(_) => {
+                items.iter().any(|item| matches!(item, Item::Header(_)))
+            }
+            Self::Ts(demuxer) => demuxer.is_complete(),
+        }
+    }
+}

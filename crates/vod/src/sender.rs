@@ -1,0 +1,292 @@
+//! The thread that sends a folder's files from the page cache to sockets, at their pace.
+//!
+//! It owns the turns of its clients: who is due, in steps of [`STEP`], is sent what its [pace](Pace) allows by one
+//! `sendfile`. One thread sends to thousands, because the kernel does nearly all of the work; spread over the threads
+//! of the runtime the same takes a fifth more, and a page that is read from a hanging disk after all would hold up what
+//! else these serve. What is not in the page cache goes back to the client's [`Transfer`](crate::Transfer), which has
+//! it [read](crate::reads::Reads).
+//!
+//! A socket that takes nothing is asked again later, at growing distances, until its client's patience is over. A job
+//! whose transfer was dropped ends at its next turn.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, IoSliceMut};
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use rustix::fs::sendfile;
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use rustix::net::sockopt::set_tcp_cork;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::pace::Pace;
+use crate::reads::Reads;
+
+/// Clients that are due within this time are served in one go: to be woken for each costs more than to serve it.
+const STEP: Duration = Duration::from_millis(100);
+
+/// Bytes of a window at most: what a client may be ahead of its pace, and what is sent to one before another has its
+/// turn.
+const WINDOW_BYTES: u64 = 1 << 20;
+
+/// The distance of the bytes by which is found whether a window is in the page cache: the kernel reads ahead so much at
+/// the least.
+const PROBE_BYTES: u64 = 128 << 10;
+
+/// A socket that takes nothing is asked again after a quarter of the time that it has taken nothing, but no later than
+/// after this.
+const AGAIN_MAX: Duration = Duration::from_secs(1);
+
+/// Clients that wait to be taken on: more than come within a turn of a busy thread.
+const JOBS_MAX: usize = 1_024;
+
+/// How long a thread without clients waits for one.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// What a client is still to be sent.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) file: Arc<File>,
+    /// Where the bytes are counted.
+    pub(crate) reads: Arc<Reads>,
+    /// The client's, once more.
+    pub(crate) socket: OwnedFd,
+    /// None of them empty; the first is sent from its start on.
+    pub(crate) ranges: Vec<Range<u64>>,
+    /// Without one all is due at once.
+    pub(crate) pace: Option<Pace>,
+    /// Bytes that were sent before, and since when; of both follows what is due.
+    pub(crate) sent: u64,
+    pub(crate) began: Instant,
+    /// How long the client may take nothing.
+    pub(crate) patience: Duration,
+}
+
+/// Why a job came back.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// All is sent.
+    Sent,
+    /// This is next, is due, and is not in the page cache.
+    NotCached(Range<u64>),
+    /// The client is gone or takes nothing, or the file is shorter than it was.
+    Failed(io::Error),
+}
+
+/// Its thread ends with it.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    jobs: mpsc::Sender<Order>,
+    thread: Thread,
+}
+
+#[derive(Debug)]
+struct Order {
+    job: Job,
+    /// Since when the client has taken nothing.
+    stalled: Option<Instant>,
+    back: oneshot::Sender<(Job, Outcome)>,
+}
+
+impl Sender {
+    /// # Errors
+    /// When there is no thread to be had.
+    pub(crate) fn start() -> io::Result<Self> {
+        let (jobs, orders) = mpsc::channel(JOBS_MAX);
+        let run = move || run(orders);
+        let thread = thread::Builder::new().name("files".to_owned()).spawn(run)?;
+        Ok(Self {
+            jobs,
+            thread: thread.thread().clone(),
+        })
+    }
+
+    /// Has the thread go on with a job, until it ends or needs a read.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub(crate) async fn send(&self, job: Job) -> io::Result<(Job, Outcome)> {
+        let (back, answer) = oneshot::channel();
+        let order = Order {
+            job,
+            stalled: None,
+            back,
+        };
+        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        self.jobs.send(order).await.map_err(|_| gone(()))?;
+        self.thread.unpark();
+        answer.await.map_err(|_| gone(()))
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        // It looks whether there is still somebody who may have orders.
+        let (closed, _) = mpsc::channel(1);
+        drop(std::mem::replace(&mut self.jobs, closed));
+        self.thread.unpark();
+    }
+}
+
+/// Serves until nobody has orders any more.
+fn run(mut orders: mpsc::Receiver<Order>) {
+    let began = Instant::now();
+    let mut turns = BTreeMap::new();
+    let mut number = 0_u64;
+    loop {
+        loop {
+            match orders.try_recv() {
+                Ok(order) => turns.insert((order.job.due(), number), order),
+                Err(mpsc::error::TryRecvError::Empty) => break,
+                Err(mpsc::error::TryRecvError::Disconnected) => return,
+            };
+            number += 1;
+        }
+        let now = Instant::now();
+        while let Some(first) = turns.first_entry().filter(|first| first.key().0 <= now) {
+            if let Some((again, order)) = first.remove().turn(Instant::now()) {
+                turns.insert((again, number), order);
+                number += 1;
+            }
+        }
+        let next = turns.first_key_value().map(|((due, _), _)| *due);
+        let now = Instant::now();
+        let until = match next {
+            Some(due) if due <= now => continue,
+            Some(due) => step_after(began, due),
+            None => now + IDLE,
+        };
+        thread::park_timeout(until.saturating_duration_since(now));
+    }
+}
+
+/// The first step at a time or after it.
+fn step_after(began: Instant, due: Instant) -> Instant {
+    let steps = due.saturating_duration_since(began).as_nanos();
+    let steps = steps.div_ceil(STEP.as_nanos());
+    began + STEP * u32::try_from(steps).unwrap_or(u32::MAX)
+}
+
+impl Order {
+    /// Sends what is due. Returns when it wants its next turn, unless it has ended.
+    fn turn(mut self, now: Instant) -> Option<(Instant, Self)> {
+        if self.back.is_closed() {
+            return None;
+        }
+        let outcome = match self.job.send() {
+            Ok(Some(outcome)) => outcome,
+            Ok(None) => {
+                self.stalled = None;
+                return Some((self.job.due().max(now), self));
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {
+                let stalled = now - *self.stalled.get_or_insert(now);
+                if stalled < self.job.patience {
+                    return Some((now + (stalled / 4).clamp(STEP, AGAIN_MAX), self));
+                }
+                Outcome::Failed(io::ErrorKind::TimedOut.into())
+            }
+            Err(error) => Outcome::Failed(error.into()),
+        };
+        // Nobody may wait any more.
+        self.back.send((self.job, outcome)).ok();
+        None
+    }
+}
+
+impl Job {
+    fn due(&self) -> Instant {
+        let after = self.pace.map_or(Duration::ZERO, |pace| pace.due(self.sent));
+        self.began + after
+    }
+
+    /// Sends one window, or what the socket takes of it. Returns an outcome at the end, `AGAIN` when the socket takes
+    /// nothing.
+    pub(crate) fn send(&mut self) -> Result<Option<Outcome>, Errno> {
+        let Some(range) = self.ranges.first() else {
+            return Ok(Some(Outcome::Sent));
+        };
+        let paced = self.pace.map(|pace| pace.window(self.sent));
+        let most = paced.map_or(WINDOW_BYTES, |most| most.min(WINDOW_BYTES));
+        let window = range.start..range.end.min(range.start.saturating_add(most));
+        if !is_cached(&self.file, &window)? {
+            return Ok(Some(Outcome::NotCached(window)));
+        }
+        // The kernel takes a window from the page cache in pieces, and would send a short packet behind each.
+        set_tcp_cork(&self.socket, true)?;
+        let mut at = window.start;
+        let count = (window.end - window.start) as usize;
+        let sent = sendfile(&self.socket, &*self.file, Some(&mut at), count);
+        set_tcp_cork(&self.socket, false)?;
+        match sent? {
+            0 => Ok(Some(Outcome::Failed(io::ErrorKind::UnexpectedEof.into()))),
+            sent => {
+                self.reads.count(sent as u64);
+                self.advance(sent as u64);
+                Ok(None)
+            }
+        }
+    }
+
+    /// So many bytes of the first range were sent.
+    pub(crate) fn advance(&mut self, bytes: u64) {
+        self.sent += bytes;
+        if let Some(range) = self.ranges.first_mut() {
+            range.start += bytes;
+            if range.is_empty() {
+                self.ranges.remove(0);
+            }
+        }
+    }
+}
+
+/// Whether a window is in the page cache, as far as some of its bytes tell. A file system that cannot say so has
+/// nothing cached.
+fn is_cached(file: &File, window: &Range<u64>) -> Result<bool, Errno> {
+    let last = window.end - 1;
+    let probes = (window.start..last).step_by(PROBE_BYTES as usize);
+    for at in probes.chain([last]) {
+        let mut byte = [0];
+        let mut pieces = [IoSliceMut::new(&mut byte)];
+        match preadv2(file, &mut pieces, at, ReadWriteFlags::NOWAIT) {
+            // Behind the end of a file that was cut: sending says so.
+            Ok(0) => return Ok(true),
+            Ok(_) => {}
+            Err(_) => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_at_steps() {
+        let began = Instant::now();
+        assert_eq!(step_after(began, began), began);
+        let soon = began + Duration::from_millis(1);
+        assert_eq!(step_after(began, soon), began + STEP);
+        assert_eq!(step_after(began, began + STEP), began + STEP);
+    }
+
+    #[tokio::test]
+    async fn a_thread_ends_with_its_last_owner() {
+        let (jobs, orders) = mpsc::channel(1);
+        let thread = thread::spawn(move || run(orders));
+        let sender = Sender {
+            jobs,
+            thread: thread.thread().clone(),
+        };
+        drop(sender);
+        tokio::task::spawn_blocking(|| thread.join())
+            .await
+            .expect("a task")
+            .expect("it ended by itself");
+    }
+}

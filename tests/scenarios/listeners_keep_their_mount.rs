@@ -1,0 +1,446 @@
+//! Listeners keep their stream and their connection while what they hear changes: to the fallback when the publisher is
+//! gone, and back when it returns. No decoder stumbles at either.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use testkit::http::Listener;
+use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
+
+use crate::flv;
+use crate::support::{DEADLINE, file, wait_for_stream};
+
+/// Long enough for a busy machine; publishers end with their files.
+const SECONDS: &str = "120";
+
+/// Bytes of a second of the sound, at least, whatever the format.
+const SECOND_BYTES: usize = 12_000;
+
+/// A kind of stream: an extension (which is also what ffmpeg calls it as an input), the format of ffmpeg's output, the media
+/// type, and how it is encoded.
+struct Kind {
+    extension: &'static str,
+    format: &'static str,
+    media_type: &'static str,
+    codec: &'static [&'static str],
+}
+
+const SOUND: [Kind; 3] = [
+    Kind {
+        extension: "mp3",
+        format: "mp3",
+        media_type: "audio/mpeg",
+        // With a bit reservoir, as the encoder makes it of noise.
+        codec: &[
+            "-c:a",
+            "libmp3lame",
+            "-b:a",
+            "128k",
+            "-write_xing",
+            "0",
+            "-id3v2_version",
+            "0",
+        ],
+    },
+    Kind {
+        extension: "aac",
+        format: "adts",
+        media_type: "audio/aac",
+        codec: &["-c:a", "aac", "-b:a", "128k"],
+    },
+    Kind {
+        extension: "ogg",
+        format: "ogg",
+        media_type: "application/ogg",
+        codec: &["-c:a", "libvorbis", "-b:a", "128k"],
+    },
+];
+
+fn mp3() -> Kind {
+    let [mp3, ..] = SOUND;
+    mp3
+}
+
+impl Kind {
+    /// Noise, by its seed unlike any other.
+    fn make(&self, folder: &TempDir, seed: u32) -> PathBuf {
+        let path = folder.path().join(format!("{seed}.{}", self.extension));
+        let noise = format!("anoisesrc=seed={seed}:amplitude=0.3:duration={SECONDS}:r=44100");
+        Tool::ffmpeg()
+            .args(["-f", "lavfi", "-i", &noise, "-ac", "2"])
+            .args(self.codec)
+            .args(["-f", self.format])
+            .arg(&path)
+            .run(DEADLINE);
+        path
+    }
+
+    fn publish(&self, server: &Server, path: &Path, stream: &str) -> Process {
+        Tool::ffmpeg()
+            .args(["-re", "-i"])
+            .arg(path)
+            .args(["-c", "copy", "-content_type", self.media_type])
+            .args(["-f", self.format])
+            .arg(server.icecast_url(stream, PUBLISH_KEY))
+            .start()
+    }
+}
+
+/// The length of the frame or page that a body begins with; `None` when it does not begin with one.
+fn unit_bytes(kind: &Kind, body: &[u8]) -> Option<usize> {
+    match (kind.format, body) {
+        ("mp3", [0xFF, 0xFB, flags, ..]) => Some(417 + usize::from(flags >> 1 & 1)),
+        ("adts", [0xFF, 0xF1, _, a, b, c, ..]) => {
+            Some(usize::from(a & 3) << 11 | usize::from(*b) << 3 | usize::from(c >> 5))
+        }
+        ("ogg", [b'O', b'g', b'g', b'S', ..]) => {
+            let table = body.get(27..27 + usize::from(body[26]))?;
+            let bytes: usize = table.iter().map(|lace| usize::from(*lace)).sum();
+            Some(27 + table.len() + bytes)
+        }
+        _ => None,
+    }
+}
+
+/// A body up to the end of its last whole unit. None is cut before.
+fn whole_units<'a>(kind: &Kind, body: &'a [u8]) -> &'a [u8] {
+    const HEAD_BYTES_MAX: usize = 27 + 255;
+    let mut at = 0;
+    while body.len() - at > HEAD_BYTES_MAX {
+        let length = unit_bytes(kind, &body[at..]);
+        let length = length.unwrap_or_else(|| panic!("{}: cut at byte {at}", kind.format));
+        if at + length > body.len() {
+            break;
+        }
+        at += length;
+    }
+    &body[..at]
+}
+
+/// Whether the newest part of a body is from a file. Ogg has a header every few kilobytes, which is the muxer's own, so
+/// several places are looked at.
+fn is_of(body: &[u8], file: &[u8]) -> bool {
+    const PLACE: usize = 64;
+    let tail = &body[body.len().saturating_sub(2_000)..];
+    let mut places = tail.chunks_exact(PLACE).rev().take(8);
+    places.any(|place| file.windows(PLACE).any(|part| part == place))
+}
+
+/// A stream, its listener, and what they may hear.
+struct Mount {
+    kind: Kind,
+    stream: String,
+    files: [PathBuf; 2],
+    sound: [Vec<u8>; 2],
+    studio: Process,
+    _backup: Process,
+    listener: Listener,
+}
+
+impl Mount {
+    fn begin(kind: Kind, files: [PathBuf; 2], server: &Server) -> Self {
+        let stream = format!("radio.{}", kind.extension);
+        let backup = format!("backup.{}", kind.extension);
+        let sound = files.each_ref().map(|path| std::fs::read(path).unwrap());
+        let second = kind.publish(server, &files[1], &backup);
+        wait_for_stream(server, &backup);
+        let studio = kind.publish(server, &files[0], &stream);
+        wait_for_stream(server, &stream);
+        let listener = server.listen(&format!("/{stream}"));
+        assert_eq!(listener.status(), 200);
+        Self {
+            kind,
+            stream,
+            files,
+            sound,
+            studio,
+            _backup: second,
+            listener,
+        }
+    }
+
+    fn more(&mut self) {
+        let had = self.listener.body().len();
+        self.listener.read_bytes(had + SECOND_BYTES, DEADLINE);
+    }
+
+    /// Reads until the listener hears the studio (0) or the fallback (1).
+    fn hears(&mut self, which: usize) {
+        let Self {
+            listener, sound, ..
+        } = self;
+        let has_come = listener.read_until(DEADLINE, |body| is_of(body, &sound[which]));
+        assert!(has_come, "{}: {which} is heard", self.stream);
+    }
+}
+
+fn rules() -> String {
+    let rule = |kind: &Kind| {
+        let extension = kind.extension;
+        format!(
+            "[[stream]]\nmatch = \"radio.{extension}\"\nfallback = \"backup.{extension}\"\nburst = \"30s\"\n"
+        )
+    };
+    SOUND.iter().map(rule).collect()
+}
+
+#[test]
+fn sound_goes_on_over_both_switches() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::builder().toml(&rules()).start();
+    // All of them before the first is published: publishers end with their files.
+    let mut files = SOUND
+        .map(|kind| [1, 2].map(|seed| kind.make(&folder, seed)))
+        .into_iter();
+    let mut mounts = SOUND.map(|kind| Mount::begin(kind, files.next().unwrap(), &server));
+    for mount in &mut mounts {
+        mount.hears(0);
+        mount.more();
+    }
+    let mut left = Vec::new();
+    for mount in &mut mounts {
+        mount.studio.kill();
+        left.push(Instant::now());
+    }
+    for (mount, left) in mounts.iter_mut().zip(left) {
+        mount.hears(1);
+        let silence = mount.listener.longest_gap(left);
+        println!("{}: {silence:?} without sound", mount.stream);
+        mount.more();
+    }
+    assert_eq!(
+        server
+            .metrics()
+            .sum("carillon_publishers", &["protocol=\"fallback\""]),
+        3.0
+    );
+    for mount in &mut mounts {
+        mount.studio = mount.kind.publish(&server, &mount.files[0], &mount.stream);
+    }
+    for mount in &mut mounts {
+        mount.hears(0);
+        mount.more();
+        assert!(!mount.listener.ended(), "{}: one connection", mount.stream);
+    }
+    for mount in &mounts {
+        let heard = file(whole_units(&mount.kind, mount.listener.body()));
+        let decoded = Tool::ffmpeg()
+            // As from a listener's socket: for its length ffmpeg would look at the end, where Ogg has another stream.
+            .args(["-xerror", "-seekable", "0", "-f", mount.kind.extension])
+            .arg("-i")
+            .arg(heard.path())
+            .args(["-f", "null", "-"])
+            .finish(DEADLINE);
+        assert!(
+            decoded.status.success() && decoded.stderr.is_empty(),
+            "{}: {}",
+            mount.stream,
+            decoded.stderr
+        );
+    }
+    let metrics = server.metrics();
+    for outcome in ["began", "returned"] {
+        let label = format!("outcome=\"{outcome}\"");
+        assert_eq!(metrics.sum("carillon_fallbacks_total", &[&label]), 3.0);
+    }
+    assert_eq!(metrics.sum("carillon_departures_total", &[]), 0.0);
+    assert_eq!(metrics.sum("carillon_skips_total", &[]), 0.0);
+}
+
+/// Pictures of a size of their own, and noise.
+fn film(folder: &TempDir, size: &str, seed: u32) -> PathBuf {
+    let path = folder.path().join(format!("{seed}.flv"));
+    let noise = format!("anoisesrc=seed={seed}:amplitude=0.3:duration={SECONDS}:r=44100");
+    let pictures = format!("testsrc2=size={size}:rate=25:duration={SECONDS}");
+    Tool::ffmpeg()
+        .args(["-f", "lavfi", "-i", &noise, "-f", "lavfi", "-i", &pictures])
+        .args([
+            "-map",
+            "1:v",
+            "-map",
+            "0:a",
+            "-c:v",
+            "libx264",
+            "-preset",
+            "ultrafast",
+        ])
+        .args([
+            "-g", "25", "-bf", "0", "-pix_fmt", "yuv420p", "-c:a", "aac", "-ac", "2",
+        ])
+        .arg(&path)
+        .run(DEADLINE);
+    path
+}
+
+fn publish_film(server: &Server, path: &Path, stream: &str) -> Process {
+    Tool::ffmpeg_publish(path, "flv", &server.rtmp_url(stream, PUBLISH_KEY)).start()
+}
+
+/// The protocol of a stream's publisher.
+fn protocol(server: &Server, stream: &str) -> String {
+    let streams = server.api("streams");
+    let mut streams = streams["streams"].as_array().unwrap().iter();
+    let one = streams.find(|one| one["name"] == stream).unwrap();
+    one["protocol"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn pictures_go_on_over_both_switches() {
+    let folder = tempfile::tempdir().unwrap();
+    let rule = "[[stream]]\nmatch = \"live/show\"\nfallback = \"live/backup\"\n";
+    let server = Server::builder().toml(rule).start();
+    let films = [("320x180", 1), ("480x270", 2)].map(|(size, seed)| film(&folder, size, seed));
+    let _backup = publish_film(&server, &films[1], "live/backup");
+    wait_for_stream(&server, "live/backup");
+    let mut studio = publish_film(&server, &films[0], "live/show");
+    wait_for_stream(&server, "live/show");
+    let mut viewer = server.listen("/live/show.flv");
+    assert_eq!(viewer.status(), 200);
+    let mut more = |pictures: usize| {
+        let seen = flv::times(viewer.body(), 9).len();
+        let has_more = |body: &[u8]| flv::times(body, 9).len() >= seen + pictures;
+        assert!(viewer.read_until(DEADLINE, has_more), "it goes on");
+    };
+    more(50);
+    studio.kill();
+    wait_until("the fallback", DEADLINE, || {
+        protocol(&server, "live/show") == "fallback"
+    });
+    more(75);
+    let mut _studio = publish_film(&server, &films[0], "live/show");
+    wait_until("the publisher", DEADLINE, || {
+        protocol(&server, "live/show") == "rtmp"
+    });
+    more(75);
+    assert!(!viewer.ended(), "one connection");
+    for kind in [8, 9] {
+        let times = flv::times(viewer.body(), kind);
+        assert!(times.is_sorted(), "time steps back: {times:?}");
+    }
+    let seen = file(&flv::whole_tags(viewer.body()));
+    let decoded = Tool::ffmpeg()
+        .args(["-xerror", "-f", "flv", "-i"])
+        .arg(seen.path())
+        // Times as they are. In ticks of a picture each, two pictures may have the same one at a switch.
+        .args(["-enc_time_base", "-1", "-f", "null", "-"])
+        .finish(DEADLINE);
+    assert!(
+        decoded.status.success() && decoded.stderr.is_empty(),
+        "{}",
+        decoded.stderr
+    );
+    // The headers of the pictures, in the order in which they were seen: AVCPacketType 0.
+    let pictures = flv::media(viewer.body()).filter(|tag| tag.kind == 9);
+    let headers = pictures.filter(|tag| tag.data.starts_with(&[0x17, 0]));
+    let mut headers: Vec<_> = headers.map(|tag| tag.data).collect();
+    headers.dedup();
+    assert_eq!(
+        headers.len(),
+        3,
+        "the publisher, the fallback, the publisher"
+    );
+    assert!(headers[0] == headers[2] && headers[0] != headers[1]);
+    let backup = protocol(&server, "live/backup");
+    assert_eq!(backup, "rtmp", "the fallback goes on");
+}
+
+#[test]
+fn files_fill_in_for_a_publisher_that_never_came() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = mp3().make(&folder, 3);
+    let rule = format!(
+        "[[stream]]\nmatch = \"radio.mp3\"\nfallback_file = \"{}\"\n",
+        path.display()
+    );
+    let server = Server::builder().toml(&rule).start();
+    let mut listener = None;
+    wait_until("the file", DEADLINE, || {
+        let asked = server.listen("/radio.mp3");
+        let is_there = asked.status() == 200;
+        listener = is_there.then_some(asked);
+        is_there
+    });
+    let sound = std::fs::read(&path).unwrap();
+    let mut listener = listener.unwrap();
+    listener.read_bytes(2 * SECOND_BYTES, DEADLINE);
+    assert!(listener.read_until(DEADLINE, |body| is_of(body, &sound)));
+    let public = server.get("/status-json.xsl").text();
+    assert!(
+        !public.contains("fallback/0"),
+        "the files' own stream is on no list: {public}"
+    );
+    let doing = server.api("fallbacks")["fallbacks"][0].clone();
+    assert_eq!(
+        (&doing["stream"], &doing["state"]),
+        (&"radio.mp3".into(), &"playing".into())
+    );
+    drop(listener);
+    let _: Duration = wait_until("the listener's leave", DEADLINE, || {
+        server.metrics().sum("carillon_listeners", &[]) == 0.0
+    });
+}
+
+#[test]
+fn a_full_mount_sends_listeners_on_and_has_an_intro_and_other_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let intro = folder.path().join("intro.mp3");
+    Tool::ffmpeg()
+        .args([
+            "-f",
+            "lavfi",
+            "-i",
+            "anoisesrc=seed=9:duration=2:r=44100",
+            "-ac",
+            "2",
+        ])
+        .args(mp3().codec)
+        .arg(&intro)
+        .run(DEADLINE);
+    let rules = format!(
+        "[[stream]]\nmatch = \"radio.mp3\"\nfallback = \"backup.mp3\"\nlisteners_max = 1\n\
+         fallback_when_full = true\nintro = \"{}\"\n\
+         [[stream]]\nmatch = \"backup.mp3\"\nlisteners_max = 1\n\
+         [[stream]]\nmatch = \"short.mp3\"\nlisten_duration_max = \"1s\"\n\
+         [[alias]]\npath = \"/old\"\nstream = \"radio.mp3\"\n",
+        intro.display()
+    );
+    let server = Server::builder().toml(&rules).start();
+    let files = [1, 2].map(|seed| mp3().make(&folder, seed));
+    let sound = files.each_ref().map(|path| std::fs::read(path).unwrap());
+    let _publishers =
+        [("radio.mp3", 0), ("backup.mp3", 1), ("short.mp3", 1)].map(|(stream, of)| {
+            let publisher = mp3().publish(&server, &files[of], stream);
+            wait_for_stream(&server, stream);
+            publisher
+        });
+
+    let mut first = server.listen("/old");
+    assert_eq!(first.status(), 200);
+    let intro = std::fs::read(&intro).unwrap();
+    let begins = first.read_bytes(intro.len() + 1_000, DEADLINE);
+    assert!(
+        begins[..intro.len()] == intro,
+        "the intro goes before the stream"
+    );
+    assert!(first.read_until(DEADLINE, |body| is_of(body, &sound[0])));
+    whole_units(&mp3(), first.body());
+    let mut second = server.listen("/radio.mp3");
+    assert_eq!(second.status(), 200);
+    assert!(
+        second.read_until(DEADLINE, |body| is_of(body, &sound[1])),
+        "the other stream"
+    );
+    let third = server.get("/radio.mp3");
+    assert_eq!(third.status, 503, "that one is full, too: {}", third.text());
+    assert!(third.header("retry-after").is_some());
+    drop(first);
+    wait_until("a place", DEADLINE, || {
+        server.listen("/old").status() == 200
+    });
+
+    let mut bounded = server.listen("/short.mp3");
+    assert_eq!(bounded.status(), 200);
+    bounded.read_to_end(DEADLINE);
+    assert!(bounded.ended(), "its time is over");
+}
