@@ -6,11 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use serde_json::json;
 use tempfile::TempDir;
 use testkit::http::Listener;
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::token_issuer::{Issuer, SECRET, later};
 
 /// For the streams of `other/`, where nothing is.
 const ELSEWHERE: &str = "elsewhere-key-5512";
@@ -37,7 +39,7 @@ impl Guarded {
             "[[auth.key]]\nname = \"van\"\nkey = \"{PLAIN}\"\nmatch = \"**\"\nscopes = [\"publish\", \"play\"]\n\
              [[auth.key]]\nname = \"hashed\"\nkey = \"{}\"\nmatch = \"**\"\nscopes = [\"publish\", \"play\"]\n\
              [[auth.key]]\nname = \"elsewhere\"\nkey = \"{ELSEWHERE}\"\nmatch = \"other/*\"\nscopes = [\"publish\", \"play\"]\n\
-             {LINKS}",
+             {LINKS}[auth.jwt]\nsecret = \"{SECRET}\"\n",
             HASH.trim()
         );
         let log = folder.path().join("log");
@@ -145,6 +147,13 @@ impl Guarded {
     }
 }
 
+/// A token for all streams of `live/` and for mounts, which ends so many seconds from now.
+fn token(seconds: i64) -> String {
+    let permissions = json!([{"do": ["publish", "play"], "on": ["live/*", "radio*"]}]);
+    let claims = json!({"sub": "ann", "exp": later(seconds), "carillon": permissions});
+    Issuer::start().sign("secret", "HS256", &claims, &json!({}))
+}
+
 const LINKS: &str = "[auth.link]\nsecret = \"an-hmac-secret-of-32-characters!\"\n";
 
 fn write_keys(path: &Path, key: &str) {
@@ -187,6 +196,8 @@ fn each_kind_permits_over_each_protocol() {
         "*/*",
     ]);
 
+    let token = token(3_600);
+
     for (number, (kind, parameter, play, publish)) in [
         ("a key", "key", PLAIN, PLAIN),
         ("a hashed key", "key", HASHED, HASHED),
@@ -198,6 +209,8 @@ fn each_kind_permits_over_each_protocol() {
             &*to_play,
             &*to_publish,
         ),
+        ("a token", "jwt", &*token, &*token),
+        ("a token in the place of a key", "key", &*token, &*token),
     ]
     .into_iter()
     .enumerate()
@@ -252,9 +265,11 @@ fn each_kind_permits_over_each_protocol() {
         OF_FILE,
         PUBLISH_KEY,
         LINK_SECRET,
+        SECRET,
         &to_play,
         &to_publish,
         &here,
+        &token,
     ];
     assert_secret(&guarded, &secrets.map(str::to_owned));
 }
@@ -269,6 +284,7 @@ fn what_is_no_credential_for_it_is_refused_over_each_protocol() {
     let away = ["--address", "192.0.2.7", "--match", "**"];
     let away = guarded.sign(&[&["play", "live/show", "--for", "1h"], &away[..]].concat());
     let over = guarded.sign(&["play", "live/show", "--for", "0s", "--match", "**"]);
+    let (past, forged) = (token(-60), format!("{}A", token(60)));
 
     for (kind, query, status) in [
         ("nothing", String::new(), 401),
@@ -278,6 +294,12 @@ fn what_is_no_credential_for_it_is_refused_over_each_protocol() {
         ("a link to publish", format!("link={to_publish}"), 403),
         ("a link for another address", format!("link={away}"), 403),
         ("a link that is over", format!("link={over}"), 403),
+        ("a token that is over", format!("jwt={past}"), 403),
+        (
+            "a token with another signature",
+            format!("jwt={forged}"),
+            401,
+        ),
     ] {
         for path in [
             "/live/show.flv",
@@ -320,6 +342,8 @@ fn what_is_no_credential_for_it_is_refused_over_each_protocol() {
         &to_publish,
         &away,
         &over,
+        &past,
+        &forged,
     ];
     assert_secret(&guarded, &secrets.map(str::to_owned));
 }

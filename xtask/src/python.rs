@@ -78,6 +78,19 @@ xmltodict==1.0.4\n\
         probe: "import moto, moto.server; print(moto.__version__)",
         used_by: "the scenarios of uploads",
     },
+    // An independent issuer of tokens.
+    Environment {
+        package: "PyJWT",
+        folder: "pyjwt",
+        requirements: "\
+cffi==2.1.1\n\
+cryptography==50.0.2\n\
+pycparser==3.12\n\
+PyJWT==2.15.1\n\
+",
+        probe: "from importlib.metadata import version; print(version('PyJWT'))",
+        used_by: "the scenarios of tokens",
+    },
     // An independent receiver of webhooks, by the specification's authors. It needs no other package.
     Environment {
         package: "standardwebhooks",

@@ -7,21 +7,20 @@ use std::time::{Duration, Instant};
 
 use aws_lc_rs::hmac;
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use http::{Request, StatusCode, header, response};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use net::link::{ConnectError, Connector, Link};
+use http::{Method, header, response};
+use http_body_util::Full;
+use net::link::Connector;
 use net::url::Url;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::breaker::{Breaker, Change, REST};
 use crate::cache::Cache;
-use crate::dialect::{Body, Dialect, Garbled};
+use crate::dialect::{Body, Dialect};
 use crate::ends::Ends;
+use crate::exchange::{Failure, Meaningless, exchange, request};
 use crate::question::{Action, Moment, Question, Verdict};
 
 /// Questions under way at a time, each a connection: what a hook on a small machine answers side by side.
@@ -74,37 +73,6 @@ pub enum Unanswered {
     #[error(transparent)]
     Failed(#[from] Failure),
 }
-
-/// How asking has failed.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// There is no connection.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The connection broke.
-    #[error("the connection failed: {0}")]
-    Http(#[from] hyper::Error),
-    /// Its address makes no request.
-    #[error("its address cannot be asked for: {0}")]
-    Request(#[from] http::Error),
-    /// It says that it is at fault.
-    #[error("it answers {0}")]
-    Status(StatusCode),
-    /// The answer is too long, or breaks off.
-    #[error("its answer breaks off, or is longer than {ANSWER_BYTES_MAX} bytes")]
-    Body,
-    /// The answer is none of the dialect's.
-    #[error(transparent)]
-    Garbled(#[from] Meaningless),
-    /// It took too long.
-    #[error("it has not answered in time")]
-    Timeout,
-}
-
-/// An answer that is not understood.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct Meaningless(Garbled);
 
 /// See the module's description. Any number of tasks may ask.
 #[derive(Debug)]
@@ -206,19 +174,8 @@ impl Asker {
     }
 
     async fn exchange(&self, url: &Url, body: Body) -> Result<(response::Parts, Bytes), Failure> {
-        // Schemes of hooks have ports.
-        let port = url.port().unwrap_or_default();
-        let link = self.connector.connect(url.host(), port, url.is_secure());
-        let (mut sender, connection) = http1::handshake(TokioIo::<Link>::new(link.await?)).await?;
-        let mut request = Request::post(url.target())
-            .header(header::HOST, url.authority())
-            .header(header::USER_AGENT, "Carillon")
-            .header(header::CONNECTION, "close")
-            .header(header::CONTENT_TYPE, body.content_type);
-        if let Some((user, password)) = url.credentials() {
-            let credentials = STANDARD.encode(format!("{user}:{password}"));
-            request = request.header(header::AUTHORIZATION, format!("Basic {credentials}"));
-        }
+        let mut request =
+            request(Method::POST, url).header(header::CONTENT_TYPE, body.content_type);
         if let Some(name) = self.settings.dialect.signature_header() {
             let secret = self.settings.secret.as_bytes();
             let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret);
@@ -226,23 +183,7 @@ impl Asker {
             request = request.header(name, URL_SAFE_NO_PAD.encode(signature));
         }
         let request = request.body(Full::new(Bytes::from(body.text)))?;
-        let asking = async {
-            let answer = sender.send_request(request).await?;
-            let (head, body) = answer.into_parts();
-            if head.status.is_server_error() {
-                return Err(Failure::Status(head.status));
-            }
-            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-            let body = body.map_err(|_| Failure::Body)?.to_bytes();
-            Ok((head, body))
-        };
-        let mut asking = std::pin::pin!(asking);
-        let mut connection = std::pin::pin!(connection);
-        tokio::select! {
-            answer = &mut asking => answer,
-            // The request itself finds out how the connection ended.
-            _ = &mut connection => asking.await,
-        }
+        exchange(&self.connector, url, request, ANSWER_BYTES_MAX).await
     }
 
     /// Never held while something is awaited.

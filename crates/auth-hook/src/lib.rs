@@ -25,12 +25,14 @@ mod breaker;
 mod cache;
 mod dialect;
 mod ends;
+mod exchange;
 mod form;
 mod question;
 #[cfg(test)]
 mod tests;
 
-pub use asker::{Asker, Failure, IN_FLIGHT_MAX, Meaningless, Settings, Unanswered};
+pub use asker::{Asker, IN_FLIGHT_MAX, Settings, Unanswered};
 pub use dialect::Dialect;
 pub use ends::Permitted;
+pub use exchange::{Failure, Meaningless, fetch};
 pub use question::{Action, Question, Verdict};

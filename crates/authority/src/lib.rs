@@ -3,6 +3,7 @@
 //! ```text
 //!  secret ──► KeyHash (argon2id of RFC 9106)   is it the key?
 //!  token ───► link (HMAC-SHA256, ours)         what does it permit, where, from where, until when?
+//!        └──► jwt  (JSON Web Token, an issuer's)
 //! ```
 //!
 //! * Bytes and `now` in, a verdict out: nothing here opens a file or a socket, reads a clock or starts a thread.
@@ -13,6 +14,7 @@
 //! Called by `config`, which reads scopes and hashes, and by `server`'s gate.
 
 mod hash;
+pub mod jwt;
 pub mod link;
 mod scope;
 

@@ -1,11 +1,13 @@
-//! `auth.keys_file`: a TOML file of further keys.
+//! Files of keys: `auth.keys_file`, a TOML file of further keys, and `auth.jwt.jwks_file`, the public keys of tokens.
 //!
-//! It has tables `[[key]]` with the fields of `[[auth.key]]`. The server reads it again when it changes, so keys can be handed
+//! The former has tables `[[key]]` with the fields of `[[auth.key]]`. The server reads both again when they change, so keys can be handed
 //! out and revoked without a restart. Called by `check` and by `server`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+use authority::jwt::KeySet;
 
 use super::check;
 use super::report::{Problem, Report};
@@ -29,6 +31,15 @@ pub fn read_keys(path: &Path, auth: &Auth) -> Result<Vec<KeyRule>, Report> {
     }
     let source = read_file(path).map_err(of_file)?;
     parse(&name, &source, auth)
+}
+
+/// Reads a file of public keys of tokens.
+///
+/// # Errors
+/// That it cannot be read, or has no key of use.
+pub fn read_token_keys(path: &Path) -> Result<KeySet, String> {
+    let source = read_file(path)?;
+    KeySet::parse(source.as_bytes()).map_err(|error| error.to_string())
 }
 
 pub(super) fn parse(name: &str, source: &str, auth: &Auth) -> Result<Vec<KeyRule>, Report> {

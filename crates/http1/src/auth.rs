@@ -13,7 +13,7 @@ use crate::text::utf8_or_latin1;
 const USER_DEFAULT: &str = "source";
 
 /// The query parameters that are read as a key.
-const KEYS: [&str; 3] = ["key", "token", "link"];
+const KEYS: [&str; 4] = ["key", "token", "link", "jwt"];
 
 /// Some sources omit the padding, and one fills the last bits with noise.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -63,7 +63,7 @@ pub fn basic(value: &str) -> Option<Credentials> {
     Some(Credentials::new(user, password))
 }
 
-/// The key in a query: what its parameter `key`, `token` or `link` says.
+/// The key in a query: what its parameter `key`, `token`, `link` or `jwt` says.
 pub fn key_in(query: &str) -> Option<Password> {
     let query = Query::new(query.as_bytes());
     let key = KEYS.into_iter().find_map(|name| query.get(name));

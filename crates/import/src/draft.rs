@@ -9,13 +9,14 @@ use crate::units;
 const ENTRIES_MAX: usize = 1_000;
 
 /// The sections and arrays of tables, in the order in which they are written.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "rtmp",
     "http",
     "shoutcast",
     "hls",
     "webrtc",
     "auth",
+    "auth.jwt",
     "auth.hook",
     "ingest",
     "fanout.audio",

@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 
 use carillon_import::{Imported, Kind, Outcome, Refusal, import};
 
-const SAMPLES: [(&str, Kind); 5] = [
+const SAMPLES: [(&str, Kind); 6] = [
     ("azuracast.xml", Kind::Icecast),
     ("icecast-kh.xml", Kind::Icecast),
     ("nginx-rtmp.conf", Kind::Nginx),
     ("mediamtx.yml", Kind::Mediamtx),
+    ("mediamtx-jwt.yml", Kind::Mediamtx),
     ("srs.conf", Kind::Srs),
 ];
 

@@ -992,7 +992,7 @@
   // src/offer.ts
   var trackOf = (offer, kind) => offer.tracks.find((one) => one.kind === kind);
   var codecsOf = (offer) => JSON.stringify(offer.tracks.map(({ kind, codec }) => [kind, codec]));
-  var CREDENTIALS = ["key", "token", "link"];
+  var CREDENTIALS = ["key", "token", "link", "jwt"];
   var NEEDS_KEY = "Listening needs a key or a link. Open this page with it, as in ?key=KEY.";
   var credentials = () => {
     const given = new URLSearchParams(location.search);

@@ -53,7 +53,8 @@ pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{ADMIN_PASSWORD, PUBLISH_KEY, Server, ServerBuilder, binary, build_release};
 pub use self::tool::{
-    Finished, Tool, aiortc, axe, hls_clients, icy_clients, moto, mp4_readers, require, webhooks,
+    Finished, Tool, aiortc, axe, hls_clients, icy_clients, moto, mp4_readers, pyjwt, require,
+    webhooks,
 };
 pub use self::volume::{Frozen, Volume};
 pub use self::wait::{DEADLINE, wait_until};

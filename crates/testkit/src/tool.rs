@@ -86,6 +86,15 @@ pub fn webhooks() -> PathBuf {
     python("webhooks", "standardwebhooks")
 }
 
+/// A Python that has `PyJWT`, which makes JSON Web Tokens.
+///
+/// # Panics
+/// When `cargo xtask tools` has not put it below the target directory.
+#[must_use]
+pub fn pyjwt() -> PathBuf {
+    python("pyjwt", "PyJWT")
+}
+
 /// The Python of an environment that has `package`.
 fn python(environment: &str, package: &str) -> PathBuf {
     let python = tools().join(environment).join("bin/python");

@@ -22,10 +22,11 @@ use Members::{AboveProtocolsBut, These};
 
 /// Where command lines and JSON are read and written.
 const ASSEMBLY: Members = These(&["server", "load", "xtask", "testkit", "benches", "tests"]);
-/// Likewise, and where hooks are asked in JSON.
+/// Likewise, and where hooks are asked in JSON and tokens are read.
 const WITH_JSON: Members = These(&[
     "server",
     "auth-hook",
+    "authority",
     "load",
     "xtask",
     "testkit",
@@ -68,6 +69,18 @@ const OUTSIDE: &[Outside] = &[
         shipped_in: ASSEMBLY,
         tested_in: ASSEMBLY,
         reason: "one crate reads command lines",
+    },
+    Outside {
+        package: "jsonwebtoken",
+        shipped_in: These(&["authority"]),
+        tested_in: These(&["authority", "tests"]),
+        reason: "one crate judges tokens",
+    },
+    Outside {
+        package: "regex-lite",
+        shipped_in: These(&["authority"]),
+        tested_in: These(&["authority"]),
+        reason: "tokens of MediaMTX name paths by expressions; nothing else is matched so",
     },
     Outside {
         package: "rml_rtmp",

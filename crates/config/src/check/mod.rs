@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use super::read::Walk;
 use super::sections::{Listen, Transport};
-use super::{Auth, Config, KeyRule, KeySecret, PlayAccess, Secret, read_keys};
+use super::{Auth, Config, KeyRule, KeySecret, PlayAccess, Secret, read_keys, read_token_keys};
 
 /// Notes every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
@@ -157,6 +157,9 @@ fn keys(config: &Config, walk: &mut Walk<'_>) {
     if let Some(Err(report)) = file {
         walk.problem("auth.keys_file", format!("is of no use: {report}"), None);
     }
+    if let Some(Err(why)) = auth.jwt.jwks_file.as_deref().map(read_token_keys) {
+        walk.problem("auth.jwt.jwks_file", why, None);
+    }
     listeners_without_key(config, walk);
 }
 
@@ -225,6 +228,7 @@ fn listeners_without_key(config: &Config, walk: &mut Walk<'_>) {
     let has_some = auth.keys.iter().any(is_for_listeners)
         || auth.keys_file.is_some()
         || !auth.link_secrets.is_empty()
+        || auth.jwt.is_used()
         || auth.hook.url.is_some();
     let of_streams = config
         .streams
@@ -235,8 +239,7 @@ fn listeners_without_key(config: &Config, walk: &mut Walk<'_>) {
     for key in of_all.into_iter().chain(of_streams) {
         if !has_some {
             let message = "is \"key\", and there is no key for listeners";
-            let help =
-                "add one with scopes = [\"play\"] to [[auth.key]], or a secret to [auth.link]";
+            let help = "add one with scopes = [\"play\"] to [[auth.key]], or a secret to [auth.link] or [auth.jwt]";
             walk.problem(&key, message, Some(help));
         }
     }

@@ -1,4 +1,4 @@
-//! Section `[auth]`, with `[[auth.key]]` and `[auth.link]`.
+//! Section `[auth]`, with `[[auth.key]]`, `[auth.link]` and `[auth.jwt]`.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -8,6 +8,7 @@ use fanout::gate::Identity;
 use media::StreamName;
 
 use super::auth_hook::AuthHook;
+use super::auth_jwt::AuthJwt;
 use crate::read::Section;
 use crate::{Glob, Secret, fits};
 
@@ -32,6 +33,8 @@ pub struct Auth {
     pub keys_file: Option<PathBuf>,
     /// What links are signed with: the first, and accepted from: all. None accepts no link.
     pub link_secrets: Vec<Secret>,
+    /// Whose tokens are taken.
+    pub jwt: AuthJwt,
     /// Who is asked in addition.
     pub hook: AuthHook,
 }
@@ -106,6 +109,7 @@ impl Auth {
         s.sections("key", |s| self.keys.extend(KeyRule::read(s)));
         s.set("keys_file", &mut self.keys_file);
         s.section("link", |s| self.read_link(s));
+        s.section("jwt", |s| self.jwt.read(s));
         s.section("hook", |s| self.hook.read(s));
     }
 

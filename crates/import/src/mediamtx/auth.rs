@@ -1,4 +1,4 @@
-//! Who may publish and listen: `authMethod` with its users or its hook.
+//! Who may publish and listen: `authMethod` with its users, its hook or its tokens.
 
 use crate::source::Directive;
 use crate::{Import, units};
@@ -8,15 +8,22 @@ pub(super) fn auth(root: &[Directive], import: &mut Import) {
     let find = |name: &str| root.iter().find(|key| key.name == name);
     let method = find("authMethod").or_else(|| find("authMethods"));
     let url = find("authHTTPAddress").or_else(|| find("externalAuthenticationURL"));
+    let jwks = find("authJWTJWKS").filter(|key| !key.value().is_empty());
     let says = method.map_or("internal", Directive::value);
     match (says, method) {
         ("internal", Some(method)) => import.ledger.carry(method, "[[auth.key]]".to_owned()),
         ("http", Some(method)) if url.is_some_and(|url| !url.value().is_empty()) => {
             import.put("auth.hook", "dialect", units::text("mediamtx"), method);
         }
+        ("jwt", Some(method)) if jwks.is_some() => {
+            // As there, listeners need a token unless they are excluded.
+            let is_free = find("authJWTExclude").is_some_and(frees_listening);
+            let play = if is_free { "open" } else { "key" };
+            import.put("auth", "play", units::text(play), method);
+        }
         (_, Some(method)) => import.ledger.leave(
             method,
-            "tokens (JWT) are not read: listening is free, and publishers need a key; a hook can read tokens (auth.hook)",
+            "names nobody who could be asked: listening is free, and publishers need a key",
         ),
         (_, None) => {}
     }
@@ -44,7 +51,68 @@ pub(super) fn auth(root: &[Directive], import: &mut Import) {
                 key,
                 "the hook is asked over HTTP or HTTPS with the system's certificates",
             ),
+            "authJWTExclude" if says == "jwt" => excluded_from_tokens(key, import),
+            name if name.starts_with("authJWT") => token(key, says == "jwt", import),
             _ => {}
+        }
+    }
+}
+
+/// What tokens are checked with.
+fn token(key: &Directive, is_used: bool, import: &mut Import) {
+    let put = match &*key.name {
+        _ if !is_used => return import.ledger.needless(key, "another authMethod is used"),
+        _ if key.value().is_empty() => return import.ledger.needless(key, "is empty"),
+        "authJWTJWKS" => "jwks_url",
+        "authJWTIssuer" => "issuer",
+        "authJWTAudience" => "audience",
+        "authJWTClaimKey" if key.value() == "mediamtx_permissions" => {
+            return import
+                .ledger
+                .needless(key, "tokens are read under this name");
+        }
+        "authJWTClaimKey" => {
+            let why = "permissions are in the claim mediamtx_permissions (docs/permissions.md)";
+            return import.ledger.leave(key, why);
+        }
+        "authJWTInHTTPQuery" => {
+            let why = "a token may be in the address, as a password or as Bearer";
+            return import.ledger.needless(key, why);
+        }
+        _ => {
+            let why = "keys are fetched over HTTP or HTTPS with the system's certificates";
+            return import.ledger.leave(key, why);
+        }
+    };
+    import.put("auth.jwt", put, units::text(key.value()), key);
+}
+
+/// Whether everybody may listen to everything.
+fn frees_listening(exclude: &Directive) -> bool {
+    exclude.children.iter().any(is_all_listening)
+}
+
+fn is_all_listening(item: &Directive) -> bool {
+    item.value_of("action") == Some("read") && item.value_of("path").unwrap_or("").is_empty()
+}
+
+fn excluded_from_tokens(key: &Directive, import: &mut Import) {
+    for item in &key.children {
+        let action = item.value_of("action").unwrap_or("");
+        let needless = match action {
+            "playback" => Some("recordings are listened to as streams are"),
+            "api" | "metrics" | "pprof" => Some("the operator's port has auth.admin_password"),
+            _ => None,
+        };
+        for field in &item.children {
+            match needless {
+                Some(why) => import.ledger.needless(field, why),
+                None if is_all_listening(item) => import.ledger.carry(field, "auth.play".to_owned()),
+                None => import.ledger.leave(
+                    field,
+                    "publishing needs a token, and so does listening to some paths alone: for these [[stream]] has play = \"open\"",
+                ),
+            }
         }
     }
 }
@@ -91,13 +159,13 @@ fn users(users: &Directive, import: &mut Import) {
                     "publishing always needs a key: auth.publish_key, which is generated at each start if it is empty",
                 ),
                 "publish" if is_hashed => {
-                    import.ledger.leave(permission, "keys are not kept as hashes: give this publisher a new one, as [[auth.key]]");
+                    import.ledger.leave(permission, "this kind of hash is not read: give this publisher a new key, as [[auth.key]]");
                 }
                 "publish" => publisher([name, pass, path], action, import),
                 "read" | "playback" if word == "any" => import.ledger.needless(permission, "listening is free"),
                 "read" | "playback" => import.ledger.leave(
                     permission,
-                    "listeners have no passwords: listening is free unless a hook (auth.hook) refuses it",
+                    "listening is free: give listeners an [[auth.key]] with scopes = [\"play\"], and set auth.play = \"key\"",
                 ),
                 "api" | "metrics" | "pprof" if secret.is_empty() || is_hashed => {
                     import.ledger.leave(permission, "the operator's port has auth.admin_password");

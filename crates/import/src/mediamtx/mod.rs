@@ -39,11 +39,6 @@ const REASONS: &[(&[&str], bool, &str)] = &[
         "no programs are run; a [[webhook]] is told of streams and recordings",
     ),
     (
-        &["authJWT"],
-        true,
-        "tokens (JWT) are not read; a hook can read them",
-    ),
-    (
         &["log", "sysLog", "dumpPackets"],
         true,
         "messages go to standard error; log.format is their form",
@@ -160,7 +155,8 @@ pub(crate) fn import(root: &[Directive], import: &mut Import) {
                 import.ledger.needless(key, "is off");
             }
             "authMethod" | "authMethods" | "authInternalUsers" => {}
-            name if name.starts_with("authHTTP") || name == "externalAuthenticationURL" => {}
+            name if name.starts_with("authHTTP") || name.starts_with("authJWT") => {}
+            "externalAuthenticationURL" => {}
             "pathDefaults" | "paths" => {}
             _ => explain(key, import),
         }

@@ -1,4 +1,5 @@
-//! The built-in authority: keys, signed links, a password for titles, and listening that is free where it is configured so.
+//! The built-in authority: keys, signed links, tokens, a password for titles, and listening that is free where it is configured
+//! so.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -7,14 +8,17 @@ use authority::{KeyHash, Scope};
 use config::{Config, Key, KeySecretRef, PlayAccess, Secret};
 use fanout::gate::{Action, Denied, Identity, Proof, Request, Terms};
 use media::StreamName;
+use net::link::Connector;
 
 use super::attempts::{Attempts, Kind};
 use super::authority::{Authority, Fingerprints, Grant, Verdict};
 use super::hashes::Hashes;
 use super::keys_file::KeysFile;
 use super::links::Links;
+use super::tokens::Tokens;
 
-/// See the module's description. It answers at once, unless a key is to be compared with hashes.
+/// See the module's description. It answers at once, unless a key is to be compared with hashes, or a token names one that is not
+/// known.
 #[derive(Debug)]
 pub(super) struct Keys {
     config: Arc<Config>,
@@ -24,6 +28,7 @@ pub(super) struct Keys {
     file: KeysFile,
     hashes: Hashes,
     links: Links,
+    tokens: Tokens,
 }
 
 impl Keys {
@@ -32,20 +37,36 @@ impl Keys {
         config: Arc<Config>,
         fingerprints: Fingerprints,
         attempts: Arc<Attempts>,
+        connector: &Connector,
     ) -> Self {
         Self {
             file: KeysFile::new(&config.auth),
             hashes: Hashes::new(fingerprints.clone()),
             links: Links::new(&config.auth.link_secrets, fingerprints.clone()),
+            tokens: Tokens::new(&config.auth.jwt, fingerprints.clone(), connector),
             config,
             fingerprints,
             attempts,
         }
     }
 
-    /// The file of further keys.
-    pub(super) const fn file(&self) -> &KeysFile {
-        &self.file
+    /// Reads its files again that have changed. It may wait for a disk.
+    pub(super) fn look(&self) {
+        self.file.file().look();
+        self.tokens.file().look();
+    }
+
+    /// Reads its files again, and says what has become of them. It may wait for a disk.
+    pub(super) fn read_again(&self) -> String {
+        let read = [
+            self.file.file().read_again(),
+            self.tokens.file().read_again(),
+        ];
+        let told: Vec<_> = read.into_iter().flatten().collect();
+        match told.is_empty() {
+            true => "no file".to_owned(),
+            false => told.join(", "),
+        }
     }
 
     /// Whether a client has to present something to listen to a stream.
@@ -62,6 +83,9 @@ impl Keys {
         peer: std::net::IpAddr,
         secret: &str,
     ) -> Result<Grant, Denied> {
+        if let Some(verdict) = self.tokens.administer(peer, secret).await {
+            return verdict;
+        }
         let further = self.file.keys();
         let keys = self.config.auth.keys.iter().chain(&*further);
         let keys = keys.filter_map(|key| key.for_scope(Scope::Admin));
@@ -78,6 +102,9 @@ impl Keys {
             return Ok(Grant::to_all());
         }
         if let Some(verdict) = self.links.judge(action, request, SystemTime::now()) {
+            return verdict;
+        }
+        if let Some(verdict) = self.tokens.judge(action, request).await {
             return verdict;
         }
         let evidence = Evidence::of(request).ok_or(Denied::Missing)?;

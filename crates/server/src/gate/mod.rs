@@ -22,12 +22,15 @@ mod attempts;
 mod authority;
 mod hashes;
 mod hooked;
+mod jwks;
 mod keys;
 mod keys_file;
 mod links;
 mod successes;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tokens;
+mod watched;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -94,6 +97,7 @@ impl AuthorityGate {
             Arc::clone(&config),
             fingerprints.clone(),
             Arc::clone(&attempts),
+            connector,
         );
         let keys = Arc::new(keys);
         let configured = || configured(&config, &keys, &fingerprints, connector);
@@ -111,14 +115,14 @@ impl AuthorityGate {
         })
     }
 
-    /// Reads the file of keys again if it has changed. It may wait for a disk.
+    /// Reads the files of keys again that have changed. It may wait for a disk.
     pub(crate) fn look_at_keys(&self) {
-        self.keys.file().look();
+        self.keys.look();
     }
 
-    /// Reads the file of keys again, and says what has become of it. It may wait for a disk.
+    /// Reads the files of keys again, and says what has become of them. It may wait for a disk.
     pub(crate) fn reread_keys(&self) -> String {
-        self.keys.file().read_again()
+        self.keys.read_again()
     }
 
     /// Whether a password is the operator's, or a key with that scope.

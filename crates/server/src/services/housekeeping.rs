@@ -47,9 +47,10 @@ async fn housekeep(context: Arc<Context>) {
     }
 }
 
-/// Looks whether the file of keys has changed, on threads, because it may be on a slow disk.
+/// Looks whether files of keys have changed, on threads, because they may be on a slow disk.
 async fn watch_keys(context: Arc<Context>) {
-    if context.node.config.auth.keys_file.is_none() {
+    let auth = &context.node.config.auth;
+    if auth.keys_file.is_none() && auth.jwt.jwks_file.is_none() {
         return;
     }
     let mut ticks = tokio::time::interval(KEYS_TICK);
@@ -61,7 +62,7 @@ async fn watch_keys(context: Arc<Context>) {
             .await
             .is_err()
         {
-            tracing::error!("looking at the file of keys has failed");
+            tracing::error!("looking at the files of keys has failed");
             return;
         }
     }

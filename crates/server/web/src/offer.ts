@@ -76,7 +76,7 @@ export const codecsOf = (offer: Offer): string =>
   JSON.stringify(offer.tracks.map(({ kind, codec }) => [kind, codec]));
 
 /** Parameters of the page's own address that let a viewer in. What the page plays needs them as well. */
-const CREDENTIALS = ["key", "token", "link"];
+const CREDENTIALS = ["key", "token", "link", "jwt"];
 
 const NEEDS_KEY = "Listening needs a key or a link. Open this page with it, as in ?key=KEY.";
 

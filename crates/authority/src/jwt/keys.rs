@@ -1,0 +1,160 @@
+//! Keys that tokens are signed with: a secret, or the public keys of a set (RFC 7517).
+
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
+use jsonwebtoken::{Algorithm, DecodingKey};
+
+/// Keys of a set that are used at most: an issuer has two or three at a time, and a token without a key's name is tried
+/// with all.
+pub const KEYS_MAX: usize = 32;
+
+/// Keys of one origin.
+#[derive(Clone, Debug, Default)]
+pub struct KeySet(Vec<Key>);
+
+/// Why a text is no set of keys.
+#[derive(Debug, thiserror::Error)]
+pub enum KeysRejected {
+    /// It is no JSON object with an array `keys`.
+    #[error("is no JSON Web Key Set: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// None of them can be used.
+    #[error("has no public key for signatures that can be used (RSA, P-256, P-384 or Ed25519)")]
+    None,
+    /// There are too many.
+    #[error("has more than {KEYS_MAX} keys")]
+    TooMany,
+}
+
+/// A key, with the algorithms that it is for.
+#[derive(Clone)]
+pub(super) struct Key {
+    id: Option<String>,
+    algorithms: &'static [Algorithm],
+    decoding: DecodingKey,
+}
+
+/// Shows no secret.
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Key")
+            .field("id", &self.id)
+            .field("algorithms", &self.algorithms)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Document {
+    keys: Vec<serde_json::Value>,
+}
+
+impl KeySet {
+    /// The key of HMAC (HS256, HS384, HS512). It has no name, and takes tokens with any.
+    pub fn of_secret(secret: &str) -> Self {
+        Self(vec![Key {
+            id: None,
+            algorithms: &[Algorithm::HS256, Algorithm::HS384, Algorithm::HS512],
+            decoding: DecodingKey::from_secret(secret.as_bytes()),
+        }])
+    }
+
+    /// Reads a set. Keys that are for something else, or of a kind that is not known, are left out (RFC 7517 §5); so are
+    /// secrets, which have no place in a document that is published.
+    ///
+    /// # Errors
+    /// When none can be used.
+    pub fn parse(document: &[u8]) -> Result<Self, KeysRejected> {
+        let document: Document = serde_json::from_slice(document)?;
+        if document.keys.len() > KEYS_MAX {
+            return Err(KeysRejected::TooMany);
+        }
+        let keys = document.keys.into_iter().filter_map(Key::of);
+        let keys: Vec<_> = keys.collect();
+        match keys.is_empty() {
+            true => Err(KeysRejected::None),
+            false => Ok(Self(keys)),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those that a token may have been signed with that names a key, or none.
+    pub(super) fn named(&self, id: Option<&str>) -> impl Iterator<Item = &Key> {
+        self.0.iter().filter(move |key| match (id, &key.id) {
+            (Some(wanted), Some(id)) => wanted == id,
+            _ => true,
+        })
+    }
+}
+
+impl Key {
+    /// `None` for one that is not used.
+    fn of(value: serde_json::Value) -> Option<Self> {
+        let jwk: Jwk = serde_json::from_value(value).ok()?;
+        let common = &jwk.common;
+        let is_for_signatures = common
+            .public_key_use
+            .as_ref()
+            .is_none_or(|purpose| *purpose == PublicKeyUse::Signature);
+        let verifies = common
+            .key_operations
+            .as_ref()
+            .is_none_or(|operations| operations.contains(&KeyOperations::Verify));
+        if !is_for_signatures || !verifies {
+            return None;
+        }
+        let of_kind: &'static [Algorithm] = match &jwk.algorithm {
+            AlgorithmParameters::RSA(_) => &[
+                Algorithm::RS256,
+                Algorithm::RS384,
+                Algorithm::RS512,
+                Algorithm::PS256,
+                Algorithm::PS384,
+                Algorithm::PS512,
+            ],
+            AlgorithmParameters::EllipticCurve(point) => match point.curve {
+                EllipticCurve::P256 => &[Algorithm::ES256],
+                EllipticCurve::P384 => &[Algorithm::ES384],
+                _ => return None,
+            },
+            AlgorithmParameters::OctetKeyPair(pair) if pair.curve == EllipticCurve::Ed25519 => {
+                &[Algorithm::EdDSA]
+            }
+            _ => return None,
+        };
+        let algorithms = match common.key_algorithm {
+            // One that is named is the only one.
+            Some(named) => {
+                let named = Algorithm::try_from(named).ok()?;
+                let at = of_kind.iter().position(|algorithm| *algorithm == named)?;
+                &of_kind[at..=at]
+            }
+            None => of_kind,
+        };
+        Some(Self {
+            algorithms,
+            decoding: DecodingKey::from_jwk(&jwk).ok()?,
+            id: jwk.common.key_id,
+        })
+    }
+
+    pub(super) const fn is_named(&self) -> bool {
+        self.id.is_some()
+    }
+
+    pub(super) fn takes(&self, algorithm: Algorithm) -> bool {
+        self.algorithms.contains(&algorithm)
+    }
+
+    pub(super) const fn decoding(&self) -> &DecodingKey {
+        &self.decoding
+    }
+}

@@ -1,0 +1,184 @@
+//! Judges JSON Web Tokens: in the place of a key, as a Bearer token, a password, or a parameter of the address.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::SystemTime;
+
+use authority::Scope;
+use authority::jwt::{self, Claims, KeySet, Refused, Rules, Streams};
+use config::{AuthJwt, Glob};
+use fanout::gate::{Action, Denied, Identity, Request, Terms};
+use media::StreamName;
+use net::link::Connector;
+
+use super::authority::{Fingerprints, Grant};
+use super::jwks::{Current, Jwks};
+use super::keys::moment;
+use super::watched::Watched;
+
+/// The parameter of the address.
+const PARAMETER: &str = "jwt";
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Tokens {
+    secret: Option<KeySet>,
+    file: Watched<KeySet>,
+    published: Option<Jwks>,
+    rules: Rules,
+    fingerprints: Fingerprints,
+    is_used: bool,
+}
+
+impl Tokens {
+    pub(super) fn new(jwt: &AuthJwt, fingerprints: Fingerprints, connector: &Connector) -> Self {
+        let read = |path: &Path| config::read_token_keys(path);
+        let begin = |url: &_| Jwks::begin(Clone::clone(url), connector.clone());
+        Self {
+            secret: jwt
+                .secret
+                .as_ref()
+                .map(|secret| KeySet::of_secret(secret.reveal())),
+            file: Watched::new(jwt.jwks_file.as_deref(), "keys of tokens", read),
+            published: jwt.jwks_url.as_ref().map(begin),
+            rules: jwt.rules.clone(),
+            fingerprints,
+            is_used: jwt.is_used(),
+        }
+    }
+
+    /// The file of keys.
+    pub(super) const fn file(&self) -> &Watched<KeySet> {
+        &self.file
+    }
+
+    /// The verdict on the token that a request presents; `None` if it presents none, or if none are taken here.
+    pub(super) async fn judge(
+        &self,
+        action: Action,
+        request: &Request<'_>,
+    ) -> Option<Result<Grant, Denied>> {
+        let in_query = http1::Query::new(request.query.as_bytes()).get(PARAMETER);
+        let in_query = in_query.filter(|_| self.is_used);
+        let token = in_query.as_deref();
+        let token = token.or_else(|| self.presented(request.secret()))?;
+        let scope = match action {
+            Action::Publish => Scope::Publish,
+            Action::Play => Scope::Play,
+            Action::UpdateMetadata => Scope::Metadata,
+        };
+        let stream = request.stream;
+        let is_for = |streams: &Streams| is_for(streams, stream);
+        Some(
+            self.permit(token, scope, is_for, Some(stream), request.peer)
+                .await,
+        )
+    }
+
+    /// The verdict on a token that is presented to use the operator's port; `None` as for [`judge`](Self::judge).
+    pub(super) async fn administer(
+        &self,
+        peer: std::net::IpAddr,
+        secret: &str,
+    ) -> Option<Result<Grant, Denied>> {
+        let token = self.presented(Some(secret))?;
+        let is_for_all = |streams: &Streams| match streams {
+            Streams::All => true,
+            Streams::Pattern(pattern) => pattern == "**",
+            Streams::Named(_) | Streams::Expression(_) => false,
+        };
+        let peer = SocketAddr::new(peer, 0);
+        Some(
+            self.permit(token, Scope::Admin, is_for_all, None, peer)
+                .await,
+        )
+    }
+
+    fn presented<'a>(&self, secret: Option<&'a str>) -> Option<&'a str> {
+        secret.filter(|secret| self.is_used && jwt::is_meant(secret))
+    }
+
+    async fn permit(
+        &self,
+        token: &str,
+        scope: Scope,
+        is_for: impl FnMut(&Streams) -> bool,
+        stream: Option<&StreamName>,
+        peer: SocketAddr,
+    ) -> Result<Grant, Denied> {
+        let now = SystemTime::now();
+        let permitted = self.verified(token, now).await.and_then(|claims| {
+            let permission = claims.permission(scope, is_for).cloned();
+            let permission = permission.ok_or(Refused::NotPermitted)?;
+            Ok((claims, permission))
+        });
+        let (claims, permission) = permitted.map_err(|refused| {
+            let stream = stream.map(StreamName::as_str);
+            tracing::debug!(stream, %peer, ?scope, reason = %refused, "a token is refused");
+            self.denied(refused)
+        })?;
+        // A token that was made anew is the same publisher's.
+        let known_by = match &claims.subject {
+            Some(subject) => format!("token of {subject}"),
+            None => format!("token for {:?}", permission.streams),
+        };
+        Ok(Grant {
+            credential: Some(self.fingerprints.of(&known_by)),
+            terms: Terms {
+                until: Some(moment(claims.expires, now)?),
+                identity: claims.subject.as_deref().and_then(Identity::new),
+            },
+            ..Grant::to_all()
+        })
+    }
+
+    /// What a token claims. One that names a key which is not known waits for the issuer's newest keys.
+    async fn verified(&self, token: &str, now: SystemTime) -> Result<Claims, Refused> {
+        let published = self.published.as_ref();
+        let claims = self.verified_by(token, published.and_then(Jwks::current), now);
+        match (claims, published) {
+            (Err(Refused::UnknownKey), Some(published)) => {
+                self.verified_by(token, published.newer().await, now)
+            }
+            (claims, _) => claims,
+        }
+    }
+
+    fn verified_by(
+        &self,
+        token: &str,
+        published: Current,
+        now: SystemTime,
+    ) -> Result<Claims, Refused> {
+        let file = self.file.content();
+        let sets = self.secret.iter().chain([&*file]);
+        jwt::verify(token, sets.chain(published.as_deref()), &self.rules, now)
+    }
+
+    /// Whether a refusal is about a guess, about what a right token says, or about an issuer that has told no key yet.
+    fn denied(&self, refused: Refused) -> Denied {
+        let has_none_yet = |published: &Jwks| published.current().is_none();
+        match refused {
+            Refused::UnknownKey if self.published.as_ref().is_some_and(has_none_yet) => {
+                Denied::Unavailable
+            }
+            Refused::Forged | Refused::UnknownKey => Denied::Wrong,
+            Refused::Expired
+            | Refused::NotYet
+            | Refused::Claim(_)
+            | Refused::OtherIssuer
+            | Refused::OtherAudience
+            | Refused::NotPermitted => Denied::Unfit,
+        }
+    }
+}
+
+/// Whether a permission is for a stream, or for one that it is a rendition of.
+fn is_for(streams: &Streams, stream: &StreamName) -> bool {
+    let mut names = std::iter::successors(Some(stream.clone()), StreamName::parent);
+    names.any(|name| {
+        let name = name.as_str();
+        let fits = |pattern: &str| Glob::parse(pattern).is_ok_and(|glob| glob.matches(name));
+        streams.contain(name, fits)
+    })
+}

@@ -1,0 +1,157 @@
+//! A file whose content is read again when it has changed.
+//!
+//! One that is of no use changes nothing: what it said before goes on to hold, and the log says what is wrong with it, once.
+//! Decisions take what holds at the moment; they never wait for the disk.
+
+use std::fmt;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// Reads a file, or says what is wrong with it.
+type Read<T> = Box<dyn Fn(&Path) -> Result<T, String> + Send + Sync>;
+
+/// See the module's description. Without a path it is empty for ever.
+pub(super) struct Watched<T> {
+    path: Option<PathBuf>,
+    /// What it holds, for the log.
+    what: &'static str,
+    read: Read<T>,
+    content: RwLock<Arc<T>>,
+    /// Of the file that was read last; `None` if there was none.
+    stamp: Mutex<Option<Stamp>>,
+}
+
+/// What changes when a file does: inode, length and both times in nanoseconds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Stamp([i128; 4]);
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = fs::metadata(path).ok()?;
+        let nanos =
+            |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+        let read = |metadata: &Metadata| {
+            [
+                i128::from(metadata.ino()),
+                i128::from(metadata.len()),
+                nanos(metadata.mtime(), metadata.mtime_nsec()),
+                nanos(metadata.ctime(), metadata.ctime_nsec()),
+            ]
+        };
+        Some(Self(read(&metadata)))
+    }
+}
+
+impl<T: Default> Watched<T> {
+    /// Reads it for the first time. `what` names its entries, such as "keys".
+    pub(super) fn new(
+        path: Option<&Path>,
+        what: &'static str,
+        read: impl Fn(&Path) -> Result<T, String> + Send + Sync + 'static,
+    ) -> Self {
+        let file = Self {
+            path: path.map(Path::to_owned),
+            what,
+            read: Box::new(read),
+            content: RwLock::default(),
+            stamp: Mutex::new(None),
+        };
+        file.read_again();
+        file
+    }
+
+    /// What it said the last time that it was of use.
+    pub(super) fn content(&self) -> Arc<T> {
+        Arc::clone(&self.content.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads it if it has changed. It may wait for a disk.
+    pub(super) fn look(&self) {
+        let Some(path) = &self.path else {
+            return;
+        };
+        let stamp = *self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        if Stamp::of(path) != stamp {
+            self.read_again();
+        }
+    }
+
+    /// Reads it, and says what has become of it; `None` if there is no file. It may wait for a disk.
+    pub(super) fn read_again(&self) -> Option<String> {
+        let (path, what) = (self.path.as_deref()?, self.what);
+        let mut stamp = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        // Taken before the file is read: a change meanwhile is read the next time.
+        *stamp = Stamp::of(path);
+        Some(match (self.read)(path) {
+            Ok(content) => {
+                tracing::info!(file = %path.display(), "the file of {what} is read");
+                *self.content.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(content);
+                format!("the {what} of {}", path.display())
+            }
+            Err(why) => {
+                tracing::error!(%why, "the {what} stay what they were: their file is of no use");
+                format!("the {what} as before: their file is of no use")
+            }
+        })
+    }
+}
+
+impl<T> fmt::Debug for Watched<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched")
+            .field("path", &self.path)
+            .field("what", &self.what)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(path: &Path) -> Result<Vec<u32>, String> {
+        let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let numbers = text.lines().map(|line| line.parse::<u32>());
+        numbers
+            .collect::<Result<_, _>>()
+            .map_err(|error| error.to_string())
+    }
+
+    /// Writes as editors do: another file in its place.
+    fn write(path: &Path, text: &str) {
+        let new = path.with_extension("new");
+        fs::write(&new, text).expect("written");
+        fs::rename(&new, path).expect("renamed");
+    }
+
+    #[test]
+    fn it_is_read_again_when_it_changes_and_what_was_good_is_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("numbers");
+        write(&path, "1");
+        let file = Watched::new(Some(&path), "numbers", numbers);
+        assert_eq!(*file.content(), [1]);
+        write(&path, "1\n2");
+        file.look();
+        assert_eq!(*file.content(), [1, 2]);
+        write(&path, "1\ntwo");
+        file.look();
+        assert_eq!(*file.content(), [1, 2]);
+        fs::remove_file(&path).expect("removed");
+        file.look();
+        assert_eq!(*file.content(), [1, 2]);
+        write(&path, "");
+        file.look();
+        assert!(file.content().is_empty());
+    }
+
+    #[test]
+    fn without_a_path_there_is_nothing() {
+        let file = Watched::new(None, "numbers", numbers);
+        file.look();
+        assert_eq!(file.read_again(), None);
+        assert!(file.content().is_empty());
+    }
+}
