@@ -128,13 +128,22 @@ fn the_hook_of_nginx_rtmp_is_asked_as_before() {
 #[test]
 fn all_that_is_imported_is_valid() {
     let folder = tempfile::tempdir().unwrap();
+    let users = tempfile::NamedTempFile::new().unwrap();
     let samples = std::fs::read_dir(samples())
         .unwrap()
         .map(|entry| entry.unwrap().path());
     for file in samples.chain([PathBuf::from(OF_DEBIAN)]) {
         let config = folder.path().join("carillon.toml");
         let run = |words: &[&str]| Tool::built(&binary()).args(words).finish(DEADLINE);
-        let (from, to) = (file.to_str().unwrap(), config.to_str().unwrap());
+        let copy = folder.path().join(file.file_name().unwrap());
+        // A file of users that is not there is refused.
+        let source = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(
+            &copy,
+            source.replace("/etc/icecast/users", users.path().to_str().unwrap()),
+        )
+        .unwrap();
+        let (from, to) = (copy.to_str().unwrap(), config.to_str().unwrap());
         let imported = run(&["import", from, "--output", to]);
         assert!(imported.status.success(), "{from}: {}", imported.stderr);
         let checked = run(&["check", "--config", to]);

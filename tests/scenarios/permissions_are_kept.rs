@@ -408,3 +408,75 @@ fn keys_of_the_file_are_handed_out_and_revoked_without_a_restart() {
     assert_eq!((status(OF_FILE), status(NEXT)), (401, 200));
     assert_secret(&guarded, &[OF_FILE, NEXT].map(str::to_owned));
 }
+
+#[test]
+fn users_of_a_file_listen_by_their_password() {
+    const BCRYPT: &str = "$2y$05$abcdefghijklmnopqrstuuDzgiI6IA0KylwJIv.80Lj0PeLOydFL.";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("users");
+    let apr1 = Tool::new("openssl")
+        .args(["passwd", "-apr1", HASHED])
+        .run(DEADLINE);
+    let apr1 = String::from_utf8(apr1).unwrap();
+    let write = |text: String| {
+        let new = file.with_extension("new");
+        fs::write(&new, text).unwrap();
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o640)).unwrap();
+        fs::rename(new, &file).unwrap();
+    };
+    write(format!("ann:{BCRYPT}\nbob:{apr1}"));
+    let server = Server::builder()
+        .set("auth", "play", "\"key\"")
+        .toml(&format!(
+            "[[auth.htpasswd]]\nfile = {file:?}\nmatch = \"live/*\"\n\
+             [[auth.htpasswd]]\nfile = {file:?}\nmatch = \"studio/*\"\nscopes = [\"publish\"]\n"
+        ))
+        .start();
+    let _show = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
+    let _other = publish_rtmp(&server, &Clip::Flv.seconds(60), "other/show");
+    wait_for_stream(&server, "live/show");
+    wait_for_stream(&server, "other/show");
+    let status = |user: &str, path: &str| {
+        let printed = Tool::new("curl")
+            .args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "-r", "0-1"])
+            .args(["-u", user])
+            .arg(server.http_url(path))
+            .finish(DEADLINE);
+        String::from_utf8(printed.stdout).unwrap()
+    };
+    let (ann, bob) = (format!("ann:{HASHED}"), format!("bob:{HASHED}"));
+    for (user, path, expected) in [
+        (&*ann, "/live/show.flv", "200"),
+        (&*bob, "/live/show.flv", "200"),
+        (&*bob, "/live/show/index.m3u8", "200"),
+        ("ann:guess", "/live/show.flv", "401"),
+        ("cat:open-sesame-41", "/live/show.flv", "401"),
+        (&*ann, "/other/show.flv", "401"),
+    ] {
+        assert_eq!(status(user, path), expected, "{user} {path}");
+    }
+    let shows = |user: &str| {
+        let (name, password) = user.split_once(':').unwrap();
+        let query = format!("user={name}&pass={password}");
+        let url = format!("rtmp://{}/live/show?{query}", server.addr("rtmp"));
+        let shown = Tool::ffprobe()
+            .args(["-show_entries", "stream=codec_name", "-of", "csv=p=0", &url])
+            .finish(DEADLINE);
+        String::from_utf8_lossy(&shown.stdout).contains("h264")
+    };
+    assert!(shows(&ann) && !shows("ann:guess"));
+    let url = format!(
+        "rtmp://{}/studio/a?user=ann&pass={HASHED}",
+        server.addr("rtmp")
+    );
+    let _studio = Tool::ffmpeg_publish(&Clip::Flv.seconds(60), "flv", &url).start();
+    wait_for_stream(&server, "studio/a");
+    let shown = server.api("streams").to_string();
+    assert!(shown.contains("\"ann\""), "{shown}");
+
+    write(format!("ann:{BCRYPT}\n"));
+    wait_until("bob is gone", DEADLINE, || {
+        status(&bob, "/live/show.flv") == "401"
+    });
+    assert_eq!(status(&ann, "/live/show.flv"), "200");
+}

@@ -1,4 +1,5 @@
-//! Keys of which the configuration holds a hash: argon2id (RFC 9106) in the PHC string format.
+//! Secrets of which there is only a hash: keys in the configuration, by argon2id (RFC 9106) in the PHC string format, and
+//! passwords in files of users, which see [`Users`](crate::Users).
 //!
 //! To verify one takes some ten milliseconds and the memory that the hash names, by design. So its parameters are bounded, and
 //! pairs that were verified are remembered: by a digest that the caller makes with a key of its own.
@@ -9,6 +10,8 @@ use std::fmt;
 use argon2::password_hash::PasswordVerifier;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, Params};
+
+use crate::legacy;
 
 /// The version that RFC 9106 is about, 1.3.
 const VERSION: u32 = 0x13;
@@ -23,15 +26,33 @@ const PASSES_MAX: u32 = 8;
 /// Most lanes, which are computed one after the other.
 const LANES_MAX: u32 = 8;
 
+/// Most cost of bcrypt: a fifth of a second on one core; `htpasswd` itself uses 5.
+const BCRYPT_COST_MAX: u32 = 12;
+
 /// Longest PHC string, bytes: twice that of a salt of 32 and an output of 64.
 const TEXT_BYTES_MAX: usize = 320;
 
 /// Longest secret that is hashed, bytes; longer ones are none that an operator chose.
 const SECRET_BYTES_MAX: usize = 1024;
 
-/// A hash of a key, whose parameters are within bounds. It shows itself as `***`: with it guesses can be tried at home.
+/// A hash of a secret, whose parameters are within bounds. It shows itself as `***`: with it guesses can be tried at home.
 #[derive(Clone, Eq, PartialEq)]
-pub struct KeyHash(String);
+pub struct KeyHash {
+    kind: Kind,
+    text: String,
+}
+
+/// How a hash was made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Argon2id,
+    /// What `htpasswd -B` writes.
+    Bcrypt,
+    /// What `htpasswd` writes by default.
+    Apr1,
+    /// What Icecast writes, without salt.
+    Md5,
+}
 
 /// Why a text is no [`KeyHash`]. It does not repeat the text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -40,8 +61,15 @@ pub enum HashRejected {
     #[error("is no PHC string of argon2id, such as $argon2id$v=19$m=19456,t=2,p=1$SALT$HASH")]
     Syntax,
     /// To verify it would take too long.
-    #[error("costs more than m=65536, t=8 or p=8, which each guess would cost the server")]
+    #[error(
+        "costs more than m=65536, t=8 or p=8 (bcrypt: 12), which each guess would cost the server"
+    )]
     Cost,
+    /// It is none that files of users have.
+    #[error(
+        "is no hash of bcrypt ($2y$…, htpasswd -B), $apr1$… (htpasswd), argon2id or Icecast's MD5"
+    )]
+    OfUser,
 }
 
 impl KeyHash {
@@ -68,23 +96,62 @@ impl KeyHash {
             && params.t_cost() <= PASSES_MAX
             && params.p_cost() <= LANES_MAX;
         match is_cheap {
-            true => Ok(Self(text.to_owned())),
+            true => Ok(Self::new(Kind::Argon2id, text)),
             false => Err(HashRejected::Cost),
+        }
+    }
+
+    /// A hash as files of users have them: bcrypt, Apache's `$apr1$`, Icecast's MD5, or argon2id.
+    ///
+    /// # Errors
+    /// See [`HashRejected`].
+    pub fn parse_of_user(text: &str) -> Result<Self, HashRejected> {
+        if Self::is_meant(text) {
+            return Self::parse(text);
+        }
+        if text.starts_with("$2") {
+            let cost = legacy::bcrypt_cost(text).ok_or(HashRejected::OfUser)?;
+            return match cost <= BCRYPT_COST_MAX {
+                true => Ok(Self::new(Kind::Bcrypt, text)),
+                false => Err(HashRejected::Cost),
+            };
+        }
+        if legacy::Apr1::of(text).is_some() {
+            return Ok(Self::new(Kind::Apr1, text));
+        }
+        let is_md5 = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match is_md5 {
+            true => Ok(Self::new(Kind::Md5, text)),
+            false => Err(HashRejected::OfUser),
+        }
+    }
+
+    fn new(kind: Kind, text: &str) -> Self {
+        Self {
+            kind,
+            text: text.to_owned(),
         }
     }
 
     /// Whether the secret is the key. It takes long; call it on a thread that may be blocked.
     pub fn verifies(&self, secret: &str) -> bool {
-        secret.len() <= SECRET_BYTES_MAX
-            && PasswordHash::new(&self.0).is_ok_and(|hash| {
+        if secret.len() > SECRET_BYTES_MAX {
+            return false;
+        }
+        match self.kind {
+            Kind::Argon2id => PasswordHash::new(&self.text).is_ok_and(|hash| {
                 let verified = Argon2::default().verify_password(secret.as_bytes(), &hash);
                 verified.is_ok()
-            })
+            }),
+            Kind::Bcrypt => legacy::bcrypt_fits(&self.text, secret),
+            Kind::Apr1 => legacy::Apr1::of(&self.text).is_some_and(|hash| hash.fits(secret)),
+            Kind::Md5 => legacy::md5_fits(&self.text, secret),
+        }
     }
 
-    /// The PHC string, to be digested together with a secret. It is not to be shown.
+    /// The hash as it is written, to be digested together with a secret. It is not to be shown.
     pub fn reveal(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 

@@ -1,7 +1,7 @@
 //! Credentials that are judged by themselves, without a question to another host.
 //!
 //! ```text
-//!  secret ──► KeyHash (argon2id of RFC 9106)   is it the key?
+//!  secret ──► KeyHash (argon2id and others)    is it the key, or the user's password?
 //!  token ───► link (HMAC-SHA256, ours)         what does it permit, where, from where, until when?
 //!        └──► jwt  (JSON Web Token, an issuer's)
 //! ```
@@ -15,8 +15,11 @@
 
 mod hash;
 pub mod jwt;
+mod legacy;
 pub mod link;
 mod scope;
+mod users;
 
 pub use hash::{HashRejected, KeyHash, VERIFIED_MAX, Verified};
 pub use scope::{Scope, Scopes};
+pub use users::{Users, UsersRejected};

@@ -44,7 +44,7 @@ use read::Walk;
 pub use base_url::{BaseUrl, NotABaseUrl};
 pub use glob::Glob;
 pub use hours::WeekHours;
-pub use keys_file::{read_keys, read_token_keys};
+pub use keys_file::{read_keys, read_token_keys, read_users};
 pub use network::{Network, NotANetwork};
 pub use remote::{PullRule, PullUrl, Pulled, PushUrl};
 pub use report::{Location, Problem, Report};

@@ -9,7 +9,7 @@ use crate::units;
 const ENTRIES_MAX: usize = 1_000;
 
 /// The sections and arrays of tables, in the order in which they are written.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "rtmp",
     "http",
     "shoutcast",
@@ -24,6 +24,7 @@ const ORDER: [&str; 20] = [
     "limits",
     "log",
     "auth.key",
+    "auth.htpasswd",
     "record",
     "push",
     "pull",
@@ -71,11 +72,20 @@ pub(crate) enum Place {
     Key(usize, usize),
 }
 
-/// Stands with a hook whose address is refused.
-const UNASKED: &str = "Nobody is asked, and EVERYBODY MAY LISTEN, until there is a url. To keep listeners out: auth.play = \"key\".";
+/// Keys that are never commented out, for listening would be free without them: a server with the file does not start until
+/// they are mended.
+const GUARDS: [(&str, &str); 3] = [("auth.hook", "url"), ("auth", "play"), ("stream", "play")];
 
 /// Keys without which an entry of an array of tables says nothing.
-const NEEDED: [&str; 6] = ["match", "name", "stream", "url", "path", "directory"];
+const NEEDED: [&str; 7] = [
+    "match",
+    "name",
+    "stream",
+    "url",
+    "path",
+    "directory",
+    "file",
+];
 
 impl Import {
     /// The section of that name.
@@ -279,7 +289,7 @@ impl Draft {
         (text, places)
     }
 
-    /// Comments a place out. Returns the directives that it comes from, or nothing if it was out already.
+    /// Comments a place out. Returns the directives that it comes from, or nothing if it was out already or has to stay.
     pub(crate) fn refuse(&mut self, place: Place, message: &str) -> Option<Vec<usize>> {
         let (at, number) = match place {
             Place::Table(at) => (at, None),
@@ -296,15 +306,11 @@ impl Draft {
         match number {
             Some(number) if !table.is_entry || !NEEDED.contains(&table.lines[number].key) => {
                 let line = &mut table.lines[number];
-                if line.refused.is_some() {
+                if line.refused.is_some() || GUARDS.contains(&(table.name, line.key)) {
                     return None;
                 }
                 line.refused = Some(message.to_owned());
-                let from = line.from.clone();
-                if (table.name, line.key) == ("auth.hook", "url") {
-                    table.remarks.push(UNASKED.to_owned());
-                }
-                Some(from)
+                Some(line.from.clone())
             }
             _ if table.refused.is_some() => None,
             _ => {

@@ -41,6 +41,10 @@ pub(crate) fn complete(auth: &mut Auth) -> Result<Generated, getrandom::Error> {
     let mut named = auth.keys.iter();
     let has_named = auth.keys_file.is_some()
         || auth.jwt.is_used()
+        || auth
+            .users
+            .iter()
+            .any(|users| users.scopes.contains(Scope::Publish))
         || named.any(|key| key.scopes.contains(Scope::Publish));
     Ok(Generated {
         publish_key: !has_named && fill(&mut auth.publish_key)?,

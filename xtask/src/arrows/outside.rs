@@ -71,6 +71,12 @@ const OUTSIDE: &[Outside] = &[
         reason: "one crate reads command lines",
     },
     Outside {
+        package: "bcrypt",
+        shipped_in: These(&["authority"]),
+        tested_in: These(&["authority"]),
+        reason: "one crate judges passwords",
+    },
+    Outside {
         package: "jsonwebtoken",
         shipped_in: These(&["authority"]),
         tested_in: These(&["authority", "tests"]),

@@ -9,7 +9,10 @@ use std::net::SocketAddr;
 
 use super::read::Walk;
 use super::sections::{Listen, Transport};
-use super::{Auth, Config, KeyRule, KeySecret, PlayAccess, Secret, read_keys, read_token_keys};
+use super::{
+    Auth, Config, KeyRule, KeySecret, PlayAccess, Secret, USER_FILES_MAX, read_keys,
+    read_token_keys, read_users,
+};
 
 /// Notes every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
@@ -157,6 +160,14 @@ fn keys(config: &Config, walk: &mut Walk<'_>) {
     if let Some(Err(report)) = file {
         walk.problem("auth.keys_file", format!("is of no use: {report}"), None);
     }
+    for rule in &auth.users {
+        if let Err(why) = read_users(&rule.file) {
+            walk.problem(&format!("{}.file", rule.key), why, None);
+        }
+    }
+    if let Some(rule) = auth.users.get(USER_FILES_MAX) {
+        walk.problem(&rule.key, "is one of more than 32 files of users", None);
+    }
     if let Some(Err(why)) = auth.jwt.jwks_file.as_deref().map(read_token_keys) {
         walk.problem("auth.jwt.jwks_file", why, None);
     }
@@ -229,6 +240,10 @@ fn listeners_without_key(config: &Config, walk: &mut Walk<'_>) {
         || auth.keys_file.is_some()
         || !auth.link_secrets.is_empty()
         || auth.jwt.is_used()
+        || auth
+            .users
+            .iter()
+            .any(|rule| rule.scopes.contains(authority::Scope::Play))
         || auth.hook.url.is_some();
     let of_streams = config
         .streams
@@ -239,7 +254,7 @@ fn listeners_without_key(config: &Config, walk: &mut Walk<'_>) {
     for key in of_all.into_iter().chain(of_streams) {
         if !has_some {
             let message = "is \"key\", and there is no key for listeners";
-            let help = "add one with scopes = [\"play\"] to [[auth.key]], or a secret to [auth.link] or [auth.jwt]";
+            let help = "add one with scopes = [\"play\"] to [[auth.key]], a secret to [auth.link] or [auth.jwt], or users by [[auth.htpasswd]]";
             walk.problem(&key, message, Some(help));
         }
     }

@@ -1,4 +1,4 @@
-//! Section `[auth]`, with `[[auth.key]]`, `[auth.link]` and `[auth.jwt]`.
+//! Section `[auth]`, with `[[auth.key]]`, `[[auth.htpasswd]]`, `[auth.link]` and `[auth.jwt]`.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -9,6 +9,7 @@ use media::StreamName;
 
 use super::auth_hook::AuthHook;
 use super::auth_jwt::AuthJwt;
+use super::auth_users::UsersRule;
 use crate::read::Section;
 use crate::{Glob, Secret, fits};
 
@@ -31,6 +32,8 @@ pub struct Auth {
     pub keys: Vec<KeyRule>,
     /// A file of more such keys, which is read again when it changes; see [`read_keys`](crate::read_keys).
     pub keys_file: Option<PathBuf>,
+    /// Files of users.
+    pub users: Vec<UsersRule>,
     /// What links are signed with: the first, and accepted from: all. None accepts no link.
     pub link_secrets: Vec<Secret>,
     /// Whose tokens are taken.
@@ -108,6 +111,7 @@ impl Auth {
         s.set("play", &mut self.play);
         s.sections("key", |s| self.keys.extend(KeyRule::read(s)));
         s.set("keys_file", &mut self.keys_file);
+        s.sections("htpasswd", |s| self.users.extend(UsersRule::read(s)));
         s.section("link", |s| self.read_link(s));
         s.section("jwt", |s| self.jwt.read(s));
         s.section("hook", |s| self.hook.read(s));

@@ -275,3 +275,63 @@ fn a_file_of_keys_is_checked_with_the_configuration() {
         );
     }
 }
+
+#[test]
+fn files_of_users_are_checked_with_the_configuration() {
+    let rule = "[[auth.htpasswd]]\nfile = \"/nowhere/users\"\n";
+    one_problem(rule, 2, "auth.htpasswd.0.file", "cannot be read");
+    one_problem(
+        "[[auth.htpasswd]]\n",
+        1,
+        "auth.htpasswd.0.file",
+        "say where",
+    );
+    let admin = "[[auth.htpasswd]]\nfile = \"\"\nscopes = [\"admin\"]";
+    one_problem(admin, 3, "auth.htpasswd.0.scopes", "for a key");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("users");
+    let write = |text: &str, mode: u32| {
+        std::fs::write(&path, text).expect("written");
+        let rights = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&path, rights).expect("set");
+    };
+    let rule =
+        format!("[auth]\nplay = \"key\"\n[[auth.htpasswd]]\nfile = {path:?}\nmatch = \"a/*\"");
+    write("ann:0cc175b9c0f1b6a831c399e269772661\n", 0o644);
+    one_problem(&rule, 4, "auth.htpasswd.0.file", "open to every user");
+    write("ann:secret\n", 0o640);
+    one_problem(&rule, 4, "auth.htpasswd.0.file", "line 1");
+    write("ann:0cc175b9c0f1b6a831c399e269772661\n", 0o640);
+    let config = parse(&rule).expect("valid");
+    let users = &config.auth.users[0];
+    let is_for = |scope, name| users.is_for(scope, &StreamName::parse(name).expect("a name"));
+    assert!(is_for(Scope::Play, "a/b") && is_for(Scope::Play, "a/b~720p"));
+    assert!(!is_for(Scope::Play, "b") && !is_for(Scope::Publish, "a/b"));
+}
+
+#[test]
+fn tokens_need_a_key_that_can_be_used() {
+    one_problem(
+        "[auth.jwt]\nsecret = \"x7Kq-92mPz\"",
+        2,
+        "auth.jwt.secret",
+        "32",
+    );
+    one_problem(
+        "[auth.jwt]\nissuer = \"i\"",
+        2,
+        "auth.jwt.issuer",
+        "no token is taken",
+    );
+    let file = "[auth.jwt]\njwks_file = \"/nowhere/keys.json\"";
+    one_problem(file, 2, "auth.jwt.jwks_file", "cannot be opened");
+    let url = "[auth.jwt]\njwks_url = \"ftp://id.example\"";
+    one_problem(url, 2, "auth.jwt.jwks_url", "http");
+    let config = parse(
+        "[auth]\nplay = \"key\"\n[auth.jwt]\nsecret = \"an-hmac-secret-of-32-characters!\"\naudience = \"a\"",
+    );
+    let jwt = config.expect("valid").auth.jwt;
+    assert_eq!(jwt.rules.audience.as_deref(), Some("a"));
+    assert!(jwt.is_used() && jwt.rules.issuer.is_none());
+}

@@ -105,7 +105,7 @@ fn the_examples_are_valid() {
         config.policy(&name, Class::Video).max_wait,
         Duration::from_millis(50)
     );
-    assert_eq!(config.auth.keys.len(), 1);
+    assert_eq!((config.auth.keys.len(), config.auth.users.len()), (1, 0));
     let lists = (
         config.pushes.len(),
         config.pulls.len(),

@@ -49,7 +49,7 @@ pub(super) fn mount(mount: &Directive, station: &Station<'_>, import: &mut Impor
             "public" if element.value() == "1" => import.ledger.leave(element, "streams are listed in no directory"),
             "public" => import.ledger.needless(element, "streams are listed in no directory"),
             "dump-file" => dump(&pattern, element, import),
-            "authentication" => authentication(element, station, import),
+            "authentication" => authentication(element, (id, &pattern), station, import),
             _ => words::explain(element, "mount", import),
         }
     }
@@ -110,18 +110,51 @@ fn dump(pattern: &str, element: &Directive, import: &mut Import) {
     }
 }
 
-fn authentication(element: &Directive, station: &Station<'_>, import: &mut Import) {
+fn authentication(
+    element: &Directive,
+    (id, pattern): (TableId, &str),
+    station: &Station<'_>,
+    import: &mut Import,
+) {
     match element.attribute("type") {
         Some("url") => hook(element, station, import),
-        Some("htpasswd") => import.ledger.leave(
-            element,
-            "no files of users are read: who knows the name may listen, unless a hook (auth.hook) refuses it",
-        ),
+        Some("htpasswd") => users(element, (id, pattern), import),
         _ => import.ledger.leave(
             element,
             "there are no roles and no commands: who knows the name may listen, unless a hook (auth.hook) refuses it",
         ),
     }
+}
+
+/// Listeners of the mount have to be in a file of users.
+fn users(element: &Directive, (stream, pattern): (TableId, &str), import: &mut Import) {
+    import.set(stream, "play", units::text("key"), element);
+    let Some(file) = named(element, "filename") else {
+        import.ledger.leave(element, "it names no file of users");
+        return;
+    };
+    let Some(id) = import.entry("auth.htpasswd", element) else {
+        return;
+    };
+    import.remark(
+        id,
+        "Nobody else may have a right to the file: chmod o= on it.",
+    );
+    import.set(id, "file", units::text(url(Some(file))), file);
+    import.set(id, "match", units::text(pattern), element);
+    if let Some(option) = named(element, "allow_duplicate_users") {
+        import
+            .ledger
+            .leave(option, "a user may listen more than once");
+    }
+}
+
+fn named<'a>(element: &'a Directive, name: &str) -> Option<&'a Directive> {
+    let mut all = element
+        .children
+        .iter()
+        .filter(|option| option.name == "option");
+    all.find(|option| option.attribute("name") == Some(name))
 }
 
 /// The value of an option, such as an address.
@@ -133,13 +166,7 @@ fn url(option: Option<&Directive>) -> &str {
 
 /// One hook is asked about all streams.
 fn hook(element: &Directive, station: &Station<'_>, import: &mut Import) {
-    let option = |name: &str| {
-        let mut all = element
-            .children
-            .iter()
-            .filter(|option| option.name == "option");
-        all.find(|option| option.attribute("name") == Some(name))
-    };
+    let option = |name: &str| named(element, name);
     let credentials = [option("username"), option("password")];
     let address = |name| {
         let option = option(name)?;

@@ -1,4 +1,4 @@
-//! The built-in authority: keys, signed links, tokens, a password for titles, and listening that is free where it is configured
+//! The built-in authority: keys, users, signed links, tokens, a password for titles, and listening that is free where it is configured
 //! so.
 
 use std::sync::Arc;
@@ -16,6 +16,8 @@ use super::hashes::Hashes;
 use super::keys_file::KeysFile;
 use super::links::Links;
 use super::tokens::Tokens;
+use super::users::{self, UserFiles};
+use super::watched::Watched;
 
 /// See the module's description. It answers at once, unless a key is to be compared with hashes, or a token names one that is not
 /// known.
@@ -29,6 +31,7 @@ pub(super) struct Keys {
     hashes: Hashes,
     links: Links,
     tokens: Tokens,
+    users: UserFiles,
 }
 
 impl Keys {
@@ -41,6 +44,7 @@ impl Keys {
     ) -> Self {
         Self {
             file: KeysFile::new(&config.auth),
+            users: UserFiles::new(&config.auth),
             hashes: Hashes::new(fingerprints.clone()),
             links: Links::new(&config.auth.link_secrets, fingerprints.clone()),
             tokens: Tokens::new(&config.auth.jwt, fingerprints.clone(), connector),
@@ -54,15 +58,17 @@ impl Keys {
     pub(super) fn look(&self) {
         self.file.file().look();
         self.tokens.file().look();
+        self.users.files().for_each(Watched::look);
     }
 
     /// Reads its files again, and says what has become of them. It may wait for a disk.
     pub(super) fn read_again(&self) -> String {
-        let read = [
+        let keys = [
             self.file.file().read_again(),
             self.tokens.file().read_again(),
         ];
-        let told: Vec<_> = read.into_iter().flatten().collect();
+        let users = self.users.files().map(Watched::read_again);
+        let told: Vec<_> = keys.into_iter().chain(users).flatten().collect();
         match told.is_empty() {
             true => "no file".to_owned(),
             false => told.join(", "),
@@ -107,7 +113,6 @@ impl Keys {
         if let Some(verdict) = self.tokens.judge(action, request).await {
             return verdict;
         }
-        let evidence = Evidence::of(request).ok_or(Denied::Missing)?;
         let (scope, also) = match action {
             Action::Publish => (Scope::Publish, None),
             Action::Play => (Scope::Play, None),
@@ -129,7 +134,40 @@ impl Keys {
             self.attempts.are_used_up(peer, kind, Instant::now())
         };
         let keys = keys.chain(operators).chain(password);
-        self.choose(evidence, keys, is_limited).await
+        if let Some(grant) = self.user(scope, request, is_limited).await? {
+            return Ok(grant);
+        }
+        match Evidence::of(request) {
+            Some(evidence) => self.choose(evidence, keys, is_limited).await,
+            // Of users alone, whose password was looked at.
+            None if users::presented(request).is_some() => Err(Denied::Wrong),
+            None => Err(Denied::Missing),
+        }
+    }
+
+    /// The permission of the user that a request names, if the password is theirs. Another may still be a key.
+    async fn user(
+        &self,
+        scope: Scope,
+        request: &Request<'_>,
+        is_limited: impl FnOnce() -> bool,
+    ) -> Result<Option<Grant>, Denied> {
+        let Some((user, password)) = users::presented(request) else {
+            return Ok(None);
+        };
+        let hashes = self.users.hashes(&user, scope, request.stream);
+        if hashes.is_empty() {
+            return Ok(None);
+        }
+        let found = self.hashes.find(&password, hashes, is_limited).await?;
+        Ok(found.map(|_| Grant {
+            credential: Some(self.fingerprints.of(&format!("user {user}"))),
+            terms: Terms {
+                until: None,
+                identity: Identity::new(&user),
+            },
+            ..Grant::to_all()
+        }))
     }
 
     /// The permission of the key that the evidence fits.

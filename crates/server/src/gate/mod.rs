@@ -30,6 +30,7 @@ mod successes;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tokens;
+mod users;
 mod watched;
 
 use std::net::IpAddr;

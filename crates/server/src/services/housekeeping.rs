@@ -50,7 +50,7 @@ async fn housekeep(context: Arc<Context>) {
 /// Looks whether files of keys have changed, on threads, because they may be on a slow disk.
 async fn watch_keys(context: Arc<Context>) {
     let auth = &context.node.config.auth;
-    if auth.keys_file.is_none() && auth.jwt.jwks_file.is_none() {
+    if auth.keys_file.is_none() && auth.jwt.jwks_file.is_none() && auth.users.is_empty() {
         return;
     }
     let mut ticks = tokio::time::interval(KEYS_TICK);
