@@ -1,11 +1,11 @@
 //! `carillon import` makes a configuration of another server's, and the server runs with it.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use testkit::http::Listener;
-use testkit::{Clip, Process, Publisher, Server, Tool, binary, wait_until, webhooks};
+use testkit::{Clip, Publisher, Server, Tool, binary, wait_until};
 
+use crate::permission_hook::{Hook, KNOWN, UNKNOWN};
 use crate::support::{DEADLINE, wait_for_stream};
 
 /// The one that Debian's icecast2 installs.
@@ -13,10 +13,6 @@ const OF_DEBIAN: &str = "/etc/icecast2/icecast.xml";
 
 /// A password that is not among the first that attackers try, as the one of that file is.
 const PASSWORD: &str = "noon-bells-41";
-
-/// What the hook permits, and something else.
-const KNOWN: &str = "letmein-42";
-const UNKNOWN: &str = "let-me-in-24";
 
 fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/import/tests/samples")
@@ -83,19 +79,13 @@ fn icecast_of_debian_goes_on_with_its_password() {
 
 #[test]
 fn the_hook_of_nginx_rtmp_is_asked_as_before() {
-    let mut command = Command::new(webhooks());
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/permission_hook.py");
-    command.args([script, "0"]);
-    let hook = Process::start("the hook", &mut command);
-    let said = || String::from_utf8(hook.stdout()).unwrap();
-    wait_until("the hook's port", DEADLINE, || said().contains('\n'));
-    let port = said().lines().next().unwrap().to_owned();
-
+    let hook = Hook::start();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("nginx.conf");
     let source = format!(
         "events {{}}\nrtmp {{ server {{ listen 1935; application live {{ live on; on_publish \
-         http://127.0.0.1:{port}/nginx-rtmp; record all; record_path {}; }} }} }}\n",
+         {}; record all; record_path {}; }} }} }}\n",
+        hook.url("nginx-rtmp"),
         folder.path().join("rec").display()
     );
     std::fs::write(&file, source).unwrap();
@@ -105,8 +95,8 @@ fn the_hook_of_nginx_rtmp_is_asked_as_before() {
     assert!(!refused.wait(DEADLINE).success(), "the hook refuses it");
     let _show = Publisher::Ffmpeg.start(&clip, &server.rtmp_url("live/show", KNOWN));
     wait_for_stream(&server, "live/show");
-    let said = said();
-    let asked = said.lines().last().unwrap();
+    wait_until("both questions", DEADLINE, || hook.asked().len() == 2);
+    let asked = &hook.asked()[1];
     for field in [
         "call=publish",
         "app=live",

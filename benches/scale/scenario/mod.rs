@@ -13,6 +13,7 @@ mod recording;
 mod stalled;
 mod stations;
 mod storm;
+mod tokens;
 mod video;
 mod webrtc;
 mod workers;
@@ -108,6 +109,11 @@ pub(crate) const ALL: &[Scenario] = &[
         name: "join-storm",
         about: "5,000 joins in a second where 5,000 listen",
         run: storm::storm,
+    },
+    Scenario {
+        name: "join-tokens",
+        about: "10,000 joins in a second, each with a token that is verified, beside as many without",
+        run: tokens::joins,
     },
     Scenario {
         name: "stalled",

@@ -43,7 +43,8 @@ use crate::node::Node;
 #[derive(Clone)]
 pub(crate) enum Door {
     Rtmp,
-    Http,
+    /// With what clients get TLS by that ask for it on the connection.
+    Http(Option<TlsAcceptor>),
     Https(TlsAcceptor),
     Rtmps(TlsAcceptor),
     Shoutcast,
@@ -56,7 +57,7 @@ impl Door {
     fn index(&self) -> usize {
         match self {
             Self::Rtmp => 0,
-            Self::Http => 1,
+            Self::Http(_) => 1,
             Self::Https(_) => 2,
             Self::Rtmps(_) => 3,
             Self::Shoutcast => 4,
@@ -190,7 +191,7 @@ fn permit(
 ) -> Result<(ConnectionPermit, oneshot::Receiver<Option<Rejected>>), Rejected> {
     let pool = match door {
         Door::Rtmp | Door::Rtmps(_) => Pool::Rtmp,
-        Door::Http | Door::Https(_) | Door::Shoutcast => Pool::Http,
+        Door::Http(_) | Door::Https(_) | Door::Shoutcast => Pool::Http,
     };
     let (tell, evicted) = oneshot::channel();
     let evict = move |reason| {
@@ -211,7 +212,7 @@ fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: 
         Ok(permitted) => permitted,
         Err(reason) => {
             node.counts.reject(reason, peer);
-            if matches!(door, Door::Http) {
+            if matches!(door, Door::Http(_)) {
                 http::refuse_unread(node, &socket, reason);
             }
             return;
@@ -253,7 +254,16 @@ async fn serve(
 ) {
     match door {
         Door::Rtmp => Box::pin(rtmp::serve(node, socket, permit, peer)).await,
-        Door::Http => Box::pin(http::serve(node, site, socket, permit, peer)).await,
+        Door::Http(None) => Box::pin(http::serve(node, site, socket, permit, peer)).await,
+        Door::Http(Some(acceptor)) => {
+            let served = Box::pin(http::serve_upgradable(node, site, socket, permit, peer)).await;
+            if let Some(upgrade) = served
+                && let Some(socket) = secure(node, &acceptor, upgrade.socket, peer).await
+            {
+                let handover = upgrade.handover;
+                Box::pin(http::serve_handed(node, site, socket, handover, peer)).await;
+            }
+        }
         Door::Https(acceptor) => {
             let Some(socket) = secure(node, &acceptor, socket, peer).await else {
                 return;

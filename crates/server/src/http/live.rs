@@ -242,8 +242,9 @@ impl<S: LiveTransport> Live<'_, S> {
         }
     }
 
-    pub(super) async fn tell_capabilities(self) {
-        let answer = ingest::icecast::answer_options(&self.node.ingest.settings, &self.head);
+    pub(super) async fn tell_capabilities(self, offers_tls: bool) {
+        let settings = &self.node.ingest.settings;
+        let answer = ingest::icecast::answer_options(settings, &self.head, offers_tls);
         Asked::by(&self.head, self.peer).log_answer(self.node, &answer);
         head::answer(self.socket, &answer).await;
     }

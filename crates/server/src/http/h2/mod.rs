@@ -164,7 +164,8 @@ impl Session {
             }
             Route::Look(target) => self.look(target, &head, &asked).await,
             Route::Capabilities => {
-                let answer = ingest::icecast::answer_options(&self.node.ingest.settings, &head);
+                let answer =
+                    ingest::icecast::answer_options(&self.node.ingest.settings, &head, false);
                 asked.log_answer(&self.node, &answer);
                 from_wire(&answer, None)
             }

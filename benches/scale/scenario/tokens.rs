@@ -1,0 +1,134 @@
+//! Listeners that join ten thousand in a second, each with a token that has to be verified, beside as many that need none.
+//!
+//! The server and the listeners share the machine, so a join is as long as both need for it.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use serde_json::json;
+use testkit::Server;
+
+use crate::audience::ListenPlan;
+use crate::bench::Bench;
+use crate::contest::{Way, serve};
+use crate::figure::{Target, Unit};
+use crate::source;
+
+const JOINS: u64 = 10_000;
+/// Joins per second.
+const RAMP: u64 = 10_000;
+const JOIN_P99_MAX: f64 = 0.02;
+/// Of HS256.
+const SECRET: &str = "an-issuers-secret-of-32-characters";
+
+/// What listeners present.
+#[derive(Clone, Copy, Debug)]
+enum Presented {
+    Nothing,
+    Hmac,
+    Signature,
+}
+
+impl Presented {
+    const ALL: [Self; 3] = [Self::Nothing, Self::Hmac, Self::Signature];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "no token",
+            Self::Hmac => "HS256",
+            Self::Signature => "ES256",
+        }
+    }
+
+    /// The query with the token, if the server has its key in `jwks`.
+    fn query(self, key: &EncodingKey) -> String {
+        let (algorithm, key) = match self {
+            Self::Nothing => return String::new(),
+            Self::Hmac => (
+                Algorithm::HS256,
+                &EncodingKey::from_secret(SECRET.as_bytes()),
+            ),
+            Self::Signature => (Algorithm::ES256, key),
+        };
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let permissions = json!([{"do": "play", "on": "*"}]);
+        let claims = json!({"sub": "ann", "exp": now.as_secs() + 3_600, "carillon": permissions});
+        let token = encode(&Header::new(algorithm), &claims, key);
+        format!(
+            "?jwt={}",
+            token.unwrap_or_else(|error| panic!("a token: {error}"))
+        )
+    }
+}
+
+pub(crate) fn joins(bench: &mut Bench) {
+    let way = Way::Mount("radio.mp3");
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("a folder: {error}"));
+    let key = signing_key(&folder.path().join("jwks.json"));
+    let file = format!("{:?}", folder.path().join("jwks.json"));
+    let secret = format!("{SECRET:?}");
+    let keys = [
+        ("auth.jwt", "secret", &*secret),
+        ("auth.jwt", "jwks_file", &*file),
+    ];
+    let mut joins = Presented::ALL.map(|_| Vec::new());
+    let mut lost = Vec::new();
+    for round in 0..bench.rounds() {
+        let mut order: Vec<usize> = (0..Presented::ALL.len()).collect();
+        // Nobody is always the first.
+        order.rotate_left(round % Presented::ALL.len());
+        for at in order {
+            let presented = Presented::ALL[at];
+            let mut settings = Vec::new();
+            if !matches!(presented, Presented::Nothing) {
+                settings.push(("auth", "play", "\"key\""));
+                settings.extend(keys);
+            }
+            let server = serve(bench, &settings);
+            let report = join(&server, way, &presented.query(&key));
+            bench.note(round, presented.name(), &[&report]);
+            joins[at].push(report.join_p99());
+            lost.push(report.missing());
+        }
+    }
+    let [nothing, hmac, signature] = joins;
+    let target = Some(Target::AtMost(JOIN_P99_MAX));
+    for (what, values) in [
+        ("join p99 with HS256", hmac),
+        ("join p99 with ES256", signature),
+    ] {
+        bench.figure(what, Unit::Seconds, values, None, target);
+    }
+    bench.figure(
+        "join p99 without a token",
+        Unit::Seconds,
+        nothing,
+        None,
+        None,
+    );
+    bench.losses(lost);
+}
+
+fn join(server: &Server, way: Way, query: &str) -> crate::audience::Report {
+    let _publisher = source::publish(&way.source_url(server), &super::mp3_media());
+    source::wait_for_publisher(server);
+    let url = format!("{}{query}", way.url(server));
+    let plan = ListenPlan::new(JOINS, RAMP, Duration::from_secs(2)).settle(1);
+    plan.start(&url, &[server.pid()]).finish()
+}
+
+/// Makes a key of P-256, and writes a set with its public half.
+fn signing_key(jwks: &Path) -> EncodingKey {
+    let made = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256);
+    let made = made.unwrap_or_else(|error| panic!("a key: {error}"));
+    let key = EncodingKey::from_ec_der(&made.serialize_der());
+    let public = Jwk::from_encoding_key(&key, Algorithm::ES256);
+    let public = public.unwrap_or_else(|error| panic!("its public half: {error}"));
+    let set = json!({ "keys": [public] }).to_string();
+    std::fs::write(jwks, set).unwrap_or_else(|error| panic!("{}: {error}", jwks.display()));
+    key
+}
