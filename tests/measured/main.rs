@@ -30,9 +30,14 @@ mod player_page;
 #[path = "../scenarios/page_server.rs"]
 mod page_server;
 
+#[allow(dead_code, reason = "shared with the other scenarios")]
+#[path = "../scenarios/mount.rs"]
+mod mount;
+
 mod clock;
 mod windows;
 
+mod fallbacks_come_soon;
 mod first_pictures;
 mod glass_to_glass;
 mod hls_plays_without_stalls;

@@ -14,6 +14,7 @@ mod browser;
 mod film;
 mod firefox;
 mod flv;
+mod mount;
 mod page_server;
 mod past;
 mod permission_hook;
