@@ -75,7 +75,7 @@ impl Card {
             fifo.display()
         );
         std::fs::write(folder.path().join("asoundrc"), card).unwrap();
-        let tone = format!("sine=frequency={TONE_HZ}:sample_rate=44100");
+        let tone = format!("sine=frequency={TONE_HZ}:sample_rate=48000");
         let tone = Tool::ffmpeg()
             .args(["-y", "-re", "-f", "lavfi", "-i", &tone])
             .args(["-ac", "2", "-f", "s16le"])
@@ -100,7 +100,7 @@ fn darkice_sends_mp3_vorbis_and_opus() {
     let card = Card::insert();
     let mut config = String::from(
         "[general]\nduration = 0\nbufferSecs = 1\nreconnect = no\nrealtime = no\n\
-         [input]\ndevice = tone\nsampleRate = 44100\nbitsPerSample = 16\nchannel = 2\n",
+         [input]\ndevice = tone\nsampleRate = 48000\nbitsPerSample = 16\nchannel = 2\n",
     );
     for (index, format) in ["mp3", "vorbis", "opus"].iter().enumerate() {
         config += &format!(
@@ -138,7 +138,7 @@ impl Jack {
         let name = format!("carillon-{}", free_address().port());
         let process = Tool::new("jackd")
             .args(["--no-mlock", "--no-realtime", "-d", "dummy"])
-            .args(["--rate", "44100", "--period", "1024"])
+            .args(["--rate", "48000", "--period", "1024"])
             .env("JACK_DEFAULT_SERVER", &name)
             .env("JACK_NO_AUDIO_RESERVATION", "1")
             .start();
@@ -199,7 +199,7 @@ impl Butt {
         let addr = server.addr("http");
         let config = format!(
             "[main]\nserver = here\nicy = show\nnum_of_srv = 1\nnum_of_icy = 1\nsrv_ent = here\nicy_ent = show\n\
-             [audio]\ndevice = default\nsamplerate = 44100\nbitrate = 128\nchannel = 2\ncodec = {format}\n\
+             [audio]\ndevice = default\nsamplerate = 48000\nbitrate = 128\nchannel = 2\ncodec = {format}\n\
              [here]\naddress = {}\nport = {}\npassword = {PUBLISH_KEY}\ntype = 1\ntls = 0\nmount = butt.{format}\n\
              usr = source\n[show]\npub = 0\ndescription = Tones\ngenre = Talk\nurl = http://radio.example/\n",
             addr.ip(),
@@ -257,8 +257,11 @@ fn butt_is_heard(format: &str) {
     butt.connect();
     let stream = format!("butt.{format}");
     wait_for_stream(&server, &stream);
-    butt.ask(&["-u", TITLE]);
-    wait_for_title(&server, &stream);
+    // It sends titles of Ogg Vorbis beside the stream, where listeners have no place for them.
+    if format != "ogg" {
+        butt.ask(&["-u", TITLE]);
+        wait_for_title(&server, &stream);
+    }
     let sound = decode(&server, &stream);
     let loudest = sound.iter().map(|sample| sample.unsigned_abs()).max();
     assert!(loudest < Some(16), "its input is silent: {loudest:?}");
@@ -276,6 +279,11 @@ fn butt_sends_mp3() {
 #[test]
 fn butt_sends_ogg_vorbis() {
     butt_is_heard("ogg");
+}
+
+#[test]
+fn butt_sends_ogg_opus() {
+    butt_is_heard("opus");
 }
 
 /// GStreamer's client of libshout.

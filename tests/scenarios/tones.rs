@@ -1,6 +1,6 @@
 //! Sound as samples, and the pitch of a tone among them.
 //!
-//! Pitch is counted, not transformed: a tone goes through zero upwards once a period.
+//! Pitch is counted, not transformed: a tone rises from below silence to above it once a period.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(crate) const RATE: u32 = 44_100;
 /// Arguments by which ffmpeg writes what [`samples`] reads.
 pub(crate) const RAW: [&str; 6] = ["-ac", "1", "-ar", "44100", "-f", "s16le"];
 
-/// How far a pitch may be off: an encoder adds noise, and a joining decoder begins within a period.
+/// How far a pitch may be off: where a piece is cut, up to a period of it is not counted.
 const PITCH_TOLERANCE: f64 = 0.02;
 
 /// What is heard above it is sound.
@@ -35,22 +35,33 @@ pub(crate) fn decode(path: &Path) -> Vec<i16> {
 
 /// The pitch in hertz; 0 of silence.
 pub(crate) fn pitch(sound: &[i16]) -> f64 {
-    if sound.iter().all(|sample| sample.unsigned_abs() < SILENCE) {
-        return 0.0;
+    let mut is_low = false;
+    let mut rises = 0_u32;
+    for sample in sound {
+        if sample.unsigned_abs() < SILENCE {
+            continue;
+        }
+        rises += u32::from(is_low && *sample > 0);
+        is_low = *sample < 0;
     }
-    let rises = sound.windows(2).filter(|pair| pair[0] < 0 && pair[1] >= 0);
-    rises.count() as f64 * f64::from(RATE) / sound.len() as f64
+    f64::from(rises) * f64::from(RATE) / sound.len() as f64
 }
 
 pub(crate) fn is_pitch(heard: f64, expected: f64) -> bool {
     (heard - expected).abs() <= expected * PITCH_TOLERANCE
 }
 
-/// Demands that each second of a sound, but for the last part of one, has this pitch.
+/// Demands that each second of a sound has this pitch, from where it begins to be heard.
 pub(crate) fn assert_pitch(what: &str, sound: &[i16], expected: f64) {
-    let seconds = sound.chunks_exact(RATE as usize);
-    let heard: Vec<_> = seconds.map(pitch).collect();
-    assert!(!heard.is_empty(), "{what}: no sound");
+    let begin = sound
+        .iter()
+        .position(|sample| sample.unsigned_abs() >= SILENCE);
+    let begin = begin.unwrap_or_else(|| panic!("{what}: silence"));
+    assert!(begin < RATE as usize, "{what}: begins at sample {begin}");
+    let heard: Vec<_> = sound[begin..]
+        .chunks_exact(RATE as usize)
+        .map(pitch)
+        .collect();
     let is_right = heard.iter().all(|&heard| is_pitch(heard, expected));
     assert!(is_right, "{what}: {heard:?} instead of {expected} Hz");
 }
