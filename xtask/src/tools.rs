@@ -46,6 +46,13 @@ const NEEDS: &[Need] = &[
     need("script", &["script", "--version"], "bsdutils"),
     need("ezstream", &["ezstream", "-V"], "ezstream"),
     need("ices2", &["which", "ices2"], "ices2"),
+    need("darkice", &["which", "darkice"], "darkice"),
+    need("butt", &["which", "butt"], "butt"),
+    need("jackd", &["which", "jackd"], "jackd2"),
+    need("Xvfb", &["which", "Xvfb"], "xvfb"),
+    need("mpg123", &["which", "mpg123"], "mpg123"),
+    need("ogg123", &["which", "ogg123"], "vorbis-tools"),
+    need("streamripper", &["which", "streamripper"], "streamripper"),
     need("mp3val", &["which", "mp3val"], "mp3val"),
     need("oggz-validate", &["which", "oggz-validate"], "oggz-tools"),
     need("liquidsoap", &["liquidsoap", "--version"], "liquidsoap"),
@@ -64,6 +71,14 @@ const NEEDS: &[Need] = &[
     ),
     gstreamer(
         &["gst-inspect-1.0", "--exists", "shout2send"],
+        "gstreamer1.0-plugins-good",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "lamemp3enc"],
+        "gstreamer1.0-plugins-good",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "taginject"],
         "gstreamer1.0-plugins-good",
     ),
     gstreamer(
