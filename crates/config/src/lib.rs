@@ -22,6 +22,7 @@ use fanout::{Class, Policy, Takeover};
 use media::StreamName;
 use toml::de::DeTable;
 
+mod addresses;
 mod amount;
 pub mod base_url;
 mod check;
@@ -38,9 +39,11 @@ mod secret;
 mod sections;
 mod setting;
 mod weak;
+mod wildcard;
 
 use read::Walk;
 
+pub use addresses::read_addresses;
 pub use base_url::{BaseUrl, NotABaseUrl};
 pub use glob::Glob;
 pub use hours::WeekHours;
@@ -51,6 +54,7 @@ pub use report::{Location, Problem, Report};
 pub use secret::Secret;
 pub use sections::*;
 pub use setting::duration;
+pub use wildcard::Wildcard;
 
 /// Largest file read. The complete one has a few kilobytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

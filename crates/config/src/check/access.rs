@@ -1,0 +1,35 @@
+//! Lists of clients that could not be kept.
+
+use crate::read::Walk;
+use crate::{AccessRule, Config, read_addresses};
+
+/// Notes what is wrong.
+pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
+    for rule in &config.access {
+        files(rule, walk);
+        if rule.names_countries() && config.http.country_header.is_none() {
+            let name = match rule.allow_countries {
+                Some(_) => "allow_countries",
+                None => "deny_countries",
+            };
+            let help =
+                "a proxy that knows it says it in a header: name that in http.country_header";
+            let message = "is about countries, and no client's is known";
+            walk.problem(&format!("{}.{name}", rule.key), message, Some(help));
+        }
+    }
+}
+
+fn files(rule: &AccessRule, walk: &mut Walk<'_>) {
+    let files = [
+        ("allow_file", &rule.allow_file),
+        ("deny_file", &rule.deny_file),
+    ];
+    for (name, path) in files {
+        let read = path.as_deref().map(read_addresses);
+        if let Some(Err(why)) = read {
+            let key = format!("{}.{name}", rule.key);
+            walk.problem(&key, format!("is of no use: {why}"), None);
+        }
+    }
+}
