@@ -22,10 +22,10 @@ use fanout::{Class, Policy, Takeover};
 use media::StreamName;
 use toml::de::DeTable;
 
-mod addresses;
 mod amount;
 pub mod base_url;
 mod check;
+mod client_lists;
 mod foreign;
 mod glob;
 mod hours;
@@ -43,8 +43,8 @@ mod wildcard;
 
 use read::Walk;
 
-pub use addresses::read_addresses;
 pub use base_url::{BaseUrl, NotABaseUrl};
+pub use client_lists::{read_addresses, read_agents};
 pub use glob::Glob;
 pub use hours::WeekHours;
 pub use keys_file::{read_keys, read_token_keys};

@@ -9,7 +9,7 @@ use crate::units;
 const ENTRIES_MAX: usize = 1_000;
 
 /// The sections and arrays of tables, in the order in which they are written.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "rtmp",
     "http",
     "shoutcast",
@@ -24,6 +24,7 @@ const ORDER: [&str; 20] = [
     "limits",
     "log",
     "auth.key",
+    "access",
     "record",
     "push",
     "pull",
@@ -73,6 +74,10 @@ pub(crate) enum Place {
 
 /// Stands with a hook whose address is refused.
 const UNASKED: &str = "Nobody is asked, and EVERYBODY MAY LISTEN, until there is a url. To keep listeners out: auth.play = \"key\".";
+
+/// Stands with a list of clients that is refused.
+const UNKEPT: &str =
+    "This keeps nobody out, and EVERY ADDRESS MAY CONNECT, until the list can be read.";
 
 /// Keys without which an entry of an array of tables says nothing.
 const NEEDED: [&str; 6] = ["match", "name", "stream", "url", "path", "directory"];
@@ -303,6 +308,9 @@ impl Draft {
                 let from = line.from.clone();
                 if (table.name, line.key) == ("auth.hook", "url") {
                     table.remarks.push(UNASKED.to_owned());
+                }
+                if table.name == "access" {
+                    table.remarks.push(UNKEPT.to_owned());
                 }
                 Some(from)
             }

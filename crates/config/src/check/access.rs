@@ -1,7 +1,9 @@
 //! Lists of clients that could not be kept.
 
+use std::path::PathBuf;
+
 use crate::read::Walk;
-use crate::{AccessRule, Config, read_addresses};
+use crate::{AccessRule, Config, read_addresses, read_agents};
 
 /// Notes what is wrong.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
@@ -21,13 +23,15 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
 }
 
 fn files(rule: &AccessRule, walk: &mut Walk<'_>) {
+    let addresses = |path: &Option<PathBuf>| path.as_deref().map(read_addresses)?.err();
+    let agents = |path: &Option<PathBuf>| path.as_deref().map(read_agents)?.err();
     let files = [
-        ("allow_file", &rule.allow_file),
-        ("deny_file", &rule.deny_file),
+        ("allow_file", addresses(&rule.allow_file)),
+        ("deny_file", addresses(&rule.deny_file)),
+        ("deny_agents_file", agents(&rule.deny_agents_file)),
     ];
-    for (name, path) in files {
-        let read = path.as_deref().map(read_addresses);
-        if let Some(Err(why)) = read {
+    for (name, why) in files {
+        if let Some(why) = why {
             let key = format!("{}.{name}", rule.key);
             walk.problem(&key, format!("is of no use: {why}"), None);
         }

@@ -27,6 +27,8 @@ pub struct AccessRule {
     pub allow_agents: Option<Vec<Wildcard>>,
     /// What they must not call themselves.
     pub deny_agents: Vec<Wildcard>,
+    /// A file of more of these; see [`read_agents`](crate::read_agents).
+    pub deny_agents_file: Option<PathBuf>,
     /// The hosts of the pages that may send clients here; `None` is any.
     pub allow_referers: Option<Vec<Wildcard>>,
     /// The countries that they have to connect from; `None` is any.
@@ -62,6 +64,7 @@ impl AccessRule {
             deny_file: None,
             allow_agents: None,
             deny_agents: Vec::new(),
+            deny_agents_file: None,
             allow_referers: None,
             allow_countries: None,
             deny_countries: Vec::new(),
@@ -75,6 +78,7 @@ impl AccessRule {
         s.set("deny_file", &mut rule.deny_file);
         s.set_some("allow_agents", &mut rule.allow_agents);
         s.set("deny_agents", &mut rule.deny_agents);
+        s.set("deny_agents_file", &mut rule.deny_agents_file);
         s.set_some("allow_referers", &mut rule.allow_referers);
         s.set_some("allow_countries", &mut rule.allow_countries);
         s.set("deny_countries", &mut rule.deny_countries);

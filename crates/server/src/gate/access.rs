@@ -7,7 +7,7 @@
 
 use std::net::IpAddr;
 
-use config::{AccessAction, AccessRule, Config, Network, Wildcard, read_addresses};
+use config::{AccessAction, AccessRule, Config, Network, Wildcard, read_addresses, read_agents};
 use fanout::gate::{Action, Excluded, Request};
 use media::StreamName;
 
@@ -23,6 +23,7 @@ struct List {
     rule: AccessRule,
     allowed: Watched<Vec<Network>>,
     denied: Watched<Vec<Network>>,
+    denied_agents: Watched<Vec<Wildcard>>,
 }
 
 impl Access {
@@ -39,6 +40,7 @@ impl Access {
         let list = |rule: &AccessRule| List {
             allowed: watched(&rule.allow_file),
             denied: watched(&rule.deny_file),
+            denied_agents: Watched::new(rule.deny_agents_file.as_deref(), "programs", read_agents),
             rule: rule.clone(),
         };
         Self(config.access.iter().map(list).collect())
@@ -46,12 +48,23 @@ impl Access {
 
     /// Reads the files again that have changed. It may wait for a disk.
     pub(super) fn look(&self) {
-        self.files().for_each(Watched::look);
+        for list in &self.0 {
+            list.allowed.look();
+            list.denied.look();
+            list.denied_agents.look();
+        }
     }
 
     /// Reads the files again, and says what has become of each. It may wait for a disk.
     pub(super) fn read_again(&self) -> Vec<String> {
-        self.files().filter_map(Watched::read_again).collect()
+        let read = self.0.iter().flat_map(|list| {
+            [
+                list.allowed.read_again(),
+                list.denied.read_again(),
+                list.denied_agents.read_again(),
+            ]
+        });
+        read.flatten().collect()
     }
 
     /// Whether a client is let in to a stream.
@@ -74,10 +87,6 @@ impl Access {
             false => Ok(()),
         })
     }
-
-    fn files(&self) -> impl Iterator<Item = &Watched<Vec<Network>>> {
-        self.0.iter().flat_map(|list| [&list.allowed, &list.denied])
-    }
 }
 
 impl List {
@@ -91,8 +100,9 @@ impl List {
             .allow_agents
             .as_ref()
             .is_none_or(|some| fits(some, agent));
-        let is_fit = is_allowed && !fits(&rule.deny_agents, agent);
-        lets_in(is_fit, Excluded::Agent)?;
+        let is_denied =
+            || fits(&rule.deny_agents, agent) || fits(&self.denied_agents.content(), agent);
+        lets_in(is_allowed && !is_denied(), Excluded::Agent)?;
         if let Some(allowed) = &rule.allow_referers
             && !request.referer.is_empty()
         {

@@ -395,7 +395,8 @@ fn visitor(node: &Node, head: &Head, peer: SocketAddr, scheme: &'static str) -> 
         scheme,
         is_proxied,
         country: match &node.config.http.country_header {
-            Some(name) if is_proxied => head.header(name).and_then(Country::new),
+            // The last one: a client may have sent one itself.
+            Some(name) if is_proxied => head.header_values(name).last().and_then(Country::new),
             _ => None,
         },
     }
