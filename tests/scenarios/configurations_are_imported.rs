@@ -118,7 +118,7 @@ fn the_hook_of_nginx_rtmp_is_asked_as_before() {
 #[test]
 fn all_that_is_imported_is_valid() {
     let folder = tempfile::tempdir().unwrap();
-    let users = tempfile::NamedTempFile::new().unwrap();
+    let empty = tempfile::NamedTempFile::new().unwrap();
     let samples = std::fs::read_dir(samples())
         .unwrap()
         .map(|entry| entry.unwrap().path());
@@ -126,13 +126,13 @@ fn all_that_is_imported_is_valid() {
         let config = folder.path().join("carillon.toml");
         let run = |words: &[&str]| Tool::built(&binary()).args(words).finish(DEADLINE);
         let copy = folder.path().join(file.file_name().unwrap());
-        // A file of users that is not there is refused.
+        // Files of users and addresses that are not there are refused.
         let source = std::fs::read_to_string(&file).unwrap();
-        std::fs::write(
-            &copy,
-            source.replace("/etc/icecast/users", users.path().to_str().unwrap()),
-        )
-        .unwrap();
+        let empty = empty.path().to_str().unwrap();
+        let source = ["/etc/icecast/users", "/etc/icecast/allow"]
+            .into_iter()
+            .fold(source, |source, file| source.replace(file, empty));
+        std::fs::write(&copy, source).unwrap();
         let (from, to) = (copy.to_str().unwrap(), config.to_str().unwrap());
         let imported = run(&["import", from, "--output", to]);
         assert!(imported.status.success(), "{from}: {}", imported.stderr);

@@ -14,6 +14,7 @@ mod browser;
 mod film;
 mod firefox;
 mod flv;
+mod haproxy;
 mod mount;
 mod page_server;
 mod past;
@@ -31,6 +32,7 @@ mod vlc;
 mod webhook_receiver;
 mod wire;
 
+mod access_is_limited;
 mod all_listeners_hear_the_same;
 mod blocked_reloads_wait_quietly;
 mod browsers_play_every_way;

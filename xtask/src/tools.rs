@@ -178,6 +178,7 @@ const NEEDS: &[Need] = &[
     need("tshark", &["tshark", "--version"], "tshark"),
     // Not in every user's PATH.
     need("nginx", &["/usr/sbin/nginx", "-v"], "nginx-light"),
+    need("haproxy", &["/usr/sbin/haproxy", "-v"], "haproxy"),
     need(
         "nginx's RTMP module",
         &["test", "-f", "/usr/lib/nginx/modules/ngx_rtmp_module.so"],

@@ -25,6 +25,7 @@ use toml::de::DeTable;
 mod amount;
 pub mod base_url;
 mod check;
+mod client_lists;
 mod foreign;
 mod glob;
 mod hours;
@@ -38,10 +39,12 @@ mod secret;
 mod sections;
 mod setting;
 mod weak;
+mod wildcard;
 
 use read::Walk;
 
 pub use base_url::{BaseUrl, NotABaseUrl};
+pub use client_lists::{read_addresses, read_agents};
 pub use glob::Glob;
 pub use hours::WeekHours;
 pub use keys_file::{read_keys, read_token_keys, read_users};
@@ -51,6 +54,7 @@ pub use report::{Location, Problem, Report};
 pub use secret::Secret;
 pub use sections::*;
 pub use setting::duration;
+pub use wildcard::Wildcard;
 
 /// Largest file read. The complete one has a few kilobytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use authority::{KeyHash, Scope};
-use fanout::gate::Identity;
+use fanout::gate::{Country, Identity};
 use media::{NameError, Span, StreamName};
 use net::url::{Url, UrlError};
 use toml::Spanned;
@@ -20,9 +20,9 @@ use webhooks::{NotAKey, SigningKey};
 
 use super::remote::UrlFault;
 use super::{
-    Backend, BaseUrl, Glob, HookAsks, HookUnanswered, KeySecret, LogFormat, LogLevel, LogTarget,
-    Network, NotABaseUrl, PlayAccess, PullUrl, Pulled, PushUrl, RecordedAs, Secret, SigningKeys,
-    StationOrder, UploadWhen, WeekHours,
+    AccessAction, Backend, BaseUrl, ClientHeader, Glob, HookAsks, HookUnanswered, KeySecret,
+    LogFormat, LogLevel, LogTarget, Network, NotABaseUrl, PlayAccess, PullUrl, Pulled, PushUrl,
+    RecordedAs, Secret, SigningKeys, StationOrder, UploadWhen, WeekHours, Wildcard,
 };
 
 /// What is wrong with a value, and what to write instead.
@@ -398,6 +398,23 @@ impl Setting for Glob {
     }
 }
 
+impl Setting for Wildcard {
+    const EXPECTED: &str = "a pattern such as \"*Ripper*\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        let help = format!("write {}", Self::EXPECTED);
+        Self::parse(text).map_err(|message| Fault::helped(message, help))
+    }
+}
+
+impl Setting for Country {
+    const EXPECTED: &str = "the code of a country, such as \"DE\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        Self::new(text).ok_or_else(|| unreadable::<Self>(text))
+    }
+}
+
 impl Setting for WeekHours {
     const EXPECTED: &str =
         "hours of the week in UTC, such as \"mon-fri 06:00-10:00\" or \"22:00-02:00\"";
@@ -586,6 +603,14 @@ choices! {
         "metadata" => Self::Metadata,
         "admin" => Self::Admin,
     } "\"publish\", \"play\", \"metadata\" or \"admin\"";
+    ClientHeader {
+        "x-forwarded-for" => Self::XForwardedFor,
+        "forwarded" => Self::Forwarded,
+    } "\"x-forwarded-for\" or \"forwarded\"";
+    AccessAction {
+        "publish" => Self::Publish,
+        "play" => Self::Play,
+    } "\"publish\" or \"play\"";
     PlayAccess {
         "open" => Self::Open,
         "key" => Self::Key,

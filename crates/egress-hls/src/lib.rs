@@ -50,7 +50,7 @@ mod wall;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fanout::gate::Gate;
+use fanout::gate::{Country, Gate};
 use fanout::{Info, Permit, Registry, Segmentation, Stream};
 use http::HeaderMap;
 use media::StreamName;
@@ -205,6 +205,8 @@ pub struct Request<'a> {
     pub resource: &'a Resource,
     /// The client.
     pub peer: SocketAddr,
+    /// Its country, by the word of a proxy that may say so.
+    pub country: Option<Country>,
     /// Its headers.
     pub headers: &'a HeaderMap,
     /// The query as it was sent, without the question mark; empty without one.

@@ -127,20 +127,31 @@ impl<'a> Caller<'a> {
     pub(crate) fn wish<'w>(&'w self, stream: &'w StreamName) -> Wish<'w> {
         let Request {
             peer,
+            country,
             headers,
             query,
             ..
         } = *self.request;
         let agent = text(headers, &header::USER_AGENT);
+        // Some browsers send the origin alone.
+        let referer = match text(headers, &header::REFERER) {
+            "" => text(headers, &header::ORIGIN),
+            referer => referer,
+        };
         let basic = self.basic.as_ref();
         Wish {
             request: gate::Request {
                 agent,
+                referer,
                 user: basic.map(|credentials| &credentials.user[..]),
                 password: basic.map(|credentials| credentials.password.reveal()),
                 token: self.token.as_ref().map(Password::reveal),
                 query,
-                ..gate::Request::new(stream, Protocol::Hls.label(), peer)
+                ..gate::Request::new(
+                    stream,
+                    Protocol::Hls.label(),
+                    gate::Remote { peer, country },
+                )
             },
             introduction: Introduction {
                 peer,

@@ -83,7 +83,11 @@ pub(crate) struct TestServer {
 }
 
 fn request(stream: &StreamName) -> Request<'_> {
-    Request::new(stream, "test", (Ipv4Addr::LOCALHOST, 1).into())
+    Request::new(
+        stream,
+        "test",
+        std::net::SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
+    )
 }
 
 pub(crate) fn name(text: &str) -> StreamName {

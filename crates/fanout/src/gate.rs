@@ -203,6 +203,38 @@ pub enum Action {
     UpdateMetadata,
 }
 
+/// Where a client connects from, as the port that it has reached knows it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Remote {
+    /// Its address.
+    pub peer: SocketAddr,
+    /// Its country, by the word of a proxy that may say so.
+    pub country: Option<Country>,
+}
+
+/// A client of which only the address is known.
+impl From<SocketAddr> for Remote {
+    fn from(peer: SocketAddr) -> Self {
+        Self {
+            peer,
+            country: None,
+        }
+    }
+}
+
+/// A country by its code of two letters (ISO 3166-1), or one of those that geolocation adds to them, such as `T1`.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Country([u8; 2]);
+
+impl Country {
+    /// `None` if the text is no code. Case does not matter.
+    pub fn new(text: &str) -> Option<Self> {
+        let code: [u8; 2] = text.as_bytes().try_into().ok()?;
+        let is_code = code[0].is_ascii_alphabetic() && code[1].is_ascii_alphanumeric();
+        is_code.then(|| Self(code.map(|byte| byte.to_ascii_uppercase())))
+    }
+}
+
 /// What a client wants of a stream, and what it presents. All texts are untrusted.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
@@ -212,8 +244,12 @@ pub struct Request<'a> {
     pub protocol: &'static str,
     /// Where it connects from.
     pub peer: SocketAddr,
+    /// The country that it connects from, by the word of a proxy that may say so.
+    pub country: Option<Country>,
     /// The name of its program; empty if it does not say.
     pub agent: &'a str,
+    /// The address of the page that sent it here; empty if it does not say.
+    pub referer: &'a str,
     /// The user name, where the protocol has one.
     pub user: Option<&'a str>,
     /// The password that belongs to it.
@@ -228,12 +264,15 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// A request that presents nothing.
-    pub fn new(stream: &'a StreamName, protocol: &'static str, peer: SocketAddr) -> Self {
+    pub fn new(stream: &'a StreamName, protocol: &'static str, remote: impl Into<Remote>) -> Self {
+        let Remote { peer, country } = remote.into();
         Self {
             stream,
             protocol,
             peer,
+            country,
             agent: "",
+            referer: "",
             user: None,
             password: None,
             token: None,
@@ -256,7 +295,9 @@ impl fmt::Debug for Request<'_> {
             .field("stream", self.stream)
             .field("protocol", &self.protocol)
             .field("peer", &self.peer)
+            .field("country", &self.country)
             .field("agent", &self.agent)
+            .field("referer", &self.referer)
             .field("user", &self.user)
             .finish_non_exhaustive()
     }
@@ -274,6 +315,23 @@ impl fmt::Debug for dyn Proof + '_ {
     }
 }
 
+/// By what a client is told from those that may connect.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Excluded {
+    /// Where it connects from.
+    #[error("not from this address")]
+    Address,
+    /// What its program calls itself.
+    #[error("not with this program")]
+    Agent,
+    /// The page that sent it here.
+    #[error("not from this page")]
+    Referer,
+    /// Where it connects from, or that this is not known.
+    #[error("not from this country")]
+    Country,
+}
+
 /// Why the gate denies a request. The protocol's driver turns it into the protocol's words.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Denied {
@@ -286,6 +344,9 @@ pub enum Denied {
     /// The credential is right, and not for this: it has expired, or is for something else. Not a guess.
     #[error("the credential has expired, or is for something else")]
     Unfit,
+    /// Clients like this one are not let in, whatever they present. Not a guess.
+    #[error("{0}")]
+    Excluded(Excluded),
     /// Too many wrong credentials came from that address recently.
     #[error("too many failed attempts from this address")]
     TooManyAttempts,
@@ -343,7 +404,7 @@ mod tests {
     #[test]
     fn a_request_shows_no_secret_and_takes_its_token_first() {
         let stream = StreamName::parse("live/show").expect("a name");
-        let peer = (Ipv4Addr::LOCALHOST, 1).into();
+        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         let request = Request {
             user: Some("source"),
             password: Some("open-sesame"),
@@ -364,6 +425,24 @@ mod tests {
         assert_eq!(token(None).secret(), Some("open-sesame"));
         assert_eq!(token(Some("")).secret(), Some("open-sesame"));
         assert_eq!(Request::new(&stream, "http", peer).secret(), None);
+    }
+
+    #[test]
+    fn countries_are_codes() {
+        assert_eq!(Country::new("de"), Country::new("DE"));
+        assert_ne!(Country::new("DE"), Country::new("AT"));
+        for (text, is_one) in [
+            ("T1", true),
+            ("xx", true),
+            ("", false),
+            ("D", false),
+            ("DEU", false),
+            ("1A", false),
+            ("Ä", false),
+            ("d e", false),
+        ] {
+            assert_eq!(Country::new(text).is_some(), is_one, "{text}");
+        }
     }
 
     #[test]

@@ -90,7 +90,11 @@ async fn join<T>(
     let gate = AllButSecret(&setup.gatekeeper);
     let name = name(stream);
     let wish = Wish {
-        request: Request::new(&name, "test", (Ipv4Addr::LOCALHOST, 1).into()),
+        request: Request::new(
+            &name,
+            "test",
+            std::net::SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
+        ),
         introduction: Introduction {
             peer: (Ipv4Addr::LOCALHOST, 1).into(),
             request: format!("GET /{stream} HTTP/1.1"),

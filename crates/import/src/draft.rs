@@ -9,7 +9,7 @@ use crate::units;
 const ENTRIES_MAX: usize = 1_000;
 
 /// The sections and arrays of tables, in the order in which they are written.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     "rtmp",
     "http",
     "shoutcast",
@@ -25,6 +25,7 @@ const ORDER: [&str; 21] = [
     "log",
     "auth.key",
     "auth.htpasswd",
+    "access",
     "record",
     "push",
     "pull",
@@ -72,9 +73,11 @@ pub(crate) enum Place {
     Key(usize, usize),
 }
 
-/// Keys that are never commented out, for listening would be free without them: a server with the file does not start until
-/// they are mended.
+/// Keys that are never commented out, for they keep clients out: a server with the file does not start until they are mended.
 const GUARDS: [(&str, &str); 3] = [("auth.hook", "url"), ("auth", "play"), ("stream", "play")];
+
+/// A table of which the same is true as a whole.
+const GUARD: &str = "access";
 
 /// Keys without which an entry of an array of tables says nothing.
 const NEEDED: [&str; 7] = [
@@ -296,6 +299,9 @@ impl Draft {
             Place::Key(at, number) => (at, Some(number)),
         };
         let table = self.tables.get_mut(at)?;
+        if table.name == GUARD {
+            return None;
+        }
         let all = |table: &Table| {
             table
                 .lines

@@ -113,6 +113,8 @@ pub enum Rejection {
     Unavailable,
     /// A permission that was given for a time has ended, or is for something else.
     Expired,
+    /// Clients like this one are not let in.
+    Excluded,
     /// The stream has a publisher.
     Busy,
     /// It was replaced by the stream's present publisher.
@@ -133,13 +135,14 @@ pub enum Rejection {
 
 impl Rejection {
     /// Every reason, in the order of their indices.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Name,
         Self::CredentialMissing,
         Self::CredentialWrong,
         Self::Attempts,
         Self::Unavailable,
         Self::Expired,
+        Self::Excluded,
         Self::Busy,
         Self::Replaced,
         Self::Blocked,
@@ -159,6 +162,7 @@ impl Rejection {
             Self::Attempts => "attempts",
             Self::Unavailable => "unavailable",
             Self::Expired => "expired",
+            Self::Excluded => "excluded",
             Self::Busy => "busy",
             Self::Replaced => "replaced",
             Self::Blocked => "blocked",
@@ -181,6 +185,7 @@ impl Error {
             Self::Denied(Denied::TooManyAttempts) => Rejection::Attempts,
             Self::Denied(Denied::Unavailable) => Rejection::Unavailable,
             Self::Denied(Denied::Unfit) | Self::Expired => Rejection::Expired,
+            Self::Denied(Denied::Excluded(_)) => Rejection::Excluded,
             Self::Refused(PublishRefused::Busy) => Rejection::Busy,
             Self::Refused(PublishRefused::Replaced) => Rejection::Replaced,
             Self::Refused(PublishRefused::Blocked(_)) => Rejection::Blocked,

@@ -7,6 +7,8 @@
 //!
 //! Datagrams come and go through [`udp`], whose owner sleeps on a [`Poller`].
 //!
+//! [`proxy_protocol`] reads what a balancer says of its client.
+//!
 //! A panic caused by one peer's bytes is contained by [`panics`]; one that costs a thread its state ends the
 //! process.
 //!
@@ -36,6 +38,7 @@ mod jitter;
 pub mod link;
 pub mod panics;
 mod poller;
+pub mod proxy_protocol;
 mod quota;
 pub mod shares;
 mod slab;

@@ -27,6 +27,8 @@ pub struct RtmpConnection<S> {
     pub peer: SocketAddr,
     /// What the peer's program calls itself; empty before `connect`. Untrusted text.
     pub agent: String,
+    /// The page that it plays on; empty before `connect`, or if it does not say. Untrusted text.
+    pub referer: String,
     /// Received and not yet read by the session: at most what one read brought, and what the intake
     /// received before it gave the socket back.
     pub unread: BytesMut,
@@ -54,6 +56,7 @@ impl<S> RtmpConnection<S> {
             session: Session::new(context.session.clone(), seed, now()),
             peer,
             agent: String::new(),
+            referer: String::new(),
             unread: early,
             is_asked: false,
             is_unflushed: false,
@@ -71,6 +74,7 @@ impl<S> RtmpConnection<S> {
             session: self.session,
             peer: self.peer,
             agent: self.agent,
+            referer: self.referer,
             unread: self.unread,
             is_asked: self.is_asked,
             is_unflushed: self.is_unflushed,

@@ -149,6 +149,7 @@ fn take(
             Event::Play(request) => Wanted::Play(request),
             Event::Connect(connect) => {
                 connection.agent = connect.flash_version;
+                connection.referer = connect.page_url;
                 continue;
             }
             Event::TurnedAway(client) => {

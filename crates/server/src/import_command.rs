@@ -263,12 +263,15 @@ mod tests {
     #[test]
     fn whatever_line_is_missing_the_result_is_valid() {
         let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/samples");
-        let users = tempfile::NamedTempFile::new().unwrap();
+        let empty = tempfile::NamedTempFile::new().unwrap();
         for entry in fs::read_dir(samples).unwrap() {
             let path = entry.unwrap().path();
             let source = fs::read_to_string(&path).unwrap();
-            // Without the file nobody could listen, which is refused.
-            let source = source.replace("/etc/icecast/users", users.path().to_str().unwrap());
+            // Without the files nobody could listen, which is refused.
+            let empty = empty.path().to_str().unwrap();
+            let source = ["/etc/icecast/users", "/etc/icecast/allow"]
+                .into_iter()
+                .fold(source, |source, file| source.replace(file, empty));
             let kind = Kind::of(&source).expect("a kind");
             let lines: Vec<_> = source.lines().collect();
             for missing in 0..=lines.len() {

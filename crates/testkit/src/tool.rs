@@ -48,6 +48,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("tshark", "tshark"),
     ("dumpcap", "tshark"),
     ("/usr/sbin/nginx", "nginx-light libnginx-mod-rtmp"),
+    ("/usr/sbin/haproxy", "haproxy"),
 ];
 
 /// Demands that `program` is installed.

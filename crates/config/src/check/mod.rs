@@ -1,5 +1,6 @@
 //! What no single key can show: settings that contradict each other.
 
+mod access;
 mod disk;
 mod links;
 mod mounts;
@@ -18,6 +19,7 @@ use super::{
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     ports(config, walk);
     tls(config, walk);
+    proxies(config, walk);
     disk::hls(config, walk);
     disk::recordings(config, walk);
     disk::uploads(config, walk);
@@ -27,6 +29,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     streams::variants(config, walk);
     disk::files(config, walk);
     keys(config, walk);
+    access::check(config, walk);
     streams::policy("fanout.audio", &config.fanout.audio, walk);
     streams::policy("fanout.video", &config.fanout.video, walk);
     streams::rules(config, walk);
@@ -120,6 +123,21 @@ fn tls(config: &Config, walk: &mut Walk<'_>) {
     for (key, path) in pair {
         if let Some(path) = path.as_deref().filter(|path| !path.is_file()) {
             walk.problem(key, format!("there is no file {}", path.display()), None);
+        }
+    }
+}
+
+/// PROXY headers that no one may send.
+fn proxies(config: &Config, walk: &mut Walk<'_>) {
+    let keys = [
+        ("http.proxy_protocol", config.http.proxy_protocol),
+        ("rtmp.proxy_protocol", config.rtmp.proxy_protocol),
+        ("shoutcast.proxy_protocol", config.shoutcast.proxy_protocol),
+    ];
+    for (key, is_set) in keys {
+        if is_set && config.http.trusted_proxies.is_empty() {
+            let help = "name the balancers in http.trusted_proxies: no one else is believed";
+            walk.problem(key, "is true, and no proxy is trusted", Some(help));
         }
     }
 }

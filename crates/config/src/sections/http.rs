@@ -25,8 +25,33 @@ pub struct Http {
     pub head_timeout: Duration,
     /// Peers whose X-Forwarded-… headers are believed.
     pub trusted_proxies: Vec<Network>,
+    /// The header in which they say the address of a client.
+    pub client_header: ClientHeader,
+    /// The header in which they say the country of a client.
+    pub country_header: Option<String>,
+    /// Connections of trusted proxies begin with a PROXY header.
+    pub proxy_protocol: bool,
     /// The address of `/` for the outside world; `None` goes by each request.
     pub base_url: Option<BaseUrl>,
+}
+
+/// How proxies say whose requests they pass on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ClientHeader {
+    /// `X-Forwarded-For`.
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+}
+
+impl ClientHeader {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::XForwardedFor => "x-forwarded-for",
+            Self::Forwarded => "forwarded",
+        }
+    }
 }
 
 impl Default for Http {
@@ -39,6 +64,9 @@ impl Default for Http {
             server_header: "Icecast 2.4.4 (Carillon)".to_owned(),
             head_timeout: Duration::from_secs(10),
             trusted_proxies: Vec::new(),
+            client_header: ClientHeader::XForwardedFor,
+            country_header: Some("cf-ipcountry".to_owned()),
+            proxy_protocol: false,
             base_url: None,
         }
     }
@@ -53,6 +81,17 @@ impl Http {
         s.set("server_header", &mut self.server_header);
         s.set("head_timeout", &mut self.head_timeout);
         s.set("trusted_proxies", &mut self.trusted_proxies);
+        s.set("client_header", &mut self.client_header);
+        let mut country_header = self.country_header.take().unwrap_or_default();
+        s.set("country_header", &mut country_header);
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        s.require(
+            "country_header",
+            country_header.bytes().all(is_name),
+            "is not the name of a header, such as \"cf-ipcountry\"",
+        );
+        self.country_header = Some(country_header).filter(|name| !name.is_empty());
+        s.set("proxy_protocol", &mut self.proxy_protocol);
         s.set("base_url", &mut self.base_url);
         require_some_time(s, "head_timeout", self.head_timeout);
     }

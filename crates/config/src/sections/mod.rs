@@ -7,6 +7,7 @@
 //! Four modules are named like crates (`fanout`, `http`, `transcode`, `webhooks`), which this file therefore does not
 //! use.
 
+mod access;
 mod admin;
 mod alias;
 mod auth;
@@ -36,6 +37,7 @@ mod webrtc;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+pub use self::access::{AccessAction, AccessRule};
 pub use self::admin::Admin;
 pub use self::alias::AliasRule;
 pub use self::auth::{Auth, Key, KeyRule, KeySecret, KeySecretRef, PlayAccess};
@@ -46,7 +48,7 @@ pub use self::auth_users::UsersRule;
 pub use self::fanout::{Backend, Fanout};
 pub use self::files::FilesRule;
 pub use self::hls::Hls;
-pub use self::http::Http;
+pub use self::http::{ClientHeader, Http};
 pub use self::ingest::Ingest;
 pub use self::limits::Limits;
 pub use self::links::PushRule;
@@ -88,6 +90,8 @@ pub struct Config {
     pub admin: Admin,
     /// Who may do what.
     pub auth: Auth,
+    /// Which clients may connect to which streams: all that fit have to let one in.
+    pub access: Vec<AccessRule>,
     /// How publishers are treated.
     pub ingest: Ingest,
     /// How listeners are served.
@@ -133,6 +137,7 @@ impl Default for Config {
             webrtc: Webrtc::default(),
             admin: Admin::default(),
             auth: Auth::default(),
+            access: Vec::new(),
             ingest: Ingest::default(),
             fanout: Fanout::default(),
             transcode: Transcode::default(),
@@ -165,6 +170,7 @@ impl Config {
             webrtc,
             admin,
             auth,
+            access,
             ingest,
             fanout,
             transcode,
@@ -190,6 +196,7 @@ impl Config {
         s.section("webrtc", |s| webrtc.read(s));
         s.section("admin", |s| admin.read(s));
         s.section("auth", |s| auth.read(s));
+        s.sections("access", |s| access.push(AccessRule::read(s)));
         s.section("ingest", |s| ingest.read(s));
         s.section("fanout", |s| fanout.read(s));
         s.section("transcode", |s| transcode.read(s));

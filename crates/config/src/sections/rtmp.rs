@@ -13,6 +13,8 @@ pub struct Rtmp {
     pub listen: Vec<SocketAddr>,
     /// Addresses to accept RTMPS on. Not empty only if `[http]` has certificate and private key.
     pub tls_listen: Vec<SocketAddr>,
+    /// Connections of trusted proxies begin with a PROXY header.
+    pub proxy_protocol: bool,
     /// How long a player waits for a stream that is not there; zero tells it at once.
     pub play_wait: Duration,
     /// Publishers are asked for user and password when they connect.
@@ -24,6 +26,7 @@ impl Default for Rtmp {
         Self {
             listen: vec![any(1935)],
             tls_listen: Vec::new(),
+            proxy_protocol: false,
             play_wait: Duration::from_secs(10),
             challenge: false,
         }
@@ -34,6 +37,7 @@ impl Rtmp {
     pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
         s.set("listen", &mut self.listen);
         s.set("tls_listen", &mut self.tls_listen);
+        s.set("proxy_protocol", &mut self.proxy_protocol);
         s.set("play_wait", &mut self.play_wait);
         s.set("challenge", &mut self.challenge);
     }

@@ -11,6 +11,8 @@ use crate::read::Section;
 pub struct Shoutcast {
     /// Addresses to accept sources of SHOUTcast v1 on.
     pub listen: Vec<SocketAddr>,
+    /// Connections of trusted proxies begin with a PROXY header.
+    pub proxy_protocol: bool,
     /// The stream of a source that names none.
     pub stream: StreamName,
 }
@@ -19,6 +21,7 @@ impl Default for Shoutcast {
     fn default() -> Self {
         Self {
             listen: Vec::new(),
+            proxy_protocol: false,
             stream: StreamName::parse("stream").expect("it is a name"),
         }
     }
@@ -27,6 +30,7 @@ impl Default for Shoutcast {
 impl Shoutcast {
     pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
         s.set("listen", &mut self.listen);
+        s.set("proxy_protocol", &mut self.proxy_protocol);
         s.set("stream", &mut self.stream);
     }
 }

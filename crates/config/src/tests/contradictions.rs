@@ -49,6 +49,36 @@ fn contradictions_are_told() {
         ),
         ("[hls]\ndvr = \"2h\"", 2, "hls.dvr", "no hls.dvr_directory"),
         (
+            "[rtmp]\nproxy_protocol = true",
+            2,
+            "rtmp.proxy_protocol",
+            "no proxy is trusted",
+        ),
+        (
+            "[[access]]\nallow = []",
+            2,
+            "access.0.allow",
+            "would let no client in",
+        ),
+        (
+            "[[access]]\nactions = []\ndeny = [\"192.0.2.7\"]",
+            2,
+            "access.0.actions",
+            "for nothing",
+        ),
+        (
+            "[http]\ncountry_header = \"\"\n[[access]]\ndeny_countries = [\"XX\"]",
+            4,
+            "access.0.deny_countries",
+            "no client's is known",
+        ),
+        (
+            "[[access]]\ndeny_file = \"/nowhere/banned\"",
+            2,
+            "access.0.deny_file",
+            "cannot be opened",
+        ),
+        (
             "[hls]\ndvr = \"2h\"\ndvr_directory = \"/tmp\"\nencryption = true",
             4,
             "hls.encryption",

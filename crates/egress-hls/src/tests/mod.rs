@@ -145,7 +145,8 @@ impl TestServer {
 
     fn publish_from(&self, stream: &str, peer: Option<SocketAddr>) -> Publisher {
         let name = name(stream);
-        let request = fanout::gate::Request::new(&name, "test", (Ipv4Addr::LOCALHOST, 1).into());
+        let request =
+            fanout::gate::Request::new(&name, "test", SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
         let permission = at_once(&mut self.gate.publish(&request))
             .expect("at once")
             .expect("permitted");
@@ -187,6 +188,7 @@ impl TestServer {
             stream: &name(stream),
             resource: &resource,
             peer: (Ipv4Addr::LOCALHOST, 1).into(),
+            country: None,
             headers: &headers,
             query,
         };
@@ -579,6 +581,7 @@ async fn what_credentials_open_is_not_for_shared_caches() {
             stream: &name(stream),
             resource: &resource,
             peer: (Ipv4Addr::LOCALHOST, 1).into(),
+            country: None,
             headers: &headers,
             query: "_parts",
         };
@@ -627,7 +630,8 @@ async fn the_end_is_told_and_no_viewer_is_counted_after_it() {
 /// Announces a cue behind what was written.
 pub(crate) fn announce(server: &TestServer, stream: &str, id: &str, action: CueAction) {
     let name = name(stream);
-    let request = fanout::gate::Request::new(&name, "test", (Ipv4Addr::LOCALHOST, 1).into());
+    let request =
+        fanout::gate::Request::new(&name, "test", SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
     let permission = at_once(&mut server.gate.update_metadata(&request))
         .expect("at once")
         .expect("permitted");

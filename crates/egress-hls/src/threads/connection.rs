@@ -106,6 +106,8 @@ impl Connection {
             stream: &target.stream,
             resource: &target.resource,
             peer: self.peer,
+            // No proxy is in between.
+            country: None,
             headers: &profile.headers,
             query: &target.query,
         }

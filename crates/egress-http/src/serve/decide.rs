@@ -1,10 +1,9 @@
 //! From a request head to an answer, or to a lane.
 
-use std::net::SocketAddr;
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
-use fanout::gate::{self, Denied};
+use fanout::gate::{self, Denied, Remote};
 use fanout::{
     Choice, Info, Introduction, JoinRefused, Joined, LaneGuard, LaneRefused, ListenerRecord,
     Permit, Waits, Wish, join,
@@ -55,14 +54,14 @@ pub(super) async fn decide(
     context: &Context,
     target: &Target,
     head: &Head,
-    peer: SocketAddr,
+    remote: Remote,
     permit: Option<Permit>,
 ) -> Decision {
     let replies = Replies::new(head, &context.server_header, SystemTime::now().into());
     let request = Request {
         context,
         head,
-        peer,
+        remote,
         replies,
     };
     match request.listen(target, permit).await {
@@ -82,7 +81,7 @@ enum Wanted {
 struct Request<'a> {
     context: &'a Context,
     head: &'a Head,
-    peer: SocketAddr,
+    remote: Remote,
     replies: Replies<'a>,
 }
 
@@ -164,13 +163,14 @@ impl Request<'_> {
             Wish {
                 request: gate::Request {
                     agent: self.head.header("user-agent").unwrap_or_default(),
+                    referer: self.head.referer(),
                     user: basic.as_ref().map(|credentials| &credentials.user[..]),
                     password: basic
                         .as_ref()
                         .map(|credentials| credentials.password.reveal()),
                     token: bearer.as_ref().or(key.as_ref()).map(Password::reveal),
                     query,
-                    ..gate::Request::new(&target.name, fanout::Protocol::Http.label(), self.peer)
+                    ..gate::Request::new(&target.name, fanout::Protocol::Http.label(), self.remote)
                 },
                 introduction: self.introduction(permit),
             },
@@ -182,7 +182,7 @@ impl Request<'_> {
 
     fn introduction(&self, permit: Option<Permit>) -> Introduction {
         Introduction {
-            peer: self.peer,
+            peer: self.remote.peer,
             // Without the query, which may hold a key.
             request: format!(
                 "{} {} {}",
@@ -243,7 +243,7 @@ impl Request<'_> {
                 self.text(Status::UNAUTHORIZED, &[CHALLENGE], &words)
             }
             // Without a challenge: the same player would present the same link again.
-            Denied::Unfit => self.text(Status::FORBIDDEN, &[], &words),
+            Denied::Unfit | Denied::Excluded(_) => self.text(Status::FORBIDDEN, &[], &words),
             Denied::TooManyAttempts => self.later(Status::TOO_MANY_REQUESTS, &words),
             Denied::Unavailable => self.later(Status::SERVICE_UNAVAILABLE, &words),
         }

@@ -1,8 +1,8 @@
 //! A listener on a plain socket: it becomes a worker's.
 
-use std::net::SocketAddr;
 use std::pin::pin;
 
+use fanout::gate::Remote;
 use fanout::{NewListener, Permit};
 use http1::Head;
 use tokio::net::TcpStream;
@@ -20,12 +20,12 @@ pub async fn serve_plain(
     mut socket: TcpStream,
     target: Target,
     head: Head,
-    peer: SocketAddr,
+    remote: impl Into<Remote>,
     permit: Option<Permit>,
 ) -> Outcome {
     let decision = {
         // Pinned here: moved, it would take its memory twice in the waiting future.
-        let decision = pin!(decide(context, &target, &head, peer, permit));
+        let decision = pin!(decide(context, &target, &head, remote.into(), permit));
         unless_gone(&mut socket, decision).await
     };
     let Some(decision) = decision else {

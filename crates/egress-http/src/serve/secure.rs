@@ -8,11 +8,11 @@
 //! The pause is [`LogReader::window`].
 
 use std::io;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use fanout::gate::Remote;
 use fanout::{LogReader, Permit, Reason};
 use http1::{Head, Status};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -40,7 +40,7 @@ pub async fn serve_secure<S>(
     mut socket: S,
     target: Target,
     head: Head,
-    peer: SocketAddr,
+    remote: impl Into<Remote>,
     permit: Option<Permit>,
 ) -> Outcome
 where
@@ -48,7 +48,7 @@ where
 {
     let decision = {
         // Pinned here: moved, it would take its memory twice in the waiting future.
-        let decision = pin!(decide(context, &target, &head, peer, permit));
+        let decision = pin!(decide(context, &target, &head, remote.into(), permit));
         unless_gone(&mut socket, decision).await
     };
     let Some(decision) = decision else {
@@ -104,10 +104,10 @@ pub async fn reply(
     context: &Context,
     target: Target,
     head: &Head,
-    peer: SocketAddr,
+    remote: impl Into<Remote>,
     permit: Permit,
 ) -> Reply {
-    match decide(context, &target, head, peer, Some(permit)).await {
+    match decide(context, &target, head, remote.into(), Some(permit)).await {
         Decision::Answer(words) => Reply::Whole {
             status: words.status,
             bytes: words.bytes,

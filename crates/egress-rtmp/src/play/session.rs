@@ -180,9 +180,11 @@ impl PlayerSession {
         let user = path.user.as_ref();
         // A copy: the session goes on while the join waits.
         let agent = self.connection.agent.clone();
+        let referer = self.connection.referer.clone();
         let wish = Wish {
             request: gate::Request {
                 agent: &agent,
+                referer: &referer,
                 user: user.map(|(user, _)| user.as_str()),
                 password: user.map(|(_, password)| password.as_str()),
                 token: key.as_deref(),
@@ -253,8 +255,10 @@ impl PlayerSession {
         let key = path.parameter(KEY_PARAMETER);
         let user = path.user.as_ref();
         let agent = self.connection.agent.clone();
+        let referer = self.connection.referer.clone();
         let asked = gate::Request {
             agent: &agent,
+            referer: &referer,
             user: user.map(|(user, _)| user.as_str()),
             password: user.map(|(_, password)| password.as_str()),
             token: key.as_deref(),

@@ -177,6 +177,14 @@ impl Head {
             .map(|(_, value)| value)
     }
 
+    /// The page that sent the client here: `Referer`, or the `Origin` that some browsers send alone. Empty without either.
+    pub fn referer(&self) -> &str {
+        let mut told = ["referer", "origin"]
+            .into_iter()
+            .filter_map(|name| self.header(name));
+        told.find(|page| !page.is_empty()).unwrap_or_default()
+    }
+
     /// Basic credentials, from the Authorization header or an x-audiocast request line.
     /// The user is `source` when the client gave none.
     pub fn basic_auth(&self) -> Option<Credentials> {

@@ -267,6 +267,7 @@ fn passwords(authentication: &Directive, import: &mut Import) {
 }
 
 fn paths(paths: &Directive, station: &Station<'_>, import: &mut Import) {
+    access(paths, import);
     for element in &paths.children {
         match &*element.name {
             "alias" => alias(element, import),
@@ -285,9 +286,35 @@ fn paths(paths: &Directive, station: &Station<'_>, import: &mut Import) {
                 import.put("http", "private_key", units::text(element.value()), element);
             }
             "x-forwarded-for" => proxies(paths, import),
+            "allow-ip" | "deny-ip" | "deny-agents" if element.value().is_empty() => {
+                import.ledger.needless(element, "is empty");
+            }
+            // All of them are one entry.
+            "allow-ip" | "deny-ip" | "deny-agents" => {}
             "webroot" if station.webroot.is_empty() => import.ledger.needless(element, "is empty"),
             _ => words::explain(element, "paths", import),
         }
+    }
+}
+
+/// Files of clients, which are for all streams.
+fn access(paths: &Directive, import: &mut Import) {
+    let keys = [
+        ("allow-ip", "allow_file"),
+        ("deny-ip", "deny_file"),
+        ("deny-agents", "deny_agents_file"),
+    ];
+    let named = keys.map(|(name, key)| Some((paths.child(name)?, key)));
+    let named = named.into_iter().flatten();
+    let named: Vec<_> = named.filter(|(file, _)| !file.value().is_empty()).collect();
+    let Some((first, _)) = named.first() else {
+        return;
+    };
+    let Some(id) = import.entry("access", first) else {
+        return;
+    };
+    for (file, key) in named {
+        import.set(id, key, units::text(file.value()), file);
     }
 }
 

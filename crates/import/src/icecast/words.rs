@@ -145,12 +145,6 @@ const REASONS: &[(&str, &[&str], bool, &str)] = &[
     ("paths", &["mime-types"], false, "media types are built in"),
     (
         "paths",
-        &["allow-ip", "deny-ip", "deny-agents"],
-        true,
-        "no lists of addresses or programs are read; a firewall refuses addresses, and a hook (auth.hook) is told both",
-    ),
-    (
-        "paths",
         &[
             "ssl-allowed-ciphers",
             "ssl-cipher-list",

@@ -182,7 +182,10 @@ fn users(users: &Directive, import: &mut Import) {
             match &*key.name {
                 "permissions" => {}
                 "ips" if key.values.is_empty() => import.ledger.needless(key, "any address may"),
-                "ips" => import.ledger.leave(key, "no lists of addresses are read"),
+                "ips" => import.ledger.leave(
+                    key,
+                    "addresses are those of streams, not of users: [[access]] with `allow` says who may connect to which",
+                ),
                 "user" | "pass" => {
                     import.ledger.needless(
                         key,

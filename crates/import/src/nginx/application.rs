@@ -1,6 +1,6 @@
 //! `application`: its streams are `NAME/*`.
 
-use super::{Scope, words};
+use super::{Scope, access, words};
 use crate::hook::Hook;
 use crate::source::Directive;
 use crate::{Import, units};
@@ -32,16 +32,7 @@ pub(super) fn application(block: &Directive, scope: Scope<'_>, import: &mut Impo
     for push in scope.all("push") {
         self::push(name, push, import);
     }
-    for rule in ["allow", "deny"]
-        .into_iter()
-        .flat_map(|rule| scope.all(rule))
-    {
-        import.ledger.leave(
-            rule,
-            "no lists of addresses are read: publishers need a key, and listening is free unless auth.hook refuses it \
-             (it is told `addr`)",
-        );
-    }
+    access::lists(&pattern, scope, import);
     if let Some(live) = scope.one("live") {
         match live.is_on() {
             true => import.ledger.needless(live, "every stream is live"),

@@ -2,6 +2,7 @@
 //!
 //! What is said in `rtmp` or `server` holds for the applications in it that do not say otherwise: [`Scope`].
 
+mod access;
 mod application;
 mod words;
 
@@ -100,13 +101,13 @@ fn listens(rtmp: &Directive, import: &mut Import) {
     if !listens.is_empty() {
         import.set_from(id, "listen", units::list(&addresses), &listens);
     }
-    if listens
-        .iter()
-        .any(|listen| listen.values.iter().any(|word| word == "proxy_protocol"))
-    {
+    let is_proxied =
+        |listen: &&&Directive| listen.values.iter().any(|word| word == "proxy_protocol");
+    if let Some(listen) = listens.iter().find(is_proxied) {
+        import.set(id, "proxy_protocol", "true", listen);
         import.remark(
             id,
-            "The PROXY protocol is not spoken: the proxy must not send its header.",
+            "nginx believes every client's PROXY header. Here the proxies are named in http.trusted_proxies.",
         );
     }
 }

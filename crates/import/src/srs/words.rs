@@ -88,7 +88,7 @@ const REASONS: &[(&[&str], bool, &str)] = &[
     (
         &["security", "refer"],
         true,
-        "no lists of addresses are read: publishers need a key, and listening is free unless auth.hook refuses it",
+        "write [[access]]: `allow` and `deny` are addresses, `allow_referers` are hosts of pages",
     ),
     (
         &["http_static"],

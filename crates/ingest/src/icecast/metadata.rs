@@ -1,8 +1,6 @@
 //! Titles sent beside the stream: `/admin/metadata` and Shoutcast's `/admin.cgi`.
 
-use std::net::SocketAddr;
-
-use fanout::gate::Denied;
+use fanout::gate::{Denied, Remote};
 use http1::{Head, Password, Query};
 use media::{Container, StreamName, Title};
 
@@ -47,13 +45,15 @@ pub async fn update_metadata(
     dialect: Dialect,
     head: &Head,
     form: &[u8],
-    peer: SocketAddr,
+    remote: impl Into<Remote>,
 ) -> Vec<u8> {
+    let remote = remote.into();
+    let peer = remote.peer;
     let parameters = Parameters {
         query: head.query(),
         form: Query::new(form),
     };
-    match update(context, dialect, head, &parameters, peer).await {
+    match update(context, dialect, head, &parameters, remote).await {
         Ok(message) => {
             let document = format!(
                 "<?xml version=\"1.0\"?>\n<iceresponse><message>{message}</message>\
@@ -87,14 +87,14 @@ async fn update(
     dialect: Dialect,
     head: &Head,
     parameters: &Parameters<'_>,
-    peer: SocketAddr,
+    remote: Remote,
 ) -> Result<&'static str, Error> {
     let mut credentials = Credentials::of(head);
     if credentials.are_missing() && dialect == Dialect::Shoutcast {
         credentials.password = parameters.get("pass").map(Password::new);
     }
     let name = stream_name(context, parameters, credentials.are_missing())?;
-    let request = credentials.request(&name, head, peer);
+    let request = credentials.request(&name, head, remote);
     // Checked before the answer says anything about existing streams.
     let permission = context.gate.update_metadata(&request).await?;
     match parameters.get("mode").as_deref() {
@@ -112,7 +112,7 @@ async fn update(
         !title.is_empty() || !agent.starts_with(SENDS_EMPTY)
     };
     if let Some(title) = title(parameters).filter(is_meant) {
-        tracing::info!(stream = %name, %peer, title = ?title.text, "title");
+        tracing::info!(stream = %name, peer = %remote.peer, title = ?title.text, "title");
         stream.set_title(&permission, title, now());
     }
     Ok(UPDATED)

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use fanout::Source;
-use fanout::gate::{Denied, Request};
+use fanout::gate::{Denied, Remote, Request};
 use http1::{Body, BodyDecoder, Head, Step};
 use media::{Container, Item, Span, StreamName, Timestamp};
 use net::closing;
@@ -74,16 +74,18 @@ pub async fn serve<S>(
     name: Result<StreamName, Error>,
     head: Head,
     early: Bytes,
-    peer: SocketAddr,
+    remote: impl Into<Remote>,
     on_admitted: impl FnOnce() + Send,
 ) -> Result<(), Error>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
+    let remote = remote.into();
+    let peer = remote.peer;
     let stream = name.as_ref().ok().cloned();
     let mut early = BytesMut::from(early);
     let admitted = match name {
-        Ok(name) => admit(context, &mut socket, &mut early, &name, &head, peer).await,
+        Ok(name) => admit(context, &mut socket, &mut early, &name, &head, remote).await,
         Err(error) => Err(error),
     };
     let admitted = match admitted {
@@ -136,13 +138,13 @@ async fn admit<S>(
     early: &mut BytesMut,
     name: &StreamName,
     head: &Head,
-    peer: SocketAddr,
+    remote: Remote,
 ) -> Result<Option<(PublishedEpoch, Content)>, Error>
 where
     S: AsyncRead + Unpin,
 {
     let credentials = Credentials::of(head);
-    let request = credentials.request(name, head, peer);
+    let request = credentials.request(name, head, remote);
     if matches!(head.body(), Body::None | Body::Length(0)) {
         context.gate.publish(&request).await?;
         return Ok(None);
@@ -150,7 +152,7 @@ where
     let content_type = description::content_type(head);
     let source = Source {
         protocol: Protocol::Icecast.label(),
-        peer: Some(peer),
+        peer: Some(remote.peer),
         agent: description::agent(head).to_owned(),
         container: Container::Unknown,
         content_type: content_type.to_owned(),
@@ -205,15 +207,16 @@ impl Credentials {
         &'a self,
         stream: &'a StreamName,
         head: &'a Head,
-        peer: SocketAddr,
+        remote: Remote,
     ) -> Request<'a> {
         Request {
             agent: description::agent(head),
+            referer: head.referer(),
             user: self.user.as_deref(),
             password: self.password.as_ref().map(http1::Password::reveal),
             token: self.token.as_ref().map(http1::Password::reveal),
             query: str::from_utf8(head.query().as_bytes()).unwrap_or_default(),
-            ..Request::new(stream, Protocol::Icecast.label(), peer)
+            ..Request::new(stream, Protocol::Icecast.label(), remote)
         }
     }
 }

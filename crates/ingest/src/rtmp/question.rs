@@ -45,10 +45,12 @@ impl Question {
         context: &Arc<Context>,
         peer: SocketAddr,
         agent: &str,
+        referer: &str,
         request: Box<Request>,
     ) -> Self {
         let (context, agent) = (Arc::clone(context), agent.to_owned());
-        let answer = async move { decide(&context, peer, &agent, &request).await };
+        let referer = referer.to_owned();
+        let answer = async move { decide(&context, peer, &agent, &referer, &request).await };
         Self {
             answer: Box::pin(answer),
         }
@@ -65,7 +67,13 @@ impl Question {
     }
 }
 
-async fn decide(context: &Context, peer: SocketAddr, agent: &str, request: &Request) -> Answer {
+async fn decide(
+    context: &Context,
+    peer: SocketAddr,
+    agent: &str,
+    referer: &str,
+    request: &Request,
+) -> Answer {
     let path = &request.path;
     let stream = admission::name(&path.name).map_err(|error| Refused {
         error,
@@ -76,6 +84,7 @@ async fn decide(context: &Context, peer: SocketAddr, agent: &str, request: &Requ
     let proof = request.proof.as_ref().map(Proven);
     let asked = gate::Request {
         agent,
+        referer,
         user: user.map(|(user, _)| user.as_str()),
         password: user.map(|(_, password)| password.as_str()),
         token: key.as_deref(),

@@ -53,7 +53,13 @@ impl PublisherSession {
         } = request;
         let (socket, connection) = connection.detach();
         let id = request.id;
-        let question = Question::new(context, connection.peer, &connection.agent, request);
+        let question = Question::new(
+            context,
+            connection.peer,
+            &connection.agent,
+            &connection.referer,
+            request,
+        );
         let session = Self {
             context: Arc::clone(context),
             connection,

@@ -75,6 +75,8 @@ pub struct Connect {
     pub app: String,
     /// The software, as it calls itself. Untrusted text.
     pub flash_version: String,
+    /// The page that it plays on, without its query and fragment; empty if it does not say. Untrusted text.
+    pub page_url: String,
     /// The codecs it names (Enhanced RTMP `fourCcList`).
     pub four_ccs: Vec<String>,
     /// The Enhanced RTMP `capsEx` bits; 1 is for reconnect requests.

@@ -13,6 +13,7 @@ pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod permits;
 pub(crate) mod pressure;
+mod proxied;
 mod publishers;
 pub(crate) mod rejected;
 mod rtmp;
@@ -248,10 +249,16 @@ async fn serve(
     node: &Arc<Node>,
     door: Door,
     site: &Router,
-    socket: TcpStream,
-    permit: ConnectionPermit,
-    peer: SocketAddr,
+    mut socket: TcpStream,
+    mut permit: ConnectionPermit,
+    mut peer: SocketAddr,
 ) {
+    if proxied::is_expected(node, &door, peer) {
+        match Box::pin(proxied::client(node, &mut socket, &mut permit, peer)).await {
+            Some(client) => peer = client,
+            None => return,
+        }
+    }
     match door {
         Door::Rtmp => Box::pin(rtmp::serve(node, socket, permit, peer)).await,
         Door::Http(None) => Box::pin(http::serve(node, site, socket, permit, peer)).await,

@@ -15,9 +15,12 @@
 //! and for other keys, stay limited. A guesser behind a publisher's own address learns at any pace whether a
 //! guess is right, which is why a key has at least eight characters.
 //!
+//! Before all that the lists of [`access`] decide which clients are let in at all; a client that is not has guessed nothing.
+//!
 //! A credential that is right and has expired, or is for something else, is no guess: a player that goes on with its link of
 //! yesterday locks no other one behind its address out.
 
+mod access;
 mod attempts;
 mod authority;
 mod hashes;
@@ -46,6 +49,7 @@ use media::StreamName;
 use net::link::Connector;
 use tokio::time::timeout;
 
+use self::access::Access;
 use self::attempts::{Attempts, Kind};
 use self::authority::Fingerprints;
 pub use self::authority::{Authority, Grant, Verdict};
@@ -69,6 +73,7 @@ pub(crate) struct AuthorityGate {
     admin_password: Option<Secret>,
     config: Arc<Config>,
     gatekeeper: Gatekeeper,
+    access: Access,
     authority: Arc<dyn Authority>,
     /// The configured ones, whether or not the authority has them.
     keys: Arc<Keys>,
@@ -106,6 +111,7 @@ impl AuthorityGate {
         Ok(Self {
             admin_password,
             gatekeeper,
+            access: Access::new(&config),
             authority,
             keys,
             config,
@@ -116,14 +122,20 @@ impl AuthorityGate {
         })
     }
 
-    /// Reads the files of keys again that have changed. It may wait for a disk.
+    /// Reads the files of keys and of addresses again that have changed. It may wait for a disk.
     pub(crate) fn look_at_keys(&self) {
         self.keys.look();
+        self.access.look();
     }
 
-    /// Reads the files of keys again, and says what has become of them. It may wait for a disk.
+    /// Reads the files of keys and of addresses again, and says what has become of them. It may wait for a disk.
     pub(crate) fn reread_keys(&self) -> String {
-        self.keys.read_again()
+        let told = self.access.read_again();
+        [self.keys.read_again()]
+            .into_iter()
+            .chain(told)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// Whether a password is the operator's, or a key with that scope.
@@ -191,8 +203,9 @@ impl AuthorityGate {
         })
     }
 
-    /// Asks the authority.
+    /// Asks the authority about a client that is let in.
     async fn ask(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
+        self.let_in(action, request.stream, request)?;
         let verdict = self.authority.decide(action, request);
         let verdict = timeout(ANSWER_TIMEOUT, verdict).await.unwrap_or_else(|_| {
             tracing::warn!(
@@ -204,7 +217,27 @@ impl AuthorityGate {
             );
             Err(Denied::Unavailable)
         });
-        self.believe(Kind::of(action), request.peer.ip(), verdict)
+        let grant = self.believe(Kind::of(action), request.peer.ip(), verdict)?;
+        let stream = grant.stream(request);
+        if stream != *request.stream {
+            self.let_in(action, &stream, request)?;
+        }
+        Ok(grant)
+    }
+
+    /// Whether a client may connect to a stream, whatever it presents.
+    fn let_in(
+        &self,
+        action: Action,
+        stream: &StreamName,
+        request: &Request<'_>,
+    ) -> Result<(), Denied> {
+        let judged = self.access.judge(action, stream, request);
+        judged.map_err(|excluded| {
+            let peer = request.peer;
+            tracing::debug!(%stream, %peer, ?action, agent = ?request.agent, reason = %excluded, "a client is not let in");
+            Denied::Excluded(excluded)
+        })
     }
 
     /// Counts a guess, and refuses even a right one after too many wrong ones.

@@ -3,13 +3,13 @@
 //! for each.
 
 use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
 use egress_http::{Outcome, Target};
 use fanout::Permit;
+use fanout::gate::Remote;
 use http1::{Body, Head, HttpDate, Status};
 use ingest::icecast::Dialect;
 use media::StreamName;
@@ -51,7 +51,7 @@ pub(crate) trait LiveTransport:
         node: &Node,
         target: Target,
         head: Head,
-        peer: SocketAddr,
+        remote: Remote,
         permit: Permit,
     ) -> impl Future<Output = Outcome> + Send;
 }
@@ -76,10 +76,10 @@ impl LiveTransport for TcpStream {
         node: &Node,
         target: Target,
         head: Head,
-        peer: SocketAddr,
+        remote: Remote,
         permit: Permit,
     ) -> Outcome {
-        egress_http::serve_plain(&node.egress, self, target, head, peer, Some(permit)).await
+        egress_http::serve_plain(&node.egress, self, target, head, remote, Some(permit)).await
     }
 }
 
@@ -103,13 +103,13 @@ impl LiveTransport for TlsStream<TcpStream> {
         node: &Node,
         target: Target,
         head: Head,
-        peer: SocketAddr,
+        remote: Remote,
         permit: Permit,
     ) -> Outcome {
         if let Err(error) = net::tcp::prepare_listener(self.get_ref().0) {
-            tracing::debug!(%peer, %error, "a listener was gone before it was served");
+            tracing::debug!(peer = %remote.peer, %error, "a listener was gone before it was served");
         }
-        egress_http::serve_secure(&node.egress, self, target, head, peer, Some(permit)).await
+        egress_http::serve_secure(&node.egress, self, target, head, remote, Some(permit)).await
     }
 }
 
@@ -122,13 +122,13 @@ pub(super) struct Live<'a, S> {
     pub(super) early: Bytes,
     pub(super) handover: Handover,
     /// The client, which a proxy may have reported.
-    pub(super) peer: SocketAddr,
+    pub(super) remote: Remote,
 }
 
 impl<S: LiveTransport> Live<'_, S> {
     /// Admits a listener, within the limits.
     pub(super) async fn listen(self, target: Target) {
-        let (node, peer) = (self.node, self.peer);
+        let (node, peer) = (self.node, self.remote.peer);
         match node.admission.listener(peer.ip()) {
             Ok(permit) => {
                 self.handover.permit().settle();
@@ -149,17 +149,18 @@ impl<S: LiveTransport> Live<'_, S> {
 
     /// Logs a request that did not become a listener.
     async fn pass_on(self, target: Target, permit: impl FnOnce(Handover) -> Permit) {
-        let asked = Asked::by(&self.head, self.peer);
-        let (node, head, peer, permit) = (self.node, self.head, self.peer, permit(self.handover));
-        let outcome = self.socket.listen(node, target, head, peer, permit).await;
+        let asked = Asked::by(&self.head, self.remote.peer);
+        let (node, head, remote) = (self.node, self.head, self.remote);
+        let permit = permit(self.handover);
+        let outcome = self.socket.listen(node, target, head, remote, permit).await;
         if let Outcome::Answered { status, bytes } = outcome {
             asked.log(node, status, bytes);
         }
     }
 
     pub(super) async fn publish(self, name: Result<StreamName, ingest::Error>) {
-        let asked = Asked::by(&self.head, self.peer);
-        let (node, peer, handover) = (self.node, self.peer, &self.handover);
+        let asked = Asked::by(&self.head, self.remote.peer);
+        let (node, remote, handover) = (self.node, self.remote, &self.handover);
         let mut is_admitted = false;
         let on_admitted = || {
             is_admitted = true;
@@ -171,7 +172,7 @@ impl<S: LiveTransport> Live<'_, S> {
             name,
             self.head,
             self.early,
-            peer,
+            remote,
             on_admitted,
         );
         let outcome = served.await;
@@ -181,26 +182,26 @@ impl<S: LiveTransport> Live<'_, S> {
         };
         asked.log(node, status, 0);
         if let Err(error) = outcome {
-            tracing::debug!(%peer, %error, "a source's connection ended");
+            tracing::debug!(peer = %remote.peer, %error, "a source's connection ended");
         }
     }
 
     pub(super) async fn set_title(self, dialect: Dialect) {
-        let asked = Asked::by(&self.head, self.peer);
-        let (node, peer, head) = (self.node, self.peer, self.head);
+        let asked = Asked::by(&self.head, self.remote.peer);
+        let (node, remote, head) = (self.node, self.remote, self.head);
         let (mut socket, limit) = (self.socket, node.config.http.head_timeout);
         let form = tokio::time::timeout(limit, form(&mut socket, &head, self.early)).await;
         let form = form.unwrap_or_default();
         // Written even if the client has already closed its half, as scripts do.
         let update = ingest::icecast::update_metadata;
-        let answer = update(&node.ingest, dialect, &head, &form, peer).await;
+        let answer = update(&node.ingest, dialect, &head, &form, remote).await;
         asked.log_answer(node, &answer);
         head::answer(socket, &answer).await;
     }
 
     /// Tells the operator all figures, and how they change.
     pub(super) async fn watch(mut self, visitor: Visitor) {
-        let asked = Asked::by(&self.head, self.peer);
+        let asked = Asked::by(&self.head, self.remote.peer);
         let node = self.node;
         let request = match exchange::request(&self.head, axum::body::Body::empty()) {
             Ok(request) => request,
@@ -210,7 +211,7 @@ impl<S: LiveTransport> Live<'_, S> {
         let password = admin::password(headers);
         if let Err(denied) = node
             .gate
-            .administer(self.peer.ip(), password.as_deref())
+            .administer(self.remote.peer.ip(), password.as_deref())
             .await
         {
             let mut response = admin::refusal(denied);
@@ -238,14 +239,14 @@ impl<S: LiveTransport> Live<'_, S> {
         asked.log(node, Status::OK, 0);
         let base = base(node.config.http.base_url.as_ref(), visitor, headers);
         if let Err(error) = watch(node, &base, &mut self.socket, watching).await {
-            tracing::debug!(peer = %self.peer, %error, "a client of STATS ended");
+            tracing::debug!(peer = %self.remote.peer, %error, "a client of STATS ended");
         }
     }
 
     pub(super) async fn tell_capabilities(self, offers_tls: bool) {
         let settings = &self.node.ingest.settings;
         let answer = ingest::icecast::answer_options(settings, &self.head, offers_tls);
-        Asked::by(&self.head, self.peer).log_answer(self.node, &answer);
+        Asked::by(&self.head, self.remote.peer).log_answer(self.node, &answer);
         head::answer(self.socket, &answer).await;
     }
 }

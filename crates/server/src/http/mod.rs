@@ -32,6 +32,8 @@ use std::time::{Duration, Instant, SystemTime};
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Response;
+use config::ClientHeader;
+use fanout::gate::Country;
 use http1::{Body, Head, HttpDate, Status, Version};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
@@ -45,7 +47,7 @@ use self::live::Live;
 pub(crate) use self::live::LiveTransport;
 pub(crate) use self::refusal::refuse_unread;
 use self::refusal::{refuse, refuse_headless, refuse_malformed, say};
-use crate::address::forwarded;
+use crate::address::{forwarded, forwarded_element};
 use crate::door::head::{Inbox, NoBody, NoHead, Taken};
 use crate::door::is_trusted;
 use crate::door::limits::{ConnectionPermit, Handover};
@@ -305,7 +307,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             head,
             early: self.inbox.map(Inbox::into_bytes).unwrap_or_default(),
             handover: self.handover,
-            peer: visitor.peer,
+            remote: visitor.remote(),
         }
     }
 
@@ -453,7 +455,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
 /// The client of a request.
 fn visitor(node: &Node, head: &Head, peer: SocketAddr, scheme: &'static str) -> Visitor {
     let is_proxied = is_trusted(node, peer.ip());
-    let named = head.header_values("x-forwarded-for");
+    let named = head.header_values(node.config.http.client_header.name());
     Visitor {
         peer: match is_proxied {
             true => SocketAddr::new(client(node, named, peer.ip()), peer.port()),
@@ -461,6 +463,11 @@ fn visitor(node: &Node, head: &Head, peer: SocketAddr, scheme: &'static str) -> 
         },
         scheme,
         is_proxied,
+        country: match &node.config.http.country_header {
+            // The last one: a client may have sent one itself.
+            Some(name) if is_proxied => head.header_values(name).last().and_then(Country::new),
+            _ => None,
+        },
     }
 }
 
@@ -469,7 +476,10 @@ fn visitor(node: &Node, head: &Head, peer: SocketAddr, scheme: &'static str) -> 
 fn client<'a>(node: &Node, named: impl Iterator<Item = &'a str>, proxy: IpAddr) -> IpAddr {
     let named: Vec<_> = named
         .flat_map(|value| value.split(','))
-        .map(forwarded)
+        .map(match node.config.http.client_header {
+            ClientHeader::XForwardedFor => forwarded,
+            ClientHeader::Forwarded => forwarded_element,
+        })
         .collect();
     let mut client = proxy;
     for address in named.into_iter().rev() {

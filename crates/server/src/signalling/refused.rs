@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use fanout::gate::Denied;
+use fanout::gate::{Denied, Excluded};
 use fanout::{LaneRefused, PublishRefused};
 use ingest::whip::Unusable;
 use media::StreamName;
@@ -119,6 +119,10 @@ fn denied(denied: Denied, way: Way) -> &'static str {
         }
         (Denied::Wrong, _) => "the key is wrong for this stream",
         (Denied::Unfit, _) => "the key or link has expired, or is for something else",
+        (Denied::Excluded(Excluded::Address), _) => "not from this address",
+        (Denied::Excluded(Excluded::Agent), _) => "not with this program",
+        (Denied::Excluded(Excluded::Referer), _) => "not from this page",
+        (Denied::Excluded(Excluded::Country), _) => "not from this country",
         (Denied::TooManyAttempts, _) => {
             "too many wrong keys came from this address; wait a minute, even if the key is right now"
         }
@@ -162,7 +166,7 @@ impl Refused {
             Self::Denied(Denied::TooManyAttempts, _) | Self::TooFast => {
                 StatusCode::TOO_MANY_REQUESTS
             }
-            Self::Denied(Denied::Unfit, _) => StatusCode::FORBIDDEN,
+            Self::Denied(Denied::Unfit | Denied::Excluded(_), _) => StatusCode::FORBIDDEN,
             Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLong(_) | Self::Offer(OfferError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Fragment(FragmentError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,

@@ -83,6 +83,12 @@ pub(crate) async fn serve(
     response
 }
 
+/// What a client's program says of itself. Untrusted texts.
+struct Client {
+    agent: String,
+    referer: String,
+}
+
 /// A request without its body.
 struct Asked<'a> {
     node: &'a Arc<Node>,
@@ -232,13 +238,13 @@ impl Asked<'_> {
 
     async fn join(&self, key: &Key) -> Result<Joined<()>, JoinRefused> {
         let stream = &self.address.stream;
-        let agent = self.header(&header::USER_AGENT);
+        let client = self.client();
         let wish = Wish {
-            request: self.request(key, "webrtc", &agent),
+            request: self.request(key, "webrtc", &client),
             introduction: Introduction {
                 peer: self.visitor.peer,
                 request: format!("PLAY /{stream} WHEP/1.0"),
-                agent: agent.clone(),
+                agent: client.agent.clone(),
                 referer: self.header(&header::REFERER),
                 permit: None,
             },
@@ -372,8 +378,8 @@ impl Asked<'_> {
 
     /// Whether the client may listen; [`join`](Self::join) asks the gate itself.
     async fn may_play(&self, key: &Key) -> Result<(), Refused> {
-        let agent = self.header(&header::USER_AGENT);
-        let request = self.request(key, "webrtc", &agent);
+        let client = self.client();
+        let request = self.request(key, "webrtc", &client);
         let permitted = self.node.gate.play(&request).await;
         permitted
             .map(drop)
@@ -381,9 +387,21 @@ impl Asked<'_> {
     }
 
     async fn may_publish(&self, key: &Key) -> Result<Authorized<Publish>, Refused> {
-        let agent = self.header(&header::USER_AGENT);
-        let request = self.request(key, ingest::Protocol::Whip.label(), &agent);
+        let client = self.client();
+        let request = self.request(key, ingest::Protocol::Whip.label(), &client);
         Ok(whip::permit(&self.node.ingest, &request).await?)
+    }
+
+    /// What the client's program says of itself.
+    fn client(&self) -> Client {
+        let referer = self.header(&header::REFERER);
+        Client {
+            agent: self.header(&header::USER_AGENT),
+            referer: match referer.is_empty() {
+                true => self.header(&header::ORIGIN),
+                false => referer,
+            },
+        }
     }
 
     /// The request to the gate.
@@ -391,13 +409,14 @@ impl Asked<'_> {
         &'a self,
         key: &'a Key,
         protocol: &'static str,
-        agent: &'a str,
+        client: &'a Client,
     ) -> gate::Request<'a> {
         gate::Request {
-            agent,
+            agent: &client.agent,
+            referer: &client.referer,
             token: key.reveal(),
             query: self.uri.query().unwrap_or_default(),
-            ..gate::Request::new(&self.address.stream, protocol, self.visitor.peer)
+            ..gate::Request::new(&self.address.stream, protocol, self.visitor.remote())
         }
     }
 

@@ -114,6 +114,11 @@ impl Session {
             // Without a stream's name the path is the application.
             app: StreamPath::resolve(tc_url, app, "").name,
             flash_version: head(&flash_version, 256).to_owned(),
+            page_url: head(
+                text("pageUrl").split(['?', '#']).next().unwrap_or_default(),
+                256,
+            )
+            .to_owned(),
             four_ccs,
             capabilities,
         };

@@ -313,6 +313,15 @@ impl ConnectionPermit {
         Ok(())
     }
 
+    /// The proxy's connection is a client's from its beginning to its end. The client may be another trusted proxy.
+    pub(crate) fn pass_on(&mut self, address: IpAddr, is_proxy: bool) -> Result<(), Rejected> {
+        self.proxy = is_proxy.then_some(address);
+        match is_proxy {
+            true => Ok(()),
+            false => self.charge(address),
+        }
+    }
+
     fn count(&mut self, address: IpAddr) -> Result<(), Rejected> {
         let address = network(address);
         if let Some(max) = self.permits.per_ip {

@@ -21,6 +21,7 @@ use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use egress_http::{Reply, Target};
 use fanout::Permit;
+use fanout::gate::Remote;
 use http1::{Head, Status};
 use hyper::body::Incoming;
 use hyper::server::conn::http2::Builder;
@@ -160,9 +161,11 @@ impl Session {
         let response = match route {
             Route::Page(page) => self.page(page, &head, visitor, body).await,
             Route::Listen(target) => {
-                return self.listen(target, &head, &asked, busy, counted).await;
+                return self
+                    .listen(target, (&head, visitor.remote()), &asked, busy, counted)
+                    .await;
             }
-            Route::Look(target) => self.look(target, &head, &asked).await,
+            Route::Look(target) => self.look(target, (&head, visitor.remote()), &asked).await,
             Route::Capabilities => {
                 let answer =
                     ingest::icecast::answer_options(&self.node.ingest.settings, &head, false);
@@ -218,9 +221,13 @@ impl Session {
         }
     }
 
-    async fn look(&self, target: Target, head: &Head, asked: &Asked) -> Response {
-        let reply =
-            egress_http::reply(&self.node.egress, target, head, asked.peer, Permit::new(()));
+    async fn look(
+        &self,
+        target: Target,
+        (head, remote): (&Head, Remote),
+        asked: &Asked,
+    ) -> Response {
+        let reply = egress_http::reply(&self.node.egress, target, head, remote, Permit::new(()));
         match reply.await {
             Reply::Whole { status, bytes } => {
                 asked.log(&self.node, status, bytes.len());
@@ -233,7 +240,7 @@ impl Session {
     async fn listen(
         self: &Arc<Self>,
         target: Target,
-        head: &Head,
+        (head, remote): (&Head, Remote),
         asked: &Asked,
         mut busy: Busy,
         counted: Option<ConnectionPermit>,
@@ -246,7 +253,7 @@ impl Session {
             Err(reason) => return self.reject(asked, reason),
         };
         let permit = Permit::new((permit, counted, also));
-        let reply = egress_http::reply(&node.egress, target, head, asked.peer, permit);
+        let reply = egress_http::reply(&node.egress, target, head, remote, permit);
         match reply.await {
             Reply::Whole { status, bytes } => {
                 asked.log(node, status, bytes.len());

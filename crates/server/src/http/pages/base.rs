@@ -84,6 +84,7 @@ mod tests {
             peer: SocketAddr::from(([192, 0, 2, 1], 5)),
             scheme: "http",
             is_proxied,
+            country: None,
         }
     }
 

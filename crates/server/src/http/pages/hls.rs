@@ -29,6 +29,7 @@ pub(super) async fn answer(
         stream,
         resource,
         peer: visitor.peer,
+        country: visitor.country,
         headers,
         query,
     };

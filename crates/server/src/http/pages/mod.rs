@@ -36,6 +36,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use config::BaseUrl;
 use egress_hls::Resource;
+use fanout::gate::{Country, Remote};
 use media::StreamName;
 use serde::Deserialize;
 use uploads::Uploader;
@@ -122,6 +123,18 @@ pub(crate) struct Visitor {
     pub(crate) scheme: &'static str,
     /// The connection comes from a trusted proxy.
     pub(crate) is_proxied: bool,
+    /// Its country, if the proxy says it.
+    pub(crate) country: Option<Country>,
+}
+
+impl Visitor {
+    /// The client as the gate knows it.
+    pub(crate) fn remote(&self) -> Remote {
+        Remote {
+            peer: self.peer,
+            country: self.country,
+        }
+    }
 }
 
 /// Which page, document, or WHIP or WHEP address.

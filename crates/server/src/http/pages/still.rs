@@ -102,11 +102,15 @@ pub(super) async fn permit(
     let key = http1::key_in(query);
     let request = gate::Request {
         agent: text(header::USER_AGENT),
+        referer: match text(header::REFERER) {
+            "" => text(header::ORIGIN),
+            referer => referer,
+        },
         user: basic.as_ref().map(|basic| &basic.user[..]),
         password: basic.as_ref().map(|basic| basic.password.reveal()),
         token: bearer.as_ref().or(key.as_ref()).map(Password::reveal),
         query,
-        ..gate::Request::new(name, Protocol::Http.label(), visitor.peer)
+        ..gate::Request::new(name, Protocol::Http.label(), visitor.remote())
     };
     gate.play(&request).await?.only_for(name)
 }
@@ -118,7 +122,9 @@ pub(super) fn shows_credential(headers: &HeaderMap, uri: &Uri) -> bool {
 /// Without a challenge: a browser would ask for a password in the midst of a list.
 pub(super) fn refuse(denied: Denied) -> Response {
     let status = match denied {
-        Denied::Missing | Denied::Wrong | Denied::Unfit => StatusCode::FORBIDDEN,
+        Denied::Missing | Denied::Wrong | Denied::Unfit | Denied::Excluded(_) => {
+            StatusCode::FORBIDDEN
+        }
         Denied::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
         Denied::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
     };

@@ -1,0 +1,307 @@
+//! The PROXY protocol (haproxy's `proxy-protocol.txt`), versions 1 and 2: what a proxy says of its client before the
+//! first byte of the connection that it passes on.
+//!
+//! Sans-IO: [`read`] is given all that has come so far. It asks for at most [`BYTES_MAX`] bytes and allocates nothing. Whom to
+//! believe is its caller's to know: anyone can send such a header.
+//!
+//! Called by the doors of `server`, before TLS and before the protocol of the connection is known.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+/// The longest header: the fields of version 2 with as many extensions as proxies add (a certificate's name, an identifier).
+/// A line of version 1 has 107 bytes at most.
+pub const BYTES_MAX: usize = 2_048;
+
+/// The longest line of version 1, with its end.
+const LINE_BYTES_MAX: usize = 107;
+
+const LINE_START: &[u8] = b"PROXY ";
+
+/// With what version 2 begins, which is no beginning of HTTP, TLS or RTMP.
+const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
+
+/// The fixed part of version 2: signature, version and command, family and protocol, length of the rest.
+const FIXED_BYTES: usize = 16;
+
+/// What has come of a header.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Header {
+    /// Its beginning.
+    NeedMore,
+    /// All of it.
+    Complete {
+        /// The client; `None` if the proxy speaks for itself, as for a check of health, or does not know.
+        client: Option<SocketAddr>,
+        /// How long it is.
+        bytes: usize,
+    },
+}
+
+/// Why it is no header.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Malformed {
+    /// It begins otherwise.
+    #[error("the connection begins with no PROXY header")]
+    Absent,
+    /// The line of version 1 cannot be read.
+    #[error("the line of the PROXY protocol cannot be read")]
+    Line,
+    /// The bytes of version 2 cannot be read.
+    #[error("the PROXY header is of no version, command or family that is known")]
+    Fields,
+    /// It is longer than any that makes sense.
+    #[error("the PROXY header is too long")]
+    TooLong,
+}
+
+/// Reads the header from all that has come so far.
+///
+/// # Errors
+/// When what has come begins no header.
+pub fn read(received: &[u8]) -> Result<Header, Malformed> {
+    let begins = |with: &[u8]| {
+        let both = received.len().min(with.len());
+        received[..both] == with[..both]
+    };
+    if begins(LINE_START) {
+        read_line(received)
+    } else if begins(SIGNATURE) {
+        read_fields(received)
+    } else {
+        Err(Malformed::Absent)
+    }
+}
+
+fn read_line(received: &[u8]) -> Result<Header, Malformed> {
+    let within = &received[..received.len().min(LINE_BYTES_MAX)];
+    let Some(end) = within.iter().position(|byte| *byte == b'\n') else {
+        return match received.len() {
+            ..LINE_BYTES_MAX => Ok(Header::NeedMore),
+            _ => Err(Malformed::TooLong),
+        };
+    };
+    let line = within[..end].strip_suffix(b"\r").ok_or(Malformed::Line)?;
+    let line = str::from_utf8(line).map_err(|_| Malformed::Line)?;
+    Ok(Header::Complete {
+        client: line_client(line).ok_or(Malformed::Line)?,
+        bytes: end + 1,
+    })
+}
+
+/// The client of a line, if the line is one.
+#[expect(
+    clippy::option_option,
+    reason = "whether it is a line, and whether it names a client"
+)]
+fn line_client(line: &str) -> Option<Option<SocketAddr>> {
+    let mut fields = line.split(' ');
+    fields.next().filter(|word| *word == "PROXY")?;
+    let client = match fields.next()? {
+        // What follows is to be ignored.
+        "UNKNOWN" => return Some(None),
+        "TCP4" => addresses::<Ipv4Addr>(&mut fields)?,
+        "TCP6" => addresses::<Ipv6Addr>(&mut fields)?,
+        _ => return None,
+    };
+    fields.next().is_none().then_some(Some(client))
+}
+
+/// The source of a line's source and destination.
+fn addresses<'a, A>(fields: &mut impl Iterator<Item = &'a str>) -> Option<SocketAddr>
+where
+    A: FromStr + Into<std::net::IpAddr>,
+{
+    let source: A = fields.next()?.parse().ok()?;
+    let _: A = fields.next()?.parse().ok()?;
+    let source_port = port(fields.next()?)?;
+    port(fields.next()?)?;
+    Some(SocketAddr::new(source.into(), source_port))
+}
+
+fn port(text: &str) -> Option<u16> {
+    let is_plain = text == "0" || !text.starts_with(['0', '+']);
+    text.parse().ok().filter(|_| is_plain)
+}
+
+fn read_fields(received: &[u8]) -> Result<Header, Malformed> {
+    let Some((fixed, rest)) = received.split_at_checked(FIXED_BYTES) else {
+        return Ok(Header::NeedMore);
+    };
+    let (command, family) = (fixed[12], fixed[13]);
+    let length = usize::from(u16::from_be_bytes([fixed[14], fixed[15]]));
+    let bytes = FIXED_BYTES + length;
+    let is_local = match command {
+        0x20 => true,
+        0x21 => false,
+        _ => return Err(Malformed::Fields),
+    };
+    if bytes > BYTES_MAX {
+        return Err(Malformed::TooLong);
+    }
+    let Some(fields) = rest.get(..length) else {
+        return Ok(Header::NeedMore);
+    };
+    let client = match (is_local, family) {
+        (true, _) => None,
+        (false, 0x11) => {
+            let (source, rest) = fields.split_first_chunk::<4>().ok_or(Malformed::Fields)?;
+            client(Ipv4Addr::from_octets(*source), rest, 4)?
+        }
+        (false, 0x21) => {
+            let (source, rest) = fields.split_first_chunk::<16>().ok_or(Malformed::Fields)?;
+            client(Ipv6Addr::from_octets(*source), rest, 16)?
+        }
+        // Unspecified, datagrams and sockets of the proxy's own host: no address of a client is known.
+        (false, 0x00 | 0x12 | 0x22 | 0x31 | 0x32) => None,
+        (false, _) => return Err(Malformed::Fields),
+    };
+    Ok(Header::Complete { client, bytes })
+}
+
+/// The client, whose port stands behind the destination's address.
+fn client(
+    source: impl Into<std::net::IpAddr>,
+    rest: &[u8],
+    skipped: usize,
+) -> Result<Option<SocketAddr>, Malformed> {
+    // The ports of both; what follows are extensions, of which none is needed.
+    let ports = rest.get(skipped..skipped + 4).ok_or(Malformed::Fields)?;
+    let port = u16::from_be_bytes([ports[0], ports[1]]);
+    Ok(Some(SocketAddr::new(source.into(), port)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What all bytes give, after demanding that no beginning of them gives anything else.
+    fn whole(bytes: &[u8]) -> Result<Header, Malformed> {
+        let all = read(bytes);
+        let first = (0..=bytes.len())
+            .map(|end| read(&bytes[..end]))
+            .find(|answer| *answer != Ok(Header::NeedMore));
+        assert_eq!(first.unwrap_or(Ok(Header::NeedMore)), all, "{bytes:?}");
+        all
+    }
+
+    fn complete(client: Option<&str>, bytes: usize) -> Result<Header, Malformed> {
+        let client = client.map(|client| client.parse().expect("an address"));
+        Ok(Header::Complete { client, bytes })
+    }
+
+    fn fields(command: u8, family: u8, fields: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(fields.len()).expect("short");
+        [
+            &SIGNATURE[..],
+            &[command, family],
+            &length.to_be_bytes(),
+            fields,
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn lines_name_a_client() {
+        for (line, client) in [
+            (
+                "PROXY TCP4 192.0.2.1 198.51.100.1 5678 1935\r\n",
+                Some("192.0.2.1:5678"),
+            ),
+            (
+                "PROXY TCP4 255.255.255.255 255.255.255.255 65535 65535\r\n",
+                Some("255.255.255.255:65535"),
+            ),
+            (
+                "PROXY TCP6 2001:db8::1 2001:db8::2 5678 443\r\n",
+                Some("[2001:db8::1]:5678"),
+            ),
+            ("PROXY UNKNOWN\r\n", None),
+            ("PROXY UNKNOWN ffff::1 ffff::2 65535 65535\r\n", None),
+        ] {
+            let sent = format!("{line}GET / HTTP/1.1\r\n");
+            assert_eq!(
+                whole(sent.as_bytes()),
+                complete(client, line.len()),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_lines_are_refused() {
+        for line in [
+            "PROXY TCP4 192.0.2.1 198.51.100.1 5678 1935\n",
+            "PROXY TCP4 192.0.2.1 198.51.100.1 5678\r\n",
+            "PROXY TCP4 192.0.2.1 198.51.100.1 5678 1935 1\r\n",
+            "PROXY TCP4 192.0.2.1 198.51.100.1 65536 1935\r\n",
+            "PROXY TCP4 192.0.2.1 198.51.100.1 +567 1935\r\n",
+            "PROXY TCP4 192.0.2.1 198.51.100.1 0567 1935\r\n",
+            "PROXY TCP4 2001:db8::1 2001:db8::2 5678 443\r\n",
+            "PROXY TCP6 192.0.2.1 198.51.100.1 5678 1935\r\n",
+            "PROXY TCP4  192.0.2.1 198.51.100.1 5678 1935\r\n",
+            "PROXY UDP4 192.0.2.1 198.51.100.1 5678 1935\r\n",
+            "PROXY \r\n",
+            "PROXY TCP4\r\n",
+            "PROXY \u{e9}\r\n",
+        ] {
+            assert_eq!(whole(line.as_bytes()), Err(Malformed::Line), "{line}");
+        }
+        let endless = [LINE_START, &[b'x'; LINE_BYTES_MAX]].concat();
+        assert_eq!(whole(&endless), Err(Malformed::TooLong));
+        for other in ["GET / HTTP/1.1\r\n", "PROXYTCP4", "\r\n\r\nGET", "\x03\0\0"] {
+            assert_eq!(whole(other.as_bytes()), Err(Malformed::Absent), "{other:?}");
+        }
+        assert_eq!(read(b""), Ok(Header::NeedMore));
+    }
+
+    #[test]
+    fn fields_name_a_client() {
+        let four = [192, 0, 2, 1, 198, 51, 100, 1, 0x16, 0x2e, 7, 0x8f];
+        let with_extension = [&four[..], &[0x04, 0, 1, 0]].concat();
+        let six = [
+            &Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).octets()[..],
+            &Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2).octets()[..],
+            &[0x16, 0x2e, 7, 0x8f],
+        ]
+        .concat();
+        let unix = [0; 216];
+        for (command, family, of, client) in [
+            (0x21, 0x11, &four[..], Some("192.0.2.1:5678")),
+            (0x21, 0x11, &with_extension, Some("192.0.2.1:5678")),
+            (0x21, 0x21, &six, Some("[2001:db8::1]:5678")),
+            (0x20, 0x11, &four, None),
+            (0x20, 0x00, &[], None),
+            (0x21, 0x00, &[], None),
+            (0x21, 0x12, &four, None),
+            (0x21, 0x31, &unix, None),
+        ] {
+            let header = fields(command, family, of);
+            let sent = [&header[..], b"\x03rest"].concat();
+            assert_eq!(
+                whole(&sent),
+                complete(client, header.len()),
+                "{command} {family}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_fields_are_refused() {
+        let four = [192, 0, 2, 1, 198, 51, 100, 1, 0x16, 0x2e, 7, 0x8f];
+        for (command, family, of) in [
+            (0x11, 0x11, &four[..]),
+            (0x22, 0x11, &four),
+            (0x21, 0x11, &four[..11]),
+            (0x21, 0x11, &[]),
+            (0x21, 0x21, &four),
+            (0x21, 0x41, &four),
+            (0x21, 0x13, &four),
+        ] {
+            let sent = fields(command, family, of);
+            assert_eq!(whole(&sent), Err(Malformed::Fields), "{command} {family}");
+        }
+        let long = fields(0x21, 0x11, &[0; BYTES_MAX]);
+        assert_eq!(whole(&long), Err(Malformed::TooLong));
+    }
+}
