@@ -316,7 +316,7 @@ fn what_players_get_is_what_was_sent() {
     let folder = tempfile::tempdir().unwrap();
     // Made before the first is published, for to encode them may take as long as one lasts.
     for show in &SHOWS {
-        show.clip.seconds(SECONDS);
+        let _made = show.clip.seconds(SECONDS);
     }
     let server = server_with_short_linger();
     let mut publishers: Vec<_> = SHOWS.iter().map(|show| show.publish(&server)).collect();
