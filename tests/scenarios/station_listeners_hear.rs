@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, Tool, vlc, wait_until};
 
 use crate::support::{DEADLINE, wait_for_stream};
 use crate::titles_travel_with_the_sound::update;
@@ -250,4 +250,58 @@ fn streamripper_splits_at_the_titles() {
         .run(DEADLINE);
     let tags = String::from_utf8(tags).unwrap();
     assert!(tags.contains("Band") && tags.contains("Two"), "{tags}");
+}
+
+#[test]
+fn mpv_plays_and_shows_titles() {
+    let station = Station::mp3();
+    station.tell(0);
+    let wav = station.file("heard.wav");
+    let file = format!("--ao-pcm-file={}", wav.display());
+    let mut player = Tool::new("mpv")
+        .args(["--no-config", "--no-video", "--ao=pcm", &file])
+        .args(["--length=12", "--term-status-msg=now ${media-title}"])
+        .arg(station.url("radio.mp3"))
+        .start();
+    let shows = |player: &Process, title: &str| {
+        let line = format!("now Band - {title}");
+        wait_until(&line, DEADLINE, || {
+            let said = [player.stdout(), player.stderr().into_bytes()].concat();
+            String::from_utf8_lossy(&said).contains(&line)
+        });
+    };
+    shows(&player, "One");
+    station.tell(1);
+    shows(&player, "Two");
+    assert!(player.wait(DEADLINE).success(), "{}", player.stderr());
+    assert_songs("mpv", &wav, 20);
+}
+
+#[test]
+fn vlc_plays() {
+    let station = Station::mp3();
+    let folder = station.file("vlc");
+    std::fs::create_dir(&folder).unwrap();
+    let wav = folder.join("heard.wav");
+    // VLC runs as another user where the tests run as root.
+    for path in [station.folder.path(), &folder] {
+        make_writable(path);
+    }
+    let output = format!(
+        "#transcode{{acodec=s16l,channels=2,samplerate={}}}:std{{access=file,mux=wav,dst={}}}",
+        tones::RATE,
+        wav.display()
+    );
+    let mut player = vlc()
+        .args(["--quiet", "--intf", "dummy", "--run-time", "12"])
+        .arg(station.url("radio.mp3"))
+        .args(["--sout", &output, "vlc://quit"])
+        .start();
+    assert!(player.wait(DEADLINE).success(), "{}", player.stderr());
+    assert_songs("VLC", &wav, 20);
+}
+
+fn make_writable(folder: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o777)).unwrap();
 }
