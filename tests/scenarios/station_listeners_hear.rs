@@ -260,7 +260,7 @@ fn mpv_plays_and_shows_titles() {
     let file = format!("--ao-pcm-file={}", wav.display());
     let mut player = Tool::new("mpv")
         .args(["--no-config", "--no-video", "--ao=pcm", &file])
-        .args(["--length=12", "--term-status-msg=now ${media-title}"])
+        .args(["--length=16", "--term-status-msg=now ${media-title}"])
         .arg(station.url("radio.mp3"))
         .start();
     let shows = |player: &Process, title: &str| {
