@@ -31,8 +31,9 @@ fn decode(server: &Server, stream: &str) -> Vec<i16> {
         .arg("-")
         .run(DEADLINE);
     let sound = tones::samples(&sound);
-    let expected = tones::RATE as usize * SECONDS as usize;
-    assert_eq!(sound.len(), expected, "{stream}");
+    // Some codecs begin with a packet that has no sound of its own.
+    let least = tones::RATE as usize * SECONDS as usize * 99 / 100;
+    assert!(sound.len() > least, "{stream}: {} samples", sound.len());
     sound
 }
 
@@ -403,4 +404,20 @@ fn mpd_sends_mp3_and_vorbis() {
         wait_for_title(&server, stream);
         assert_eq!(mount(&server, stream)["genre"], "Tones", "{stream}");
     }
+}
+
+/// As ffmpeg published before Icecast 2.4: by the method `SOURCE`.
+#[test]
+fn ffmpeg_sends_mp3_the_old_way() {
+    let server = Server::start();
+    let tone = format!("sine=frequency={TONE_HZ}:sample_rate=44100");
+    let _source = Tool::ffmpeg()
+        .args(["-re", "-f", "lavfi", "-i", &tone, "-ac", "2"])
+        .args(["-c:a", "libmp3lame", "-b:a", "128k", "-write_xing", "0"])
+        .args(["-legacy_icecast", "1", "-ice_name", "Old"])
+        .args(["-content_type", "audio/mpeg", "-f", "mp3"])
+        .arg(server.icecast_url("old.mp3", PUBLISH_KEY))
+        .start();
+    tone_is_heard(&server, "old.mp3");
+    assert_eq!(mount(&server, "old.mp3")["server_name"], "Old");
 }

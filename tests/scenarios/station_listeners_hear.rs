@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, Tool, vlc, wait_until};
 
 use crate::support::{DEADLINE, wait_for_stream};
 use crate::titles_travel_with_the_sound::update;
@@ -250,4 +250,60 @@ fn streamripper_splits_at_the_titles() {
         .run(DEADLINE);
     let tags = String::from_utf8(tags).unwrap();
     assert!(tags.contains("Band") && tags.contains("Two"), "{tags}");
+}
+
+/// It is told of a title only while it plays in time, so its sound is not written to a file.
+#[test]
+fn mpv_plays_and_shows_titles() {
+    let station = Station::mp3();
+    station.tell(0);
+    let mut player = Tool::new("mpv")
+        .args(["--no-config", "--no-video", "--ao=null", "--length=16"])
+        .arg("--term-status-msg=at ${=time-pos} now ${media-title}")
+        .arg(station.url("radio.mp3"))
+        .start();
+    let said = |player: &Process| {
+        let said = [player.stdout(), player.stderr().into_bytes()].concat();
+        String::from_utf8_lossy(&said).into_owned()
+    };
+    for song in [0, 1] {
+        station.tell(song);
+        let line = format!("now Band - {}", SONGS[song]);
+        wait_until(&line, DEADLINE, || said(&player).contains(&line));
+    }
+    assert!(player.wait(DEADLINE).success(), "{}", said(&player));
+    let said = said(&player);
+    assert!(said.contains("AO: [null] 44100Hz stereo"), "{said}");
+    assert!(said.contains("at 15."), "{said}");
+    let complains = said.to_lowercase().contains("error") || said.contains("Invalid");
+    assert!(!complains, "{said}");
+}
+
+#[test]
+fn vlc_plays() {
+    let station = Station::mp3();
+    let folder = station.file("vlc");
+    std::fs::create_dir(&folder).unwrap();
+    let wav = folder.join("heard.wav");
+    // VLC runs as another user where the tests run as root.
+    for path in [station.folder.path(), &folder] {
+        make_writable(path);
+    }
+    let output = format!(
+        "#transcode{{acodec=s16l,channels=2,samplerate={}}}:std{{access=file,mux=wav,dst={}}}",
+        tones::RATE,
+        wav.display()
+    );
+    let mut player = vlc()
+        .args(["--quiet", "--intf", "dummy", "--run-time", "12"])
+        .arg(station.url("radio.mp3"))
+        .args(["--sout", &output, "vlc://quit"])
+        .start();
+    assert!(player.wait(DEADLINE).success(), "{}", player.stderr());
+    assert_songs("VLC", &wav, 20);
+}
+
+fn make_writable(folder: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o777)).unwrap();
 }

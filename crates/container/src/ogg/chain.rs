@@ -20,7 +20,7 @@ pub(super) const FIRST_PAGE_TICKS_MAX: i64 = 5 * TICKS_PER_SECOND;
 /// A link whose headers are arriving or complete.
 #[derive(Debug)]
 pub(super) struct Chain {
-    /// Header pages so far, as they arrived; at most [`HEADER_BYTES_MAX`].
+    /// Header pages so far, as they arrived, but for data behind the last header; at most [`HEADER_BYTES_MAX`].
     header: Vec<u8>,
     logical: Vec<Logical>,
     /// Nothing but first pages has arrived.
@@ -49,6 +49,8 @@ pub(super) enum Meaning {
     Header,
     /// It carries data; the headers are complete.
     Data,
+    /// It was the last of a stream's header pages, and this has the data that followed on it.
+    HeaderAndData(Page),
     /// It belongs to no stream of the link, or comes too early.
     Foreign,
     /// The headers exceed their bound. The link is unusable.
@@ -109,8 +111,13 @@ impl Chain {
         if self.header.len() + page.bytes.len() > HEADER_BYTES_MAX {
             return Meaning::Overflow;
         }
+        let taken = self.logical[at].take_header(page);
+        // Listeners that join later need the headers without this data, which is of another time.
+        if let Some((header, data)) = page.split(taken) {
+            self.header.extend_from_slice(&header.bytes);
+            return Meaning::HeaderAndData(data);
+        }
         self.header.extend_from_slice(&page.bytes);
-        self.logical[at].take_header(page);
         Meaning::Header
     }
 
@@ -250,8 +257,14 @@ impl Logical {
             || matches!(self.mapping, Mapping::Flac { .. })
     }
 
-    fn take_header(&mut self, page: &Page) {
+    /// Takes packets in until the headers are complete; returns how many pieces of the page that was.
+    fn take_header(&mut self, page: &Page) -> usize {
+        let mut taken = 0;
         for (piece, ends) in page.pieces() {
+            if self.is_complete {
+                break;
+            }
+            taken += 1;
             self.packet.extend_from_slice(piece);
             if !ends {
                 continue;
@@ -270,6 +283,7 @@ impl Logical {
             }
             self.is_complete |= self.mapping.is_complete(self.packets, &packet);
         }
+        taken
     }
 
     fn track(&self) -> Option<Track> {

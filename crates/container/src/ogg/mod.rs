@@ -3,7 +3,8 @@
 //!
 //! Every page is one sample and keeps its bytes. The header pages of a chain link go into one
 //! [`Item::Header`], because a listener needs them before any data page; chained links, which is how
-//! sources announce titles, each bring a new one. A listener may start at any page that does not
+//! sources announce titles, each bring a new one. A page on which data follows the last header (MPD writes
+//! such pages, against the specifications of the codecs) becomes two pages of the same number. A listener may start at any page that does not
 //! continue a packet; where a Theora picture plays, only where one of its keyframes begins.
 //!
 //! Pages with a wrong checksum are dropped, and reading resumes at the next valid page: for a decoder they
@@ -140,6 +141,12 @@ impl Demuxer {
         match chain.take(&page, self.ended) {
             Meaning::Header if chain.is_complete() => begin(chain, out),
             Meaning::Header => {}
+            Meaning::HeaderAndData(data) => {
+                if chain.is_complete() {
+                    begin(chain, out);
+                }
+                self.take(data, out);
+            }
             Meaning::Data => {
                 if !chain.has_begun() {
                     begin(chain, out);

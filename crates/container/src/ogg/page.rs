@@ -102,6 +102,50 @@ impl Page {
         ])
     }
 
+    fn sequence(&self) -> u32 {
+        u32::from_le_bytes([
+            self.bytes[18],
+            self.bytes[19],
+            self.bytes[20],
+            self.bytes[21],
+        ])
+    }
+
+    /// A page of the first `count` pieces, which are headers, and one of the rest; `None` when there is no rest.
+    /// Both have the number of this page, so that the numbers of those behind it stay right.
+    pub(super) fn split(&self, count: usize) -> Option<(Self, Self)> {
+        let table = &self.bytes[HEADER_BYTES..HEADER_BYTES + self.segments];
+        let body = &self.bytes[HEADER_BYTES + self.segments..];
+        let pieces = self.pieces().take(count).map(|(piece, _)| piece.len());
+        let (laces, bytes) = pieces.fold((0, 0), |(laces, bytes), piece| {
+            (laces + piece / 255 + 1, bytes + piece)
+        });
+        // The last piece of a page may have no end, and there is nothing behind it.
+        if laces >= table.len() {
+            return None;
+        }
+        let place = |flags, granule| PagePosition {
+            flags,
+            granule,
+            serial: self.serial(),
+            sequence: self.sequence(),
+        };
+        let part = |place, table, body| {
+            let mut page = Vec::new();
+            write(&mut page, place, table, body);
+            Self::new(page.into())
+        };
+        let first = place(self.flags() & !FLAG_LAST, 0);
+        let rest = place(
+            self.flags() & !(FLAG_FIRST | FLAG_CONTINUED),
+            self.granule().unwrap_or(NO_GRANULE),
+        );
+        Some((
+            part(first, &table[..laces], &body[..bytes]),
+            part(rest, &table[laces..], &body[bytes..]),
+        ))
+    }
+
     /// The pieces of packets on this page, and whether each piece ends its packet.
     pub(super) fn pieces(&self) -> impl Iterator<Item = (&[u8], bool)> {
         let mut table = &self.bytes[HEADER_BYTES..HEADER_BYTES + self.segments];

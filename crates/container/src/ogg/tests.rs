@@ -124,6 +124,28 @@ fn words(items: &[Item]) -> Vec<String> {
     words.collect()
 }
 
+/// As MPD writes it.
+#[test]
+fn data_on_a_header_page_is_not_part_of_the_header() {
+    let comment = [b"\x03vorbis", &comments(&["TITLE=Song"])[..]].concat();
+    let setup = [b"\x05vorbis".as_slice(), &[0x5A; 510]].concat();
+    let first = build(FIRST, 0, 1, &[(&vorbis_id(), true)]);
+    let headers = [(&comment[..], true), (&setup[..], true)];
+    let sound = [(b"\xFFpacket".as_slice(), true), (b"\xFFanother", true)];
+    let mixed = build(0, 128, 1, &[&headers[..], &sound[..]].concat());
+    let (items, skipped) = demux(&[&first, &mixed, &data(1, 44_100, 2)]);
+    assert_eq!(skipped, 0);
+    let Some(Item::Header(header)) = items.first() else {
+        panic!("{items:?}");
+    };
+    let alone = build(0, 0, 1, &headers);
+    assert_eq!(header[..], [first, alone].concat());
+    let samples = samples(&items);
+    assert_eq!(samples.len(), 3);
+    assert_eq!(samples[0].data[..], build(0, 128, 1, &sound));
+    assert!(words(&items).contains(&"Song".to_owned()));
+}
+
 #[test]
 fn each_codec_has_its_header_pages() {
     let tags = ["title=Song", "ARTIST=Band", "TITLE=Other"];

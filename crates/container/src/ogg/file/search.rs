@@ -83,8 +83,8 @@ impl PageSearch {
                 return Step::Over;
             }
             let data = match chain.take(&page, media::Timestamp::ZERO) {
-                Meaning::Header if chain.is_complete() => offset,
-                Meaning::Header | Meaning::Foreign => continue,
+                Meaning::Header | Meaning::HeaderAndData(_) if chain.is_complete() => offset,
+                Meaning::Header | Meaning::HeaderAndData(_) | Meaning::Foreign => continue,
                 Meaning::Data => at,
                 Meaning::Overflow => return Step::Over,
             };
