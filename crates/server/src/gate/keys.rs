@@ -56,17 +56,13 @@ impl Keys {
         self.tokens.file().look();
     }
 
-    /// Reads its files again, and says what has become of them. It may wait for a disk.
-    pub(super) fn read_again(&self) -> String {
+    /// Reads its files again, and says what has become of each. It may wait for a disk.
+    pub(super) fn read_again(&self) -> impl Iterator<Item = String> {
         let read = [
             self.file.file().read_again(),
             self.tokens.file().read_again(),
         ];
-        let told: Vec<_> = read.into_iter().flatten().collect();
-        match told.is_empty() {
-            true => "no file".to_owned(),
-            false => told.join(", "),
-        }
+        read.into_iter().flatten()
     }
 
     /// Whether a client has to present something to listen to a stream.
