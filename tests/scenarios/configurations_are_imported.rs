@@ -14,6 +14,13 @@ const OF_DEBIAN: &str = "/etc/icecast2/icecast.xml";
 /// A password that is not among the first that attackers try, as the one of that file is.
 const PASSWORD: &str = "noon-bells-41";
 
+/// What the samples name that keeps clients out.
+const FILES: [&str; 3] = [
+    "/etc/icecast/users",
+    "/etc/icecast/allow",
+    "/var/azuracast/stations/example/config/icecast_ip_bans.txt",
+];
+
 fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/import/tests/samples")
 }
@@ -129,7 +136,7 @@ fn all_that_is_imported_is_valid() {
         // Files of users and addresses that are not there are refused.
         let source = std::fs::read_to_string(&file).unwrap();
         let empty = empty.path().to_str().unwrap();
-        let source = ["/etc/icecast/users", "/etc/icecast/allow"]
+        let source = FILES
             .into_iter()
             .fold(source, |source, file| source.replace(file, empty));
         std::fs::write(&copy, source).unwrap();

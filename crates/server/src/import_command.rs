@@ -260,6 +260,13 @@ mod tests {
         assert!(fs::read_to_string(&path).unwrap().contains("[limits]"));
     }
 
+    /// What the samples name that keeps clients out.
+    const FILES: [&str; 3] = [
+        "/etc/icecast/users",
+        "/etc/icecast/allow",
+        "/var/azuracast/stations/example/config/icecast_ip_bans.txt",
+    ];
+
     #[test]
     fn whatever_line_is_missing_the_result_is_valid() {
         let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/samples");
@@ -269,7 +276,7 @@ mod tests {
             let source = fs::read_to_string(&path).unwrap();
             // Without the files nobody could listen, which is refused.
             let empty = empty.path().to_str().unwrap();
-            let source = ["/etc/icecast/users", "/etc/icecast/allow"]
+            let source = FILES
                 .into_iter()
                 .fold(source, |source, file| source.replace(file, empty));
             let kind = Kind::of(&source).expect("a kind");

@@ -187,7 +187,7 @@ fn keys(config: &Config, walk: &mut Walk<'_>) {
         walk.problem(&rule.key, "is one of more than 32 files of users", None);
     }
     if let Some(Err(why)) = auth.jwt.jwks_file.as_deref().map(read_token_keys) {
-        walk.problem("auth.jwt.jwks_file", why, None);
+        walk.problem("auth.jwt.jwks_file", format!("is of no use: {why}"), None);
     }
     listeners_without_key(config, walk);
 }

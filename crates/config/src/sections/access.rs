@@ -109,6 +109,11 @@ impl AccessRule {
         rule
     }
 
+    /// Whether it has a file that may change.
+    pub const fn has_file(&self) -> bool {
+        self.allow_file.is_some() || self.deny_file.is_some() || self.deny_agents_file.is_some()
+    }
+
     /// Whether it depends on the country of a client.
     pub fn names_countries(&self) -> bool {
         self.allow_countries.is_some() || !self.deny_countries.is_empty()

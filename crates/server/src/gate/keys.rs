@@ -61,18 +61,14 @@ impl Keys {
         self.users.files().for_each(Watched::look);
     }
 
-    /// Reads its files again, and says what has become of them. It may wait for a disk.
-    pub(super) fn read_again(&self) -> String {
+    /// Reads its files again, and says what has become of each. It may wait for a disk.
+    pub(super) fn read_again(&self) -> impl Iterator<Item = String> {
         let keys = [
             self.file.file().read_again(),
             self.tokens.file().read_again(),
         ];
         let users = self.users.files().map(Watched::read_again);
-        let told: Vec<_> = keys.into_iter().chain(users).flatten().collect();
-        match told.is_empty() {
-            true => "no file".to_owned(),
-            false => told.join(", "),
-        }
+        keys.into_iter().chain(users).flatten()
     }
 
     /// Whether a client has to present something to listen to a stream.

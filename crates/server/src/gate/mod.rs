@@ -130,12 +130,15 @@ impl AuthorityGate {
 
     /// Reads the files of keys and of addresses again, and says what has become of them. It may wait for a disk.
     pub(crate) fn reread_keys(&self) -> String {
-        let told = self.access.read_again();
-        [self.keys.read_again()]
-            .into_iter()
-            .chain(told)
-            .collect::<Vec<_>>()
-            .join(", ")
+        let told: Vec<_> = self
+            .keys
+            .read_again()
+            .chain(self.access.read_again())
+            .collect();
+        match told.is_empty() {
+            true => "no file".to_owned(),
+            false => told.join(", "),
+        }
     }
 
     /// Whether a password is the operator's, or a key with that scope.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::AccessRule;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::phase::{Phase, Shown};
@@ -47,10 +48,13 @@ async fn housekeep(context: Arc<Context>) {
     }
 }
 
-/// Looks whether files of keys have changed, on threads, because they may be on a slow disk.
+/// Looks whether files of keys and of clients have changed, on threads, because they may be on a slow disk.
 async fn watch_keys(context: Arc<Context>) {
-    let auth = &context.node.config.auth;
-    if auth.keys_file.is_none() && auth.jwt.jwks_file.is_none() && auth.users.is_empty() {
+    let config = &context.node.config;
+    let auth = &config.auth;
+    let has_keys =
+        auth.keys_file.is_some() || auth.jwt.jwks_file.is_some() || !auth.users.is_empty();
+    if !has_keys && !config.access.iter().any(AccessRule::has_file) {
         return;
     }
     let mut ticks = tokio::time::interval(KEYS_TICK);
@@ -62,7 +66,7 @@ async fn watch_keys(context: Arc<Context>) {
             .await
             .is_err()
         {
-            tracing::error!("looking at the files of keys has failed");
+            tracing::error!("looking at the files of keys and of clients has failed");
             return;
         }
     }
