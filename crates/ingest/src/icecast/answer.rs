@@ -132,6 +132,18 @@ pub fn answer_options(settings: &Settings, head: &Head, offers_tls: bool) -> Vec
         true => answer.header("Upgrade", UPGRADE),
         false => answer,
     };
+    capabilities(answer)
+}
+
+/// The same within TLS that has begun by that request: the client goes on on the connection.
+pub fn answer_within_tls(settings: &Settings, head: &Head) -> Vec<u8> {
+    let answer = ResponseHead::new(head.version(), Status::OK)
+        .header("Server", &settings.server_name)
+        .date(HttpDate::from(SystemTime::now()));
+    capabilities(answer)
+}
+
+fn capabilities(answer: ResponseHead) -> Vec<u8> {
     answer
         .header("Allow", ALLOW)
         .headers(CORS)
@@ -147,7 +159,7 @@ pub fn asks_for_tls(head: &Head) -> bool {
     protocols.any(|protocol| protocol.trim().to_ascii_uppercase().starts_with("TLS/"))
 }
 
-/// Has the client begin TLS.
+/// Has the client begin TLS, within which it is [answered](answer_within_tls) (RFC 2817 §3.3).
 pub fn switch_to_tls(settings: &Settings) -> Vec<u8> {
     ResponseHead::new(Version::Http11, Status::SWITCHING_PROTOCOLS)
         .header("Server", &settings.server_name)

@@ -264,11 +264,10 @@ async fn serve(
         Door::Http(None) => Box::pin(http::serve(node, site, socket, permit, peer)).await,
         Door::Http(Some(acceptor)) => {
             let served = Box::pin(http::serve_upgradable(node, site, socket, permit, peer)).await;
-            if let Some(upgrade) = served
-                && let Some(socket) = secure(node, &acceptor, upgrade.socket, peer).await
+            if let Some((socket, upgrade)) = served
+                && let Some(socket) = secure(node, &acceptor, socket, peer).await
             {
-                let handover = upgrade.handover;
-                Box::pin(http::serve_handed(node, site, socket, handover, peer)).await;
+                Box::pin(http::serve_upgraded(node, site, socket, upgrade, peer)).await;
             }
         }
         Door::Https(acceptor) => {

@@ -75,10 +75,11 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of a body that are kept: one more than any page accepts, so that the page sees that there are too many.
 const BODY_BYTES_MAX: usize = 64 * 1024 + 1;
 
-/// A connection on which TLS begins, because its client has asked for that (RFC 2817).
-pub(crate) struct Upgrade<S> {
-    pub(crate) socket: S,
-    pub(crate) handover: Handover,
+/// What a connection goes on with within TLS, for which its client has asked (RFC 2817).
+pub(crate) struct Upgrade {
+    handover: Handover,
+    /// The answer to the request that asked for it.
+    answer: Vec<u8>,
 }
 
 /// Serves a connection. `site` answers for pages.
@@ -89,19 +90,26 @@ pub(crate) async fn serve<S: LiveTransport>(
     permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
-    serve_handed(node, site, socket, Handover::new(permit), peer).await;
+    let connection = Connection::new(node, site, socket, Handover::new(permit), peer);
+    connection.run().await;
 }
 
-/// The same for a connection whose permit is shared already.
-pub(crate) async fn serve_handed<S: LiveTransport>(
+/// The same for a connection on which TLS has begun.
+pub(crate) async fn serve_upgraded<S: LiveTransport>(
     node: &Arc<Node>,
     site: &Router,
-    socket: S,
-    handover: Handover,
+    mut socket: S,
+    upgrade: Upgrade,
     peer: SocketAddr,
 ) {
-    let connection = Connection::new(node, site, socket, handover, peer);
-    connection.run().await;
+    let answered = async {
+        socket.write_all(&upgrade.answer).await?;
+        socket.flush().await
+    };
+    if let Ok(Ok(())) = timeout(PAGE_TIMEOUT, answered).await {
+        let connection = Connection::new(node, site, socket, upgrade.handover, peer);
+        connection.run().await;
+    }
 }
 
 /// The same for a connection that may get TLS. It is returned when its client has asked for that, and was told to begin.
@@ -111,7 +119,7 @@ pub(crate) async fn serve_upgradable<S: LiveTransport>(
     socket: S,
     permit: ConnectionPermit,
     peer: SocketAddr,
-) -> Option<Upgrade<S>> {
+) -> Option<(S, Upgrade)> {
     let connection = Connection {
         tls: Tls::Offered,
         ..Connection::new(node, site, socket, Handover::new(permit), peer)
@@ -136,14 +144,14 @@ pub(crate) async fn serve_begun<S: LiveTransport>(
 }
 
 /// Whether a connection may get TLS.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Debug, Eq, PartialEq)]
 enum Tls {
     /// It has it, or this server has none.
     No,
     /// If the client asks for it.
     Offered,
-    /// The client has asked, and was told to begin.
-    Begins,
+    /// The client has asked, and was told to begin; within it, it gets this answer.
+    Begins(Vec<u8>),
 }
 
 /// A connection between two requests.
@@ -186,14 +194,12 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
     }
 
     /// Serves it to its end, or until TLS begins on it.
-    async fn run(mut self) -> Option<Upgrade<S>> {
+    async fn run(mut self) -> Option<(S, Upgrade)> {
         loop {
             self = self.turn().await?;
-            if self.tls == Tls::Begins {
-                return Some(Upgrade {
-                    socket: self.socket,
-                    handover: self.handover,
-                });
+            if let Tls::Begins(answer) = self.tls {
+                let handover = self.handover;
+                return Some((self.socket, Upgrade { handover, answer }));
             }
             if !self.rest().await {
                 // The last answer is sent; whether TLS's close_notify arrives does not matter.
@@ -268,10 +274,11 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
     }
 
     async fn begin_tls(mut self, head: &Head) -> Option<Self> {
-        let answer = ingest::icecast::switch_to_tls(&self.node.ingest.settings);
+        let settings = &self.node.ingest.settings;
+        let answer = ingest::icecast::switch_to_tls(settings);
         Asked::by(head, self.peer).log_answer(self.node, &answer);
         let written = timeout(PAGE_TIMEOUT, self.socket.write_all(&answer)).await;
-        self.tls = Tls::Begins;
+        self.tls = Tls::Begins(ingest::icecast::answer_within_tls(settings, head));
         matches!(written, Ok(Ok(()))).then_some(self)
     }
 
