@@ -15,10 +15,11 @@ const OF_DEBIAN: &str = "/etc/icecast2/icecast.xml";
 const PASSWORD: &str = "noon-bells-41";
 
 /// What the samples name that keeps clients out.
-const FILES: [&str; 3] = [
+const FILES: [&str; 4] = [
     "/etc/icecast/users",
     "/etc/icecast/allow",
     "/var/azuracast/stations/example/config/icecast_ip_bans.txt",
+    "/var/azuracast/stations/example/config/icecast_agents.txt",
 ];
 
 fn samples() -> PathBuf {

@@ -261,10 +261,11 @@ mod tests {
     }
 
     /// What the samples name that keeps clients out.
-    const FILES: [&str; 3] = [
+    const FILES: [&str; 4] = [
         "/etc/icecast/users",
         "/etc/icecast/allow",
         "/var/azuracast/stations/example/config/icecast_ip_bans.txt",
+        "/var/azuracast/stations/example/config/icecast_agents.txt",
     ];
 
     #[test]
