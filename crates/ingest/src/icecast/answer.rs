@@ -8,9 +8,6 @@ use http1::{CONTINUE, CORS, Head, HttpDate, NO_CACHE, ResponseHead, SOURCE_OK, S
 
 use crate::{Error, Settings};
 
-/// The protocols of a connection that gets TLS.
-const UPGRADE: &str = "TLS/1.0, HTTP/1.1";
-
 /// The methods that a source may use. libshout prefers `PUT` when it is listed, and would send
 /// titles by `POST` if that were listed.
 const ALLOW: &str = "GET, HEAD, PUT, SOURCE, OPTIONS";
@@ -124,47 +121,15 @@ pub(super) fn probe(settings: &Settings, head: &Head) -> Vec<u8> {
 
 /// Answers `OPTIONS`, which libshout sends first, and browsers before they fetch.
 ///
-/// libshout takes 404, 501 or a closed connection as a sign that the server requires TLS, and the field `Upgrade` as one that
-/// it may have TLS on the same port (RFC 2817 §4.2).
-pub fn answer_options(settings: &Settings, head: &Head, offers_tls: bool) -> Vec<u8> {
-    let answer = begin(settings, head, Status::OK);
-    let answer = match offers_tls {
-        true => answer.header("Upgrade", UPGRADE),
-        false => answer,
-    };
-    capabilities(answer)
-}
-
-/// The same within TLS that has begun by that request: the client goes on on the connection.
-pub fn answer_within_tls(settings: &Settings, head: &Head) -> Vec<u8> {
-    let answer = ResponseHead::new(head.version(), Status::OK)
+/// libshout takes 404, 501 or a closed connection as a sign that the server requires TLS.
+pub fn answer_options(settings: &Settings, head: &Head) -> Vec<u8> {
+    ResponseHead::new(head.version(), Status::OK)
         .header("Server", &settings.server_name)
-        .date(HttpDate::from(SystemTime::now()));
-    capabilities(answer)
-}
-
-fn capabilities(answer: ResponseHead) -> Vec<u8> {
-    answer
+        .date(HttpDate::from(SystemTime::now()))
+        .header("Connection", "Close")
         .header("Allow", ALLOW)
         .headers(CORS)
         .content_length(0)
-        .finish()
-}
-
-/// Whether a client asks for TLS on the connection (RFC 2817 §3.1), as libshout does.
-pub fn asks_for_tls(head: &Head) -> bool {
-    let mut protocols = head
-        .header_values("upgrade")
-        .flat_map(|value| value.split(','));
-    protocols.any(|protocol| protocol.trim().to_ascii_uppercase().starts_with("TLS/"))
-}
-
-/// Has the client begin TLS, within which it is [answered](answer_within_tls) (RFC 2817 §3.3).
-pub fn switch_to_tls(settings: &Settings) -> Vec<u8> {
-    ResponseHead::new(Version::Http11, Status::SWITCHING_PROTOCOLS)
-        .header("Server", &settings.server_name)
-        .header("Connection", "Upgrade")
-        .header("Upgrade", UPGRADE)
         .finish()
 }
 

@@ -39,7 +39,7 @@ use crate::admission::PublishedEpoch;
 use crate::refusal::Refused;
 use crate::{Context, Error, ProtocolError, Rejection, Settings, admission, now};
 
-pub use answer::{answer_options, answer_within_tls, asks_for_tls, status_of, switch_to_tls};
+pub use answer::{answer_options, status_of};
 pub use metadata::{Dialect, update_metadata};
 pub use shoutcast::{ShoutcastSource, serve_shoutcast};
 

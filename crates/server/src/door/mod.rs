@@ -44,8 +44,7 @@ use crate::node::Node;
 #[derive(Clone)]
 pub(crate) enum Door {
     Rtmp,
-    /// With what clients get TLS by that ask for it on the connection.
-    Http(Option<TlsAcceptor>),
+    Http,
     Https(TlsAcceptor),
     Rtmps(TlsAcceptor),
     Shoutcast,
@@ -58,7 +57,7 @@ impl Door {
     fn index(&self) -> usize {
         match self {
             Self::Rtmp => 0,
-            Self::Http(_) => 1,
+            Self::Http => 1,
             Self::Https(_) => 2,
             Self::Rtmps(_) => 3,
             Self::Shoutcast => 4,
@@ -192,7 +191,7 @@ fn permit(
 ) -> Result<(ConnectionPermit, oneshot::Receiver<Option<Rejected>>), Rejected> {
     let pool = match door {
         Door::Rtmp | Door::Rtmps(_) => Pool::Rtmp,
-        Door::Http(_) | Door::Https(_) | Door::Shoutcast => Pool::Http,
+        Door::Http | Door::Https(_) | Door::Shoutcast => Pool::Http,
     };
     let (tell, evicted) = oneshot::channel();
     let evict = move |reason| {
@@ -213,7 +212,7 @@ fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: 
         Ok(permitted) => permitted,
         Err(reason) => {
             node.counts.reject(reason, peer);
-            if matches!(door, Door::Http(_)) {
+            if matches!(door, Door::Http) {
                 http::refuse_unread(node, &socket, reason);
             }
             return;
@@ -261,15 +260,7 @@ async fn serve(
     }
     match door {
         Door::Rtmp => Box::pin(rtmp::serve(node, socket, permit, peer)).await,
-        Door::Http(None) => Box::pin(http::serve(node, site, socket, permit, peer)).await,
-        Door::Http(Some(acceptor)) => {
-            let served = Box::pin(http::serve_upgradable(node, site, socket, permit, peer)).await;
-            if let Some((socket, upgrade)) = served
-                && let Some(socket) = secure(node, &acceptor, socket, peer).await
-            {
-                Box::pin(http::serve_upgraded(node, site, socket, upgrade, peer)).await;
-            }
-        }
+        Door::Http => Box::pin(http::serve(node, site, socket, permit, peer)).await,
         Door::Https(acceptor) => {
             let Some(socket) = secure(node, &acceptor, socket, peer).await else {
                 return;

@@ -243,9 +243,8 @@ impl<S: LiveTransport> Live<'_, S> {
         }
     }
 
-    pub(super) async fn tell_capabilities(self, offers_tls: bool) {
-        let settings = &self.node.ingest.settings;
-        let answer = ingest::icecast::answer_options(settings, &self.head, offers_tls);
+    pub(super) async fn tell_capabilities(self) {
+        let answer = ingest::icecast::answer_options(&self.node.ingest.settings, &self.head);
         Asked::by(&self.head, self.remote.peer).log_answer(self.node, &answer);
         head::answer(self.socket, &answer).await;
     }

@@ -75,13 +75,6 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of a body that are kept: one more than any page accepts, so that the page sees that there are too many.
 const BODY_BYTES_MAX: usize = 64 * 1024 + 1;
 
-/// What a connection goes on with within TLS, for which its client has asked (RFC 2817).
-pub(crate) struct Upgrade {
-    handover: Handover,
-    /// The answer to the request that asked for it.
-    answer: Vec<u8>,
-}
-
 /// Serves a connection. `site` answers for pages.
 pub(crate) async fn serve<S: LiveTransport>(
     node: &Arc<Node>,
@@ -90,44 +83,10 @@ pub(crate) async fn serve<S: LiveTransport>(
     permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
-    let connection = Connection::new(node, site, socket, Handover::new(permit), peer);
-    connection.run().await;
+    begin(node, site, socket, None, permit, peer).await;
 }
 
-/// The same for a connection on which TLS has begun.
-pub(crate) async fn serve_upgraded<S: LiveTransport>(
-    node: &Arc<Node>,
-    site: &Router,
-    mut socket: S,
-    upgrade: Upgrade,
-    peer: SocketAddr,
-) {
-    let answered = async {
-        socket.write_all(&upgrade.answer).await?;
-        socket.flush().await
-    };
-    if let Ok(Ok(())) = timeout(PAGE_TIMEOUT, answered).await {
-        let connection = Connection::new(node, site, socket, upgrade.handover, peer);
-        connection.run().await;
-    }
-}
-
-/// The same for a connection that may get TLS. It is returned when its client has asked for that, and was told to begin.
-pub(crate) async fn serve_upgradable<S: LiveTransport>(
-    node: &Arc<Node>,
-    site: &Router,
-    socket: S,
-    permit: ConnectionPermit,
-    peer: SocketAddr,
-) -> Option<(S, Upgrade)> {
-    let connection = Connection {
-        tls: Tls::Offered,
-        ..Connection::new(node, site, socket, Handover::new(permit), peer)
-    };
-    connection.run().await
-}
-
-/// The same as [`serve`] for a connection of which something has been read.
+/// The same for a connection of which something has been read.
 pub(crate) async fn serve_begun<S: LiveTransport>(
     node: &Arc<Node>,
     site: &Router,
@@ -136,22 +95,30 @@ pub(crate) async fn serve_begun<S: LiveTransport>(
     permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
-    let connection = Connection {
-        inbox: Some(Inbox::with(received)),
-        ..Connection::new(node, site, socket, Handover::new(permit), peer)
-    };
-    connection.run().await;
+    let inbox = Inbox::with(received);
+    begin(node, site, socket, Some(inbox), permit, peer).await;
 }
 
-/// Whether a connection may get TLS.
-#[derive(Debug, Eq, PartialEq)]
-enum Tls {
-    /// It has it, or this server has none.
-    No,
-    /// If the client asks for it.
-    Offered,
-    /// The client has asked, and was told to begin; within it, it gets this answer.
-    Begins(Vec<u8>),
+async fn begin<S: LiveTransport>(
+    node: &Arc<Node>,
+    site: &Router,
+    socket: S,
+    inbox: Option<Inbox>,
+    permit: ConnectionPermit,
+    peer: SocketAddr,
+) {
+    let connection = Connection {
+        node,
+        site,
+        socket,
+        inbox,
+        handover: Handover::new(permit),
+        peer,
+        began: Instant::now(),
+        requests: 0,
+        carriages_left: carried::TIMES_MAX,
+    };
+    connection.run().await;
 }
 
 /// A connection between two requests.
@@ -168,43 +135,19 @@ struct Connection<'a, S> {
     requests: u32,
     /// Times that a thread may carry it.
     carriages_left: u32,
-    tls: Tls,
 }
 
 impl<'a, S: LiveTransport> Connection<'a, S> {
-    fn new(
-        node: &'a Arc<Node>,
-        site: &'a Router,
-        socket: S,
-        handover: Handover,
-        peer: SocketAddr,
-    ) -> Self {
-        Self {
-            node,
-            site,
-            socket,
-            inbox: None,
-            handover,
-            peer,
-            began: Instant::now(),
-            requests: 0,
-            carriages_left: carried::TIMES_MAX,
-            tls: Tls::No,
-        }
-    }
-
-    /// Serves it to its end, or until TLS begins on it.
-    async fn run(mut self) -> Option<(S, Upgrade)> {
+    async fn run(mut self) {
         loop {
-            self = self.turn().await?;
-            if let Tls::Begins(answer) = self.tls {
-                let handover = self.handover;
-                return Some((self.socket, Upgrade { handover, answer }));
-            }
+            self = match self.turn().await {
+                Some(next) => next,
+                None => return,
+            };
             if !self.rest().await {
                 // The last answer is sent; whether TLS's close_notify arrives does not matter.
                 timeout(PAGE_TIMEOUT, self.socket.shutdown()).await.ok();
-                return None;
+                return;
             }
         }
     }
@@ -253,11 +196,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             // Boxed, so that a connection that only fetches pages does not hold what these need.
             Route::Source(name) => Box::pin(self.live(head, visitor).publish(name)).await,
             Route::Title(dialect) => Box::pin(self.live(head, visitor).set_title(dialect)).await,
-            Route::Capabilities if self.may_begin_tls(&head) => return self.begin_tls(&head).await,
-            Route::Capabilities => {
-                let offers_tls = self.tls == Tls::Offered;
-                Box::pin(self.live(head, visitor).tell_capabilities(offers_tls)).await;
-            }
+            Route::Capabilities => Box::pin(self.live(head, visitor).tell_capabilities()).await,
             Route::Watch => Box::pin(self.live(head, visitor).watch(visitor)).await,
             Route::Listen(target) => Box::pin(self.live(head, visitor).listen(target)).await,
             Route::Look(target) => Box::pin(self.live(head, visitor).look(target)).await,
@@ -265,21 +204,6 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             Route::Malformed => {}
         }
         None
-    }
-
-    /// Whether TLS begins behind this request: if the client asks for it, and has sent nothing else yet.
-    fn may_begin_tls(&self, head: &Head) -> bool {
-        let is_blank = self.inbox.as_ref().is_none_or(Inbox::is_blank);
-        self.tls == Tls::Offered && is_blank && ingest::icecast::asks_for_tls(head)
-    }
-
-    async fn begin_tls(mut self, head: &Head) -> Option<Self> {
-        let settings = &self.node.ingest.settings;
-        let answer = ingest::icecast::switch_to_tls(settings);
-        Asked::by(head, self.peer).log_answer(self.node, &answer);
-        let written = timeout(PAGE_TIMEOUT, self.socket.write_all(&answer)).await;
-        self.tls = Tls::Begins(ingest::icecast::answer_within_tls(settings, head));
-        matches!(written, Ok(Ok(()))).then_some(self)
     }
 
     async fn head(&mut self) -> Result<Head, NoHead> {

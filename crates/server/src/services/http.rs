@@ -20,7 +20,7 @@ impl HttpPorts {
     /// Binds the configured addresses; those of HTTPS if there is an acceptor.
     pub(super) fn bind(config: &Http, tls: Option<TlsAcceptor>) -> Result<Self, StartError> {
         let mut doors = Doors::default();
-        doors.bind(Port::Http, &config.listen, &Door::Http(tls.clone()))?;
+        doors.bind(Port::Http, &config.listen, &Door::Http)?;
         if let Some(acceptor) = tls {
             doors.bind(Port::Https, &config.tls_listen, &Door::Https(acceptor))?;
         }

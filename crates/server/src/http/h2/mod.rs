@@ -167,8 +167,7 @@ impl Session {
             }
             Route::Look(target) => self.look(target, (&head, visitor.remote()), &asked).await,
             Route::Capabilities => {
-                let answer =
-                    ingest::icecast::answer_options(&self.node.ingest.settings, &head, false);
+                let answer = ingest::icecast::answer_options(&self.node.ingest.settings, &head);
                 asked.log_answer(&self.node, &answer);
                 from_wire(&answer, None)
             }
