@@ -31,7 +31,7 @@ const EXPRESSION_BYTES_MAX: usize = 64 * 1024;
 pub struct Claims {
     /// Until when it is in force, with the [`LEEWAY`] for clocks.
     pub expires: SystemTime,
-    /// Whom it is about (`sub`), if it says so in [`SUBJECT_BYTES_MAX`].
+    /// Whom it is about (`sub`), if it says so in 128 bytes.
     pub subject: Option<String>,
     /// What it permits.
     pub permissions: Vec<Permission>,
