@@ -33,10 +33,6 @@ const WRITERS: usize = 2;
 /// for all files costs less than one for each.
 const SYNC_INTERVAL: Duration = Duration::from_secs(10);
 
-/// By how much the threads are nicer than the workers, for which listeners wait: a visit may come some milliseconds later,
-/// for the lane holds seconds. On a machine that is busy for long they still have a quarter of what a worker has.
-const NICENESS: i32 = 5;
-
 /// Streams for which the operator's word is remembered at most: more than there are.
 const WISHES_MAX: usize = 10_000;
 
@@ -348,9 +344,6 @@ fn spawn(
     let builder = thread::Builder::new().name(name.to_owned());
     builder.spawn(move || {
         let leaving = leaving;
-        if let Err(error) = rustix::process::nice(NICENESS) {
-            tracing::debug!(%error, "recordings are written as soon as listeners are served");
-        }
         run(&leaving.0);
     })?;
     Ok(())
