@@ -180,7 +180,8 @@ fn keys(config: &Config, walk: &mut Walk<'_>) {
     }
     for rule in &auth.users {
         if let Err(why) = read_users(&rule.file) {
-            walk.problem(&format!("{}.file", rule.key), why, None);
+            let key = format!("{}.file", rule.key);
+            walk.problem(&key, format!("is of no use: {why}"), None);
         }
     }
     if let Some(rule) = auth.users.get(USER_FILES_MAX) {
