@@ -292,12 +292,12 @@ mod tests {
                     continue;
                 };
                 let place = format!("{} without line {}", path.display(), missing + 1);
-                assert!(
-                    imported.unsettled.is_empty(),
-                    "{place}: {:?}",
-                    imported.unsettled
-                );
-                assert!(refusals(&imported.toml).is_empty(), "{place}");
+                // Without the name of the file there is nobody who may listen.
+                let nobody = "there is no key for listeners";
+                let unsettled = &imported.unsettled;
+                let is_kept = unsettled.iter().all(|message| message.contains(nobody));
+                assert!(is_kept, "{place}: {unsettled:?}");
+                assert_eq!(refusals(&imported.toml).len(), unsettled.len(), "{place}");
             }
         }
     }
