@@ -89,6 +89,27 @@ pub(super) fn number(bytes: &[u8]) -> Option<(Option<u64>, usize)> {
     Some(((value != mask).then_some(value), length))
 }
 
+/// The elements of a header, and those of its segment in the place of the segment, up to the first that is not whole.
+pub(super) fn of_header(header: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+    let mut rest = header;
+    std::iter::from_fn(move || {
+        loop {
+            let Front::Head(head) = head(rest) else {
+                return None;
+            };
+            let body = &rest[head.bytes..];
+            if head.id == id::SEGMENT {
+                rest = body;
+                continue;
+            }
+            let size = head.size.and_then(|size| usize::try_from(size).ok());
+            let (body, behind) = size.and_then(|size| body.split_at_checked(size))?;
+            rest = behind;
+            return Some((head.id, body));
+        }
+    })
+}
+
 /// The elements directly inside `body`, up to the first that is cut short or broken.
 pub(super) fn children(mut body: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     std::iter::from_fn(move || {

@@ -80,24 +80,12 @@ fn endless(header: &[u8]) -> Vec<u8> {
 
 /// What decoders need to know of a header: the unit of time, and tracks but for the numbers that every encoder draws.
 fn essence(header: &[u8]) -> (u64, Vec<(u32, &[u8])>) {
-    let mut fields = Vec::new();
-    let mut rest = header;
-    while let Front::Head(head) = ebml::head(rest) {
-        let body = &rest[head.bytes..];
-        if head.id == id::SEGMENT {
-            rest = body;
-            continue;
-        }
-        let size = head.size.and_then(|size| usize::try_from(size).ok());
-        let Some((body, behind)) = size.and_then(|size| body.split_at_checked(size)) else {
-            break;
-        };
-        if head.id == id::TRACKS {
-            let entries = ebml::children(body).filter(|(kind, _)| *kind == id::TRACK_ENTRY);
-            let all = entries.flat_map(|(_, entry)| ebml::children(entry));
-            fields.extend(all.filter(|(kind, _)| !matches!(*kind, id::TRACK_UID | id::CRC)));
-        }
-        rest = behind;
-    }
+    let tracks = ebml::of_header(header).filter(|(kind, _)| *kind == id::TRACKS);
+    let entries = tracks.flat_map(|(_, body)| ebml::children(body));
+    let entries = entries.filter(|(kind, _)| *kind == id::TRACK_ENTRY);
+    let fields = entries.flat_map(|(_, entry)| ebml::children(entry));
+    let fields = fields
+        .filter(|(kind, _)| !matches!(*kind, id::TRACK_UID | id::CRC))
+        .collect();
     (Facts::read(header).timestamp_scale, fields)
 }

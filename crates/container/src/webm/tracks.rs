@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use media::{Codec, Framing, Kind, Track, TrackId};
 
-use super::ebml::{self, Front, id};
+use super::ebml::{self, id};
 
 /// Tracks that are told apart; a film with every language has fewer.
 const TRACKS_MAX: usize = 16;
@@ -27,23 +27,12 @@ impl Facts {
             timestamp_scale: TIMESTAMP_SCALE_DEFAULT,
             tracks: Vec::new(),
         };
-        let mut rest = header;
-        while let Front::Head(head) = ebml::head(rest) {
-            let body = &rest[head.bytes..];
-            if head.id == id::SEGMENT {
-                rest = body;
-                continue;
-            }
-            let size = head.size.and_then(|size| usize::try_from(size).ok());
-            let Some((body, after)) = size.and_then(|size| body.split_at_checked(size)) else {
-                break;
-            };
-            match head.id {
+        for (id, body) in ebml::of_header(header) {
+            match id {
                 id::INFO => facts.read_info(body),
                 id::TRACKS => facts.read_tracks(body),
                 _ => {}
             }
-            rest = after;
         }
         facts
     }

@@ -229,24 +229,28 @@ async fn a_stream_is_played_and_published_and_played_again_after_its_end() {
     assert_eq!(context.stats.publishers(crate::Protocol::Pull), 0);
 }
 
-#[tokio::test]
-async fn a_publisher_of_the_streams_own_is_left_alone() {
-    let context = test_context(Takeover::SameCredential, 0);
-    let name = StreamName::parse("live/show").unwrap();
-    let permission = publishing(&context, &name, KEY);
-    let source = fanout::Source {
+/// A publisher that is no pull.
+fn studio() -> fanout::Source {
+    fanout::Source {
         protocol: "test",
         peer: None,
         agent: String::new(),
         container: media::Container::Tracks,
         content_type: String::new(),
         headers: Vec::new(),
-    };
+    }
+}
+
+#[tokio::test]
+async fn a_publisher_of_the_streams_own_is_left_alone() {
+    let context = test_context(Takeover::SameCredential, 0);
+    let name = StreamName::parse("live/show").unwrap();
+    let permission = publishing(&context, &name, KEY);
     // It has sent nothing for long enough that another publisher would replace it.
     let began = now() - Duration::from_secs(60);
     let publisher = context
         .registry
-        .publish(&permission, source, began)
+        .publish(&permission, studio(), began)
         .unwrap();
     let (door, port) = door().await;
     let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
@@ -275,17 +279,9 @@ async fn a_publisher_that_was_faster_is_waited_for() {
     let mut origin = Origin::serve(&door).await;
     let name = StreamName::parse("live/show").unwrap();
     let permission = publishing(&context, &name, KEY);
-    let source = fanout::Source {
-        protocol: "test",
-        peer: None,
-        agent: String::new(),
-        container: media::Container::Tracks,
-        content_type: String::new(),
-        headers: Vec::new(),
-    };
     let publisher = context
         .registry
-        .publish(&permission, source, now())
+        .publish(&permission, studio(), now())
         .unwrap();
     origin.audio(0, &AUDIO_HEADER).await;
     origin.audio(0, DING).await;
