@@ -1,13 +1,14 @@
 //! Bytes that one thread writes while others read those already published.
 //!
-//! The only unsafe code of the crate, and its whole surface: [`Cells::write`] and [`Cells::read`].
+//! With the index of a page the only unsafe code of the crate; its surface is [`Cells::write`] and [`Cells::read`].
 
 use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// A fixed run of bytes with interior mutability.
 pub(super) struct Cells {
-    bytes: Box<[UnsafeCell<u8>]>,
+    bytes: Box<[UnsafeCell<MaybeUninit<u8>>]>,
     /// Tells loom which byte is touched when; the bytes themselves lie in `bytes` either way.
     #[cfg(loom)]
     touched: Box<[loom::cell::UnsafeCell<()>]>,
@@ -21,10 +22,13 @@ unsafe impl Sync for Cells {}
 unsafe impl Send for Cells {}
 
 impl Cells {
-    /// `len` zero bytes.
+    /// `len` bytes that nobody has written yet. To make them zero would cost as much as to write them.
     pub(super) fn new(len: usize) -> Self {
+        let bytes = Box::new_uninit_slice(len);
         Self {
-            bytes: (0..len).map(|_| UnsafeCell::new(0)).collect(),
+            // SAFETY: each of them may be uninitialised.
+            #[allow(unsafe_code)]
+            bytes: unsafe { bytes.assume_init() },
             #[cfg(loom)]
             touched: (0..len).map(|_| loom::cell::UnsafeCell::new(())).collect(),
         }
@@ -45,9 +49,9 @@ impl Cells {
         for cell in &self.touched[at..at + data.len()] {
             cell.with_mut(|_| ());
         }
-        let start = UnsafeCell::raw_get(target.as_ptr());
-        // SAFETY: `target` spans `data.len()` cells, each of which is one byte wide because
-        // `UnsafeCell<u8>` is transparent; the caller excludes every other access to them.
+        let start = UnsafeCell::raw_get(target.as_ptr()).cast::<u8>();
+        // SAFETY: `target` spans `data.len()` cells, each of which is one byte wide because both
+        // wrappers are transparent; the caller excludes every other access to them.
         unsafe { start.copy_from_nonoverlapping(data.as_ptr(), data.len()) };
     }
 
@@ -63,8 +67,8 @@ impl Cells {
         for cell in &self.touched[range] {
             cell.with(|_| ());
         }
-        // SAFETY: `source` spans that many one-byte cells, and the caller vouches that nothing
-        // writes to them any more.
+        // SAFETY: `source` spans that many one-byte cells, and the caller vouches that they have
+        // been written and that nothing writes to them any more.
         unsafe { std::slice::from_raw_parts(source.as_ptr().cast::<u8>(), source.len()) }
     }
 }

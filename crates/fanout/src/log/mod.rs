@@ -29,6 +29,7 @@
 //! use [`View`].
 
 mod cells;
+mod entries;
 mod hold;
 mod lead;
 #[cfg(all(test, loom))]

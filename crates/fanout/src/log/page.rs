@@ -1,6 +1,5 @@
 //! One page of a log: bytes and the index of the units that begin in it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
@@ -8,6 +7,7 @@ use media::Timestamp;
 
 use super::Entry;
 use super::cells::Cells;
+use super::entries::Entries;
 
 /// One entry of the index.
 #[derive(Clone, Debug)]
@@ -34,9 +34,7 @@ pub(super) struct Page {
     /// Log offset of its first byte.
     pub(super) base: u64,
     bytes: Cells,
-    units: Box<[OnceLock<Unit>]>,
-    /// How many of `units` are set, from the front.
-    unit_count: AtomicUsize,
+    units: Entries<Unit>,
     /// The page after this one. Weak, so that a reader that stays behind keeps one page alive and not all that
     /// follow.
     next: OnceLock<Weak<Self>>,
@@ -47,8 +45,7 @@ impl Page {
         Self {
             base,
             bytes: Cells::new(bytes),
-            units: (0..units).map(|_| OnceLock::new()).collect(),
-            unit_count: AtomicUsize::new(0),
+            units: Entries::new(units),
             next: OnceLock::new(),
         }
     }
@@ -59,17 +56,17 @@ impl Page {
 
     /// Bytes of memory it takes, index included.
     pub(super) fn weight(&self) -> usize {
-        Self::weight_of(self.bytes.len(), self.units.len())
+        Self::weight_of(self.bytes.len(), self.units.capacity())
     }
 
     /// Bytes of memory that a page of that size takes.
     pub(super) const fn weight_of(bytes: usize, units: usize) -> usize {
-        bytes + units * size_of::<OnceLock<Unit>>()
+        bytes + units * size_of::<Unit>()
     }
 
     /// Whether another unit may begin here.
     pub(super) fn has_unit_room(&self) -> bool {
-        self.unit_count.load(Ordering::Relaxed) < self.units.len()
+        self.units.has_room()
     }
 
     /// Copies `data` to `at`, which lies beyond what is committed.
@@ -95,35 +92,31 @@ impl Page {
     }
 
     /// Adds a unit. The writer checked for room when the unit began.
-    pub(super) fn add_unit(&self, unit: Unit) {
-        let count = self.unit_count.load(Ordering::Relaxed);
-        let fresh = self.units[count].set(unit).is_ok();
-        debug_assert!(fresh, "one writer fills each entry once");
-        self.unit_count.store(count + 1, Ordering::Release);
+    ///
+    /// # Safety
+    /// Only the log's one writer may call this.
+    #[allow(unsafe_code)]
+    pub(super) unsafe fn add_unit(&self, unit: Unit) {
+        // SAFETY: there is one writer.
+        unsafe { self.units.push(unit) };
     }
 
     /// The units that begin in this page, committed or not.
-    pub(super) fn units(&self) -> impl DoubleEndedIterator<Item = &Unit> + ExactSizeIterator {
-        let count = self.unit_count.load(Ordering::Acquire);
-        self.units[..count]
-            .iter()
-            .map(|unit| unit.get().expect("entries below the count are set"))
+    pub(super) fn units(&self) -> std::slice::Iter<'_, Unit> {
+        self.units.as_slice().iter()
     }
 
     /// The last unit that begins here at or before `offset`.
     pub(super) fn unit_at_or_before(&self, offset: u64) -> Option<&Unit> {
-        let count = self.unit_count.load(Ordering::Acquire);
-        let begins_later = |unit: &OnceLock<Unit>| unit.get().is_none_or(|u| u.offset > offset);
-        let index = self.units[..count].partition_point(|unit| !begins_later(unit));
-        self.units[..index].last().and_then(OnceLock::get)
+        let units = self.units.as_slice();
+        let index = units.partition_point(|unit| unit.offset <= offset);
+        units[..index].last()
     }
 
     /// The first unit that begins here at or after `offset`.
     pub(super) fn unit_at_or_after(&self, offset: u64) -> Option<&Unit> {
-        let count = self.unit_count.load(Ordering::Acquire);
-        let begins_before = |unit: &OnceLock<Unit>| unit.get().is_some_and(|u| u.offset < offset);
-        let index = self.units[..count].partition_point(begins_before);
-        self.units[..count].get(index).and_then(OnceLock::get)
+        let units = self.units.as_slice();
+        units.get(units.partition_point(|unit| unit.offset < offset))
     }
 
     pub(super) fn link(&self, next: &Arc<Self>) {

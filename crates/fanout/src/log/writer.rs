@@ -123,7 +123,7 @@ impl Writer {
         }
         self.newest = Some(at);
         let page = self.open_page.as_ref().unwrap_or(&self.current);
-        page.add_unit(Unit {
+        let unit = Unit {
             offset,
             ordinal: self.next_ordinal,
             at,
@@ -131,7 +131,12 @@ impl Writer {
             generation: self.generation,
             epoch: self.epoch,
             entry,
-        });
+        };
+        // SAFETY: this is the log's only writer.
+        #[allow(unsafe_code)]
+        unsafe {
+            page.add_unit(unit);
+        }
         self.open_page = None;
         self.next_ordinal += 1;
     }
