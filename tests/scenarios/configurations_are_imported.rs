@@ -22,12 +22,12 @@ const FILES: [&str; 4] = [
     "/var/azuracast/stations/example/config/icecast_agents.txt",
 ];
 
-fn samples() -> PathBuf {
+pub(crate) fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/import/tests/samples")
 }
 
 /// The configuration that is made of a file, and what is told of it.
-fn import(file: &Path) -> (String, String) {
+pub(crate) fn import(file: &Path) -> (String, String) {
     let finished = Tool::built(&binary())
         .arg("import")
         .arg(file)
@@ -42,15 +42,24 @@ fn import(file: &Path) -> (String, String) {
 }
 
 /// A server with that configuration, on free ports.
-fn serve(toml: &str) -> Server {
+pub(crate) fn serve(toml: &str) -> Server {
     let builder = Server::builder().verbatim(toml);
-    let lists = ["RTMP", "HTTP"].map(|section| format!("CARILLON__{section}__LISTEN"));
-    let builder = lists
-        .iter()
-        .fold(builder, |builder, name| builder.env(name, "127.0.0.1:0"));
-    builder
-        .env("CARILLON__WEBRTC__LISTEN", "127.0.0.1:0")
-        .env("CARILLON__ADMIN__LISTEN", "127.0.0.1:0")
+    let sections = ["RTMP", "HTTP", "WEBRTC", "ADMIN"];
+    let names = sections.map(|section| format!("CARILLON__{section}__LISTEN"));
+    let is_there = |table: &str, key: &str| {
+        let of_table = toml.split(&format!("\n[{table}]\n")).nth(1);
+        let of_table = of_table.and_then(|text| text.split("\n[").next());
+        of_table.is_some_and(|text| text.lines().any(|line| line.starts_with(key)))
+    };
+    let others = [("shoutcast", "listen"), ("http", "tls_listen")];
+    let others = others
+        .into_iter()
+        .filter(|(table, key)| is_there(table, key));
+    let others = others.map(|(table, key)| format!("CARILLON__{table}__{key}").to_uppercase());
+    names
+        .into_iter()
+        .chain(others)
+        .fold(builder, |builder, name| builder.env(&name, "127.0.0.1:0"))
         .start()
 }
 
@@ -121,6 +130,84 @@ fn the_hook_of_nginx_rtmp_is_asked_as_before() {
         let days = std::fs::read_dir(folder.path().join("rec/live/show"));
         days.is_ok_and(|mut days| days.next().is_some())
     });
+}
+
+/// Each field that MediaMTX (its documentation of `authHTTPAddress`) and SRS (that of `http_hooks`) send.
+#[test]
+fn the_hooks_of_mediamtx_and_srs_are_asked_as_before() {
+    let mediamtx = "authMethod: http\nauthHTTPAddress: HOOK\npaths:\n  all_others:\n";
+    let srs = "listen 1935;\nvhost __defaultVhost__ {\n http_hooks {\n  enabled on;\n  on_publish HOOK;\n  \
+               on_play HOOK;\n }\n}\n";
+    let of_mediamtx = [
+        "ip",
+        "user",
+        "password",
+        "token",
+        "action",
+        "path",
+        "protocol",
+        "id",
+        "query",
+        "userAgent",
+    ];
+    let of_srs = [
+        "server_id",
+        "service_id",
+        "action",
+        "client_id",
+        "ip",
+        "vhost",
+        "app",
+        "tcUrl",
+        "stream",
+        "param",
+        "stream_url",
+        "stream_id",
+    ];
+    for (name, text, path, fields, told) in [
+        (
+            "mediamtx.yml",
+            mediamtx,
+            "mediamtx",
+            &of_mediamtx[..],
+            [("action", "publish"), ("path", "live/show")],
+        ),
+        (
+            "srs.conf",
+            srs,
+            "srs",
+            &of_srs[..],
+            [("action", "on_publish"), ("stream", "show")],
+        ),
+    ] {
+        let hook = Hook::start();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(name);
+        std::fs::write(&file, text.replace("HOOK", &hook.url(path))).unwrap();
+        let server = serve(&import(&file).0);
+        let clip = Clip::Flv.seconds(30);
+        let mut refused = Publisher::Ffmpeg.start(&clip, &server.rtmp_url("live/show", UNKNOWN));
+        assert!(!refused.wait(DEADLINE).success(), "{name}");
+        let _show = Publisher::Ffmpeg.start(&clip, &server.rtmp_url("live/show", KNOWN));
+        wait_for_stream(&server, "live/show");
+        let flv = |key: &str| server.get(&format!("/live/show.flv?key={key}")).status;
+        assert!([401, 403].contains(&flv(UNKNOWN)), "{name}");
+        let mut viewer = Listener::get(server.addr("http"), &format!("/live/show.flv?key={KNOWN}"));
+        assert_eq!(viewer.status(), 200, "{name}");
+        assert!(!viewer.read_bytes(1_000, DEADLINE).is_empty(), "{name}");
+        let asked = hook.asked();
+        assert!(asked.len() >= 4, "{name}: {asked:?}");
+        for body in &asked {
+            let request: serde_json::Value = serde_json::from_str(body).unwrap();
+            for field in fields {
+                assert!(request.get(field).is_some(), "{name}: {field}: {body}");
+            }
+        }
+        let request: serde_json::Value = serde_json::from_str(&asked[1]).unwrap();
+        for (field, value) in told {
+            assert_eq!(request[field], value, "{name}: {request}");
+        }
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@
 mod bodies_of_every_container;
 #[allow(dead_code, reason = "shared with the measured scenarios")]
 mod browser;
+mod desktop;
 mod film;
 mod firefox;
 mod flv;
@@ -59,9 +60,11 @@ mod hostile_publishers_are_refused;
 mod icecast_is_administrated;
 mod icecast_sources_are_heard_unchanged;
 mod joiners_see_a_picture_soon;
+mod larger_icecasts_are_imported;
 mod listeners_keep_their_mount;
 mod listeners_over_tls;
 mod load_reports_what_it_sees;
+mod mixxx_is_heard;
 mod new_listeners_are_turned_away;
 mod operators_have_a_page_of_recordings;
 mod opus_for_clients_that_take_nothing_else;
@@ -93,6 +96,7 @@ mod rtmp_publish_plays_as_flv;
 mod rtmps_and_credentials;
 mod shoutcast_goes_on;
 mod signals_cut_no_listener_off;
+mod silence_is_told;
 mod simulcast_is_several_streams;
 mod station_encoders_are_heard;
 mod station_listeners_hear;

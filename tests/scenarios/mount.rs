@@ -80,13 +80,16 @@ impl Kind {
     }
 
     pub(crate) fn publish(&self, server: &Server, path: &Path, stream: &str) -> Process {
+        self.publish_to(&server.icecast_url(stream, PUBLISH_KEY), path)
+    }
+
+    pub(crate) fn publish_to(&self, url: &str, path: &Path) -> Process {
         Tool::ffmpeg()
             .args(["-re", "-i"])
             .arg(path)
             .args(["-c", "copy", "-content_type", self.media_type])
             .args(self.muxer)
-            .args(["-f", self.format])
-            .arg(server.icecast_url(stream, PUBLISH_KEY))
+            .args(["-f", self.format, url])
             .start()
     }
 }

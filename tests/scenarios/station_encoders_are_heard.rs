@@ -5,11 +5,12 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tempfile::TempDir;
-use testkit::{PUBLISH_KEY, Process, Server, Signal, Tool, free_address, wait_until};
+use testkit::{PUBLISH_KEY, Process, Server, Tool, free_address, wait_until};
 
+use crate::desktop::{Display, Jack};
 use crate::support::{DEADLINE, wait_for_stream};
 use crate::tones::{self, assert_pitch};
 
@@ -22,7 +23,7 @@ const SECONDS: u32 = 10;
 const TITLE: &str = "Band - Song";
 
 /// Decodes a stream as a listener, and demands that nothing of it is broken.
-fn decode(server: &Server, stream: &str) -> Vec<i16> {
+pub(crate) fn decode(server: &Server, stream: &str) -> Vec<i16> {
     wait_for_stream(server, stream);
     let sound = Tool::ffmpeg()
         .args(["-xerror", "-i", &server.http_url(&format!("/{stream}"))])
@@ -42,7 +43,7 @@ fn tone_is_heard(server: &Server, stream: &str) {
 }
 
 /// The facts of a mount as monitors read them.
-fn mount(server: &Server, stream: &str) -> serde_json::Value {
+pub(crate) fn mount(server: &Server, stream: &str) -> serde_json::Value {
     let answer = server.get(&format!("/status-json.xsl?mount=/{stream}"));
     let status: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
     status["icestats"]["source"].clone()
@@ -124,62 +125,6 @@ fn darkice_sends_mp3_vorbis_and_opus() {
         let facts = mount(&server, &stream);
         assert_eq!(facts["server_name"], "Dark", "{facts}");
         assert_eq!(facts["genre"], "Tones", "{facts}");
-    }
-}
-
-/// JACK with its dummy driver: the inputs are silent, and as fast as a real card's.
-struct Jack {
-    name: String,
-    process: Process,
-}
-
-impl Jack {
-    fn start() -> Self {
-        // Several tests' servers may run, and what one that was killed has left behind is in the way of its name.
-        let name = format!("carillon-{}", free_address().port());
-        let process = Tool::new("jackd")
-            .args(["--no-mlock", "--no-realtime", "-d", "dummy"])
-            .args(["--rate", "48000", "--period", "1024"])
-            .env("JACK_DEFAULT_SERVER", &name)
-            .env("JACK_NO_AUDIO_RESERVATION", "1")
-            .start();
-        // The socket that clients ask for admission.
-        let socket = Path::new("/dev/shm").join(format!("jack_{name}_0_0"));
-        wait_until("JACK to listen", DEADLINE, || socket.exists());
-        Self { name, process }
-    }
-}
-
-/// It removes its files itself.
-impl Drop for Jack {
-    fn drop(&mut self) {
-        if self.process.is_running() {
-            self.process.signal(Signal::TERM);
-            self.process.wait(DEADLINE);
-        }
-    }
-}
-
-/// An X server without a screen.
-struct Display {
-    _process: Process,
-    name: String,
-}
-
-impl Display {
-    fn start() -> Self {
-        let process = Tool::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", "1024x768x24"])
-            .args(["-nolisten", "tcp"])
-            .start();
-        wait_until("the number of the display", DEADLINE, || {
-            process.stdout().ends_with(b"\n")
-        });
-        let number = String::from_utf8(process.stdout()).unwrap();
-        Self {
-            name: format!(":{}", number.trim()),
-            _process: process,
-        }
     }
 }
 

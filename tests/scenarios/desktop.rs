@@ -1,0 +1,63 @@
+//! What programs with windows and sound cards need of a machine that has neither.
+
+use std::path::Path;
+
+use testkit::{Process, Signal, Tool, free_address, wait_until};
+
+use crate::support::DEADLINE;
+
+/// JACK with its dummy driver: the inputs are silent, and as fast as a real card's.
+pub(crate) struct Jack {
+    pub(crate) name: String,
+    process: Process,
+}
+
+impl Jack {
+    pub(crate) fn start() -> Self {
+        // Several tests' servers may run, and what one that was killed has left behind is in the way of its name.
+        let name = format!("carillon-{}", free_address().port());
+        let process = Tool::new("jackd")
+            .args(["--no-mlock", "--no-realtime", "-d", "dummy"])
+            .args(["--rate", "48000", "--period", "1024"])
+            .env("JACK_DEFAULT_SERVER", &name)
+            .env("JACK_NO_AUDIO_RESERVATION", "1")
+            .start();
+        // The socket that clients ask for admission.
+        let socket = Path::new("/dev/shm").join(format!("jack_{name}_0_0"));
+        wait_until("JACK to listen", DEADLINE, || socket.exists());
+        Self { name, process }
+    }
+}
+
+/// It removes its files itself.
+impl Drop for Jack {
+    fn drop(&mut self) {
+        if self.process.is_running() {
+            self.process.signal(Signal::TERM);
+            self.process.wait(DEADLINE);
+        }
+    }
+}
+
+/// An X server without a screen.
+pub(crate) struct Display {
+    _process: Process,
+    pub(crate) name: String,
+}
+
+impl Display {
+    pub(crate) fn start() -> Self {
+        let process = Tool::new("Xvfb")
+            .args(["-displayfd", "1", "-screen", "0", "1024x768x24"])
+            .args(["-nolisten", "tcp"])
+            .start();
+        wait_until("the number of the display", DEADLINE, || {
+            process.stdout().ends_with(b"\n")
+        });
+        let number = String::from_utf8(process.stdout()).unwrap();
+        Self {
+            name: format!(":{}", number.trim()),
+            _process: process,
+        }
+    }
+}
