@@ -51,6 +51,7 @@ fn a_receiver_is_told_each_step_of_a_recording() {
         "recording.closed",
         "recording.finalised",
         "stream.ended",
+        "stream.unpublished",
     ];
     let mut told = Vec::new();
     for kind in kinds {
@@ -81,7 +82,7 @@ fn a_receiver_is_told_each_step_of_a_recording() {
     assert_eq!(deleted["message"]["data"]["id"], id);
     assert_eq!(deleted["message"]["data"]["reason"], "operator");
     wait_until("all to be delivered", DEADLINE, || {
-        outcomes(&server, "delivered") == 6.0 && queued(&server) == 0.0
+        outcomes(&server, "delivered") == 7.0 && queued(&server) == 0.0
     });
     let mut ids: Vec<_> = receiver
         .told()
@@ -90,7 +91,7 @@ fn a_receiver_is_told_each_step_of_a_recording() {
         .collect();
     ids.sort();
     ids.dedup();
-    assert_eq!(ids.len(), 6, "each once, each with its own");
+    assert_eq!(ids.len(), 7, "each once, each with its own");
     assert_eq!(outcomes(&server, "retried"), 0.0);
 }
 

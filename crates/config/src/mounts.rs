@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use media::StreamName;
 
-use crate::{Config, Fallback, MountRule};
+use crate::{Config, Fallback, MountRule, SoundRule};
 
 /// The first segment of the names under which files are played that are fallbacks.
 const FILLERS: &str = "fallback";
@@ -15,6 +15,11 @@ impl Config {
     pub fn mount(&self, name: &StreamName) -> MountRule {
         let rule = self.rule(name);
         rule.map(|rule| rule.mount.clone()).unwrap_or_default()
+    }
+
+    /// What of the sound of a stream is an event.
+    pub fn sound(&self, name: &StreamName) -> SoundRule {
+        self.rule(name).map(|rule| rule.sound).unwrap_or_default()
     }
 
     /// What a path stands for: an alias, and what is below it, are those of its stream.

@@ -1,12 +1,10 @@
 //! One stream's guard: a task that waits for its publisher to go, and feeds it from the fallback.
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
 use fanout::events::EventKind;
-use fanout::{Info, Phase, PublishRefused, Publisher, Source, Stream, Tap, Tapped};
+use fanout::{Info, Phase, PublishRefused, Publisher, Source, Stream, Tap};
 use media::{Container, Item, Span, StreamName};
 use tokio::sync::watch;
 
@@ -214,7 +212,7 @@ impl Guard {
         let (mut tapped, mut items) = (Vec::new(), Vec::new());
         while !splice.has_begun() {
             let is_open = tokio::select! {
-                is_open = read(&mut tap, &mut tapped) => is_open,
+                is_open = tap.take_all(&mut tapped) => is_open,
                 // Another publisher's.
                 _ = registry.live(&self.name) => return None,
             };
@@ -292,7 +290,7 @@ impl Guard {
         loop {
             tokio::select! {
                 _ = watch.superseded() => return Outcome::Returned,
-                is_open = read(&mut tap, &mut tapped) => {
+                is_open = tap.take_all(&mut tapped) => {
                     let goes = splice.push(&mut tapped, &mut items);
                     if !self.write(&mut publisher, &mut items) {
                         return Outcome::Returned;
@@ -327,21 +325,6 @@ impl Guard {
         let (name, fallback) = (&self.name, &self.rule.fallback);
         self.context.board.show(name, fallback, state);
     }
-}
-
-/// Waits for what there is to read, and takes all of it; false when nothing follows.
-async fn read(tap: &mut Tap, tapped: &mut Vec<Tapped>) -> bool {
-    poll_fn(|cx| {
-        loop {
-            match tap.poll_next(cx) {
-                Poll::Ready(Some(next)) => tapped.push(next),
-                Poll::Ready(None) => return Poll::Ready(false),
-                Poll::Pending if tapped.is_empty() => return Poll::Pending,
-                Poll::Pending => return Poll::Ready(true),
-            }
-        }
-    })
-    .await
 }
 
 fn is_young(info: &Info) -> bool {

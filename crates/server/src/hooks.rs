@@ -159,6 +159,22 @@ fn of_stream(event: &Event) -> Option<Message> {
             });
             ("stream.fallback", data)
         }
+        EventKind::PublisherLeft { epoch, linger } => {
+            let data = json!({
+                "stream": stream.as_str(),
+                "epoch": epoch,
+                "linger_seconds": linger.as_secs_f64(),
+            });
+            ("stream.unpublished", data)
+        }
+        EventKind::Sound { condition, outcome } => {
+            let data = json!({
+                "stream": stream.as_str(),
+                "condition": condition,
+                "outcome": outcome,
+            });
+            ("stream.sound", data)
+        }
         _ => return None,
     };
     Some(message(kind, stream, event.at, &data))
@@ -255,6 +271,14 @@ mod tests {
             }),
             event(EventKind::Fallback {
                 fallback: StreamName::parse("live/backup").expect("a name"),
+                outcome: "began",
+            }),
+            event(EventKind::PublisherLeft {
+                epoch,
+                linger: Duration::from_secs(15),
+            }),
+            event(EventKind::Sound {
+                condition: "silence",
                 outcome: "began",
             }),
         ];

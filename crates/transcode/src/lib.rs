@@ -25,6 +25,7 @@ mod clock;
 mod conceal;
 mod decoder;
 mod encoder;
+mod meter;
 mod options;
 mod pool;
 mod resample;
@@ -36,6 +37,7 @@ mod transcoder;
 mod verdict;
 
 pub use decoder::examine;
+pub use meter::{Loudness, Meter};
 pub use options::{InvalidOptions, Options, PacketTime};
 pub use pool::{Feed, Monitor, Pool, Report, Sink, State};
 pub use stats::Stats;

@@ -7,7 +7,7 @@ use fanout::{Policy, Takeover};
 use media::Span;
 
 use super::hls::require_window;
-use super::{MountRule, PlayAccess};
+use super::{MountRule, PlayAccess, SoundRule};
 use crate::read::Section;
 use crate::{Glob, Secret};
 
@@ -34,6 +34,8 @@ pub struct StreamRule {
     pub encryption: Option<bool>,
     /// What becomes of its listeners.
     pub mount: MountRule,
+    /// What of its sound is an event.
+    pub sound: SoundRule,
     /// What differs from `fanout.audio` or `fanout.video`.
     pub policy: PolicyOverrides,
     /// `stream.0`, `stream.1`, …, for problems with it.
@@ -81,6 +83,7 @@ impl StreamRule {
         require_window(s, dvr.unwrap_or_default());
         s.set_some("encryption", &mut encryption);
         let mount = MountRule::read(s);
+        let sound = SoundRule::read(s);
         policy.read(s);
         if pattern.is_none() {
             s.missing(
@@ -100,6 +103,7 @@ impl StreamRule {
             dvr,
             encryption,
             mount,
+            sound,
             policy,
             key,
         })

@@ -11,7 +11,7 @@ use crate::Glob;
 use crate::read::Section;
 
 /// What receivers can be told, by kind.
-pub const WEBHOOK_KINDS: [&str; 12] = [
+pub const WEBHOOK_KINDS: [&str; 14] = [
     "recording.closed",
     "recording.deleted",
     "recording.failed",
@@ -24,6 +24,8 @@ pub const WEBHOOK_KINDS: [&str; 12] = [
     "stream.ended",
     "stream.fallback",
     "stream.published",
+    "stream.sound",
+    "stream.unpublished",
 ];
 
 /// Largest file of keys that is read: each is a line of a hundred bytes.

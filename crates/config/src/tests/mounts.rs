@@ -101,6 +101,20 @@ fn what_cannot_be_heard_is_refused_with_its_place() {
 }
 
 #[test]
+fn sound_is_watched_where_that_is_wished() {
+    let watched = "[[stream]]\nmatch = \"a\"\nsilence_after = \"20s\"\nsilence_below = -40.0\n\
+                   [[stream]]\nmatch = \"b\"\nclipping = true\n";
+    let config = parse(watched).expect("valid");
+    let sound = config.sound(&name("a"));
+    assert_eq!(sound.silence_after, Duration::from_secs(20));
+    assert!((sound.silence_peak() - 0.01).abs() < 1e-6);
+    assert!(sound.is_watched() && config.sound(&name("b")).is_watched());
+    assert!(!config.sound(&name("c")).is_watched());
+    let source = "[[stream]]\nmatch = \"a\"\nsilence_below = 3.0\n";
+    one_problem(source, 3, "stream.0.silence_below", "from -96 to -1");
+}
+
+#[test]
 fn aliases_are_paths_of_streams() {
     let config = parse("[[alias]]\npath = \"/old\"\nstream = \"new.mp3\"\n").expect("valid");
     for (path, expected) in [

@@ -190,6 +190,8 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
                         .contains(&key.as_str())
                 }
                 "5" => value.parse::<u64>().is_ok(),
+                // Only what is below zero by default may be so.
+                "-1" => value.starts_with('-'),
                 "true" => value.parse::<bool>().is_ok(),
                 _ => false,
             };

@@ -99,6 +99,13 @@ pub enum EventKind {
         /// `began`, `refused`, `returned`, `ended` or `unwanted`.
         outcome: &'static str,
     },
+    /// What may be wrong with the publisher's sound has begun, or has ended.
+    Sound {
+        /// `silence` or `clipping`.
+        condition: &'static str,
+        /// `began` or `ended`.
+        outcome: &'static str,
+    },
     /// A listener was given a lane.
     ListenerJoined {
         /// Which one.
@@ -166,6 +173,7 @@ impl EventKind {
             Self::PublisherLeft { .. } => Topic::PublisherLeft,
             Self::Ended { .. } => Topic::Ended,
             Self::Fallback { .. } => Topic::Fallback,
+            Self::Sound { .. } => Topic::Sound,
             Self::ListenerJoined { .. } => Topic::ListenerJoined,
             Self::ListenerLeft { .. } => Topic::ListenerLeft,
             Self::Degraded { .. } => Topic::Degraded,
@@ -196,6 +204,8 @@ pub enum Topic {
     Ended,
     /// [`EventKind::Fallback`].
     Fallback,
+    /// [`EventKind::Sound`].
+    Sound,
     /// [`EventKind::ListenerJoined`].
     ListenerJoined,
     /// [`EventKind::ListenerLeft`].
@@ -214,7 +224,7 @@ pub enum Topic {
 
 impl Topic {
     /// Every topic, in the order of their indices.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Began,
         Self::Epoch,
         Self::TakenOver,
@@ -223,6 +233,7 @@ impl Topic {
         Self::PublisherLeft,
         Self::Ended,
         Self::Fallback,
+        Self::Sound,
         Self::ListenerJoined,
         Self::ListenerLeft,
         Self::Degraded,
@@ -243,6 +254,7 @@ impl Topic {
             Self::PublisherLeft => "publisher_left",
             Self::Ended => "ended",
             Self::Fallback => "fallback",
+            Self::Sound => "sound",
             Self::ListenerJoined => "listener_joined",
             Self::ListenerLeft => "listener_left",
             Self::Degraded => "degraded",

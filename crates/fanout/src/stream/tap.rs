@@ -81,6 +81,22 @@ impl Tap {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
+    /// Waits for items, and appends all that are there; false when the stream is over.
+    pub async fn take_all(&mut self, into: &mut Vec<Tapped>) -> bool {
+        let before = into.len();
+        std::future::poll_fn(|cx| {
+            loop {
+                match self.poll_next(cx) {
+                    Poll::Ready(Some(next)) => into.push(next),
+                    Poll::Ready(None) => return Poll::Ready(false),
+                    Poll::Pending if into.len() == before => return Poll::Pending,
+                    Poll::Pending => return Poll::Ready(true),
+                }
+            }
+        })
+        .await
+    }
+
     /// See [`next`](Self::next).
     pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Tapped>> {
         let mut queue = self.0.lock();

@@ -9,6 +9,7 @@ mod dvr;
 mod fallbacks;
 mod housekeeping;
 mod http;
+mod levels;
 mod links;
 mod notice;
 mod operator;
@@ -147,6 +148,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::new(uploads::Uploads),
         Box::new(stations::StationPlayers::new(stations)),
         Box::new(fallbacks::FallbackKeeper),
+        Box::<levels::LevelWatch>::default(),
         Box::new(webhooks::WebhookCourier::new(courier, connector)),
     ];
     if demo {

@@ -2,6 +2,7 @@
 
 mod damage;
 mod fidelity;
+mod loudness;
 mod ogg;
 mod pool;
 mod refusal;

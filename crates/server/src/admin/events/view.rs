@@ -69,6 +69,10 @@ enum Facts<'a> {
         fallback: &'a str,
         outcome: &'static str,
     },
+    Sound {
+        condition: &'static str,
+        outcome: &'static str,
+    },
     Refused {
         reason: &'static str,
         protocol: Option<&'static str>,
@@ -166,6 +170,7 @@ impl<'a> Facts<'a> {
                 fallback: fallback.as_str(),
                 outcome,
             },
+            EventKind::Sound { condition, outcome } => Self::Sound { condition, outcome },
             EventKind::Refused(refusal) => Self::refused(refusal),
             EventKind::LinkUp { direction, url } => Self::Link { direction, url },
             EventKind::LinkDown {

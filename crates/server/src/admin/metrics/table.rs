@@ -194,6 +194,8 @@ metrics! {
     PULL_FAILURES Counter "carillon_pull_failures" [] "Pulls that failed, at once or later";
     FALLBACKS Counter "carillon_fallbacks" ["outcome"]
         "Fallbacks that were heard or could not be, and why they ended";
+    SOUND_CONDITIONS Counter "carillon_sound_conditions" ["condition"]
+        "How often silence and clipping of watched streams have begun";
     STATION_TRACKS Counter "carillon_station_tracks" ["outcome"] "Tracks of stations that have ended";
     WEBHOOKS Counter "carillon_webhooks" ["result"] "Messages to receivers, and attempts that failed";
     WEBHOOK_QUEUE Gauge "carillon_webhook_queue" [] "Messages that are still to be delivered";

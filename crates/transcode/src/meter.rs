@@ -1,0 +1,114 @@
+//! How loud the sound of a track is: decoded, and thrown away.
+
+use media::{Codec, Kind, Sample, Track};
+use opus::Channels;
+
+use crate::decoder::{Decoded, Decoder, Fault};
+use crate::{Frame, OUTPUT_RATE, Unsupported};
+
+/// Panics of the decoder after which a source is given up, as in a transcoder.
+const PANICS_MAX: u32 = 16;
+
+/// Instants of the longest packet of Opus: 120 ms (RFC 6716 §2).
+const OPUS_FRAMES_MAX: usize = OUTPUT_RATE as usize * 120 / 1_000;
+
+/// What was measured of some sound.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Loudness {
+    /// Instants of sound, as many as could be decoded.
+    pub frames: u64,
+    /// Samples per second of each channel; 0 when nothing could be decoded.
+    pub rate: u32,
+    /// The greatest amplitude; 1 is full scale.
+    pub peak: f32,
+    /// Instants at which a channel is at full scale, or beyond.
+    pub clipped: u64,
+}
+
+/// Measures one track. It is sans-IO.
+pub struct Meter {
+    source: Source,
+    panics: u32,
+    /// Kept for its allocation.
+    sound: Vec<Frame>,
+}
+
+enum Source {
+    Frames(Decoder),
+    Opus {
+        decoder: opus::Decoder,
+        /// Two channels, interleaved.
+        sound: Vec<f32>,
+    },
+}
+
+impl Meter {
+    /// A meter for the sound of `track`.
+    ///
+    /// # Errors
+    /// When its codec, or its form of it, cannot be decoded.
+    pub fn open(track: &Track) -> Result<Self, Unsupported> {
+        let source = match track.codec {
+            Codec::Opus if track.kind == Kind::Audio => Source::Opus {
+                decoder: opus::Decoder::new(OUTPUT_RATE, Channels::Stereo)
+                    .map_err(|_| Unsupported::Codec(track.codec))?,
+                sound: vec![0.0; 2 * OPUS_FRAMES_MAX],
+            },
+            _ => Source::Frames(Decoder::new(track)?),
+        };
+        Ok(Self {
+            source,
+            panics: 0,
+            sound: Vec::new(),
+        })
+    }
+
+    /// Measures one sample. What cannot be decoded is not counted.
+    ///
+    /// # Errors
+    /// [`Unsupported::Damaged`]: the source is given up for good.
+    pub fn push(&mut self, sample: &Sample) -> Result<Loudness, Unsupported> {
+        let mut measured = Loudness::default();
+        match &mut self.source {
+            Source::Frames(decoder) => {
+                for unit in decoder.units(sample) {
+                    self.sound.clear();
+                    match decoder.decode(unit, &mut self.sound) {
+                        Decoded::Good(shape) => measured.add(shape.rate, &self.sound),
+                        Decoded::Bad(_, fault) => {
+                            self.panics += u32::from(fault == Fault::Panic);
+                        }
+                    }
+                }
+            }
+            Source::Opus { decoder, sound } => {
+                if let Ok(frames) = decoder.decode_float(&sample.data, sound, false) {
+                    let (frames, _) = sound[..2 * frames].as_chunks();
+                    measured.add(OUTPUT_RATE, frames);
+                }
+            }
+        }
+        match self.panics > PANICS_MAX {
+            true => Err(Unsupported::Damaged),
+            false => Ok(measured),
+        }
+    }
+}
+
+impl Loudness {
+    fn add(&mut self, rate: u32, sound: &[Frame]) {
+        self.rate = rate;
+        self.frames += sound.len() as u64;
+        for [left, right] in sound {
+            let peak = left.abs().max(right.abs());
+            self.peak = self.peak.max(peak);
+            self.clipped += u64::from(peak >= 1.0);
+        }
+    }
+}
+
+impl std::fmt::Debug for Meter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Meter").finish_non_exhaustive()
+    }
+}
