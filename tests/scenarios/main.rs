@@ -24,6 +24,7 @@ mod relay;
 mod relay_role;
 mod session;
 mod sessions_are_logged;
+mod sessions_are_told;
 mod storage;
 mod support;
 mod token_issuer;
