@@ -56,6 +56,7 @@ mod hls_reloads_block_by_the_table;
 mod hls_through_a_cdn;
 mod hooks_are_those_of_others;
 mod hooks_decide;
+mod hooks_decide_over_webrtc;
 mod hostile_publishers_are_refused;
 mod icecast_is_administrated;
 mod icecast_sources_are_heard_unchanged;
