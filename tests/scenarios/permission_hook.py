@@ -1,8 +1,9 @@
 """A hook that permits whoever shows the word `letmein-42`, in the dialect that the path names.
 
 The argument is a port (0 for any). It writes its port, and then a line of JSON for each request: the path, the type
-and the body. /hang never answers, /failing answers with 500, /huge with 10 MB, /short permits for two seconds, and
-/renaming has `secret-name` and `alias` stand for `public`. /ended is for what has ended.
+and the body. /hang never answers, /failing answers with 500, /huge with 10 MB, /short permits for two seconds, /longer for twelve, and
+/renaming has `secret-name` and `alias` stand for `public`. /ended is for what has ended, /ongoing
+permits until /revoke was asked for.
 """
 
 import json
@@ -12,11 +13,16 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LOCK = threading.Lock()
+REVOKED = threading.Event()
 
 
 class Hook(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"])).decode()
+        if self.path == "/revoke":
+            REVOKED.set()
+            self.answer(200)
+            return
         with LOCK:
             told = {"path": self.path, "type": self.headers["content-type"], "body": body}
             print(json.dumps(told), flush=True)
@@ -29,6 +35,10 @@ class Hook(BaseHTTPRequestHandler):
             self.answer(200, b" " * 10_000_000)
         elif self.path == "/short":
             self.answer(200, b'{"seconds": 2}')
+        elif self.path == "/longer":
+            self.answer(200, b'{"seconds": 12}')
+        elif self.path == "/ongoing":
+            self.answer(403 if REVOKED.is_set() else 200)
         elif self.path == "/ended":
             self.answer(200)
         elif self.path == "/renaming":

@@ -16,19 +16,24 @@ use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 const FRAMES: u64 = 320;
 
 /// The viewer in Python, killed when dropped.
-struct Viewer {
+pub(crate) struct Viewer {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
 }
 
 impl Viewer {
     fn start() -> Self {
+        Self::of(FRAMES)
+    }
+
+    /// One that leaves when it has decoded so many frames of either track.
+    pub(crate) fn of(frames: u64) -> Self {
         let mut child = Command::new(aiortc())
             .arg(concat!(
                 env!("CARGO_MANIFEST_DIR"),
                 "/scenarios/aiortc_viewer.py"
             ))
-            .arg(FRAMES.to_string())
+            .arg(frames.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -37,15 +42,33 @@ impl Viewer {
         Self { child, lines }
     }
 
-    fn read(&mut self) -> Value {
+    pub(crate) fn read(&mut self) -> Value {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    fn write(&mut self, value: &Value) {
+    pub(crate) fn write(&mut self, value: &Value) {
         let stdin = self.child.stdin.as_mut().unwrap();
         writeln!(stdin, "{value}").unwrap();
+    }
+
+    /// Watches at an address of WHEP. Returns that of the session.
+    pub(crate) fn watch(&mut self, server: &Server, path: &str) -> String {
+        let offer = self.read();
+        let offer = offer.as_str().unwrap();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: carillon\r\nConnection: close\r\n\
+             Content-Type: application/sdp\r\nContent-Length: {}\r\n\r\n{offer}",
+            offer.len()
+        );
+        let answer = http::request(server.addr("http"), request.as_bytes(), DEADLINE);
+        let location = answer.headers.iter().find(|(name, _)| name == "location");
+        let location = location.map(|(_, value)| value.clone());
+        let sdp = String::from_utf8(answer.body).unwrap();
+        assert_eq!(answer.status, 201, "{sdp}");
+        self.write(&sdp.into());
+        location.unwrap()
     }
 }
 

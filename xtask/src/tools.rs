@@ -33,6 +33,7 @@ const NEEDS: &[Need] = &[
     need("cmake", &["cmake", "--version"], "cmake"),
     need("curl", &["curl", "--version"], "curl"),
     need("openssl", &["openssl", "version"], "openssl"),
+    need("sqlite3", &["sqlite3", "--version"], "sqlite3"),
     need(
         "Python environments",
         &["python3", "-c", "import ensurepip"],

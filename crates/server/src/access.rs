@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use fanout::{Departure, Fanout, ListenerRecord, Reason};
 
@@ -146,14 +146,15 @@ impl Departures {
             .spawn(move || {
                 loop {
                     let next = departed.recv_timeout(POLL);
-                    sessions.read_titles();
+                    sessions.turn(Instant::now());
                     match next {
-                        Ok(departure) => leave(&fanout, &log, &sessions, &departure),
-                        Err(RecvTimeoutError::Disconnected) => return,
-                        Err(RecvTimeoutError::Timeout) if told.load(Ordering::Acquire) => return,
+                        Ok(departure) => leave(&fanout, &log, &mut sessions, &departure),
+                        Err(RecvTimeoutError::Disconnected) => break,
+                        Err(RecvTimeoutError::Timeout) if told.load(Ordering::Acquire) => break,
                         Err(RecvTimeoutError::Timeout) => {}
                     }
                 }
+                sessions.finish();
             })?;
         Ok(Self { stop, thread })
     }
@@ -167,13 +168,16 @@ impl Departures {
     }
 }
 
-fn leave(fanout: &Fanout, log: &AccessLog, sessions: &Sessions, departure: &Departure) {
-    let Some(record) = fanout.directory().leave(departure) else {
+fn leave(fanout: &Fanout, log: &AccessLog, sessions: &mut Sessions, departure: &Departure) {
+    let Some(record) = fanout.directory().get(departure.id) else {
         return;
     };
     let duration = record.requested.elapsed();
+    // Before it is off the directory, so that a list of those who are there, and the log, have it between them.
+    sessions.leave(&record, departure, duration);
+    fanout.directory().leave(departure);
+    sessions.left(&record);
     tell(&record, departure, duration);
-    sessions.write(&record, departure, duration);
     log.write(&AccessLine {
         peer: record.peer.ip(),
         since: record.since,

@@ -1,4 +1,4 @@
-//! What webhooks tell: what happens to recordings, stations and streams, as messages. Their kinds are
+//! What webhooks tell: what happens to recordings, stations, streams and listeners, as messages. Their kinds are
 //! [`config::WEBHOOK_KINDS`].
 
 use std::sync::Arc;
@@ -132,6 +132,46 @@ fn of_track(stream: &StreamName, track: &Playing) -> Message {
     let mut data = view::playing(track);
     data["stream"] = stream.as_str().into();
     message("station.track", stream, track.since, &data)
+}
+
+/// What is told of sessions.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Sessions {
+    /// They have begun.
+    Started,
+    /// They have ended.
+    Ended,
+}
+
+impl Sessions {
+    /// The kind of message.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Started => "session.started",
+            Self::Ended => "session.ended",
+        }
+    }
+}
+
+/// Of sessions of one stream, which are given as objects of JSON between commas.
+pub(crate) fn of_sessions(
+    kind: Sessions,
+    stream: &StreamName,
+    at: SystemTime,
+    sessions: &str,
+) -> Message {
+    let kind = kind.label();
+    let at = stamp::iso8601_millis(at);
+    // Names of streams and kinds have nothing that JSON would escape.
+    let body = format!(
+        "{{\"type\":\"{kind}\",\"timestamp\":\"{at}\",\"data\":{{\"stream\":\"{stream}\",\"sessions\":[{sessions}]}}}}"
+    );
+    Message {
+        kind,
+        stream: Some(stream.as_str().to_owned()),
+        body: body.into(),
+        id: None,
+    }
 }
 
 fn of_stream(event: &Event) -> Option<Message> {
@@ -287,7 +327,11 @@ mod tests {
             .map(|event| of_recording(event, started));
         let messages = messages
             .chain([of_track(&stream(), &track), of_upload(&uploaded, started)])
-            .chain(of_streams.iter().filter_map(of_stream));
+            .chain(of_streams.iter().filter_map(of_stream))
+            .chain(
+                [Sessions::Started, Sessions::Ended]
+                    .map(|kind| of_sessions(kind, &stream(), started, "{\"id\":\"r-1\"},{}")),
+            );
         let mut kinds = Vec::new();
         for message in messages {
             let body: Value = serde_json::from_slice(&message.body).expect("JSON");

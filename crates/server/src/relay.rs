@@ -30,7 +30,7 @@ use crate::node::{Node, Parts};
 use crate::overload::Overload;
 use crate::running::Running;
 use crate::services::{self, Bound, Fallbacks, Ingredients, Port};
-use crate::sessions::{SESSIONS, Sessions};
+use crate::sessions::{self, SESSIONS, Sessions};
 use crate::signalling::{OpenError, Rtc, WebrtcService};
 
 /// Why the relay does not start. The operator can solve each.
@@ -218,9 +218,12 @@ impl Relay {
         let gate = AuthorityGate::new(Arc::clone(&config), gatekeeper, authority, &connector)?;
         let open = |name, to| LineLog::open(name, to).map_err(StartError::LineLog);
         let access = AccessLog::new(open(ACCESS, &config.log.access)?);
+        let recovered = sessions::recover(&config.log.sessions);
         let session_log = open(SESSIONS, &config.log.sessions)?;
-        let sessions = Sessions::new(session_log.clone(), fanout.events(), SystemTime::now());
-        let departures = Departures::read(departed, fanout, access.clone(), sessions)
+        let teller = hooks.teller.clone();
+        let settings = sessions::Settings::new(&config, session_log.clone(), teller, recovered);
+        let departures = Sessions::new(settings, &fanout, SystemTime::now())
+            .and_then(|sessions| Departures::read(departed, fanout, access.clone(), sessions))
             .map_err(StartError::LineLog)?;
         let bound = services
             .iter()

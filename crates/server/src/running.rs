@@ -1,7 +1,7 @@
 //! A running relay, and how it ends.
 //!
 //! Ending is starting in reverse: the public ports close, listeners get time to leave, links and streams end,
-//! workers end, and the last lines of the access log are written.
+//! workers end, the last lines of the logs are written, and receivers are told what is left to tell.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -110,7 +110,6 @@ impl Running {
         self.node.registry.end_all();
         say_goodbye(&self.node.counts, &self.node.limits).await;
         self.phases.enter(Phase::Ended).await;
-        self.phases.enter(Phase::Told).await;
         let fanout = Arc::clone(self.node.registry.fanout());
         let events = Arc::clone(fanout.events());
         let ingest = Arc::clone(&self.node.ingest);
@@ -127,11 +126,13 @@ impl Running {
             }
             fanout.stop();
             departures.finish();
-            logs.iter().for_each(LineLog::flush);
+            logs.iter().for_each(LineLog::finish);
         });
         if ended.await.is_err() {
             tracing::error!("the workers did not end in order");
         }
+        // The sessions of the last listeners have ended, of which receivers are told, too.
+        self.phases.enter(Phase::Told).await;
         // The last listeners have left; readers of events are told so.
         events.close();
         let read = async {

@@ -100,6 +100,23 @@ impl Teller {
         is_kept.await.is_ok()
     }
 
+    /// The same, for a caller that can wait.
+    ///
+    /// # Errors
+    /// The message, when there is no room for it now.
+    pub fn offer(&self, message: Message) -> Result<(), Message> {
+        if message.body.len() > BODY_BYTES_MAX {
+            self.tell(message);
+            return Ok(());
+        }
+        let told = Told {
+            message,
+            kept: None,
+        };
+        let offered = self.told.try_send(told);
+        offered.map_err(|refused| refused.into_inner().message)
+    }
+
     fn hand_over(&self, message: Message, kept: Option<oneshot::Sender<()>>) {
         let kind = message.kind;
         let is_fit = message.body.len() <= BODY_BYTES_MAX;
@@ -231,7 +248,7 @@ impl Courier {
             if is_known || !is_wanted || !self.queue.takes(*receiver) {
                 continue;
             }
-            let oldest = self.queue.push(Delivery {
+            dropped += self.queue.push(Delivery {
                 receiver: *receiver,
                 id: Arc::clone(&id),
                 kind: Arc::clone(&kind),
@@ -239,11 +256,12 @@ impl Courier {
                 attempts: 0,
                 due: now(),
             });
-            dropped += u64::from(oldest.is_some());
         }
         if dropped > 0 {
             self.counts.add(Outcome::Dropped, dropped);
-            tracing::error!("the queue of webhooks is full; the oldest is dropped");
+            tracing::error!(
+                "the queue of webhooks is full; the oldest of one receiver are dropped"
+            );
         }
         self.waiting.extend(kept);
     }

@@ -13,6 +13,9 @@ use crate::schedule;
 /// posting it.
 pub(crate) const QUEUE_MAX: usize = 10_000;
 
+/// Bytes of their bodies at most: in memory, and once more in the journal. Messages with many sessions have 16 kB each.
+pub(crate) const BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// Deliveries to one receiver at a time: it may take long over each, and others wait behind it.
 const IN_FLIGHT_MAX: usize = 4;
 
@@ -69,12 +72,16 @@ pub(crate) struct Queue {
     /// Receivers that take messages.
     receivers: BTreeMap<u64, Receiver>,
     in_flight: BTreeSet<u64>,
+    /// Of all bodies.
+    bytes: usize,
     /// What the journal does not know yet.
     changed: BTreeSet<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Receiver {
+    /// Bytes of the bodies that wait for it.
+    bytes: usize,
     in_flight: usize,
     /// It has asked for nothing before then.
     paused_until: Millis,
@@ -95,7 +102,7 @@ impl Queue {
             self.changed.insert(number);
             return false;
         }
-        self.all.insert(number, delivery);
+        self.insert(number, delivery);
         true
     }
 
@@ -110,19 +117,48 @@ impl Queue {
         all.any(|one| one.receiver == receiver && &*one.id == id)
     }
 
-    /// Adds a delivery, and returns the one that makes room for it, if need be.
-    pub(crate) fn push(&mut self, delivery: Delivery) -> Option<Delivery> {
+    /// Adds a delivery. Those that make room for it, if need be, are the oldest of the receiver for which most waits, so that one that
+    /// is told much and takes nothing costs the others nothing. Returns how many they are.
+    pub(crate) fn push(&mut self, delivery: Delivery) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.all.insert(number, delivery);
         self.changed.insert(number);
-        if self.all.len() <= QUEUE_MAX {
-            return None;
+        self.insert(number, delivery);
+        let mut dropped = 0;
+        while self.all.len() > QUEUE_MAX || self.bytes > BYTES_MAX {
+            let receivers = self.receivers.iter();
+            let most = receivers.max_by_key(|(_, receiver)| receiver.bytes);
+            let most = most.map(|(&receiver, _)| receiver);
+            let oldest = self.all.iter().find(|(_, one)| Some(one.receiver) == most);
+            let Some((&oldest, _)) = oldest else {
+                break;
+            };
+            self.remove(oldest);
+            self.changed.insert(oldest);
+            dropped += 1;
         }
-        let (oldest, dropped) = self.all.pop_first()?;
-        self.changed.insert(oldest);
-        self.land(oldest, dropped.receiver);
-        Some(dropped)
+        dropped
+    }
+
+    fn insert(&mut self, number: u64, delivery: Delivery) {
+        let bytes = delivery.body.len();
+        self.bytes += bytes;
+        if let Some(receiver) = self.receivers.get_mut(&delivery.receiver) {
+            receiver.bytes += bytes;
+        }
+        self.all.insert(number, delivery);
+    }
+
+    fn remove(&mut self, number: u64) {
+        let Some(delivery) = self.all.remove(&number) else {
+            return;
+        };
+        let bytes = delivery.body.len();
+        self.bytes -= bytes;
+        if let Some(receiver) = self.receivers.get_mut(&delivery.receiver) {
+            receiver.bytes -= bytes;
+        }
+        self.land(number, delivery.receiver);
     }
 
     /// A delivery to be attempted now.
@@ -168,8 +204,7 @@ impl Queue {
         self.changed.insert(number);
         match answer {
             Answer::Taken => {
-                self.all.remove(&number);
-                self.land(number, receiver);
+                self.remove(number);
                 Settled::Delivered
             }
             Answer::Gone => Settled::Gone {
@@ -184,7 +219,7 @@ impl Queue {
                         Settled::Again { at: delivery.due }
                     }
                     None => {
-                        self.all.remove(&number);
+                        self.remove(number);
                         Settled::GivenUp
                     }
                 };
@@ -211,14 +246,13 @@ impl Queue {
 
     /// Gives up a receiver with all that waits for it.
     fn forget(&mut self, receiver: u64) -> u64 {
-        self.receivers.remove(&receiver);
         let of_receiver = self.all.iter().filter(|(_, one)| one.receiver == receiver);
         let numbers: Vec<u64> = of_receiver.map(|(&number, _)| number).collect();
         for number in &numbers {
-            self.all.remove(number);
-            self.in_flight.remove(number);
+            self.remove(*number);
             self.changed.insert(*number);
         }
+        self.receivers.remove(&receiver);
         numbers.len() as u64
     }
 
@@ -344,11 +378,10 @@ mod tests {
     fn the_oldest_make_room() {
         let mut queue = queue(1);
         for due in 0..QUEUE_MAX as u64 {
-            assert_eq!(queue.push(delivery(0, due)), None);
+            assert_eq!(queue.push(delivery(0, due)), 0);
         }
         let (first, _) = queue.take_due(0).expect("due");
-        let dropped = queue.push(delivery(0, 77)).expect("no room");
-        assert_eq!((dropped.due, queue.len()), (0, QUEUE_MAX));
+        assert_eq!((queue.push(delivery(0, 77)), queue.len()), (1, QUEUE_MAX));
         assert_eq!(queue.settle(first, FAILED, 0, 0), Settled::Unknown);
         let taken: Vec<_> = std::iter::from_fn(|| queue.take_due(9)).collect();
         assert_eq!(
@@ -356,6 +389,31 @@ mod tests {
             IN_FLIGHT_MAX,
             "what was dropped holds no place"
         );
+    }
+
+    #[test]
+    fn a_receiver_that_is_told_much_makes_room_for_the_others() {
+        let mut queue = queue(2);
+        queue.push(delivery(0, 0));
+        let long = Bytes::from(vec![b'x'; 16_000]);
+        let count = BYTES_MAX / long.len();
+        let mut dropped = 0;
+        for _ in 0..count + 10 {
+            let body = long.clone();
+            dropped += queue.push(Delivery {
+                body,
+                ..delivery(1, 0)
+            });
+        }
+        assert!((10..=11).contains(&dropped), "{dropped}");
+        assert!(queue.bytes <= BYTES_MAX);
+        queue.push(delivery(0, 0));
+        let of_other = queue.all.values().filter(|one| one.receiver == 0);
+        assert_eq!(of_other.count(), 2);
+        while let Some((number, _)) = queue.take_due(0) {
+            queue.settle(number, Answer::Taken, 0, 0);
+        }
+        assert_eq!((queue.bytes, queue.len()), (0, 0));
     }
 
     #[test]

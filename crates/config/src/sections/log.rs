@@ -1,8 +1,13 @@
 //! Section `[log]`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::read::Section;
+
+/// How often there may be a checkpoint: not as often as the disk takes one, and not so seldom that it is of no use.
+const CHECKPOINTS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
 
 /// Section `[log]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -15,6 +20,8 @@ pub struct Log {
     pub access: LogTarget,
     /// Where one line per listener that has left, and one per title, goes.
     pub sessions: LogTarget,
+    /// How often those who are listening are written down beside the log of sessions; zero for never.
+    pub checkpoint: Duration,
 }
 
 /// How severe a message is.
@@ -72,6 +79,7 @@ impl Default for Log {
             format: LogFormat::Text,
             access: LogTarget::Off,
             sessions: LogTarget::Off,
+            checkpoint: Duration::from_secs(60),
         }
     }
 }
@@ -82,5 +90,12 @@ impl Log {
         s.set("format", &mut self.format);
         s.set("access", &mut self.access);
         s.set("sessions", &mut self.sessions);
+        s.set("checkpoint", &mut self.checkpoint);
+        let is_fit = self.checkpoint.is_zero() || CHECKPOINTS.contains(&self.checkpoint);
+        s.require(
+            "checkpoint",
+            is_fit,
+            "must be \"0s\", for none, or from 1s to 1h",
+        );
     }
 }

@@ -20,6 +20,8 @@ pub const WEBHOOK_KINDS: [&str; 14] = [
     "recording.recovered",
     "recording.started",
     "recording.uploaded",
+    "session.ended",
+    "session.started",
     "station.track",
     "stream.ended",
     "stream.fallback",
@@ -27,6 +29,9 @@ pub const WEBHOOK_KINDS: [&str; 14] = [
     "stream.sound",
     "stream.unpublished",
 ];
+
+/// What receivers are told that do not say what they want: all but sessions, which are as many as there are listeners.
+const EVENTS: [&str; 3] = ["recording.*", "station.*", "stream.*"];
 
 /// Largest file of keys that is read: each is a line of a hundred bytes.
 const FILE_BYTES_MAX: u64 = 4_096;
@@ -69,8 +74,12 @@ pub(crate) struct SigningKeys(pub(crate) Vec<SigningKey>);
 impl WebhookRule {
     /// Whether the receiver wants messages of this kind, about this stream if it is about one.
     pub fn wants(&self, kind: &str, stream: Option<&str>) -> bool {
+        self.wants_kind(kind) && stream.is_none_or(|stream| self.streams.matches(stream))
+    }
+
+    /// Whether it wants messages of this kind about any stream.
+    pub fn wants_kind(&self, kind: &str) -> bool {
         self.events.iter().any(|pattern| pattern.matches(kind))
-            && stream.is_none_or(|stream| self.streams.matches(stream))
     }
 
     /// Reads one; `None` when it does not say who is told, or what the receiver knows the server by.
@@ -78,7 +87,10 @@ impl WebhookRule {
         let mut url = None;
         let mut keys = None::<SigningKeys>;
         let mut file = None::<PathBuf>;
-        let mut events = all().into_iter().collect::<Vec<_>>();
+        let mut events: Vec<_> = EVENTS
+            .iter()
+            .filter_map(|it| Glob::parse(it).ok())
+            .collect();
         let mut streams = all();
         s.set_some("url", &mut url);
         s.set_some("secret", &mut keys);

@@ -30,6 +30,8 @@ fn a_receiver_of_webhooks_has_an_address_and_keys() {
         assert_eq!(first.wants(kind, stream), wanted, "{kind} {stream:?}");
         assert!(second.wants(kind, stream));
     }
+    // Of every listener only those are told that say so.
+    assert!(!second.wants_kind("session.ended"));
     assert!(!format!("{config:?}").contains("whsec_"));
 }
 

@@ -3,12 +3,16 @@
 //! A caller with a line never waits for the disk, see [`Sink`].
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use config::LogTarget;
 
+use super::place::Place;
 use super::sink::{Sink, duplicate};
 
 /// Lines that may wait for the disk: one second in which a large audience leaves at once.
@@ -30,6 +34,8 @@ struct Open {
     sink: Sink,
     /// The file's path, unless it is standard output.
     path: Option<PathBuf>,
+    /// How often the file was opened anew.
+    reopened: Arc<AtomicU64>,
 }
 
 impl LineLog {
@@ -44,8 +50,15 @@ impl LineLog {
             LogTarget::File(path) => (append_to(path)?, Some(path.clone())),
         };
         let sink = Sink::open(name, output, LINES_MAX)?;
-        let open = Some(Open { sink, path });
-        Ok(Self { name, open })
+        let open = Open {
+            sink,
+            path,
+            reopened: Arc::default(),
+        };
+        Ok(Self {
+            name,
+            open: Some(open),
+        })
     }
 
     /// Whether lines go anywhere.
@@ -73,14 +86,47 @@ impl LineLog {
             return Ok(None);
         };
         open.sink.replace(append_to(path)?);
+        open.reopened.fetch_add(1, Ordering::Release);
         Ok(Some(path))
     }
 
-    /// Waits until all lines are written, in bounded time.
-    pub(crate) fn flush(&self) {
-        if let Some(open) = &self.open
-            && !open.sink.flush(FLUSH_PATIENCE)
-        {
+    /// Its file's path; `None` for standard output, or nothing.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.open.as_ref()?.path.as_deref()
+    }
+
+    /// How often its file was opened anew.
+    pub(crate) fn reopened(&self) -> u64 {
+        let open = self.open.as_ref();
+        open.map_or(0, |open| open.reopened.load(Ordering::Acquire))
+    }
+
+    /// The file that lines go to now, and its length: lines that are written later are behind that, or in another file.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let metadata = self.open.as_ref()?.sink.file().metadata();
+        metadata.ok().map(|metadata| Place::of(&metadata))
+    }
+
+    /// Has the disk take what is written, however long that lasts.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        match &self.open {
+            Some(open) => open.sink.file().sync_data(),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until all lines are written, in bounded time. Returns whether they are.
+    pub(crate) fn flush(&self) -> bool {
+        let open = self.open.as_ref();
+        open.is_none_or(|open| open.sink.flush(FLUSH_PATIENCE))
+    }
+
+    /// The last lines are written, in bounded time.
+    pub(crate) fn finish(&self) {
+        if !self.flush() {
             tracing::warn!(
                 log = self.name,
                 "a log ends before its last lines are written"
@@ -96,5 +142,53 @@ impl LineLog {
 }
 
 fn append_to(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
+    let file = OpenOptions::new().append(true).create(true).open(path)?;
+    end_torn_line(&file, path)?;
+    Ok(file)
+}
+
+/// Ends the last line of a log that is opened for appending: a server that was killed may have written half of it, and the next
+/// line would be the other half.
+pub(crate) fn end_torn_line(mut log: &File, path: &Path) -> io::Result<()> {
+    let metadata = log.metadata()?;
+    // One that may not be read is written all the same.
+    let Some(last) = metadata.len().checked_sub(1).filter(|_| metadata.is_file()) else {
+        return Ok(());
+    };
+    let mut byte = [b'\n'];
+    let read = File::open(path).and_then(|file| file.read_exact_at(&mut byte, last));
+    if read.is_ok() && byte != *b"\n" {
+        log.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_line_is_ended_and_the_place_is_that_of_the_open_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        std::fs::write(&path, "whole\ntor").expect("written");
+        let log = LineLog::open("test", &LogTarget::File(path.clone())).expect("a log");
+        let place = log.place().expect("a file");
+        assert_eq!(place.bytes, 10);
+        log.write(b"next\n");
+        assert!(log.flush());
+        log.sync().expect("synced");
+        assert_eq!(log.place().expect("a file").bytes, 15);
+        let moved = folder.path().join("log.1");
+        std::fs::rename(&path, &moved).expect("moved");
+        assert_eq!(log.reopened(), 0);
+        assert_eq!(log.reopen().expect("opened"), Some(&*path));
+        assert_eq!(log.reopened(), 1);
+        log.write(b"last\n");
+        assert!(log.flush());
+        assert!(!log.place().expect("a file").is_file_of(&place));
+        let read = |path| std::fs::read_to_string(path).expect("a file");
+        assert_eq!(read(&moved), "whole\ntor\nnext\n");
+        assert_eq!(read(&path), "last\n");
+    }
 }

@@ -7,6 +7,7 @@
 
 mod limit;
 mod lines;
+mod place;
 mod sink;
 
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -21,7 +22,8 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
 use self::limit::Limiter;
-pub(crate) use self::lines::LineLog;
+pub(crate) use self::lines::{LineLog, end_torn_line};
+pub(crate) use self::place::Place;
 pub(crate) use self::sink::{Sink, duplicate};
 
 /// This log's name in metric labels and warnings.

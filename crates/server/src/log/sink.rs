@@ -33,6 +33,8 @@ struct Shared {
     filled: Condvar,
     /// The thread has finished some work.
     written: Condvar,
+    /// The file that lines go to now.
+    file: Mutex<Arc<File>>,
     lost: AtomicU64,
 }
 
@@ -62,12 +64,14 @@ impl Sink {
     /// # Errors
     /// When the thread cannot be started.
     pub(crate) fn open(name: &'static str, output: File, lines_max: usize) -> io::Result<Self> {
+        let output = Arc::new(output);
         let shared = Arc::new(Shared {
             name,
             lines_max,
             queue: Mutex::default(),
             filled: Condvar::new(),
             written: Condvar::new(),
+            file: Mutex::new(Arc::clone(&output)),
             lost: AtomicU64::new(0),
         });
         let handle = Handle(Arc::clone(&shared));
@@ -98,6 +102,12 @@ impl Sink {
     pub(crate) fn replace(&self, output: File) {
         self.0.0.lock().replacement = Some(output);
         self.0.0.filled.notify_one();
+    }
+
+    /// The file that lines go to now.
+    pub(crate) fn file(&self) -> Arc<File> {
+        let file = self.0.0.file.lock();
+        Arc::clone(&file.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits until all accepted lines are written or dropped, but no longer than `patience`, and not at all when
@@ -165,7 +175,7 @@ impl Shared {
         }
     }
 
-    fn write_all(&self, output: File) {
+    fn write_all(&self, output: Arc<File>) {
         let mut output = Output {
             file: output,
             is_torn: false,
@@ -175,10 +185,13 @@ impl Shared {
             match self.next() {
                 Work::End => return,
                 Work::Replace(file) => {
+                    let file = Arc::new(file);
+                    let mut current = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+                    *current = Arc::clone(&file);
                     output = Output {
                         file,
                         is_torn: false,
-                    }
+                    };
                 }
                 Work::Write(text, lines) => {
                     let result = output.write(&text);
@@ -225,7 +238,7 @@ impl Shared {
 /// A file, or a standard stream.
 #[derive(Debug)]
 struct Output {
-    file: File,
+    file: Arc<File>,
     /// Its last line is incomplete.
     is_torn: bool,
 }
@@ -264,13 +277,13 @@ impl Output {
 
     fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
-            match self.file.write(bytes) {
+            match (&*self.file).write(bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => return Ok(written),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // Another process that shares the standard stream may have made it non-blocking.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], None)?;
+                    poll(&mut [PollFd::new(&*self.file, PollFlags::OUT)], None)?;
                 }
                 Err(error) => return Err(error),
             }
@@ -356,7 +369,7 @@ mod tests {
     fn a_torn_line_is_lost_and_spoils_no_other() {
         let (mut reader, writer) = pipe();
         let mut output = Output {
-            file: writer,
+            file: Arc::new(writer),
             is_torn: true,
         };
         output.write(b"whole\n").expect("written");

@@ -18,7 +18,7 @@ pub(crate) enum Phase {
     Unlinked,
     /// Every stream has ended, and connections have been told.
     Ended,
-    /// Recordings are closed: what is to be told of all that has happened.
+    /// Recordings are closed, and the last listeners have left: what is to be told of all that has happened.
     Told,
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn open(config: &Config, seed: u64) -> Result<(Option<Courier>, Hooks
 
 impl Service for WebhookCourier {
     fn until(&self) -> Phase {
-        // Recordings are closed by then.
+        // Recordings are closed by then, and the last listeners have left.
         Phase::Told
     }
 

@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Uri, header};
+use config::Secret;
 use http_body_util::BodyExt;
 use http1::Password;
 
@@ -38,6 +39,15 @@ impl Key {
         Self {
             is_in_query: secret.is_some(),
             secret,
+        }
+    }
+
+    /// Whether it is what was presented before.
+    pub(super) fn is(&self, presented: Option<&Secret>) -> bool {
+        match (self.reveal(), presented) {
+            (Some(key), Some(presented)) => presented.matches(key),
+            (None, None) => true,
+            _ => false,
         }
     }
 

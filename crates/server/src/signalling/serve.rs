@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use config::Secret;
 use fanout::gate::{self, Authorized, Gate, Publish};
 use fanout::{
     Choice, Info, Introduction, JoinRefused, Joined, ListenerRecord, Permit, PictureOrder,
@@ -170,7 +171,7 @@ impl Asked<'_> {
             Way::In => {
                 // A client without permission learns nothing about its offer.
                 let permission = self.may_publish(&key).await?;
-                self.publish(rtc, permission, body, handover)?
+                self.publish(rtc, &key, permission, body, handover)?
             }
         };
         Ok(self.created(&key, opened))
@@ -230,7 +231,7 @@ impl Asked<'_> {
         let permit = self.node.limits.webrtc_listener(peer, Instant::now())?;
         subscription.set_permit(Permit::new(permit));
         let agreed = service::agree(&offer, &info)?;
-        let session = self.session(rtc, &offer, &agreed.sections(), handover)?;
+        let session = self.session(rtc, key, &offer, &agreed.sections(), handover)?;
         let (id, ufrag, opening) = session;
         let answer = rtc.service.listen(opening, agreed, subscription)?;
         Ok(Opened { id, ufrag, answer })
@@ -272,13 +273,14 @@ impl Asked<'_> {
     fn publish(
         &self,
         rtc: &Rtc,
+        key: &Key,
         permission: Authorized<Publish>,
         body: &[u8],
         handover: &Handover,
     ) -> Result<Opened, Refused> {
         let offer = self.offer(body)?;
         let agreed = whip::agree(&offer)?;
-        let session = self.session(rtc, &offer, &agreed.sections(), handover)?;
+        let session = self.session(rtc, key, &offer, &agreed.sections(), handover)?;
         let (id, ufrag, opening) = session;
         let (context, peer) = (&self.node.ingest, self.visitor.peer);
         let agent = self.header(&header::USER_AGENT);
@@ -291,6 +293,7 @@ impl Asked<'_> {
     fn session<'o>(
         &self,
         rtc: &Rtc,
+        key: &Key,
         offer: &'o Offer,
         sections: &[Section<'_>],
         handover: &Handover,
@@ -301,6 +304,7 @@ impl Asked<'_> {
         let entry = Entry {
             way: self.address.way,
             stream: self.address.stream.clone(),
+            key: key.reveal().map(Secret::new),
             ufrag: ufrag.clone(),
             remote_ufrag: offer.ice.ufrag().into(),
             first: first(offer, sections),
@@ -337,7 +341,7 @@ impl Asked<'_> {
     async fn change(&self, id: Option<Id>, body: &[u8]) -> Result<Response, Refused> {
         let rtc = self.rtc()?;
         self.pace(rtc)?;
-        self.may_change().await?;
+        self.may_change(id).await?;
         // Keeps other requests from restarting the session between the check and the restart.
         let _turn = rtc.restarts.lock();
         let (id, entry) = self.find(id)?;
@@ -360,7 +364,7 @@ impl Asked<'_> {
 
     async fn end(&self, id: Option<Id>) -> Result<Response, Refused> {
         let rtc = self.rtc()?;
-        self.may_change().await?;
+        self.may_change(id).await?;
         let (id, _) = self.find(id)?;
         rtc.end(id);
         Ok(StatusCode::OK.into_response())
@@ -420,9 +424,16 @@ impl Asked<'_> {
         }
     }
 
-    /// A client that may open a session may change and end it, if it knows its name.
-    async fn may_change(&self) -> Result<(), Refused> {
+    /// A client that may open a session may change and end it, if it knows its name. The one that opened it presents the same again,
+    /// and the authority is asked about it once.
+    async fn may_change(&self, id: Option<Id>) -> Result<(), Refused> {
         let key = Key::of(&self.headers, &self.uri);
+        if self
+            .find(id)
+            .is_ok_and(|(_, entry)| key.is(entry.key.as_ref()))
+        {
+            return Ok(());
+        }
         match self.address.way {
             Way::Out => self.may_play(&key).await,
             Way::In => self.may_publish(&key).await.map(drop),

@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use config::Secret;
 use media::StreamName;
 
 use super::address::{Id, Way};
@@ -18,10 +19,13 @@ use crate::door::limits;
 const SESSIONS_MAX: usize = 65_536;
 
 /// What HTTP knows of a session.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) way: Way,
+    /// The one in the address, whichever the gate has put in its place.
     pub(super) stream: StreamName,
+    /// What was presented to open it, if anything.
+    pub(super) key: Option<Secret>,
     /// Our ufrag in ICE, by which the port finds the session; it is the entity tag, too.
     pub(super) ufrag: Box<str>,
     /// The peer's ufrag. Another one in a PATCH means a restart.
@@ -128,6 +132,7 @@ mod tests {
         Entry {
             way: Way::Out,
             stream: StreamName::parse("live/show").expect("a name"),
+            key: None,
             ufrag: "ours".into(),
             remote_ufrag: "theirs".into(),
             first: ("audio", "0".into()),

@@ -1,0 +1,352 @@
+//! Checkpoints: who is listening, written down beside the log now and then, for the next start of a server that is killed.
+//!
+//! A checkpoint is a file of its own, `LOG.RUN.open`, replaced as a whole: a head, a line for each session as the log would have it if
+//! the server ended now, and the titles that they heard, each once. There is none while nobody listens. It is locked as long as the
+//! server lives: one that is replaced may drain beside its successor, which leaves its sessions to it.
+//!
+//! What makes each session come to the log exactly once:
+//!
+//! * The head says how long the log was before the list was made, by the thread that logs departures, between two of them. So the line
+//!   of a listener on the list, when it leaves, is behind that place, and [`recover`](super::recover) finds it there.
+//! * A listener leaves the directory after its line was given to the log, and the log is written before a checkpoint replaces the
+//!   one before. So a listener that is on no list any more has its line.
+//!
+//! One thread writes, so that a slow disk delays no departure; what it finds too slow is left out until the next time.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use fanout::{Fanout, ListenerRecord};
+use media::StreamName;
+use serde::{Deserialize, Serialize};
+
+use super::line::{KILLED, Outcome, SessionLine, title_line};
+use super::titles::Titles;
+use crate::log::{LineLog, Place};
+
+/// How long the end of the server waits for the last one. One that is not written then leaves that before it in its place, of which
+/// the next start finds the lines in the log.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Bytes that a session takes, about: what is allocated at first.
+const SESSION_BYTES: usize = 400;
+
+/// The first line of a checkpoint.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Head {
+    /// See [`CHECKPOINT`].
+    pub(super) r#type: String,
+    /// Where the log was.
+    pub(super) log: Place,
+}
+
+/// The `type` of the first line. Files of another type are not understood.
+pub(super) const CHECKPOINT: &str = "checkpoint-1";
+
+/// What the names of checkpoints end with.
+const SUFFIX: &str = ".open";
+
+/// Where the checkpoint of a log is, for a run of the server.
+pub(super) fn path_of(log: &Path, run: &str) -> PathBuf {
+    with_suffix(log, &format!(".{run}{SUFFIX}"))
+}
+
+/// Whether a file's name is that of a log's checkpoint, of whatever run.
+pub(super) fn is_of(log: &OsStr, name: &OsStr) -> bool {
+    let (log, name) = (log.as_encoded_bytes(), name.as_encoded_bytes());
+    let rest = name
+        .strip_prefix(log)
+        .and_then(|rest| rest.strip_prefix(b"."));
+    let run = rest.and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
+    run.is_some_and(|run| !run.is_empty() && run.iter().all(u8::is_ascii_hexdigit))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// A checkpoint that is wanted.
+#[derive(Debug)]
+struct Wanted {
+    log: Place,
+    /// Is told when it is written, or could not be.
+    written: Option<SyncSender<()>>,
+}
+
+/// Has checkpoints written.
+#[derive(Debug)]
+pub(super) struct Checkpoints {
+    log: LineLog,
+    wanted: SyncSender<Wanted>,
+    every: Duration,
+    due: Instant,
+    /// How often the log had been opened anew. The place in the file before means nothing for the new one.
+    reopened: u64,
+}
+
+impl Checkpoints {
+    /// For the file of `log`, if it is one, and if checkpoints are wanted at all.
+    ///
+    /// # Errors
+    /// When there is no thread.
+    pub(super) fn start(
+        log: &LineLog,
+        every: Duration,
+        fanout: &Arc<Fanout>,
+        titles: &Arc<Titles>,
+        run: &str,
+    ) -> io::Result<Option<Self>> {
+        let Some(path) = log.path().filter(|_| !every.is_zero()) else {
+            return Ok(None);
+        };
+        let (wanted, to_write) = sync_channel(1);
+        let mut writer = Writer {
+            path: path_of(path, run),
+            current: None,
+            log: log.clone(),
+            fanout: Arc::clone(fanout),
+            titles: Arc::clone(titles),
+            run: run.to_owned(),
+        };
+        std::thread::Builder::new()
+            .name("checkpoints".to_owned())
+            .spawn(move || writer.write_all(&to_write))?;
+        Ok(Some(Self {
+            log: log.clone(),
+            wanted,
+            every,
+            due: Instant::now() + every,
+            reopened: log.reopened(),
+        }))
+    }
+
+    /// Has one written if it is time, or if the log has been opened anew. To be called by the thread that logs departures, between
+    /// two of them.
+    pub(super) fn turn(&mut self, now: Instant) {
+        let reopened = self.log.reopened();
+        if now < self.due && reopened == self.reopened {
+            return;
+        }
+        self.due = now + self.every;
+        if self.want(None) {
+            self.reopened = reopened;
+        }
+    }
+
+    /// Has the last one written: of those whom the end of the server has cut off without a word, usually none.
+    pub(super) fn finish(&self) {
+        let (written, is_written) = sync_channel(1);
+        if self.want(Some(written)) {
+            // Nothing follows from it if that takes too long.
+            is_written.recv_timeout(END_PATIENCE).ok();
+        }
+    }
+
+    fn want(&self, written: Option<SyncSender<()>>) -> bool {
+        let place = self.log.place();
+        let wanted = place.map(|log| Wanted { log, written });
+        wanted.is_some_and(|wanted| self.wanted.try_send(wanted).is_ok())
+    }
+}
+
+/// What the thread that writes them knows.
+#[derive(Debug)]
+struct Writer {
+    path: PathBuf,
+    /// The present one, for its lock.
+    current: Option<File>,
+    log: LineLog,
+    fanout: Arc<Fanout>,
+    titles: Arc<Titles>,
+    run: String,
+}
+
+impl Writer {
+    fn write_all(&mut self, wanted: &Receiver<Wanted>) {
+        let mut is_failing = false;
+        while let Ok(Wanted { log, written }) = wanted.recv() {
+            let result = self.write(log);
+            let was_failing = std::mem::replace(&mut is_failing, result.is_err());
+            if let Err(error) = result
+                && !was_failing
+            {
+                tracing::warn!(
+                    %error, file = %self.path.display(),
+                    "the open sessions cannot be written down; if the server is killed, they are missing from the log"
+                );
+            }
+            if let Some(written) = written {
+                written.send(()).ok();
+            }
+        }
+    }
+
+    fn write(&mut self, log: Place) -> io::Result<()> {
+        let text = self.text(log)?;
+        // Who is not on the list any more has a line, which has to be there before the list that has them goes.
+        if !self.log.flush() {
+            return Err(io::Error::other("the log itself is not written"));
+        }
+        self.log.sync()?;
+        match text {
+            Some(text) => self.current = Some(replace(&self.path, &text)?),
+            None if self.current.is_some() => {
+                fs::remove_file(&self.path)?;
+                self.current = None;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// `None` if nobody listens. Made in memory, because records hold their listeners' permits: a disk would keep those for as long
+    /// as it takes.
+    fn text(&self, log: Place) -> io::Result<Option<Vec<u8>>> {
+        let reports = self.fanout.report().into_iter();
+        let sent: HashMap<_, _> = reports
+            .map(|report| (report.id, (report.sent_bytes, report.skips)))
+            .collect();
+        let records = self.fanout.directory().list();
+        if records.is_empty() {
+            return Ok(None);
+        }
+        let mut text = Text::new(log, records.len())?;
+        for record in records {
+            let sent = sent.get(&record.id);
+            text.add(&self.run, &record, sent.copied())?;
+        }
+        text.finish(&self.titles).map(Some)
+    }
+}
+
+/// A checkpoint that is being made.
+struct Text {
+    text: Vec<u8>,
+    /// The streams that are listened to, and since when.
+    streams: HashMap<StreamName, SystemTime>,
+    now: SystemTime,
+}
+
+impl Text {
+    fn new(log: Place, sessions: usize) -> io::Result<Self> {
+        let mut text = Vec::with_capacity(sessions * SESSION_BYTES);
+        let head = Head {
+            r#type: CHECKPOINT.to_owned(),
+            log,
+        };
+        serde_json::to_writer(&mut text, &head)?;
+        Ok(Self {
+            text,
+            streams: HashMap::new(),
+            now: SystemTime::now(),
+        })
+    }
+
+    /// Adds a session, with the bytes and skips that its worker reports.
+    fn add(
+        &mut self,
+        run: &str,
+        record: &ListenerRecord,
+        sent: Option<(u64, u32)>,
+    ) -> io::Result<()> {
+        let outcome = Outcome {
+            // By the wall clock, as `ended` is to be when this was written.
+            lasted: self.now.duration_since(record.since).unwrap_or_default(),
+            bytes: sent.map(|(bytes, _)| bytes),
+            skips: sent.map(|(_, skips)| skips),
+            reason: KILLED,
+        };
+        self.text.push(b'\n');
+        let line = SessionLine::ended(run, record, outcome, None);
+        serde_json::to_writer(&mut self.text, &line)?;
+        if let Some(first) = self.streams.get_mut(&record.stream) {
+            *first = (*first).min(record.since);
+        } else {
+            self.streams.insert(record.stream.clone(), record.since);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, titles: &Titles) -> io::Result<Vec<u8>> {
+        for (stream, since) in &self.streams {
+            for change in titles.since(stream, *since) {
+                let line = title_line(stream, change.at, &change.title);
+                write!(self.text, "\n{line}")?;
+            }
+        }
+        self.text.push(b'\n');
+        Ok(self.text)
+    }
+}
+
+/// Replaces a file as a whole by one that is locked, and returns that.
+fn replace(path: &Path, text: &[u8]) -> io::Result<File> {
+    let beside = with_suffix(path, ".new");
+    let mut file = File::create(&beside)?;
+    // Nobody else has it. Where the file system knows no locks, no successor gets it either.
+    file.try_lock().ok();
+    file.write_all(text)?;
+    file.sync_data()?;
+    fs::rename(&beside, path)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line::tests::record;
+    use super::*;
+
+    /// What an audience of 50,000 costs each time: some 15 MB, and a moment of one core.
+    #[test]
+    fn a_session_takes_a_few_hundred_bytes() {
+        let count = 5_000;
+        let begun = Instant::now();
+        let mut text = Text::new(Place::default(), count).expect("a head");
+        for id in 0..count as u64 {
+            let record = record(id, "live/a-stream-with-a-usual-name");
+            text.add("19a9f3c1b2d", &record, Some((7_193_600, 0)))
+                .expect("a line");
+        }
+        let text = text.finish(&Titles::default()).expect("all");
+        println!("{} bytes, {:?}", text.len(), begun.elapsed());
+        assert!(text.len() < count * SESSION_BYTES, "{}", text.len());
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = path_of(&folder.path().join("sessions.jsonl"), "19abf3c1b2d");
+        let mut current = None;
+        for text in ["one", "another, longer one", "x"] {
+            current = Some(replace(&path, text.as_bytes()).expect("written"));
+            assert_eq!(fs::read_to_string(&path).expect("read"), text);
+            let successor = File::open(&path).expect("a file");
+            assert!(successor.try_lock().is_err());
+        }
+        drop(current);
+        assert!(File::open(&path).expect("a file").try_lock().is_ok());
+        let names: Vec<_> = fs::read_dir(folder.path())
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
+        assert_eq!(names, ["sessions.jsonl.19abf3c1b2d.open"]);
+        let log = OsStr::new("sessions.jsonl");
+        assert!(is_of(log, &names[0]));
+        for other in [
+            "sessions.jsonl.open",
+            "sessions.jsonl.1",
+            "sessions.jsonl.1.open.new",
+            "other.jsonl.1.open",
+        ] {
+            assert!(!is_of(log, OsStr::new(other)), "{other}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! One session as JSON: a line of the log, an entry of a checkpoint, an element of a message to a receiver.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::time::{Duration, SystemTime};
+
+use fanout::ListenerRecord;
+use media::{StreamName, Title};
+use serde::Serialize;
+
+use super::titles::Change;
+use crate::access::loggable;
+use crate::stamp;
+
+/// The `reason` of a session whose end the server did not live to see.
+pub(super) const KILLED: &str = "killed";
+
+/// See the module's description.
+#[derive(Debug, Serialize)]
+pub(super) struct SessionLine<'a> {
+    r#type: &'static str,
+    id: String,
+    stream: &'a str,
+    protocol: &'static str,
+    format: &'static str,
+    address: IpAddr,
+    port: u16,
+    agent: &'a str,
+    referer: Cow<'a, str>,
+    started: String,
+    #[serde(flatten)]
+    end: Option<End<'a>>,
+}
+
+/// How a session ended.
+#[derive(Debug, Serialize)]
+pub(super) struct End<'a> {
+    ended: String,
+    seconds: f64,
+    bytes: Option<u64>,
+    skips: Option<u32>,
+    reason: &'static str,
+    /// `None` where they are told apart from the sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    titles: Option<&'a [Change]>,
+}
+
+/// What is known of the end beside the listener's record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    /// How long it lasted.
+    pub(super) lasted: Duration,
+    /// Bytes that its socket took, if that is known.
+    pub(super) bytes: Option<u64>,
+    /// How often it was moved forward, if that is known.
+    pub(super) skips: Option<u32>,
+    /// Why it ended.
+    pub(super) reason: &'static str,
+}
+
+impl<'a> SessionLine<'a> {
+    /// A session that goes on. `run` tells those of one run of the server from those of another.
+    pub(super) fn begun(run: &str, record: &'a ListenerRecord) -> Self {
+        Self {
+            r#type: "session",
+            id: format!("{run}-{}", record.id.0),
+            stream: record.stream.as_str(),
+            protocol: record.format.protocol.label(),
+            format: record.format.name,
+            address: record.peer.ip().to_canonical(),
+            port: record.peer.port(),
+            agent: &record.agent,
+            referer: loggable(&record.referer),
+            started: stamp::iso8601_millis(record.since),
+            end: None,
+        }
+    }
+
+    /// One that has ended.
+    pub(super) fn ended(
+        run: &str,
+        record: &'a ListenerRecord,
+        outcome: Outcome,
+        titles: Option<&'a [Change]>,
+    ) -> Self {
+        let Outcome {
+            lasted,
+            bytes,
+            skips,
+            reason,
+        } = outcome;
+        let end = End {
+            ended: stamp::iso8601_millis(record.since + lasted),
+            seconds: (lasted.as_secs_f64() * 1_000.0).round() / 1_000.0,
+            bytes,
+            skips,
+            reason,
+            titles,
+        };
+        Self {
+            end: Some(end),
+            ..Self::begun(run, record)
+        }
+    }
+
+    /// The text with the newest titles alone, so few that it has at most `bytes_max` bytes. What is not titles is never cut.
+    pub(super) fn fitted(&mut self, bytes_max: usize) -> String {
+        loop {
+            let text = self.text();
+            let titles = self.end.as_mut().and_then(|end| end.titles.as_mut());
+            match titles {
+                Some(titles) if text.len() > bytes_max && !titles.is_empty() => {
+                    // Halved, so that this ends after ten rounds at most.
+                    let spared = titles.len().div_ceil(2);
+                    *titles = &titles[spared..];
+                }
+                _ => return text,
+            }
+        }
+    }
+
+    /// As an object without a line feed.
+    pub(super) fn text(&self) -> String {
+        text(self)
+    }
+}
+
+/// A title as a line.
+#[derive(Debug, Serialize)]
+struct TitleLine<'a> {
+    r#type: &'static str,
+    stream: &'a str,
+    at: String,
+    title: &'a str,
+}
+
+/// The line of a title, without a line feed.
+pub(super) fn title_line(stream: &StreamName, at: SystemTime, title: &Title) -> String {
+    text(&TitleLine {
+        r#type: "title",
+        stream: stream.as_str(),
+        at: stamp::iso8601_millis(at),
+        title: &title.text,
+    })
+}
+
+fn text(line: &impl Serialize) -> String {
+    serde_json::to_string(line).expect("texts and numbers are JSON")
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use fanout::{Format, ListenerId, Protocol, Retention};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    pub(in crate::sessions) fn record(id: u64, stream: &str) -> ListenerRecord {
+        ListenerRecord {
+            id: ListenerId(id),
+            stream: StreamName::parse(stream).expect("a name"),
+            format: Format {
+                name: "mp3",
+                protocol: Protocol::Http,
+                retention: Retention::Live,
+            },
+            peer: "[::ffff:192.0.2.7]:50123".parse().expect("an address"),
+            request: String::new(),
+            agent: "VLC/3.0.18 \"LibVLC\"".to_owned(),
+            referer: "https://example.com/?key=K".to_owned(),
+            since: SystemTime::UNIX_EPOCH + Duration::from_millis(1_800_000_000_512),
+            requested: Instant::now(),
+            permit: None,
+            until: None,
+            departed: Arc::default(),
+        }
+    }
+
+    fn outcome() -> Outcome {
+        Outcome {
+            lasted: Duration::from_millis(1_500),
+            bytes: Some(9),
+            skips: None,
+            reason: "left",
+        }
+    }
+
+    fn parsed(text: &str) -> Value {
+        serde_json::from_str(text).expect("JSON")
+    }
+
+    #[test]
+    fn a_session_is_an_object_with_the_documented_fields() {
+        let record = record(17, "radio.mp3");
+        let begun = parsed(&SessionLine::begun("6926d1a0", &record).text());
+        let mut expected = json!({
+            "type": "session", "id": "6926d1a0-17", "stream": "radio.mp3", "protocol": "http", "format": "mp3",
+            "address": "192.0.2.7", "port": 50123, "agent": "VLC/3.0.18 \"LibVLC\"",
+            "referer": "https://example.com/", "started": "2027-01-15T08:00:00.512Z",
+        });
+        assert_eq!(begun, expected);
+        let title = Title {
+            text: "A - B".to_owned(),
+            url: String::new(),
+        };
+        let titles = [Change {
+            at: SystemTime::UNIX_EPOCH,
+            title: Arc::new(title),
+        }];
+        let line = SessionLine::ended("6926d1a0", &record, outcome(), Some(&titles));
+        for (key, value) in [
+            ("ended", json!("2027-01-15T08:00:02.012Z")),
+            ("seconds", json!(1.5)),
+            ("bytes", json!(9)),
+            ("skips", Value::Null),
+            ("reason", json!("left")),
+            (
+                "titles",
+                json!([{"at": "1970-01-01T00:00:00.000Z", "title": "A - B"}]),
+            ),
+        ] {
+            expected[key] = value;
+        }
+        assert_eq!(parsed(&line.text()), expected);
+    }
+
+    #[test]
+    fn a_session_is_cut_to_a_length_by_its_oldest_titles() {
+        let record = record(1, "radio");
+        let titles: Vec<_> = (0..1_000)
+            .map(|number| Change {
+                at: SystemTime::UNIX_EPOCH + Duration::from_secs(number),
+                title: Arc::new(Title {
+                    text: "x".repeat(100),
+                    url: String::new(),
+                }),
+            })
+            .collect();
+        let mut line = SessionLine::ended("r", &record, outcome(), Some(&titles));
+        let whole = line.text();
+        assert_eq!(line.fitted(usize::MAX), whole);
+        let cut = line.fitted(16_000);
+        assert!((7_000..=16_000).contains(&cut.len()), "{}", cut.len());
+        let kept = parsed(&cut)["titles"].as_array().expect("titles").clone();
+        assert_eq!(
+            kept.last(),
+            parsed(&whole)["titles"].as_array().expect("all").last()
+        );
+        // What cannot be spared is left.
+        assert!(line.fitted(1).contains("\"titles\":[]"));
+    }
+}

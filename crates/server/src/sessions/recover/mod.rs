@@ -1,0 +1,261 @@
+//! Sessions of a server that was killed: those of its last checkpoint that have no line in the log become lines of it.
+//!
+//! Runs at the start, before the log is opened. A checkpoint that is locked is that of a server which still drains. What goes wrong
+//! is said, and keeps no server from starting.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Take, Write};
+use std::path::{Path, PathBuf};
+
+use config::LogTarget;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::checkpoint::{CHECKPOINT, Head, is_of};
+use crate::log::{Place, end_torn_line};
+
+/// Files beside the log that are looked at for the one that was moved away: what a rotation of a year leaves, and other logs.
+const BESIDE_MAX: usize = 10_000;
+
+/// The lines that were added to a log.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    lines: io::Lines<BufReader<Take<File>>>,
+    /// A server that drains may have written others between them.
+    ids: HashSet<String>,
+}
+
+impl Recovered {
+    /// The next of them.
+    pub(super) fn next(&mut self) -> Option<String> {
+        // What cannot be read any more is in the log all the same.
+        let mut lines = self.lines.by_ref().map_while(Result::ok);
+        lines.find(|line| Line::of(line.as_bytes()).is_some_and(|line| self.ids.remove(&line.id)))
+    }
+}
+
+/// Adds to a log what the servers before could not. `None` if there is nothing to add.
+pub(crate) fn recover(log: &LogTarget) -> Option<Recovered> {
+    let LogTarget::File(log) = log else {
+        return None;
+    };
+    let recovered = recover_all(log);
+    recovered.unwrap_or_else(|error| {
+        tell(log, &error);
+        None
+    })
+}
+
+fn tell(log: &Path, error: &io::Error) {
+    tracing::error!(
+        %error, log = %log.display(),
+        "the sessions that a killed server had open are missing from the log"
+    );
+}
+
+fn recover_all(log: &Path) -> io::Result<Option<Recovered>> {
+    let beside = beside(log)?;
+    let name = log.file_name().unwrap_or_default();
+    let checkpoints = beside.iter().filter(|path| {
+        let of_file = path.file_name();
+        of_file.is_some_and(|file| is_of(name, file))
+    });
+    let from = fs::metadata(log).map_or(0, |metadata| metadata.len());
+    let mut ids = HashSet::new();
+    for checkpoint in checkpoints {
+        match recover_from(log, &beside, checkpoint) {
+            Ok(added) => ids.extend(added),
+            Err(error) => tell(log, &error),
+        }
+    }
+    if ids.is_empty() {
+        return Ok(None);
+    }
+    tracing::info!(
+        sessions = ids.len(), log = %log.display(),
+        "sessions that a killed server had open are in the log now"
+    );
+    let mut file = File::open(log)?;
+    let bytes = file.metadata()?.len().saturating_sub(from);
+    file.seek(SeekFrom::Start(from))?;
+    let lines = BufReader::new(file.take(bytes)).lines();
+    Ok(Some(Recovered { lines, ids }))
+}
+
+/// The files of the log's folder.
+fn beside(log: &Path) -> io::Result<Vec<PathBuf>> {
+    let folder = match log.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let entries = fs::read_dir(folder)?.take(BESIDE_MAX);
+    let files: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.path())).collect();
+    let mut files = files?;
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// Adds the sessions of a checkpoint, and removes it. Returns the identifiers of those that were added.
+fn recover_from(log: &Path, beside: &[PathBuf], checkpoint: &Path) -> io::Result<HashSet<String>> {
+    let file = File::open(checkpoint)?;
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        tracing::info!(log = %log.display(), "another server has sessions open still, and will log them");
+        return Ok(HashSet::new());
+    }
+    let Contents {
+        place,
+        mut missing,
+        titles,
+    } = Contents::read(&file)?;
+    for (file, from) in written_since(log, beside, place) {
+        strike_off(&file, from, &mut missing)?;
+    }
+    add(log, checkpoint, &missing, &titles)?;
+    fs::remove_file(checkpoint)?;
+    Ok(missing)
+}
+
+/// What of a checkpoint is kept in memory: no sessions, which are read twice.
+struct Contents {
+    place: Place,
+    /// The identifiers of sessions that have no line as yet.
+    missing: HashSet<String>,
+    /// By stream, oldest first.
+    titles: HashMap<String, Vec<(String, String)>>,
+}
+
+/// What is looked at of a line.
+#[derive(Deserialize)]
+struct Line {
+    r#type: String,
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    stream: String,
+    #[serde(default)]
+    started: String,
+    #[serde(default)]
+    at: String,
+    #[serde(default)]
+    title: String,
+}
+
+impl Line {
+    /// `None` for what is no whole line of ours.
+    fn of(text: &[u8]) -> Option<Self> {
+        serde_json::from_slice(text).ok()
+    }
+
+    fn is_session(&self) -> bool {
+        self.r#type == "session"
+    }
+}
+
+impl Contents {
+    fn read(file: &File) -> io::Result<Self> {
+        let mut lines = BufReader::new(file).split(b'\n');
+        let head = lines.next().transpose()?.unwrap_or_default();
+        let head: Head = serde_json::from_slice(&head)?;
+        if head.r#type != CHECKPOINT {
+            return Err(io::Error::other(
+                "it was written by another version of this server",
+            ));
+        }
+        let mut contents = Self {
+            place: head.log,
+            missing: HashSet::new(),
+            titles: HashMap::new(),
+        };
+        for line in lines {
+            match Line::of(&line?) {
+                Some(line) if line.is_session() => {
+                    contents.missing.insert(line.id);
+                }
+                Some(line) => {
+                    let titles = contents.titles.entry(line.stream).or_default();
+                    titles.push((line.at, line.title));
+                }
+                None => {}
+            }
+        }
+        Ok(contents)
+    }
+}
+
+/// The files that may have lines since the checkpoint, and from where: the one that was the log then, wherever it was moved to
+/// beside it, and the one that is now.
+fn written_since(log: &Path, beside: &[PathBuf], place: Place) -> Vec<(PathBuf, u64)> {
+    let mut files = Vec::new();
+    for path in beside {
+        let Some(metadata) = fs::metadata(path).ok().filter(Metadata::is_file) else {
+            continue;
+        };
+        let now = Place::of(&metadata);
+        let is_log = path.file_name() == log.file_name();
+        match (now.is_file_of(&place), is_log) {
+            // Shorter, it was emptied.
+            (true, _) if now.bytes >= place.bytes => files.push((path.clone(), place.bytes)),
+            (true, _) | (false, true) => files.push((path.clone(), 0)),
+            (false, false) => {}
+        }
+    }
+    files
+}
+
+/// Takes those off the list that have a line.
+fn strike_off(path: &Path, from: u64, missing: &mut HashSet<String>) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(from))?;
+    for line in BufReader::new(file).split(b'\n') {
+        if let Some(line) = Line::of(&line?).filter(Line::is_session) {
+            missing.remove(&line.id);
+        }
+    }
+    Ok(())
+}
+
+/// Adds the lines of sessions that have none.
+fn add(
+    log: &Path,
+    checkpoint: &Path,
+    missing: &HashSet<String>,
+    titles: &HashMap<String, Vec<(String, String)>>,
+) -> io::Result<()> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let file = OpenOptions::new().append(true).create(true).open(log)?;
+    end_torn_line(&file, log)?;
+    let mut output = BufWriter::new(file);
+    for text in BufReader::new(File::open(checkpoint)?).split(b'\n') {
+        let text = text?;
+        let Some(line) = Line::of(&text).filter(Line::is_session) else {
+            continue;
+        };
+        if missing.contains(&line.id) {
+            let heard = titles
+                .get(&line.stream)
+                .map_or(&[][..], |all| heard(all, &line.started));
+            // Within the object, which ends the line.
+            output.write_all(&text[..text.len() - 1])?;
+            let heard = heard
+                .iter()
+                .map(|(at, title)| json!({"at": at, "title": title}));
+            writeln!(output, ",\"titles\":{}}}", Value::from_iter(heard))?;
+        }
+    }
+    let file = output
+        .into_inner()
+        .map_err(io::IntoInnerError::into_error)?;
+    file.sync_data()
+}
+
+/// The titles that a session heard which began then. Times of one form are in the order of their texts.
+fn heard<'a>(all: &'a [(String, String)], started: &str) -> &'a [(String, String)] {
+    let before = all.partition_point(|(at, _)| at.as_str() <= started);
+    &all[before.saturating_sub(1)..]
+}
