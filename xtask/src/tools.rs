@@ -50,7 +50,6 @@ const NEEDS: &[Need] = &[
     need("darkice", &["which", "darkice"], "darkice"),
     need("butt", &["which", "butt"], "butt"),
     need("mixxx", &["which", "mixxx"], "mixxx"),
-    need("sqlite3", &["sqlite3", "--version"], "sqlite3"),
     need("jackd", &["which", "jackd"], "jackd2"),
     need("Xvfb", &["which", "Xvfb"], "xvfb"),
     need("xdotool", &["which", "xdotool"], "xdotool"),

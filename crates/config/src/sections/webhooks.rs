@@ -11,7 +11,7 @@ use crate::Glob;
 use crate::read::Section;
 
 /// What receivers can be told, by kind.
-pub const WEBHOOK_KINDS: [&str; 14] = [
+pub const WEBHOOK_KINDS: [&str; 16] = [
     "recording.closed",
     "recording.deleted",
     "recording.failed",
