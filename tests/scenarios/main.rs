@@ -63,6 +63,7 @@ mod icecast_is_administrated;
 mod icecast_sources_are_heard_unchanged;
 mod joiners_see_a_picture_soon;
 mod larger_icecasts_are_imported;
+mod links_are_shared_by_few;
 mod listeners_keep_their_mount;
 mod listeners_over_tls;
 mod load_reports_what_it_sees;

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use serde_json::Value;
-use testkit::{Process, Server, wait_until, webhooks};
+use testkit::{Process, Server, Tool, wait_until, webhooks};
 
 use crate::support::DEADLINE;
 
@@ -41,6 +41,14 @@ impl Hook {
             .set("ingest", "linger", "\"0s\"")
             .toml(&format!("[auth.hook]\nurl = \"{url}\"\n{keys}"))
             .start()
+    }
+
+    /// It does not permit what goes on any more.
+    pub(crate) fn revoke(&self) {
+        let url = self.url("revoke");
+        let _ = Tool::new("curl")
+            .args(["-sf", "-d", "", &url])
+            .run(DEADLINE);
     }
 
     /// The bodies of its requests.

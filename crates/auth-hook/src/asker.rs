@@ -22,9 +22,13 @@ use crate::dialect::{Body, Dialect};
 use crate::ends::Ends;
 use crate::exchange::{Failure, Meaningless, exchange, request};
 use crate::question::{Action, Moment, Question, Verdict};
+use crate::updates::Updates;
 
 /// Questions under way at a time, each a connection: what a hook on a small machine answers side by side.
 pub const IN_FLIGHT_MAX: usize = 64;
+
+/// The label of the protocol whose clients connect before they ask for something.
+const RTMP: &str = "rtmp";
 
 /// Longest answer that is read: many times what any dialect says.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
@@ -36,8 +40,14 @@ pub struct Settings {
     pub url: Url,
     /// Where those of listeners are, if elsewhere.
     pub play_url: Option<Url>,
+    /// Where it is asked about RTMP clients before, as soon as they are known; `None` does not.
+    pub connect_url: Option<Url>,
     /// Where ends are told; `None` tells of none.
     pub end_url: Option<Url>,
+    /// Where it is told of what goes on; `None` does not.
+    pub update_url: Option<Url>,
+    /// How often.
+    pub update_every: Duration,
     /// What bodies are signed with, in dialects that do that; empty signs with an empty key.
     pub secret: Box<str>,
     /// In which form.
@@ -81,6 +91,7 @@ pub struct Asker {
     connector: Connector,
     in_flight: Semaphore,
     pub(crate) ends: Ends,
+    pub(crate) updates: Updates,
     asked: AtomicU64,
     memory: Mutex<Memory>,
 }
@@ -104,6 +115,7 @@ impl Asker {
             connector,
             in_flight: Semaphore::new(IN_FLIGHT_MAX),
             ends: Ends::default(),
+            updates: Updates::default(),
             asked: AtomicU64::new(1),
             memory: Mutex::new(memory),
         }
@@ -154,6 +166,15 @@ impl Asker {
 
     async fn question(&self, question: &Question<'_>) -> Result<Verdict, Failure> {
         let Settings { dialect, host, .. } = &self.settings;
+        let connect_url = self.settings.connect_url.as_ref();
+        if let Some(url) = connect_url.filter(|_| question.protocol == RTMP) {
+            let body = dialect.body(question, Moment::Connect, host);
+            let (head, body) = self.post(url, body).await?;
+            let permits = dialect.permits_connection(head.status, &body);
+            if !permits.map_err(Meaningless)? {
+                return Ok(Verdict::DENIED);
+            }
+        }
         let play_url = self.settings.play_url.as_ref();
         let play_url = play_url.filter(|_| question.action == Action::Play);
         let url = play_url.unwrap_or(&self.settings.url);

@@ -13,6 +13,7 @@ use tokio::time::sleep;
 
 use crate::asker::Asker;
 use crate::question::{KeptQuestion, Moment, Question};
+use crate::updates::Updated;
 
 /// Ends that wait: all listeners of a large stream, at some hundred bytes each.
 const QUEUED_MAX: usize = 16 * 1024;
@@ -41,19 +42,30 @@ pub(crate) struct Ends(OnceLock<Sender<End>>);
 /// What the hook has permitted.
 #[derive(Debug)]
 pub struct Permitted {
+    asker: Arc<Asker>,
     question: Arc<KeptQuestion>,
-    queue: Sender<End>,
+    /// `None` where ends are not told.
+    queue: Option<Sender<End>>,
 }
 
 impl Permitted {
+    /// It begins. Until what is returned is dropped, the hook is told at intervals that it goes on, and `end` is called if that is not
+    /// permitted any more. `None` if it is not told. To be called within a runtime.
+    pub fn begun(&self, end: impl FnOnce() + Send + 'static) -> Option<Updated> {
+        self.asker.update(&self.question, end)
+    }
+
     /// Tells that it has ended, after so long, at `time` (in ISO 8601 with milliseconds). Does not wait.
     pub fn ended(&self, lasted: Duration, time: String) {
+        let Some(queue) = &self.queue else {
+            return;
+        };
         let end = End {
             question: Arc::clone(&self.question),
             lasted,
             time,
         };
-        if let Err(lost) = self.queue.try_send(end) {
+        if let Err(lost) = queue.try_send(end) {
             let end = lost.into_inner();
             let Question { stream, peer, .. } = end.question.at(&end.time);
             tracing::warn!(stream, %peer, "the hook for permissions is not told of an end: too many wait");
@@ -62,21 +74,24 @@ impl Permitted {
 }
 
 impl Asker {
-    /// To tell of the end of what `question` was answered with; `None` if the hook is told of no such ends. To be called
-    /// within a runtime.
+    /// To tell of what `question` was answered with, while it goes on and when it has ended; `None` if the hook is told of neither. To
+    /// be called within a runtime.
     pub fn permitted(self: &Arc<Self>, question: &Question<'_>) -> Option<Permitted> {
-        if self.settings.end_url.is_none() || !self.settings.dialect.tells_of_ends(question.action)
-        {
-            return None;
-        }
-        let queue = self.ends.0.get_or_init(|| {
+        let has_end = self.settings.dialect.tells_of_ends(question.action);
+        let tells_of_ends = self.settings.end_url.is_some() && has_end;
+        let tells_of_more = self.settings.update_url.is_some() && has_end;
+        (tells_of_ends || tells_of_more).then(|| Permitted {
+            asker: Arc::clone(self),
+            question: Arc::new(question.into()),
+            queue: tells_of_ends.then(|| self.ends().clone()),
+        })
+    }
+
+    fn ends(self: &Arc<Self>) -> &Sender<End> {
+        self.ends.0.get_or_init(|| {
             let (sender, queue) = mpsc::channel(QUEUED_MAX);
             tokio::spawn(deliver(Arc::downgrade(self), queue));
             sender
-        });
-        Some(Permitted {
-            question: Arc::new(question.into()),
-            queue: queue.clone(),
         })
     }
 

@@ -16,6 +16,7 @@
 //!   its right in between.
 //! * Where the operator says so, the hook is told of the end of what it has permitted. Ends wait in a queue that is bounded, and
 //!   those of a server that stops are not told.
+//! * Where the operator says so, the hook is told at intervals of what goes on, and may end it.
 //! * Secrets are in the request, where the hook needs them, and nowhere else: the cache has digests of them, the log nothing.
 //!
 //! Called by `server`'s gate.
@@ -30,9 +31,11 @@ mod form;
 mod question;
 #[cfg(test)]
 mod tests;
+mod updates;
 
 pub use asker::{Asker, IN_FLIGHT_MAX, Settings, Unanswered};
 pub use dialect::Dialect;
 pub use ends::Permitted;
 pub use exchange::{Failure, Meaningless, fetch};
 pub use question::{Action, Question, Verdict};
+pub use updates::Updated;

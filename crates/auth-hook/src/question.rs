@@ -17,11 +17,18 @@ pub enum Action {
     UpdateMetadata,
 }
 
-/// What is told of a client: before, what it wants; after, what has ended.
+/// What is told of a client: before, what it wants; meanwhile, what goes on; after, what has ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Moment {
+    /// It has connected, and will ask for something.
+    Connect,
     /// It asks to begin.
     Begin,
+    /// What was permitted goes on.
+    Update {
+        /// How long so far.
+        lasted: Duration,
+    },
     /// What was permitted has ended.
     End {
         /// How long it went on.

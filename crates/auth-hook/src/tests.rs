@@ -60,7 +60,10 @@ fn settings(port: u16, timeout: Duration, cache: Duration) -> Settings {
     Settings {
         url: url.parse().expect("an address"),
         play_url: None,
+        connect_url: None,
         end_url: None,
+        update_url: None,
+        update_every: LONG,
         secret: "".into(),
         dialect: Dialect::Carillon,
         host: "localhost".to_owned(),
@@ -232,6 +235,78 @@ async fn an_end_is_told_where_ends_are_told_and_again_if_nobody_answers() {
         assert!(text.contains(r#""seconds":1.5"#), "{text}");
         socket.write_all(answer.as_bytes()).await.expect("written");
     }
+}
+
+#[tokio::test]
+async fn what_goes_on_is_told_until_it_is_not_permitted_any_more() {
+    let (listener, port) = hook().await;
+    let update_url = format!("http://127.0.0.1:{port}/update");
+    let settings = Settings {
+        update_url: Some(update_url.parse().expect("an address")),
+        update_every: SHORT,
+        ..settings(port, LONG, Duration::ZERO)
+    };
+    let asker = Arc::new(Asker::new(settings, connector()));
+    let permitted = asker.permitted(&question(1)).expect("updates are told");
+    let (end, ended) = tokio::sync::oneshot::channel();
+    let _updated = permitted.begun(|| end.send(()).expect("the test waits"));
+    let no = "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n";
+    // A hook that fails ends nothing.
+    for answer in [
+        YES,
+        "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n",
+        "",
+        no,
+    ] {
+        let (mut socket, text) = asked(&listener).await;
+        assert!(text.starts_with("POST /update HTTP/1.1\r\n"), "{text}");
+        assert!(text.contains(r#""action":"play_update""#), "{text}");
+        socket.write_all(answer.as_bytes()).await.expect("written");
+    }
+    ended.await.expect("ended");
+}
+
+#[tokio::test]
+async fn a_client_of_rtmp_is_asked_about_when_it_connects() {
+    let (listener, port) = hook().await;
+    let connect_url = format!("http://127.0.0.1:{port}/connect");
+    let settings = Settings {
+        connect_url: Some(connect_url.parse().expect("an address")),
+        dialect: Dialect::Srs,
+        ..settings(port, LONG, Duration::ZERO)
+    };
+    let asker = Asker::new(settings, connector());
+    let code =
+        |code: u32| format!("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{{\"code\":{code}}}");
+    for (connects, expected) in [(1, Verdict::DENIED), (0, Verdict::ALLOWED)] {
+        let hook = async {
+            let (mut socket, text) = asked(&listener).await;
+            assert!(text.starts_with("POST /connect HTTP/1.1\r\n"), "{text}");
+            assert!(text.contains(r#""action":"on_connect""#), "{text}");
+            let answer = code(connects);
+            socket.write_all(answer.as_bytes()).await.expect("written");
+            if connects == 0 {
+                let (mut socket, text) = asked(&listener).await;
+                assert!(text.contains(r#""action":"on_play""#), "{text}");
+                socket.write_all(code(0).as_bytes()).await.expect("written");
+            }
+        };
+        let question = question(1);
+        let (verdict, ()) = tokio::join!(asker.ask(&question), hook);
+        assert_eq!(verdict.expect("answered"), expected);
+    }
+    // Others do not connect before they ask for something.
+    let question = Question {
+        protocol: "http",
+        ..question(1)
+    };
+    let hook = async {
+        let (mut socket, text) = asked(&listener).await;
+        assert!(text.contains(r#""action":"on_play""#), "{text}");
+        socket.write_all(code(0).as_bytes()).await.expect("written");
+    };
+    let (verdict, ()) = tokio::join!(asker.ask(&question), hook);
+    assert_eq!(verdict.expect("answered"), Verdict::ALLOWED);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Signed links: `?link=ACTION.EXPIRY[.oPATTERN][.aADDRESS].MAC`.
+//! Signed links: `?link=ACTION.EXPIRY[.oPATTERN][.aADDRESS][.nPLAYERS][.iNAME].MAC`.
 //!
 //! | field | what it says |
 //! |---|---|
@@ -6,6 +6,8 @@
 //! | EXPIRY | until when, seconds since 1970 in decimal |
 //! | `o`PATTERN | for all streams that fit a pattern, Base64url; without it for the one stream that the MAC was made for |
 //! | `a`ADDRESS | from one address only: its 4 or 16 bytes, Base64url |
+//! | `n`PLAYERS | by so many players at a time, in decimal |
+//! | `i`NAME | whom it was made for, Base64url; players of links with one name are counted together |
 //! | MAC | the first 16 bytes of an HMAC-SHA256, Base64url |
 //!
 //! All characters are unreserved (RFC 3986 §2.3), and a token without pattern and address has some 40 of them: programs that
@@ -13,6 +15,7 @@
 //! and, if there is no pattern, a line feed and the stream. So a token for another stream looks like a forged one.
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime};
 
 use base64::Engine;
@@ -32,7 +35,10 @@ const MAC_BYTES: usize = 16;
 const TOKEN_BYTES_MAX: usize = 512;
 
 /// Fields of the longest token.
-const FIELDS_MAX: usize = 5;
+const FIELDS_MAX: usize = 7;
+
+/// Longest name, bytes: a mail address or a UUID with a prefix.
+pub const NAME_BYTES_MAX: usize = 64;
 
 /// Latest expiry, seconds since 1970: the year 9999.
 const EXPIRY_MAX: u64 = 253_402_300_799;
@@ -81,6 +87,10 @@ pub struct Link {
     pub expires: SystemTime,
     /// From which address only.
     pub address: Option<IpAddr>,
+    /// By how many players at a time.
+    pub players_max: Option<NonZeroU32>,
+    /// Whom it is made for: at most [`NAME_BYTES_MAX`].
+    pub name: Option<String>,
 }
 
 /// What a client wants that presents a token.
@@ -101,6 +111,10 @@ pub struct Permitted {
     pub expires: SystemTime,
     /// Which streams it was made for: the one that was asked for or one it is a rendition of, or a pattern.
     pub target: Target,
+    /// By how many players at a time.
+    pub players_max: Option<NonZeroU32>,
+    /// Whom it was made for.
+    pub name: Option<String>,
 }
 
 /// Why a token does not permit what is wanted.
@@ -143,6 +157,13 @@ impl Link {
                 IpAddr::V4(v4) => BASE64.encode_string(v4.octets(), &mut token),
                 IpAddr::V6(v6) => BASE64.encode_string(v6.octets(), &mut token),
             }
+        }
+        if let Some(max) = self.players_max {
+            token.push_str(&format!(".n{max}"));
+        }
+        if let Some(name) = &self.name {
+            token.push_str(".i");
+            BASE64.encode_string(name, &mut token);
         }
         let mac = mac(secret, &token, stream);
         token.push('.');
@@ -187,6 +208,8 @@ pub fn judge<'s>(
         _ => Ok(Permitted {
             expires: parsed.expires,
             target,
+            players_max: parsed.players_max,
+            name: parsed.name,
         }),
     }
 }
@@ -199,6 +222,8 @@ struct Parsed<'t> {
     expires: SystemTime,
     pattern: Option<String>,
     address: Option<IpAddr>,
+    players_max: Option<NonZeroU32>,
+    name: Option<String>,
     mac: [u8; MAC_BYTES],
 }
 
@@ -214,11 +239,22 @@ impl<'t> Parsed<'t> {
         let expires = seconds(fields.next()?)?;
         let pattern = fields.next_if(|field| field.starts_with('o'));
         let address = fields.next_if(|field| field.starts_with('a'));
+        let players = fields.next_if(|field| field.starts_with('n'));
+        let name = fields.next_if(|field| field.starts_with('i'));
         if fields.next().is_some() {
             return None;
         }
+        let text = |field: &str| String::from_utf8(BASE64.decode(&field[1..]).ok()?).ok();
         let pattern = match pattern {
-            Some(field) => Some(String::from_utf8(BASE64.decode(&field[1..]).ok()?).ok()?),
+            Some(field) => Some(text(field)?),
+            None => None,
+        };
+        let players_max = match players {
+            Some(field) => Some(number(&field[1..])?),
+            None => None,
+        };
+        let name = match name {
+            Some(field) => Some(text(field).filter(|name| name.len() <= NAME_BYTES_MAX)?),
             None => None,
         };
         let address = match address {
@@ -231,6 +267,8 @@ impl<'t> Parsed<'t> {
             expires,
             pattern,
             address,
+            players_max,
+            name,
             mac: BASE64.decode(mac).ok()?.try_into().ok()?,
         })
     }
@@ -271,6 +309,11 @@ fn mac(secret: &str, signed: &str, stream: Option<&StreamName>) -> [u8; MAC_BYTE
     std::array::from_fn(|at| whole[at])
 }
 
+fn number(text: &str) -> Option<NonZeroU32> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then(|| text.parse().ok())?
+}
+
 fn seconds(text: &str) -> Option<SystemTime> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let seconds = is_plain.then(|| text.parse::<u64>().ok())??;
@@ -305,6 +348,8 @@ mod tests {
             target,
             expires: at(2_000),
             address: None,
+            players_max: None,
+            name: None,
         }
     }
 
@@ -344,6 +389,8 @@ mod tests {
         let expected = Permitted {
             expires: at(2_000),
             target: Target::Stream(name("live/show")),
+            players_max: None,
+            name: None,
         };
         assert_eq!(judged(&token, Action::Play, "live/show"), Ok(expected));
         assert!(judged(&token, Action::Play, "live/show").is_ok());
@@ -390,6 +437,31 @@ mod tests {
             assert!(from(right).is_ok(), "{bound} from {right}");
             assert_eq!(from(wrong), Err(Refused::OtherAddress), "{bound}");
         }
+    }
+
+    #[test]
+    fn a_link_may_be_for_so_many_players_of_one_name() {
+        let link = Link {
+            players_max: NonZeroU32::new(2),
+            name: Some("ann@example.com".to_owned()),
+            ..to_show()
+        };
+        let token = link.sign(SECRET);
+        assert!(
+            token.starts_with("play.2000.n2.iYW5uQGV4YW1wbGUuY29t."),
+            "{token}"
+        );
+        let permitted = judged(&token, Action::Play, "live/show").expect("permitted");
+        assert_eq!(
+            (permitted.players_max, permitted.name),
+            (link.players_max, link.name)
+        );
+        // More players are another link.
+        let more = token.replace(".n2.", ".n9.");
+        assert_eq!(
+            judged(&more, Action::Play, "live/show"),
+            Err(Refused::Forged)
+        );
     }
 
     #[test]
@@ -441,6 +513,10 @@ mod tests {
             "play.2000.awAACBw.ob.AAAAAAAAAAAAAAAAAAAAAA",
             "play.2000.x.AAAAAAAAAAAAAAAAAAAAAA",
             "play.2000.ob.ac.ad.AAAAAAAAAAAAAAAAAAAAAA",
+            "play.2000.n.AAAAAAAAAAAAAAAAAAAAAA",
+            "play.2000.n0.AAAAAAAAAAAAAAAAAAAAAA",
+            "play.2000.n+1.AAAAAAAAAAAAAAAAAAAAAA",
+            "play.2000.iYW5u.n1.AAAAAAAAAAAAAAAAAAAAAA",
             "record.2000.AAAAAAAAAAAAAAAAAAAAAA",
             "bells-at-noon-41",
             &long,
@@ -456,9 +532,11 @@ mod tests {
             action: Action::Publish,
             address: "2001:db8::7".parse().ok(),
             expires: at(1_800_000_000),
+            players_max: NonZeroU32::new(2),
+            name: Some("ann".to_owned()),
             ..to_all_live()
         };
-        for (link, length) in [(to_show(), 32), (longest, 75)] {
+        for (link, length) in [(to_show(), 32), (longest, 84)] {
             let token = link.sign(SECRET);
             let is_unreserved = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
             assert!(token.chars().all(is_unreserved), "{token}");

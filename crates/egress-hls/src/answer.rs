@@ -305,7 +305,7 @@ impl Refused {
             // A cache must not keep an audience from a publisher that has returned; but without any caching it would
             // pass on its whole audience, one request after the other.
             Self::NotBegun | Self::NotInTime => (StatusCode::SERVICE_UNAVAILABLE, CACHED_MOMENT),
-            Self::Denied(Denied::Unfit | Denied::Excluded(_)) | Self::Removed => {
+            Self::Denied(Denied::Unfit | Denied::InUse | Denied::Excluded(_)) | Self::Removed => {
                 (StatusCode::FORBIDDEN, NOT_CACHED)
             }
             Self::Directives(_) => (StatusCode::BAD_REQUEST, CACHED_WAITED_REFUSAL),

@@ -108,15 +108,14 @@ struct Entries {
 
 impl Entries {
     fn insert(&mut self, entry: Entry) {
-        let record = &entry.record;
-        self.ends
-            .extend(record.until.map(|until| (until, record.id)));
-        self.by_id.insert(record.id, entry);
+        let id = entry.record.id;
+        self.ends.extend(entry.until.map(|until| (until, id)));
+        self.by_id.insert(id, entry);
     }
 
     fn remove(&mut self, id: ListenerId) -> Option<Entry> {
         let entry = self.by_id.remove(&id)?;
-        if let Some(until) = entry.record.until {
+        if let Some(until) = entry.until {
             self.ends.remove(&(until, id));
         }
         Some(entry)
@@ -126,6 +125,8 @@ impl Entries {
 #[derive(Debug)]
 struct Entry {
     record: Arc<ListenerRecord>,
+    /// When its permission ends, which may be earlier than it was granted for.
+    until: Option<Instant>,
     /// Its join has been emitted.
     is_told: bool,
 }
@@ -193,6 +194,7 @@ impl Directory {
     /// Lists a listener on its way to the thread or task that serves it.
     pub(crate) fn enter(&self, record: ListenerRecord) {
         let entry = Entry {
+            until: record.until,
             record: Arc::new(record),
             is_told: false,
         };
@@ -216,6 +218,23 @@ impl Directory {
         let entries = self.entries();
         let over = entries.ends.range(..=(now, ListenerId(u64::MAX)));
         over.map(|(_, id)| *id).collect()
+    }
+
+    /// Ends the permission of a listener that is listed, at this moment at the latest: the registry's next tick removes it. False for one
+    /// that is not listed, or not yet.
+    pub fn end_permission(&self, id: ListenerId, now: Instant) -> bool {
+        let mut entries = self.entries();
+        let Entries { by_id, ends } = &mut *entries;
+        let Some(entry) = by_id.get_mut(&id) else {
+            return false;
+        };
+        if entry.until.is_none_or(|until| until > now) {
+            if let Some(until) = entry.until.replace(now) {
+                ends.remove(&(until, id));
+            }
+            ends.insert((now, id));
+        }
+        true
     }
 
     /// Emits an event of a listener, unless it is gone.
@@ -343,5 +362,14 @@ mod tests {
         assert_eq!(over(2), [1]);
         directory.withdraw(ListenerId(1));
         assert_eq!(over(9), [4]);
+        // One may end earlier than it was to, and no later.
+        assert!(directory.end_permission(ListenerId(2), after(1)));
+        assert!(directory.end_permission(ListenerId(4), after(2)));
+        assert!(directory.end_permission(ListenerId(4), after(9)));
+        assert!(!directory.end_permission(ListenerId(3), after(1)));
+        assert_eq!((over(1), over(9)), (vec![2], vec![2, 4]));
+        directory.leave(&departure(2));
+        directory.leave(&departure(4));
+        assert!(over(99).is_empty());
     }
 }

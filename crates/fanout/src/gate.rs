@@ -15,12 +15,15 @@
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use media::StreamName;
+use tokio::sync::Notify;
 
+use crate::ListenerId;
 use crate::directory::Permit;
 
 /// How long a gate may take to answer: several times what an authority on another host needs at its worst, and
@@ -71,8 +74,9 @@ impl<A> Authorized<A> {
 
     /// To be called when what is permitted begins, by what does it, which keeps the permit until it ends. `None` if no
     /// one is to be told.
-    pub fn begin(&self) -> Option<Permit> {
-        self.witness.as_ref().map(|witness| witness.begin())
+    pub fn begin(&self, ongoing: Ongoing) -> Option<Permit> {
+        let witness = self.witness.as_ref();
+        witness.map(|witness| witness.begin(ongoing))
     }
 }
 
@@ -94,7 +98,51 @@ impl Authorized<Play> {
 /// told of.
 pub trait Witness: fmt::Debug + Send + Sync {
     /// What is permitted begins, and ends when the last copy of the permit is dropped, on any thread.
-    fn begin(&self) -> Permit;
+    fn begin(&self, ongoing: Ongoing) -> Permit;
+}
+
+/// What goes on with a permission, and how it can be ended before its time.
+#[derive(Clone, Debug)]
+pub enum Ongoing {
+    /// A listener: by [`Directory::end_permission`](crate::Directory::end_permission).
+    Listener(ListenerId),
+    /// A publication.
+    Publication(Revocation),
+    /// Something that cannot.
+    Other,
+}
+
+/// Ends a permission before its time. Copies are one.
+#[derive(Clone, Debug, Default)]
+pub struct Revocation(Arc<Revoked>);
+
+#[derive(Debug, Default)]
+struct Revoked {
+    is_over: AtomicBool,
+    waiting: Notify,
+}
+
+impl Revocation {
+    /// The permission ends now.
+    pub fn revoke(&self) {
+        self.0.is_over.store(true, Ordering::Release);
+        self.0.waiting.notify_waiters();
+    }
+
+    /// Whether it has ended.
+    pub fn is_revoked(&self) -> bool {
+        self.0.is_over.load(Ordering::Acquire)
+    }
+
+    /// Waits until it ends; for ever, where it does not.
+    pub async fn revoked(&self) {
+        let mut waiting = pin!(self.0.waiting.notified());
+        // From here on no end is missed.
+        waiting.as_mut().enable();
+        if !self.is_revoked() {
+            waiting.await;
+        }
+    }
 }
 
 /// On which terms a permission is granted.
@@ -344,6 +392,9 @@ pub enum Denied {
     /// The credential is right, and not for this: it has expired, or is for something else. Not a guess.
     #[error("the credential has expired, or is for something else")]
     Unfit,
+    /// As many others use the credential as may at a time, and one of them has come in place of this client. Not a guess.
+    #[error("as many players as may use this credential at a time")]
+    InUse,
     /// Clients like this one are not let in, whatever they present. Not a guess.
     #[error("{0}")]
     Excluded(Excluded),
@@ -460,5 +511,18 @@ mod tests {
         let bounded = keeper.grant((), terms);
         assert!(!bounded.is_over(now) && bounded.is_over(until));
         assert_eq!(bounded.identity(), identity.as_ref());
+    }
+
+    #[tokio::test]
+    async fn a_permission_is_revoked_for_those_who_wait_and_those_who_come_later() {
+        let revocation = Revocation::default();
+        assert!(!revocation.is_revoked());
+        let other = revocation.clone();
+        let waiting = tokio::spawn(async move { other.revoked().await });
+        tokio::task::yield_now().await;
+        revocation.revoke();
+        waiting.await.expect("no panic");
+        revocation.revoked().await;
+        assert!(revocation.is_revoked());
     }
 }

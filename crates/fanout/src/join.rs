@@ -23,7 +23,7 @@ use media::StreamName;
 use tokio::time::{Instant, timeout_at};
 
 use crate::directory::{ListenerRecord, Permit};
-use crate::gate::{self, Authorized, Denied, Gate, Play};
+use crate::gate::{self, Authorized, Denied, Gate, Ongoing, Play};
 use crate::lane::{Format, LaneGuard};
 use crate::origin::Located;
 use crate::packager::Packager;
@@ -375,8 +375,9 @@ impl Subscription {
     pub fn record(&mut self, lane: &LaneGuard) -> ListenerRecord {
         let introduction = self.introduction.clone();
         let requested = self.requested.take();
+        let id = self.fanout.next_id();
         ListenerRecord {
-            id: self.fanout.next_id(),
+            id,
             stream: self.stream.name().clone(),
             format: lane.format(),
             peer: introduction.peer,
@@ -388,7 +389,7 @@ impl Subscription {
             permit: Permit::of_all([
                 self.place.clone(),
                 introduction.permit,
-                self.permission.begin(),
+                self.permission.begin(Ongoing::Listener(id)),
             ]),
             until: self.permission.until(),
             departed: Arc::clone(self.stream.departed()),

@@ -16,6 +16,11 @@ pub(crate) struct Hook<'a> {
     pub(crate) publish: Option<Address<'a>>,
     /// Who is asked about listeners.
     pub(crate) play: Option<Address<'a>>,
+    /// Who is asked about clients that have connected.
+    pub(crate) connect: Option<Address<'a>>,
+    /// Who is told of what goes on, and how often if the file says so.
+    pub(crate) update: Option<Address<'a>>,
+    pub(crate) update_every: Option<&'a Directive>,
     /// Who is told of ends.
     pub(crate) ends: Vec<Address<'a>>,
 }
@@ -28,10 +33,12 @@ impl Hook<'_> {
             (Some(publish), None) => (Some(publish), "publish"),
             (None, play) => (play.as_ref(), "play"),
         }) else {
-            for (directive, _) in &self.ends {
+            let told = self.connect.iter().chain(&self.update).chain(&self.ends);
+            let told = told.map(|(directive, _)| *directive);
+            for directive in told.chain(self.update_every) {
                 import.ledger.leave(
                     directive,
-                    "only the hook that permits is told of ends, and there is none; a [[webhook]] is told of streams",
+                    "only the hook that permits is told of more, and there is none; a [[webhook]] is told of streams",
                 );
             }
             return None;
@@ -44,6 +51,19 @@ impl Hook<'_> {
             match *address == first.1 {
                 true => import.ledger.carry(play, "auth.hook.url".to_owned()),
                 false => import.set(id, "play_url", units::text(address), play),
+            }
+        }
+        for (key, told) in [("connect_url", &self.connect), ("update_url", &self.update)] {
+            if let Some((directive, address)) = told {
+                import.set(id, key, units::text(address), directive);
+            }
+        }
+        if let Some(directive) = self.update_every {
+            match &self.update {
+                Some(_) => import.set_time(id, "update_every", 1.0, directive),
+                None => import
+                    .ledger
+                    .needless(directive, "nobody is told of what goes on"),
             }
         }
         let told = self.ends.first().map(|(_, address)| address);

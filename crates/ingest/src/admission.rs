@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task;
 use std::time::Instant;
 
-use fanout::gate::{Authorized, Publish, Request};
+use fanout::gate::{Authorized, Ongoing, Publish, Request, Revocation};
 use fanout::{EpochWatch, Permit, Phase, PublishRefused, Publisher, Registry, Source};
 use media::{Container, Item, StreamName, TrackId};
 use net::wait;
@@ -26,6 +26,8 @@ pub(crate) struct PublishedEpoch {
     publisher: Publisher,
     /// When the permission ends.
     until: Option<Instant>,
+    /// Ends it before.
+    revocation: Revocation,
     /// Tells the gate's authority when the epoch has ended.
     #[expect(dead_code, reason = "held for its Drop")]
     witness: Option<Permit>,
@@ -34,6 +36,23 @@ pub(crate) struct PublishedEpoch {
     peer: Option<SocketAddr>,
     began: Instant,
     bytes: u64,
+}
+
+/// See [`PublishedEpoch::watch`].
+#[derive(Debug)]
+pub(crate) struct PublicationWatch {
+    epoch: EpochWatch,
+    revocation: Revocation,
+}
+
+impl PublicationWatch {
+    /// Waits until the stream is lost, or the permission revoked.
+    pub(crate) async fn lost(&self) {
+        tokio::select! {
+            _ = self.epoch.superseded() => {}
+            () = self.revocation.revoked() => {}
+        }
+    }
 }
 
 /// The name of the stream that a publisher asks for, in a path or an RTMP name.
@@ -117,11 +136,13 @@ impl PublishedEpoch {
             "publishing begins"
         );
         stats.enter(protocol);
+        let revocation = Revocation::default();
         Self {
             is_told: false,
             publisher,
             until: permission.until(),
-            witness: permission.begin(),
+            witness: permission.begin(Ongoing::Publication(revocation.clone())),
+            revocation,
             stats: Arc::clone(stats),
             protocol,
             peer: source.peer,
@@ -201,6 +222,7 @@ impl PublishedEpoch {
         tokio::select! {
             _ = self.publisher.superseded() => self.why_over(),
             () = wait::at(self.until) => Error::Expired,
+            () = self.revocation.revoked() => Error::Expired,
         }
     }
 
@@ -213,13 +235,17 @@ impl PublishedEpoch {
     pub(crate) fn check_permission(&self, now: Instant) -> Result<(), Error> {
         match self.until {
             Some(until) if until <= now => Err(Error::Expired),
+            _ if self.revocation.is_revoked() => Err(Error::Expired),
             _ => Ok(()),
         }
     }
 
-    /// Tells when the stream is lost, to a task that does not hold the epoch.
-    pub(crate) fn epoch_watch(&self) -> EpochWatch {
-        self.publisher.epoch_watch()
+    /// Tells when the stream is lost, or the permission revoked, to a task that does not hold the epoch.
+    pub(crate) fn watch(&self) -> PublicationWatch {
+        PublicationWatch {
+            epoch: self.publisher.epoch_watch(),
+            revocation: self.revocation.clone(),
+        }
     }
 
     /// Whether the stream has a listener that waits for media.

@@ -184,7 +184,7 @@ impl Error {
             Self::Denied(Denied::Wrong) => Rejection::CredentialWrong,
             Self::Denied(Denied::TooManyAttempts) => Rejection::Attempts,
             Self::Denied(Denied::Unavailable) => Rejection::Unavailable,
-            Self::Denied(Denied::Unfit) | Self::Expired => Rejection::Expired,
+            Self::Denied(Denied::Unfit | Denied::InUse) | Self::Expired => Rejection::Expired,
             Self::Denied(Denied::Excluded(_)) => Rejection::Excluded,
             Self::Refused(PublishRefused::Busy) => Rejection::Busy,
             Self::Refused(PublishRefused::Replaced) => Rejection::Replaced,

@@ -215,7 +215,13 @@ impl Relay {
         let audio = DerivedAudio::start(&derived_audio_settings(&config))
             .map_err(StartError::Transcoding)?;
         registry.set_deriver(audio.deriver());
-        let gate = AuthorityGate::new(Arc::clone(&config), gatekeeper, authority, &connector)?;
+        let gate = AuthorityGate::new(
+            Arc::clone(&config),
+            gatekeeper,
+            authority,
+            &connector,
+            &fanout,
+        )?;
         let open = |name, to| LineLog::open(name, to).map_err(StartError::LineLog);
         let access = AccessLog::new(open(ACCESS, &config.log.access)?);
         let recovered = sessions::recover(&config.log.sessions);

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use authority::link::{Action, Link, Target};
+use authority::link::{Action, Link, NAME_BYTES_MAX, Target};
 use clap::{Args, ValueEnum};
 use config::{Config, Glob, Secret};
 use media::StreamName;
@@ -37,6 +38,12 @@ pub(crate) struct Arguments {
     /// For all streams that fit this pattern, of which STREAM is one.
     #[arg(long = "match", value_name = "PATTERN", value_parser = pattern)]
     pattern: Option<Glob>,
+    /// To listen by so many players at a time; the newest stay.
+    #[arg(long = "sessions", value_name = "NUMBER")]
+    players_max: Option<NonZeroU32>,
+    /// Whom it is for: shown with what the link does, and players of all links with one name are counted together.
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    name: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -58,6 +65,10 @@ pub(crate) enum Failure {
         "the pattern {0} does not fit the stream {1}, for which the addresses would be printed"
     )]
     Misfit(String, StreamName),
+    #[error("--sessions counts players, and a stream has one publisher at a time")]
+    CountedPublisher,
+    #[error("the system has no randomness to give")]
+    Randomness,
     #[error(transparent)]
     Write(#[from] io::Error),
 }
@@ -80,12 +91,32 @@ impl Arguments {
             let pattern = pattern.as_str().to_owned();
             return Err(Failure::Misfit(pattern, self.stream.clone()));
         }
-        out.write_all(self.text(config, secret, now).as_bytes())?;
+        if self.players_max.is_some() && matches!(self.action, Permitted::Publish) {
+            return Err(Failure::CountedPublisher);
+        }
+        let name = self.name()?;
+        out.write_all(self.text(config, secret, name, now).as_bytes())?;
         out.flush()?;
         Ok(())
     }
 
-    fn text(&self, config: &Config, secret: &Secret, now: SystemTime) -> String {
+    /// Whom the link is for. One whose players are counted needs a name of its own: another that ends in the same second would be
+    /// the same link.
+    fn name(&self) -> Result<Option<String>, Failure> {
+        if self.name.is_some() || self.players_max.is_none() {
+            return Ok(self.name.clone());
+        }
+        let random = getrandom::u64().map_err(|_| Failure::Randomness)?;
+        Ok(Some(format!("{random:016x}")))
+    }
+
+    fn text(
+        &self,
+        config: &Config,
+        secret: &Secret,
+        name: Option<String>,
+        now: SystemTime,
+    ) -> String {
         let expires = now + self.lasts;
         let action = match self.action {
             Permitted::Publish => Action::Publish,
@@ -100,6 +131,8 @@ impl Arguments {
             target: target.clone(),
             expires,
             address: self.address,
+            players_max: self.players_max,
+            name: name.clone(),
         }
         .sign(secret.reveal());
         let mut text = String::new();
@@ -111,8 +144,13 @@ impl Arguments {
         let from = self.address.map(|address| format!(" from {address}"));
         let from = from.unwrap_or_default();
         line(&mut text, "token", &token);
-        let permits = format!("{} {streams}{from} until {until}", action.name());
+        let players = self.players_max.map(|max| format!(" by {max} at a time"));
+        let players = players.unwrap_or_default();
+        let permits = format!("{} {streams}{from}{players} until {until}", action.name());
         line(&mut text, "permits", &permits);
+        if let Some(name) = name {
+            line(&mut text, "name", &name);
+        }
         let hosts = Hosts::of(config);
         match action {
             Action::Publish => hosts.publish(&mut text, &self.stream, &token),
@@ -196,6 +234,16 @@ fn pattern(text: &str) -> Result<Glob, String> {
     Glob::parse(text).map_err(str::to_owned)
 }
 
+fn name(text: &str) -> Result<String, String> {
+    let length = 1..=NAME_BYTES_MAX;
+    match length.contains(&text.len()) && !text.contains(char::is_control) {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "has to have 1 to {NAME_BYTES_MAX} bytes, on one line"
+        )),
+    }
+}
+
 /// A time of the configuration, or days.
 fn time(text: &str) -> Result<Duration, String> {
     let days = text
@@ -257,6 +305,21 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
+        let line = "play live/show --for 2h --sessions 2 --name ann";
+        let text = signed(line, SECRETS).expect("signed");
+        for part in [
+            "token    play.1800007200.n2.iYW5u.",
+            "permits  play live/show by 2 at a time until ",
+            "name     ann\n",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+        // Made in the same second, they are two.
+        let line = "play live/show --for 2h --sessions 1";
+        assert_ne!(
+            signed(line, SECRETS).expect("signed"),
+            signed(line, SECRETS).expect("signed")
+        );
     }
 
     #[test]
@@ -265,11 +328,15 @@ mod tests {
         assert!(matches!(none, Err(Failure::NoSecret)));
         let misfit = signed("play radio --for 2h --match live/*", SECRETS);
         assert!(matches!(misfit, Err(Failure::Misfit(..))));
+        let counted = signed("publish radio --for 2h --sessions 2", SECRETS);
+        assert!(matches!(counted, Err(Failure::CountedPublisher)));
         for wrong in [
             "play a/../b --for 2h",
             "record a --for 2h",
             "play a --for 9999d",
             "play a",
+            "play a --for 2h --sessions 0",
+            "play a --for 2h --name ",
         ] {
             let line = format!("sign --config a.toml {wrong}");
             assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{wrong}");

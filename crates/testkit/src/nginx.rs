@@ -19,7 +19,8 @@ const STREAM_DEADLINE: Duration = crate::DEADLINE;
 pub struct Nginx {
     process: Process,
     addr: SocketAddr,
-    directives: String,
+    /// Of the server, and of the application.
+    directives: [String; 2],
     /// Holds the configuration file.
     _folder: TempDir,
 }
@@ -41,7 +42,16 @@ impl Nginx {
     /// When it is not installed or does not start.
     #[must_use]
     pub fn with(directives: &str) -> Self {
-        Self::at(free_address(), directives)
+        Self::of_server("", directives)
+    }
+
+    /// The same, and others for the server around it.
+    ///
+    /// # Panics
+    /// When it is not installed or does not start.
+    #[must_use]
+    pub fn of_server(server: &str, application: &str) -> Self {
+        Self::at(free_address(), [server, application].map(str::to_owned))
     }
 
     /// Starts another one at the address of this one, which must have ended.
@@ -50,21 +60,22 @@ impl Nginx {
     /// When it does not start.
     #[must_use]
     pub fn again(&self) -> Self {
-        Self::at(self.addr, &self.directives)
+        Self::at(self.addr, self.directives.clone())
     }
 
-    fn at(addr: SocketAddr, directives: &str) -> Self {
+    fn at(addr: SocketAddr, directives: [String; 2]) -> Self {
+        let [server, application] = &directives;
         let module = "load_module /usr/lib/nginx/modules/ngx_rtmp_module.so;";
         let (process, folder) = start(addr, module, |_| {
             format!(
                 "events {{ worker_connections 8192; }}\n\
-                 rtmp {{ server {{ listen {addr}; application live {{ live on; {directives} }} }} }}\n"
+                 rtmp {{ server {{ listen {addr}; {server} application live {{ live on; {application} }} }} }}\n"
             )
         });
         Self {
             process,
             addr,
-            directives: directives.to_owned(),
+            directives,
             _folder: folder,
         }
     }

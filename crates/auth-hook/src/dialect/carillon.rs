@@ -30,9 +30,11 @@ fn yes() -> bool {
 
 pub(super) fn body(question: &Question<'_>, moment: Moment) -> Value {
     let action = match (question.action, moment) {
-        (Action::Publish, Moment::Begin) => "publish",
-        (Action::Play, Moment::Begin) => "play",
         (Action::UpdateMetadata, _) => "metadata",
+        (Action::Publish, Moment::Begin | Moment::Connect) => "publish",
+        (Action::Play, Moment::Begin | Moment::Connect) => "play",
+        (Action::Publish, Moment::Update { .. }) => "publish_update",
+        (Action::Play, Moment::Update { .. }) => "play_update",
         (Action::Publish, Moment::End { .. }) => "publish_ended",
         (Action::Play, Moment::End { .. }) => "play_ended",
     };
@@ -49,7 +51,9 @@ pub(super) fn body(question: &Question<'_>, moment: Moment) -> Value {
         "token": question.token,
         "query": question.query,
     });
-    if let (Moment::End { lasted }, Some(fields)) = (moment, value.as_object_mut()) {
+    if let (Moment::End { lasted } | Moment::Update { lasted }, Some(fields)) =
+        (moment, value.as_object_mut())
+    {
         fields.insert("seconds".to_owned(), lasted.as_secs_f64().into());
     }
     value

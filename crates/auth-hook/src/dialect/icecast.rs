@@ -15,9 +15,8 @@ pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Strin
     let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
     let mount = format!("/{}{}", question.stream, question.with_mark());
     let action = match (question.action, moment) {
-        (Action::Play, Moment::Begin) => "listener_add",
-        (Action::Publish | Action::UpdateMetadata, Moment::Begin) => "stream_auth",
         (Action::Play, Moment::End { .. }) => "listener_remove",
+        (Action::Play, _) => "listener_add",
         (Action::Publish | Action::UpdateMetadata, Moment::End { .. }) => {
             return Form::default()
                 .field("action", "mount_remove")
@@ -26,6 +25,7 @@ pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Strin
                 .field("port", port)
                 .finish();
         }
+        (Action::Publish | Action::UpdateMetadata, _) => "stream_auth",
     };
     // A source has one secret, wherever it puts it.
     let password = question.password.or(question.token).unwrap_or_default();
@@ -40,13 +40,13 @@ pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Strin
     let form = match (question.action, moment) {
         (Action::Publish, _) => form,
         (Action::UpdateMetadata, _) => form.field("admin", "1"),
-        (Action::Play, Moment::Begin) => form
-            .field("client", &question.number.to_string())
-            .field("agent", question.agent),
         (Action::Play, Moment::End { lasted }) => form
             .field("client", &question.number.to_string())
             .field("agent", question.agent)
             .field("duration", &lasted.as_secs().to_string()),
+        (Action::Play, _) => form
+            .field("client", &question.number.to_string())
+            .field("agent", question.agent),
     };
     form.finish()
 }

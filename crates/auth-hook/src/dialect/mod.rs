@@ -77,6 +77,43 @@ impl Dialect {
         self != Self::MediaMtx && action != Action::UpdateMetadata
     }
 
+    /// Whether the hook can be asked about clients that have connected and want nothing yet.
+    pub fn asks_about_connections(self) -> bool {
+        matches!(self, Self::NginxRtmp | Self::Srs)
+    }
+
+    /// Whether the hook can be told of what goes on.
+    pub fn tells_of_updates(self) -> bool {
+        matches!(self, Self::Carillon | Self::NginxRtmp)
+    }
+
+    /// Whether an answer to an update means that what it was about may go on. A status of 500 and above is no answer, as below.
+    pub(crate) fn permits_update(self, status: StatusCode, body: &[u8]) -> Result<bool, Garbled> {
+        match self {
+            Self::NginxRtmp => Ok(status.is_success() || status.is_redirection()),
+            _ => Ok(matches!(
+                carillon::verdict(status, body)?,
+                Verdict::Allowed { .. }
+            )),
+        }
+    }
+
+    /// Whether an answer about a client that has connected lets it ask for something. A status of 500 and above is no answer, as below.
+    pub(crate) fn permits_connection(
+        self,
+        status: StatusCode,
+        body: &[u8],
+    ) -> Result<bool, Garbled> {
+        match self {
+            // Another application is not offered: a redirection is no refusal.
+            Self::NginxRtmp => Ok(status.is_success() || status.is_redirection()),
+            _ => Ok(matches!(
+                srs::verdict(status, body)?,
+                Verdict::Allowed { .. }
+            )),
+        }
+    }
+
     /// What an answer to a question means. A status of 500 and above is no answer, and is not asked about here.
     pub(crate) fn verdict(
         self,

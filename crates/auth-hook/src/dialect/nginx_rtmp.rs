@@ -1,9 +1,9 @@
-//! nginx-rtmp's `on_publish`, `on_play`, `on_publish_done` and `on_play_done` (`ngx_rtmp_notify_module.c`).
+//! nginx-rtmp's `on_connect`, `on_publish`, `on_play`, `on_update`, `on_publish_done` and `on_play_done` (`ngx_rtmp_notify_module.c`).
 //!
 //! A form; the arguments of the address are appended as the client wrote them, and as `user`, `password` and `key` what it
 //! presents elsewhere. 2xx permits. A redirection permits under another name of the same application, that of `Location`; one
 //! to an `rtmp://` address would relay the stream, which is not done here: it is no answer, so that nothing is published that
-//! the hook did not mean. Anything else denies. Titles have no counterpart and are asked for as publishing.
+//! the hook did not mean. Anything else denies. An update goes on at a redirection as there, wherever that points to. Titles have no counterpart and are asked for as publishing.
 
 use http::{HeaderMap, StatusCode, header};
 
@@ -25,22 +25,33 @@ pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Strin
         .field("swfurl", "")
         .field("tcurl", &question.tc_url(host))
         .field("pageurl", "")
-        .field("addr", &question.peer.ip().to_canonical().to_string())
-        .field("clientid", &question.number.to_string());
-    let (call, more): (_, &[(&str, &str)]) = match (question.action, moment) {
-        (Action::Publish | Action::UpdateMetadata, Moment::Begin) => {
-            ("publish", &[("type", "live")])
-        }
-        (Action::Play, Moment::Begin) => (
+        .field("addr", &question.peer.ip().to_canonical().to_string());
+    if moment == Moment::Connect {
+        // The arguments are those of the stream, which the client has not named yet; nor does nginx say who it is.
+        return form.field("epoch", "0").field("call", "connect").finish();
+    }
+    let form = form.field("clientid", &question.number.to_string());
+    let is_play = question.action == Action::Play;
+    let (call, more): (_, &[(&str, &str)]) = match (is_play, moment) {
+        (false, Moment::End { .. }) => ("publish_done", &[]),
+        (true, Moment::End { .. }) => ("play_done", &[]),
+        (false, Moment::Update { .. }) => ("update_publish", &[]),
+        (true, Moment::Update { .. }) => ("update_play", &[]),
+        (false, _) => ("publish", &[("type", "live")]),
+        (true, _) => (
             "play",
             &[("start", START_LIVE), ("duration", "0"), ("reset", "0")],
         ),
-        (Action::Publish | Action::UpdateMetadata, Moment::End { .. }) => ("publish_done", &[]),
-        (Action::Play, Moment::End { .. }) => ("play_done", &[]),
     };
-    let form = form
-        .field("call", call)
-        .field("name", question.last_segment());
+    let form = form.field("call", call);
+    let form = match moment {
+        // The times of its media are not told here: there are none of a listener over HTTP.
+        Moment::Update { lasted } => form
+            .field("time", &lasted.as_secs().to_string())
+            .field("timestamp", &lasted.as_millis().to_string()),
+        _ => form,
+    };
+    let form = form.field("name", question.last_segment());
     let fields = more.iter();
     let form = fields.fold(form, |form, (name, value)| form.field(name, value));
     form.raw(&question.arguments()).finish()

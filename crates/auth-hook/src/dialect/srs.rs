@@ -1,4 +1,4 @@
-//! SRS's `http_hooks`: `on_publish`, `on_unpublish`, `on_play` and `on_stop` (`srs_app_http_hooks.cpp`).
+//! SRS's `http_hooks`: `on_connect`, `on_publish`, `on_unpublish`, `on_play` and `on_stop` (`srs_app_http_hooks.cpp`).
 //!
 //! JSON; what the client presents outside of its address is in `param`, too, as `user`, `password` and `key`. What permits is 200 or 201 with the body `0`, or with an object whose `code` is 0; an empty body denies. Titles
 //! have no counterpart and are asked for as publishing.
@@ -20,10 +20,11 @@ struct Answer {
 
 pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Value {
     let action = match (question.action, moment) {
-        (Action::Publish | Action::UpdateMetadata, Moment::Begin) => "on_publish",
-        (Action::Play, Moment::Begin) => "on_play",
+        (_, Moment::Connect) => return connection(question, host),
         (Action::Publish | Action::UpdateMetadata, Moment::End { .. }) => "on_unpublish",
         (Action::Play, Moment::End { .. }) => "on_stop",
+        (Action::Publish | Action::UpdateMetadata, _) => "on_publish",
+        (Action::Play, _) => "on_play",
     };
     let arguments = question.arguments();
     let mark = if arguments.is_empty() { "" } else { "?" };
@@ -48,6 +49,21 @@ pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Value
         fields.insert("pageUrl".to_owned(), Value::from(""));
     }
     value
+}
+
+/// What is asked before it is known what the client wants.
+fn connection(question: &Question<'_>, host: &str) -> Value {
+    json!({
+        "server_id": "carillon",
+        "service_id": "carillon",
+        "action": "on_connect",
+        "client_id": question.number.to_string(),
+        "ip": question.peer.ip().to_canonical().to_string(),
+        "vhost": VHOST,
+        "app": question.application(),
+        "tcUrl": question.tc_url(host),
+        "pageUrl": "",
+    })
 }
 
 pub(super) fn verdict(status: StatusCode, body: &[u8]) -> Result<Verdict, Garbled> {

@@ -2,10 +2,11 @@
 //!
 //! | claim | whose | a permission |
 //! |---|---|---|
-//! | `carillon` | ours | `{"do": "play", "on": "live/*"}`; either may be an array |
+//! | `carillon` | ours | `{"do": "play", "on": "live/*"}`; either may be an array; `"max_sessions": 1` counts players |
 //! | `mediamtx_permissions` | MediaMTX | `{"action": "publish", "path": "live/show"}`; without a path for all, `~` before an expression |
 //! | `video` | LiveKit | `{"room": "live/show", "roomJoin": true, "canPublish": …, "canSubscribe": …}` |
 
+use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime};
 
 use regex_lite::{Regex, RegexBuilder};
@@ -20,7 +21,7 @@ const SECONDS_MAX: f64 = 253_402_300_799.0;
 /// Permissions of a token that are looked at. A token has no room for many more.
 const PERMISSIONS_MAX: usize = 64;
 
-/// Longest subject that is told; longer ones are none.
+/// Longest subject, and identifier, that is told; longer ones are none.
 const SUBJECT_BYTES_MAX: usize = 128;
 
 /// Most memory of one expression, bytes. Its author holds a key, but may err.
@@ -33,6 +34,8 @@ pub struct Claims {
     pub expires: SystemTime,
     /// Whom it is about (`sub`), if it says so in 128 bytes.
     pub subject: Option<String>,
+    /// What it is called itself (`jti`), if it says so in 128 bytes.
+    pub id: Option<String>,
     /// What it permits.
     pub permissions: Vec<Permission>,
 }
@@ -44,6 +47,8 @@ pub struct Permission {
     pub scopes: Scopes,
     /// With which streams.
     pub streams: Streams,
+    /// To how many players at a time; of permissions of our own.
+    pub players_max: Option<NonZeroU32>,
 }
 
 /// Which streams a permission is for.
@@ -117,14 +122,18 @@ pub(super) fn judge(
     if !is_for_us {
         return Err(Refused::OtherAudience);
     }
-    let subject = claims.get("sub").and_then(Value::as_str);
-    let subject = subject.filter(|subject| subject.len() <= SUBJECT_BYTES_MAX);
+    let text = |name: &str| {
+        let text = claims.get(name).and_then(Value::as_str);
+        let text = text.filter(|text| text.len() <= SUBJECT_BYTES_MAX);
+        text.map(str::to_owned)
+    };
     let permissions = ours(claims)
         .chain(of_mediamtx(claims))
         .chain(of_livekit(claims));
     Ok(Claims {
         expires,
-        subject: subject.map(str::to_owned),
+        subject: text("sub"),
+        id: text("jti"),
         permissions: permissions.take(PERMISSIONS_MAX).collect(),
     })
 }
@@ -144,7 +153,7 @@ fn time(claims: &Map<String, Value>, name: &'static str) -> Result<Option<System
 }
 
 /// A text, or the texts of an array.
-fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> {
+fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> + Clone {
     let one = value.and_then(Value::as_str);
     let many = value.and_then(Value::as_array).into_iter().flatten();
     one.into_iter().chain(many.filter_map(Value::as_str))
@@ -159,9 +168,21 @@ fn ours(claims: &Map<String, Value>) -> impl Iterator<Item = Permission> {
             Scope::Publish => scopes.with(scope).with(Scope::Metadata),
             _ => scopes.with(scope),
         });
-        strings(permission.get("on")).map(move |pattern| Permission {
-            scopes,
-            streams: Streams::Pattern(pattern.to_owned()),
+        // A number that is none permits nothing, rather than any number.
+        let players_max = match permission.get("max_sessions") {
+            None => Some(None),
+            Some(value) => {
+                let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+                number.and_then(NonZeroU32::new).map(Some)
+            }
+        };
+        let patterns = strings(permission.get("on"));
+        players_max.into_iter().flat_map(move |players_max| {
+            patterns.clone().map(move |pattern| Permission {
+                scopes,
+                streams: Streams::Pattern(pattern.to_owned()),
+                players_max,
+            })
         })
     })
 }
@@ -189,7 +210,11 @@ fn of_mediamtx(claims: &Map<String, Value>) -> impl Iterator<Item = Permission> 
             None if path.is_empty() => Streams::All,
             None => Streams::Named(path.to_owned()),
         };
-        Some(Permission { scopes, streams })
+        Some(Permission {
+            scopes,
+            streams,
+            players_max: None,
+        })
     })
 }
 
@@ -211,6 +236,7 @@ fn of_livekit(claims: &Map<String, Value>) -> impl Iterator<Item = Permission> {
         Permission {
             scopes,
             streams: Streams::Named(room.to_owned()),
+            players_max: None,
         }
     })
 }

@@ -191,6 +191,25 @@ fn permissions_are_read_in_three_forms() {
 }
 
 #[test]
+fn our_permissions_may_be_for_so_many_players() {
+    let counted = |number: Value| {
+        let permission = json!({"do": "play", "on": ["a", "b"], "max_sessions": number});
+        let claims = json!({"exp": NOW + 60, "jti": "t-1", "carillon": [permission]});
+        let claims = verified(&claims).expect("in force");
+        assert_eq!(claims.id.as_deref(), Some("t-1"));
+        let permissions = claims.permissions.into_iter();
+        let numbers = permissions.map(|one| one.players_max.map(std::num::NonZeroU32::get));
+        numbers.collect::<Vec<_>>()
+    };
+    assert_eq!(counted(json!(2)), [Some(2), Some(2)]);
+    for wrong in [json!(0), json!(-1), json!("2"), json!(1.5), json!(null)] {
+        assert_eq!(counted(wrong.clone()), [], "{wrong}");
+    }
+    let free = verified(&json!({"exp": NOW + 60, "carillon": [{"do": "play", "on": "a"}]}));
+    assert_eq!(free.expect("in force").permissions[0].players_max, None);
+}
+
+#[test]
 fn a_set_has_the_public_keys_for_signatures_that_are_known() {
     let set = KeySet::parse(SET.as_bytes()).expect("a set");
     assert_eq!(set.len(), 1);

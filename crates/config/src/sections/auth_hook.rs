@@ -12,6 +12,9 @@ use crate::read::Section;
 /// longer than ten seconds.
 const TIMEOUTS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(9));
 
+/// Most and least often that the hook is told of what goes on.
+const UPDATES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3_600));
+
 /// Longest time that a permission is kept.
 const CACHE_MAX: Duration = Duration::from_secs(3_600);
 
@@ -22,8 +25,14 @@ pub struct AuthHook {
     pub url: Option<Url>,
     /// Where those of listeners are, if elsewhere.
     pub play_url: Option<Url>,
+    /// Where it is asked about clients of RTMP as soon as they have connected; `None` does not.
+    pub connect_url: Option<Url>,
     /// Where ends are told; `None` tells of none.
     pub end_url: Option<Url>,
+    /// Where it is told of what goes on; `None` does not.
+    pub update_url: Option<Url>,
+    /// How often.
+    pub update_every: Duration,
     /// What questions are signed with, in dialects that do that.
     pub secret: Option<Secret>,
     /// In which form.
@@ -67,7 +76,10 @@ impl Default for AuthHook {
         Self {
             url: None,
             play_url: None,
+            connect_url: None,
             end_url: None,
+            update_url: None,
+            update_every: Duration::from_secs(30),
             secret: None,
             dialect: Dialect::default(),
             asks: HookAsks::default(),
@@ -83,11 +95,22 @@ impl AuthHook {
     pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
         s.set("url", &mut self.url);
         s.set("play_url", &mut self.play_url);
+        s.set("connect_url", &mut self.connect_url);
         s.set("end_url", &mut self.end_url);
+        s.set("update_url", &mut self.update_url);
+        s.set("update_every", &mut self.update_every);
+        let (most, least) = UPDATES;
+        s.require(
+            "update_every",
+            (most..=least).contains(&self.update_every),
+            "is not between 1s and 1h",
+        );
         let has_hook = self.url.is_some();
         for (key, is_set) in [
             ("play_url", self.play_url.is_some()),
+            ("connect_url", self.connect_url.is_some()),
             ("end_url", self.end_url.is_some()),
+            ("update_url", self.update_url.is_some()),
         ] {
             s.require(
                 key,
@@ -106,6 +129,16 @@ impl AuthHook {
             "end_url",
             self.end_url.is_none() || self.dialect != Dialect::MediaMtx,
             "is for other dialects: MediaMTX tells its hook of no ends",
+        );
+        s.require(
+            "connect_url",
+            self.connect_url.is_none() || self.dialect.asks_about_connections(),
+            "is for dialect = \"nginx-rtmp\" and \"srs\": others are not asked before it is known what a client wants",
+        );
+        s.require(
+            "update_url",
+            self.update_url.is_none() || self.dialect.tells_of_updates(),
+            "is for dialect = \"carillon\" and \"nginx-rtmp\": others are not told of what goes on",
         );
         s.set("asks", &mut self.asks);
         s.set("host", &mut self.host);

@@ -243,7 +243,9 @@ impl Request<'_> {
                 self.text(Status::UNAUTHORIZED, &[CHALLENGE], &words)
             }
             // Without a challenge: the same player would present the same link again.
-            Denied::Unfit | Denied::Excluded(_) => self.text(Status::FORBIDDEN, &[], &words),
+            Denied::Unfit | Denied::InUse | Denied::Excluded(_) => {
+                self.text(Status::FORBIDDEN, &[], &words)
+            }
             Denied::TooManyAttempts => self.later(Status::TOO_MANY_REQUESTS, &words),
             Denied::Unavailable => self.later(Status::SERVICE_UNAVAILABLE, &words),
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ::rtmp::server::{Event, Passage, Playback, RequestId, Start};
 use bytes::{Buf, BytesMut};
 use fanout::Permit;
-use fanout::gate::{Authorized, Play};
+use fanout::gate::{Authorized, Ongoing, Play};
 use formats::rtmp::Shape;
 use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -84,7 +84,7 @@ impl Show {
             id: playback.id,
             reel,
             until: permission.until(),
-            witness: permission.begin(),
+            witness: permission.begin(Ongoing::Other),
             seeks: Allowance::new(SEEKS, Instant::now()),
             ended: None,
             unsent: BytesMut::new(),

@@ -177,6 +177,9 @@ fn hook(element: &Directive, station: &Station<'_>, import: &mut Import) {
         dialect: "icecast",
         publish: address("stream_auth"),
         play: address("listener_add"),
+        connect: None,
+        update: None,
+        update_every: None,
         ends: ends.into_iter().flatten().collect(),
     };
     let set = hook.set(import);

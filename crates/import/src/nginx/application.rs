@@ -6,9 +6,12 @@ use crate::source::Directive;
 use crate::{Import, units};
 
 /// What an application looks up in the blocks around it.
-pub(super) const LOOKED_UP: [&str; 10] = [
+pub(super) const LOOKED_UP: [&str; 13] = [
+    "on_connect",
     "on_publish",
     "on_play",
+    "on_update",
+    "notify_update_timeout",
     "record",
     "record_path",
     "record_interval",
@@ -86,6 +89,9 @@ fn hooks(scope: Scope<'_>, import: &mut Import) {
         dialect: "nginx-rtmp",
         publish: address("on_publish"),
         play: address("on_play"),
+        connect: address("on_connect"),
+        update: address("on_update"),
+        update_every: scope.one("notify_update_timeout"),
         ends: ends.into_iter().flatten().collect(),
     };
     if let Some(id) = hook.set(import) {

@@ -69,7 +69,6 @@ const REASONS: &[(&[&str], bool, &str)] = &[
             "netcall_buffer",
             "netcall_timeout",
             "notify_relay_redirect",
-            "notify_update_timeout",
             "respawn",
             "respawn_timeout",
             "exec_kill_signal",
@@ -162,9 +161,7 @@ const REASONS: &[(&[&str], bool, &str)] = &[
     (
         &[
             "on_done",
-            "on_connect",
             "on_disconnect",
-            "on_update",
             "on_record_done",
             "on_record_started",
         ],

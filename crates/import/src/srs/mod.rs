@@ -8,13 +8,7 @@ use crate::source::Directive;
 use crate::{Import, units};
 
 /// What hooks tell, and are not asked.
-const TOLD: [&str; 5] = [
-    "on_connect",
-    "on_close",
-    "on_dvr",
-    "on_hls",
-    "on_hls_notify",
-];
+const TOLD: [&str; 4] = ["on_close", "on_dvr", "on_hls", "on_hls_notify"];
 
 /// Imports a file.
 pub(crate) fn import(root: &[Directive], import: &mut Import) {
@@ -305,6 +299,9 @@ fn hooks(block: &Directive, import: &mut Import) {
         dialect: "srs",
         publish,
         play,
+        connect: address("on_connect"),
+        update: None,
+        update_every: None,
         ends: ends.into_iter().flatten().collect(),
     };
     let set = hook.set(import);
@@ -322,7 +319,7 @@ fn hooks(block: &Directive, import: &mut Import) {
             "enabled" => import
                 .ledger
                 .leave(directive, "nobody is asked for permission by these hooks"),
-            "on_publish" | "on_play" | "on_unpublish" | "on_stop" => {}
+            "on_publish" | "on_play" | "on_connect" | "on_unpublish" | "on_stop" => {}
             name if TOLD.contains(&name) => {
                 import.ledger.leave(directive, "a hook is asked for permission and told of ends; a [[webhook]] is told of streams and recordings");
             }

@@ -29,7 +29,9 @@ pub fn status_of(error: &Error) -> (Status, String) {
         }
         Error::Denied(Denied::TooManyAttempts) => Status::TOO_MANY_REQUESTS,
         Error::Denied(Denied::Unavailable) => Status::SERVICE_UNAVAILABLE,
-        Error::Denied(Denied::Unfit | Denied::Excluded(_)) | Error::Expired => Status::FORBIDDEN,
+        Error::Denied(Denied::Unfit | Denied::InUse | Denied::Excluded(_)) | Error::Expired => {
+            Status::FORBIDDEN
+        }
         // The words of Icecast 2.4.4, which people search for.
         Error::Refused(PublishRefused::Busy) => {
             return (Status::FORBIDDEN, "Mountpoint in use".to_owned());

@@ -40,14 +40,14 @@ pub(super) async fn park<F: FnOnce() + Send>(
         driver.may_park = false;
         return Ok((session, socket, Ok(Stop::Steady)));
     };
-    let watch = publication.epoch_watch();
+    let watch = publication.watch();
     let (back, mut is_back) = oneshot::channel();
     let parked = Parked {
         session: Box::new(session),
         result: Ok(()),
         back,
     };
-    let (mut is_leaving, mut is_superseded) = (false, false);
+    let (mut is_leaving, mut is_lost) = (false, false);
     // A reader that the intake refuses gives everything back like any other.
     let ticket = match intake.attach(Box::new(parked), socket.into_std()?) {
         Ok(ticket) => Some(ticket),
@@ -59,8 +59,8 @@ pub(super) async fn park<F: FnOnce() + Send>(
     };
     let back = tokio::select! {
         back = &mut is_back => back,
-        _ = watch.superseded() => {
-            is_superseded = true;
+        () = watch.lost() => {
+            is_lost = true;
             recall(ticket.as_ref());
             is_back.await
         }
@@ -75,7 +75,7 @@ pub(super) async fn park<F: FnOnce() + Send>(
         socket,
         mut result,
     } = back.map_err(std::io::Error::other)?;
-    if is_superseded
+    if is_lost
         && let Ok(Stop::Steady) = result
         && let Some(publication) = session.publication()
     {

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use ::rtmp::server::{Event, Media};
 use ::rtmp::timestamp::Unwrap;
-use fanout::{EpochWatch, Registry};
+use fanout::Registry;
 use media::{Item, Kind, Script, Timestamp};
 
 use super::tracks::{Renditions, Tracks};
-use crate::admission::PublishedEpoch;
+use crate::admission::{PublicationWatch, PublishedEpoch};
 use crate::{Context, Error, script_events};
 
 /// Items passed on at once. A read of tiny messages brings thousands; this bounds their memory as
@@ -109,8 +109,8 @@ impl Publication {
     }
 
     /// Tells a task that does not hold the publication when the stream is no longer ours.
-    pub(super) fn epoch_watch(&self) -> EpochWatch {
-        self.epoch.epoch_watch()
+    pub(super) fn watch(&self) -> PublicationWatch {
+        self.epoch.watch()
     }
 
     /// Whether a listener waits for what comes.

@@ -31,7 +31,9 @@ pub(super) fn without_key(name: &StreamName) -> String {
 /// gone. OBS and ffmpeg show the description to the broadcaster.
 pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
     let rejection = match error {
-        Error::Denied(Denied::Missing | Denied::Wrong | Denied::Unfit | Denied::Excluded(_))
+        Error::Denied(
+            Denied::Missing | Denied::Wrong | Denied::Unfit | Denied::InUse | Denied::Excluded(_),
+        )
         | Error::Expired => Rejection::Denied,
         Error::Refused(PublishRefused::Busy | PublishRefused::Replaced) | Error::Superseded => {
             Rejection::BadName

@@ -223,7 +223,7 @@ pub(crate) fn refusal(denied: Denied) -> Response {
             let challenge = [(header::WWW_AUTHENTICATE, "Basic realm=\"Carillon\"")];
             return (StatusCode::UNAUTHORIZED, challenge, format!("{denied}\n")).into_response();
         }
-        Denied::Unfit | Denied::Excluded(_) => StatusCode::FORBIDDEN,
+        Denied::Unfit | Denied::InUse | Denied::Excluded(_) => StatusCode::FORBIDDEN,
         Denied::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
         Denied::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
     };

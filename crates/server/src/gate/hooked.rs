@@ -1,12 +1,12 @@
 //! The authority of servers with a hook: the configured keys, and for what none of them permits the hook.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime};
 
-use auth_hook::{Asker, Permitted, Question, Verdict as Answer};
+use auth_hook::{Asker, Permitted, Question, Updated, Verdict as Answer};
 use config::{HookAsks, HookUnanswered};
-use fanout::Permit;
-use fanout::gate::{Action, Denied, Identity, Request, Terms, Witness};
+use fanout::gate::{Action, Denied, Identity, Ongoing, Request, Terms, Witness};
+use fanout::{Fanout, Permit};
 use media::StreamName;
 
 use super::authority::{Authority, Fingerprints, Grant, Verdict};
@@ -21,6 +21,8 @@ pub(super) struct Hooked {
     pub(super) asks: HookAsks,
     pub(super) unanswered: HookUnanswered,
     pub(super) fingerprints: Fingerprints,
+    /// Whose permissions may end before their time.
+    pub(super) fanout: Weak<Fanout>,
 }
 
 impl Hooked {
@@ -30,6 +32,15 @@ impl Hooked {
             (HookAsks::Play, action) => action == Action::Play,
             (HookAsks::Publish, action) => action != Action::Play,
         }
+    }
+
+    /// What tells the hook of what it has permitted, if it is to be told.
+    fn told(&self, question: &Question<'_>) -> Option<Arc<dyn Witness>> {
+        let permitted = Arc::new(self.asker.permitted(question)?);
+        Some(Arc::new(Told {
+            permitted,
+            fanout: Weak::clone(&self.fanout),
+        }))
     }
 
     async fn ask(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
@@ -72,7 +83,7 @@ impl Hooked {
                         identity,
                     },
                     stream,
-                    witness: self.asker.permitted(&question).map(told),
+                    witness: self.told(&question),
                 })
             }
             Ok(Answer::Denied {
@@ -114,30 +125,41 @@ fn renamed(request: &Request<'_>, name: &str) -> Result<StreamName, Denied> {
     })
 }
 
-/// Has the hook told of the end of what it has permitted.
-fn told(permitted: Permitted) -> Arc<dyn Witness> {
-    Arc::new(Told(Arc::new(permitted)))
+/// Has the hook told of what it has permitted, while it goes on and when it has ended.
+#[derive(Debug)]
+struct Told {
+    permitted: Arc<Permitted>,
+    fanout: Weak<Fanout>,
 }
 
-#[derive(Debug)]
-struct Told(Arc<Permitted>);
-
 impl Witness for Told {
-    fn begin(&self) -> Permit {
-        Permit::new(Ongoing {
-            permitted: Arc::clone(&self.0),
+    fn begin(&self, ongoing: Ongoing) -> Permit {
+        let fanout = Weak::clone(&self.fanout);
+        let updated = match ongoing {
+            Ongoing::Listener(listener) => self.permitted.begun(move || {
+                if let Some(fanout) = fanout.upgrade() {
+                    fanout.directory().end_permission(listener, Instant::now());
+                }
+            }),
+            Ongoing::Publication(revocation) => self.permitted.begun(move || revocation.revoke()),
+            Ongoing::Other => None,
+        };
+        Permit::new(Permission {
+            permitted: Arc::clone(&self.permitted),
+            _updated: updated,
             since: Instant::now(),
         })
     }
 }
 
 /// What is permitted, while it goes on.
-struct Ongoing {
+struct Permission {
     permitted: Arc<Permitted>,
+    _updated: Option<Updated>,
     since: Instant,
 }
 
-impl Drop for Ongoing {
+impl Drop for Permission {
     fn drop(&mut self) {
         let time = stamp::iso8601_millis(SystemTime::now());
         self.permitted.ended(self.since.elapsed(), time);

@@ -15,6 +15,7 @@ use super::authority::{Authority, Fingerprints, Grant, Verdict};
 use super::hashes::Hashes;
 use super::keys_file::KeysFile;
 use super::links::Links;
+use super::players::Players;
 use super::tokens::Tokens;
 use super::users::{self, UserFiles};
 use super::watched::Watched;
@@ -40,14 +41,26 @@ impl Keys {
         config: Arc<Config>,
         fingerprints: Fingerprints,
         attempts: Arc<Attempts>,
+        players: &Arc<Players>,
         connector: &Connector,
     ) -> Self {
+        let links = Links::new(
+            &config.auth.link_secrets,
+            fingerprints.clone(),
+            Arc::clone(players),
+        );
+        let tokens = Tokens::new(
+            &config.auth.jwt,
+            fingerprints.clone(),
+            Arc::clone(players),
+            connector,
+        );
         Self {
             file: KeysFile::new(&config.auth),
             users: UserFiles::new(&config.auth),
             hashes: Hashes::new(fingerprints.clone()),
-            links: Links::new(&config.auth.link_secrets, fingerprints.clone()),
-            tokens: Tokens::new(&config.auth.jwt, fingerprints.clone(), connector),
+            links,
+            tokens,
             config,
             fingerprints,
             attempts,

@@ -1,14 +1,16 @@
 //! Judges signed links: tokens in the parameter `link` of the address, or in the place of a key.
 
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 use authority::link::{self, Refused, Wanted};
 use config::{Glob, Secret};
-use fanout::gate::{Action, Denied, Request, Terms};
+use fanout::gate::{Action, Denied, Identity, Request, Terms};
 use media::StreamName;
 
 use super::authority::{Fingerprints, Grant};
 use super::keys::moment;
+use super::players::{Players, Shared};
 
 /// The parameter of the address.
 const PARAMETER: &str = "link";
@@ -18,13 +20,19 @@ const PARAMETER: &str = "link";
 pub(super) struct Links {
     secrets: Vec<Secret>,
     fingerprints: Fingerprints,
+    players: Arc<Players>,
 }
 
 impl Links {
-    pub(super) fn new(secrets: &[Secret], fingerprints: Fingerprints) -> Self {
+    pub(super) fn new(
+        secrets: &[Secret],
+        fingerprints: Fingerprints,
+        players: Arc<Players>,
+    ) -> Self {
         Self {
             secrets: secrets.to_vec(),
             fingerprints,
+            players,
         }
     }
 
@@ -75,14 +83,30 @@ impl Links {
             }
         })?;
         let until = Some(moment(permitted.expires, now)?);
+        let name = permitted.name.as_deref();
+        let players_max = permitted.players_max.filter(|_| action == Action::Play);
+        let witness = players_max.map(|players_max| {
+            // A link with a name that was made anew is the same one's.
+            let known_by = match name {
+                Some(name) => format!("link of {name}"),
+                None => format!("link {token}"),
+            };
+            let shared = Shared {
+                credential: self.fingerprints.of(&known_by),
+                players_max,
+            };
+            self.players.admit(shared, request, Instant::now())
+        });
+        let witness = witness.transpose()?;
         // A link that was made anew is the same publisher's.
         let known_by = format!("link {:?}", permitted.target);
         Ok(Grant {
             credential: Some(self.fingerprints.of(&known_by)),
             terms: Terms {
                 until,
-                identity: None,
+                identity: name.and_then(Identity::new),
             },
+            witness,
             ..Grant::to_all()
         })
     }

@@ -29,6 +29,7 @@ mod jwks;
 mod keys;
 mod keys_file;
 mod links;
+mod players;
 mod successes;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -41,6 +42,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use config::{Config, Secret};
+use fanout::Fanout;
 use fanout::gate::{
     ANSWER_TIMEOUT, Action, Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play,
     Publish, Request, UpdateMetadata,
@@ -55,6 +57,7 @@ use self::authority::Fingerprints;
 pub use self::authority::{Authority, Grant, Verdict};
 use self::hooked::Hooked;
 use self::keys::Keys;
+use self::players::Players;
 use self::successes::Successes;
 
 /// Stands for the secret of publishers without one. No key is as short.
@@ -86,7 +89,7 @@ pub(crate) struct AuthorityGate {
 
 impl AuthorityGate {
     /// Guards by the secrets of `config`, all of which are set by now, and by its hook, which is reached by `connector`; or by
-    /// `authority` if there is one.
+    /// `authority` if there is one. Listeners are those of `fanout`.
     ///
     /// # Errors
     /// When the system has no random bytes.
@@ -95,18 +98,27 @@ impl AuthorityGate {
         gatekeeper: Gatekeeper,
         authority: Option<Arc<dyn Authority>>,
         connector: &Connector,
+        fanout: &Arc<Fanout>,
     ) -> Result<Self, getrandom::Error> {
         let fingerprints = Fingerprints::new()?;
         let admin_password = config.auth.admin_password.clone();
         let attempts = Arc::new(Attempts::default());
+        // What is permitted keeps the table, and is kept by the fan-out.
+        let listeners = Arc::downgrade(fanout);
+        let players = Players::new(Box::new(move |listener| {
+            if let Some(fanout) = listeners.upgrade() {
+                fanout.directory().end_permission(listener, Instant::now());
+            }
+        }));
         let keys = Keys::new(
             Arc::clone(&config),
             fingerprints.clone(),
             Arc::clone(&attempts),
+            &Arc::new(players),
             connector,
         );
         let keys = Arc::new(keys);
-        let configured = || configured(&config, &keys, &fingerprints, connector);
+        let configured = || configured(&config, &keys, &fingerprints, connector, fanout);
         let authority = authority.unwrap_or_else(configured);
         Ok(Self {
             admin_password,
@@ -283,6 +295,7 @@ fn configured(
     keys: &Arc<Keys>,
     fingerprints: &Fingerprints,
     connector: &Connector,
+    fanout: &Arc<Fanout>,
 ) -> Arc<dyn Authority> {
     let hook = config.auth.hook.clone();
     let keys = Arc::clone(keys);
@@ -292,7 +305,10 @@ fn configured(
     let settings = auth_hook::Settings {
         url,
         play_url: hook.play_url,
+        connect_url: hook.connect_url,
         end_url: hook.end_url,
+        update_url: hook.update_url,
+        update_every: hook.update_every,
         secret: hook.secret.as_ref().map_or("", Secret::reveal).into(),
         dialect: hook.dialect,
         host: hook.host,
@@ -305,6 +321,7 @@ fn configured(
         asks: hook.asks,
         unanswered: hook.unanswered,
         fingerprints: fingerprints.clone(),
+        fanout: Arc::downgrade(fanout),
     })
 }
 

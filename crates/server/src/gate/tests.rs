@@ -47,7 +47,9 @@ fn configured_by(source: &str, authority: Option<Arc<dyn Authority>>) -> Authori
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth();
     let connector = Connector::new(Arc::new(tls));
-    AuthorityGate::new(Arc::new(config), gatekeeper, authority, &connector).expect("randomness")
+    let fanout = Arc::clone(registry.fanout());
+    AuthorityGate::new(Arc::new(config), gatekeeper, authority, &connector, &fanout)
+        .expect("randomness")
 }
 
 fn name(text: &str) -> StreamName {
@@ -474,6 +476,8 @@ mod links {
             target: Target::Stream(name(stream)),
             expires: if seconds < 0 { now - past } else { now + past },
             address: None,
+            players_max: None,
+            name: None,
         }
         .sign(secret)
     }

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 use authority::Scope;
 use authority::jwt::{self, Claims, KeySet, Refused, Rules, Streams};
@@ -14,6 +15,7 @@ use net::link::Connector;
 use super::authority::{Fingerprints, Grant};
 use super::jwks::{Current, Jwks};
 use super::keys::moment;
+use super::players::{Players, Shared};
 use super::watched::Watched;
 
 /// The parameter of the address.
@@ -27,11 +29,17 @@ pub(super) struct Tokens {
     published: Option<Jwks>,
     rules: Rules,
     fingerprints: Fingerprints,
+    players: Arc<Players>,
     is_used: bool,
 }
 
 impl Tokens {
-    pub(super) fn new(jwt: &AuthJwt, fingerprints: Fingerprints, connector: &Connector) -> Self {
+    pub(super) fn new(
+        jwt: &AuthJwt,
+        fingerprints: Fingerprints,
+        players: Arc<Players>,
+        connector: &Connector,
+    ) -> Self {
         let read = |path: &Path| config::read_token_keys(path);
         let begin = |url: &_| Jwks::begin(Clone::clone(url), connector.clone());
         Self {
@@ -43,6 +51,7 @@ impl Tokens {
             published: jwt.jwks_url.as_ref().map(begin),
             rules: jwt.rules.clone(),
             fingerprints,
+            players,
             is_used: jwt.is_used(),
         }
     }
@@ -70,7 +79,7 @@ impl Tokens {
         let stream = request.stream;
         let is_for = |streams: &Streams| is_for(streams, stream);
         Some(
-            self.permit(token, scope, is_for, Some(stream), request.peer)
+            self.permit(token, scope, is_for, Some(request), request.peer)
                 .await,
         )
     }
@@ -103,7 +112,7 @@ impl Tokens {
         token: &str,
         scope: Scope,
         is_for: impl FnMut(&Streams) -> bool,
-        stream: Option<&StreamName>,
+        request: Option<&Request<'_>>,
         peer: SocketAddr,
     ) -> Result<Grant, Denied> {
         let now = SystemTime::now();
@@ -113,10 +122,26 @@ impl Tokens {
             Ok((claims, permission))
         });
         let (claims, permission) = permitted.map_err(|refused| {
-            let stream = stream.map(StreamName::as_str);
+            let stream = request.map(|request| request.stream.as_str());
             tracing::debug!(stream, %peer, ?scope, reason = %refused, "a token is refused");
             self.denied(refused)
         })?;
+        let witness = match (permission.players_max, request) {
+            (Some(players_max), Some(request)) if scope == Scope::Play => {
+                // A token that was made anew is the same one's.
+                let known_by = match (&claims.subject, &claims.id) {
+                    (Some(subject), _) => format!("token of {subject}"),
+                    (None, Some(id)) => format!("token {id}"),
+                    (None, None) => format!("token {token}"),
+                };
+                let shared = Shared {
+                    credential: self.fingerprints.of(&known_by),
+                    players_max,
+                };
+                Some(self.players.admit(shared, request, Instant::now())?)
+            }
+            _ => None,
+        };
         // A token that was made anew is the same publisher's.
         let known_by = match &claims.subject {
             Some(subject) => format!("token of {subject}"),
@@ -128,6 +153,7 @@ impl Tokens {
                 until: Some(moment(claims.expires, now)?),
                 identity: claims.subject.as_deref().and_then(Identity::new),
             },
+            witness,
             ..Grant::to_all()
         })
     }

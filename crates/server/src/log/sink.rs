@@ -275,7 +275,7 @@ impl Output {
         Ok(())
     }
 
-    fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match (&*self.file).write(bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),

@@ -119,6 +119,7 @@ fn denied(denied: Denied, way: Way) -> &'static str {
         }
         (Denied::Wrong, _) => "the key is wrong for this stream",
         (Denied::Unfit, _) => "the key or link has expired, or is for something else",
+        (Denied::InUse, _) => "as many players as may use this link at a time",
         (Denied::Excluded(Excluded::Address), _) => "not from this address",
         (Denied::Excluded(Excluded::Agent), _) => "not with this program",
         (Denied::Excluded(Excluded::Referer), _) => "not from this page",
@@ -166,7 +167,9 @@ impl Refused {
             Self::Denied(Denied::TooManyAttempts, _) | Self::TooFast => {
                 StatusCode::TOO_MANY_REQUESTS
             }
-            Self::Denied(Denied::Unfit | Denied::Excluded(_), _) => StatusCode::FORBIDDEN,
+            Self::Denied(Denied::Unfit | Denied::InUse | Denied::Excluded(_), _) => {
+                StatusCode::FORBIDDEN
+            }
             Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLong(_) | Self::Offer(OfferError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Fragment(FragmentError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,

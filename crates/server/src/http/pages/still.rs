@@ -122,7 +122,7 @@ pub(super) fn shows_credential(headers: &HeaderMap, uri: &Uri) -> bool {
 /// Without a challenge: a browser would ask for a password in the midst of a list.
 pub(super) fn refuse(denied: Denied) -> Response {
     let status = match denied {
-        Denied::Missing | Denied::Wrong | Denied::Unfit | Denied::Excluded(_) => {
+        Denied::Missing | Denied::Wrong | Denied::Unfit | Denied::InUse | Denied::Excluded(_) => {
             StatusCode::FORBIDDEN
         }
         Denied::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
