@@ -4,9 +4,12 @@ use std::fmt::Write as _;
 
 use testkit::{Clip, PUBLISH_KEY, Server, Tool, framemd5, wait_until};
 
+use crate::station_encoders_are_heard::decode;
 use crate::support::{
-    DEADLINE, assert_joins, file, publish_icecast, server_with_short_linger, wait_for_stream,
+    Certificate, DEADLINE, assert_joins, file, publish_icecast, server_with_short_linger,
+    wait_for_stream,
 };
+use crate::tones::assert_pitch;
 
 /// ffmpeg publishes a clip; what a listener received is compared packet by packet.
 fn ffmpeg_is_heard(clip: Clip, stream: &str) {
@@ -169,25 +172,32 @@ fn ices2_sends_ogg_vorbis() {
     is_heard(&server, "ices.ogg", &framemd5::packets(&clip), 60_000);
 }
 
+/// Each way in which it may send.
 #[test]
 fn liquidsoap_encodes_and_sends() {
-    let server = Server::start();
-    let addr = server.addr("http");
-    let script = format!(
-        "output.icecast(%mp3(bitrate=128), host=\"127.0.0.1\", port={}, password=\"{PUBLISH_KEY}\", \
-         mount=\"/liq.mp3\", mksafe(sine()))",
-        addr.port()
-    );
+    let certificate = Certificate::make();
+    let server = certificate
+        .serve(Server::builder().set("http", "tls_listen", "[\"127.0.0.1:0\"]"))
+        .start();
+    let (plain, secure) = (server.addr("http").port(), server.addr("https").port());
+    let ways = [
+        ("source", plain, "method=\"source\""),
+        ("put", plain, "method=\"put\""),
+        ("chunked", plain, "method=\"put\", chunked=true"),
+        ("secure", secure, "method=\"put\", protocol=\"https\""),
+    ];
+    let outputs = ways.map(|(name, port, way)| {
+        format!(
+            "output.icecast(%mp3(bitrate=128), host=\"127.0.0.1\", port={port}, password=\"{PUBLISH_KEY}\", \
+             mount=\"/{name}.mp3\", {way}, radio)\n"
+        )
+    });
+    let script = format!("radio = mksafe(sine(440.))\n{}", outputs.concat());
     let _source = Tool::liquidsoap(&script).start();
-    wait_for_stream(&server, "liq.mp3");
-    let mut listener = server.listen("/liq.mp3");
-    assert_eq!(listener.status(), 200);
-    let body = listener.read_bytes(60_000, DEADLINE)[..60_000].to_vec();
-    let frames = Tool::ffmpeg()
-        .arg("-i")
-        .arg(file(&body).path())
-        .args(["-f", "framemd5", "-"])
-        .finish(DEADLINE);
-    let frames = framemd5::parse(&String::from_utf8_lossy(&frames.stdout));
-    assert!(frames.len() > 100, "{} frames", frames.len());
+    std::thread::scope(|scope| {
+        for (name, _, _) in ways {
+            let (server, stream) = (&server, format!("{name}.mp3"));
+            scope.spawn(move || assert_pitch(&stream, &decode(server, &stream), 440.0));
+        }
+    });
 }
