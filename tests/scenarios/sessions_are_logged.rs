@@ -9,7 +9,7 @@ use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 use crate::titles_travel_with_the_sound::update;
 
 /// The lines of a kind.
-fn lines(log: &Path, kind: &str) -> Vec<Value> {
+pub(crate) fn lines(log: &Path, kind: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(log).unwrap();
     let lines = text
         .lines()
