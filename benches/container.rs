@@ -7,7 +7,7 @@ use bytes::Bytes;
 use container::icy::{Block, Interleaver, Piece};
 use container::{Demuxer, flv, rtp};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Title, Track, TrackId};
+use media::{Charset, Codec, Framing, Kind, Sample, Span, Timestamp, Title, Track, TrackId};
 
 /// An MP3 frame of 128 kb/s at 44.1 kHz.
 const FRAME_BYTES: usize = 417;
@@ -108,10 +108,11 @@ fn rtp_packetize(c: &mut Criterion) {
 
 fn icy_interleave(c: &mut Criterion) {
     let metaint = NonZeroUsize::new(16_000).expect("sixteen thousand is not zero");
-    let block = Block::new(&Title {
+    let title = Title {
         text: "Some Band - Some Song".to_owned(),
         url: String::new(),
-    });
+    };
+    let block = Block::new(&title, Charset::Utf8);
     let frame = [0x5A; FRAME_BYTES];
     let mut group = c.benchmark_group("container");
     group.throughput(Throughput::Bytes(FRAME_BYTES as u64));

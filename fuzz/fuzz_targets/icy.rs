@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use arbitrary::Arbitrary;
 use container::icy::{self, Block, Deinterleaver, Interleaver, Piece};
 use libfuzzer_sys::fuzz_target;
-use media::Title;
+use media::{Charset, Title};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -20,10 +20,11 @@ struct Input {
 }
 
 fuzz_target!(|input: Input| {
-    let block = Block::new(&Title {
+    let title = Title {
         text: input.text,
         url: input.url,
-    });
+    };
+    let block = Block::new(&title, Charset::Utf8);
     let bytes = block.bytes();
     assert_eq!(bytes.len(), 1 + 16 * usize::from(bytes[0]));
     assert!(bytes.len() <= icy::BLOCK_BYTES_MAX);

@@ -67,11 +67,18 @@ impl Firefox {
     /// Frames of sound that the page's visible element has decoded. The browser counts them for its developers; its
     /// pages do not learn it. An element that plays a WebRTC session decodes none itself.
     pub(crate) fn decoded_sound(&self) -> u64 {
-        const SCRIPT: &str = "const media = [...document.querySelectorAll('video, audio')].find(media => !media.hidden); \
-            const [done] = arguments; \
-            if (!media) done(0); \
-            else media.mozRequestDebugInfo().then(told => done(told.decoder?.reader?.audioFramesDecoded ?? 0));";
-        let request = json!({"script": SCRIPT, "args": [], "sandbox": "system"});
+        self.decoded_by(
+            "[...document.querySelectorAll('video, audio')].find(media => !media.hidden)",
+        )
+    }
+
+    /// The same of the element that an expression means.
+    pub(crate) fn decoded_by(&self, element: &str) -> u64 {
+        let script = format!(
+            "const media = {element}; const [done] = arguments; if (!media) done(0); \
+             else media.mozRequestDebugInfo().then(told => done(told.decoder?.reader?.audioFramesDecoded ?? 0));"
+        );
+        let request = json!({"script": script, "args": [], "sandbox": "system"});
         let mut wire = self.wire.borrow_mut();
         let told = wire.call("WebDriver:ExecuteAsyncScript", &request)["value"].take();
         told.as_u64().unwrap_or_else(|| panic!("{told}"))

@@ -457,6 +457,49 @@ fn azuracast_polls_and_proxies() {
     );
 }
 
+/// Moves and fallbacks are answered as by Icecast, word for word.
+#[test]
+fn panels_move_listeners_and_set_fallbacks() {
+    let (theirs, ours, servers) = both();
+    for path in [
+        "moveclients?mount=/none&destination=/radio.mp3",
+        "moveclients?mount=/radio.mp3&destination=/none",
+        "moveclients?mount=/radio.mp3&destination=/radio.mp3",
+        "fallbacks?mount=/none&fallback=/hidden.mp3",
+        "fallbacks?mount=/radio.mp3",
+        "fallbacks?mount=/radio.mp3&fallback=/hidden.mp3",
+        "fallbacks?mount=/radio.mp3&fallback=",
+        "moveclients?mount=/radio.mp3&destination=/hidden.mp3",
+    ] {
+        let told = |station: &Station| {
+            let answer = station.get(&format!("/admin/{path}"));
+            let kind = answer.header("content-type").map(str::to_owned);
+            let words: String = answer.text().split_whitespace().collect();
+            // Theirs leave the encoding to the reader.
+            let words = words.replace("encoding=\"UTF-8\"", "");
+            (answer.status, kind, words)
+        };
+        assert_eq!(told(&ours), told(&theirs), "{path}");
+    }
+    let path = "/admin/moveclients?mount=/radio.mp3";
+    let (mut told, mut expected) = (ours.facts(path), theirs.facts(path));
+    // There are no listeners of that mount on Icecast any more; here they are its own, and hear another.
+    for facts in [&mut told, &mut expected] {
+        facts.remove("source[/hidden.mp3]/listeners");
+    }
+    assert_tells(path, &expected, &told);
+    let state = |facts: &Value| {
+        let all = facts["fallbacks"].as_array().unwrap();
+        all.iter().any(|one| {
+            one["stream"] == "radio.mp3" && one["moved"] == true && one["state"] == "playing"
+        })
+    };
+    wait_until("the listeners to hear it", DEADLINE, || {
+        state(&servers.1.api("fallbacks"))
+    });
+    assert_eq!(ours.listeners.iter().filter(|one| one.ended()).count(), 0);
+}
+
 #[test]
 fn panels_remove_listeners_and_sources() {
     let (mut theirs, mut ours, _servers) = both();

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{ADMIN_PASSWORD, PUBLISH_KEY, Process, Server, Tool, http, wait_until};
 
 use crate::flv;
 use crate::mount::{Mount, SECOND_BYTES, SECONDS, SOUND, is_of, mp3, rules, whole_units};
 use crate::support::{DEADLINE, file, wait_for_stream};
+use crate::titles_travel_with_the_sound::base64;
 
 #[test]
 fn sound_goes_on_over_both_switches() {
@@ -49,22 +50,7 @@ fn sound_goes_on_over_both_switches() {
         mount.more();
         assert!(!mount.listener.ended(), "{}: one connection", mount.stream);
     }
-    for mount in &mounts {
-        let heard = file(whole_units(&mount.kind, mount.listener.body()));
-        let decoded = Tool::ffmpeg()
-            // As from a listener's socket: for its length ffmpeg would look at the end, where Ogg has another stream.
-            .args(["-xerror", "-seekable", "0", "-f", mount.kind.extension])
-            .arg("-i")
-            .arg(heard.path())
-            .args(["-f", "null", "-"])
-            .finish(DEADLINE);
-        assert!(
-            decoded.status.success() && decoded.stderr.is_empty(),
-            "{}: {}",
-            mount.stream,
-            decoded.stderr
-        );
-    }
+    mounts.iter().for_each(assert_decodes);
     let metrics = server.metrics();
     for outcome in ["began", "returned"] {
         let label = format!("outcome=\"{outcome}\"");
@@ -72,6 +58,71 @@ fn sound_goes_on_over_both_switches() {
     }
     assert_eq!(metrics.sum("carillon_departures_total", &[]), 0.0);
     assert_eq!(metrics.sum("carillon_skips_total", &[]), 0.0);
+}
+
+/// Decodes all that a listener was sent, which must be without a complaint.
+fn assert_decodes(mount: &Mount) {
+    let heard = file(whole_units(&mount.kind, mount.listener.body()));
+    let decoded = Tool::ffmpeg()
+        // As from a listener's socket: for its length ffmpeg would look at the end, where Ogg has another stream.
+        .args(["-xerror", "-seekable", "0", "-f", mount.kind.extension])
+        .arg("-i")
+        .arg(heard.path())
+        .args(["-f", "null", "-"])
+        .finish(DEADLINE);
+    assert!(
+        decoded.status.success() && decoded.stderr.is_empty(),
+        "{}: {}",
+        mount.stream,
+        decoded.stderr
+    );
+}
+
+/// By the addresses of Icecast: listeners hear another stream while their own publisher stays connected, and are moved
+/// back; and a fallback is set for a stream that has none.
+#[test]
+fn listeners_are_moved_by_the_operator() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::builder()
+        .with_admin_password()
+        .toml("[[stream]]\nmatch = \"**\"\nburst = \"30s\"\n")
+        .start();
+    let order = |query: &str| {
+        let credential = base64(format!("admin:{ADMIN_PASSWORD}").as_bytes());
+        let request =
+            format!("GET /admin/{query} HTTP/1.0\r\nAuthorization: Basic {credential}\r\n\r\n");
+        let answer = http::request(server.addr("http"), request.as_bytes(), DEADLINE);
+        assert_eq!(answer.status, 200, "{query}: {}", answer.text());
+    };
+    let mut files = SOUND
+        .map(|kind| [1, 2].map(|seed| kind.make(&folder, seed)))
+        .into_iter();
+    let mut mounts = SOUND.map(|kind| Mount::begin(kind, files.next().unwrap(), &server));
+    for mount in &mut mounts {
+        let stream = mount.stream.clone();
+        let backup = stream.replace("radio", "backup");
+        mount.hears(0);
+        mount.more();
+        order(&format!(
+            "moveclients?mount=/{stream}&destination=/{backup}"
+        ));
+        mount.hears(1);
+        mount.more();
+        assert_eq!(protocol(&server, &stream), "fallback");
+        order(&format!(
+            "moveclients?mount=/{backup}&destination=/{stream}"
+        ));
+        mount.hears(0);
+        mount.more();
+        assert!(mount.studio.is_running(), "{stream}: its source stays");
+        assert_eq!(protocol(&server, &stream), "icecast");
+        order(&format!("fallbacks?mount=/{stream}&fallback=/{backup}"));
+        mount.studio.kill();
+        mount.hears(1);
+        mount.more();
+        assert!(!mount.listener.ended(), "{stream}: one connection");
+        assert_decodes(mount);
+    }
 }
 
 /// Pictures of a size of their own, and noise.

@@ -19,7 +19,7 @@ fn text(log: &Path) -> String {
 }
 
 /// The lines of a kind.
-fn lines(log: &Path, kind: &str) -> Vec<Value> {
+pub(crate) fn lines(log: &Path, kind: &str) -> Vec<Value> {
     let text = text(log);
     let lines = text
         .lines()

@@ -3,8 +3,9 @@
 
 use std::net::SocketAddr;
 
+use serde_json::Value;
 use testkit::http::{self, Listener, deinterleave};
-use testkit::{Clip, PUBLISH_KEY, Server};
+use testkit::{Clip, Icecast, PUBLISH_KEY, Server, Tool, wait_until};
 
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 
@@ -42,6 +43,44 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+/// A mount's character set is that of what its encoder sends and of what players are sent, as on icecast2.
+#[test]
+fn a_mount_has_a_character_set() {
+    const MOUNT: &str =
+        "<mount><mount-name>/radio.mp3</mount-name><charset>CP1251</charset></mount>";
+    let icecast = Icecast::with(32, MOUNT);
+    let server = Server::builder()
+        .toml("[[stream]]\nmatch = \"radio.mp3\"\ncharset = \"windows-1251\"\n")
+        .start();
+    let heard = [
+        (icecast.addr(), Icecast::PASSWORD),
+        (server.addr("http"), PUBLISH_KEY),
+    ]
+    .map(|(addr, password)| {
+        let _source = Tool::ffmpeg()
+            .args(["-re", "-i"])
+            .arg(Clip::Mp3.seconds(60))
+            .args(["-c", "copy", "-content_type", "audio/mpeg", "-f", "mp3"])
+            .arg(format!("icecast://source:{password}@{addr}/radio.mp3"))
+            .start();
+        wait_until("a title to be taken", DEADLINE, || {
+            update(addr, password, "song=%CF%F0%E8%E2%E5%F2") == 200
+        });
+        let mut listener = Listener::get_icy(addr, "/radio.mp3");
+        let interval: usize = listener.header("icy-metaint").unwrap().parse().unwrap();
+        // The block's own length stands before its text.
+        let expected = b"StreamTitle='\xCF\xF0\xE8\xE2\xE5\xF2';";
+        let has_come = listener.read_until(DEADLINE, |body| {
+            body.len() > interval && body[interval + 1..].starts_with(expected)
+        });
+        assert!(has_come, "{addr}");
+        let status = http::get(addr, "/status-json.xsl", DEADLINE);
+        let status: Value = serde_json::from_slice(&status.body).unwrap();
+        status["icestats"]["source"]["title"].clone()
+    });
+    assert_eq!(heard, ["Привет", "Привет"]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub(crate) fn open(
     let (form, content) = choose(&info, becomes)?;
     let reader = match form {
         Some(form) => {
-            let make = || form.packager(info.source.container);
+            let make = || form.packager(info.source.container, info.settings.charset);
             stream.archive(permission, form.format(), make, ARCHIVE_BYTES_MAX, now)
         }
         None => {

@@ -20,7 +20,7 @@ use crate::breaker::{Breaker, Change, REST};
 use crate::cache::Cache;
 use crate::dialect::{Body, Dialect};
 use crate::ends::Ends;
-use crate::exchange::{Failure, Meaningless, exchange, request};
+use crate::exchange::{Failure, Meaningless, exchange};
 use crate::question::{Action, Moment, Question, Verdict};
 use crate::updates::Updates;
 
@@ -196,7 +196,7 @@ impl Asker {
 
     async fn exchange(&self, url: &Url, body: Body) -> Result<(response::Parts, Bytes), Failure> {
         let mut request =
-            request(Method::POST, url).header(header::CONTENT_TYPE, body.content_type);
+            http_client::request(Method::POST, url).header(header::CONTENT_TYPE, body.content_type);
         if let Some(name) = self.settings.dialect.signature_header() {
             let secret = self.settings.secret.as_bytes();
             let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret);

@@ -1,15 +1,12 @@
-//! One request to another server, on a connection of its own, and the answer in whole.
+//! What is asked of another server, and how that fails.
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{Method, Request, StatusCode, header, request, response};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use net::link::{ConnectError, Connector, Link};
+use http::{Method, Request, StatusCode, header, response};
+use http_body_util::Full;
+use http_client::ExchangeError;
+use net::link::Connector;
 use net::url::Url;
 use tokio::time::timeout;
 
@@ -21,21 +18,15 @@ const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
 /// How asking has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// There is no connection.
+    /// There is no whole answer.
     #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The connection broke.
-    #[error("the connection failed: {0}")]
-    Http(#[from] hyper::Error),
+    Exchange(#[from] ExchangeError),
     /// Its address makes no request.
     #[error("its address cannot be asked for: {0}")]
     Request(#[from] http::Error),
     /// It says that it is at fault.
     #[error("it answers {0}")]
     Status(StatusCode),
-    /// The answer is too long, or breaks off.
-    #[error("its answer breaks off, or is longer than {0} bytes")]
-    Body(usize),
     /// The answer is none of the dialect's.
     #[error(transparent)]
     Garbled(#[from] Meaningless),
@@ -54,7 +45,7 @@ pub struct Meaningless(pub(crate) Garbled);
 /// # Errors
 /// When it cannot be had within a time, is too long, or the answer is none of success.
 pub async fn fetch(connector: &Connector, url: &Url, within: Duration) -> Result<Bytes, Failure> {
-    let request = request(Method::GET, url)
+    let request = http_client::request(Method::GET, url)
         .header(header::ACCEPT, "application/json")
         .body(Full::default())?;
     let fetched = exchange(connector, url, request, DOCUMENT_BYTES_MAX);
@@ -67,23 +58,6 @@ pub async fn fetch(connector: &Connector, url: &Url, within: Duration) -> Result
     }
 }
 
-/// The head of a request that closes its connection, with the credentials of the address.
-pub(crate) fn request(method: Method, url: &Url) -> request::Builder {
-    let request = Request::builder()
-        .method(method)
-        .uri(url.target())
-        .header(header::HOST, url.authority())
-        .header(header::USER_AGENT, "Carillon")
-        .header(header::CONNECTION, "close");
-    match url.credentials() {
-        Some((user, password)) => {
-            let credentials = STANDARD.encode(format!("{user}:{password}"));
-            request.header(header::AUTHORIZATION, format!("Basic {credentials}"))
-        }
-        None => request,
-    }
-}
-
 /// Sends a request, and gives the answer unless the server says that it is at fault.
 pub(crate) async fn exchange(
     connector: &Connector,
@@ -91,25 +65,9 @@ pub(crate) async fn exchange(
     request: Request<Full<Bytes>>,
     bytes_max: usize,
 ) -> Result<(response::Parts, Bytes), Failure> {
-    // Schemes of hooks have ports.
-    let port = url.port().unwrap_or_default();
-    let link = connector.connect(url.host(), port, url.is_secure());
-    let (mut sender, connection) = http1::handshake(TokioIo::<Link>::new(link.await?)).await?;
-    let asking = async {
-        let answer = sender.send_request(request).await?;
-        let (head, body) = answer.into_parts();
-        if head.status.is_server_error() {
-            return Err(Failure::Status(head.status));
-        }
-        let body = Limited::new(body, bytes_max).collect().await;
-        let body = body.map_err(|_| Failure::Body(bytes_max))?.to_bytes();
-        Ok((head, body))
-    };
-    let mut asking = std::pin::pin!(asking);
-    let mut connection = std::pin::pin!(connection);
-    tokio::select! {
-        answer = &mut asking => answer,
-        // The request itself finds out how the connection ended.
-        _ = &mut connection => asking.await,
+    let answer = http_client::exchange(connector, url, request, Some(bytes_max)).await;
+    match answer? {
+        (head, _) if head.status.is_server_error() => Err(Failure::Status(head.status)),
+        answer => Ok(answer),
     }
 }

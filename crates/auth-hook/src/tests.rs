@@ -210,7 +210,12 @@ async fn a_hook_that_is_not_there_gives_no_verdict() {
     let (listener, port) = hook().await;
     drop(listener);
     let told = asker(port, LONG, LONG).ask(&question(1)).await;
-    let is_refused = matches!(told, Err(Unanswered::Failed(Failure::Connect(_))));
+    let is_refused = matches!(
+        told,
+        Err(Unanswered::Failed(Failure::Exchange(
+            http_client::ExchangeError::Connect(_)
+        )))
+    );
     assert!(is_refused, "{told:?}");
 }
 

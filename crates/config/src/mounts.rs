@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use media::StreamName;
+use media::{Charset, StreamName};
 
 use crate::{Config, Fallback, MountRule, SoundRule};
 
@@ -30,6 +30,17 @@ impl Config {
             let is_below = rest.is_empty() || rest.starts_with('/');
             is_below.then(|| format!("/{}{rest}", rule.stream))
         })
+    }
+
+    /// The character set of a stream's texts that are not UTF-8.
+    pub fn charset(&self, name: &StreamName) -> Charset {
+        let rule = self.rule(name);
+        rule.map_or(Charset::Utf8, |rule| rule.mount.charset)
+    }
+
+    /// Whether listeners of a stream are sent the links of an Ogg chain as one logical stream.
+    pub fn unchain(&self, name: &StreamName) -> bool {
+        self.rule(name).is_some_and(|rule| rule.mount.unchain)
     }
 
     /// How long a listener of a stream may stay; `None` for no limit.

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use authority::{KeyHash, Scope};
 use fanout::gate::{Country, Identity};
-use media::{NameError, Span, StreamName};
+use media::{Charset, NameError, Span, StreamName};
 use net::url::{Url, UrlError};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -254,15 +254,25 @@ impl Setting for Option<BaseUrl> {
     const EXPECTED: &str = "an address such as \"https://radio.example.com/tv\", or \"\" for none";
 
     fn from_text(text: &str) -> Result<Self, Fault> {
-        if text.is_empty() {
-            return Ok(None);
+        match text {
+            "" => Ok(None),
+            text => base_url::<Self>(text).map(Some),
         }
-        let help = format!("write {}", Self::EXPECTED);
-        let url = text
-            .parse()
-            .map_err(|wrong: NotABaseUrl| Fault::helped(wrong.to_string(), help))?;
-        Ok(Some(url))
     }
+}
+
+impl Setting for BaseUrl {
+    const EXPECTED: &str = "an address such as \"http://radio.example.com:8000\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        base_url::<Self>(text)
+    }
+}
+
+fn base_url<T: Setting>(text: &str) -> Result<BaseUrl, Fault> {
+    let help = format!("write {}", T::EXPECTED);
+    text.parse()
+        .map_err(|wrong: NotABaseUrl| Fault::helped(wrong.to_string(), help))
 }
 
 impl Setting for String {
@@ -395,6 +405,18 @@ impl Setting for Glob {
     fn from_text(text: &str) -> Result<Self, Fault> {
         let help = format!("write {}", Self::EXPECTED);
         Self::parse(text).map_err(|message| Fault::helped(format!("`{text}` {message}"), help))
+    }
+}
+
+impl Setting for Charset {
+    const EXPECTED: &str = "a character set, such as \"utf-8\", \"iso-8859-1\" or \"windows-1251\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        Self::from_label(text).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.into_iter().map(Self::label).collect();
+            let help = format!("write one of {}", names.join(", "));
+            Fault::helped(format!("`{text}` is no character set that is known"), help)
+        })
     }
 }
 

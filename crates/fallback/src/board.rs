@@ -17,6 +17,8 @@ pub struct Board(Mutex<BTreeMap<StreamName, Shown>>);
 pub struct Shown {
     /// The stream that is heard while the publisher is away.
     pub fallback: StreamName,
+    /// It is heard although the publisher is here, because the operator has ordered so.
+    pub is_move: bool,
     /// Whether it is.
     pub state: State,
 }
@@ -53,9 +55,16 @@ impl Board {
             .collect()
     }
 
-    pub(crate) fn show(&self, name: &StreamName, fallback: &StreamName, state: State) {
+    pub(crate) fn show(
+        &self,
+        name: &StreamName,
+        fallback: &StreamName,
+        is_move: bool,
+        state: State,
+    ) {
         let shown = Shown {
             fallback: fallback.clone(),
+            is_move,
             state,
         };
         self.entries().insert(name.clone(), shown);

@@ -67,6 +67,13 @@ impl Shape {
     }
 }
 
+/// Why listeners of a stream cannot be sent another, in words.
+pub fn misfit(own: &Info, other: &Info) -> Option<String> {
+    let own = Shape::of(own);
+    let misfit = own.misfit(&Shape::of(other)).filter(|_| own.is_known());
+    misfit.map(|misfit| misfit.to_string())
+}
+
 #[cfg(test)]
 impl Shape {
     /// MP3 in stereo.

@@ -39,6 +39,8 @@ pub(crate) struct Guard {
     claim: Option<Claim>,
     /// Changes with each wish for a stream.
     wishes: watch::Receiver<u64>,
+    /// Changes with each order of the operator's.
+    orders: watch::Receiver<u64>,
 }
 
 /// A feed that has its first items.
@@ -54,8 +56,9 @@ struct Feed {
 impl Guard {
     pub(crate) fn new(context: Arc<Context>, name: StreamName, rule: Rule, is_named: bool) -> Self {
         Self {
-            machine: Machine::new(rule.after, rule.keep),
+            machine: Machine::new(rule.after, rule.keep, rule.is_move),
             wishes: context.demand.news(),
+            orders: context.orders.news(),
             context,
             name,
             rule,
@@ -65,7 +68,7 @@ impl Guard {
         }
     }
 
-    /// Guards its stream: for ever, or until the stream has ended.
+    /// Guards its stream: for ever, or until the stream has ended, or is to have no guard.
     pub(crate) async fn run(mut self) {
         self.show(State::Waiting);
         loop {
@@ -73,9 +76,16 @@ impl Guard {
             if stream.is_none() && !self.is_named {
                 break;
             }
+            self.orders.mark_unchanged();
+            match (self.context.rules)(&self.name) {
+                Some(rule) if rule == self.rule => {}
+                Some(rule) => self.follow(rule),
+                None => break,
+            }
             let sight = self.sight(stream.as_ref());
             // A fallback that comes on demand is to know in time.
-            let needs_other = sight.here != Here::Published && sight.is_wanted;
+            let is_due = sight.here != Here::Published || self.rule.is_move;
+            let needs_other = is_due && sight.is_wanted;
             self.claim(needs_other);
             match self.machine.look(sight, now()) {
                 Step::Rest => {
@@ -94,6 +104,14 @@ impl Guard {
             }
         }
         self.context.board.clear(&self.name);
+    }
+
+    /// The operator has ordered something else.
+    fn follow(&mut self, rule: Rule) {
+        self.machine.follow(rule.after, rule.is_move);
+        self.rule = rule;
+        self.claim = None;
+        self.show(State::Waiting);
     }
 
     fn stream(&self) -> Option<Arc<Stream>> {
@@ -118,8 +136,8 @@ impl Guard {
             here,
             is_wanted: is_demanded || is_heard,
             other: match here {
-                Here::Published => Other::Away,
-                Here::Absent | Here::Vacant => self.other(),
+                Here::Published if !self.rule.is_move => Other::Away,
+                _ => self.other(),
             },
         }
     }
@@ -159,7 +177,12 @@ impl Guard {
     /// Waits until something is to be seen.
     async fn rest(&mut self, stream: Option<Arc<Stream>>) {
         match stream {
-            Some(stream) if stream.info().phase == Phase::Live => stream.vacated().await,
+            Some(stream) if stream.info().phase == Phase::Live => {
+                tokio::select! {
+                    () = stream.vacated() => {}
+                    _ = self.orders.changed() => {}
+                }
+            }
             // It has gone this very moment, or nobody listens to it.
             Some(_) => tokio::time::sleep(LOOK).await,
             None => {
@@ -167,6 +190,7 @@ impl Guard {
                 tokio::select! {
                     _ = registry.appearance(&self.name) => {}
                     _ = self.wishes.changed() => {}
+                    _ = self.orders.changed() => {}
                 }
             }
         }
@@ -214,7 +238,7 @@ impl Guard {
             let is_open = tokio::select! {
                 is_open = tap.take_all(&mut tapped) => is_open,
                 // Another publisher's.
-                _ = registry.live(&self.name) => return None,
+                _ = registry.live(&self.name), if !self.rule.is_move => return None,
             };
             if !is_open || splice.push(&mut tapped, &mut items) == Goes::Another {
                 return None;
@@ -258,7 +282,12 @@ impl Guard {
             content_type: told.content_type.clone(),
             headers: own.headers.clone(),
         };
-        self.context.registry.publish(&permission, source, now())
+        let registry = &self.context.registry;
+        let is_here = self.rule.is_move && self.stream().is_some();
+        match is_here {
+            true => registry.divert(&permission, source, now()),
+            false => registry.publish(&permission, source, now()),
+        }
     }
 
     /// Whether the stream is still ours.
@@ -306,6 +335,9 @@ impl Guard {
                     if let Some(outcome) = self.machine.look_at_feed(is_wanted, is_live, now()) {
                         return outcome;
                     }
+                    if (self.context.rules)(&self.name).as_ref() != Some(&self.rule) {
+                        return Outcome::Ended;
+                    }
                 }
             }
         }
@@ -323,7 +355,9 @@ impl Guard {
 
     fn show(&self, state: State) {
         let (name, fallback) = (&self.name, &self.rule.fallback);
-        self.context.board.show(name, fallback, state);
+        self.context
+            .board
+            .show(name, fallback, self.rule.is_move, state);
     }
 }
 

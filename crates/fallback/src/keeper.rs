@@ -24,6 +24,7 @@ pub async fn keep(context: Arc<Context>) {
         guards.begin(name, true);
     }
     guards.look_around();
+    let mut orders = context.orders.news();
     loop {
         tokio::select! {
             received = events.next() => match received {
@@ -35,6 +36,7 @@ pub async fn keep(context: Arc<Context>) {
                     }
                 }
             },
+            _ = orders.changed() => guards.look_at_orders(),
             Some(ended) = guards.tasks.join_next() => match ended {
                 Ok(name) => guards.end(&name),
                 // Its stream is as one without a fallback from here on.
@@ -73,8 +75,17 @@ impl Guards {
     /// A guard has seen its stream end. There may be another by now.
     fn end(&mut self, name: &StreamName) {
         self.names.remove(name);
+        let is_named = self.context.named.contains(name);
         if self.context.registry.stream(name).is_some_and(is_here) {
-            self.begin(name, false);
+            self.begin(name, is_named);
+        } else if !is_named {
+            self.context.orders.forget(name);
+        }
+    }
+
+    fn look_at_orders(&mut self) {
+        for name in self.context.orders.names() {
+            self.begin(&name, self.context.named.contains(&name));
         }
     }
 

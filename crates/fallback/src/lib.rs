@@ -11,6 +11,9 @@
 //! publisher of the lowest priority, and any other takes over from it. The fallback itself sees a reader of its items
 //! and nothing else, so a chain of fallbacks is streams that each have one.
 //!
+//! By the operator's order ([`Orders`]) listeners hear another stream although their own has its publisher. It is the same,
+//! but that the publisher is set aside ([`Registry::divert`]) and goes on when the order is over.
+//!
 //! Invariants: a feed begins at a join point, ends between two items, and has the formats that the listeners were
 //! promised; a stream is fed only while somebody wants it. There is one guard for a name at most.
 //!
@@ -22,6 +25,7 @@ mod fit;
 mod guard;
 mod keeper;
 mod machine;
+mod orders;
 mod splice;
 #[cfg(test)]
 mod tests;
@@ -35,8 +39,10 @@ use media::StreamName;
 
 pub use board::{Board, Shown, State, Stats};
 pub use demand::Demand;
+pub use fit::misfit;
 pub use keeper::keep;
 pub use machine::Outcome;
+pub use orders::{Order, OrderRefused, Orders};
 
 /// The protocol of feeds in the metrics and in [`fanout::Source::protocol`].
 pub const PROTOCOL: &str = "fallback";
@@ -52,9 +58,11 @@ pub struct Rule {
     pub yields: bool,
     /// How long the stream is fed that nobody listens to any more.
     pub keep: Duration,
+    /// It is heard although the publisher is here, which is set aside.
+    pub is_move: bool,
 }
 
-/// The rule for a stream, if it has one.
+/// The rule for a stream, if it has one. It changes with the [`Orders`].
 pub type Rules = Box<dyn Fn(&StreamName) -> Option<Rule> + Send + Sync>;
 
 /// Permits a feed to publish a stream; with `true` until another publisher comes.
@@ -74,6 +82,8 @@ pub struct Context {
     pub agent: String,
     /// Who wants streams that are not here.
     pub demand: Arc<Demand>,
+    /// What the operator has ordered.
+    pub orders: Arc<Orders>,
     /// What the guards are doing.
     pub board: Arc<Board>,
     /// The counts.

@@ -100,6 +100,8 @@ impl Outcome {
 pub(crate) struct Machine {
     after: Duration,
     keep: Duration,
+    /// The stream is fed although it has its publisher.
+    is_move: bool,
     state: State,
     /// The misfit that was told last. It is told once until something changes.
     told: Option<Misfit>,
@@ -120,13 +122,20 @@ enum State {
 }
 
 impl Machine {
-    pub(crate) fn new(after: Duration, keep: Duration) -> Self {
+    pub(crate) fn new(after: Duration, keep: Duration, is_move: bool) -> Self {
         Self {
             after,
             keep,
+            is_move,
             state: State::Published,
             told: None,
         }
+    }
+
+    /// The rule has changed.
+    pub(crate) fn follow(&mut self, after: Duration, is_move: bool) {
+        (self.after, self.is_move) = (after, is_move);
+        self.told = None;
     }
 
     /// What is to be done while the stream is not fed.
@@ -138,8 +147,14 @@ impl Machine {
         } = sight;
         if here == Here::Published {
             self.state = State::Published;
-            self.told = None;
-            return Step::Rest;
+            if !self.is_move {
+                self.told = None;
+                return Step::Rest;
+            }
+            return match is_wanted {
+                true => self.judge(other),
+                false => Step::Watch(None),
+            };
         }
         if here == Here::Absent && !is_wanted {
             self.state = State::Published;
@@ -157,6 +172,11 @@ impl Machine {
         if !is_wanted {
             return Step::Watch(None);
         }
+        self.judge(other)
+    }
+
+    /// What is to be done with a fallback that is wanted.
+    fn judge(&mut self, other: Other) -> Step {
         match other {
             Other::Away => Step::Watch(None),
             Other::Ready => Step::Feed,

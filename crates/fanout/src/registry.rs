@@ -176,6 +176,25 @@ impl Registry {
         Ok(publisher)
     }
 
+    /// Has a stream that is here, while its publisher is set aside: it keeps its connection and is not heard. When what
+    /// this returns is dropped, it goes on.
+    ///
+    /// # Errors
+    /// There is no such stream, or its publisher is set aside already.
+    pub fn divert(
+        &self,
+        permission: &Authorized<Publish>,
+        source: Source,
+        now: Instant,
+    ) -> Result<Publisher, PublishRefused> {
+        let Publish { stream, credential } = permission.action();
+        let settings = (self.rules)(stream);
+        let stream = self.stream(stream).ok_or(PublishRefused::Ended)?;
+        let publisher = Publisher::divert(stream, *credential, source, settings, now)?;
+        self.appeared.ring();
+        Ok(publisher)
+    }
+
     /// Begins an epoch of a rendition of the stream that `parent` publishes: from here on the samples of its
     /// picture track `track` go there, with the stream's sound. The publisher's permission is the rendition's.
     ///
@@ -343,6 +362,11 @@ impl Registry {
     /// Waits until a stream of that name is live; at once when it is.
     pub async fn live(&self, name: &StreamName) -> Arc<Stream> {
         self.appears(name, |phase| phase == Phase::Live).await
+    }
+
+    /// The rules for a stream of that name.
+    pub fn settings(&self, name: &StreamName) -> Settings {
+        (self.rules)(name)
     }
 
     /// Waits until there is a stream of that name in a phase that fits.

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use container::{fmp4, ts};
 use fanout::{Choice, DerivedOffer, Format, Info, Packager, Protocol, Retention};
-use media::{Codec, Container, Kind, Track};
+use media::{Charset, Codec, Container, Kind, Track};
 
-use crate::{Elementary, Flv, Icy, Mp4, Opus, Raw, Ts};
+use crate::{Elementary, Flv, Icy, Mp4, Opus, Raw, Ts, Unchained};
 
 /// A wire format of HTTP listeners.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -15,6 +15,8 @@ pub enum Form {
     Source,
     /// The same with titles in between.
     Icy,
+    /// The source's Ogg as one logical stream.
+    Unchained,
     /// FLV.
     Flv,
     /// Fragmented MP4.
@@ -99,7 +101,7 @@ struct Row {
     needs: Needs,
     /// Which tracks it can carry.
     carries: fn(&Track) -> bool,
-    make: fn(Container) -> Box<dyn Packager>,
+    make: fn(Container, Charset) -> Box<dyn Packager>,
     /// The same with titles in between.
     with_titles: Option<Form>,
 }
@@ -120,9 +122,10 @@ const FRAMED: &[Container] = &[Container::Tracks, Container::Mp3, Container::Adt
 
 impl Form {
     /// All of them, in the order in which a stream's addresses are listed.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Source,
         Self::Icy,
+        Self::Unchained,
         Self::Flv,
         Self::Mp4,
         Self::Ts,
@@ -147,13 +150,19 @@ impl Form {
                 made_from: &[],
                 needs: Needs::Nothing,
                 carries: |_| true,
-                make: |container| Box::new(Raw::new(container)),
+                make: |container, _| Box::new(Raw::new(container)),
                 with_titles: Some(Self::Icy),
             },
             Self::Icy => Row {
                 name: "icy",
                 protocol: Protocol::Icy,
-                make: |_| Box::new(Icy::over_source()),
+                make: |_, charset| Box::new(Icy::over_source(charset)),
+                with_titles: None,
+                ..Self::Source.row()
+            },
+            Self::Unchained => Row {
+                name: "unchained",
+                make: |_, _| Box::new(Unchained::default()),
                 with_titles: None,
                 ..Self::Source.row()
             },
@@ -168,7 +177,7 @@ impl Form {
                 made_from: FRAMED,
                 needs: Needs::Nothing,
                 carries: Flv::carries,
-                make: |_| Box::new(Flv::default()),
+                make: |_, _| Box::new(Flv::default()),
                 with_titles: None,
             },
             Self::Mp4 => Row {
@@ -182,7 +191,7 @@ impl Form {
                 made_from: FRAMED,
                 needs: Needs::FirstOfEachKind,
                 carries: fmp4::can_mux,
-                make: |_| Box::new(Mp4::default()),
+                make: |_, _| Box::new(Mp4::default()),
                 with_titles: None,
             },
             Self::Ts => Row {
@@ -196,7 +205,7 @@ impl Form {
                 made_from: FRAMED,
                 needs: Needs::FirstOfEachKind,
                 carries: ts::can_mux,
-                make: |_| Box::new(Ts::default()),
+                make: |_, _| Box::new(Ts::default()),
                 with_titles: None,
             },
             Self::Aac => Row {
@@ -210,13 +219,13 @@ impl Form {
                 made_from: &[Container::Tracks],
                 needs: Needs::Sound,
                 carries: |track| Elementary::carries(track, Codec::Aac),
-                make: |_| Box::new(Elementary::new(Codec::Aac)),
+                make: |_, _| Box::new(Elementary::new(Codec::Aac)),
                 with_titles: Some(Self::IcyAac),
             },
             Self::IcyAac => Row {
                 name: "icy-aac",
                 protocol: Protocol::Icy,
-                make: |_| Box::new(Icy::over_track(Codec::Aac)),
+                make: |_, charset| Box::new(Icy::over_track(Codec::Aac, charset)),
                 with_titles: None,
                 ..Self::Aac.row()
             },
@@ -231,13 +240,13 @@ impl Form {
                 made_from: &[Container::Tracks],
                 needs: Needs::Sound,
                 carries: |track| Elementary::carries(track, Codec::Mp3),
-                make: |_| Box::new(Elementary::new(Codec::Mp3)),
+                make: |_, _| Box::new(Elementary::new(Codec::Mp3)),
                 with_titles: Some(Self::IcyMp3),
             },
             Self::IcyMp3 => Row {
                 name: "icy-mp3",
                 protocol: Protocol::Icy,
-                make: |_| Box::new(Icy::over_track(Codec::Mp3)),
+                make: |_, charset| Box::new(Icy::over_track(Codec::Mp3, charset)),
                 with_titles: None,
                 ..Self::Mp3.row()
             },
@@ -252,7 +261,7 @@ impl Form {
                 made_from: FRAMED,
                 needs: Needs::Sound,
                 carries: Opus::carries,
-                make: |_| Box::new(Opus::default()),
+                make: |_, _| Box::new(Opus::default()),
                 with_titles: None,
             },
         }
@@ -261,7 +270,10 @@ impl Form {
     /// The form for a listener that asks for `extension`, or for the stream by its own name.
     pub fn choose(info: &Info, extension: Option<Extension>, wants_icy: bool) -> Choice<Self> {
         let container = info.source.container;
-        let own = Self::of_source(container, wants_icy);
+        let own = match container {
+            Container::Ogg if info.settings.unchain => Self::Unchained,
+            _ => Self::of_source(container, wants_icy),
+        };
         match (extension, container) {
             (_, Container::Unknown) => Choice::Unclear,
             (None, Container::Tracks) => Choice::Take(Self::Flv),
@@ -360,9 +372,9 @@ impl Form {
         self.row().protocol == Protocol::Icy
     }
 
-    /// What makes the lane's bytes.
-    pub fn packager(self, container: Container) -> Box<dyn Packager> {
-        (self.row().make)(container)
+    /// What makes the lane's bytes of a source in this container; titles are sent in that character set.
+    pub fn packager(self, container: Container, charset: Charset) -> Box<dyn Packager> {
+        (self.row().make)(container, charset)
     }
 
     /// The media type of the bytes. The source's word counts where no browser would show such bytes as a
@@ -374,16 +386,20 @@ impl Form {
                 let tracks = info.tracks.iter().map(|track| &**track);
                 fmp4::media_type(tracks).map_or(Cow::Borrowed(of_row), Cow::Owned)
             }
-            Self::Source | Self::Icy if is_harmless(&info.source.content_type) => {
+            Self::Source | Self::Icy | Self::Unchained
+                if is_harmless(&info.source.content_type) =>
+            {
                 Cow::Borrowed(&info.source.content_type)
             }
-            Self::Source | Self::Icy => Cow::Borrowed(match info.source.container {
-                Container::Mp3 => "audio/mpeg",
-                Container::Adts => "audio/aac",
-                Container::Ogg => "application/ogg",
-                Container::WebM => "video/webm",
-                _ => "application/octet-stream",
-            }),
+            Self::Source | Self::Icy | Self::Unchained => {
+                Cow::Borrowed(match info.source.container {
+                    Container::Mp3 => "audio/mpeg",
+                    Container::Adts => "audio/aac",
+                    Container::Ogg => "application/ogg",
+                    Container::WebM => "video/webm",
+                    _ => "application/octet-stream",
+                })
+            }
             _ => Cow::Borrowed(of_row),
         }
     }
@@ -393,7 +409,7 @@ impl Form {
         match (self, container) {
             (Self::Source | Self::Icy, Container::Adts) => b"\xFF\xF1",
             (Self::Source | Self::Icy, Container::Mp3) => b"\xFF\xFB",
-            (Self::Source | Self::Icy, Container::Ogg) => b"Og",
+            (Self::Source | Self::Icy | Self::Unchained, Container::Ogg) => b"Og",
             (Self::Source | Self::Icy, Container::WebM) => b"\x1A\x45",
             _ => self.row().opening,
         }

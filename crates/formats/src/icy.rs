@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use container::icy::{Block, Interleaver, Piece};
 use fanout::{Entry, Lead, Packager, Preamble, Sink};
-use media::{Codec, Item, Title};
+use media::{Charset, Codec, Item, Title};
 
 use crate::elementary::{Frame, Frames};
 
@@ -35,6 +35,8 @@ pub struct Icy {
 /// The title told, the title due, and what they mean to joiners.
 #[derive(Debug)]
 struct Titles {
+    /// In which titles are sent.
+    charset: Charset,
     /// What the next block says.
     due: Block,
     /// The block that told the title in force; empty while none has been told.
@@ -48,21 +50,22 @@ struct Titles {
 
 impl Icy {
     /// Over the frames of a source that sends nothing else.
-    pub fn over_source() -> Self {
-        Self::over(Frames::Source)
+    pub fn over_source(charset: Charset) -> Self {
+        Self::over(Frames::Source, charset)
     }
 
     /// Over the first audio track that is coded as `codec`.
-    pub fn over_track(codec: Codec) -> Self {
-        Self::over(Frames::of_track(codec))
+    pub fn over_track(codec: Codec, charset: Charset) -> Self {
+        Self::over(Frames::of_track(codec), charset)
     }
 
     /// Before the first byte, where a listener may start.
-    fn over(frames: Frames) -> Self {
+    fn over(frames: Frames, charset: Charset) -> Self {
         Self {
             frames,
             interleaver: Interleaver::new(METAINT),
             titles: Titles {
+                charset,
                 due: Block::empty(),
                 told: Block::empty(),
                 generation: 0,
@@ -105,7 +108,8 @@ impl Titles {
     /// Puts `title` into the next block, unless it is the one told last.
     fn announce(&mut self, title: &Title) {
         let is_known = title.is_empty() && self.told.is_empty();
-        let block = Some(Block::new(title)).filter(|block| !is_known && *block != self.told);
+        let block =
+            Some(Block::new(title, self.charset)).filter(|block| !is_known && *block != self.told);
         self.due = block.unwrap_or(const { Block::empty() });
     }
 

@@ -1,6 +1,6 @@
-//! Query strings and form bodies, with the character sets that metadata updates come in.
+//! Query strings and form bodies.
 
-use crate::text::{latin1, percent_decode, utf8_or_latin1};
+use crate::text::{percent_decode, utf8_or_latin1};
 
 /// `name=value` pairs joined by `&`, still encoded. Also reads an
 /// `application/x-www-form-urlencoded` body. Everything in it is untrusted.
@@ -29,19 +29,10 @@ impl<'a> Query<'a> {
         self.find(name).map(text)
     }
 
-    /// The first value of a name in the character set that the query's own `charset` names:
-    /// how `/admin/metadata` carries titles.
-    ///
-    /// Without `charset`, or with an unknown one, a value is UTF-8 if valid and Latin-1 otherwise:
-    /// text that happens to be valid UTF-8 is hardly ever anything else.
-    pub fn text(&self, name: &str) -> Option<String> {
-        let value = self.find(name)?;
-        let charset = self.get("charset").unwrap_or_default();
-        Some(if is_latin1(&charset) {
-            latin1(&decode(value))
-        } else {
-            text(value)
-        })
+    /// The bytes of the first value of a name, for texts in the character set that the query names: how
+    /// `/admin/metadata` carries titles.
+    pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
+        self.find(name).map(decode)
     }
 
     fn find(&self, name: &str) -> Option<&'a [u8]> {
@@ -59,18 +50,6 @@ impl<'a> Query<'a> {
                 None => (pair, &[][..]),
             })
     }
-}
-
-fn is_latin1(charset: &str) -> bool {
-    let known = [
-        "iso-8859-1",
-        "iso8859-1",
-        "iso_8859-1",
-        "latin1",
-        "latin-1",
-        "windows-1252",
-    ];
-    known.iter().any(|name| charset.eq_ignore_ascii_case(name))
 }
 
 fn text(value: &[u8]) -> String {
@@ -97,31 +76,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_arrive_in_the_charset_they_name() {
+    fn values_are_decoded_whatever_they_are() {
         for (query, expected) in [
-            (
-                &b"song=Bj%C3%B6rk+-+J%C3%B3ga&charset=UTF-8"[..],
-                "Björk - Jóga",
-            ),
-            (
-                b"charset=ISO-8859-1&song=Bj%F6rk%20%96%20J%F3ga",
-                "Björk – Jóga",
-            ),
-            (b"charset=latin1&song=Bj%C3%B6rk", "BjÃ¶rk"),
+            (&b"song=Bj%C3%B6rk+-+J%C3%B3ga"[..], "Björk - Jóga"),
             (b"song=Bj%F6rk", "Björk"),
             ("song=Björk - 1+1=2".as_bytes(), "Björk - 1+1=2"),
             (b"song=C%26A%20+%20co", "C&A + co"),
-            (b"song=AT%26T&charset=klingon", "AT&T"),
             (b"song=", ""),
             (b"song", ""),
         ] {
-            assert_eq!(
-                Query::new(query).text("song").as_deref(),
-                Some(expected),
-                "{query:?}"
-            );
+            let found = Query::new(query).get("song");
+            assert_eq!(found.as_deref(), Some(expected), "{query:?}");
         }
-        assert_eq!(Query::new(b"mode=updinfo").text("song"), None);
+        let found = Query::new(b"song=Bj%F6rk+x").bytes("song");
+        assert_eq!(found.as_deref(), Some(&b"Bj\xf6rk x"[..]));
+        assert_eq!(Query::new(b"mode=updinfo").bytes("song"), None);
     }
 
     #[test]

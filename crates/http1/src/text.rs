@@ -47,7 +47,7 @@ pub fn utf8_or_latin1(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// Text as windows-1252.
-pub(crate) fn latin1(bytes: &[u8]) -> String {
+fn latin1(bytes: &[u8]) -> String {
     bytes
         .iter()
         .map(|&byte| match byte {

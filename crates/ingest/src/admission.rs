@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use fanout::gate::{Authorized, Ongoing, Publish, Request, Revocation};
 use fanout::{EpochWatch, Permit, Phase, PublishRefused, Publisher, Registry, Source};
-use media::{Container, Item, StreamName, TrackId};
+use media::{Container, Item, SongTitle, StreamName, TrackId};
 use net::wait;
 
 use crate::{Context, Error, now};
@@ -181,6 +181,16 @@ impl PublishedEpoch {
         self.publisher
             .identify(container, media_type)
             .map_err(|_| self.why_over())
+    }
+
+    /// Whether its media is not heard at present.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.publisher.is_unheard()
+    }
+
+    /// See [`Publisher::exchange_titles`].
+    pub(crate) fn exchange_titles(&self, takes: bool) -> Option<SongTitle> {
+        self.publisher.exchange_titles(takes)
     }
 
     /// Passes on the items of one read; `items` is empty afterwards.

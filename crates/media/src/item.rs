@@ -61,6 +61,32 @@ impl Title {
     }
 }
 
+/// A song as it is told beside a stream whose bytes have titles of their own. Untrusted text.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SongTitle {
+    /// Who plays, if that is told apart from the song.
+    pub artist: String,
+    /// What is played.
+    pub title: String,
+    /// A link; often empty.
+    pub url: String,
+}
+
+impl SongTitle {
+    /// In one line.
+    pub fn title(&self) -> Title {
+        let text = match (self.artist.is_empty(), self.title.is_empty()) {
+            (false, false) => format!("{} - {}", self.artist, self.title),
+            (true, _) => self.title.clone(),
+            (_, true) => self.artist.clone(),
+        };
+        Title {
+            text,
+            url: self.url.clone(),
+        }
+    }
+}
+
 /// One step of a stream's life.
 #[derive(Clone, Debug)]
 pub enum Item {

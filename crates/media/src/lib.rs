@@ -7,6 +7,7 @@
 //!
 //! Codec configuration and frame headers are parsed in [`codec`].
 
+mod charset;
 pub mod codec;
 mod description;
 mod event;
@@ -15,9 +16,10 @@ mod name;
 mod time;
 mod track;
 
+pub use charset::Charset;
 pub use description::Description;
 pub use event::{Caption, Cue, CueAction, EventContent, TimedEvent};
-pub use item::{Item, Sample, Script, Title};
+pub use item::{Item, Sample, Script, SongTitle, Title};
 pub use name::{NameError, StreamName};
 pub use time::{Span, TICKS_PER_SECOND, Timestamp};
 pub use track::{Codec, Container, FourCc, Framing, Kind, Track, TrackId};

@@ -10,6 +10,7 @@ use std::time::{Instant, SystemTime};
 use config::Config;
 use egress_hls::Variants;
 use egress_hls::threads::RequestThreads;
+use fallback::Orders;
 use net::intake::Intake;
 use recordings::Shelf;
 use rtmp::auth::Challenger;
@@ -50,6 +51,10 @@ pub(crate) struct Node {
     /// WebRTC, unless it is switched off.
     pub(crate) rtc: Option<Arc<Rtc>>,
     pub(crate) pages: Kept,
+    /// Which streams are in public directories.
+    pub(crate) directories: Arc<directory::Board>,
+    /// What the operator has ordered about fallbacks.
+    pub(crate) orders: Arc<Orders>,
     /// The recordings.
     pub(crate) shelf: Arc<Shelf>,
     /// The same for viewers.
@@ -82,6 +87,7 @@ pub(crate) struct Parts {
     /// Random; keys of HLS are derived from it where no secret is configured.
     pub(crate) hls_secret: [u8; 32],
     pub(crate) jitter_seed: u64,
+    pub(crate) orders: Arc<Orders>,
 }
 
 /// The DVR windows of streams, if there is a place for them.
@@ -131,6 +137,7 @@ impl Node {
             challenge_key,
             hls_secret,
             jitter_seed,
+            orders,
         } = parts;
         let now = Instant::now();
         let drain = Drain::new(jitter_seed);
@@ -213,6 +220,8 @@ impl Node {
             requests: None,
             files,
             pages: Kept::default(),
+            directories: Arc::default(),
+            orders,
             past,
             shelf,
             uploads: None,

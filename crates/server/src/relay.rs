@@ -191,6 +191,7 @@ impl Relay {
             connector: self.connector.clone(),
             stations,
             courier,
+            seed: getrandom::u64()?,
             demo: self.demo,
         })?;
         let Self {
@@ -242,7 +243,8 @@ impl Relay {
         let jitter_seed = getrandom::u64()?;
         let links = Links::new(registry.fanout().events());
         let registry = Arc::new(registry);
-        let fallbacks = Fallbacks::new(&config, &registry);
+        let orders = Arc::default();
+        let fallbacks = Fallbacks::new(&config, &registry, &orders);
         let mut node = Node::new(Parts {
             config,
             registry,
@@ -255,6 +257,7 @@ impl Relay {
             challenge_key,
             hls_secret,
             jitter_seed,
+            orders,
         });
         open_webrtc(&mut node)?;
         node.requests = Some(http::request_threads(&node).map_err(StartError::Requests)?);
@@ -321,6 +324,8 @@ fn rules(config: Arc<Config>) -> fanout::Rules {
         takeover_back: config.ingest.takeover_back,
         listeners_max: config.mount(name).listeners_max,
         group: config.group(name),
+        unchain: config.unchain(name),
+        charset: config.charset(name),
         segment: config.hls.segmentation().segment,
     })
 }

@@ -48,8 +48,12 @@ impl Icecast {
         Self::with(32, &elements)
     }
 
-    /// Starts it with more elements in its configuration.
-    fn with(clients: usize, elements: &str) -> Self {
+    /// Starts it with more elements in its configuration, such as mounts and directories.
+    ///
+    /// # Panics
+    /// When it is not installed or does not start.
+    #[must_use]
+    pub fn with(clients: usize, elements: &str) -> Self {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
         let home = folder.path().display();
         let addr = free_address();

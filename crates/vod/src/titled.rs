@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use container::icy::{Block, Interleaver, Piece};
 use formats::METAINT;
-use media::Title;
+use media::{Charset, Title};
 
 /// Puts a title into sound: once, because many players take each title for a new one.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Titled {
     pub(crate) fn new(title: &Title) -> Self {
         Self {
             interleaver: Interleaver::new(METAINT),
-            due: Block::new(title),
+            due: Block::new(title, Charset::Utf8),
         }
     }
 

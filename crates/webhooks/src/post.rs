@@ -2,14 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{Request, StatusCode, header};
+use http::{Method, Request, StatusCode, header};
 use http_body_util::Full;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use net::link::{ConnectError, Connector, Link};
+use http_client::ExchangeError;
+use net::link::Connector;
 use net::url::Url;
 use tokio::time::timeout;
 
@@ -30,9 +27,7 @@ pub(crate) struct Receiver {
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error("the connection failed: {0}")]
-    Http(#[from] hyper::Error),
+    Exchange(#[from] ExchangeError),
     #[error("its address cannot be asked for: {0}")]
     Request(#[from] http::Error),
     #[error("it answers {0}")]
@@ -70,21 +65,12 @@ async fn ask(
     delivery: &Delivery,
 ) -> Result<(StatusCode, Option<Duration>), Failure> {
     let url = &receiver.url;
-    // Schemes of webhooks have ports.
-    let port = url.port().unwrap_or_default();
-    let link = connector.connect(url.host(), port, url.is_secure());
-    let (mut sender, connection) = http1::handshake(TokioIo::<Link>::new(link.await?)).await?;
-    let mut connection = std::pin::pin!(connection);
     let request = request(receiver, delivery, SystemTime::now())?;
-    let mut asking = std::pin::pin!(sender.send_request(request));
-    let answer = tokio::select! {
-        answer = &mut asking => answer?,
-        // The request itself finds out how the connection ended.
-        _ = &mut connection => asking.await?,
-    };
-    let seconds = answer.headers().get(header::RETRY_AFTER);
+    // What it writes into the body of its answer is of no interest.
+    let (answer, _) = http_client::exchange(connector, url, request, None).await?;
+    let seconds = answer.headers.get(header::RETRY_AFTER);
     let seconds = seconds.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    Ok((answer.status(), seconds.map(Duration::from_secs)))
+    Ok((answer.status, seconds.map(Duration::from_secs)))
 }
 
 fn request(
@@ -97,9 +83,7 @@ fn request(
     let seconds = since.as_secs();
     let signatures = keys.iter();
     let signatures = signatures.map(|key| key.sign(&delivery.id, seconds, &delivery.body));
-    let mut request = Request::post(url.target())
-        .header(header::HOST, url.authority())
-        .header(header::USER_AGENT, "Carillon")
+    let request = http_client::request(Method::POST, url)
         .header(header::CONTENT_TYPE, "application/json")
         .header("webhook-id", &*delivery.id)
         .header("webhook-timestamp", seconds)
@@ -107,15 +91,14 @@ fn request(
             "webhook-signature",
             signatures.collect::<Vec<_>>().join(" "),
         );
-    if let Some((user, password)) = url.credentials() {
-        let credentials = STANDARD.encode(format!("{user}:{password}"));
-        request = request.header(header::AUTHORIZATION, format!("Basic {credentials}"));
-    }
     request.body(Full::new(delivery.body.clone()))
 }
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     #[test]

@@ -24,6 +24,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     disk::recordings(config, walk);
     disk::uploads(config, walk);
     webhooks(config, walk);
+    directories(config, walk);
     links::check(config, walk);
     streams::stations(config, walk);
     streams::variants(config, walk);
@@ -155,6 +156,16 @@ fn webhooks(config: &Config, walk: &mut Walk<'_>) {
             let help = "list all events of a receiver in one [[webhook]]";
             let key = format!("{}.url", rule.key);
             walk.problem(&key, "is the address of another webhook", Some(help));
+        }
+    }
+}
+
+fn directories(config: &Config, walk: &mut Walk<'_>) {
+    for (index, rule) in config.directories.iter().enumerate() {
+        let key = format!("{}.url", rule.key);
+        let mut earlier = config.directories[..index].iter();
+        if earlier.any(|earlier| earlier.url == rule.url) {
+            walk.problem(&key, "is the address of another directory", None);
         }
     }
 }

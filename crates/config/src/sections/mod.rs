@@ -14,6 +14,7 @@ mod auth;
 mod auth_hook;
 mod auth_jwt;
 mod auth_users;
+mod directory;
 mod fanout;
 mod files;
 mod hls;
@@ -46,6 +47,7 @@ pub use self::auth_hook::{AuthHook, HookAsks, HookUnanswered};
 pub use self::auth_jwt::AuthJwt;
 pub(crate) use self::auth_users::USER_FILES_MAX;
 pub use self::auth_users::UsersRule;
+pub use self::directory::DirectoryRule;
 pub use self::fanout::{Backend, Fanout};
 pub use self::files::FilesRule;
 pub use self::hls::Hls;
@@ -112,6 +114,8 @@ pub struct Config {
     pub webhooks: Webhooks,
     /// Who is told of events. No two have one address.
     pub hooks: Vec<WebhookRule>,
+    /// Public directories of radio stations, and which streams are there. No two have one address.
+    pub directories: Vec<DirectoryRule>,
     /// Where streams are sent on to.
     pub pushes: Vec<PushRule>,
     /// Streams that are fetched from elsewhere. No two have one name; of patterns the first that fits counts.
@@ -149,6 +153,7 @@ impl Default for Config {
             records: Vec::new(),
             webhooks: Webhooks::default(),
             hooks: Vec::new(),
+            directories: Vec::new(),
             pushes: Vec::new(),
             pulls: Vec::new(),
             stations: Vec::new(),
@@ -182,6 +187,7 @@ impl Config {
             records,
             webhooks,
             hooks,
+            directories,
             pushes,
             pulls,
             stations,
@@ -208,6 +214,7 @@ impl Config {
         s.sections("record", |s| records.extend(RecordRule::read(s, recording)));
         s.section("webhooks", |s| webhooks.read(s));
         s.sections("webhook", |s| hooks.extend(WebhookRule::read(s)));
+        s.sections("directory", |s| directories.extend(DirectoryRule::read(s)));
         s.sections("push", |s| pushes.extend(PushRule::read(s)));
         s.sections("pull", |s| pulls.extend(PullRule::read(s)));
         s.sections("station", |s| stations.extend(StationRule::read(s)));

@@ -1,11 +1,11 @@
 //! The keys of `[[stream]]` that say what becomes of listeners: what they hear while the publisher is away, how many there
-//! may be and for how long.
+//! may be and for how long, and what they are sent.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use media::StreamName;
+use media::{Charset, StreamName};
 
 use crate::read::Section;
 
@@ -26,6 +26,10 @@ pub struct MountRule {
     pub listen_duration_max: Duration,
     /// A file whose frames listeners are sent before the stream.
     pub intro: Option<PathBuf>,
+    /// The links of an Ogg chain are one logical stream.
+    pub unchain: bool,
+    /// The character set of texts that are not UTF-8, and of titles that are sent between frames.
+    pub charset: Charset,
 }
 
 /// What is heard while a publisher is away.
@@ -47,6 +51,8 @@ impl Default for MountRule {
             listeners_max: None,
             listen_duration_max: Duration::ZERO,
             intro: None,
+            unchain: false,
+            charset: Charset::Utf8,
         }
     }
 }
@@ -64,6 +70,8 @@ impl MountRule {
         s.set("listeners_max", &mut rule.listeners_max);
         s.set("listen_duration_max", &mut rule.listen_duration_max);
         s.set("intro", &mut rule.intro);
+        s.set("unchain", &mut rule.unchain);
+        s.set("charset", &mut rule.charset);
         s.require(
             "fallback_file",
             stream.is_none() || files.is_none(),

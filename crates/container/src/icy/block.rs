@@ -1,7 +1,7 @@
 //! One metadata block.
 
 use bytes::Bytes;
-use media::Title;
+use media::{Charset, Title};
 
 /// The length byte and the most text it can announce.
 pub const BLOCK_BYTES_MAX: usize = 1 + TEXT_BYTES_MAX;
@@ -27,7 +27,7 @@ impl Block {
     /// Control characters become spaces, so that no title spans lines or ends early in a player written in C;
     /// a `';` inside gets a space in between, so that it does not close its quotes; and what does not fit is
     /// cut between characters.
-    pub fn new(title: &Title) -> Self {
+    pub fn new(title: &Title, charset: Charset) -> Self {
         let url = harmless(&title.url);
         let url = if url.is_empty() || url.len() > URL_BYTES_MAX {
             String::new()
@@ -35,12 +35,19 @@ impl Block {
             format!("{URL_OPENS}{url}{CLOSES}")
         };
         let room = TEXT_BYTES_MAX - TITLE_OPENS.len() - CLOSES.len() - url.len();
-        let text = harmless(&title.text);
-        let text = &text[..text.floor_char_boundary(room)];
         let mut bytes = vec![0];
-        for part in [TITLE_OPENS, text, CLOSES, &url] {
-            bytes.extend_from_slice(part.as_bytes());
+        bytes.extend_from_slice(TITLE_OPENS.as_bytes());
+        let end = bytes.len() + room;
+        for character in harmless(&title.text).chars() {
+            let whole = bytes.len();
+            charset.encode(character, &mut bytes);
+            if bytes.len() > end {
+                bytes.truncate(whole);
+                break;
+            }
         }
+        bytes.extend_from_slice(CLOSES.as_bytes());
+        url.chars().for_each(|one| charset.encode(one, &mut bytes));
         let sixteens = (bytes.len() - 1).div_ceil(16);
         bytes.resize(1 + 16 * sixteens, 0);
         bytes[0] = u8::try_from(sixteens).expect("the text was cut to 255 times 16 bytes");
@@ -96,10 +103,11 @@ mod tests {
     use super::*;
 
     fn block(text: &str, url: &str) -> Block {
-        Block::new(&Title {
+        let title = Title {
             text: text.to_owned(),
             url: url.to_owned(),
-        })
+        };
+        Block::new(&title, Charset::Utf8)
     }
 
     #[test]
@@ -141,6 +149,17 @@ mod tests {
             Some("x' ;StreamUrl='http://evil/' ;   y")
         );
         assert_eq!(title_of(block("Rock 'n'", "").bytes()), Some("Rock 'n'"));
+    }
+
+    #[test]
+    fn titles_are_sent_in_another_character_set() {
+        let title = Title {
+            text: "Ä ♫ Привет';".to_owned(),
+            url: String::new(),
+        };
+        let block = Block::new(&title, Charset::Windows1251);
+        let expected = &b"\x02StreamTitle='? ? \xcf\xf0\xe8\xe2\xe5\xf2' ;';"[..];
+        assert_eq!(&block.bytes()[..expected.len()], expected);
     }
 
     #[test]

@@ -16,10 +16,13 @@ mod chain;
 mod comments;
 mod describe;
 pub mod file;
+mod headers;
 mod mapping;
 mod muxer;
 mod packets;
 mod page;
+mod retitle;
+mod unchain;
 
 #[cfg(test)]
 mod tests;
@@ -35,6 +38,8 @@ pub use self::muxer::OpusMuxer;
 pub use self::packets::OpusPackets;
 pub use self::page::PAGE_BYTES_MAX;
 use self::page::{Front, Page};
+pub use self::retitle::Retitler;
+pub use self::unchain::{Change, Unchainer};
 
 /// The most header pages that a chain link may have. Cover art sits in the comments and is what
 /// makes them large.

@@ -36,12 +36,15 @@ impl OpusPackets {
     }
 
     /// Takes one page, appending to `out` the packets that end on it, each a sample of the same
-    /// track.
+    /// track. Packets that are repeated are left out.
     pub fn push(&mut self, sample: &Sample, out: &mut Vec<Sample>) {
         if page::at_front(&sample.data) != Front::Page(sample.data.len()) {
             return;
         }
         let page = Page::new(sample.data.clone());
+        if is_repeated(sample, &page) {
+            return;
+        }
         if !page.is_continued() {
             self.begun.clear();
         }
@@ -86,6 +89,12 @@ impl OpusPackets {
         self.begun.extend_from_slice(piece);
         ends.then(|| std::mem::take(&mut self.begun).into())
     }
+}
+
+/// Whether a page has packets that a decoder has had, if it goes on from the link before: see
+/// [`Retitler`](super::Retitler). A listener could start at any other page of sound that begins with a packet.
+fn is_repeated(sample: &Sample, page: &Page) -> bool {
+    !sample.keyframe && !page.is_continued() && page.granule().is_some()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub(super) const SEGMENTS_MAX: usize = 255;
 /// The position of a page on which no packet ends.
 pub(super) const NO_GRANULE: u64 = u64::MAX;
 
-const FLAG_CONTINUED: u8 = 1;
+pub(super) const FLAG_CONTINUED: u8 = 1;
 pub(super) const FLAG_FIRST: u8 = 2;
 pub(super) const FLAG_LAST: u8 = 4;
 
@@ -102,7 +102,7 @@ impl Page {
         ])
     }
 
-    fn sequence(&self) -> u32 {
+    pub(super) fn sequence(&self) -> u32 {
         u32::from_le_bytes([
             self.bytes[18],
             self.bytes[19],

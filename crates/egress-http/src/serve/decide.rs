@@ -108,7 +108,7 @@ impl Request<'_> {
         if self.is_probe() {
             return Err(self.probed(head, form.opening(info.source.container)));
         }
-        let make = || form.packager(info.source.container);
+        let make = || form.packager(info.source.container, info.settings.charset);
         let lane = subscription
             .lane(form.format(), make, Instant::now())
             .map_err(|refused| self.refuse(target, refused.into()))?;

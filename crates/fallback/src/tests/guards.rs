@@ -14,7 +14,7 @@ use net::Backend;
 use tokio::time::{sleep, timeout};
 
 use crate::demand::Claim;
-use crate::{Board, Context, Demand, Outcome, PROTOCOL, Rule, State, Stats, keep};
+use crate::{Board, Context, Demand, Orders, Outcome, PROTOCOL, Rule, State, Stats, keep};
 
 /// How long a condition may take to hold, on a clock that only runs while all tasks wait.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,6 +33,7 @@ struct World {
     demand: Arc<Demand>,
     board: Arc<Board>,
     stats: Arc<Stats>,
+    orders: Arc<Orders>,
 }
 
 fn name(text: &str) -> StreamName {
@@ -60,17 +61,26 @@ impl World {
             demand: Arc::default(),
             board: Arc::default(),
             stats: Arc::default(),
+            orders: Arc::default(),
         };
+        let orders = Arc::clone(&world.orders);
         let keeper = Arc::clone(&world.gatekeeper);
         let context = Context {
             registry: Arc::clone(&world.registry),
             rules: Box::new(move |stream| {
-                let (_, fallback) = rules.iter().find(|(own, _)| *own == stream.as_str())?;
+                let order = orders.of(stream);
+                let rule = rules.iter().find(|(own, _)| *own == stream.as_str());
+                let is_move = order.moved.is_some();
+                let fallback = order.moved.or_else(|| {
+                    let of_rule = || rule.map(|(_, fallback)| name(fallback));
+                    order.fallback.unwrap_or_else(of_rule)
+                })?;
                 Some(Rule {
-                    fallback: name(fallback),
+                    fallback,
                     after: Duration::from_millis(500),
-                    yields,
+                    yields: yields || is_move,
                     keep: Duration::from_secs(15),
+                    is_move,
                 })
             }),
             named: named.iter().map(|one| name(one)).collect(),
@@ -88,6 +98,7 @@ impl World {
             demand: Arc::clone(&world.demand),
             board: Arc::clone(&world.board),
             stats: Arc::clone(&world.stats),
+            orders: Arc::clone(&world.orders),
         };
         tokio::spawn(keep(Arc::new(context)));
         world
@@ -249,6 +260,82 @@ async fn listeners_hear_the_fallback_and_their_publisher_again() {
     assert_eq!(world.stats.outcomes(Outcome::Returned), 1);
     let backup = world.info("backup").expect("it goes on");
     assert_eq!((backup.epoch, backup.source.protocol), (1, "icecast"));
+}
+
+/// By the operator's order, whether their publisher is here or not.
+#[tokio::test(start_paused = true)]
+async fn listeners_are_moved_and_their_publisher_stays() {
+    let world = World::new(&[], &[], true);
+    let (radio, other) = (name("radio"), name("other"));
+    let _listener = world.listener("radio");
+    let (studio, _other) = (
+        world.sends("radio", b's', RATE),
+        world.sends("other", b'o', RATE),
+    );
+    let stream = world.registry.live(&radio).await;
+    let mut tap = tap(&stream);
+    let (_, before) = heard(&mut tap, b's').await;
+    let nothing = |_: &StreamName| None;
+    let moved = world.orders.move_to(&radio, other.clone(), nothing);
+    moved.expect("it is taken");
+    let (_, first) = heard(&mut tap, b'o').await;
+    assert!(first > before, "one timeline");
+    assert_eq!(
+        (world.protocol("radio"), stream.info().epoch),
+        (PROTOCOL, 2)
+    );
+    sleep(LONG).await;
+    assert!(!studio.0.is_finished(), "its connection stays");
+    let refused = world.publish("radio").map(drop);
+    assert_eq!(
+        refused,
+        Err(PublishRefused::Busy),
+        "the stream has its publisher"
+    );
+
+    let back = world.orders.move_to(&other, radio.clone(), nothing);
+    back.expect("it is taken");
+    let (_, again) = heard(&mut tap, b's').await;
+    assert!(again > first, "one timeline");
+    assert_eq!(
+        (world.protocol("radio"), stream.info().epoch),
+        ("icecast", 3)
+    );
+    assert_eq!(stream.info().tracks.len(), 1, "it is announced again");
+
+    // The publisher leaves, and comes back: listeners stay where they were moved to.
+    let moved = world.orders.move_to(&radio, other.clone(), nothing);
+    moved.expect("it is taken");
+    heard(&mut tap, b'o').await;
+    drop(studio);
+    sleep(LONG).await;
+    assert_eq!(world.protocol("radio"), PROTOCOL);
+    let _studio = world.sends("radio", b's', RATE);
+    heard(&mut tap, b'o').await;
+    let over = world.orders.fall_back(&radio, None, nothing);
+    over.expect("it is taken");
+    heard(&mut tap, b's').await;
+    world.until(|world| world.state("radio").is_none()).await;
+}
+
+/// What the operator sets holds for streams that have no fallback by their rules, and instead of that.
+#[tokio::test(start_paused = true)]
+async fn a_fallback_is_set_while_the_stream_is_on_air() {
+    let world = World::new(&[("ruled", "other")], &[], true);
+    let _listeners = ["free", "ruled"].map(|stream| world.listener(stream));
+    let _backup = world.sends("backup", b'b', RATE);
+    for own in ["free", "ruled"] {
+        let studio = world.sends(own, b's', RATE);
+        let stream = world.registry.live(&name(own)).await;
+        let mut tap = tap(&stream);
+        heard(&mut tap, b's').await;
+        let set = world
+            .orders
+            .fall_back(&name(own), Some(name("backup")), |_| None);
+        set.expect("it is taken");
+        drop(studio);
+        heard(&mut tap, b'b').await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,7 +18,7 @@ struct World {
 impl World {
     fn new() -> Self {
         Self {
-            machine: Machine::new(AFTER, KEEP),
+            machine: Machine::new(AFTER, KEEP, false),
             now: Instant::now(),
         }
     }

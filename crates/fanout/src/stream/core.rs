@@ -11,12 +11,14 @@ use bytes::Bytes;
 use media::codec::captions::CaptionWatch;
 use media::{Container, Item, Kind, Sample, Script, Span, Title, Track, TrackId};
 
+use super::aside::Aside;
 use super::backlog::{Backlog, Extent};
 use super::derived::{DerivationId, Derived};
 use super::keyframes::PictureGroups;
 use super::meter::Meters;
 use super::news::News;
 use super::order::OrderWatch;
+use super::own_titles::OwnTitles;
 use super::replaced::Replaced;
 use super::tap::TapWriter;
 use super::timed::TimedEvents;
@@ -43,6 +45,10 @@ const KEYFRAME_INTERVAL: Span = Span::from_millis(3_000);
 pub(super) struct Core {
     pub(super) phase: Phase,
     pub(super) epoch: u32,
+    /// The epoch in which the present publisher came.
+    pub(super) turn: u32,
+    /// The publisher that is not heard while this one has the stream.
+    pub(super) aside: Option<Aside>,
     /// The present epoch is written by the publisher of the stream that this is a rendition of.
     pub(super) is_rendition: bool,
     pub(super) credential: Credential,
@@ -68,6 +74,7 @@ pub(super) struct Core {
     pub(super) header: Option<Bytes>,
     pub(super) metadata: Option<Script>,
     pub(super) title: Option<Arc<Title>>,
+    pub(super) own_titles: OwnTitles,
     /// The last titles, the newest first; at most [`PLAYED_MAX`](super::PLAYED_MAX).
     pub(super) played: VecDeque<Played>,
     /// Since when it is so; `None` before the first title.
@@ -123,6 +130,8 @@ impl Core {
         Self {
             phase: Phase::Lingering,
             epoch: 0,
+            turn: 0,
+            aside: None,
             is_rendition: false,
             credential,
             identity: None,
@@ -141,6 +150,7 @@ impl Core {
             header: None,
             metadata: None,
             title: None,
+            own_titles: OwnTitles::default(),
             played: VecDeque::new(),
             title_change: None,
             backlog: Backlog::new(older_bytes),
@@ -478,6 +488,7 @@ impl Core {
         // Each epoch announces its own; a video track that does not come back must not be waited for, and the
         // last programme's title is not the next one's.
         let had_title = self.title.take().is_some();
+        self.own_titles = OwnTitles::default();
         self.header = None;
         self.tracks.clear();
         self.metadata = None;
@@ -504,6 +515,7 @@ impl Core {
         self.phase = Phase::Live;
         let is_first = self.epoch == 0;
         self.epoch = epoch;
+        self.turn = epoch;
         self.is_rendition = false;
         self.credential = credential;
         self.source = Arc::new(source);
@@ -633,5 +645,6 @@ impl Core {
         if let Some(waker) = self.superseded.take() {
             waker.wake();
         }
+        self.drop_aside();
     }
 }

@@ -48,6 +48,7 @@ impl Core {
                 self.note_played(title);
             }
             self.change_title(self.epoch);
+            self.news.ring();
             self.events.emit(EventKind::TitleChanged { title });
         }
     }

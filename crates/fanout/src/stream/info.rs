@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use media::{Container, Span, StreamName, Title, Track};
+use media::{Charset, Container, Span, StreamName, Title, Track};
 
 use super::{DerivedOffer, Keyframes, PictureOrder, Rate};
 use crate::gate::Identity;
@@ -35,6 +35,10 @@ pub struct Settings {
     /// The group of streams that show one programme, by any number that other groups do not have. The time of a new
     /// stream begins where others of its group are.
     pub group: Option<usize>,
+    /// Listeners are sent the links of an Ogg chain as one logical stream.
+    pub unchain: bool,
+    /// The character set of texts that are not UTF-8, and that listeners are sent titles in.
+    pub charset: Charset,
     /// The slot of segments, [`Segmentation::segment`], of lanes that have any: enough of the recent past is kept for
     /// such a lane to open with a complete segment.
     pub segment: Span,
@@ -51,6 +55,8 @@ impl Default for Settings {
             takeover_back: Duration::from_secs(30),
             listeners_max: None,
             group: None,
+            unchain: false,
+            charset: Charset::Utf8,
             segment: Segmentation::DEFAULT.segment,
         }
     }

@@ -5,6 +5,7 @@
 //! that is behind one lock, taken by its publisher for each batch of items, by the writer of a derived track
 //! for each sample, and by callers that open a lane; never by a worker.
 
+mod aside;
 mod backlog;
 mod core;
 mod derived;
@@ -14,6 +15,7 @@ mod keyframes;
 mod meter;
 mod news;
 mod order;
+mod own_titles;
 mod places;
 mod publisher;
 mod readers;
@@ -390,6 +392,26 @@ impl Stream {
         debug_assert_eq!(permission.action().stream, self.name);
         self.core()
             .write(&mut vec![Item::Title(Arc::new(title))], now);
+    }
+
+    /// Waits until its title differs from `told`, if that is known; `None` when the stream has ended.
+    pub async fn next_title(
+        &self,
+        told: Option<&Option<Arc<Title>>>,
+    ) -> Option<Option<Arc<Title>>> {
+        loop {
+            let seen = self.news.seen();
+            {
+                let core = self.core();
+                if core.phase == Phase::Ended {
+                    return None;
+                }
+                if told != Some(&core.title) {
+                    return Some(core.title.clone());
+                }
+            }
+            self.news.after(seen).await;
+        }
     }
 
     /// The last titles, the newest first: [`PLAYED_MAX`] at most.

@@ -2,7 +2,7 @@
 //!
 //! A task notes the count of news, looks at the stream, and sleeps until the count grows. The stream signals
 //! when a track is announced or identified, when media begins, when the order of its pictures is known, when
-//! the derived offer changes, and in each change of its phase: a few times per epoch.
+//! the derived offer changes, and in each change of its phase: a few times per epoch; and when its title changes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use media::{Container, Item, StreamName, TrackId};
+use media::{Container, Item, SongTitle, StreamName, TrackId};
 
 use super::rendition::{Parent, RENDITIONS_MAX, Rendition, RenditionRefused, divide};
 use super::{Phase, Settings, Source, Stream};
@@ -16,8 +16,11 @@ use crate::registry::PublishRefused;
 #[derive(Debug)]
 pub struct Publisher {
     stream: Arc<Stream>,
-    epoch: u32,
+    /// The epoch in which it came.
+    turn: u32,
     takes_over: bool,
+    /// As of the last write, another publisher has the stream, by the operator's wish.
+    is_unheard: bool,
     /// The stream had followers at the last write that wait for what arrives.
     is_awaited: bool,
     /// As of the last write, there are listeners, and no keyframe recent enough for the next joiner.
@@ -32,7 +35,7 @@ pub struct Publisher {
 #[derive(Debug)]
 pub struct EpochWatch {
     stream: Arc<Stream>,
-    epoch: u32,
+    turn: u32,
 }
 
 /// Another publisher has taken the stream, or it was ended. The connection should answer so and close.
@@ -68,11 +71,12 @@ impl Publisher {
     }
 
     /// The writing end of an epoch that has begun.
-    pub(super) fn new(stream: Arc<Stream>, epoch: u32, takes_over: bool) -> Self {
+    pub(super) fn new(stream: Arc<Stream>, turn: u32, takes_over: bool) -> Self {
         Self {
             stream,
-            epoch,
+            turn,
             takes_over,
+            is_unheard: false,
             is_awaited: true,
             wants_keyframe: false,
             keyframe_requests: RequestRate::default(),
@@ -83,7 +87,7 @@ impl Publisher {
     /// What a rendition takes from this publisher.
     pub(crate) fn parent(&self) -> Result<Parent, RenditionRefused> {
         let core = self.stream.core();
-        if core.phase != Phase::Live || core.epoch != self.epoch {
+        if core.phase != Phase::Live || core.turn != self.turn {
             return Err(RenditionRefused::Superseded);
         }
         if self.renditions.len() >= RENDITIONS_MAX {
@@ -106,7 +110,12 @@ impl Publisher {
 
     /// Whether the stream had another publisher before, whose listeners it may have.
     pub fn follows_another(&self) -> bool {
-        self.epoch > 1
+        self.turn > 1
+    }
+
+    /// Whether, as of the last write, its media is dropped: by the operator's wish another publisher has the stream.
+    pub fn is_unheard(&self) -> bool {
+        self.is_unheard
     }
 
     /// The stream's name.
@@ -126,11 +135,14 @@ impl Publisher {
     /// When another publisher has the stream by now.
     pub fn identify(&mut self, container: Container, media_type: &str) -> Result<(), Superseded> {
         let mut core = self.stream.core();
-        if core.phase != Phase::Live || core.epoch != self.epoch {
-            return Err(Superseded);
+        if core.phase == Phase::Live && core.turn == self.turn {
+            core.identify(container, media_type);
+            return Ok(());
         }
-        core.identify(container, media_type);
-        Ok(())
+        match core.identify_aside(self.turn, container, media_type) {
+            true => Ok(()),
+            false => Err(Superseded),
+        }
     }
 
     /// Passes on what one read brought, in order; `items` is empty afterwards. `now` is when it
@@ -140,10 +152,13 @@ impl Publisher {
     /// When another publisher has the stream by now; nothing was written then.
     pub fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), Superseded> {
         let mut core = self.stream.core();
-        if core.phase != Phase::Live || core.epoch != self.epoch {
+        if core.phase != Phase::Live || core.turn != self.turn {
+            let is_aside = core.hear_aside(self.turn, items, now);
             items.clear();
-            return Err(Superseded);
+            self.is_unheard = is_aside;
+            return if is_aside { Ok(()) } else { Err(Superseded) };
         }
+        self.is_unheard = false;
         core.last_item = now;
         core.place(items);
         divide(&mut self.renditions, items);
@@ -192,11 +207,16 @@ impl Publisher {
         rendition.is_some_and(|rendition| rendition.takes_keyframe_request(now))
     }
 
+    /// Says whether titles can be written into its bytes from here on, and returns the one that waits for it.
+    pub fn exchange_titles(&self, takes: bool) -> Option<SongTitle> {
+        self.stream.core().exchange_titles(self.turn, takes)
+    }
+
     /// Signals its end.
     pub fn epoch_watch(&self) -> EpochWatch {
         EpochWatch {
             stream: Arc::clone(&self.stream),
-            epoch: self.epoch,
+            turn: self.turn,
         }
     }
 
@@ -210,8 +230,11 @@ impl EpochWatch {
     /// Resolves when another publisher has the stream.
     pub fn poll_superseded(&self, cx: &Context<'_>) -> Poll<Superseded> {
         let mut core = self.stream.core();
-        if core.phase != Phase::Live || core.epoch != self.epoch {
-            return Poll::Ready(Superseded);
+        if core.phase != Phase::Live || core.turn != self.turn {
+            return match core.watches_aside(self.turn, cx.waker()) {
+                true => Poll::Pending,
+                false => Poll::Ready(Superseded),
+            };
         }
         match &mut core.superseded {
             Some(waker) => waker.clone_from(cx.waker()),
@@ -229,7 +252,8 @@ impl EpochWatch {
 impl Drop for Publisher {
     fn drop(&mut self) {
         let mut core = self.stream.core();
-        if core.phase == Phase::Live && core.epoch == self.epoch {
+        core.forget_aside(self.turn);
+        if core.phase == Phase::Live && core.turn == self.turn && !core.resume_aside() {
             core.publisher_left();
         }
     }

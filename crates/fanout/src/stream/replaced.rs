@@ -89,6 +89,10 @@ impl Core {
             // It has given way, or will: a publisher that is only silent is not replaced by it.
             return Err(PublishRefused::Busy);
         }
+        if self.aside.is_some() {
+            // The stream has its publisher, though it is not heard.
+            return Err(PublishRefused::Busy);
+        }
         if self.credential == Credential::YIELDS {
             return Ok(());
         }

@@ -40,6 +40,8 @@ pub struct Head {
     text: String,
     method_end: usize,
     fields: Vec<Field>,
+    /// The values that are not UTF-8, as they came, by the place of their header.
+    foreign: Vec<(usize, Vec<u8>)>,
     /// The first element that only a source client may use.
     quirk: Option<Error>,
 }
@@ -163,6 +165,20 @@ impl Head {
             let (name, value) = (field.name(), field.value());
             (&self.text[name], &self.text[value])
         })
+    }
+
+    /// The same with the values that are not UTF-8 as `decode` reads them, for sources in another character set.
+    pub fn headers_by(
+        &self,
+        decode: impl Fn(&[u8]) -> String,
+    ) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+        self.headers()
+            .enumerate()
+            .map(move |(index, (name, value))| {
+                let foreign = self.foreign.iter().find(|(at, _)| *at == index);
+                let value = foreign.map_or(Cow::Borrowed(value), |(_, bytes)| decode(bytes).into());
+                (name, value)
+            })
     }
 
     /// The first header of a name, whatever its case.
@@ -318,6 +334,7 @@ impl HeadBuilder {
             text: utf8_or_latin1(request.method).into_owned(),
             method_end: request.method.len(),
             fields: Vec::new(),
+            foreign: Vec::new(),
             quirk: request.quirk(line),
         };
         Ok(Self {
@@ -337,6 +354,7 @@ impl HeadBuilder {
             text: method.to_owned(),
             method_end: method.len(),
             fields: Vec::new(),
+            foreign: Vec::new(),
             quirk: None,
         };
         Self {
@@ -365,7 +383,12 @@ impl HeadBuilder {
                 .map(|byte| char::from(byte.to_ascii_lowercase())),
         );
         let colon = text.len();
-        text.push_str(&utf8_or_latin1(value));
+        let value_text = utf8_or_latin1(value);
+        if matches!(value_text, Cow::Owned(_)) {
+            let index = self.head.fields.len();
+            self.head.foreign.push((index, value.to_vec()));
+        }
+        text.push_str(&value_text);
         match &text[start..colon] {
             "content-length" => self.framing.content_length(&text[colon..])?,
             "transfer-encoding" => self.framing.transfer_encoding(&text[colon..])?,

@@ -38,6 +38,7 @@ pub(crate) fn import(root: &[Directive], import: &mut Import) {
             "mount" if element.attribute("type") == Some("default") => defaults.push(element),
             "mount" => mount::mount(element, &station, import),
             "relay" => relay::relay(element, import),
+            "directory" | "yp-directory" => directory(element, &station, import),
             "shoutcast-mount" => shoutcast_stream(element, import),
             "fileserve" => fileserve(element, &station, import),
             "http-headers" => http_headers(element, import),
@@ -172,6 +173,29 @@ fn sockets(icecast: &Directive, import: &mut Import) {
     }
     if !secure.is_empty() {
         import.set_from(http, "tls_listen", units::list(&secure), &secure_from);
+    }
+}
+
+/// A directory of stations, whose address is an element of it, or in 2.5 an attribute.
+fn directory(element: &Directive, station: &Station<'_>, import: &mut Import) {
+    let address = element.child("yp-url");
+    let url = address.map(Directive::value).or(element.attribute("url"));
+    let Some(url) = url.filter(|url| !url.is_empty()) else {
+        import.ledger.leave(element, "has no address");
+        return;
+    };
+    let Some(id) = import.entry("directory", element) else {
+        return;
+    };
+    import.set(id, "url", units::text(url), address.unwrap_or(element));
+    let base = format!("http://{}:{}", station.hostname, station.port);
+    import.set(id, "base_url", units::text(&base), element);
+    for child in &element.children {
+        match &*child.name {
+            "yp-url" => {}
+            "yp-url-timeout" => import.ledger.needless(child, "is 15 s"),
+            _ => words::explain(child, "directory", import),
+        }
     }
 }
 

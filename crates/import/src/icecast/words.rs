@@ -19,12 +19,6 @@ const REASONS: &[(&str, &[&str], bool, &str)] = &[
     ),
     (
         "",
-        &["directory", "yp-directory"],
-        true,
-        "streams are listed in no directory",
-    ),
-    (
-        "",
         &["server-id"],
         true,
         "http.server_header has its own default, which begins as Icecast's does",
@@ -195,12 +189,6 @@ const REASONS: &[(&str, &[&str], bool, &str)] = &[
         ],
         true,
         "sources say it themselves, in their headers",
-    ),
-    (
-        "mount",
-        &["charset"],
-        false,
-        "titles that are no UTF-8 are taken as ISO 8859-1",
     ),
     (
         "mount",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use container::mp3_file::Reservoir;
+use container::ogg::Retitler;
 use container::{Demuxer, Found, Sniffer};
 use media::{Container, Item};
 
@@ -18,6 +19,8 @@ pub(crate) struct Content {
     /// For MP3 behind another publisher's: the first frames of a source that was joined midway refer to sound that its
     /// listeners do not have.
     reservoir: Option<Reservoir>,
+    /// For Ogg, whose titles are within.
+    retitler: Option<Retitler>,
 }
 
 #[derive(Debug)]
@@ -33,6 +36,7 @@ impl Content {
             announced: announced.to_owned(),
             state: State::Unknown(Sniffer::new(announced)),
             reservoir: None,
+            retitler: None,
         }
     }
 
@@ -62,7 +66,28 @@ impl Content {
             }
         }
         self.mend(&mut out[known..]);
+        self.retitle(known, epoch, out);
         Ok(())
+    }
+
+    /// Writes the title that was set beside the stream into it.
+    fn retitle(&mut self, known: usize, epoch: &PublishedEpoch, out: &mut Vec<Item>) {
+        let Some(retitler) = self.retitler.as_mut().filter(|_| known < out.len()) else {
+            return;
+        };
+        for item in out.split_off(known) {
+            retitler.push(item, out);
+        }
+        if let Some(song) = epoch.exchange_titles(retitler.takes_titles()) {
+            retitler.wish(song);
+        }
+    }
+
+    /// What was passed on last is not heard, so what follows stands behind another publisher's.
+    pub(super) fn interrupt(&mut self) {
+        if self.container() == Container::Mp3 {
+            self.reservoir = Some(Reservoir::default());
+        }
     }
 
     /// Makes frames silent that cannot be decoded behind those of another publisher.
@@ -102,6 +127,8 @@ impl Content {
         )?;
         let is_spliced = found.demuxer.container() == Container::Mp3 && epoch.follows_another();
         self.reservoir = is_spliced.then(Reservoir::default);
+        let is_ogg = found.demuxer.container() == Container::Ogg;
+        self.retitler = is_ogg.then(Retitler::default);
         self.state = State::Known(found.demuxer);
         Ok(())
     }

@@ -40,8 +40,8 @@ pub(super) fn content_type(head: &Head) -> &str {
 }
 
 /// The headers about the stream, for its listeners. The oldest kind is renamed to Icecast's.
-pub(crate) fn headers<'a>(
-    headers: impl Iterator<Item = (&'a str, &'a str)>,
+pub(crate) fn headers<'a, V: AsRef<str>>(
+    headers: impl Iterator<Item = (&'a str, V)>,
 ) -> Vec<(String, String)> {
     headers
         .filter(|(name, _)| name.len() <= HEADER_NAME_BYTES_MAX)
@@ -59,7 +59,7 @@ pub(crate) fn headers<'a>(
             } else {
                 return None;
             };
-            Some((name, cut(value, HEADER_VALUE_BYTES_MAX).to_owned()))
+            Some((name, cut(value.as_ref(), HEADER_VALUE_BYTES_MAX).to_owned()))
         })
         .take(HEADERS_MAX)
         .collect()

@@ -2,7 +2,7 @@
 
 use fanout::gate::{Denied, Remote};
 use http1::{Head, Password, Query};
-use media::{Container, StreamName, Title};
+use media::{Charset, Container, SongTitle, StreamName};
 
 use super::{Credentials, answer};
 use crate::Protocol;
@@ -32,11 +32,12 @@ const SENDS_EMPTY: &str = "butt";
 /// after it: the answer says so and has a length.
 ///
 /// Parameters: `mount`, optional while there is only one Icecast stream; `artist` and `title`,
-/// which win over `song` when both are there; `url`; `charset`. Shoutcast adds `pass`; its `sid` is
+/// which win over `song` when both are there; `url`; `charset`, without which the stream's own counts. Shoutcast adds `pass`; its `sid` is
 /// ignored. `form` is the body of a `POST`, or empty.
 ///
-/// An empty title clears the last one. Ogg, WebM and bodies that are only relayed carry their own
-/// titles or none: as with Icecast, nothing changes and the answer says so.
+/// An empty title clears the last one. Ogg with nothing but Vorbis or Opus in it has the title
+/// written into it. Other Ogg, WebM and bodies that are only relayed carry their own titles or none:
+/// as with Icecast, nothing changes and the answer says so.
 ///
 /// Call it as soon as the head is read: some clients close without waiting for the answer. For the
 /// same reason the gate's answer is awaited even if the client is gone.
@@ -104,27 +105,28 @@ async fn update(
     }
     let name = &permission.action().stream;
     let stream = context.registry.stream(name).ok_or(Error::NoSuchStream)?;
-    if !takes_titles(stream.info().source.container) {
+    let info = stream.info();
+    let container = info.source.container;
+    if matches!(container, Container::WebM | Container::Other) {
         return Ok(NOT_UPDATED);
     }
-    let is_meant = |title: &Title| {
+    let is_meant = |song: &SongTitle| {
         let agent = head.header("user-agent").unwrap_or_default();
-        !title.is_empty() || !agent.starts_with(SENDS_EMPTY)
+        !song.title().is_empty() || !agent.starts_with(SENDS_EMPTY)
     };
-    if let Some(title) = title(parameters).filter(is_meant) {
-        tracing::info!(stream = %name, peer = %remote.peer, title = ?title.text, "title");
-        stream.set_title(&permission, title, now());
+    let charset = info.settings.charset;
+    let Some(song) = song(parameters, charset).filter(is_meant) else {
+        return Ok(UPDATED);
+    };
+    let title = song.title();
+    tracing::info!(stream = %name, peer = %remote.peer, title = ?title.text, "title");
+    if container == Container::Ogg {
+        let is_taken = stream.wish_title(&permission, song);
+        return Ok(if is_taken { UPDATED } else { NOT_UPDATED });
     }
+    // An unknown body may turn out to be one that takes them.
+    stream.set_title(&permission, title, now());
     Ok(UPDATED)
-}
-
-/// Whether listeners can be given a title sent beside the stream.
-const fn takes_titles(container: Container) -> bool {
-    match container {
-        // An unknown body may turn out to be one of these.
-        Container::Unknown | Container::Tracks | Container::Mp3 | Container::Adts => true,
-        Container::Ogg | Container::WebM | Container::Other => false,
-    }
 }
 
 /// The stream that `mount` names, or the only one there is.
@@ -150,23 +152,21 @@ fn stream_name(
 }
 
 /// What the parameters say is playing; `None` when they do not say.
-fn title(parameters: &Parameters<'_>) -> Option<Title> {
+fn song(parameters: &Parameters<'_>, charset: Charset) -> Option<SongTitle> {
     let is_said = |name| parameters.get(name).is_some();
     if !["artist", "title", "song"].into_iter().any(is_said) {
         return None;
     }
-    let artist = parameters.title_text("artist");
-    let title = parameters.title_text("title");
-    let song = parameters.title_text("song");
-    let text = match (artist.is_empty(), title.is_empty(), song.is_empty()) {
+    let text = |name| parameters.title_text(name, charset);
+    let (artist, title, song) = (text("artist"), text("title"), text("song"));
+    let (artist, title) = match (artist.is_empty(), title.is_empty(), song.is_empty()) {
         // Mixxx also sends `song`, which is one track late.
-        (false, false, _) => format!("{artist} - {title}"),
-        (_, _, false) => song,
-        (_, false, true) => title,
-        (_, true, true) => artist,
+        (false, false, _) => (artist, title),
+        (_, _, false) => (String::new(), song),
+        _ => (artist, title),
     };
-    let url = parameters.title_text("url");
-    Some(Title { text, url })
+    let url = text("url");
+    Some(SongTitle { artist, title, url })
 }
 
 /// The parameters of a request, from its target and its form.
@@ -180,13 +180,20 @@ impl Parameters<'_> {
         self.query.get(name).or_else(|| self.form.get(name))
     }
 
-    /// A text in the character set of the request, reduced to one line of bounded length.
-    fn title_text(&self, name: &str) -> String {
-        let text = self
-            .query
-            .text(name)
-            .or_else(|| self.form.text(name))
-            .unwrap_or_default();
+    /// A text, reduced to one line of bounded length. The character set is that of the request, or else that of the
+    /// stream, in which UTF-8 is allowed as well.
+    fn title_text(&self, name: &str, of_stream: Charset) -> String {
+        let read = |query: &Query<'_>| {
+            let bytes = query.bytes(name)?;
+            let named = query.get("charset");
+            let named = named.and_then(|label| Charset::from_label(&label));
+            Some(match named {
+                Some(charset) => charset.decode(&bytes),
+                None => of_stream.decode_unless_utf8(&bytes),
+            })
+        };
+        let text = read(&self.query).or_else(|| read(&self.form));
+        let text = text.unwrap_or_default();
         let mut line: String = text.chars().filter(|c| !c.is_control()).collect();
         line.truncate(line.floor_char_boundary(TEXT_BYTES_MAX));
         line.trim().to_owned()

@@ -150,13 +150,14 @@ where
         return Ok(None);
     }
     let content_type = description::content_type(head);
+    let charset = context.registry.settings(name).charset;
     let source = Source {
         protocol: Protocol::Icecast.label(),
         peer: Some(remote.peer),
         agent: description::agent(head).to_owned(),
         container: Container::Unknown,
         content_type: content_type.to_owned(),
-        headers: description::headers(head.headers()),
+        headers: description::headers(head.headers_by(|bytes| charset.decode(bytes))),
     };
     let admitted = admission::admit(context, &request, Protocol::Icecast, &source);
     let epoch = patience::wait_for(socket, early, admitted).await??;
@@ -343,7 +344,11 @@ impl Feed {
             self.fruitless_since.or(Some(now))
         };
         self.pace.observe(&self.items, now);
-        self.epoch.write(&mut self.items, now)
+        let written = self.epoch.write(&mut self.items, now);
+        if self.epoch.is_unheard() {
+            self.content.interrupt();
+        }
+        written
     }
 
     /// Stamps bytes without a clock of their own with their time of arrival.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use container::flv::SCRIPT_BODY_BYTES_MAX;
 use fanout::gate::{Authorized, Publish};
 use fanout::{Phase, Source};
-use media::{Container, Item};
+use media::{Charset, Container, Item};
 use net::link::{State, Status};
 
 use super::Failure;
@@ -64,6 +64,13 @@ impl<'a> Feed<'a> {
             early_bytes: 0,
             has_published: false,
         }
+    }
+
+    /// The character set of the stream's texts that are not UTF-8.
+    pub(super) fn charset(&self) -> Charset {
+        let permission = (self.permit)();
+        let settings = self.context.registry.settings(&permission.action().stream);
+        settings.charset
     }
 
     /// Whether another publisher has the stream. A publisher that connects here goes first, even

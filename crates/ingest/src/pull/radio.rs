@@ -3,7 +3,6 @@
 //! The body is what a source of such a server sends, so it becomes a publisher as a source's does; titles come between
 //! its bytes where the server sends them so.
 
-use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use http::{HeaderMap, Response};
 use http_body_util::BodyExt;
 use http1::Body;
 use hyper::body::Incoming;
-use media::{Container, Item, Title};
+use media::{Charset, Container, Item, Title};
 use tokio::time::{sleep_until, timeout};
 
 use super::feed::Feed;
@@ -34,8 +33,9 @@ pub(super) async fn relay(
 ) -> Result<End, Failure> {
     let (titles, content_type) = (titles(answer.headers())?, content_type(&answer));
     let mut source = pull.source(Container::Unknown, &content_type);
-    let described = text(answer.headers());
-    let described = described.iter().map(|(name, value)| (*name, &**value));
+    let charset = pull.charset();
+    let described = text(answer.headers(), charset);
+    let described = described.iter().map(|(name, value)| (*name, value));
     source.headers = description::headers(described);
     let mut body = answer.into_body();
     let silence = pull.settings().source_timeout;
@@ -50,6 +50,7 @@ pub(super) async fn relay(
     let mut relayed = Relayed {
         feed: icecast::Feed::new(epoch, Content::new(&content_type), Body::UntilClose),
         titles,
+        charset,
     };
     let ended = relayed.carry(first, &mut body, pull, stop).await;
     match &ended {
@@ -63,6 +64,8 @@ pub(super) async fn relay(
 struct Relayed {
     feed: icecast::Feed,
     titles: Option<Deinterleaver>,
+    /// Of titles that are not UTF-8.
+    charset: Charset,
 }
 
 impl Relayed {
@@ -107,14 +110,14 @@ impl Relayed {
             return self.feed.take(bytes, now).map(drop);
         };
         let mut taken = Ok(());
-        let feed = &mut self.feed;
+        let (feed, charset) = (&mut self.feed, self.charset);
         titles.push(bytes, |piece| {
             if taken.is_err() {
                 return;
             }
             taken = match piece {
                 Piece::Audio(audio) => feed.take(audio, now).map(drop),
-                Piece::Block(block) => match title_of(block) {
+                Piece::Block(block) => match title_of(block, charset) {
                     Some(title) => {
                         feed.items.push(Item::Title(Arc::new(title)));
                         feed.deliver(now)
@@ -128,8 +131,8 @@ impl Relayed {
 }
 
 /// The title in a block, which is UTF-8, or else what older servers send.
-fn title_of(block: &[u8]) -> Option<Title> {
-    title_in(&http1::utf8_or_latin1(block.get(1..)?))
+fn title_of(block: &[u8], charset: Charset) -> Option<Title> {
+    title_in(&charset.decode_unless_utf8(block.get(1..)?))
 }
 
 /// The next bytes of a body; `None` at its end.
@@ -158,10 +161,10 @@ fn titles(headers: &HeaderMap) -> Result<Option<Deinterleaver>, Failure> {
 }
 
 /// The headers as text, in the character sets of titles.
-fn text(headers: &HeaderMap) -> Vec<(&str, Cow<'_, str>)> {
+fn text(headers: &HeaderMap, charset: Charset) -> Vec<(&str, String)> {
     let pairs = headers.iter();
     pairs
-        .map(|(name, value)| (name.as_str(), http1::utf8_or_latin1(value.as_bytes())))
+        .map(|(name, value)| (name.as_str(), charset.decode_unless_utf8(value.as_bytes())))
         .collect()
 }
 
@@ -172,12 +175,12 @@ mod tests {
     #[test]
     fn titles_are_read_in_either_character_set() {
         let title = |text: &[u8]| {
-            let title = title_of(&[&[9], text].concat())?;
+            let title = title_of(&[&[9], text].concat(), Charset::Utf8)?;
             Some((title.text, title.url))
         };
         let read = Some(("Ü - ß".to_owned(), String::new()));
         assert_eq!(title("StreamTitle='Ü - ß';\0\0".as_bytes()), read);
         assert_eq!(title(b"StreamTitle='\xdc - \xdf';"), read);
-        assert_eq!(title_of(&[]), None);
+        assert_eq!(title_of(&[], Charset::Utf8), None);
     }
 }

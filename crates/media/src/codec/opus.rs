@@ -42,6 +42,11 @@ pub fn plain_head_channels(head: &[u8]) -> Option<u8> {
 
 /// How long a packet lasts; `None` if it is not a packet.
 pub fn duration(packet: &[u8]) -> Option<Span> {
+    samples(packet).map(|samples| Span::from_samples(samples, RATE))
+}
+
+/// The samples of a packet at [`RATE`]; `None` if it is not a packet.
+pub fn samples(packet: &[u8]) -> Option<u64> {
     let (toc, rest) = packet.split_first()?;
     let config = toc >> 3;
     let frame = match config {
@@ -57,7 +62,7 @@ pub fn duration(packet: &[u8]) -> Option<Span> {
     let samples = frame * frames;
     (1..=PACKET_SAMPLES_MAX)
         .contains(&samples)
-        .then(|| Span::from_samples(samples.into(), RATE))
+        .then_some(samples.into())
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub(super) async fn list(State(api): State<Api>) -> Json<Value> {
         json!({
             "stream": stream.as_str(),
             "fallback": shown.fallback.as_str(),
+            "moved": shown.is_move,
             "state": shown.state.label(),
             "reason": reason,
         })

@@ -214,6 +214,7 @@ mod tests {
             Page::Embed(_) => Endpoint::Embed,
             Page::Still(_) => Endpoint::Still,
             Page::Info(_) => Endpoint::Info,
+            Page::Titles(_) => Endpoint::Titles,
             Page::Publish(_) => Endpoint::Publish,
             Page::File(_) => Endpoint::File,
             Page::Playlist(_, Playlist::M3u) => Endpoint::M3u,

@@ -123,6 +123,8 @@ endpoints! {
     Still: Page "GET" "/{stream}/still.mp4", Nothing;
     /// The state that the player page needs.
     Info: Page "GET" "/{stream}/info.json", Nothing;
+    /// What is playing, as it changes: Server-Sent Events.
+    Titles: Page "GET" "/{stream}/titles", Nothing;
     /// The publish page.
     Publish: Page "GET" "/{stream}/publish", Nothing;
 
@@ -169,9 +171,9 @@ endpoints! {
     IcecastKickPage: Page "GET" "/admin/killclient.xsl", Password;
     /// End a stream, from a page.
     IcecastEndPage: Page "GET" "/admin/killsource.xsl", Password;
-    /// Move listeners to another stream, which is refused.
+    /// Have the listeners of a stream hear another.
     IcecastMove: Page "GET" "/admin/moveclients", Password;
-    /// Set a stream's fallback, which is refused.
+    /// Set a stream's fallback.
     IcecastFallbacks: Page "GET" "/admin/fallbacks", Password;
     /// The figures of the server and of its streams, in Icecast's form.
     IcecastStats: Page "GET" "/admin/stats", Password;

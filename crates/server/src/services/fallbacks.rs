@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
 
 use config::Config;
-use fallback::{Board, Demand, Outcome, Rule, Stats};
+use fallback::{Board, Demand, Orders, Outcome, Rule, Stats};
 use fanout::{Expected, Info, Located, Origin, Registry};
 use media::StreamName;
 
@@ -20,11 +20,16 @@ pub(crate) struct Fallbacks {
     pub(crate) origin: Arc<FallbackOrigin>,
     pub(crate) board: Arc<Board>,
     pub(crate) stats: Arc<Stats>,
+    pub(crate) orders: Arc<Orders>,
 }
 
 impl Fallbacks {
     /// Those of a configuration, of which nothing runs yet.
-    pub(crate) fn new(config: &Arc<Config>, registry: &Arc<Registry>) -> Self {
+    pub(crate) fn new(
+        config: &Arc<Config>,
+        registry: &Arc<Registry>,
+        orders: &Arc<Orders>,
+    ) -> Self {
         let origin = FallbackOrigin {
             config: Arc::clone(config),
             named: config.named_with_fallback(),
@@ -36,6 +41,7 @@ impl Fallbacks {
             origin: Arc::new(origin),
             board: Arc::default(),
             stats: Arc::default(),
+            orders: Arc::clone(orders),
         }
     }
 }
@@ -123,25 +129,19 @@ impl Service for FallbackKeeper {
         Some(Box::new(move |page| encode(&stats, page)))
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
+    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
         let node = &context.node;
-        if node
-            .config
-            .streams
-            .iter()
-            .all(|rule| rule.mount.fallback.is_none())
-        {
-            return Box::pin(async move { phase.reached(Phase::Drained).await });
-        }
         let (config, gate) = (Arc::clone(&node.config), Arc::clone(&node.gate));
         let Fallbacks {
             origin,
             board,
             stats,
+            orders,
         } = context.fallbacks.clone();
+        let of_rules = Arc::clone(&orders);
         let shared = fallback::Context {
             registry: Arc::clone(&node.registry),
-            rules: Box::new(move |name| rule(&config, name)),
+            rules: Box::new(move |name| rule(&config, &of_rules, name)),
             named: origin.named.clone(),
             permit: Box::new(move |stream, yields| match yields {
                 true => gate.publish_until_replaced(stream),
@@ -149,6 +149,7 @@ impl Service for FallbackKeeper {
             }),
             agent: format!("Carillon/{}", env!("CARGO_PKG_VERSION")),
             demand: Arc::clone(&origin.demand),
+            orders,
             board,
             stats,
         };
@@ -156,14 +157,21 @@ impl Service for FallbackKeeper {
     }
 }
 
-fn rule(config: &Config, name: &StreamName) -> Option<Rule> {
-    let fallback = config.fallback(name)?;
+fn rule(config: &Config, orders: &Orders, name: &StreamName) -> Option<Rule> {
+    let order = orders.of(name);
     let mount = config.mount(name);
+    let is_move = order.moved.is_some();
+    let of_config = || config.fallback(name);
+    let fallback = order
+        .moved
+        .or_else(|| order.fallback.unwrap_or_else(of_config))?;
     Some(Rule {
         fallback,
         after: mount.fallback_after,
-        yields: mount.fallback_override,
+        // Another publisher cannot take the place of one that is set aside.
+        yields: mount.fallback_override || is_move,
         keep: config.linger(name),
+        is_move,
     })
 }
 

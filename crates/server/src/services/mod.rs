@@ -5,6 +5,7 @@
 //! that runs beside the core, is one module and one line there. The relay starts the services, and ends them.
 
 mod demo;
+mod directories;
 mod dvr;
 mod fallbacks;
 mod housekeeping;
@@ -111,6 +112,8 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) stations: Vec<Station>,
     /// Tells receivers, if there are any.
     pub(crate) courier: Option<Courier>,
+    /// Random.
+    pub(crate) seed: u64,
     /// The stream `demo` is wanted.
     pub(crate) demo: bool,
 }
@@ -126,6 +129,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         connector,
         stations,
         courier,
+        seed,
         demo,
     } = ingredients;
     let tls = certificate
@@ -149,6 +153,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::new(stations::StationPlayers::new(stations)),
         Box::new(fallbacks::FallbackKeeper),
         Box::<levels::LevelWatch>::default(),
+        Box::new(directories::DirectoryKeeper::new(connector.clone(), seed)),
         Box::new(webhooks::WebhookCourier::new(courier, connector)),
     ];
     if demo {

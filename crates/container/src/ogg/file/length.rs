@@ -12,7 +12,7 @@ const MODES_MAX: usize = 64;
 
 /// What is needed to know the lengths of a stream's packets.
 #[derive(Clone, Debug)]
-pub(super) enum Lengths {
+pub(in super::super) enum Lengths {
     /// They tell by themselves.
     Opus,
     /// So do these.
@@ -29,7 +29,7 @@ pub(super) enum Lengths {
 impl Lengths {
     /// Of a stream with these header packets, of which there are two or three; `None` if its positions cannot be
     /// changed, or are not understood.
-    pub(super) fn of(mapping: Mapping, headers: &[Vec<u8>]) -> Option<Self> {
+    pub(in super::super) fn of(mapping: Mapping, headers: &[Vec<u8>]) -> Option<Self> {
         match mapping {
             Mapping::Opus { .. } => Some(Self::Opus),
             Mapping::Flac { .. } => Some(Self::Flac),
@@ -49,12 +49,9 @@ impl Lengths {
     }
 
     /// The samples that a decoder returns for the next packet.
-    pub(super) fn of_packet(&mut self, packet: &[u8]) -> u64 {
+    pub(in super::super) fn of_packet(&mut self, packet: &[u8]) -> u64 {
         match self {
-            Self::Opus => {
-                let lasts = opus::duration(packet);
-                lasts.map_or(0, |lasts| (lasts.millis() * 48).max(0) as u64)
-            }
+            Self::Opus => opus::samples(packet).unwrap_or(0),
             Self::Flac => flac::frame_samples(packet).unwrap_or(0).into(),
             Self::Vorbis {
                 blocks,

@@ -7,7 +7,7 @@
 //!
 //! A link of a chain stays one: it begins at zero anyway, but for the first, which may have been joined midway.
 
-mod length;
+pub(super) mod length;
 mod pages;
 mod rebase;
 mod search;

@@ -1,7 +1,7 @@
 //! Radio servers that are relayed, each one script.
 
 use container::icy::Block;
-use media::{Container, Title};
+use media::{Charset, Container, Title};
 
 use super::*;
 use crate::testing::mp3;
@@ -10,10 +10,11 @@ use crate::testing::mp3;
 const INTERVAL: usize = 1_000;
 
 fn block(title: &str) -> Block {
-    Block::new(&Title {
+    let title = Title {
         text: title.to_owned(),
         url: String::new(),
-    })
+    };
+    Block::new(&title, Charset::Utf8)
 }
 
 /// Sound with a title behind each interval of it: the given ones first, then none.

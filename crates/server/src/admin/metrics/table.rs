@@ -199,6 +199,8 @@ metrics! {
     STATION_TRACKS Counter "carillon_station_tracks" ["outcome"] "Tracks of stations that have ended";
     WEBHOOKS Counter "carillon_webhooks" ["result"] "Messages to receivers, and attempts that failed";
     WEBHOOK_QUEUE Gauge "carillon_webhook_queue" [] "Messages that are still to be delivered";
+    DIRECTORIES Counter "carillon_directory_requests" ["outcome"]
+        "Requests to public directories, by what came of them";
     CPU Counter "process_cpu_seconds" [] "CPU time of the process";
     RESIDENT Gauge "process_resident_memory_bytes" [] "Resident memory of the process";
     OPEN_FDS Gauge "process_open_fds" [] "Open file descriptors";

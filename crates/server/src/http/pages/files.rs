@@ -15,8 +15,9 @@ use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use vod::{Address, Answer};
 
+use super::lasting::Lasting;
 use super::{Visitor, still};
-use crate::door::limits::{Evict, Handover, ListenerPermit};
+use crate::door::limits::{Handover, ListenerPermit};
 use crate::door::rejected::Rejected;
 use crate::http::refusal;
 use crate::node::Node;
@@ -61,7 +62,7 @@ pub(super) fn send(
     let is_sent = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) && !is_head;
     let listener = match is_sent {
         true => match node.admission.listener(visitor.peer.ip()) {
-            Ok(permit) => Some(Listener::begin(handover, permit)),
+            Ok(permit) => Some(Lasting::begin(handover, permit)),
             Err(reason) => return turn_away(node, visitor, reason),
         },
         false => None,
@@ -88,39 +89,10 @@ fn turn_away(node: &Node, visitor: Visitor, reason: Rejected) -> Response {
     (status, retry_after, format!("{reason}\n")).into_response()
 }
 
-/// A client while it is sent a file.
-struct Listener {
-    handover: Handover,
-    /// `None` if another request on the connection keeps it.
-    evict: Option<Evict>,
-    _permit: ListenerPermit,
-}
-
-impl Listener {
-    fn begin(handover: &Handover, permit: ListenerPermit) -> Self {
-        Self {
-            evict: handover.permit().hold(),
-            handover: handover.clone(),
-            _permit: permit,
-        }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Some(evict) = self.evict.take() {
-            let mut permit = self.handover.permit();
-            permit.rest_again(evict);
-            // A connection that had to give way ends by itself.
-            permit.wake();
-        }
-    }
-}
-
 /// A file as hyper takes it.
 struct FileBody {
     body: vod::Body,
-    _listener: Option<Listener>,
+    _listener: Option<Lasting<ListenerPermit>>,
 }
 
 impl hyper::body::Body for FileBody {

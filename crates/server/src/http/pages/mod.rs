@@ -13,6 +13,7 @@ mod hls;
 mod html;
 mod icecast;
 mod info;
+mod lasting;
 mod list;
 pub(crate) mod operator;
 mod player;
@@ -23,6 +24,7 @@ mod publish;
 mod recordings;
 pub(crate) mod shoutcast;
 mod still;
+mod titles;
 mod xml;
 
 use std::borrow::Cow;
@@ -110,6 +112,8 @@ pub(crate) struct Kept {
     public: public::Rendered,
     /// The clients of Icecast's method `STATS`.
     pub(crate) watchers: icecast::Watchers,
+    /// The clients that are told titles.
+    titles: titles::TitleClients,
     /// What SHOUTcast tells of listeners.
     audience: shoutcast::Audience,
 }
@@ -156,6 +160,8 @@ pub(crate) enum Page {
     Still(StreamName),
     /// The state that the player page needs.
     Info(StreamName),
+    /// The titles of a stream as they change.
+    Titles(StreamName),
     /// The page that publishes a stream from a browser.
     Publish(StreamName),
     /// A playlist or a piece of HLS.
@@ -238,6 +244,7 @@ impl Page {
                 Some(Self::Hls(StreamName::parse(stream).ok()?, resource))
             })
             .or_else(|| name("/info.json").map(Self::Info))
+            .or_else(|| name("/titles").map(Self::Titles))
             .or_else(|| name(still::SUFFIX).map(Self::Still))
             .or_else(|| {
                 let (body, playlist) = Playlist::of(path)?;
@@ -253,6 +260,7 @@ impl Page {
             | Self::Embed(name)
             | Self::Still(name)
             | Self::Info(name)
+            | Self::Titles(name)
             | Self::Publish(name)
             | Self::Recordings(name)
             | Self::Hls(name, _) => Some(name),
@@ -262,9 +270,9 @@ impl Page {
         }
     }
 
-    /// Whether the answer is as long as its file, and lasts as long as its client takes it.
+    /// Whether the answer lasts as long as its client takes it, as that of a file does.
     pub(crate) fn lasts(&self) -> bool {
-        matches!(self, Self::File(_) | Self::Past(_))
+        matches!(self, Self::File(_) | Self::Past(_) | Self::Titles(_))
     }
 
     /// Whether the answer may take a while, so that it matters whether the client still waits.
@@ -339,6 +347,7 @@ async fn answer(
             }
             info::answer(&presentation(name), has_webrtc)
         }
+        Page::Titles(name) => titles::answer(&node, &handover, name, request.method()),
         Page::Publish(name) => {
             let (status, page) = publish::page(&name, has_webrtc);
             html_by(POLICY_UNFRAMED, status, page)

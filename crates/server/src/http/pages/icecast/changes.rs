@@ -1,12 +1,18 @@
-//! What the operator changes: listeners are removed, streams are ended.
+//! What the operator changes: listeners are removed and moved, streams are ended and have other fallbacks.
 
 use std::time::Instant;
 
+use axum::response::{Html, IntoResponse};
 use fanout::ListenerId;
+use media::StreamName;
 
 use super::told::Outcome;
-use super::{Ask, Refusal};
+use super::{Answer, Ask, Refusal, mount};
 use crate::listeners;
+
+/// The page of Icecast.
+const CONFIGURED: &str = "<html><head><title>Admin request successful</title></head>\
+    <body><p>Fallback configured</p></body></html>\r\n";
 
 impl Ask<'_> {
     /// `/admin/killclient?mount=&id=`.
@@ -40,19 +46,63 @@ impl Ask<'_> {
         }
     }
 
-    /// `/admin/moveclients?mount=&destination=`: a listener's connection is bound to the bytes of its stream.
-    pub(super) fn move_listeners(&self) -> Refusal {
-        match self.stream() {
-            Ok(_) => Refusal::NoMoves,
-            Err(refusal) => refusal,
+    /// `/admin/moveclients?mount=&destination=`: the listeners of one stream hear another from now on. Without a
+    /// destination it tells which there are.
+    pub(super) fn move_listeners(&self) -> Result<Answer, Refusal> {
+        let stream = self.stream()?;
+        let Some(text) = self.query.get("destination") else {
+            return Ok(Answer::Told(self.destinations(stream.name())));
+        };
+        let (node, name) = (self.node, stream.name());
+        let to = StreamName::parse(&text).map_err(|_| Refusal::NoDestination)?;
+        if to == *name {
+            return Err(Refusal::SameMount);
         }
+        let destination = node.registry.stream(&to).ok_or(Refusal::NoDestination)?;
+        let (own, other) = (stream.info(), destination.info());
+        if !other.is_on_air() {
+            return Err(Refusal::DestinationAway);
+        }
+        // Qualities belong to the publisher of their stream.
+        let streams = node.registry.list();
+        let has_qualities = streams.iter().any(|one| one.name().is_rendition_of(name));
+        if has_qualities || name.parent().is_some() {
+            return Err(Refusal::Qualities);
+        }
+        if let Some(misfit) = fallback::misfit(&own, &other) {
+            tracing::warn!(stream = %name, destination = %to, reason = misfit, "listeners cannot be moved");
+            return Err(Refusal::OtherFormat);
+        }
+        let config = &node.config;
+        let ordered = node
+            .orders
+            .move_to(name, to.clone(), |of| config.fallback(of));
+        ordered.map_err(Refusal::of_order)?;
+        tracing::info!(stream = %name, destination = %to, "the operator moves listeners");
+        let words = format!("Clients moved from {} to {}", mount(name), mount(&to));
+        Ok(Answer::Done(Outcome::new(words, true)))
     }
 
-    /// `/admin/fallbacks?mount=&fallback=`: a stream keeps its listeners for the next publisher instead.
-    pub(super) fn fall_back(&self) -> Refusal {
-        match self.stream() {
-            Ok(_) => Refusal::NoFallbacks,
-            Err(refusal) => refusal,
+    /// `/admin/fallbacks?mount=&fallback=`: what is heard while the publisher is away, from now on. It is answered with a
+    /// page, as by Icecast.
+    pub(super) fn fall_back(&self) -> Result<Answer, Refusal> {
+        let stream = self.stream()?;
+        let (node, name) = (self.node, stream.name());
+        let text = self.parameter("fallback")?;
+        let to = match text.as_str() {
+            "" => None,
+            text => Some(StreamName::parse(text).map_err(|_| Refusal::NoParameter)?),
+        };
+        if name.parent().is_some() {
+            return Err(Refusal::Qualities);
         }
+        let config = &node.config;
+        let ordered = node
+            .orders
+            .fall_back(name, to.clone(), |of| config.fallback(of));
+        ordered.map_err(Refusal::of_order)?;
+        let to = to.as_ref().map(tracing::field::display);
+        tracing::info!(stream = %name, fallback = to, "the operator sets a fallback");
+        Ok(Answer::Whole(Html(CONFIGURED).into_response()))
     }
 }

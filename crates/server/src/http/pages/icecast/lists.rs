@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use fanout::{Info, ListenerRecord};
+use media::StreamName;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::told::{Facts, Source, Told};
@@ -18,8 +19,10 @@ impl Ask<'_> {
         let now = SystemTime::now();
         let sources = self.on_air().map(|info| {
             let connected = now.duration_since(info.since).unwrap_or_default();
+            let order = self.node.orders.of(&info.name).fallback;
+            let fallback = order.unwrap_or_else(|| self.node.config.fallback(&info.name));
             let facts = [
-                ("fallback", String::new()),
+                ("fallback", fallback.as_ref().map(mount).unwrap_or_default()),
                 ("listeners", info.listeners.to_string()),
                 ("Connected", connected.as_secs().to_string()),
                 ("content-type", info.source.content_type.clone()),
@@ -34,6 +37,15 @@ impl Ask<'_> {
             sources: sources.collect(),
             ..Told::default()
         }
+    }
+
+    /// Where the listeners of a stream can be moved to: all others.
+    pub(super) fn destinations(&self, of: &StreamName) -> Told {
+        let own = mount(of);
+        let mut told = self.mounts();
+        told.sources.retain(|source| source.mount != own);
+        told.server = owned([("current_source", own)]);
+        told
     }
 
     /// `/admin/updatemetadata?mount=`: the source, for whoever wants to set its title.

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use config::BaseUrl;
+use fallback::OrderRefused;
 use fanout::Stream;
 use http1::Query;
 use media::StreamName;
@@ -64,7 +65,7 @@ impl Subject {
     }
 
     const fn is_change(self) -> bool {
-        matches!(self, Self::Kick | Self::End)
+        matches!(self, Self::Kick | Self::End | Self::Move | Self::FallBack)
     }
 }
 
@@ -103,11 +104,25 @@ pub(super) fn at(path: &str) -> Option<Endpoint> {
 enum Refusal {
     NoStream,
     NoParameter,
-    NoMoves,
-    NoFallbacks,
+    NoDestination,
+    DestinationAway,
+    SameMount,
+    OtherFormat,
+    Qualities,
+    Circle,
+    TooMany,
     /// A browser says that a page of another site asks.
     OtherSite,
     Failed,
+}
+
+impl Refusal {
+    const fn of_order(refused: OrderRefused) -> Self {
+        match refused {
+            OrderRefused::Circle => Self::Circle,
+            OrderRefused::TooMany => Self::TooMany,
+        }
+    }
 }
 
 impl IntoResponse for Refusal {
@@ -115,14 +130,22 @@ impl IntoResponse for Refusal {
         let (status, words) = match self {
             Self::NoStream => (StatusCode::BAD_REQUEST, "Source does not exist"),
             Self::NoParameter => (StatusCode::BAD_REQUEST, "Missing parameter"),
-            Self::NoMoves => (
+            Self::NoDestination => (StatusCode::BAD_REQUEST, "No such destination"),
+            Self::DestinationAway => (StatusCode::BAD_REQUEST, "Destination not running"),
+            Self::SameMount => (
                 StatusCode::BAD_REQUEST,
-                "Listeners cannot be moved to another stream",
+                "supplied mountpoints are identical",
             ),
-            Self::NoFallbacks => (
+            Self::OtherFormat => (
                 StatusCode::BAD_REQUEST,
-                "There are no fallbacks: listeners are kept for the next source",
+                "The destination is of another format",
             ),
+            Self::Qualities => (
+                StatusCode::BAD_REQUEST,
+                "The stream is one of several qualities",
+            ),
+            Self::Circle => (StatusCode::BAD_REQUEST, "That leads back to the mount"),
+            Self::TooMany => (StatusCode::BAD_REQUEST, "There are too many such orders"),
             Self::OtherSite => (StatusCode::FORBIDDEN, "Not for pages of other sites"),
             Self::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "Internal error"),
         };
@@ -210,8 +233,8 @@ impl Ask<'_> {
             Subject::Title => Answer::Told(self.titled()?),
             Subject::Kick => Answer::Done(self.kick().await?),
             Subject::End => Answer::Done(self.end()?),
-            Subject::Move => return Err(self.move_listeners()),
-            Subject::FallBack => return Err(self.fall_back()),
+            Subject::Move => self.move_listeners()?,
+            Subject::FallBack => self.fall_back()?,
             Subject::Playlist => Answer::Whole(self.playlist()?),
         })
     }

@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use config::BaseUrl;
+use directory::Board as Directories;
 use fanout::{Info, ListenerRecord, Played};
 use serde_json::{Map, Value};
 
@@ -25,6 +26,8 @@ pub(super) struct House<'a> {
     pub(super) version: &'a str,
     /// Listeners at most; 0 without a limit.
     pub(super) listeners_max: u32,
+    /// Which streams are in public directories.
+    pub(super) directories: &'a Directories,
 }
 
 /// A stream as `/stats` has it, and the sum of its listeners so far.
@@ -50,6 +53,7 @@ pub(super) fn summary(
         _ => String::new(),
     };
     let is_on_air = standing.is_some_and(|standing| standing.info.is_on_air());
+    let is_listed = known.is_some_and(|view| house.directories.is_listed(view.name));
     let listeners = known.map_or(0, |view| view.listeners);
     let hits = standing.map_or(0, |standing| standing.departed + listeners as u64);
     let mut facts: Facts = vec![
@@ -78,8 +82,7 @@ pub(super) fn summary(
         ("streamhits", hits.into()),
         ("streamstatus", u8::from(is_on_air).into()),
         ("backupstatus", 0.into()),
-        // There is no directory.
-        ("streamlisted", 0.into()),
+        ("streamlisted", u8::from(is_listed).into()),
     ]);
     if let Some(peer) = known.and_then(|view| view.peer).filter(|_| is_operators) {
         let address = peer.ip().to_canonical().to_string();
@@ -165,18 +168,21 @@ pub(super) fn object(facts: Facts) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, LazyLock};
 
     use media::Title;
 
     use super::*;
     use crate::http::status::tests::info;
 
+    static NONE: LazyLock<Directories> = LazyLock::new(Directories::default);
+
     fn house(base: &BaseUrl) -> House<'_> {
         House {
             base,
             version: "Icecast 2.4.4 (Carillon)",
             listeners_max: 0,
+            directories: &NONE,
         }
     }
 

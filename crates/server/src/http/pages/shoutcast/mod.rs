@@ -76,6 +76,7 @@ pub(super) async fn answer(
         base,
         version: &node.config.http.server_header,
         listeners_max: listeners_max.map_or(0, std::num::NonZero::get),
+        directories: &node.directories,
     };
     let census = node.pages.audience.census(node.registry.fanout()).await;
     let ask = Ask {

@@ -1,3 +1,5 @@
+mod links;
+
 use media::{Codec, TICKS_PER_SECOND, TrackId};
 use proptest::prelude::*;
 

@@ -1,0 +1,258 @@
+//! Titles that come beside an Ogg stream, written into it.
+//!
+//! The comments of a link cannot change, so a title begins another link of the chain: the last page before it is marked as
+//! the last of its stream, and header pages with the new comments follow, with another serial number. Nothing is decoded
+//! or encoded, and no sample is lost or heard twice:
+//!
+//! * The first packet of Vorbis makes no sound, because it is overlapped with the one before. So the last packet of the
+//!   link before is repeated, at position 0 (Vorbis I specification, §4.3.8).
+//! * A decoder of Opus has to converge. So the last packets are repeated, and its pre-skip is as long as they are
+//!   (RFC 7845 §4.2, §4.6).
+//!
+//! Links that the source begins itself are as they are, with its own titles; but for a serial number that the link before
+//! has. What the caller does without a title is to pass all items on unchanged.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use media::codec::opus;
+use media::{Item, Sample, SongTitle, Span};
+
+use super::headers::Headers;
+use super::mapping::Mapping;
+use super::page::{self, FLAG_LAST, Front, NO_GRANULE, Page, PagePosition, lace, relocate};
+
+/// Samples of Opus that a decoder is given to converge: 80 ms (RFC 7845 §4.2).
+const PRE_ROLL: u64 = 3_840;
+
+/// See the module's description. It takes the items of a [`Demuxer`](super::Demuxer).
+#[derive(Debug, Default)]
+pub struct Retitler {
+    /// The source's present link, if a title can be written into it.
+    link: Option<Link>,
+    wish: Option<SongTitle>,
+    /// The number of the last stream that was passed on.
+    serial: Option<u32>,
+}
+
+#[derive(Debug)]
+struct Link {
+    /// As the source sent them.
+    headers: Headers,
+    /// What its pages have here instead: the stream's number, the next page's number, and what is added to positions. `None`
+    /// while they are as the source sent them.
+    place: Option<Place>,
+    /// The last page was marked as the last of its stream.
+    turn: Option<Turn>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    serial: u32,
+    sequence: u32,
+    /// Wraps around: it may be less than nothing.
+    shift: u64,
+}
+
+/// What the next link begins with.
+#[derive(Debug)]
+struct Turn {
+    song: SongTitle,
+    /// Packets that are repeated, and what they last in samples that a decoder drops.
+    repeated: Vec<Bytes>,
+    lasts: u64,
+    /// The position of the last page, as the source has it.
+    granule: u64,
+}
+
+impl Retitler {
+    /// Whether the source's present link takes titles.
+    pub fn takes_titles(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// A title to write; one that still waits is forgotten.
+    pub fn wish(&mut self, song: SongTitle) {
+        self.wish = Some(song);
+    }
+
+    /// Takes the next item, and appends what becomes of it to `out`.
+    pub fn push(&mut self, item: Item, out: &mut Vec<Item>) {
+        match item {
+            Item::Header(header) => {
+                let header = self.begin(header);
+                out.push(Item::Header(header));
+            }
+            Item::Sample(sample) => self.page(sample, out),
+            other => out.push(other),
+        }
+    }
+
+    /// The source begins a link.
+    fn begin(&mut self, header: Bytes) -> Bytes {
+        // What was wished was about the song before.
+        self.wish = None;
+        let can_be_titled = |headers: &Headers| headers.titled(&SongTitle::default()).is_some();
+        let Some(headers) = Headers::of(&header).filter(can_be_titled) else {
+            self.link = None;
+            return header;
+        };
+        let (place, header) = match self.serial {
+            Some(before) if before == headers.serial => {
+                let serial = before.wrapping_add(1);
+                let (pages, sequence) = headers.pages(serial);
+                let place = Place {
+                    serial,
+                    sequence,
+                    shift: 0,
+                };
+                (Some(place), pages)
+            }
+            _ => (None, header),
+        };
+        self.serial = Some(place.map_or(headers.serial, |place| place.serial));
+        self.link = Some(Link {
+            headers,
+            place,
+            turn: None,
+        });
+        header
+    }
+
+    fn page(&mut self, mut sample: Sample, out: &mut Vec<Item>) {
+        let is_page = page::at_front(&sample.data) == Front::Page(sample.data.len());
+        let Some(link) = self.link.as_mut().filter(|_| is_page) else {
+            out.push(Item::Sample(sample));
+            return;
+        };
+        let page = Page::new(sample.data.clone());
+        if page.serial() != link.headers.serial {
+            out.push(Item::Sample(sample));
+            return;
+        }
+        if let Some(mut turn) = link.turn.take() {
+            if let Some(newer) = self.wish.take() {
+                turn.song = newer;
+            }
+            self.serial = link.turn(turn, &sample, self.serial, out).or(self.serial);
+        }
+        let turn = match self.wish.take() {
+            Some(song) => match link.last_packets(&page) {
+                Some((repeated, lasts, granule)) => Some(Turn {
+                    song,
+                    repeated,
+                    lasts,
+                    granule,
+                }),
+                // A packet goes on on the next page: the title waits.
+                None => {
+                    self.wish = Some(song);
+                    None
+                }
+            },
+            None => None,
+        };
+        let flags = page.flags() | if turn.is_some() { FLAG_LAST } else { 0 };
+        link.turn = turn;
+        if link.place.is_some() || flags != page.flags() {
+            sample.data = link.placed(&page, flags);
+        }
+        out.push(Item::Sample(sample));
+    }
+}
+
+impl Link {
+    /// Writes the beginning of the next link, before `next`; returns the number of its stream.
+    fn turn(
+        &mut self,
+        turn: Turn,
+        next: &Sample,
+        before: Option<u32>,
+        out: &mut Vec<Item>,
+    ) -> Option<u32> {
+        let mut headers = self.headers.titled(&turn.song)?;
+        if let Mapping::Opus { .. } = headers.mapping {
+            headers.set_pre_skip(u16::try_from(turn.lasts).unwrap_or(u16::MAX));
+        }
+        let serial = before.unwrap_or(self.headers.serial).wrapping_add(1);
+        let (pages, sequence) = headers.pages(serial);
+        out.push(Item::Header(pages));
+        out.push(Item::Title(Arc::new(turn.song.title())));
+        let (mut table, mut body) = (Vec::new(), Vec::new());
+        for packet in &turn.repeated {
+            lace(&mut table, packet.len());
+            body.extend_from_slice(packet);
+        }
+        let place = PagePosition {
+            flags: 0,
+            granule: turn.lasts,
+            serial,
+            sequence,
+        };
+        let mut repeated = Vec::new();
+        page::write(&mut repeated, place, &table, &body);
+        out.push(Item::Sample(Sample {
+            data: repeated.into(),
+            duration: Span::ZERO,
+            keyframe: false,
+            ..next.clone()
+        }));
+        self.place = Some(Place {
+            serial,
+            sequence: sequence.wrapping_add(1),
+            shift: turn.lasts.wrapping_sub(turn.granule),
+        });
+        Some(serial)
+    }
+
+    /// The packets at the end of a page that the next link can begin with, what they last there, and the page's position;
+    /// `None` if the page cannot be the last of a link.
+    fn last_packets(&self, page: &Page) -> Option<(Vec<Bytes>, u64, u64)> {
+        let granule = page.granule()?;
+        let mut pieces: Vec<_> = page.pieces().collect();
+        // The end of a packet of which the beginning is on another page.
+        if page.is_continued() {
+            pieces.remove(0);
+        }
+        let (last, is_whole) = *pieces.last()?;
+        if !is_whole || page.flags() & FLAG_LAST != 0 {
+            return None;
+        }
+        let bytes = |piece: &[u8]| page.bytes.slice_ref(piece);
+        if !matches!(self.headers.mapping, Mapping::Opus { .. }) {
+            return Some((vec![bytes(last)], 0, granule));
+        }
+        let mut repeated = Vec::new();
+        let mut lasts = 0;
+        for (piece, _) in pieces.iter().rev() {
+            if lasts >= PRE_ROLL {
+                break;
+            }
+            lasts += opus::samples(piece)?;
+            repeated.insert(0, bytes(piece));
+        }
+        Some((repeated, lasts, granule))
+    }
+
+    /// A page as it is in the present link.
+    fn placed(&mut self, page: &Page, flags: u8) -> Bytes {
+        let mut bytes = page.bytes.to_vec();
+        let (serial, sequence, shift) = match &mut self.place {
+            None => (page.serial(), page.sequence(), 0),
+            Some(place) => {
+                let sequence = place.sequence;
+                place.sequence = sequence.wrapping_add(1);
+                (place.serial, sequence, place.shift)
+            }
+        };
+        let granule = page.granule().map(|granule| granule.wrapping_add(shift));
+        let place = PagePosition {
+            flags,
+            granule: granule.unwrap_or(NO_GRANULE),
+            serial,
+            sequence,
+        };
+        relocate(&mut bytes, place);
+        bytes.into()
+    }
+}

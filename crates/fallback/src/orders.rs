@@ -1,0 +1,212 @@
+//! What the operator has ordered while the server runs: fallbacks other than those of the configuration, and streams whose
+//! listeners hear another one although their publisher is here.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use media::StreamName;
+use tokio::sync::watch;
+
+/// Streams with an order at most. Each may cost a guard, which is a task.
+const ORDERS_MAX: usize = 1_000;
+
+/// The orders, by the stream that they are about. They last until the stream ends, and of a stream that the configuration
+/// names until the server does.
+#[derive(Debug, Default)]
+pub struct Orders {
+    orders: Mutex<BTreeMap<StreamName, Order>>,
+    /// Counts changes.
+    news: watch::Sender<u64>,
+}
+
+/// What was ordered about one stream.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Order {
+    /// Its fallback instead of that of the configuration; the inner `None` is none.
+    pub fallback: Option<Option<StreamName>>,
+    /// The stream that its listeners hear whether its publisher is here or not.
+    pub moved: Option<StreamName>,
+}
+
+/// Why an order was not taken.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OrderRefused {
+    /// What would be heard leads back to the stream itself.
+    Circle,
+    /// There are as many as may be.
+    TooMany,
+}
+
+impl Orders {
+    /// What was ordered about a stream.
+    pub fn of(&self, name: &StreamName) -> Order {
+        self.orders().get(name).cloned().unwrap_or_default()
+    }
+
+    /// Sets a stream's fallback; `None` is none. Its listeners are not moved any more. `of_config` is what the
+    /// configuration has.
+    ///
+    /// # Errors
+    /// See [`OrderRefused`].
+    pub fn fall_back(
+        &self,
+        name: &StreamName,
+        fallback: Option<StreamName>,
+        of_config: impl Fn(&StreamName) -> Option<StreamName>,
+    ) -> Result<(), OrderRefused> {
+        let order = Order {
+            fallback: Some(fallback),
+            moved: None,
+        };
+        self.set(name, order, &of_config)
+    }
+
+    /// Has the listeners of a stream hear another one. If the listeners of that one had been moved here, they are moved
+    /// back, and nothing else changes.
+    ///
+    /// # Errors
+    /// See [`OrderRefused`].
+    pub fn move_to(
+        &self,
+        name: &StreamName,
+        destination: StreamName,
+        of_config: impl Fn(&StreamName) -> Option<StreamName>,
+    ) -> Result<(), OrderRefused> {
+        if self.take_back(&destination, name) {
+            return Ok(());
+        }
+        let order = Order {
+            moved: Some(destination),
+            ..self.of(name)
+        };
+        self.set(name, order, &of_config)
+    }
+
+    /// Ends the move of a stream's listeners to another; false if there is none.
+    fn take_back(&self, name: &StreamName, from: &StreamName) -> bool {
+        let mut orders = self.orders();
+        let order = orders.get_mut(name);
+        let is_moved = order.is_some_and(|order| order.moved.take_if(|to| to == from).is_some());
+        drop(orders);
+        if is_moved {
+            self.tell();
+        }
+        is_moved
+    }
+
+    fn tell(&self) {
+        self.news
+            .send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    fn set(
+        &self,
+        name: &StreamName,
+        order: Order,
+        of_config: &dyn Fn(&StreamName) -> Option<StreamName>,
+    ) -> Result<(), OrderRefused> {
+        let mut orders = self.orders();
+        if orders.len() >= ORDERS_MAX && !orders.contains_key(name) {
+            return Err(OrderRefused::TooMany);
+        }
+        let before = orders.insert(name.clone(), order);
+        if leads_back(&orders, name, of_config) {
+            match before {
+                Some(before) => orders.insert(name.clone(), before),
+                None => orders.remove(name),
+            };
+            return Err(OrderRefused::Circle);
+        }
+        drop(orders);
+        self.tell();
+        Ok(())
+    }
+
+    /// The streams that there are orders about.
+    pub(crate) fn names(&self) -> Vec<StreamName> {
+        self.orders().keys().cloned().collect()
+    }
+
+    /// A stream has ended.
+    pub(crate) fn forget(&self, name: &StreamName) {
+        self.orders().remove(name);
+    }
+
+    /// Changes with each order.
+    pub(crate) fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    fn orders(&self) -> MutexGuard<'_, BTreeMap<StreamName, Order>> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a stream is heard by way of others on itself, now or when a publisher is away.
+fn leads_back(
+    orders: &BTreeMap<StreamName, Order>,
+    name: &StreamName,
+    of_config: &dyn Fn(&StreamName) -> Option<StreamName>,
+) -> bool {
+    let next = |name: &StreamName| -> Vec<StreamName> {
+        let order = orders.get(name).cloned().unwrap_or_default();
+        let fallback = order.fallback.unwrap_or_else(|| of_config(name));
+        fallback.into_iter().chain(order.moved).collect()
+    };
+    let mut seen = Vec::new();
+    let mut ahead = next(name);
+    // Each stream is looked at once, and there are as many as rules and orders.
+    while let Some(one) = ahead.pop() {
+        if one == *name {
+            return true;
+        }
+        if !seen.contains(&one) {
+            ahead.extend(next(&one));
+            seen.push(one);
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> StreamName {
+        StreamName::parse(text).expect("a name")
+    }
+
+    /// `a` falls back to `b` by the configuration.
+    fn config(of: &StreamName) -> Option<StreamName> {
+        (of.as_str() == "a").then(|| name("b"))
+    }
+
+    #[test]
+    fn nothing_leads_back_to_itself() {
+        let orders = Orders::default();
+        let (a, b, c) = (name("a"), name("b"), name("c"));
+        let refused = Err(OrderRefused::Circle);
+        assert_eq!(orders.fall_back(&b, Some(a.clone()), config), refused);
+        assert_eq!(orders.move_to(&b, a.clone(), config), refused);
+        assert_eq!(orders.of(&b), Order::default());
+        assert_eq!(orders.fall_back(&b, Some(c.clone()), config), Ok(()));
+        assert_eq!(orders.fall_back(&c, Some(a.clone()), config), refused);
+        // Without its fallback nothing is in the way.
+        assert_eq!(orders.fall_back(&a, None, config), Ok(()));
+        assert_eq!(orders.fall_back(&c, Some(a.clone()), config), Ok(()));
+    }
+
+    #[test]
+    fn listeners_are_moved_back_the_way_they_came() {
+        let orders = Orders::default();
+        let (x, y) = (name("x"), name("y"));
+        assert_eq!(orders.move_to(&x, y.clone(), config), Ok(()));
+        assert_eq!(orders.of(&x).moved, Some(y.clone()));
+        assert_eq!(orders.move_to(&y, x.clone(), config), Ok(()));
+        assert_eq!((orders.of(&x).moved, orders.of(&y).moved), (None, None));
+        assert_eq!(orders.move_to(&y, x.clone(), config), Ok(()));
+        assert_eq!(orders.of(&y).moved, Some(x));
+        assert_eq!(orders.fall_back(&y, None, config), Ok(()));
+        assert_eq!(orders.of(&y).moved, None);
+    }
+}

@@ -1,0 +1,157 @@
+//! `/{stream}/titles`: what is playing, as Server-Sent Events (HTML Living Standard, section 9.2), for pages that play a
+//! stream whose sound does not tell them.
+//!
+//! The first event is the title in force, and each further one the next; a stream that is not there has none. The title
+//! comes at about the time at which it is sent to listeners, so a player that is behind by its buffer shows it early.
+//!
+//! A client costs a connection and its task, which sleeps until the title changes. There are at most [`CLIENTS_MAX`].
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use hyper::body::Frame;
+use media::{StreamName, Title};
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::lasting::Lasting;
+use crate::door::limits::Handover;
+use crate::node::Node;
+
+/// Clients at a time: a connection each, of which each listener may have one more.
+const CLIENTS_MAX: usize = 2_048;
+
+/// Between two pieces while nothing happens: proxies close what is silent for a minute, and a failed write shows that the
+/// client is gone.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The places of clients.
+#[derive(Debug)]
+pub(super) struct TitleClients(Arc<Semaphore>);
+
+impl Default for TitleClients {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(CLIENTS_MAX)))
+    }
+}
+
+/// Begins to tell the titles of a stream.
+pub(super) fn answer(
+    node: &Arc<Node>,
+    handover: &Handover,
+    name: StreamName,
+    method: &Method,
+) -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/event-stream")];
+    if method == Method::HEAD {
+        return (headers, Body::empty()).into_response();
+    }
+    let Ok(place) = Arc::clone(&node.pages.titles.0).try_acquire_owned() else {
+        let retry_after = [(header::RETRY_AFTER, node.drain.retry_after().to_string())];
+        let words = "As many clients as may be are told titles.\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, retry_after, words).into_response();
+    };
+    let body = TitleBody {
+        next: Box::pin(next(Arc::clone(node), name.clone(), None)),
+        node: Arc::clone(node),
+        name,
+        has_begun: false,
+        silence: Box::pin(sleep(KEEP_ALIVE)),
+        _connection: Lasting::begin(handover, place),
+    };
+    (headers, Body::new(body)).into_response()
+}
+
+/// What a client was told last.
+type Told = Option<Arc<Title>>;
+
+/// Waits until a stream's title is another one than `told`, where the outer `None` is a client that was told nothing.
+async fn next(node: Arc<Node>, name: StreamName, told: Option<Told>) -> Option<Told> {
+    let changed = async {
+        loop {
+            let stream = node.registry.live(&name).await;
+            match stream.next_title(told.as_ref()).await {
+                Some(title) => return title,
+                None if matches!(told, Some(Some(_))) => return None,
+                None => {}
+            }
+        }
+    };
+    tokio::select! {
+        title = changed => Some(title),
+        () = node.drain.begun() => None,
+    }
+}
+
+/// The events as an answer's body.
+struct TitleBody {
+    node: Arc<Node>,
+    name: StreamName,
+    /// A piece has been made: the head of the answer goes with the first one.
+    has_begun: bool,
+    next: Pin<Box<dyn Future<Output = Option<Told>> + Send>>,
+    silence: Pin<Box<Sleep>>,
+    _connection: Lasting<OwnedSemaphorePermit>,
+}
+
+impl hyper::body::Body for TitleBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = self.get_mut();
+        let piece = match this.next.as_mut().poll(cx) {
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Ready(Some(title)) => {
+                let piece = event(title.as_deref());
+                let (node, name) = (Arc::clone(&this.node), this.name.clone());
+                this.next = Box::pin(next(node, name, Some(title)));
+                piece
+            }
+            Poll::Pending if !this.has_begun || this.silence.as_mut().poll(cx).is_ready() => {
+                ":\n\n".to_owned()
+            }
+            Poll::Pending => return Poll::Pending,
+        };
+        this.has_begun = true;
+        this.silence.as_mut().reset(Instant::now() + KEEP_ALIVE);
+        Poll::Ready(Some(Ok(Frame::data(piece.into()))))
+    }
+}
+
+fn event(title: Option<&Title>) -> String {
+    let text = title.map(|title| title.text.as_str());
+    let url = title
+        .map(|title| title.url.as_str())
+        .filter(|url| !url.is_empty());
+    format!("data: {}\n\n", json!({ "title": text, "url": url }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_one_line() {
+        let title = Title {
+            text: "A\nB".to_owned(),
+            url: String::new(),
+        };
+        assert_eq!(
+            event(Some(&title)),
+            "data: {\"title\":\"A\\nB\",\"url\":null}\n\n"
+        );
+        assert_eq!(event(None), "data: {\"title\":null,\"url\":null}\n\n");
+    }
+}

@@ -1,0 +1,160 @@
+//! Public directories of radio stations: which streams are in which, and their metrics.
+
+use std::fmt;
+use std::sync::Arc;
+
+use config::DirectoryRule;
+use directory::{Directory, Entry, Outcome};
+use fanout::Info;
+use net::link::Connector;
+use serde_json::{Map, Value};
+
+use super::phase::{Phase, Shown};
+use super::{Context, Encoder, Run, Service};
+use crate::admin::metrics::Page;
+use crate::admin::metrics::table::DIRECTORIES;
+use crate::http::status;
+use crate::node::Node;
+use crate::view::StreamView;
+
+/// Protocols of publishers that have no word for whether they wish to be listed.
+const WISHLESS: [&str; 3] = ["rtmp", "whip", "station"];
+
+/// See the module's description.
+pub(super) struct DirectoryKeeper {
+    connector: Connector,
+    seed: u64,
+}
+
+impl DirectoryKeeper {
+    /// `connector` makes the connections; `seed` is random.
+    pub(super) fn new(connector: Connector, seed: u64) -> Self {
+        Self { connector, seed }
+    }
+}
+
+impl Service for DirectoryKeeper {
+    fn until(&self) -> Phase {
+        Phase::Drained
+    }
+
+    fn metrics(&self, context: &Context) -> Option<Encoder> {
+        let board = Arc::clone(&context.node.directories);
+        Some(Box::new(move |page| encode(&board, page)))
+    }
+
+    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
+        let Self { connector, seed } = *self;
+        let node = Arc::clone(&context.node);
+        let rules = &node.config.directories;
+        if rules.is_empty() {
+            return Box::pin(async {});
+        }
+        let directories = rules.iter().map(|rule| Directory {
+            url: rule.url.clone(),
+            after: rule.after,
+            interval: rule.interval,
+        });
+        let directories = directories.collect();
+        let board = Arc::clone(&node.directories);
+        let look = move |index: usize| entries(&node, &node.config.directories[index]);
+        let stop = async move {
+            phase.reached(Phase::Drained).await;
+        };
+        Box::pin(directory::keep(
+            directories,
+            connector,
+            board,
+            seed,
+            look,
+            stop,
+        ))
+    }
+}
+
+/// What is to be in a directory now.
+fn entries(node: &Node, rule: &DirectoryRule) -> Vec<Entry> {
+    let public = status::public(&node.registry);
+    let wanted = public.filter(|info| rule.pattern.matches(info.name.as_str()) && wishes(info));
+    wanted.map(|info| entry(node, rule, &info)).collect()
+}
+
+/// Whether a publisher wishes to be in directories, as far as its protocol has a word for that.
+fn wishes(info: &Info) -> bool {
+    if WISHLESS.contains(&info.source.protocol) {
+        return true;
+    }
+    let view = StreamView::of(info);
+    let said = ["public", "pub"]
+        .into_iter()
+        .find_map(|name| view.header(name));
+    said.is_some_and(|said| said.trim() == "1")
+}
+
+fn entry(node: &Node, rule: &DirectoryRule, info: &Info) -> Entry {
+    let view = StreamView::of(info);
+    let facts = status::source(&view, &rule.base_url);
+    let text = |name: &str| of(&facts, name);
+    let limits = node.config.limits.listeners;
+    let max = info.settings.listeners_max.or(limits);
+    Entry {
+        stream: info.name.to_string(),
+        name: text("server_name"),
+        genre: text("genre"),
+        description: text("server_description"),
+        url: text("server_url"),
+        listen_url: text("listenurl"),
+        media_type: text("server_type"),
+        subtype: text("subtype"),
+        bitrate: text("bitrate"),
+        audio_info: audio_info(view.header("audio-info").unwrap_or_default()),
+        title: view.title.unwrap_or_default().to_owned(),
+        listeners: info.listeners,
+        listeners_max: max.map_or(0, |max| max.get() as usize),
+    }
+}
+
+fn of(facts: &Map<String, Value>, name: &str) -> String {
+    match facts.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// `ice-samplerate=44100;ice-channels=2` as fields of a form. What is no such pair is left out.
+fn audio_info(text: &str) -> String {
+    let is_plain = |part: &str| {
+        part.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+    };
+    let pairs = text.split(';').filter_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (is_plain(name) && is_plain(value)).then(|| format!("{name}={value}"))
+    });
+    pairs.collect::<Vec<_>>().join("&")
+}
+
+fn encode(board: &directory::Board, page: &mut Page<'_>) -> fmt::Result {
+    let outcomes = Outcome::ALL.map(|one| (one.label(), board.outcomes(one) as f64));
+    page.counters(DIRECTORIES, outcomes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_of_the_sound_are_fields() {
+        for (text, fields) in [
+            ("", ""),
+            (
+                "ice-samplerate=44100;ice-channels=2",
+                "ice-samplerate=44100&ice-channels=2",
+            ),
+            ("a=b&action=remove; quality=4.0;x", "quality=4.0"),
+        ] {
+            assert_eq!(audio_info(text), fields);
+        }
+    }
+}
