@@ -3,9 +3,10 @@
 #![no_main]
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime};
 
-use authority::link::{self, Action, Link, Permitted, Refused, Target, Wanted};
+use authority::link::{self, Action, Link, NAME_BYTES_MAX, Permitted, Refused, Target, Wanted};
 use libfuzzer_sys::fuzz_target;
 use media::StreamName;
 
@@ -15,8 +16,17 @@ const SECRET: &str = "what-the-fuzzer-does-not-know-32";
 /// Longest pattern whose token is not too long.
 const PATTERN_BYTES_MAX: usize = 256;
 
-fuzz_target!(|input: (&str, &str, u32, Option<[u8; 16]>)| {
-    let (text, pattern, seconds, address) = input;
+type Input<'a> = (
+    &'a str,
+    &'a str,
+    u32,
+    Option<[u8; 16]>,
+    u32,
+    Option<&'a str>,
+);
+
+fuzz_target!(|input: Input<'_>| {
+    let (text, pattern, seconds, address, players, name) = input;
     let stream = StreamName::parse("live/show").unwrap();
     let address = address.map(|octets| IpAddr::from(octets).to_canonical());
     let wanted = Wanted {
@@ -27,17 +37,28 @@ fuzz_target!(|input: (&str, &str, u32, Option<[u8; 16]>)| {
     let now = SystemTime::UNIX_EPOCH;
     let judge = |token: &str| link::judge(token, [SECRET].into_iter(), wanted, |_| true, now);
     assert_eq!(judge(text), Err(Refused::Forged));
-    if pattern.len() > PATTERN_BYTES_MAX {
+    let is_long = name.is_some_and(|name| name.len() > NAME_BYTES_MAX);
+    if pattern.len() > PATTERN_BYTES_MAX || is_long {
         return;
     }
     let expires = now + Duration::from_secs(u64::from(seconds) + 1);
     let target = Target::Pattern(pattern.to_owned());
+    let players_max = NonZeroU32::new(players);
+    let name = name.map(str::to_owned);
     let token = Link {
         action: Action::Play,
         target: target.clone(),
         expires,
         address,
+        players_max,
+        name: name.clone(),
     }
     .sign(SECRET);
-    assert_eq!(judge(&token), Ok(Permitted { expires, target }));
+    let permitted = Permitted {
+        expires,
+        target,
+        players_max,
+        name,
+    };
+    assert_eq!(judge(&token), Ok(permitted));
 });

@@ -44,12 +44,12 @@ fn chromium_watches_the_demo_and_a_stream_over_rtmp_with_sound() {
     }
 }
 
-/// Demands that pictures are decoded as fast as they are made: 25 per second, by the clock of the sound.
+/// Demands that pictures come as fast as they are made: 25 per second, by the clock of the sound. A busy machine decodes fewer.
 fn assert_is_at_rate(browser: &Browser) {
     let now = || {
         let figures = figures(browser);
         let number = |kind: &str, name: &str| figures[kind][name].as_f64().unwrap();
-        (number("video", "frames"), number("audio", "seconds"))
+        (number("video", "received"), number("audio", "seconds"))
     };
     let before = now();
     wait_until("five seconds of sound", DEADLINE, || {
@@ -135,7 +135,7 @@ const LISTEN_IN: &str = r"
             setInterval(async () => {
                 for (const s of (await this.getStats()).values()) {
                     if (s.type === 'inbound-rtp') figures[s.kind] = {
-                        lost: s.packetsLost, frames: s.framesDecoded,
+                        lost: s.packetsLost, frames: s.framesDecoded, received: s.framesReceived,
                         energy: s.totalAudioEnergy, seconds: s.totalSamplesDuration,
                     };
                 }

@@ -202,7 +202,7 @@ fn tell(record: &ListenerRecord, departure: &Departure, duration: Duration) {
         ),
         Reason::Kicked => tracing::info!(
             listener, %stream, %peer, reason, skips, bytes, seconds,
-            "a listener was removed by the operator"
+            "a listener was removed: by the operator, or because its permission has ended"
         ),
         Reason::Left | Reason::Ended | Reason::Shutdown => tracing::debug!(
             listener, %stream, %peer, reason, skips, bytes, seconds,

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use crate::schedule;
 
 /// Deliveries that are kept at most, of all receivers together: of a receiver that is away for the three days of the
-/// schedule, two a minute. Each is a kilobyte or less, and is looked at whenever one is due, which costs less than
-/// posting it.
+/// schedule, two a minute. Each is a kilobyte or less, unless it is of many sessions, and is looked at whenever one is due, which costs
+/// less than posting it.
 pub(crate) const QUEUE_MAX: usize = 10_000;
 
 /// Bytes of their bodies at most: in memory, and once more in the journal. Messages with many sessions have 16 kB each.

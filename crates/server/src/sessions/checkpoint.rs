@@ -7,7 +7,7 @@
 //! What makes each session come to the log exactly once:
 //!
 //! * The head says how long the log was before the list was made, by the thread that logs departures, between two of them. So the line
-//!   of a listener on the list, when it leaves, is behind that place, and [`recover`](super::recover) finds it there.
+//!   of a listener on the list, when it leaves, is behind that place, and [`recover`](super::recover()) finds it there.
 //! * A listener leaves the directory after its line was given to the log, and the log is written before a checkpoint replaces the
 //!   one before. So a listener that is on no list any more has its line.
 //!

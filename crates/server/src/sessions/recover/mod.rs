@@ -19,7 +19,7 @@ use super::checkpoint::{CHECKPOINT, Head, is_of};
 use crate::log::{Place, end_torn_line};
 
 /// Files beside the log that are looked at for the one that was moved away: what a rotation of a year leaves, and other logs.
-const BESIDE_MAX: usize = 10_000;
+const BESIDE_MAX: usize = 100_000;
 
 /// The lines that were added to a log.
 #[derive(Debug)]
