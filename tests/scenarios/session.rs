@@ -78,7 +78,7 @@ const WHEP: &str = r"
         setInterval(async () => {
             for (const s of (await pc.getStats()).values()) {
                 if (s.type === 'inbound-rtp') figures[s.kind] = {
-                    packets: s.packetsReceived, lost: s.packetsLost, frames: s.framesDecoded,
+                    packets: s.packetsReceived, lost: s.packetsLost, frames: s.framesDecoded, received: s.framesReceived,
                     dropped: s.framesDropped, energy: s.totalAudioEnergy,
                     seconds: s.totalSamplesDuration, nacks: s.nackCount, plis: s.pliCount,
                     freezes: s.freezeCount,

@@ -303,7 +303,12 @@ fn players_report_as_many_titles() {
         });
     }
     let [ours, theirs] = audiences.each_ref().map(|audience| {
-        let told = |player: &Player| (player.name, player.reports().split_off(player.begun));
+        let told = |player: &Player| {
+            let since = player.reports().split_off(player.begun).into_iter();
+            // On a busy machine one is still starting.
+            let since = since.skip_while(|title| title == "One");
+            (player.name, since.collect::<Vec<_>>())
+        };
         audience.iter().map(told).collect::<Vec<_>>()
     });
     assert_eq!(ours, theirs);

@@ -30,11 +30,11 @@ pub async fn keep(context: Arc<Context>) {
             received = events.next() => match received {
                 None => break,
                 Some(Received::Missed { .. }) => guards.look_around(),
-                Some(Received::Event(event)) => {
-                    if let (EventKind::Began, Some(name)) = (event.kind, event.stream) {
-                        guards.begin(&name, false);
-                    }
-                }
+                Some(Received::Event(event)) => match (event.kind, event.stream) {
+                    (EventKind::Began, Some(name)) => guards.begin(&name, false),
+                    (EventKind::Ended { .. }, Some(name)) => guards.forget(&name),
+                    _ => {}
+                },
             },
             _ = orders.changed() => guards.look_at_orders(),
             Some(ended) = guards.tasks.join_next() => match ended {
@@ -78,7 +78,12 @@ impl Guards {
         let is_named = self.context.named.contains(name);
         if self.context.registry.stream(name).is_some_and(is_here) {
             self.begin(name, is_named);
-        } else if !is_named {
+        }
+    }
+
+    /// A stream has ended: what was ordered about it was about that one, unless the configuration names it.
+    fn forget(&self, name: &StreamName) {
+        if !self.context.named.contains(name) {
             self.context.orders.forget(name);
         }
     }

@@ -1,6 +1,6 @@
 //! The links of a chain as one logical stream.
 //!
-//! Browsers stop, or fall silent, where one link of a chain follows another, which is how encoders announce titles. What
+//! Some browsers stop, or fall silent, where one link of a chain follows another, which is how encoders announce titles. What
 //! can be decoded as it goes on has one serial number here, pages numbered without a gap, and positions that count the
 //! samples that decoders return:
 //!

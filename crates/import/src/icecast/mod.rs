@@ -179,7 +179,8 @@ fn sockets(icecast: &Directive, import: &mut Import) {
 /// A directory of stations, whose address is an element of it, or in 2.5 an attribute.
 fn directory(element: &Directive, station: &Station<'_>, import: &mut Import) {
     let address = element.child("yp-url");
-    let url = address.map(Directive::value).or(element.attribute("url"));
+    let of_attribute = || element.attribute("url");
+    let url = address.map(Directive::value).or_else(of_attribute);
     let Some(url) = url.filter(|url| !url.is_empty()) else {
         import.ledger.leave(element, "has no address");
         return;
