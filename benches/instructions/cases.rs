@@ -14,7 +14,7 @@ use container::flv::{self, Muxer, Opening, Selection, Tag};
 use container::icy::{Block, Interleaver, Piece};
 use fanout::Class;
 use fanout::probe::{BellProbe, JoinProbe, VisitProbe};
-use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Title, Track, TrackId};
+use media::{Charset, Codec, Framing, Item, Kind, Sample, Span, Timestamp, Title, Track, TrackId};
 use net::{Backend, Epoll, Inbound, Slot, Uring};
 use rtmp::chunk::{self, Header, Limits, Reader};
 use rtmp::message;
@@ -283,10 +283,11 @@ fn package(run: &mut Run, write: fn(&Tag<'_>, &mut Vec<u8>)) {
 
 fn interleave(run: &mut Run) -> Result<(), String> {
     let metaint = NonZeroUsize::new(16_000).ok_or("sixteen thousand is zero")?;
-    let block = Block::new(&Title {
+    let title = Title {
         text: "Some Band - Some Song".to_owned(),
         url: String::new(),
-    });
+    };
+    let block = Block::new(&title, Charset::Utf8);
     let mut interleaver = Interleaver::new(metaint);
     let mut log = Vec::with_capacity(8 * FRAME.len());
     for _ in 0..1_000 {

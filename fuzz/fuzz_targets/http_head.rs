@@ -53,7 +53,7 @@ fn visit(head: &Head) {
         assert!(head.header(name).is_some());
     }
     for (name, _) in head.query().pairs() {
-        let _ = head.query().text(&name);
+        let _ = head.query().bytes(&name);
     }
     let _ = (
         head.basic_auth(),

@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(orders.fall_back(&c, Some(a.clone()), config), refused);
         // Without its fallback nothing is in the way.
         assert_eq!(orders.fall_back(&a, None, config), Ok(()));
-        assert_eq!(orders.fall_back(&c, Some(a.clone()), config), Ok(()));
+        assert_eq!(orders.fall_back(&c, Some(a), config), Ok(()));
     }
 
     #[test]

@@ -156,7 +156,7 @@ fn butt_updates_titles_with_raw_bytes() {
     );
     assert_eq!(head.path(), "/admin/metadata");
     assert_eq!(
-        head.query().text("song").as_deref(),
+        head.query().get("song").as_deref(),
         Some("Sigur Rós - Á&E+")
     );
     assert_eq!(head.query().get("mount").as_deref(), Some("/stream"));
