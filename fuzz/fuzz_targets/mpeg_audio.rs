@@ -8,6 +8,6 @@ mod demux;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    demux::check("audio/mpeg", data);
-    demux::check("audio/aac", data);
+    demux::check("audio/mpeg", 0, data);
+    demux::check("audio/aac", 0, data);
 });

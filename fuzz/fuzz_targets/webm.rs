@@ -8,5 +8,5 @@ mod demux;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    demux::check("video/webm", data);
+    demux::check("video/webm", 0, data);
 });
