@@ -43,29 +43,55 @@ fn hour(folder: &Path) -> PathBuf {
     path
 }
 
-/// When each packet of a kind (`v`, `a`) is presented, in seconds, in the order of decoding.
-fn times(file: &Path, kind: &str) -> Vec<f64> {
+/// When a packet is presented, in seconds, and what it is.
+struct Packet {
+    at: f64,
+    hash: String,
+}
+
+/// The packets of a kind (`v`, `a`), in the order of decoding.
+fn packets(file: &Path, kind: &str) -> Vec<Packet> {
     let told = Tool::ffprobe()
         .args(["-select_streams", kind, "-of", "csv=p=0"])
-        .args(["-show_entries", "packet=pts_time"])
+        .args(["-show_data_hash", "CRC32"])
+        .args(["-show_entries", "packet=pts_time,data_hash"])
         .arg(file)
         .run(LONG_DEADLINE);
     let told = String::from_utf8(told).unwrap();
-    let times = told.lines().map(|line| line.trim_end_matches(','));
-    times.map(|time| time.parse().expect("a time")).collect()
+    let packet = |line: &str| {
+        let (at, hash) = line.split_once(',').expect("a time and a hash");
+        Packet {
+            at: at.parse().expect("a time"),
+            hash: hash.trim_end_matches(',').to_owned(),
+        }
+    };
+    told.lines().map(packet).collect()
 }
 
-/// How much later than in the source each packet of a kind is. The recording has the source's end.
-fn shifts(source: &Path, file: &Path, kind: &str) -> Vec<f64> {
-    let [sent, got] = [source, file].map(|path| times(path, kind));
+/// How much later than in the source each packet of a kind is. A recording may begin later than its source, and lack what a
+/// publisher has not sent any more that hangs up on a busy server. Of the places where its beginning might be (a tone repeats
+/// itself) the one is meant that is next to `near`.
+fn shifts(source: &Path, file: &Path, kind: &str, near: Option<f64>) -> Vec<f64> {
+    const ALIKE: usize = 32;
+    let [sent, got] = [source, file].map(|path| packets(path, kind));
     assert!(
         got.len() > sent.len() * 9 / 10,
         "{} of {}",
         got.len(),
         sent.len()
     );
-    let sent = &sent[sent.len() - got.len()..];
-    got.iter().zip(sent).map(|(got, sent)| got - sent).collect()
+    let is_beginning = |part: &[Packet]| part.iter().zip(&got).all(|(a, b)| a.hash == b.hash);
+    let places = sent.windows(ALIKE).enumerate();
+    let places = places.filter(|(_, part)| is_beginning(part));
+    let distance = |at: usize| (got[0].at - sent[at].at - near.unwrap_or_default()).abs();
+    let begins = places
+        .map(|(at, _)| at)
+        .min_by(|a, b| distance(*a).total_cmp(&distance(*b)));
+    let sent = &sent[begins.expect("it is of this source")..];
+    got.iter()
+        .zip(sent)
+        .map(|(got, sent)| got.at - sent.at)
+        .collect()
 }
 
 fn json(tool: Tool) -> Value {
@@ -188,8 +214,8 @@ fn an_hour_opens_and_seeks_everywhere() {
     );
     let file = finalised(&server, 1).remove(0);
 
-    let pictures = shifts(&source, &file, "v");
-    let sounds = shifts(&source, &file, "a");
+    let pictures = shifts(&source, &file, "v", None);
+    let sounds = shifts(&source, &file, "a", Some(pictures[0]));
     for shifts in [&pictures, &sounds] {
         let is_apart = |shift: &f64| (shift - shifts[0]).abs() > 2.0 * ROUNDING;
         let first = shifts.iter().position(is_apart);
