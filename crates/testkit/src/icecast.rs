@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::{Process, Tool, free_address, wait_until};
@@ -84,10 +85,11 @@ impl Icecast {
         // It refuses to run as root, and writes its logs as the user it becomes.
         open_to_all(folder.path());
         let mut process = Tool::new("icecast2").arg("-c").arg(&config).start();
+        let log = folder.path().join("error.log");
         wait_until("icecast2 to be ready", READY_DEADLINE, || {
-            let ready = answers(addr);
-            assert!(ready || process.is_running(), "icecast2 ended");
-            ready
+            let is_ready = has_started(&log) && answers(addr);
+            assert!(is_ready || process.is_running(), "icecast2 ended");
+            is_ready
         });
         Self {
             process,
@@ -124,6 +126,12 @@ impl Icecast {
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
+}
+
+/// Whether the last of its threads says so. A request that comes while it starts may be the end of it: it reads what it has
+/// not set yet.
+fn has_started(log: &Path) -> bool {
+    std::fs::read_to_string(log).is_ok_and(|log| log.contains("YP update thread started"))
 }
 
 /// Whether it answers a request. It listens, stops and listens again as it starts, so that a connection
