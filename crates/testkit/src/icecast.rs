@@ -146,7 +146,7 @@ fn answers(addr: SocketAddr) -> bool {
     matches!(ask(), Ok(1..))
 }
 
-fn open_to_all(folder: &std::path::Path) {
+fn open_to_all(folder: &Path) {
     use std::os::unix::fs::PermissionsExt;
     let open = std::fs::Permissions::from_mode(0o777);
     std::fs::set_permissions(folder, open)
