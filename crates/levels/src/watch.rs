@@ -85,7 +85,8 @@ impl Watches {
 async fn one(context: &Context, stream: &Stream, rule: Rule) {
     let name = stream.name();
     let Some(mut tap) = stream.tap(Some(Kind::Audio)) else {
-        return;
+        // It has ended, or has as many taps as it may have: it is looked at again, and not at once.
+        return tokio::time::sleep(INTERVAL).await;
     };
     let mut gauge = Gauge::new(rule);
     loop {
