@@ -24,7 +24,7 @@ const SHORT: Duration = Duration::from_millis(50);
 
 const YES: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-fn question(number: u64) -> Question<'static> {
+pub(crate) fn question(number: u64) -> Question<'static> {
     Question {
         action: Action::Play,
         stream: "live/show",

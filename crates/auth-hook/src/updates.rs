@@ -231,27 +231,12 @@ async fn until(due: Option<Instant>) {
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
-
     use super::*;
-    use crate::question::{Action, Question};
+    use crate::tests::question;
 
     fn ongoing(due: Instant) -> Ongoing {
-        let question = Question {
-            action: Action::Play,
-            stream: "live/show",
-            protocol: "rtmp",
-            peer: SocketAddr::from(([192, 0, 2, 7], 4711)),
-            agent: "VLC",
-            user: None,
-            password: None,
-            token: None,
-            query: "",
-            time: "",
-            number: 1,
-        };
         Ongoing {
-            question: Arc::new((&question).into()),
+            question: Arc::new((&question(1)).into()),
             since: due,
             due,
             end: Some(Box::new(|| {})),
