@@ -11,6 +11,7 @@ use testkit::{Clip, Icecast, Process, Server, Tool, wait_until};
 use crate::configurations_are_imported::{import, samples, serve};
 use crate::mount::{SECOND_BYTES, is_of, mp3};
 use crate::permission_hook::{Hook, KNOWN};
+use crate::radios_are_relayed::publish;
 use crate::support::{Certificate, DEADLINE};
 
 /// A server that runs with a sample of which some texts are others.
@@ -36,12 +37,7 @@ fn beside(folder: &TempDir, name: &str, text: &str) -> String {
 /// A mount of another server, which is relayed.
 fn far(mount: &str, clip: Clip) -> (Icecast, Process) {
     let icecast = Icecast::start(8);
-    let source = Tool::ffmpeg()
-        .args(["-re", "-i"])
-        .arg(clip.seconds(120))
-        .args(["-c", "copy", "-content_type", clip.content_type()])
-        .args(["-f", clip.format(), &icecast.source_url(mount)])
-        .start();
+    let source = publish(clip, &icecast.source_url(mount));
     (icecast, source)
 }
 

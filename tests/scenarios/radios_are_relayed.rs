@@ -14,7 +14,7 @@ use crate::titles_travel_with_the_sound::update;
 const HEARD_BYTES: usize = 80_000;
 
 /// Has ffmpeg publish a clip as it is, over and over if it has no end of its own.
-fn publish(clip: Clip, url: &str) -> Process {
+pub(crate) fn publish(clip: Clip, url: &str) -> Process {
     Tool::ffmpeg()
         .args(["-re", "-i"])
         .arg(clip.seconds(120))
