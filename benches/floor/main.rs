@@ -6,17 +6,23 @@
 //! after group across that time, as the server's workers do it. That costs what the kernel costs:
 //! `cargo xtask bench` divides the server's figures by it. Sockets have the server's own options.
 //!
+//! `floor --tls --bytes 480 --every 384`
+//!
+//! Likewise behind TLS, each message sealed for each listener: see [`tls`].
+//!
 //! `floor --srtp --frames 30 --packets 4.2 --packet 1080 --sounds 50 --sound 340`
 //!
 //! Likewise over UDP, sealed for each listener: see [`srtp`].
 
 mod srtp;
+mod tls;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use net::tls::RecordLayer;
 use rustix::net::{AddressFamily, SendFlags, SocketType, bind, listen, send, socket, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -29,6 +35,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// A request of the load generator is far shorter.
 const HEAD_BYTES_MAX: usize = 4 << 10;
 const ANSWER: &[u8] = b"HTTP/1.0 200 OK\r\nContent-Type: application/octet-stream\r\n\r\n";
+
+/// A socket, and what seals for it.
+type Listener = (TcpStream, Option<Box<RecordLayer>>);
 
 #[derive(Clone, Copy)]
 struct Pace {
@@ -84,7 +93,11 @@ fn main() -> io::Result<()> {
     bind(&door, &addr)?;
     listen(&door, BACKLOG)?;
     let door = std::net::TcpListener::from(door);
-    let sends: Vec<SyncSender<TcpStream>> = (0..threads)
+    let tls = match arguments.iter().any(|argument| argument == "--tls") {
+        true => Some(tls::Door::new()?),
+        false => None,
+    };
+    let sends: Vec<SyncSender<Listener>> = (0..threads)
         .map(|thread| {
             let (give, joiners) = sync_channel(JOINERS_MAX);
             // Threads begin at different times, as their groups do.
@@ -93,13 +106,26 @@ fn main() -> io::Result<()> {
             give
         })
         .collect();
-    println!("listening http {}", door.local_addr()?);
+    println!(
+        "listening {} {}",
+        if tls.is_some() { "https" } else { "http" },
+        door.local_addr()?
+    );
     println!("ready");
     for (number, socket) in door.incoming().enumerate() {
         // A client that disconnects before the answer is not counted.
-        if let Ok(socket) = socket.and_then(welcome) {
+        let welcomed = socket.and_then(|socket| match &tls {
+            None => Ok((welcome(socket)?, None)),
+            Some(tls) => {
+                let (socket, layer) = tls.welcome(socket, ANSWER)?;
+                Ok((socket, Some(layer)))
+            }
+        });
+        if let Ok(listener) = welcomed {
             let thread = &sends[number % threads];
-            thread.send(socket).map_err(|_| io::ErrorKind::BrokenPipe)?;
+            thread
+                .send(listener)
+                .map_err(|_| io::ErrorKind::BrokenPipe)?;
         }
     }
     Ok(())
@@ -138,9 +164,10 @@ fn welcome(mut socket: TcpStream) -> io::Result<TcpStream> {
 }
 
 /// One thread's listeners, in groups that are visited one after another across the pace's time.
-fn carousel(pace: Pace, phase: Duration, joiners: &Receiver<TcpStream>) {
+fn carousel(pace: Pace, phase: Duration, joiners: &Receiver<Listener>) {
     let message = vec![0_u8; pace.bytes];
-    let mut groups: Vec<Vec<TcpStream>> = Vec::new();
+    let mut scratch = tls::Scratch::new(pace.bytes);
+    let mut groups: Vec<Vec<Listener>> = Vec::new();
     groups.resize_with(pace.expected.div_ceil(pace.group).max(1), Vec::new);
     let step = pace.every.div_f64(groups.len() as f64);
     let mut due = Instant::now() + phase;
@@ -154,18 +181,21 @@ fn carousel(pace: Pace, phase: Duration, joiners: &Receiver<TcpStream>) {
             None => {}
         }
         due += step;
-        for socket in joiners.try_iter() {
+        for listener in joiners.try_iter() {
             let homes = groups.len();
-            groups[next_home % homes].push(socket);
+            groups[next_home % homes].push(listener);
             next_home += 1;
         }
         let homes = groups.len();
         let group = &mut groups[turn % homes];
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         // A full socket misses this message; a closed one is removed.
-        group.retain(|socket| {
-            let sent = send(socket, &message, flags);
-            matches!(sent, Ok(_) | Err(rustix::io::Errno::AGAIN))
+        group.retain_mut(|(socket, layer)| match layer {
+            Some(layer) => scratch.send(socket, layer, &message),
+            None => {
+                let sent = send(&*socket, &message, flags);
+                matches!(sent, Ok(_) | Err(rustix::io::Errno::AGAIN))
+            }
         });
     }
 }

@@ -5,7 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use testkit::{Icecast, Nginx, PUBLISH_KEY, Process, Server, ServerBuilder, Tool, wait_until};
+use testkit::{
+    Certificate, Icecast, Nginx, PUBLISH_KEY, Process, Server, ServerBuilder, TlsProxy, Tool,
+    wait_until,
+};
 
 use crate::audience::{ListenPlan, Report};
 use crate::bench::Bench;
@@ -44,6 +47,15 @@ impl Way {
         }
     }
 
+    /// Where to listen to it within TLS.
+    fn secure_url(self, server: &Server) -> String {
+        match self {
+            Self::Mount(mount) => format!("https://{}/{mount}", server.addr("https")),
+            Self::Rtmp => format!("rtmps://{}/live/{SHOW}", server.addr("rtmps")),
+            Self::Flv => format!("https://{}/live/{SHOW}.flv", server.addr("https")),
+        }
+    }
+
     /// Where to listen to it.
     pub(crate) fn url(self, server: &Server) -> String {
         match self {
@@ -75,6 +87,8 @@ pub(crate) struct Contest {
     pub(crate) with_floor: bool,
     /// The peer, and how long its listeners may take to settle, in seconds.
     pub(crate) peer: Option<(Peer, u64)>,
+    /// They listen within TLS under this certificate.
+    pub(crate) tls: Option<Certificate>,
 }
 
 /// Other servers of such media.
@@ -82,6 +96,8 @@ pub(crate) struct Contest {
 pub(crate) enum Peer {
     Icecast,
     Nginx,
+    /// nginx does the TLS before icecast2.
+    NginxBeforeIcecast,
 }
 
 impl Peer {
@@ -89,6 +105,7 @@ impl Peer {
         match self {
             Self::Icecast => "icecast2",
             Self::Nginx => "nginx-rtmp",
+            Self::NginxBeforeIcecast => "icecast2 behind nginx with TLS",
         }
     }
 }
@@ -166,44 +183,81 @@ impl Contest {
 
     /// Likewise, fewer times than was asked for.
     pub(crate) fn run_rounds(&self, bench: &mut Bench, rounds: usize) -> Rounds {
-        let rounds = (0..rounds).map(|round| {
-            let server = serve(bench, self.settings);
-            let (ours, flow) = self.ours(bench, round, OURS, &server);
-            drop(server);
-            let before = bench.before().map(|build| {
-                let server = serve_build(&build, self.settings);
-                self.ours(bench, round, BEFORE, &server).0
-            });
-            let floor = self.with_floor.then(|| self.floor(bench, round, &flow));
-            let peer = self
-                .peer
-                .map(|(peer, settle)| self.peer(bench, round, peer, settle));
-            for (who, turn) in [("floor", &floor), ("peer", &peer), (BEFORE, &before)] {
-                if let Some(turn) = turn {
-                    // A server that costs less may only have sent less.
-                    let share = turn.bytes() / ours.bytes();
-                    bench.note_value(round, who, json!({ "bytes_beside_ours": share }));
-                }
-            }
-            Round {
-                ours,
-                flow,
-                floor,
-                peer,
-                before,
-            }
-        });
         Rounds {
-            rounds: rounds.collect(),
+            rounds: (0..rounds).map(|round| self.round(bench, round)).collect(),
             peer: self.peer.map(|(peer, _)| peer),
         }
+    }
+
+    /// Each server's turn in one round after the other, with another contest's in between.
+    pub(crate) fn run_beside(&self, other: &Self, bench: &mut Bench) -> [Rounds; 2] {
+        let mut rounds = [Vec::new(), Vec::new()];
+        for round in 0..bench.rounds() {
+            let contests = [self, other];
+            // The order alternates, so that a machine that slows down is on neither side.
+            for turn in 0..contests.len() {
+                let which = (round + turn) % contests.len();
+                rounds[which].push(contests[which].round(bench, round));
+            }
+        }
+        let [ours, theirs] = rounds;
+        [(ours, self), (theirs, other)].map(|(rounds, contest)| Rounds {
+            rounds,
+            peer: contest.peer.map(|(peer, _)| peer),
+        })
+    }
+
+    fn round(&self, bench: &mut Bench, round: usize) -> Round {
+        let server = self.serve(Server::builder().release());
+        bench.learn_backend(&server);
+        let (ours, flow) = self.ours(bench, round, OURS, &server);
+        drop(server);
+        let before = bench.before().map(|build| {
+            let server = self.serve(Server::builder().build(&build));
+            self.ours(bench, round, BEFORE, &server).0
+        });
+        let floor = self.with_floor.then(|| self.floor(bench, round, &flow));
+        let peer = self
+            .peer
+            .map(|(peer, settle)| self.peer(bench, round, peer, settle));
+        for (who, turn) in [("floor", &floor), ("peer", &peer), (BEFORE, &before)] {
+            if let Some(turn) = turn {
+                // A server that costs less may only have sent less.
+                let share = turn.bytes() / ours.bytes();
+                bench.note_value(round, who, json!({ "bytes_beside_ours": share }));
+            }
+        }
+        Round {
+            ours,
+            flow,
+            floor,
+            peer,
+            before,
+        }
+    }
+
+    /// A build of our server, with its defaults but for what the contest sets.
+    fn serve(&self, server: ServerBuilder) -> Server {
+        let mut server = set(server, self.settings);
+        if let Some(certificate) = &self.tls {
+            let anywhere = "[\"127.0.0.1:0\"]";
+            server = certificate
+                .serve(server)
+                .set("http", "tls_listen", anywhere)
+                .set("rtmp", "tls_listen", anywhere);
+        }
+        server.start()
     }
 
     /// A turn of a build of our server.
     fn ours(&self, bench: &mut Bench, round: usize, who: &str, server: &Server) -> (Turn, Flow) {
         let _publisher = source::publish(&self.way.source_url(server), &self.media);
         source::wait_for_publisher(server);
-        let (turn, flow) = attend(server, &self.plans, &self.way.url(server));
+        let url = match self.tls {
+            Some(_) => self.way.secure_url(server),
+            None => self.way.url(server),
+        };
+        let (turn, flow) = attend(server, &self.plans, &url);
         bench.note(round, who, &turn.0.iter().collect::<Vec<_>>());
         bench.note_value(
             round,
@@ -221,10 +275,17 @@ impl Contest {
     /// The floor sends as often as the server did, and as much each time.
     fn floor(&self, bench: &mut Bench, round: usize, flow: &Flow) -> Turn {
         let listeners: u64 = self.plans.iter().map(|plan| plan.listeners).sum();
+        let tls = self.tls.is_some().then(|| "--tls".to_owned());
         let every = listeners as f64 / flow.sends_per_second();
-        let (process, addr) =
-            start_floor(every, flow.bytes_per_send(), listeners, self.way.group());
-        let turn = listen(&self.plans, &format!("http://{addr}/"), &[process.pid()]);
+        let (process, addr) = run_floor(
+            floor_words(every, flow.bytes_per_send(), listeners, self.way.group()).chain(tls),
+        );
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let turn = listen(
+            &self.plans,
+            &format!("{scheme}://{addr}/"),
+            &[process.pid()],
+        );
         bench.note(round, "floor", &turn.0.iter().collect::<Vec<_>>());
         turn
     }
@@ -245,6 +306,17 @@ impl Contest {
                 let _publisher = source::publish(&server.rtmp_url(SHOW), &self.media);
                 server.wait_for_stream(SHOW);
                 listen(&plans, &server.rtmp_url(SHOW), &server.pids()[..1])
+            }
+            (Peer::NginxBeforeIcecast, Way::Mount(mount)) => {
+                let Some(certificate) = &self.tls else {
+                    panic!("nginx does the TLS");
+                };
+                let server = Icecast::start(listeners as usize + 100);
+                let _publisher = source::publish(&server.source_url(mount), &self.media);
+                source::wait_for_mount(server.addr(), mount);
+                let proxy = TlsProxy::start(server.addr(), certificate);
+                let url = format!("https://{}/{mount}", proxy.addr());
+                listen(&plans, &url, &[proxy.pid(), server.pid()])
             }
             (peer, way) => panic!("{} does not serve {way:?}", peer.name()),
         };
@@ -303,7 +375,7 @@ fn listen(plans: &[ListenPlan], url: &str, pids: &[u32]) -> Turn {
 }
 
 /// The floor over TCP.
-fn start_floor(every: f64, bytes: f64, listeners: u64, group: u64) -> (Process, SocketAddr) {
+fn floor_words(every: f64, bytes: f64, listeners: u64, group: u64) -> impl Iterator<Item = String> {
     let arguments = [
         ("--every", format!("{:.3}", every * 1e3)),
         ("--bytes", format!("{bytes:.0}")),
@@ -311,7 +383,7 @@ fn start_floor(every: f64, bytes: f64, listeners: u64, group: u64) -> (Process, 
         ("--group", group.to_string()),
     ];
     let words = arguments.into_iter();
-    run_floor(words.flat_map(|(name, value)| [name.to_owned(), value]))
+    words.flat_map(|(name, value)| [name.to_owned(), value])
 }
 
 /// The floor, built beside this program.
@@ -384,6 +456,20 @@ impl Rounds {
         target: Option<Target>,
     ) {
         bench.figure(what, unit, self.each(|round| of(&round.ours)), None, target);
+    }
+
+    /// Records the CPU cost beside that of the same audience in another contest, in the same rounds.
+    pub(crate) fn judge_cpu_beside(
+        &self,
+        bench: &mut Bench,
+        name: &'static str,
+        other: &Self,
+        limit: f64,
+    ) {
+        let ours = self.each(|round| round.ours.cpu());
+        let theirs = Against::Itself(name, other.each(|round| round.ours.cpu()));
+        let target = Some(Target::AtMost(limit));
+        bench.figure("CPU", Unit::Core, ours, Some(theirs), target);
     }
 
     /// Records whether any listener was lost.

@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 use testkit::http::Listener;
-use testkit::{Clip, PUBLISH_KEY, Player, Process, Server, Tool, wait_until};
+use testkit::{Certificate, Clip, PUBLISH_KEY, Player, Process, Server, Tool, wait_until};
 
 use crate::haproxy::Haproxy;
-use crate::support::{Certificate, DEADLINE, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 
 /// Status and words that curl gets for the first bytes.
 fn curl(url: &str, arguments: &[&str]) -> (u16, String) {

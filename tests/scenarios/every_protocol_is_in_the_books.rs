@@ -6,9 +6,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::{Clip, Metrics, Player, Playing, Process, Server, Signal, Tool, wait_until};
+use testkit::{
+    Certificate, Clip, Metrics, Player, Playing, Process, Server, Signal, Tool, wait_until,
+};
 
-use crate::support::{Certificate, DEADLINE, play_url, publish_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, play_url, publish_rtmp, wait_for_stream};
 
 const SHOW: &str = "live/show";
 

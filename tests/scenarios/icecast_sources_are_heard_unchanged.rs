@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use testkit::{Clip, PUBLISH_KEY, Server, Tool, framemd5, wait_until};
+use testkit::{Certificate, Clip, PUBLISH_KEY, Server, Tool, framemd5, wait_until};
 
 use crate::station_encoders_are_heard::decode;
 use crate::support::{
-    Certificate, DEADLINE, assert_joins, file, publish_icecast, server_with_short_linger,
-    wait_for_stream,
+    DEADLINE, assert_joins, file, publish_icecast, server_with_short_linger, wait_for_stream,
 };
 use crate::tones::{self, assert_pitch};
 

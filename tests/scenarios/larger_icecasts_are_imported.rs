@@ -6,13 +6,13 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use testkit::http::{self, Listener, Response};
-use testkit::{Clip, Icecast, Process, Server, Tool, wait_until};
+use testkit::{Certificate, Clip, Icecast, Process, Server, Tool, wait_until};
 
 use crate::configurations_are_imported::{import, samples, serve};
 use crate::mount::{SECOND_BYTES, is_of, mp3};
 use crate::permission_hook::{Hook, KNOWN};
 use crate::radios_are_relayed::publish;
-use crate::support::{Certificate, DEADLINE};
+use crate::support::DEADLINE;
 
 /// A server that runs with a sample of which some texts are others.
 fn imported(sample: &str, folder: &TempDir, others: &[(&str, &str)]) -> Server {

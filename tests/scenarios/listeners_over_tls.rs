@@ -1,9 +1,9 @@
 //! HTTPS carries the same streams.
 
-use testkit::{Clip, Server, Tool, framemd5};
+use testkit::{Certificate, Clip, Server, Tool, framemd5};
 
 use crate::support::{
-    Certificate, DEADLINE, assert_joins, file, publish_icecast, publish_rtmp, wait_for_stream,
+    DEADLINE, assert_joins, file, publish_icecast, publish_rtmp, wait_for_stream,
 };
 
 #[test]

@@ -1,8 +1,10 @@
 //! RTMP behind TLS, and every place where real clients put a key.
 
-use testkit::{Clip, PUBLISH_KEY, Player, Process, Publisher, Server, Tool, framemd5, wait_until};
+use testkit::{
+    Certificate, Clip, PUBLISH_KEY, Player, Process, Publisher, Server, Tool, framemd5, wait_until,
+};
 
-use crate::support::{Certificate, DEADLINE, assert_joins, play_url, wait_for_stream};
+use crate::support::{DEADLINE, assert_joins, play_url, wait_for_stream};
 
 #[test]
 fn published_and_played_behind_tls() {

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use testkit::{Clip, Server, Signal, Tool, framemd5, wait_until};
+use testkit::{Certificate, Clip, Server, Signal, Tool, framemd5, wait_until};
 
-use crate::support::{Certificate, DEADLINE, assert_joins, file, publish_icecast, wait_for_stream};
+use crate::support::{DEADLINE, assert_joins, file, publish_icecast, wait_for_stream};
 
 /// How often a signal is sent during playback.
 const SIGNALS: usize = 100;

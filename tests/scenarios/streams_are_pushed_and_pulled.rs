@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use testkit::framemd5;
+use testkit::{Certificate, framemd5};
 use testkit::{Clip, Nginx, PUBLISH_KEY, Player, Playing, Publisher, Server, wait_until};
 
 use crate::support::{
-    Certificate, DEADLINE, assert_joins, file, play_url, publish_rtmp, server_with_short_linger,
-    wait_for_stream,
+    DEADLINE, assert_joins, file, play_url, publish_rtmp, server_with_short_linger, wait_for_stream,
 };
 
 /// The state of the link whose address begins with `url`, once there are links at all.

@@ -10,6 +10,7 @@ mod polled;
 mod publishers;
 mod radio;
 mod recording;
+mod secure;
 mod stalled;
 mod stations;
 mod storm;
@@ -59,6 +60,16 @@ pub(crate) const ALL: &[Scenario] = &[
         name: "av-1500-flv-350",
         about: "av-1500-flv with max_wait = \"350ms\", beside the floor",
         run: video::flv_350,
+    },
+    Scenario {
+        name: "https-4k",
+        about: "4,000 listeners of 128 kb/s MP3 behind TLS, beside as many in the clear, the floor, and icecast2 behind nginx",
+        run: secure::https,
+    },
+    Scenario {
+        name: "rtmps-1500",
+        about: "1,500 players of 1.1 Mb/s over RTMPS, beside as many over RTMP and the floor",
+        run: secure::rtmps,
     },
     Scenario {
         name: "whep-1k",

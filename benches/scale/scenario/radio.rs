@@ -49,6 +49,7 @@ fn ogg_contest(bench: &Bench, with_others: bool) -> Contest {
         settings: &[],
         with_floor: with_others,
         peer: with_others.then_some((Peer::Icecast, ICECAST_SETTLE)),
+        tls: None,
     }
 }
 
@@ -75,6 +76,7 @@ pub(crate) fn mp3(bench: &mut Bench) {
         settings: &[],
         with_floor: true,
         peer: Some((Peer::Icecast, 12)),
+        tls: None,
     };
     let rounds = contest.run(bench);
     rounds.judge_cpu(bench, Some(1.25), Some(0.33));
@@ -102,6 +104,7 @@ fn many(bench: &mut Bench, listeners: u64) {
         settings: &[],
         with_floor: false,
         peer: None,
+        tls: None,
     };
     let rounds = contest.run_rounds(bench, bench.rounds().min(MANY_ROUNDS));
     rounds.judge_losses(bench);

@@ -46,6 +46,7 @@ fn compete(
         settings,
         with_floor: true,
         peer: peer.map(|peer| (peer, 4)),
+        tls: None,
     };
     let rounds = contest.run(bench);
     rounds.judge_cpu(bench, Some(1.3), Some(0.35));

@@ -3,8 +3,8 @@
 //! ```text
 //!  router ── path ──► Target ──► decide: join ► form ► lane ──► head bytes + lane
 //!                                  │                               │            │
-//!                                  ▼ error, HEAD, probe    serve_plain      serve_secure
-//!                                answer, close             socket to a      LogReader ► TLS
+//!                                  ▼ error, HEAD, probe       serve            reply
+//!                                answer, close          connection to a   LogReader ► HTTP/2
 //!                                                          worker
 //! ```
 //!
@@ -15,7 +15,7 @@
 //!   answer, errors included, carries CORS headers and ends with the connection.
 //!
 //! The server's router asks [`Target::find`] whether a path means a stream; its HTTP code then calls
-//! [`serve_plain`] or, behind TLS, [`serve_secure`].
+//! [`serve`] or, for HTTP/2, [`reply`].
 
 mod address;
 mod intro;
@@ -28,6 +28,4 @@ mod tests;
 
 pub use address::{Address, Target, addresses};
 pub use intro::{INTRO_BYTES_MAX, Intro, NoIntro};
-pub use serve::{
-    Context, Intros, LiveBody, Outcome, Overflow, Reply, reply, serve_plain, serve_secure,
-};
+pub use serve::{Context, Intros, LiveBody, Outcome, Overflow, Reply, reply, serve};

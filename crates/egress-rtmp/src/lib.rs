@@ -1,10 +1,9 @@
 //! Listeners over RTMP: from a request to play to a socket in the fan-out.
 //!
 //! ```text
-//!  door ── PlayRequest ──► join (waits for it) ► accept ► lane ──┬─► plain: a worker has the socket
-//!                            ▲                                     └─► TLS: this task follows the lane
-//!                            │                                                      │
-//!                            └── pause, selection, stop, another play ◄─────────────┘  the socket comes back
+//!  door ── PlayRequest ──► join (waits for it) ► accept ► lane ──► a worker has the connection
+//!                            ▲                                                │
+//!                            └── pause, selection, stop, another play ◄───────┘  it comes back
 //! ```
 //!
 //! A file is not a stream: the task of its player reads it through [`Films`] and sends it, plain or behind TLS, at the
@@ -15,7 +14,7 @@
 //! * While media flows, a player's acknowledgements and pings are answered where the socket is. Anything
 //!   else ends the flow between two messages and is decided by a task.
 //!
-//! The server's door calls [`serve_plain`] or, behind TLS, [`serve_secure`].
+//! The server's door calls [`serve`].
 
 mod error;
 mod films;
@@ -30,10 +29,9 @@ use std::time::Duration;
 
 use fanout::gate::Gate;
 use fanout::{Permit, Registry};
+use net::TransportStream;
 use rtmp_io::PlayRequest;
-use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio_rustls::server::TlsStream;
 
 pub use error::Error;
 pub use films::{Coming, Film, Films};
@@ -62,24 +60,13 @@ impl std::fmt::Debug for Context {
     }
 }
 
-/// Serves a player on a plain socket. Ends when a worker has it, or when it is over; the worker may
-/// give it back to a task of its own.
+/// Serves a player. Ends when a worker has its connection, or when it is over; the worker may give it back to a task
+/// of its own.
 ///
 /// `permit` counts the player under the server's limits, and is held until its connection ends.
-pub async fn serve_plain(
+pub async fn serve<S: TransportStream>(
     context: &Arc<Context>,
-    request: PlayRequest<TcpStream>,
-    permit: Option<Permit>,
-) {
-    play::begin(Arc::clone(context), request, permit).await;
-}
-
-/// Serves a player behind TLS until its connection ends.
-///
-/// `permit` is as for [`serve_plain`].
-pub async fn serve_secure(
-    context: &Arc<Context>,
-    request: PlayRequest<TlsStream<TcpStream>>,
+    request: PlayRequest<S>,
     permit: Option<Permit>,
 ) {
     play::begin(Arc::clone(context), request, permit).await;

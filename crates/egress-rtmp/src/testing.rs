@@ -20,15 +20,17 @@ use media::{
     Codec, Container, Framing, Item, Kind, Sample, Script, Span, StreamName, Timestamp, Track,
     TrackId,
 };
+use net::TransportStream;
+use net::tls::testing::TestTls;
 use net::wait::at_once;
 use rtmp_io::{NextRequest, RtmpConnection, next_request};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, duplex};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::Context;
-use crate::play::{self, PlayTransport};
+use crate::play;
 
 /// How long a test waits for what must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -273,9 +275,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Pipe for S {}
 /// How a player is connected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
-    /// By a socket that a worker takes.
+    /// By a plain socket.
     Plain,
-    /// By a pipe that a task serves, as it does one within TLS.
+    /// Within TLS.
     Secure,
 }
 
@@ -301,9 +303,9 @@ impl ScriptedPlayer {
                 Box::new(client.unwrap())
             }
             Way::Secure => {
-                let (ours, theirs) = duplex(1 << 20);
-                tokio::spawn(serve(Arc::clone(&server.context), theirs));
-                Box::new(ours)
+                let (client, socket) = TestTls::new().connect().await;
+                tokio::spawn(serve(Arc::clone(&server.context), socket));
+                Box::new(client)
             }
         };
         let mut player = Self {
@@ -453,7 +455,7 @@ fn encode(kind: MessageKind, stream_id: u32, body: &[u8]) -> Vec<u8> {
 }
 
 /// The server's door: reads up to the request to play.
-async fn serve<S: PlayTransport>(context: Arc<Context>, socket: S) {
+async fn serve<S: TransportStream>(context: Arc<Context>, socket: S) {
     let doorway = rtmp_io::Context {
         session: SessionConfig::default(),
         leaving: context.leaving.clone(),
@@ -461,16 +463,6 @@ async fn serve<S: PlayTransport>(context: Arc<Context>, socket: S) {
     let connection = RtmpConnection::new(&doorway, socket, BytesMut::new(), PEER).unwrap();
     if let NextRequest::Play(request) = next_request(&doorway, connection).await {
         play::begin(context, request, Some(Permit::new(()))).await;
-    }
-}
-
-impl PlayTransport for DuplexStream {
-    async fn carry(
-        self,
-        player: play::PlayerSession,
-        lane: fanout::LaneGuard,
-    ) -> play::Carried<Self> {
-        play::follow(self, player, lane).await
     }
 }
 

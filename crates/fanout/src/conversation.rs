@@ -6,11 +6,11 @@
 //! socket back when more is to be decided than a worker should.
 
 use std::fmt;
-use std::net::TcpStream;
 use std::time::Instant;
 
 use bytes::BytesMut;
 use media::Timestamp;
+use net::Transport;
 use net::panics::{self, Part};
 
 /// What a listener sends while it listens, and what it is sent besides the lane.
@@ -26,9 +26,9 @@ pub trait Conversation: Send + fmt::Debug {
     /// was told before a worker took it in.
     fn announce_leave(&mut self, words: &mut BytesMut);
 
-    /// Takes the socket back. Everything up to the end of a unit, and all `words`, has been sent;
-    /// the socket is non-blocking. `reached` is the time of that unit, if one was sent.
-    fn release(self: Box<Self>, socket: TcpStream, why: Released, reached: Option<Timestamp>);
+    /// Takes the connection back. Everything up to the end of a unit, and all `words`, has been sent; the socket is
+    /// non-blocking. `reached` is the time of that unit, if one was sent.
+    fn release(self: Box<Self>, transport: Transport, why: Released, reached: Option<Timestamp>);
 }
 
 /// What follows from what was received.
@@ -127,9 +127,9 @@ impl Talk {
         std::mem::take(&mut self.words)
     }
 
-    pub(crate) fn release(self, socket: TcpStream, why: Released, reached: Option<Timestamp>) {
+    pub(crate) fn release(self, transport: Transport, why: Released, reached: Option<Timestamp>) {
         let conversation = self.conversation;
-        if let Err(panic) = panics::contain(|| conversation.release(socket, why, reached)) {
+        if let Err(panic) = panics::contain(|| conversation.release(transport, why, reached)) {
             panic.report(Part::Listener, &"a player");
         }
     }

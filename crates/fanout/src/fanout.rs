@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use media::Timestamp;
-use net::Backend;
+use net::{Backend, Transport};
 
 use crate::books::{Books, Plane};
 use crate::budget::Budget;
@@ -55,8 +54,8 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct NewListener {
     /// Its id.
     pub record: ListenerRecord,
-    /// The connected socket.
-    pub socket: TcpStream,
+    /// Its connection.
+    pub transport: Transport,
     /// What to send first: the response head.
     pub head: Bytes,
     /// The lane it asked for.
@@ -72,8 +71,8 @@ pub struct NewListener {
 #[derive(Debug, thiserror::Error)]
 #[error("too many listeners are joining at once")]
 pub struct AttachRefused {
-    /// The listener's socket.
-    pub socket: TcpStream,
+    /// The listener's connection.
+    pub transport: Transport,
     /// The listener's conversation.
     pub conversation: Option<Box<dyn Conversation>>,
 }
@@ -231,7 +230,7 @@ impl Fanout {
     pub fn attach(&self, listener: NewListener) -> Result<(), AttachRefused> {
         let NewListener {
             record,
-            socket,
+            transport,
             head,
             lane,
             conversation,
@@ -243,7 +242,7 @@ impl Fanout {
         let worker = &self.workers[chosen];
         let attach = Attach {
             id,
-            socket,
+            transport,
             head,
             guard: lane,
             requested,
@@ -255,12 +254,12 @@ impl Fanout {
         let attached = worker.attach(attach).map_err(|back| {
             self.refuse(id);
             let Attach {
-                socket,
+                transport,
                 conversation,
                 ..
             } = *back;
             AttachRefused {
-                socket,
+                transport,
                 conversation,
             }
         });

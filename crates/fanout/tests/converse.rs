@@ -19,6 +19,7 @@ use std::time::Instant;
 use bytes::BytesMut;
 use fanout::{Conversation, Heard, Reason, Released, Settings};
 use media::Timestamp;
+use net::Transport;
 use support::{Encoder, Listener, PATIENCE, TestFanout, frame, frames, wait_until};
 
 const SIZE: usize = 100;
@@ -50,8 +51,8 @@ impl Conversation for Echo {
         words.extend_from_slice(b"<!>");
     }
 
-    fn release(self: Box<Self>, socket: TcpStream, why: Released, _: Option<Timestamp>) {
-        self.released.send((socket, why)).unwrap();
+    fn release(self: Box<Self>, transport: Transport, why: Released, _: Option<Timestamp>) {
+        self.released.send((transport.socket, why)).unwrap();
     }
 }
 

@@ -162,7 +162,9 @@ fn a_listener_that_no_worker_takes_is_told_to_be_refused() {
     let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let listener = NewListener {
         record: setup.record("radio"),
-        socket: TcpStream::connect(door.local_addr().unwrap()).unwrap(),
+        transport: TcpStream::connect(door.local_addr().unwrap())
+            .unwrap()
+            .into(),
         head: Bytes::new(),
         lane: setup.lane("radio"),
         conversation: None,

@@ -47,6 +47,7 @@ mod stamp;
 mod tally;
 mod target;
 mod timers;
+mod tls;
 mod watch;
 mod worker;
 
@@ -171,10 +172,11 @@ fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
 
 fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
     let protocol = publish.url.protocol();
-    if !matches!(
+    let is_known = matches!(
         protocol,
         Protocol::Rtmp | Protocol::Icecast | Protocol::Whip
-    ) {
+    );
+    if !is_known || publish.url.is_secure() {
         return Err(Error::Use(
             "publish to icecast://source:KEY@host:port/mount, rtmp://… or whip+http://KEY@host:port/…",
         ));

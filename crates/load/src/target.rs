@@ -14,6 +14,10 @@ const NUMBER: &str = "{n}";
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Target {
     protocol: Protocol,
+    /// Within TLS.
+    is_secure: bool,
+    /// Without a port.
+    host: String,
     /// `host` or `host:port`.
     authority: String,
     addr: SocketAddr,
@@ -39,21 +43,24 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
-    /// The scheme of an address, and the port if it names none.
-    const SCHEMES: [(&str, Self, u16); 7] = [
-        ("http", Self::Http, 80),
-        ("rtmp", Self::Rtmp, 1935),
-        ("icecast", Self::Icecast, 8000),
-        ("hls+http", Self::Hls, 80),
-        ("whep+http", Self::Whep, 80),
-        ("whip+http", Self::Whip, 80),
-        ("srtp", Self::Srtp, 8189),
+    /// The scheme of an address, the protocol, whether it is within TLS, and the port if the address names none.
+    const SCHEMES: [(&str, Self, bool, u16); 9] = [
+        ("http", Self::Http, false, 80),
+        ("https", Self::Http, true, 443),
+        ("rtmp", Self::Rtmp, false, 1935),
+        ("rtmps", Self::Rtmp, true, 443),
+        ("icecast", Self::Icecast, false, 8000),
+        ("hls+http", Self::Hls, false, 80),
+        ("whep+http", Self::Whep, false, 80),
+        ("whip+http", Self::Whip, false, 80),
+        ("srtp", Self::Srtp, false, 8189),
     ];
 
-    fn scheme(self) -> &'static str {
+    fn scheme(self, is_secure: bool) -> &'static str {
         let mut schemes = Self::SCHEMES.into_iter();
-        let own = schemes.find(|(_, protocol, _)| *protocol == self);
-        own.map_or("", |(scheme, _, _)| scheme)
+        let own =
+            schemes.find(|(_, protocol, secure, _)| (*protocol, *secure) == (self, is_secure));
+        own.map_or("", |(scheme, ..)| scheme)
     }
 }
 
@@ -62,7 +69,7 @@ impl Protocol {
 pub(crate) enum TargetError {
     /// Another scheme.
     #[error(
-        "an address begins with http://, hls+http://, rtmp://, icecast://, whep+http:// or whip+http://"
+        "an address begins with http://, https://, hls+http://, rtmp://, rtmps://, icecast://, whep+http:// or whip+http://"
     )]
     Scheme,
     /// It is no URL.
@@ -85,6 +92,16 @@ pub(crate) enum TargetError {
 impl Target {
     pub(crate) fn protocol(&self) -> Protocol {
         self.protocol
+    }
+
+    /// Whether it is spoken within TLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
+    /// The server's name, or its address.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
     }
 
     pub(crate) fn addr(&self) -> SocketAddr {
@@ -125,9 +142,9 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let url: Url = text.parse()?;
-        let (_, protocol, default_port) = Protocol::SCHEMES
+        let (_, protocol, is_secure, default_port) = Protocol::SCHEMES
             .into_iter()
-            .find(|(scheme, _, _)| *scheme == url.scheme())
+            .find(|(scheme, ..)| *scheme == url.scheme())
             .ok_or(TargetError::Scheme)?;
         let userinfo = url.userinfo().unwrap_or_default();
         if protocol == Protocol::Icecast && !userinfo.contains(':') {
@@ -153,6 +170,8 @@ impl FromStr for Target {
         let addr = server.to_socket_addrs().map_err(TargetError::Host)?.next();
         Ok(Self {
             protocol,
+            is_secure,
+            host: url.host().to_owned(),
             authority: url.authority(),
             addr: addr.ok_or(TargetError::Unresolved)?,
             path: match url.query() {
@@ -176,7 +195,7 @@ impl From<UrlError> for TargetError {
 /// Without what may be secret: credentials and query.
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = self.protocol.scheme();
+        let scheme = self.protocol.scheme(self.is_secure);
         let path = self.path.split('?').next().unwrap_or_default();
         write!(formatter, "{scheme}://{}/{path}", self.authority)
     }
@@ -223,6 +242,13 @@ mod tests {
         assert_eq!(whip.protocol(), Protocol::Whip);
         assert_eq!(whip.credentials(), "key");
         assert_eq!(whip.path(2), "live/show2/whip");
+        let secure = parse("https://127.0.0.1/radio.mp3");
+        assert_eq!(
+            (secure.protocol(), secure.is_secure()),
+            (Protocol::Http, true)
+        );
+        assert_eq!((secure.host(), secure.addr().port()), ("127.0.0.1", 443));
+        assert_eq!(secure.to_string(), "https://127.0.0.1/radio.mp3");
         let hls = parse("hls+http://127.0.0.1:8000/live/show{n}/index.m3u8");
         assert_eq!(hls.protocol(), Protocol::Hls);
         assert_eq!(hls.path(2), "live/show2/index.m3u8");

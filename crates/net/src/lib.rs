@@ -43,6 +43,8 @@ mod quota;
 pub mod shares;
 mod slab;
 pub mod tcp;
+pub mod tls;
+mod transport;
 pub mod udp;
 mod uring;
 pub mod url;
@@ -57,5 +59,8 @@ pub use jitter::Jitter;
 pub use poller::{Interest, Poller, Ready};
 pub use quota::Quota;
 pub use slab::{Slab, Slot};
+pub use transport::Transport;
+#[cfg(not(loom))]
+pub use transport::TransportStream;
 pub use uring::{Unavailable, Uring};
 pub use waker::Waker;

@@ -11,6 +11,7 @@
 
 mod audience;
 mod cache;
+mod certificate;
 mod control;
 mod conversation;
 mod descriptors;
@@ -31,12 +32,14 @@ mod proxy;
 mod publisher;
 mod sampling;
 mod server;
+mod tls_proxy;
 mod tool;
 mod volume;
 mod wait;
 
 pub use self::audience::{Audience, Gaps};
 pub use self::cache::{Cache, Cached};
+pub use self::certificate::Certificate;
 pub use self::control::Hops;
 pub use self::descriptors::need_descriptors;
 pub use self::file_server::FileServer;
@@ -52,6 +55,7 @@ pub use self::proxy::Proxy;
 pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{ADMIN_PASSWORD, PUBLISH_KEY, Server, ServerBuilder, binary, build_release};
+pub use self::tls_proxy::TlsProxy;
 pub use self::tool::{
     Finished, Tool, aiortc, axe, hls_clients, icy_clients, moto, mp4_readers, pyjwt, require,
     webhooks,

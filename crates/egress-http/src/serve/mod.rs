@@ -1,8 +1,8 @@
 //! One request for a stream, from its head to its last byte.
 
 mod decide;
-mod plain;
-mod secure;
+mod own;
+mod shared;
 
 use std::io;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use tokio::time::timeout;
 
 use crate::intro::Intro;
 
-pub use plain::serve_plain;
-pub use secure::{LiveBody, Reply, reply, serve_secure};
+pub use own::serve;
+pub use shared::{LiveBody, Reply, reply};
 
 /// What serving needs to know of the server.
 #[derive(Clone)]

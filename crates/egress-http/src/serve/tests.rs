@@ -10,12 +10,15 @@ use fanout::{Expected, Located, Origin, Permit, Reason, Settings};
 use formats::Extension;
 use http1::{Head, HeadReader, Status};
 use media::{Codec, Container, Framing, Item, Kind, StreamName, Track, TrackId};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use net::tls::testing::TestTls;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_rustls::client::TlsStream;
 
-use super::{Context, Outcome, serve_plain, serve_secure};
+use super::{Context, Outcome, Reply, reply, serve};
 use crate::testing::{
     PASSWORD, PATIENCE, TestServer, assert_same, audio_track, mp3_frame, mp3_items, name, no_burst,
     sample, video_track, write,
@@ -48,7 +51,7 @@ async fn ask(server: &TestServer, request: &str) -> (TcpStream, JoinHandle<Outco
     let (context, head) = (server.context.clone(), parse(request));
     let target = find(&context, &head);
     let serving =
-        tokio::spawn(async move { serve_plain(&context, socket, target, head, peer, None).await });
+        tokio::spawn(async move { serve(&context, socket, target, head, peer, None).await });
     (client, serving)
 }
 
@@ -421,21 +424,18 @@ async fn codecs_decide_what_an_rtmp_stream_can_be() {
 async fn a_stream_that_has_not_begun_is_waited_for() {
     let server = TestServer::new(Settings::default());
     let _publisher = server.publish("live/show", Container::Tracks);
-    let (mut client, socket) = duplex(64 * 1024);
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let request = parse(&get("/live/show.aac"));
     let asked = tokio::time::Instant::now();
     let target = find(&server.context, &request);
-    let outcome =
-        async { serve_secure(&server.context, socket, target, request, peer, None).await };
-    let mut text = String::new();
-    let (outcome, read) = tokio::join!(outcome, client.read_to_string(&mut text));
-    read.unwrap();
+    let permit = Permit::new(());
+    let replied = reply(&server.context, target, &request, peer, permit).await;
     assert!(asked.elapsed() >= Duration::from_secs(2));
-    assert!(matches!(
-        outcome,
-        Outcome::Answered { status, .. } if status == Status::SERVICE_UNAVAILABLE
-    ));
+    let Reply::Whole { status, bytes } = replied else {
+        panic!("{replied:?}");
+    };
+    assert_eq!(status, Status::SERVICE_UNAVAILABLE);
+    let text = String::from_utf8(bytes).unwrap();
     assert!(text.contains("\r\nRetry-After: 2\r\n"), "{text}");
 }
 
@@ -508,16 +508,17 @@ async fn a_listener_waits_for_its_permission_and_no_longer_than_it_is_there() {
 }
 
 /// Begins to listen over a secure connection.
-async fn ask_secure(server: &TestServer, request: &str) -> (DuplexStream, JoinHandle<Outcome>) {
-    let (client, socket) = duplex(1024);
+async fn ask_secure(
+    server: &TestServer,
+    request: &str,
+) -> (TlsStream<TcpStream>, JoinHandle<Outcome>) {
+    let (client, socket) = TestTls::new().connect().await;
     let (context, head) = (server.context.clone(), parse(request));
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let permit = Some(Permit::new(()));
     let target = find(&context, &head);
     let serving =
-        tokio::spawn(
-            async move { serve_secure(&context, socket, target, head, peer, permit).await },
-        );
+        tokio::spawn(async move { serve(&context, socket, target, head, peer, permit).await });
     (client, serving)
 }
 
@@ -574,14 +575,62 @@ async fn a_secure_listener_is_let_go_when_the_stream_ends_or_it_is_kicked() {
     }
 }
 
+/// A listener that shares its connection with other requests, and what its connection takes.
+async fn listen_shared(server: &TestServer, path: &str) -> mpsc::Receiver<Bytes> {
+    let head = parse(&get(path));
+    let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+    let target = find(&server.context, &head);
+    let replied = reply(&server.context, target, &head, peer, Permit::new(())).await;
+    let Reply::Live { body, .. } = replied else {
+        panic!("{replied:?}");
+    };
+    let (pieces, taken) = mpsc::channel(1);
+    tokio::spawn(body.feed(pieces));
+    taken
+}
+
+#[tokio::test]
+async fn a_shared_listener_hears_the_same_until_it_leaves() {
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("radio", Container::Mp3);
+    let items = mp3_items(200);
+    write(&mut publisher, &items[..2]);
+    let mut taken = listen_shared(&server, "/radio").await;
+    let mut heard = Vec::new();
+    let all: Vec<u8> = (0..200).flat_map(mp3_frame).collect();
+    while heard.len() < all.len() {
+        if heard.len() == mp3_frame(0).len() {
+            for batch in items[2..].chunks(50) {
+                write(&mut publisher, batch);
+            }
+        }
+        let piece = timeout(PATIENCE, taken.recv()).await.unwrap().unwrap();
+        heard.extend_from_slice(&piece);
+    }
+    assert_same(&heard, &all, "all of it");
+    drop(taken);
+    let departure = server.departures.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(departure.reason, Reason::Left);
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_secure_listener_that_takes_nothing_is_given_up() {
+async fn a_shared_listener_that_takes_nothing_is_given_up() {
     let server = TestServer::new(Settings::default());
     let mut publisher = server.publish("radio", Container::Mp3);
     write(&mut publisher, &mp3_items(50));
-    let (mut client, serving) = ask_secure(&server, &get("/radio")).await;
-    read_head(&mut client).await;
-    serving.await.unwrap();
+    let taken = listen_shared(&server, "/radio").await;
+    // Two pieces: one is in the channel, the other waits for room in it.
+    for batch in mp3_items(150)[51..].chunks(20) {
+        write(&mut publisher, batch);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let given_up = async {
+        while server.context.registry.fanout().listeners() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, given_up).await.unwrap();
+    drop(taken);
     let departure = server.departures.recv_timeout(PATIENCE).unwrap();
     assert_eq!(departure.reason, Reason::Lag);
 }

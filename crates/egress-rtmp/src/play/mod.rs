@@ -1,9 +1,7 @@
-//! A player's connection, in turns: a task decides, a transport sends.
+//! A player's connection, in turns: a task decides, a worker sends.
 
 mod allowance;
-mod carrier;
 mod reel;
-mod secure;
 mod session;
 mod show;
 mod worker;
@@ -11,18 +9,15 @@ mod worker;
 use std::sync::Arc;
 
 use fanout::Permit;
+use net::TransportStream;
 use rtmp_io::PlayRequest;
 
-pub(crate) use self::carrier::{Carried, PlayTransport};
-#[cfg(test)]
-pub(crate) use self::secure::follow;
-pub(crate) use self::session::PlayerSession;
-
-use self::session::{Act, Next};
+use self::session::{Act, Next, PlayerSession};
+use self::worker::{Carried, carry};
 use crate::Context;
 
 /// Begins with the request that the door has read.
-pub(crate) async fn begin<S: PlayTransport>(
+pub(crate) async fn begin<S: TransportStream>(
     context: Arc<Context>,
     request: PlayRequest<S>,
     permit: Option<Permit>,
@@ -38,7 +33,7 @@ pub(crate) async fn begin<S: PlayTransport>(
 }
 
 /// Goes on with what comes next, until the connection ends or a worker has it.
-pub(crate) async fn go_on<S: PlayTransport>(
+pub(crate) async fn go_on<S: TransportStream>(
     mut player: PlayerSession,
     mut socket: S,
     mut next: Next,
@@ -53,13 +48,10 @@ pub(crate) async fn go_on<S: PlayTransport>(
                 Ok(None) => return player.leave(socket).await,
                 Err(error) => return player.part(socket, &error).await,
             },
-            Ok(Act::Carry(lane)) => match socket.carry(player, lane).await {
+            Ok(Act::Carry(lane)) => match carry(player, socket, lane) {
                 Carried::Away => return,
-                Carried::Back(back, its_socket, Ok(then)) => {
-                    (player, socket, next) = (*back, its_socket, then);
-                }
-                Carried::Back(back, its_socket, Err(error)) => {
-                    return back.part(its_socket, &error).await;
+                Carried::Back(back, its_socket) => {
+                    (player, socket, next) = (*back, its_socket, Next::Listen);
                 }
             },
             Err(error) => return player.part(socket, &error).await,

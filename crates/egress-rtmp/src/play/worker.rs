@@ -1,6 +1,6 @@
-//! A player on a plain socket: a worker has it while media flows.
+//! A player's connection while media flows: a worker has it.
 
-use std::net::TcpStream as StdTcpStream;
+use std::pin::Pin;
 use std::time::Instant;
 
 use ::rtmp::server::Event;
@@ -8,60 +8,70 @@ use bytes::BytesMut;
 use fanout::{AttachRefused, Conversation, Heard, LaneGuard, NewListener, Released};
 use media::Timestamp;
 use net::panics::{self, Part};
-use tokio::net::TcpStream;
+use net::{Transport, TransportStream};
 use tokio::runtime::Handle;
 
-use super::carrier::{Carried, PlayTransport};
 use super::go_on;
 use super::session::{Next, PlayerSession};
 use crate::Error;
 
-impl PlayTransport for TcpStream {
-    async fn carry(self, mut player: PlayerSession, lane: LaneGuard) -> Carried<Self> {
-        let Some(record) = player.record(&lane) else {
-            return Carried::Back(Box::new(player), self, Ok(Next::Listen));
-        };
-        let prepared = net::tcp::prepare_listener(&self).and_then(|()| self.into_std());
-        let Ok(socket) = prepared else {
-            return Carried::Away;
-        };
-        let fanout = std::sync::Arc::clone(player.context.registry.fanout());
-        let mut words = BytesMut::new();
-        let is_leaving = *player.leaving.borrow();
-        let connection = &mut player.connection;
-        debug_assert!(
-            connection.unread.is_empty(),
-            "the session has read all of it"
-        );
-        connection.unread = BytesMut::new();
-        if is_leaving {
-            connection.ask_to_reconnect();
-            words = connection.session.output().split();
-        }
-        connection.session.shrink();
-        let after = player.reached();
-        let attached = Attached {
-            player: Box::new(player),
-            said: None,
-            runtime: Handle::current(),
-        };
-        let listener = NewListener {
-            record,
-            socket,
-            head: words.freeze(),
-            lane,
-            conversation: Some(Box::new(attached)),
-            after,
-        };
-        if let Err(AttachRefused {
-            socket,
-            conversation: Some(conversation),
-        }) = fanout.attach(listener)
-        {
-            conversation.release(socket, Released::Refused, None);
-        }
-        Carried::Away
+/// Where a connection is after it was to be sent a lane.
+pub(super) enum Carried<S> {
+    /// With a worker, which has a task go on with it when there is something to decide.
+    Away,
+    /// Here: another lane is to be chosen.
+    Back(Box<PlayerSession>, S),
+}
+
+/// Has a worker send the lane from its join point on. All output of the player's session has been sent.
+pub(super) fn carry<S: TransportStream>(
+    mut player: PlayerSession,
+    socket: S,
+    lane: LaneGuard,
+) -> Carried<S> {
+    let Some(record) = player.record(&lane) else {
+        return Carried::Back(Box::new(player), socket);
+    };
+    let Ok(transport) = socket.into_transport() else {
+        return Carried::Away;
+    };
+    let fanout = std::sync::Arc::clone(player.context.registry.fanout());
+    let mut words = BytesMut::new();
+    let is_leaving = *player.leaving.borrow();
+    let connection = &mut player.connection;
+    debug_assert!(
+        connection.unread.is_empty(),
+        "the session has read all of it"
+    );
+    connection.unread = BytesMut::new();
+    if is_leaving {
+        connection.ask_to_reconnect();
+        words = connection.session.output().split();
     }
+    connection.session.shrink();
+    let after = player.reached();
+    let attached = Attached {
+        player: Box::new(player),
+        said: None,
+        runtime: Handle::current(),
+        go_on: go_on_with::<S>,
+    };
+    let listener = NewListener {
+        record,
+        transport,
+        head: words.freeze(),
+        lane,
+        conversation: Some(Box::new(attached)),
+        after,
+    };
+    if let Err(AttachRefused {
+        transport,
+        conversation: Some(conversation),
+    }) = fanout.attach(listener)
+    {
+        conversation.release(transport, Released::Refused, None);
+    }
+    Carried::Away
 }
 
 /// A player while a worker has its socket.
@@ -72,6 +82,27 @@ struct Attached {
     said: Option<Result<Event, Error>>,
     /// Where it is decided.
     runtime: Handle,
+    /// Goes on with a connection of this kind.
+    go_on: fn(PlayerSession, Transport, Result<Next, Error>) -> GoingOn,
+}
+
+/// A connection of a player while a task has it.
+type GoingOn = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+fn go_on_with<S: TransportStream>(
+    player: PlayerSession,
+    transport: Transport,
+    next: Result<Next, Error>,
+) -> GoingOn {
+    Box::pin(async move {
+        let Ok(socket) = S::from_transport(transport) else {
+            return;
+        };
+        match next {
+            Ok(next) => go_on(player, socket, next).await,
+            Err(error) => player.part(socket, &error).await,
+        }
+    })
 }
 
 impl Conversation for Attached {
@@ -102,11 +133,12 @@ impl Conversation for Attached {
         words.extend_from_slice(&connection.session.output().split());
     }
 
-    fn release(self: Box<Self>, socket: StdTcpStream, why: Released, reached: Option<Timestamp>) {
+    fn release(self: Box<Self>, transport: Transport, why: Released, reached: Option<Timestamp>) {
         let Self {
             mut player,
             said,
             runtime,
+            go_on,
         } = *self;
         player.has_reached(reached);
         let next = match (said, why) {
@@ -117,16 +149,8 @@ impl Conversation for Attached {
         };
         // One per connection and interruption; each ends with the connection or with the next flow.
         runtime.spawn(async move {
-            let Ok(socket) = TcpStream::from_std(socket) else {
-                return;
-            };
-            let part = async move {
-                match next {
-                    Ok(next) => go_on(*player, socket, next).await,
-                    Err(error) => player.part(socket, &error).await,
-                }
-            };
-            if let Err(panic) = panics::contain_task(part).await {
+            let goes_on = go_on(*player, transport, next);
+            if let Err(panic) = panics::contain_task(goes_on).await {
                 panic.report(Part::Connection, &"the connection of a player");
             }
         });

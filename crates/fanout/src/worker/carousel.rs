@@ -4,16 +4,19 @@
 //! subgroup is visited: every listener gets one send per window, and the sends of a large audience
 //! are spread over it.
 
+use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use media::Span;
-use net::{Backend, SendOp, SendOutcome};
+use net::tls::{RecordLayer, Sealed};
+use net::{SendOp, SendOutcome};
 
 use super::cost::Cost;
 use super::listener::{HEAD_PARTS, Listener, Plan};
 use super::message::Message;
+use super::outlet::{Outlet, Sealing};
 use super::pace::Pace;
 use crate::books::{Books, LATE_AFTER};
 use crate::cursor::{Reason, sample_interval};
@@ -168,7 +171,7 @@ impl Carousel {
     pub(super) fn visit(
         &mut self,
         index: usize,
-        backend: &mut dyn Backend,
+        outlet: &mut Outlet<'_>,
         books: &Books,
         now: Instant,
         leavers: &mut Vec<Leaver>,
@@ -179,7 +182,7 @@ impl Carousel {
             let mut from = 0;
             while from < count {
                 let to = count.min(from + BATCH);
-                self.carry(index, from..to, backend, books, now, leavers);
+                self.carry(index, from..to, outlet, books, now, leavers);
                 from = to;
             }
             if !self.groups[index].unfinished {
@@ -194,13 +197,13 @@ impl Carousel {
         &mut self,
         group: usize,
         member: usize,
-        backend: &mut dyn Backend,
+        outlet: &mut Outlet<'_>,
         books: &Books,
         now: Instant,
         leavers: &mut Vec<Leaver>,
     ) {
         for _ in 0..SENDS_IN_A_ROW_MAX {
-            self.carry(group, member..member + 1, backend, books, now, leavers);
+            self.carry(group, member..member + 1, outlet, books, now, leavers);
             let listener = &self.groups[group].members[member];
             if listener.blocked || listener.is_settled(self.view.end()) || !leavers.is_empty() {
                 break;
@@ -213,7 +216,7 @@ impl Carousel {
         &mut self,
         index: usize,
         range: Range<usize>,
-        backend: &mut dyn Backend,
+        outlet: &mut Outlet<'_>,
         books: &Books,
         now: Instant,
         leavers: &mut Vec<Leaver>,
@@ -251,6 +254,15 @@ impl Carousel {
                 *own = Some(Message::for_listener(view, member, to));
             }
         }
+        outlet.sealing.clear();
+        if members.iter().any(|member| member.records.is_some()) {
+            seal(members, &mut plans, &common, &own, outlet.sealing);
+        }
+        let mut wires = [IoSlice::new(&[]); BATCH];
+        for (wire, sealed) in wires.iter_mut().zip(outlet.sealing.wires()) {
+            *wire = sealed;
+        }
+        let mut wires = wires.iter();
         let mut batch = [SendOp {
             slot: net::Slot { index: 0, reuse: 0 },
             slices: &[],
@@ -260,24 +272,37 @@ impl Carousel {
         for (offset, (member, plan)) in members.iter().zip(&plans).enumerate() {
             let Plan::Send { .. } = plan else { continue };
             let message = own[offset].as_ref().unwrap_or(&common);
-            if message.len > 0 {
-                batch[used] = SendOp {
-                    slot: member.slot,
-                    slices: message.slices(),
-                };
-                sent_to[used] = (offset, message.len);
-                used += 1;
-            }
+            let slices = match &member.records {
+                None if message.len == 0 => continue,
+                None => message.slices(),
+                Some(records) if message.len == 0 && !records.has_controls() => continue,
+                Some(_) => wires.next().map_or(&[][..], std::slice::from_ref),
+            };
+            batch[used] = SendOp {
+                slot: member.slot,
+                slices,
+            };
+            sent_to[used] = (offset, message.len);
+            used += 1;
         }
         let mut outcomes = [SendOutcome::Blocked; BATCH];
-        backend.send_batch(&batch[..used], &mut outcomes[..used]);
+        outlet
+            .backend
+            .send_batch(&batch[..used], &mut outcomes[..used]);
         books.sends.add(used as u64);
 
         let protocol = lane.format.protocol as usize;
         let (mut bytes, mut in_step) = (0, 0);
+        let mut sealed = outlet.sealing.messages().iter();
         for (&(offset, offered), &outcome) in sent_to.iter().zip(&outcomes).take(used) {
             let member = &mut members[offset];
             in_step += u64::from(member.is_at(seen));
+            let (outcome, offered) = match &mut member.records {
+                Some(records) => sealed.next().map_or((SendOutcome::Closed, 0), |message| {
+                    opened(records, &message.sealed, outcome)
+                }),
+                None => (outcome, offered),
+            };
             if let SendOutcome::Sent(count) = outcome {
                 bytes += count as u64;
             }
@@ -339,6 +364,53 @@ impl Carousel {
     /// The media time between two samples, as of the newest; zero when unknown.
     pub(super) fn sample_interval(&self) -> Span {
         sample_interval(&self.view)
+    }
+}
+
+/// Seals the messages of the members that are behind TLS, in order.
+// Apart: a batch without such members is not to carry its weight.
+#[inline(never)]
+fn seal(
+    members: &[Listener],
+    plans: &mut [Plan],
+    common: &Message<'_>,
+    own: &[Option<Message<'_>>],
+    sealing: &mut Sealing,
+) {
+    for ((member, plan), own) in members.iter().zip(plans).zip(own) {
+        let (Plan::Send { .. }, Some(records)) = (*plan, &member.records) else {
+            continue;
+        };
+        let message = own.as_ref().unwrap_or(common);
+        if message.len == 0 && !records.has_controls() {
+            continue;
+        }
+        if let Err(error) = sealing.seal(records, message.slices()) {
+            tracing::debug!(%error, "a listener's connection cannot go on");
+            *plan = Plan::Leave(Reason::Left);
+        }
+    }
+}
+
+/// What the outcome of sending sealed bytes means for those within them, and how many of these were offered.
+fn opened(
+    records: &mut RecordLayer,
+    sealed: &Sealed,
+    outcome: SendOutcome,
+) -> (SendOutcome, usize) {
+    let SendOutcome::Sent(count) = outcome else {
+        return (outcome, 0);
+    };
+    match records.advance(sealed, count) {
+        Ok(plain_bytes) => {
+            let is_full = count < sealed.wire_bytes;
+            let offered = plain_bytes + usize::from(is_full);
+            (SendOutcome::Sent(plain_bytes), offered)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a listener's connection cannot go on");
+            (SendOutcome::Closed, 0)
+        }
     }
 }
 

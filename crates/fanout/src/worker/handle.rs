@@ -1,6 +1,5 @@
 //! How the rest of the program talks to a worker.
 
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -8,6 +7,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use media::{Span, Timestamp};
+use net::Transport;
 
 use super::WorkerWaker;
 use crate::ListenerId;
@@ -19,7 +19,7 @@ use crate::lane::LaneGuard;
 #[derive(Debug)]
 pub(crate) struct Attach {
     pub(crate) id: ListenerId,
-    pub(crate) socket: TcpStream,
+    pub(crate) transport: Transport,
     /// What to send before anything of the lane: the response head.
     pub(crate) head: Bytes,
     pub(crate) guard: LaneGuard,

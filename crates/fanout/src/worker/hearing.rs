@@ -5,6 +5,7 @@ use std::time::Instant;
 use net::{Event, Received, Slot};
 
 use super::listener::Listener;
+use super::outlet::Outlet;
 use super::position::Position;
 use super::{Worker, enqueue};
 use crate::cursor::Reason;
@@ -48,18 +49,18 @@ impl Worker {
         let mut buffer = [0; HEAR_BYTES];
         let mut left = HEARD_BYTES_MAX;
         loop {
-            // What comes after its leaving was decided is for the next owner of the socket.
-            let listens =
-                |listener: &mut Listener| listener.talk.is_some() && !listener.is_leaving();
-            if !self.listener_mut(position).is_some_and(listens) {
+            if !self
+                .listener_mut(position)
+                .is_some_and(|listener| listener.listens())
+            {
                 break;
             }
             let goes_on = match self.backend.receive(slot, &mut buffer) {
                 Received::Nothing => break,
                 Received::Bytes(count) if count <= left => {
                     left -= count;
-                    let talk = self.listener_mut(position).and_then(|l| l.talk.as_mut());
-                    talk.is_some_and(|talk| talk.hear(&buffer[..count], now))
+                    let listener = self.listener_mut(position);
+                    listener.is_some_and(|listener| listener.hear(&buffer[..count], now))
                 }
                 Received::Bytes(_) | Received::Closed => false,
             };
@@ -109,14 +110,12 @@ impl Worker {
             return;
         };
         let (group, index) = (position.group as usize, position.index as usize);
-        lane.flush(
-            group,
-            index,
-            &mut *self.backend,
-            &self.books,
-            now,
-            &mut self.leavers,
-        );
+        let outlet = &mut Outlet {
+            backend: &mut *self.backend,
+            sealing: &mut self.sealing,
+        };
+        let leavers = &mut self.leavers;
+        lane.flush(group, index, outlet, &self.books, now, leavers);
         let unfinished = lane.groups[group].has_unfinished();
         self.dismiss_leavers(position.lane, group);
         if unfinished && let Some(lane) = self.lanes.at_mut(position.lane as usize) {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
 use media::Timestamp;
+use net::tls::{self, RecordLayer};
 use net::{SendOutcome, Slot};
 
 use crate::ListenerId;
@@ -39,6 +40,8 @@ pub(super) struct Listener {
     pub(super) guard: LaneGuard,
     /// Its conversation, if it may speak.
     pub(super) talk: Option<Box<Talk>>,
+    /// What seals its bytes, if it is behind TLS.
+    pub(super) records: Option<Box<RecordLayer>>,
 }
 
 /// The response head and a preamble, each shared with its maker.
@@ -102,6 +105,7 @@ impl Listener {
         requested: Instant,
         guard: LaneGuard,
         talk: Option<Box<Talk>>,
+        records: Option<Box<RecordLayer>>,
     ) -> Self {
         let head = (!head.is_empty()).then(|| {
             Box::new(Head {
@@ -121,6 +125,7 @@ impl Listener {
             requested: Some(requested),
             guard,
             talk,
+            records,
         }
     }
 
@@ -137,7 +142,13 @@ impl Listener {
 
     /// Whether it has all that was begun: it is between two units, and nothing waits to go first.
     pub(super) fn is_between_units(&self, view: &View) -> bool {
-        self.head.is_none() && (self.is_waiting() || view.boundary_from(self.offset) == self.offset)
+        let is_within_record = self
+            .records
+            .as_ref()
+            .is_some_and(|records| records.is_within_record());
+        self.head.is_none()
+            && !is_within_record
+            && (self.is_waiting() || view.boundary_from(self.offset) == self.offset)
     }
 
     pub(super) fn is_leaving(&self) -> bool {
@@ -174,6 +185,11 @@ impl Listener {
     /// fallen behind `seen`, the end of the log at the last visit.
     #[inline]
     pub(super) fn plan(&mut self, view: &View, seen: u64, policy: &Policy, now: Instant) -> Plan {
+        if self.records.is_some()
+            && let Some(plan) = self.finish_record(view, policy)
+        {
+            return plan;
+        }
         if self.talk.as_ref().is_some_and(|talk| talk.has_something())
             && let Some(plan) = self.pause(view)
         {
@@ -194,6 +210,21 @@ impl Listener {
             return Plan::Send { to: view.end() };
         }
         self.catch_up(view, policy, now)
+    }
+
+    /// The way to the end of a record that is out in part. A record of the head needs none: what is begun there goes
+    /// first anyway.
+    fn finish_record(&self, view: &View, policy: &Policy) -> Option<Plan> {
+        let begun = self.records.as_ref()?.begun_bytes() as u64;
+        if begun == 0 || self.head.is_some() {
+            return None;
+        }
+        Some(match self.offset < view.start() {
+            true => Plan::Leave(lost(view, policy)),
+            false => Plan::Send {
+                to: self.offset + begun,
+            },
+        })
     }
 
     /// Decides about a listener that has fallen behind. Apart, like all that most visits do not need.
@@ -268,6 +299,37 @@ impl Listener {
             })
         };
         self.head.get_or_insert_with(empty).append(bytes);
+    }
+
+    /// Takes what the listener has sent. `false` when the connection is of no more use.
+    pub(super) fn hear(&mut self, bytes: &[u8], now: Instant) -> bool {
+        let Self { talk, records, .. } = self;
+        let Some(records) = records else {
+            return talk.as_mut().is_some_and(|talk| talk.hear(bytes, now));
+        };
+        if let Err(error) = records.receive(bytes) {
+            match error {
+                tls::Error::Alerted(_) => {}
+                error => tracing::debug!(%error, "a listener's connection is ended"),
+            }
+            return false;
+        }
+        let heard = records.received();
+        let goes_on = match talk {
+            Some(talk) if !heard.is_empty() && !talk.is_leaving() => talk.hear(heard, now),
+            _ => true,
+        };
+        records.consume(heard.len());
+        goes_on && !records.is_ended()
+    }
+
+    /// Whether what it sends is taken here.
+    pub(super) fn listens(&self) -> bool {
+        match &self.talk {
+            // What comes after its leaving was decided is for the next owner of the socket.
+            Some(talk) => !talk.is_leaving(),
+            None => self.records.is_some(),
+        }
     }
 
     /// Records the result of a send that had `offered` bytes. Returns how long the join took when these were

@@ -9,11 +9,12 @@ use std::sync::mpsc::TrySendError;
 use std::time::Instant;
 
 use media::Timestamp;
-use net::{Inbound, Slot};
+use net::{Inbound, Slot, Transport};
 
 use super::carousel::Carousel;
 use super::handle::{Attach, Departure};
 use super::listener::Listener;
+use super::outlet::Outlet;
 use super::position::Position;
 use super::{LANES_MAX, Worker};
 use crate::ListenerId;
@@ -34,7 +35,7 @@ impl Worker {
     pub(super) fn attach(&mut self, attach: Attach, now: Instant) {
         let Attach {
             id,
-            socket,
+            transport,
             head,
             guard,
             requested,
@@ -57,9 +58,10 @@ impl Worker {
             index: members.len() as u32,
         };
         let slot = self.positions.insert(position);
-        let inbound = match conversation {
-            Some(_) => Inbound::Reported,
-            None => Inbound::Dropped,
+        let Transport { socket, records } = transport;
+        let inbound = match conversation.is_some() || records.is_some() {
+            true => Inbound::Reported,
+            false => Inbound::Dropped,
         };
         if let Err(error) = self.backend.attach(slot, socket, inbound) {
             tracing::debug!(%error, "a listener's socket could not be watched");
@@ -75,9 +77,16 @@ impl Worker {
             // It was on its way here when the others were told.
             talk.announce_leave();
         }
-        members.push(Listener::new(id, slot, head, requested, guard, talk));
+        let mut listener = Listener::new(id, slot, head, requested, guard, talk, records);
+        // What its task has received and not read.
+        let goes_on = listener.records.is_none() || listener.hear(&[], now);
+        members.push(listener);
         self.books.listeners[protocol as usize].add(1);
         lane.view.refresh();
+        if !goes_on {
+            self.dismiss(position, Reason::Left);
+            return;
+        }
         self.flush(position, now);
         // The first listener of a lane is also what asks for the lane's news.
         if let Some(lane) = self.lanes.at(lane_index as usize)
@@ -190,6 +199,7 @@ impl Worker {
         let socket = match back {
             Some(_) => self.backend.release(gone.slot),
             None => {
+                self.part(&mut gone);
                 self.backend.detach(gone.slot);
                 None
             }
@@ -201,8 +211,26 @@ impl Worker {
         self.depart(gone.id, reason, gone.sent_bytes, gone.skips);
         // Last, so that its next owner finds the listener gone from all books.
         if let (Some((talk, why)), Some(socket)) = (back, socket) {
-            talk.release(socket, why, reached);
+            let records = gone.records.take();
+            talk.release(Transport { socket, records }, why, reached);
         }
+    }
+
+    /// Tells a listener behind TLS that nothing follows, if it can be told now: without that, an attacker may have
+    /// cut the connection.
+    fn part(&mut self, gone: &mut Listener) {
+        let Some(records) = &mut gone.records else {
+            return;
+        };
+        if gone.blocked || records.is_within_record() {
+            return;
+        }
+        records.close();
+        let mut outlet = Outlet {
+            backend: &mut *self.backend,
+            sealing: &mut self.sealing,
+        };
+        outlet.part(gone.slot, records);
     }
 
     fn depart(&mut self, id: ListenerId, reason: Reason, sent_bytes: u64, skips: u32) {

@@ -9,7 +9,7 @@
 //! simulator of the tests.
 //!
 //! [`carousel`] is one lane of a worker, [`listener`] one listener; [`membership`] is how they come and
-//! go, [`hearing`] what their sockets report; [`Handle`] is how the rest of the program speaks to it.
+//! go, [`hearing`] what their sockets report, [`outlet`] where their bytes go; [`Handle`] is how the rest of the program speaks to it.
 
 mod carousel;
 mod cost;
@@ -18,6 +18,7 @@ mod hearing;
 mod listener;
 mod membership;
 mod message;
+mod outlet;
 mod pace;
 mod position;
 mod survey;
@@ -42,6 +43,7 @@ pub(crate) use waker::WorkerWaker;
 
 use self::carousel::{Carousel, Leaver};
 use self::listener::Listener;
+use self::outlet::{Outlet, Sealing};
 use self::position::Position;
 use crate::books::{Books, CHECKUP_INTERVAL};
 use crate::events::ConditionSender;
@@ -90,6 +92,7 @@ pub(crate) struct Worker {
     index: usize,
     target_utilisation: f64,
     backend: Box<dyn Backend>,
+    sealing: Sealing,
     inbox: Receiver<Command>,
     waker: WorkerWaker,
     books: Arc<Books>,
@@ -133,6 +136,7 @@ impl Worker {
             index,
             target_utilisation,
             backend,
+            sealing: Sealing::default(),
             inbox,
             waker,
             books,
@@ -245,13 +249,11 @@ impl Worker {
         let mut cost = Duration::ZERO;
         if let Some(group) = lane.take_due() {
             let began = cpu();
-            lane.visit(
-                group,
-                &mut *self.backend,
-                &self.books,
-                now,
-                &mut self.leavers,
-            );
+            let outlet = &mut Outlet {
+                backend: &mut *self.backend,
+                sealing: &mut self.sealing,
+            };
+            lane.visit(group, outlet, &self.books, now, &mut self.leavers);
             let ended = cpu();
             cost = ended.saturating_sub(began);
             let (before, after) = lane.learn_cost(group, cost);
@@ -300,13 +302,11 @@ impl Worker {
             && group < lane.groups.len()
         {
             lane.ended_at.get_or_insert(now);
-            lane.visit(
-                group,
-                &mut *self.backend,
-                &self.books,
-                now,
-                &mut self.leavers,
-            );
+            let outlet = &mut Outlet {
+                backend: &mut *self.backend,
+                sealing: &mut self.sealing,
+            };
+            lane.visit(group, outlet, &self.books, now, &mut self.leavers);
             self.dismiss_leavers(index, group);
             group += 1;
         }

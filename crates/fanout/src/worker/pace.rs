@@ -71,6 +71,7 @@ mod tests {
     use crate::worker::carousel::Carousel;
     use crate::worker::listener::Listener;
 
+    use super::super::outlet::{Outlet, Sealing};
     use super::*;
 
     const WINDOW: Duration = Duration::from_millis(400);
@@ -129,7 +130,8 @@ mod tests {
             let slot = net::Slot { index, reuse: 0 };
             let guard = LaneGuard::new(Arc::clone(&self.lane.lane));
             let id = ListenerId(group as u64);
-            let listener = Listener::new(id, slot, bytes::Bytes::new(), self.now, guard, None);
+            let listener =
+                Listener::new(id, slot, bytes::Bytes::new(), self.now, guard, None, None);
             self.carousel.groups[group].members.push(listener);
             self.visits
                 .resize_with(self.visits.len().max(group + 1), Vec::new);
@@ -161,7 +163,11 @@ mod tests {
                         now,
                         ..
                     } = self;
-                    carousel.visit(group, backend, books, *now, &mut Vec::new());
+                    let outlet = &mut Outlet {
+                        backend,
+                        sealing: &mut Sealing::default(),
+                    };
+                    carousel.visit(group, outlet, books, *now, &mut Vec::new());
                     carousel.pace(WINDOW, *now);
                     self.visits[group].push(self.now);
                 }

@@ -10,6 +10,7 @@ use net::{Backend, Slot};
 
 use super::carousel::Carousel;
 use super::listener::Listener;
+use super::outlet::{Outlet, Sealing};
 use super::{Attach, Departure, Links, Worker, WorkerWaker};
 use crate::ListenerId;
 use crate::books::{Books, Plane};
@@ -20,6 +21,7 @@ use crate::lane::LaneGuard;
 #[derive(Debug)]
 pub(crate) struct Visits {
     carousel: Carousel,
+    sealing: Sealing,
 }
 
 impl Visits {
@@ -33,10 +35,13 @@ impl Visits {
                 reuse: 0,
             };
             let id = ListenerId(index as u64);
-            let listener = Listener::new(id, slot, Bytes::new(), now, lane.clone(), None);
+            let listener = Listener::new(id, slot, Bytes::new(), now, lane.clone(), None, None);
             carousel.groups[group].members.push(listener);
         }
-        Self { carousel }
+        Self {
+            carousel,
+            sealing: Sealing::default(),
+        }
     }
 
     /// Visits every subgroup that has something to do, once.
@@ -46,8 +51,11 @@ impl Visits {
             let Some(group) = self.carousel.take_due() else {
                 return;
             };
-            self.carousel
-                .visit(group, backend, books, now, &mut leavers);
+            let outlet = &mut Outlet {
+                backend,
+                sealing: &mut self.sealing,
+            };
+            self.carousel.visit(group, outlet, books, now, &mut leavers);
         }
         debug_assert!(leavers.is_empty());
     }
@@ -105,7 +113,7 @@ impl Joins {
         let now = Instant::now();
         let attach = Attach {
             id: ListenerId(self.joined),
-            socket: self.socket.try_clone()?,
+            transport: self.socket.try_clone()?.into(),
             head,
             guard: self.guard.clone(),
             requested: now,

@@ -1,6 +1,6 @@
 //! Listeners: how they come, read, speak and leave.
 
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
@@ -12,6 +12,7 @@ use fanout::{
     Reason, Released,
 };
 use media::Timestamp;
+use net::Transport;
 
 use crate::agenda::What;
 use crate::peer::{AT_ONCE, MILLI, Nanos, Peer, SECOND};
@@ -68,7 +69,7 @@ impl Conversation for Talk {
         words.extend_from_slice(&aside(Kind::Words, 44));
     }
 
-    fn release(self: Box<Self>, _: TcpStream, _: Released, _: Option<Timestamp>) {
+    fn release(self: Box<Self>, _: Transport, _: Released, _: Option<Timestamp>) {
         self.is_released.store(true, Ordering::Relaxed);
     }
 }
@@ -171,7 +172,7 @@ impl World {
                 until: None,
                 departed: Default::default(),
             },
-            socket,
+            transport: socket.into(),
             head: match has_head {
                 true => aside(Kind::Head, 100),
                 false => Bytes::new(),

@@ -231,7 +231,7 @@ impl TestFanout {
             .fanout()
             .attach(NewListener {
                 record,
-                socket: accepted,
+                transport: accepted.into(),
                 head: Bytes::from_static(head.as_bytes()),
                 lane,
                 conversation,

@@ -1,5 +1,6 @@
 //! One listener: from the connect to the first media, and then what it is sent.
 
+use std::borrow::Cow;
 use std::os::fd::OwnedFd;
 
 use crate::answer::{Answer, AnswerReader};
@@ -9,7 +10,9 @@ use crate::group::Member;
 use crate::ledger::{Findings, Kind};
 use crate::listen::role::Role;
 use crate::reception::Reception;
+use crate::socket;
 use crate::target::{Protocol, Target};
+use crate::tls::Secured;
 
 /// A listener. There are thousands in a process, so what only the beginning or a check needs is boxed.
 #[derive(Debug)]
@@ -18,6 +21,8 @@ pub(crate) struct Listener {
     pub(crate) role: Role,
     pub(crate) phase: Phase,
     pub(crate) reception: Reception,
+    /// Its side of TLS, for as long as it knows what it receives.
+    pub(crate) secured: Option<Box<Secured>>,
 }
 
 #[derive(Debug)]
@@ -78,6 +83,35 @@ impl Member for Listener {
 
     fn reception(&mut self) -> &mut Reception {
         &mut self.reception
+    }
+}
+
+impl Listener {
+    /// What the received `bytes` say. Answers that TLS itself asks for are sent.
+    pub(crate) fn open<'a>(&mut self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
+        let Some(secured) = &mut self.secured else {
+            return Ok(Cow::Borrowed(bytes));
+        };
+        let said = secured.push(bytes).map_err(|error| error.to_string())?;
+        self.reply(&[])?;
+        Ok(Cow::Owned(said))
+    }
+
+    /// Sends `words`, and what TLS has to say.
+    pub(crate) fn reply(&mut self, words: &[u8]) -> Result<(), String> {
+        let sealed;
+        let bytes = match &mut self.secured {
+            None => words,
+            Some(secured) => {
+                let output = secured.say(words).and_then(|()| secured.take_output());
+                sealed = output.map_err(|error| error.to_string())?;
+                &sealed
+            }
+        };
+        match bytes.is_empty() {
+            true => Ok(()),
+            false => socket::say(&self.socket, bytes).map_err(str::to_owned),
+        }
     }
 }
 

@@ -6,7 +6,10 @@
 mod listener;
 pub(crate) mod role;
 
+use std::sync::Arc;
+
 use rustix::event::epoll;
+use rustls::ClientConfig;
 
 use crate::group::{Behaviour, Group, NAP, TICK};
 use crate::listen::listener::{Joining, Listener, Phase, Step};
@@ -16,6 +19,7 @@ use crate::reception::Reception;
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
+use crate::tls::{self, Secured};
 use crate::worker;
 
 /// Bytes taken at once before the first media has come.
@@ -40,6 +44,10 @@ pub(crate) fn run(
         slow_rate: listening.slow.bit_rate,
         slow: Vec::new(),
         reply: Vec::new(),
+        tls: match plan.target.is_secure() {
+            true => Some(tls::config()?),
+            false => None,
+        },
     };
     worker::run_rounds(plan, Group::new(plan, listening, listeners)?, progress)
 }
@@ -53,13 +61,24 @@ struct Listeners {
     /// Places of slow listeners.
     slow: Vec<usize>,
     reply: Vec<u8>,
+    /// How they do their handshakes, if they do.
+    tls: Option<Arc<ClientConfig>>,
 }
 
 impl Group<'_, Listeners> {
     fn connect(&mut self, number: u64, role: Role) -> Result<(), String> {
         let stream = number % self.plan.streams;
-        let (words, joining) = Joining::begin(&self.plan.target, stream, self.own.icy)
-            .map_err(|error| error.to_string())?;
+        let target = &self.plan.target;
+        let (mut words, joining) =
+            Joining::begin(target, stream, self.own.icy).map_err(|error| error.to_string())?;
+        let mut secured = None;
+        if let Some(config) = &self.own.tls {
+            let begun = Secured::new(config, target, &words).and_then(|mut begun| {
+                words = begun.take_output()?;
+                Ok(Box::new(begun))
+            });
+            secured = Some(begun.map_err(|error| error.to_string())?);
+        }
         let receive_buffer =
             matches!(role, Role::Stalled | Role::Slow).then_some(SMALL_RECEIVE_BUFFER);
         let began = self.clock.now();
@@ -76,6 +95,7 @@ impl Group<'_, Listeners> {
             role,
             phase: Phase::Connecting(words, Box::new(joining)),
             reception: Reception::new(began),
+            secured,
         };
         self.members.insert(listener);
         Ok(())
@@ -98,9 +118,9 @@ impl Group<'_, Listeners> {
         let Some(listener) = self.members.at_mut(place) else {
             return Ok(());
         };
-        let Phase::Joining(joining) = &mut listener.phase else {
+        if !matches!(listener.phase, Phase::Joining(_)) {
             return Ok(());
-        };
+        }
         // The burst after the first media is not checked.
         let length = match socket::receive(&listener.socket, &mut self.buffer[..JOIN_BYTES]) {
             Moved::Bytes(length) => length,
@@ -113,10 +133,16 @@ impl Group<'_, Listeners> {
         );
         self.own.reply.clear();
         let findings = (listener.role == Role::Checked).then_some(&mut self.tally.findings);
-        let bytes = &self.buffer[..length];
-        let step = joining.push(bytes, times, &mut self.own.reply, findings);
+        let bytes = listener.open(&self.buffer[..length])?;
+        let Phase::Joining(joining) = &mut listener.phase else {
+            return Ok(());
+        };
+        let step = match bytes.is_empty() {
+            true => Ok(Step::Waiting),
+            false => joining.push(&bytes, times, &mut self.own.reply, findings),
+        };
         if !self.own.reply.is_empty() {
-            socket::say(&listener.socket, &self.own.reply)?;
+            listener.reply(&self.own.reply)?;
         }
         let Step::Joined(followed, media) = step.map_err(|error| error.to_string())? else {
             return Ok(());
@@ -128,6 +154,10 @@ impl Group<'_, Listeners> {
             (None, Role::Stalled) => Phase::Stalled,
             (None, _) => Phase::Listening,
         };
+        if listener.role != Role::Checked {
+            // From now on it counts bytes.
+            listener.secured = None;
+        }
         match listener.role {
             Role::Plain => {}
             Role::Checked => self.tally.checked += 1,
@@ -148,22 +178,25 @@ impl Group<'_, Listeners> {
         let Some(listener) = self.members.at_mut(place) else {
             return Ok(());
         };
-        let Phase::Checked(followed) = &mut listener.phase else {
+        if !matches!(listener.phase, Phase::Checked(_)) {
             return Ok(());
-        };
+        }
         let length = match socket::receive(&listener.socket, &mut self.buffer) {
             Moved::Bytes(length) => length,
             Moved::Later => return Ok(()),
             Moved::Gone(why) => return Err(why.to_owned()),
         };
         self.own.reply.clear();
-        let bytes = &self.buffer[..length];
+        let bytes = listener.open(&self.buffer[..length])?;
+        let Phase::Checked(followed) = &mut listener.phase else {
+            return Ok(());
+        };
         let wall = self.clock.wall();
-        let followed = followed.push(bytes, wall, &mut self.own.reply, &mut self.tally.findings);
+        let followed = followed.push(&bytes, wall, &mut self.own.reply, &mut self.tally.findings);
         let wait = listener.reception.hear(length, now);
         self.tally.enter_wait(wait, self.in_window);
         if !self.own.reply.is_empty() {
-            socket::say(&listener.socket, &self.own.reply)?;
+            listener.reply(&self.own.reply)?;
         }
         self.tally.enter_bytes(length, self.in_window);
         followed.map_err(|error| error.to_string())
@@ -270,8 +303,9 @@ impl Behaviour for Listeners {
         if let Some(listener) = group.members.at(place)
             && let Phase::Listening = listener.phase
             && group.plan.target.protocol() == Protocol::Rtmp
+            && !group.plan.target.is_secure()
         {
-            // A server that does not read is no reason to stop.
+            // A server that does not read is no reason to stop. Within TLS it has no keys left to say it with.
             socket::transmit(&listener.socket, &acknowledgement(listener.reception.bytes));
         }
     }

@@ -30,10 +30,9 @@ use axum::Router;
 use fanout::events::{Events, Refusal};
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use net::panics::{self, Part};
+use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 
 use self::limits::{ConnectionPermit, Pool};
 use self::rejected::Rejected;
@@ -45,8 +44,8 @@ use crate::node::Node;
 pub(crate) enum Door {
     Rtmp,
     Http,
-    Https(TlsAcceptor),
-    Rtmps(TlsAcceptor),
+    Https(Arc<ServerConfig>),
+    Rtmps(Arc<ServerConfig>),
     Shoutcast,
 }
 
@@ -261,11 +260,11 @@ async fn serve(
     match door {
         Door::Rtmp => Box::pin(rtmp::serve(node, socket, permit, peer)).await,
         Door::Http => Box::pin(http::serve(node, site, socket, permit, peer)).await,
-        Door::Https(acceptor) => {
-            let Some(socket) = secure(node, &acceptor, socket, peer).await else {
+        Door::Https(config) => {
+            let Some(socket) = secure(node, config, socket, peer).await else {
                 return;
             };
-            match socket.get_ref().1.alpn_protocol() {
+            match socket.protocol() {
                 Some(tls::HTTP_2) => {
                     Box::pin(http::h2::serve(node, site, socket, permit, peer)).await;
                 }
@@ -273,8 +272,8 @@ async fn serve(
             }
         }
         Door::Shoutcast => Box::pin(shoutcast::serve(node, site, socket, permit, peer)).await,
-        Door::Rtmps(acceptor) => {
-            if let Some(socket) = secure(node, &acceptor, socket, peer).await {
+        Door::Rtmps(config) => {
+            if let Some(socket) = secure(node, config, socket, peer).await {
                 Box::pin(rtmp::serve(node, socket, permit, peer)).await;
             }
         }
@@ -284,11 +283,11 @@ async fn serve(
 /// The connection within TLS, if the handshake succeeds.
 async fn secure(
     node: &Node,
-    acceptor: &TlsAcceptor,
+    config: Arc<ServerConfig>,
     socket: TcpStream,
     peer: SocketAddr,
-) -> Option<TlsStream<TcpStream>> {
-    Box::pin(tls::accept(acceptor, socket))
+) -> Option<net::tls::Stream> {
+    Box::pin(tls::accept(config, socket))
         .await
         .inspect_err(|error| node.counts.reject_for(Rejected::Tls, peer, error))
         .ok()

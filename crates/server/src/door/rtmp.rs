@@ -8,10 +8,9 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use fanout::Permit;
 use http1::{ResponseHead, Sniff, Status, Version};
+use net::{TransportStream, tls};
 use rtmp_io::{NextRequest, PlayRequest, PublishRequest, RtmpConnection, next_request};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_rustls::server::TlsStream;
 
 use super::head;
 use super::limits::ConnectionPermit;
@@ -19,10 +18,8 @@ use super::rejected::Rejected;
 use crate::node::Node;
 use crate::services::Port;
 
-/// A plain socket, or TLS over one. Threads that serve many connections take plain sockets from their tasks.
-pub(super) trait RtmpTransport:
-    AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static
-{
+/// A plain socket, or TLS over one. Threads that serve many publishers take plain sockets from their tasks.
+pub(super) trait RtmpTransport: TransportStream {
     /// Serves a publisher on it; `on_admitted` is called when the publisher is let in. Gives the connection
     /// back if it may have another request.
     fn publish(
@@ -30,13 +27,6 @@ pub(super) trait RtmpTransport:
         request: PublishRequest<Self>,
         on_admitted: impl FnOnce() + Send,
     ) -> impl Future<Output = Result<Option<RtmpConnection<Self>>, ingest::Error>> + Send;
-
-    /// Serves a player on it.
-    fn play(
-        node: &Node,
-        request: PlayRequest<Self>,
-        permit: Option<Permit>,
-    ) -> impl Future<Output = ()> + Send;
 }
 
 impl RtmpTransport for TcpStream {
@@ -47,23 +37,15 @@ impl RtmpTransport for TcpStream {
     ) -> Result<Option<RtmpConnection<Self>>, ingest::Error> {
         ingest::rtmp::serve_plain(&node.ingest, request, on_admitted).await
     }
-
-    async fn play(node: &Node, request: PlayRequest<Self>, permit: Option<Permit>) {
-        egress_rtmp::serve_plain(&node.players, request, permit).await;
-    }
 }
 
-impl RtmpTransport for TlsStream<TcpStream> {
+impl RtmpTransport for tls::Stream {
     async fn publish(
         node: &Node,
         request: PublishRequest<Self>,
         on_admitted: impl FnOnce() + Send,
     ) -> Result<Option<RtmpConnection<Self>>, ingest::Error> {
         ingest::rtmp::serve(&node.ingest, request, on_admitted).await
-    }
-
-    async fn play(node: &Node, request: PlayRequest<Self>, permit: Option<Permit>) {
-        egress_rtmp::serve_secure(&node.players, request, permit).await;
     }
 }
 
@@ -139,7 +121,8 @@ async fn play<S: RtmpTransport>(
     match node.admission.listener(peer.ip()) {
         Ok(listener) => {
             permit.settle();
-            S::play(node, request, Some(Permit::new((permit, listener)))).await;
+            let permit = Some(Permit::new((permit, listener)));
+            egress_rtmp::serve(&node.players, request, permit).await;
         }
         Err(reason) => {
             node.counts.reject(reason, peer);

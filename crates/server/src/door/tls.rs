@@ -14,8 +14,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tokio::net::TcpStream;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 
 use crate::stamp;
 
@@ -71,11 +69,11 @@ impl fmt::Display for Facts {
     }
 }
 
-/// The TLS acceptors of the secure ports, by protocol.
+/// How the secure ports do their handshakes, by protocol.
 #[derive(Clone)]
-pub(crate) struct Acceptors {
-    pub(crate) https: TlsAcceptor,
-    pub(crate) rtmps: TlsAcceptor,
+pub(crate) struct Handshakes {
+    pub(crate) https: Arc<ServerConfig>,
+    pub(crate) rtmps: Arc<ServerConfig>,
 }
 
 /// The certificate that handshakes use, and the files it is read from.
@@ -144,18 +142,20 @@ impl Certificate {
         self.shown().facts
     }
 
-    /// The acceptors of the secure ports.
-    pub(crate) fn acceptors(self: &Arc<Self>) -> Result<Acceptors, TlsError> {
-        let rtmps = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
+    /// The handshakes of the secure ports.
+    pub(crate) fn handshakes(self: &Arc<Self>) -> Result<Handshakes, TlsError> {
+        let mut rtmps = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(self) as _);
+        // Keys go to the workers that seal.
+        rtmps.enable_secret_extraction = true;
         // RTMP has no ALPN name, and a client that offers another protocol must not be refused for that.
         let mut https = rtmps.clone();
         https.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
-        Ok(Acceptors {
-            https: Arc::new(https).into(),
-            rtmps: Arc::new(rtmps).into(),
+        Ok(Handshakes {
+            https: Arc::new(https),
+            rtmps: Arc::new(rtmps),
         })
     }
 
@@ -209,16 +209,16 @@ impl fmt::Debug for Certificate {
     }
 }
 
-impl fmt::Debug for Acceptors {
+impl fmt::Debug for Handshakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Acceptors")
+        f.write_str("Handshakes")
     }
 }
 
 /// Performs the handshake, in bounded time.
 pub(super) async fn accept(
-    acceptor: &TlsAcceptor,
+    config: Arc<ServerConfig>,
     socket: TcpStream,
-) -> io::Result<TlsStream<TcpStream>> {
-    tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(socket)).await?
+) -> io::Result<net::tls::Stream> {
+    tokio::time::timeout(HANDSHAKE_TIMEOUT, net::tls::accept(config, socket)).await?
 }

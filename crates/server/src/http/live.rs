@@ -2,7 +2,6 @@
 //! request is read as another one. Titles and `OPTIONS *` end the connection, too: source clients open one
 //! for each.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -13,9 +12,9 @@ use fanout::gate::Remote;
 use http1::{Body, Head, HttpDate, Status};
 use ingest::icecast::Dialect;
 use media::StreamName;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use net::{TransportStream, tls};
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
-use tokio_rustls::server::TlsStream;
 
 use super::Asked;
 use super::exchange::{self, Terms};
@@ -30,9 +29,7 @@ use crate::node::Node;
 const FORM_BYTES_MAX: u64 = 16 * 1024;
 
 /// What carries requests: a socket, or TLS over one.
-pub(crate) trait LiveTransport:
-    AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static
-{
+pub(crate) trait LiveTransport: TransportStream {
     /// `https` or `http`.
     const SCHEME: &str;
 
@@ -44,16 +41,6 @@ pub(crate) trait LiveTransport:
 
     /// Of a socket that was [carried](Self::carried).
     fn returned(socket: TcpStream) -> Option<Self>;
-
-    /// Serves a live body on it.
-    fn listen(
-        self,
-        node: &Node,
-        target: Target,
-        head: Head,
-        remote: Remote,
-        permit: Permit,
-    ) -> impl Future<Output = Outcome> + Send;
 }
 
 impl LiveTransport for TcpStream {
@@ -70,20 +57,9 @@ impl LiveTransport for TcpStream {
     fn returned(socket: TcpStream) -> Option<Self> {
         Some(socket)
     }
-
-    async fn listen(
-        self,
-        node: &Node,
-        target: Target,
-        head: Head,
-        remote: Remote,
-        permit: Permit,
-    ) -> Outcome {
-        egress_http::serve_plain(&node.egress, self, target, head, remote, Some(permit)).await
-    }
 }
 
-impl LiveTransport for TlsStream<TcpStream> {
+impl LiveTransport for tls::Stream {
     const SCHEME: &str = "https";
 
     fn carried(self) -> Result<TcpStream, Self> {
@@ -96,20 +72,6 @@ impl LiveTransport for TlsStream<TcpStream> {
 
     fn returned(_: TcpStream) -> Option<Self> {
         None
-    }
-
-    async fn listen(
-        self,
-        node: &Node,
-        target: Target,
-        head: Head,
-        remote: Remote,
-        permit: Permit,
-    ) -> Outcome {
-        if let Err(error) = net::tcp::prepare_listener(self.get_ref().0) {
-            tracing::debug!(peer = %remote.peer, %error, "a listener was gone before it was served");
-        }
-        egress_http::serve_secure(&node.egress, self, target, head, remote, Some(permit)).await
     }
 }
 
@@ -152,7 +114,15 @@ impl<S: LiveTransport> Live<'_, S> {
         let asked = Asked::by(&self.head, self.remote.peer);
         let (node, head, remote) = (self.node, self.head, self.remote);
         let permit = permit(self.handover);
-        let outcome = self.socket.listen(node, target, head, remote, permit).await;
+        let outcome = egress_http::serve(
+            &node.egress,
+            self.socket,
+            target,
+            head,
+            remote,
+            Some(permit),
+        )
+        .await;
         if let Outcome::Answered { status, bytes } = outcome {
             asked.log(node, status, bytes);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use config::Http;
-use tokio_rustls::TlsAcceptor;
+use rustls::ServerConfig;
 
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
@@ -18,7 +18,7 @@ pub(super) struct HttpPorts(Doors);
 
 impl HttpPorts {
     /// Binds the configured addresses; those of HTTPS if there is an acceptor.
-    pub(super) fn bind(config: &Http, tls: Option<TlsAcceptor>) -> Result<Self, StartError> {
+    pub(super) fn bind(config: &Http, tls: Option<Arc<ServerConfig>>) -> Result<Self, StartError> {
         let mut doors = Doors::default();
         doors.bind(Port::Http, &config.listen, &Door::Http)?;
         if let Some(acceptor) = tls {

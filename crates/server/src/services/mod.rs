@@ -49,7 +49,7 @@ pub(crate) use self::webhooks::open as open_webhooks;
 use self::notice::{Facts, Notice};
 use self::phase::Shown;
 use crate::admin::metrics::Page;
-use crate::door::tls::{Acceptors, Certificate};
+use crate::door::tls::{Certificate, Handshakes};
 use crate::hooks::Hooks;
 use crate::keys::Generated;
 use crate::links::Links;
@@ -133,10 +133,10 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         demo,
     } = ingredients;
     let tls = certificate
-        .map(|certificate| certificate.acceptors())
+        .map(|certificate| certificate.handshakes())
         .transpose()?;
     let (rtmps, https) = match tls {
-        Some(Acceptors { rtmps, https }) => (Some(rtmps), Some(https)),
+        Some(Handshakes { rtmps, https }) => (Some(rtmps), Some(https)),
         None => (None, None),
     };
     let mut services: Vec<Box<dyn Service>> = vec![

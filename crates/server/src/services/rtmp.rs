@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use config::Rtmp;
-use tokio_rustls::TlsAcceptor;
+use rustls::ServerConfig;
 
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
@@ -19,7 +19,7 @@ pub(super) struct RtmpPorts(Doors);
 
 impl RtmpPorts {
     /// Binds the configured addresses; those of RTMPS if there is an acceptor.
-    pub(super) fn bind(config: &Rtmp, tls: Option<TlsAcceptor>) -> Result<Self, StartError> {
+    pub(super) fn bind(config: &Rtmp, tls: Option<Arc<ServerConfig>>) -> Result<Self, StartError> {
         let mut doors = Doors::default();
         doors.bind(Port::Rtmp, &config.listen, &Door::Rtmp)?;
         if let Some(acceptor) = tls {

@@ -28,10 +28,8 @@ use hyper::server::conn::http2::Builder;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
-use tokio_rustls::server::TlsStream;
 
 use self::body::{Held, Pieces};
 use self::wire::from_wire;
@@ -65,7 +63,7 @@ const PIECES_MAX: usize = 1;
 pub(crate) async fn serve(
     node: &Arc<Node>,
     site: &Router,
-    socket: TlsStream<TcpStream>,
+    socket: net::tls::Stream,
     permit: ConnectionPermit,
     peer: SocketAddr,
 ) {

@@ -1,23 +1,23 @@
-//! A listener on a plain socket: it becomes a worker's.
+//! A listener with a connection of its own: it becomes a worker's.
 
 use std::pin::pin;
 
 use fanout::gate::Remote;
 use fanout::{NewListener, Permit};
 use http1::Head;
-use tokio::net::TcpStream;
+use net::TransportStream;
 
 use super::decide::{Decision, Listen, decide};
 use super::{Context, Outcome, answer, unless_gone};
 use crate::Target;
 
-/// Serves a request for a stream: answers it, or hands the socket to the fan-out, where it stays until the
+/// Serves a request for a stream: answers it, or hands the connection to the fan-out, where it stays until the
 /// listener leaves.
 ///
 /// `permit` counts the listener towards the server's limits; it is held as long as the listener stays.
-pub async fn serve_plain(
+pub async fn serve<S: TransportStream>(
     context: &Context,
-    mut socket: TcpStream,
+    mut socket: S,
     target: Target,
     head: Head,
     remote: impl Into<Remote>,
@@ -33,11 +33,12 @@ pub async fn serve_plain(
     };
     match decision {
         Decision::Answer(words) => answer(socket, words).await,
-        Decision::Listen(listen) => attach(context, socket, *listen).await,
+        // Boxed, because it is larger than what goes before, in which thousands may wait.
+        Decision::Listen(listen) => Box::pin(attach(context, socket, *listen)).await,
     }
 }
 
-async fn attach(context: &Context, socket: TcpStream, listen: Listen) -> Outcome {
+async fn attach<S: TransportStream>(context: &Context, socket: S, listen: Listen) -> Outcome {
     let Listen {
         record,
         head,
@@ -50,13 +51,12 @@ async fn attach(context: &Context, socket: TcpStream, listen: Listen) -> Outcome
         false => [head, intro].concat().into(),
     };
     let id = record.id;
-    let socket = net::tcp::prepare_listener(&socket).and_then(|()| socket.into_std());
-    let Ok(socket) = socket else {
+    let Ok(transport) = socket.into_transport() else {
         return Outcome::Gone;
     };
     let listener = NewListener {
         record,
-        socket,
+        transport,
         head,
         lane,
         conversation: None,
@@ -64,7 +64,7 @@ async fn attach(context: &Context, socket: TcpStream, listen: Listen) -> Outcome
     };
     match context.registry.fanout().attach(listener) {
         Ok(()) => Outcome::Listening(id),
-        Err(refused) => match TcpStream::from_std(refused.socket) {
+        Err(refused) => match S::from_transport(refused.transport) {
             Ok(socket) => answer(socket, refusal).await,
             Err(_) => Outcome::Gone,
         },

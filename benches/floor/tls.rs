@@ -1,0 +1,99 @@
+//! Connections behind TLS: accepted one after the other, and sealed for by the product's own record layer.
+
+use std::io::{self, IoSlice};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use net::tls::{RecordLayer, SEALED_RECORD_BYTES_MAX};
+use rustix::net::{SendFlags, send};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Runtime;
+
+/// Accepts under a certificate that nobody knows.
+pub(crate) struct Door {
+    runtime: Runtime,
+    config: Arc<ServerConfig>,
+}
+
+impl Door {
+    pub(crate) fn new() -> io::Result<Self> {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
+        let made = made.map_err(io::Error::other)?;
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(io::Error::other)?
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![made.cert.der().clone()],
+                key.map_err(io::Error::other)?,
+            )
+            .map_err(io::Error::other)?;
+        config.enable_secret_extraction = true;
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        Ok(Self {
+            runtime: runtime.enable_all().build()?,
+            config: Arc::new(config),
+        })
+    }
+
+    /// The handshake, the request, whatever it asks for, and its answer.
+    pub(crate) fn welcome(
+        &self,
+        socket: TcpStream,
+        answer: &[u8],
+    ) -> io::Result<(TcpStream, Box<RecordLayer>)> {
+        socket.set_nonblocking(true)?;
+        self.runtime.block_on(async {
+            let socket = tokio::net::TcpStream::from_std(socket)?;
+            let welcomed = async {
+                let mut stream = net::tls::accept(Arc::clone(&self.config), socket).await?;
+                let mut head = Vec::new();
+                while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+                    if stream.read_buf(&mut head).await? == 0 || head.len() > super::HEAD_BYTES_MAX
+                    {
+                        return Err(io::ErrorKind::InvalidData.into());
+                    }
+                }
+                stream.write_all(answer).await?;
+                stream.flush().await?;
+                let (socket, layer) = stream.into_parts()?;
+                let socket = socket.into_std()?;
+                net::tcp::prepare_listener(&socket)?;
+                Ok((socket, layer))
+            };
+            tokio::time::timeout(super::HEAD_TIMEOUT, welcomed).await?
+        })
+    }
+}
+
+/// What one thread seals in.
+pub(crate) struct Scratch(Vec<u8>);
+
+impl Scratch {
+    /// For messages of `bytes`.
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self(vec![0; bytes + 2 * SEALED_RECORD_BYTES_MAX])
+    }
+
+    /// Seals and sends a message; what a full socket does not take of it goes before the next. False when the
+    /// connection is closed.
+    pub(crate) fn send(
+        &mut self,
+        socket: &TcpStream,
+        layer: &mut RecordLayer,
+        message: &[u8],
+    ) -> bool {
+        let Ok(sealed) = layer.seal(&[IoSlice::new(message)], &mut self.0) else {
+            return false;
+        };
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        match send(socket, &self.0[..sealed.wire_bytes], flags) {
+            Ok(count) => layer.advance(&sealed, count).is_ok(),
+            Err(error) => error == rustix::io::Errno::AGAIN,
+        }
+    }
+}

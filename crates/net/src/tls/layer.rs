@@ -1,0 +1,283 @@
+//! Both halves of a connection, and what its peer may ask of it: other keys, and the end.
+
+use std::fmt;
+use std::io::IoSlice;
+
+use rustls::kernel::KernelConnection;
+use rustls::server::ServerConnectionData;
+use rustls::{ConnectionTrafficSecrets, ExtractedSecrets, ProtocolVersion};
+
+use super::alert::{self, Error};
+use super::content;
+use super::key::RecordKey;
+use super::reader::Reader;
+use super::writer::{Control, Sealed, Writer};
+
+/// The handshake messages that may come after the handshake.
+pub(super) const KEY_UPDATE: u8 = 24;
+const CLIENT_HELLO: u8 = 1;
+
+/// Changes of keys, and warnings, that a peer may send in the life of a connection. A client changes its key after
+/// millions of records of its own, and a listener sends a few.
+const REQUESTS_MAX: u32 = 1_024;
+
+/// Requests for another handshake that are refused before the connection ends, as rustls has it.
+const RENEGOTIATIONS_MAX: u32 = 1;
+
+/// See the module's description.
+pub struct RecordLayer {
+    writer: Writer,
+    reader: Reader,
+    /// Derives the next keys.
+    secrets: KernelConnection<ServerConnectionData>,
+    /// Opened and not yet taken. Without memory while it is empty.
+    plain: Vec<u8>,
+    requests: u32,
+    renegotiations: u32,
+    /// The peer sends no more.
+    is_ended: bool,
+    /// We send no more.
+    is_closed: bool,
+}
+
+impl RecordLayer {
+    /// Of a connection whose handshake is done. `early` came behind the peer's last handshake message.
+    pub(super) fn new(
+        keys: &ExtractedSecrets,
+        secrets: KernelConnection<ServerConnectionData>,
+        early: &[u8],
+    ) -> Result<Self, Error> {
+        let version = secrets.protocol_version();
+        let mut layer = Self {
+            writer: Writer::new(RecordKey::new(&keys.tx.1, version)?, keys.tx.0),
+            reader: Reader::new(RecordKey::new(&keys.rx.1, version)?, keys.rx.0, early),
+            secrets,
+            plain: Vec::new(),
+            requests: 0,
+            renegotiations: 0,
+            is_ended: false,
+            is_closed: false,
+        };
+        layer.receive(&[])?;
+        Ok(layer)
+    }
+
+    fn is_tls13(&self) -> bool {
+        self.secrets.protocol_version() == ProtocolVersion::TLSv1_3
+    }
+
+    fn key(&self, secrets: &ConnectionTrafficSecrets) -> Result<RecordKey, Error> {
+        RecordKey::new(secrets, self.secrets.protocol_version())
+    }
+
+    // Sending.
+
+    /// Seals as much of the front of `slices` as fits into `out`, which has room for [any one
+    /// record](super::SEALED_RECORD_BYTES_MAX) if the last one may have been taken in part. A record of the
+    /// connection's own goes first, alone.
+    ///
+    /// # Errors
+    /// When the version has no way to go on with another key, or the library fails. The connection is to be closed.
+    #[inline]
+    pub fn seal(&self, slices: &[IoSlice<'_>], out: &mut [u8]) -> Result<Sealed, Error> {
+        self.writer.seal(slices, out)
+    }
+
+    /// Learns that the socket took `taken` of the bytes that [`seal`](Self::seal) made. Returns how many of the
+    /// caller's bytes are sent; what follows them is what the caller has to send next.
+    ///
+    /// # Errors
+    /// When no further key can be derived.
+    #[inline]
+    pub fn advance(&mut self, sealed: &Sealed, taken: usize) -> Result<usize, Error> {
+        let progress = self.writer.advance(sealed, taken);
+        if progress
+            .control
+            .is_some_and(|control| control.is_key_update)
+        {
+            let (sequence, secrets) = self
+                .secrets
+                .update_tx_secret()
+                .map_err(|_| Error::Internal)?;
+            let key = self.key(&secrets)?;
+            self.writer.switch(key, sequence);
+        } else if self.writer.is_worn() && self.is_tls13() {
+            self.update_key();
+        }
+        Ok(progress.plain_bytes)
+    }
+
+    /// Has all that follows be sealed with another key.
+    fn update_key(&mut self) {
+        if !self.writer.has_key_update() && !self.is_closed {
+            self.writer.push(Control::key_update());
+        }
+    }
+
+    /// The caller's bytes in a record of which a part is out. They have to be sent, and no others before them.
+    #[inline]
+    pub fn begun_bytes(&self) -> usize {
+        self.writer.begun_bytes()
+    }
+
+    /// Whether a record is out in part: the connection cannot be ended in order before the rest is.
+    pub fn is_within_record(&self) -> bool {
+        self.writer.is_within_record()
+    }
+
+    /// Whether the connection has something of its own to send: [`seal`](Self::seal) gives it even without any bytes
+    /// of the caller's.
+    #[inline]
+    pub fn has_controls(&self) -> bool {
+        self.writer.has_controls()
+    }
+
+    /// Has the peer told that nothing follows, behind what was begun. Nothing may be sealed of the caller's after it.
+    pub fn close(&mut self) {
+        self.end_with(alert::WARNING, alert::CLOSE_NOTIFY);
+    }
+
+    fn end_with(&mut self, level: u8, description: u8) {
+        if !self.is_closed {
+            self.is_closed = self.writer.push(Control::alert(level, description));
+        }
+    }
+
+    // Receiving.
+
+    /// Takes bytes that the peer has sent; what they say is in [`received`](Self::received) afterwards.
+    ///
+    /// # Errors
+    /// When the peer breaks the protocol; an alert is ready to be sent then.
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.reader.receive(bytes);
+        let read = self.read();
+        if let Err(error) = read
+            && let Some(description) = error.alert()
+        {
+            self.end_with(alert::FATAL, description);
+        }
+        read
+    }
+
+    fn read(&mut self) -> Result<(), Error> {
+        while let Some((kind, plain)) = self.reader.next()? {
+            match kind {
+                // Ignored (RFC 8446 §6.1).
+                _ if self.is_ended => {}
+                content::DATA => self.plain.extend_from_slice(plain),
+                kind => {
+                    let message = plain.to_vec();
+                    self.take(kind, &message)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a message that is not for the caller.
+    fn take(&mut self, kind: u8, message: &[u8]) -> Result<(), Error> {
+        match (kind, message) {
+            (content::ALERT, &[level, description]) => self.heed(level, description),
+            (content::ALERT, _) => Err(Error::Decode),
+            (content::HANDSHAKE, _) if self.is_tls13() => {
+                let wants_answer = match message {
+                    [KEY_UPDATE, 0, 0, 1, 0] => false,
+                    [KEY_UPDATE, 0, 0, 1, 1] => true,
+                    [KEY_UPDATE, ..] => return Err(Error::Decode),
+                    _ => return Err(Error::UnexpectedMessage),
+                };
+                self.count()?;
+                self.follow_key()?;
+                if wants_answer {
+                    self.update_key();
+                }
+                Ok(())
+            }
+            (content::HANDSHAKE, [CLIENT_HELLO, ..]) => self.refuse_renegotiation(),
+            _ => Err(Error::UnexpectedMessage),
+        }
+    }
+
+    fn heed(&mut self, level: u8, description: u8) -> Result<(), Error> {
+        match description {
+            alert::CLOSE_NOTIFY => {
+                self.is_ended = true;
+                Ok(())
+            }
+            alert::USER_CANCELED => self.count(),
+            _ if level == alert::WARNING && !self.is_tls13() => self.count(),
+            _ => Err(Error::Alerted(description)),
+        }
+    }
+
+    fn count(&mut self) -> Result<(), Error> {
+        self.requests += 1;
+        match self.requests > REQUESTS_MAX {
+            true => Err(Error::TooManyRequests),
+            false => Ok(()),
+        }
+    }
+
+    /// The peer seals what follows with its next key.
+    fn follow_key(&mut self) -> Result<(), Error> {
+        let (sequence, secrets) = self
+            .secrets
+            .update_rx_secret()
+            .map_err(|_| Error::Internal)?;
+        let key = self.key(&secrets)?;
+        self.reader.switch(key, sequence);
+        Ok(())
+    }
+
+    /// RFC 5246 §7.2.2: the peer may go on as it is.
+    fn refuse_renegotiation(&mut self) -> Result<(), Error> {
+        self.renegotiations += 1;
+        if self.renegotiations > RENEGOTIATIONS_MAX {
+            return Err(Error::TooManyRequests);
+        }
+        let refusal = Control::alert(alert::WARNING, alert::NO_RENEGOTIATION);
+        self.writer.push(refusal);
+        Ok(())
+    }
+
+    /// What the peer has sent and nobody has taken.
+    pub fn received(&self) -> &[u8] {
+        &self.plain
+    }
+
+    /// Drops the first `count` bytes of it.
+    pub fn consume(&mut self, count: usize) {
+        match count == self.plain.len() {
+            true => self.plain = Vec::new(),
+            false => drop(self.plain.drain(..count)),
+        }
+    }
+
+    /// Whether the peer has said that it sends no more.
+    pub fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+}
+
+#[cfg(test)]
+impl RecordLayer {
+    /// As if all but `left` of the records of our key had been sealed.
+    pub(super) fn wear_out(&mut self, left: u64) {
+        self.writer.wear_out(left);
+    }
+
+    /// As if the peer had sent this record.
+    pub(super) fn receive_as(&mut self, kind: u8, plain: &[u8]) -> Result<(), Error> {
+        self.take(kind, plain)
+    }
+}
+
+impl fmt::Debug for RecordLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordLayer")
+            .field("version", &self.secrets.protocol_version())
+            .field("writer", &self.writer)
+            .finish_non_exhaustive()
+    }
+}

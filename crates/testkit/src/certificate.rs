@@ -1,0 +1,127 @@
+//! Certificates that the tests' own authority has signed.
+
+use std::time::Duration;
+
+use crate::{ServerBuilder, Tool};
+
+/// For openssl to make a key.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A certificate for `localhost`, and the authority that signed it.
+#[derive(Debug)]
+pub struct Certificate {
+    folder: tempfile::TempDir,
+}
+
+impl Certificate {
+    /// Makes both.
+    ///
+    /// # Panics
+    /// When openssl does not.
+    #[must_use]
+    pub fn make() -> Self {
+        let made = Self {
+            folder: tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}")),
+        };
+        // None of the extensions that the system's configuration adds.
+        made.write("req.conf", "[req]\ndistinguished_name = dn\n[dn]\n");
+        made.openssl(
+            "ca",
+            "/CN=authority",
+            &["basicConstraints=critical,CA:TRUE"],
+            &[],
+        );
+        made.renew();
+        made
+    }
+
+    /// Makes another pair of certificate and key, signed by the same authority, in the same files.
+    pub fn renew(&self) {
+        self.openssl(
+            "cert",
+            "/CN=localhost",
+            &[
+                "basicConstraints=critical,CA:FALSE",
+                "subjectAltName=IP:127.0.0.1,DNS:localhost",
+            ],
+            &["-CA", &self.file("ca.pem"), "-CAkey", &self.file("ca.key")],
+        );
+    }
+
+    /// Replaces the key, so that it no longer fits the certificate.
+    pub fn renew_key_only(&self) {
+        let certificate = self.pem();
+        self.renew();
+        self.write("cert.pem", &certificate);
+    }
+
+    /// The certificate.
+    ///
+    /// # Panics
+    /// When the file is gone.
+    #[must_use]
+    pub fn pem(&self) -> String {
+        let file = self.file("cert.pem");
+        std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"))
+    }
+
+    /// Its serial number.
+    #[must_use]
+    pub fn serial(&self) -> String {
+        let said = Tool::new("openssl")
+            .args(["x509", "-noout", "-serial", "-in", &self.file("cert.pem")])
+            .run(DEADLINE);
+        let said = String::from_utf8_lossy(&said).trim().to_lowercase();
+        said.trim_start_matches("serial=").to_owned()
+    }
+
+    fn openssl(&self, name: &str, subject: &str, extensions: &[&str], signer: &[&str]) {
+        let finished = Tool::new("openssl")
+            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
+            .args(["ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
+            .args(["-config", &self.file("req.conf"), "-subj", subject])
+            .args(
+                extensions
+                    .iter()
+                    .flat_map(|extension| ["-addext", *extension]),
+            )
+            .args(signer)
+            .args(["-out", &self.file(&format!("{name}.pem"))])
+            .args(["-keyout", &self.file(&format!("{name}.key"))])
+            .finish(DEADLINE);
+        assert!(finished.status.success(), "{}", finished.stderr);
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let file = self.file(name);
+        std::fs::write(&file, text).unwrap_or_else(|error| panic!("{file}: {error}"));
+    }
+
+    /// The path of one of its files: `ca.pem`, `ca.key`, `cert.pem`, `cert.key`.
+    #[must_use]
+    pub fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// The PEM file that clients are told to trust.
+    #[must_use]
+    pub fn path(&self) -> String {
+        self.file("ca.pem")
+    }
+
+    /// A server that shows the certificate.
+    #[must_use]
+    pub fn serve(&self, server: ServerBuilder) -> ServerBuilder {
+        server
+            .set(
+                "http",
+                "certificate",
+                &format!("\"{}\"", self.file("cert.pem")),
+            )
+            .set(
+                "http",
+                "private_key",
+                &format!("\"{}\"", self.file("cert.key")),
+            )
+    }
+}
