@@ -67,6 +67,7 @@ mod links_are_shared_by_few;
 mod listeners_keep_their_mount;
 mod listeners_over_tls;
 mod load_reports_what_it_sees;
+mod mixxx_is_heard;
 mod new_listeners_are_turned_away;
 mod operators_have_a_page_of_recordings;
 mod opus_for_clients_that_take_nothing_else;
