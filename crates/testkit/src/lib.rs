@@ -34,6 +34,7 @@ mod server;
 mod tool;
 mod volume;
 mod wait;
+mod wiretap;
 
 pub use self::audience::{Audience, Gaps};
 pub use self::cache::{Cache, Cached};
@@ -58,6 +59,7 @@ pub use self::tool::{
 };
 pub use self::volume::{Frozen, Volume};
 pub use self::wait::{DEADLINE, wait_until};
+pub use self::wiretap::{Overheard, Wiretap};
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};

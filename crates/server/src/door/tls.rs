@@ -22,6 +22,9 @@ use crate::stamp;
 /// A handshake takes two round trips; this is enough for the worst mobile networks.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What a client of TLS begins with (RFC 8446 §5.1).
+const HANDSHAKE_RECORD: u8 = 22;
+
 /// HTTP/2's ALPN name (RFC 9113 §3.2). A client that offers nothing is served HTTP/1.
 pub(super) const HTTP_2: &[u8] = b"h2";
 
@@ -71,11 +74,13 @@ impl fmt::Display for Facts {
     }
 }
 
-/// The TLS acceptors of the secure ports, by protocol.
+/// The TLS acceptors of the ports, by protocol.
 #[derive(Clone)]
 pub(crate) struct Acceptors {
     pub(crate) https: TlsAcceptor,
     pub(crate) rtmps: TlsAcceptor,
+    /// Of connections that begin as plain HTTP/1.1, and remain so within.
+    pub(crate) upgrade: TlsAcceptor,
 }
 
 /// The certificate that handshakes use, and the files it is read from.
@@ -144,18 +149,21 @@ impl Certificate {
         self.shown().facts
     }
 
-    /// The acceptors of the secure ports.
+    /// The acceptors of the ports.
     pub(crate) fn acceptors(self: &Arc<Self>) -> Result<Acceptors, TlsError> {
         let rtmps = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(self) as _);
-        // RTMP has no ALPN name, and a client that offers another protocol must not be refused for that.
+        // RTMP has no ALPN name, and a client that offers another protocol must not be refused for that. After an upgrade
+        // the protocol is agreed already.
         let mut https = rtmps.clone();
         https.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
+        let rtmps = TlsAcceptor::from(Arc::new(rtmps));
         Ok(Acceptors {
             https: Arc::new(https).into(),
-            rtmps: Arc::new(rtmps).into(),
+            upgrade: rtmps.clone(),
+            rtmps,
         })
     }
 
@@ -215,10 +223,33 @@ impl fmt::Debug for Acceptors {
     }
 }
 
+/// Why there is no TLS.
+pub(super) enum NoTls {
+    /// The client speaks something else. It must be sent no alert: libshout, which finds out by trying what a port speaks,
+    /// would wait for the rest of that answer.
+    Unspoken(TcpStream),
+    Failed(io::Error),
+}
+
+impl From<io::Error> for NoTls {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// Performs the handshake, in bounded time.
 pub(super) async fn accept(
     acceptor: &TlsAcceptor,
     socket: TcpStream,
-) -> io::Result<TlsStream<TcpStream>> {
-    tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(socket)).await?
+) -> Result<TlsStream<TcpStream>, NoTls> {
+    let handshake = async {
+        let mut first = [0];
+        socket.peek(&mut first).await?;
+        match first == [HANDSHAKE_RECORD] {
+            true => Ok(acceptor.accept(socket).await?),
+            false => Err(NoTls::Unspoken(socket)),
+        }
+    };
+    let done = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await;
+    done.unwrap_or_else(|late| Err(NoTls::Failed(late.into())))
 }
