@@ -265,7 +265,7 @@ fn browsers_go_on(codec: &'static [&'static str]) {
                 &format!("song={title}"),
             );
         }
-        let event = format!("data: {{\"title\":\"{title}\",\"url\":null}}\n\n");
+        let event = format!("\"title\":\"{title}\",\"url\":null}}\n\n");
         let is_told = titles.read_until(DEADLINE, |body| {
             String::from_utf8_lossy(body).contains(&event)
         });

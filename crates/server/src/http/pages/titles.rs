@@ -22,6 +22,7 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::info::picture;
 use super::lasting::Lasting;
 use crate::door::limits::Handover;
 use crate::node::Node;
@@ -135,7 +136,9 @@ fn event(title: Option<&Title>) -> String {
     let url = title
         .map(|title| title.url.as_str())
         .filter(|url| !url.is_empty());
-    format!("data: {}\n\n", json!({ "title": text, "url": url }))
+    let picture = title.and_then(picture);
+    let data = json!({ "title": text, "url": url, "picture": picture });
+    format!("data: {data}\n\n")
 }
 
 #[cfg(test)]
@@ -148,10 +151,15 @@ mod tests {
             text: "A\nB".to_owned(),
             url: String::new(),
         };
-        assert_eq!(
-            event(Some(&title)),
-            "data: {\"title\":\"A\\nB\",\"url\":null}\n\n"
-        );
-        assert_eq!(event(None), "data: {\"title\":null,\"url\":null}\n\n");
+        let nothing = "\"picture\":null,\"title\":null,\"url\":null";
+        assert_eq!(event(None), format!("data: {{{nothing}}}\n\n"));
+        let expected = nothing.replace("\"title\":null", "\"title\":\"A\\nB\"");
+        assert_eq!(event(Some(&title)), format!("data: {{{expected}}}\n\n"));
+        let linked = Title {
+            url: "http://h/a.png".to_owned(),
+            ..title
+        };
+        let told = event(Some(&linked));
+        assert!(told.contains("\"picture\":\"http://h/a.png\""), "{told}");
     }
 }
