@@ -49,6 +49,9 @@ impl Display {
     pub(crate) fn start() -> Self {
         let process = Tool::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", "1024x768x24"])
+            // It would begin anew when its last client leaves, and turn away who comes meanwhile: a program whose window
+            // another one is looking for finds no display, once in twelve times.
+            .arg("-noreset")
             .args(["-nolisten", "tcp"])
             .start();
         wait_until("the number of the display", DEADLINE, || {

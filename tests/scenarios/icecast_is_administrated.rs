@@ -195,13 +195,17 @@ fn lines(document: &[u8]) -> Vec<(String, String)> {
         .collect()
 }
 
+fn administrated() -> Server {
+    Server::builder()
+        .with_admin_password()
+        .set("http", "trusted_proxies", "[\"127.0.0.0/8\"]")
+        .start()
+}
+
 /// Both servers, without sources.
 fn idle() -> (Station, Station, (Icecast, Server)) {
     let icecast = Icecast::start(100);
-    let server = Server::builder()
-        .with_admin_password()
-        .set("http", "trusted_proxies", "[\"127.0.0.0/8\"]")
-        .start();
+    let server = administrated();
     let theirs = Station::new(icecast.addr(), Icecast::PASSWORD, Icecast::PASSWORD);
     let ours = Station::new(server.addr("http"), PUBLISH_KEY, ADMIN_PASSWORD);
     // It answers before it knows all of itself, and then not in JSON.
@@ -488,16 +492,68 @@ fn panels_move_listeners_and_set_fallbacks() {
         facts.remove("source[/hidden.mp3]/listeners");
     }
     assert_tells(path, &expected, &told);
-    let state = |facts: &Value| {
-        let all = facts["fallbacks"].as_array().unwrap();
-        all.iter().any(|one| {
-            one["stream"] == "radio.mp3" && one["moved"] == true && one["state"] == "playing"
-        })
-    };
     wait_until("the listeners to hear it", DEADLINE, || {
-        state(&servers.1.api("fallbacks"))
+        moved_and_playing(&servers.1.api("fallbacks"))
     });
     assert_eq!(ours.listeners.iter().filter(|one| one.ended()).count(), 0);
+}
+
+/// The pages of Icecast 2.5: where the listeners may be moved to, and what has come of it.
+#[test]
+fn people_move_listeners_by_a_page() {
+    let server = administrated();
+    let mut ours = Station::new(server.addr("http"), PUBLISH_KEY, ADMIN_PASSWORD);
+    ours.publish_radio();
+    ours.publish_others();
+    ours.settle();
+    let page = ours.get("/admin/moveclients.xsl?mount=/radio.mp3");
+    assert_eq!(page.status, 200);
+    let page = page.text();
+    let leads_to = |to: &str| {
+        let form = format!(
+            "action=\"moveclients.xsl\" method=\"get\">\
+             <input type=\"hidden\" name=\"mount\" value=\"/radio.mp3\">\
+             <input type=\"hidden\" name=\"destination\" value=\"{to}\">"
+        );
+        page.contains(&form)
+    };
+    let leads = ["/hidden.mp3", "/vorbis.ogg", "/radio.mp3"].map(leads_to);
+    assert_eq!(leads, [true, true, false], "{page}");
+    for (query, words) in [
+        ("", "Missing parameter"),
+        ("mount=/none", "Source does not exist"),
+        ("mount=/radio.mp3&destination=/none", "No such destination"),
+        ("mount=/radio.mp3&destination=/vorbis.ogg", "another format"),
+        ("mount=/radio.mp3&destination=/hidden.mp3&id=1", "together"),
+    ] {
+        let refused = ours.get(&format!("/admin/moveclients.xsl?{query}"));
+        assert_eq!(refused.status, 400, "{query}");
+        assert!(
+            refused.text().contains(words),
+            "{query}: {}",
+            refused.text()
+        );
+    }
+    let moved = ours.get("/admin/moveclients.xsl?mount=/radio.mp3&destination=/hidden.mp3&id=");
+    let told = "<p role=\"status\">Clients moved from /radio.mp3 to /hidden.mp3</p>";
+    assert!(
+        moved.status == 200 && moved.text().contains(told),
+        "{}",
+        moved.text()
+    );
+    wait_until("the listeners to hear it", DEADLINE, || {
+        moved_and_playing(&server.api("fallbacks"))
+    });
+    let path = "/admin/moveclients.xsl?mount=/radio.mp3";
+    assert_eq!(http::get(ours.addr, path, DEADLINE).status, 401);
+}
+
+/// Whether the listeners of the radio hear what they were moved to.
+fn moved_and_playing(facts: &Value) -> bool {
+    let all = facts["fallbacks"].as_array().unwrap();
+    all.iter().any(|one| {
+        one["stream"] == "radio.mp3" && one["moved"] == true && one["state"] == "playing"
+    })
 }
 
 #[test]

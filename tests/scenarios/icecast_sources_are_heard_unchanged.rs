@@ -1,8 +1,10 @@
 //! Radio sources of every kind are relayed unchanged.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use testkit::{Certificate, Clip, PUBLISH_KEY, Server, Tool, framemd5, wait_until};
+use tempfile::NamedTempFile;
+use testkit::{Certificate, Clip, PUBLISH_KEY, Process, Server, Tool, framemd5, wait_until};
 
 use crate::station_encoders_are_heard::decode;
 use crate::support::{
@@ -94,7 +96,7 @@ fn webm() {
 }
 
 /// Listens until `packets` of `sent` have arrived, and compares them.
-fn is_heard(server: &Server, stream: &str, sent: &[framemd5::Frame], bytes: usize) {
+pub(crate) fn is_heard(server: &Server, stream: &str, sent: &[framemd5::Frame], bytes: usize) {
     wait_for_stream(server, stream);
     let mut listener = server.listen(&format!("/{stream}"));
     assert_eq!(listener.status(), 200);
@@ -120,28 +122,48 @@ fn is_heard(server: &Server, stream: &str, sent: &[framemd5::Frame], bytes: usiz
     assert!(join.matched > 50, "{join:?}");
 }
 
+/// ezstream, a source by libshout.
+pub(crate) struct Ezstream<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    /// More elements of its server's.
+    pub(crate) more: &'a str,
+}
+
+impl Ezstream<'_> {
+    /// Sends a clip of MP3. The file is its configuration.
+    pub(crate) fn start(&self, mount: &str, clip: &Path) -> (Process, NamedTempFile) {
+        let Self { host, port, more } = self;
+        let config = file(
+            format!(
+                "<ezstream><servers><server><hostname>{host}</hostname><port>{port}</port>\
+                 <password>{PUBLISH_KEY}</password>{more}</server></servers>\
+                 <streams><stream><mountpoint>/{mount}</mountpoint><format>MP3</format>\
+                 <stream_name>Ez</stream_name></stream></streams>\
+                 <intakes><intake><type>file</type><filename>{}</filename></intake></intakes></ezstream>",
+                clip.display()
+            )
+            .as_bytes(),
+        );
+        let source = Tool::new("ezstream")
+            .arg("-v")
+            .arg("-c")
+            .arg(config.path())
+            .start();
+        (source, config)
+    }
+}
+
 #[test]
 fn ezstream_sends_mp3() {
     let server = Server::start();
     let clip = Clip::Mp3.seconds(30);
-    let addr = server.addr("http");
-    let config = file(
-        format!(
-            "<ezstream><servers><server><hostname>127.0.0.1</hostname><port>{}</port>\
-             <password>{PUBLISH_KEY}</password></server></servers>\
-             <streams><stream><mountpoint>/ez.mp3</mountpoint><format>MP3</format>\
-             <stream_name>Ez</stream_name></stream></streams>\
-             <intakes><intake><type>file</type><filename>{}</filename></intake></intakes></ezstream>",
-            addr.port(),
-            clip.display()
-        )
-        .as_bytes(),
-    );
-    let _source = Tool::new("ezstream")
-        .arg("-v")
-        .arg("-c")
-        .arg(config.path())
-        .start();
+    let ezstream = Ezstream {
+        host: "127.0.0.1",
+        port: server.addr("http").port(),
+        more: "",
+    };
+    let _source = ezstream.start("ez.mp3", &clip);
     is_heard(&server, "ez.mp3", &framemd5::packets(&clip), 100_000);
     let head = server.listen("/ez.mp3");
     assert_eq!(head.header("icy-name"), Some("Ez"));

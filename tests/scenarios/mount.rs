@@ -60,6 +60,14 @@ pub(crate) const SOUND: [Kind; 3] = [
     },
 ];
 
+pub(crate) const OPUS: Kind = Kind {
+    extension: "opus",
+    format: "ogg",
+    media_type: "application/ogg",
+    codec: &["-c:a", "libopus", "-b:a", "96k", "-page_duration", "200000"],
+    muxer: &["-page_duration", "200000"],
+};
+
 pub(crate) fn mp3() -> Kind {
     let [mp3, ..] = SOUND;
     mp3
@@ -68,10 +76,15 @@ pub(crate) fn mp3() -> Kind {
 impl Kind {
     /// Noise, by its seed unlike any other.
     pub(crate) fn make(&self, folder: &TempDir, seed: u32) -> PathBuf {
-        let path = folder.path().join(format!("{seed}.{}", self.extension));
         let noise = format!("anoisesrc=seed={seed}:amplitude=0.3:duration={SECONDS}:r=44100");
+        self.encode(folder, &seed.to_string(), &noise)
+    }
+
+    /// What a source of ffmpeg's makes, in a file of this name.
+    pub(crate) fn encode(&self, folder: &TempDir, name: &str, source: &str) -> PathBuf {
+        let path = folder.path().join(format!("{name}.{}", self.extension));
         Tool::ffmpeg()
-            .args(["-f", "lavfi", "-i", &noise, "-ac", "2"])
+            .args(["-f", "lavfi", "-i", source, "-ac", "2"])
             .args(self.codec)
             .args(["-f", self.format])
             .arg(&path)

@@ -7,7 +7,8 @@ use crate::browser::Browser;
 use crate::page_server::PageServer;
 use crate::pages_are_controlled::{command, embed, tells, wait_for};
 use crate::pages_play_what_the_browser_can::{plays_by, says, shows_pictures};
-use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+use crate::support::{Certificate, DEADLINE, publish_icecast, wait_for_stream};
+use crate::titles_travel_with_the_sound::update;
 
 /// Waits until the picture of an element has more than one colour.
 fn is_painted(browser: &Browser, selector: &str) {
@@ -224,4 +225,45 @@ fn a_radio_shows_its_level_unless_movement_is_unwelcome_and_its_titles_picture()
     plays_by(&browser, "http");
     let level = browser.run("return document.getElementById('meter').checkVisibility();");
     assert_eq!(level, false);
+}
+
+/// The page does not ask every ten seconds, and counts the connections for events.
+const TOLD_ONLY: &str = "const every = window.setInterval; \
+    window.setInterval = (run, pause, ...rest) => pause === 10000 ? 0 : every(run, pause, ...rest);";
+
+const COUNTS_EVENTS: &str = "const Native = window.EventSource; window.opened = 0; \
+    window.EventSource = class extends Native { constructor(...rest) { super(...rest); window.opened += 1; } };";
+
+#[test]
+fn titles_come_to_the_page_as_they_change_and_otherwise_with_the_rest() {
+    let certificate = Certificate::make();
+    let server = certificate.serve(Server::builder());
+    let server = server
+        .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
+        .start();
+    let _radio = publish_icecast(&server, Clip::Mp3, 300, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let secure = format!("https://{}/radio.mp3/", server.addr("https"));
+    let plain = server.http_url("/radio.mp3/");
+    for (address, script, events) in [
+        (&secure, TOLD_ONLY, 1),
+        (&secure, "delete window.EventSource;", 0),
+        // Over HTTP/1.1 the connection would be taken from the streams of other tabs.
+        (&plain, "", 0),
+    ] {
+        let browser = Browser::open_with(&["--ignore-certificate-errors"]);
+        browser.before_each_page(&format!("{COUNTS_EVENTS} {script}"));
+        browser.go(address);
+        plays_by(&browser, "http");
+        for title in ["One", "Two"] {
+            let song = format!("song={title}&url=http://radio.example/{title}.png");
+            assert_eq!(update(server.addr("http"), PUBLISH_KEY, &song), 200);
+            let shown = format!(
+                "document.getElementById('title').textContent === '{title}' && \
+                 document.getElementById('cover').src.endsWith('/{title}.png')"
+            );
+            wait_for(&browser, &format!("{address}, {script}: {title}"), &shown);
+        }
+        assert_eq!(browser.run("return window.opened;"), events, "{script}");
+    }
 }

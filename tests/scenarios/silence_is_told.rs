@@ -1,12 +1,13 @@
 //! Whoever looks after a station is told that it sends nothing that can be heard, that it is cut off at full scale, and that its
 //! publisher has gone.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{Process, Server, wait_until};
 
+use crate::mount::{Kind, OPUS, SECONDS, SOUND};
 use crate::support::DEADLINE;
 use crate::webhook_receiver::{KEY, Receiver};
 
@@ -19,49 +20,9 @@ const TOO_LOUD: &str = "3*sin(880*PI*t)";
 /// Quieter than what counts as silence.
 const FAINT: &str = "0.0005*sin(880*PI*t)";
 
-/// A stream of each codec that is watched, what ffmpeg makes it with, and its media type.
-const CODECS: [(&str, &[&str]); 3] = [
-    ("mp3", &["-c:a", "libmp3lame", "-b:a", "128k", "-f", "mp3"]),
-    ("aac", &["-c:a", "aac", "-b:a", "128k", "-f", "adts"]),
-    (
-        "opus",
-        &[
-            "-c:a",
-            "libopus",
-            "-b:a",
-            "96k",
-            "-page_duration",
-            "200000",
-            "-f",
-            "ogg",
-        ],
-    ),
-];
-
-fn make(folder: &TempDir, name: &str, sound: &str, codec: &[&str]) -> PathBuf {
-    let path = folder.path().join(name);
-    let source = format!("aevalsrc='{sound}':s=48000:d=120");
-    Tool::ffmpeg()
-        .args(["-f", "lavfi", "-i", &source, "-ac", "2"])
-        .args(codec)
-        .arg(&path)
-        .run(DEADLINE);
-    path
-}
-
-fn publish(server: &Server, path: &Path, stream: &str, format: &str) -> Process {
-    let media_type = match format {
-        "mp3" => "audio/mpeg",
-        "adts" => "audio/aac",
-        _ => "application/ogg",
-    };
-    Tool::ffmpeg()
-        .args(["-re", "-i"])
-        .arg(path)
-        .args(["-c", "copy", "-content_type", media_type])
-        .args(["-page_duration", "200000", "-f", format])
-        .arg(server.icecast_url(stream, PUBLISH_KEY))
-        .start()
+fn encode(kind: &Kind, folder: &TempDir, name: &str, sound: &str) -> PathBuf {
+    let source = format!("aevalsrc='{sound}':s=48000:d={SECONDS}");
+    kind.encode(folder, name, &source)
 }
 
 /// What has become of a condition of a stream, in the order in which it was told.
@@ -81,10 +42,13 @@ fn outcomes(receiver: &Receiver, stream: &str, condition: &str) -> Vec<String> {
 fn silence_clipping_and_absence_are_told() {
     let receiver = Receiver::start();
     let folder = tempfile::tempdir().unwrap();
-    let files = CODECS.map(|(name, codec)| make(&folder, &format!("pauses.{name}"), PAUSES, codec));
-    let (_, mp3) = CODECS[0];
-    let loud = make(&folder, "loud.mp3", TOO_LOUD, mp3);
-    let faint = make(&folder, "faint.mp3", FAINT, mp3);
+    let [mp3, aac, _] = SOUND;
+    let loud = encode(&mp3, &folder, "loud", TOO_LOUD);
+    let faint = encode(&mp3, &folder, "faint", FAINT);
+    let kinds = [mp3, aac, OPUS];
+    let files = kinds
+        .each_ref()
+        .map(|kind| encode(kind, &folder, "pauses", PAUSES));
     let server = Server::builder()
         .toml(&format!(
             "[[webhook]]\nurl = \"{}\"\nsecret = \"{KEY}\"\nevents = [\"stream.sound\", \"stream.unpublished\"]\n\
@@ -93,24 +57,18 @@ fn silence_clipping_and_absence_are_told() {
             receiver.url("/ok")
         ))
         .start();
-    let mut publishers: Vec<Process> = CODECS
+    let pauses = |kind: &Kind| format!("pauses.{}", kind.extension);
+    let mut publishers: Vec<Process> = kinds
         .iter()
         .zip(&files)
-        .map(|((name, codec), path)| {
-            publish(
-                &server,
-                path,
-                &format!("pauses.{name}"),
-                codec.last().unwrap(),
-            )
-        })
+        .map(|(kind, path)| kind.publish(&server, path, &pauses(kind)))
         .collect();
-    publishers.push(publish(&server, &loud, "loud.mp3", "mp3"));
-    publishers.push(publish(&server, &faint, "faint.mp3", "mp3"));
-    publishers.push(publish(&server, &faint, "plain/faint.mp3", "mp3"));
+    let [mp3, ..] = &kinds;
+    publishers.push(mp3.publish(&server, &loud, "loud.mp3"));
+    publishers.push(mp3.publish(&server, &faint, "faint.mp3"));
+    publishers.push(mp3.publish(&server, &faint, "plain/faint.mp3"));
 
-    for (name, _) in CODECS {
-        let stream = format!("pauses.{name}");
+    for stream in kinds.iter().map(pauses) {
         wait_until(&format!("two silences of {stream}"), DEADLINE, || {
             outcomes(&receiver, &stream, "silence").len() >= 3
         });

@@ -290,8 +290,8 @@ impl<'t> Parsed<'t> {
         if let Some(pattern) = &self.pattern {
             return is_made(None).then(|| Target::Pattern(pattern.clone()));
         }
-        // A link to a stream is one to its renditions. Names have a bounded number of segments.
-        let mut names = std::iter::successors(Some(stream.clone()), StreamName::parent);
+        // A link to a stream is one to its renditions.
+        let mut names = stream.with_parents();
         names.find(|name| is_made(Some(name))).map(Target::Stream)
     }
 }

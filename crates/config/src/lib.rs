@@ -200,8 +200,8 @@ impl Config {
 /// Whether a pattern fits a stream. What fits a stream fits its renditions, so that these are no way around the
 /// stream's own key.
 fn fits(pattern: &Glob, name: &StreamName) -> bool {
-    let mut names = std::iter::successors(Some(name.clone()), StreamName::parent);
-    names.any(|name| pattern.matches(name.as_str()))
+    name.with_parents()
+        .any(|name| pattern.matches(name.as_str()))
 }
 
 /// What `read` makes of the text of a TOML file, unless it notes a problem.

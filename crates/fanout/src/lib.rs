@@ -20,7 +20,7 @@
 //! * A listener may speak while it listens: its [`Conversation`] answers.
 //! * A listener of any protocol comes in by [`join()`]: permission, stream, tracks; its result opens lanes.
 //!   Streams that are not here may be brought by the registry's [`Origin`].
-//! * Changes are reported to readers of [`events`].
+//! * Changes are reported to readers of [`events`]. What has a task for each stream goes by [`StreamTasks`].
 //! * No publisher and no listener is attached without an [`Authorized`](gate::Authorized) value from the
 //!   [`gate`].
 //!
@@ -59,6 +59,7 @@ mod registry;
 mod retention;
 pub mod stats;
 mod stream;
+mod stream_tasks;
 mod sync;
 mod task_bells;
 #[cfg(feature = "testing")]
@@ -94,4 +95,5 @@ pub use stream::{
     PLAYED_MAX, Phase, PictureOrder, Played, Publisher, RENDITIONS_MAX, Rate, RenditionRefused,
     Settings, Source, Stream, Superseded, Tap, Tapped,
 };
+pub use stream_tasks::{StreamChange, StreamTasks};
 pub use worker::{Departure, ListenerReport};

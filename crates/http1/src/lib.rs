@@ -42,7 +42,7 @@ pub use head::{ByteRange, Head, Version};
 pub use negotiate::{accepts_coding, has_version};
 pub use query::Query;
 pub use reader::{HeadLimits, HeadReader};
-pub use response::{CONTINUE, CORS, NO_CACHE, ResponseHead, SOURCE_OK, Status};
+pub use response::{CONTINUE, CORS, NO_CACHE, ResponseHead, SOURCE_OK, SWITCHING_TO_TLS, Status};
 pub use retry::retry_after;
 pub use shoutcast::{SHOUTCAST_OK, SHOUTCAST_REFUSED, ShoutcastLine, ShoutcastLogin};
 pub use sniff::{Sniff, sniff};

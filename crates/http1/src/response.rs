@@ -9,6 +9,10 @@ use crate::{HttpDate, Version};
 /// The interim answer to `Expect: 100-continue`.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
+/// What lets a client go on within TLS (RFC 2817 §3.3).
+pub const SWITCHING_TO_TLS: &[u8] =
+    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: TLS/1.0, HTTP/1.1\r\n\r\n";
+
 /// The answer that every `SOURCE` client understands; DarkIce compares its first 12 bytes.
 pub const SOURCE_OK: &[u8] = b"HTTP/1.0 200 OK\r\n\r\n";
 

@@ -1,13 +1,12 @@
 //! The tasks: one for each stream that is here and has a rule.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fanout::events::{EventKind, Received};
-use fanout::{Phase, Stream};
+use fanout::events::EventKind;
+use fanout::{Phase, Stream, StreamChange, StreamTasks};
 use media::{Kind, StreamName};
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::spawn_blocking;
 
 use crate::gauge::{Found, Gauge};
 use crate::{Context, Rule};
@@ -17,68 +16,29 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Watches streams for as long as it is polled.
 pub async fn watch(context: Arc<Context>) {
-    let events = context.registry.fanout().events();
-    let mut events = events.subscribe();
-    let mut watches = Watches {
-        context: Arc::clone(&context),
-        names: HashSet::new(),
-        tasks: JoinSet::new(),
+    let mut tasks = StreamTasks::new(&context.registry);
+    while let Some(change) = tasks.next().await {
+        match change {
+            StreamChange::Here(name) | StreamChange::Over(name) => {
+                begin(&context, &mut tasks, name);
+            }
+            StreamChange::Ended(_) => {}
+        }
+    }
+}
+
+/// Begins the watch of a stream that is to have one and has none. A rendition belongs to its stream's publisher.
+fn begin(context: &Arc<Context>, tasks: &mut StreamTasks, name: StreamName) {
+    if tasks.has(&name) || name.parent().is_some() {
+        return;
+    }
+    let stream = context.registry.stream(&name);
+    let stream = stream.filter(|stream| stream.info().phase != Phase::Ended);
+    let (Some(stream), Some(rule)) = (stream, (context.rules)(&name)) else {
+        return;
     };
-    watches.look_around();
-    loop {
-        tokio::select! {
-            received = events.next() => match received {
-                None => break,
-                Some(Received::Missed { .. }) => watches.look_around(),
-                Some(Received::Event(event)) => {
-                    if let (EventKind::Began, Some(name)) = (event.kind, event.stream) {
-                        watches.begin(&name);
-                    }
-                }
-            },
-            Some(ended) = watches.tasks.join_next() => match ended {
-                // There may be another stream of that name by now.
-                Ok(name) => {
-                    watches.names.remove(&name);
-                    watches.begin(&name);
-                }
-                Err(error) => tracing::error!(%error, "a stream is no longer watched"),
-            },
-        }
-    }
-}
-
-struct Watches {
-    context: Arc<Context>,
-    /// The streams that have a task.
-    names: HashSet<StreamName>,
-    tasks: JoinSet<StreamName>,
-}
-
-impl Watches {
-    /// Begins the watch of a stream that is to have one and has none. A rendition belongs to its stream's publisher.
-    fn begin(&mut self, name: &StreamName) {
-        if self.names.contains(name) || name.parent().is_some() {
-            return;
-        }
-        let stream = self.context.registry.stream(name);
-        let stream = stream.filter(|stream| stream.info().phase != Phase::Ended);
-        let (Some(stream), Some(rule)) = (stream, (self.context.rules)(name)) else {
-            return;
-        };
-        let (context, name) = (Arc::clone(&self.context), name.clone());
-        self.names.insert(name.clone());
-        self.tasks.spawn(async move {
-            one(&context, &stream, rule).await;
-            name
-        });
-    }
-
-    fn look_around(&mut self) {
-        for stream in self.context.registry.list() {
-            self.begin(stream.name());
-        }
-    }
+    let context = Arc::clone(context);
+    tasks.begin(name, async move { one(&context, &stream, rule).await });
 }
 
 /// Watches a stream until it ends.

@@ -111,6 +111,12 @@ impl StreamName {
         Self::parse(parent).ok()
     }
 
+    /// It, its [`parent`](Self::parent), and so on: what holds for a stream holds for its renditions. Names have a bounded
+    /// number of labels.
+    pub fn with_parents(&self) -> impl Iterator<Item = Self> + use<> {
+        std::iter::successors(Some(self.clone()), Self::parent)
+    }
+
     /// Whether `parent` is its [`parent`](Self::parent).
     pub fn is_rendition_of(&self, parent: &Self) -> bool {
         let rest = self.0.strip_prefix(parent.as_str());

@@ -990,6 +990,7 @@
   };
 
   // src/offer.ts
+  var IS_MULTIPLEXED = performance.getEntriesByType("navigation").some((entry) => /^h[23]/.test(entry.nextHopProtocol));
   var trackOf = (offer, kind) => offer.tracks.find((one) => one.kind === kind);
   var codecsOf = (offer) => JSON.stringify(offer.tracks.map(({ kind, codec }) => [kind, codec]));
   var CREDENTIALS = ["key", "token", "link", "jwt"];
@@ -1880,7 +1881,6 @@
   var ASK_MS = 1e3;
   var ASK_HIDDEN_MS = 3e3;
   var ASK_PAUSE_MS = 500;
-  var IS_MULTIPLEXED = performance.getEntriesByType("navigation").some((entry) => /^h[23]/.test(entry.nextHopProtocol));
   var WATCH_MS = 1e3;
   var STALL_MS = 4e3;
   var DECODE_MS = 12e3;
@@ -1904,6 +1904,8 @@
       this.isSilenced = false;
       /** What the listener should know beside the state, in sentences. */
       this.note = "";
+      /** The title that was told since the offer. */
+      this.title = null;
       /** Why the only way there is does not work now. */
       this.problem = "";
       this.source = null;
@@ -2025,10 +2027,16 @@
     async refresh(untilLive) {
       const fresh = await ask(untilLive);
       if (fresh) {
-        this.offer = fresh;
+        this.offer = { ...fresh, ...this.title };
         this.changed();
       }
       return Boolean(fresh);
+    }
+    /** The title is told as it changes; `null` from when on it is not. */
+    titled(title) {
+      this.title = title;
+      this.offer = { ...this.offer, ...title };
+      this.changed();
     }
     /**
      * Starts again when the tracks are no longer those that play: neither a MediaSource nor a session can be given
@@ -2527,6 +2535,34 @@
     }
   };
 
+  // src/titles.ts
+  var Titles = class {
+    /** `tell` is given the title in force, each that follows, and `null` when no more are told. */
+    constructor(tell) {
+      this.tell = tell;
+      this.events = null;
+      if (!IS_MULTIPLEXED || typeof EventSource !== "function") return;
+      document.addEventListener("visibilitychange", () => this.follow(!document.hidden));
+      addEventListener("pagehide", () => this.follow(false));
+      addEventListener("pageshow", () => this.follow(!document.hidden));
+      this.follow(!document.hidden);
+    }
+    follow(isWanted) {
+      if (isWanted === Boolean(this.events)) return;
+      this.events?.close();
+      this.events = isWanted ? new EventSource("titles") : null;
+      if (!this.events) {
+        this.tell(null);
+        return;
+      }
+      this.events.onmessage = ({ data }) => {
+        const { title, picture } = JSON.parse(data);
+        this.tell({ title, picture: picture ?? null });
+      };
+      this.events.onerror = () => this.tell(null);
+    }
+  };
+
   // src/player.ts
   var INFO_MS = 1e4;
   var settings = read();
@@ -2566,6 +2602,7 @@
   controls.setMuted(settings.isMuted);
   offerDevices([stage.video, stage.audio], () => controls.media());
   offerCode();
+  new Titles((title) => playback.titled(title));
   navigator.mediaSession?.setActionHandler("play", () => playback.play());
   navigator.mediaSession?.setActionHandler("pause", () => playback.pause());
   addEventListener("hashchange", () => {

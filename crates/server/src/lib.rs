@@ -44,6 +44,7 @@ mod sessions;
 mod sign;
 mod signalling;
 mod signals;
+mod sse;
 mod stamp;
 mod view;
 

@@ -36,6 +36,7 @@ mod tls_proxy;
 mod tool;
 mod volume;
 mod wait;
+mod wiretap;
 
 pub use self::audience::{Audience, Gaps};
 pub use self::cache::{Cache, Cached};
@@ -62,6 +63,7 @@ pub use self::tool::{
 };
 pub use self::volume::{Frozen, Volume};
 pub use self::wait::{DEADLINE, wait_until};
+pub use self::wiretap::{Overheard, Wiretap};
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};

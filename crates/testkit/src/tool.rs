@@ -19,6 +19,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("butt", "butt"),
     ("jackd", "jackd2"),
     ("Xvfb", "xvfb"),
+    ("xdotool", "xdotool"),
+    ("mixxx", "mixxx"),
     ("sqlite3", "sqlite3"),
     ("mpg123", "mpg123"),
     ("ogg123", "vorbis-tools"),

@@ -114,9 +114,10 @@ fn tls(config: &Config, walk: &mut Walk<'_>) {
             }
         }
         (Some(_), Some(_)) => {
-            if listeners.iter().all(|(_, addresses)| addresses.is_empty()) {
+            let is_upgraded = http.tls_upgrade && !http.listen.is_empty();
+            if !is_upgraded && listeners.iter().all(|(_, addresses)| addresses.is_empty()) {
                 let help = Some("add tls_listen = [\"0.0.0.0:8443\"]");
-                let message = "is not used: http.tls_listen is empty, and so is rtmp.tls_listen";
+                let message = "is not used: http.tls_listen is empty, so is rtmp.tls_listen, and http.tls_upgrade is off";
                 walk.problem("http.certificate", message, help);
             }
         }

@@ -15,6 +15,8 @@ pub struct Http {
     pub listen: Vec<SocketAddr>,
     /// Addresses to accept HTTPS on. Not empty only if certificate and private key are given.
     pub tls_listen: Vec<SocketAddr>,
+    /// A client of `listen` may have the connection go on within TLS.
+    pub tls_upgrade: bool,
     /// PEM file with the certificate chain.
     pub certificate: Option<PathBuf>,
     /// PEM file with the private key.
@@ -59,6 +61,7 @@ impl Default for Http {
         Self {
             listen: vec![any(8000)],
             tls_listen: Vec::new(),
+            tls_upgrade: true,
             certificate: None,
             private_key: None,
             server_header: "Icecast 2.4.4 (Carillon)".to_owned(),
@@ -76,6 +79,7 @@ impl Http {
     pub(super) fn read(&mut self, s: &mut Section<'_, '_>) {
         s.set("listen", &mut self.listen);
         s.set("tls_listen", &mut self.tls_listen);
+        s.set("tls_upgrade", &mut self.tls_upgrade);
         s.set("certificate", &mut self.certificate);
         s.set("private_key", &mut self.private_key);
         s.set("server_header", &mut self.server_header);

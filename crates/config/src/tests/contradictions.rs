@@ -204,9 +204,13 @@ fn half_a_certificate_is_none() {
     assert!(parse(&format!("{tls}{pair}")).is_ok());
     let secure_rtmp = "[rtmp]\ntls_listen = [\"0.0.0.0:1936\"]\n";
     assert!(parse(&format!("{secure_rtmp}[http]\n{pair}")).is_ok());
+    assert!(
+        parse(&format!("[http]\n{pair}")).is_ok(),
+        "for upgrades on the plain port"
+    );
     one_problem(
-        &format!("[http]\n{pair}"),
-        2,
+        &format!("[http]\ntls_upgrade = false\n{pair}"),
+        3,
         "http.certificate",
         "tls_listen is empty",
     );

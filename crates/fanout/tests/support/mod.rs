@@ -86,7 +86,7 @@ impl Packager for Frames {
 }
 
 pub(crate) struct TestFanout {
-    pub(crate) registry: Registry,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) gatekeeper: Gatekeeper,
     pub(crate) departures: Receiver<Departure>,
 }
@@ -119,7 +119,7 @@ impl TestFanout {
         let rules = Box::new(move |_: &StreamName| settings);
         let (registry, gatekeeper) = Registry::new(fanout, publishers_max, rules);
         Self {
-            registry,
+            registry: Arc::new(registry),
             gatekeeper,
             departures,
         }

@@ -232,6 +232,22 @@ impl Head {
             .any(|item| item.trim().eq_ignore_ascii_case(option))
     }
 
+    /// Whether the client wants to go on within TLS on this connection (RFC 2817 §3.1). Each name of the protocol counts
+    /// as TLS as such: libshout says `TLS/1.0` whatever version it goes on to offer.
+    pub fn upgrades_to_tls(&self) -> bool {
+        let is_tls = |protocol: &str| {
+            let name = protocol.trim().get(..4);
+            name.is_some_and(|name| name.eq_ignore_ascii_case("TLS/"))
+        };
+        // RFC 9110 §7.8: not from HTTP/1.0, and not from beyond a proxy that passes on what it does not know.
+        self.version == Version::Http11
+            && self.connection_has("upgrade")
+            && self
+                .header_values("upgrade")
+                .flat_map(|value| value.split(','))
+                .any(is_tls)
+    }
+
     /// Whether the client waits for `100 Continue`. Unlike RFC 9110 §10.1.1 this holds for HTTP/1.0
     /// too: Liquidsoap sends it there, and treats any other first answer as an error.
     pub fn expects_continue(&self) -> bool {

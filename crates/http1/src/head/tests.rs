@@ -360,6 +360,37 @@ fn connections_persist_when_both_sides_can_tell_where_the_request_ends() {
 }
 
 #[test]
+fn tls_is_asked_for_in_the_words_of_libshout_and_no_others() {
+    for (line, headers, expected) in [
+        (
+            "OPTIONS * HTTP/1.1",
+            "Connection: Upgrade\r\nUpgrade: TLS/1.0, HTTP/1.1\r\n",
+            true,
+        ),
+        (
+            "GET / HTTP/1.1",
+            "Connection: keep-alive, upgrade\r\nUpgrade: h2c\r\nUpgrade: tls/1.3\r\n",
+            true,
+        ),
+        ("OPTIONS * HTTP/1.1", "Upgrade: TLS/1.0\r\n", false),
+        ("OPTIONS * HTTP/1.1", "Connection: Upgrade\r\n", false),
+        (
+            "OPTIONS * HTTP/1.0",
+            "Connection: Upgrade\r\nUpgrade: TLS/1.0\r\n",
+            false,
+        ),
+        (
+            "GET / HTTP/1.1",
+            "Connection: Upgrade\r\nUpgrade: h2c, websocket, TLSé, TLS\r\n",
+            false,
+        ),
+    ] {
+        let head = request(line, headers).expect(line);
+        assert_eq!(head.upgrades_to_tls(), expected, "{line} {headers:?}");
+    }
+}
+
+#[test]
 fn ranges_tell_probes_from_players() {
     let range = |value: &str| {
         request("GET / HTTP/1.1", &format!("Range: {value}\r\n"))

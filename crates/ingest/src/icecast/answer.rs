@@ -12,6 +12,9 @@ use crate::{Error, Settings};
 /// titles by `POST` if that were listed.
 const ALLOW: &str = "GET, HEAD, PUT, SOURCE, OPTIONS";
 
+/// What the connection may go on with (RFC 2817 §4.2), in the name that libshout looks for.
+const TLS_OFFERED: &str = "TLS/1.0, HTTP/1.1";
+
 /// What an x-audiocast source waits for; it does not speak HTTP.
 const AUDIOCAST_OK: &[u8] = b"OK\r\n\r\n";
 
@@ -121,14 +124,47 @@ pub(super) fn probe(settings: &Settings, head: &Head) -> Vec<u8> {
     begin(settings, head, Status::OK).content_length(0).finish()
 }
 
+/// What becomes of a connection whose client asks what the server can do.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Prospects {
+    /// It may carry another request.
+    pub persists: bool,
+    /// It may go on within TLS.
+    pub upgrades: bool,
+}
+
 /// Answers `OPTIONS`, which libshout sends first, and browsers before they fetch.
 ///
-/// libshout takes 404, 501 or a closed connection as a sign that the server requires TLS.
-pub fn answer_options(settings: &Settings, head: &Head) -> Vec<u8> {
-    ResponseHead::new(head.version(), Status::OK)
+/// libshout takes 404, 501 or a closed connection as a sign that the server requires TLS. Where it wants nothing but TLS
+/// it asks once per connection, so that one which ends with the answer has it ask for ever.
+pub fn answer_options(settings: &Settings, head: &Head, prospects: Prospects) -> Vec<u8> {
+    let connection = match prospects {
+        Prospects {
+            persists: true,
+            upgrades: true,
+        } => "Keep-Alive, Upgrade",
+        Prospects {
+            persists: true,
+            upgrades: false,
+        } => "Keep-Alive",
+        Prospects {
+            persists: false,
+            upgrades: true,
+        } => "Close, Upgrade",
+        Prospects {
+            persists: false,
+            upgrades: false,
+        } => "Close",
+    };
+    let response = ResponseHead::new(head.version(), Status::OK)
         .header("Server", &settings.server_name)
         .date(HttpDate::from(SystemTime::now()))
-        .header("Connection", "Close")
+        .header("Connection", connection);
+    let response = match prospects.upgrades {
+        true => response.header("Upgrade", TLS_OFFERED),
+        false => response,
+    };
+    response
         .header("Allow", ALLOW)
         .headers(CORS)
         .content_length(0)

@@ -39,7 +39,7 @@ use crate::admission::PublishedEpoch;
 use crate::refusal::Refused;
 use crate::{Context, Error, ProtocolError, Rejection, Settings, admission, now};
 
-pub use answer::{answer_options, status_of};
+pub use answer::{Prospects, answer_options, status_of};
 pub use metadata::{Dialect, update_metadata};
 pub use shoutcast::{ShoutcastSource, serve_shoutcast};
 

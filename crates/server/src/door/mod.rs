@@ -36,6 +36,7 @@ use tokio::sync::oneshot;
 
 use self::limits::{ConnectionPermit, Pool};
 use self::rejected::Rejected;
+use self::tls::NoTls;
 use crate::http::{self, pages};
 use crate::node::Node;
 
@@ -43,7 +44,8 @@ use crate::node::Node;
 #[derive(Clone)]
 pub(crate) enum Door {
     Rtmp,
-    Http,
+    /// With what a client that asks for TLS is given, if there is a certificate.
+    Http(Option<Arc<ServerConfig>>),
     Https(Arc<ServerConfig>),
     Rtmps(Arc<ServerConfig>),
     Shoutcast,
@@ -56,7 +58,7 @@ impl Door {
     fn index(&self) -> usize {
         match self {
             Self::Rtmp => 0,
-            Self::Http => 1,
+            Self::Http(_) => 1,
             Self::Https(_) => 2,
             Self::Rtmps(_) => 3,
             Self::Shoutcast => 4,
@@ -190,7 +192,7 @@ fn permit(
 ) -> Result<(ConnectionPermit, oneshot::Receiver<Option<Rejected>>), Rejected> {
     let pool = match door {
         Door::Rtmp | Door::Rtmps(_) => Pool::Rtmp,
-        Door::Http | Door::Https(_) | Door::Shoutcast => Pool::Http,
+        Door::Http(_) | Door::Https(_) | Door::Shoutcast => Pool::Http,
     };
     let (tell, evicted) = oneshot::channel();
     let evict = move |reason| {
@@ -211,7 +213,7 @@ fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: 
         Ok(permitted) => permitted,
         Err(reason) => {
             node.counts.reject(reason, peer);
-            if matches!(door, Door::Http) {
+            if matches!(door, Door::Http(_)) {
                 http::refuse_unread(node, &socket, reason);
             }
             return;
@@ -259,7 +261,9 @@ async fn serve(
     }
     match door {
         Door::Rtmp => Box::pin(rtmp::serve(node, socket, permit, peer)).await,
-        Door::Http => Box::pin(http::serve(node, site, socket, permit, peer)).await,
+        Door::Http(tls) => {
+            Box::pin(http::serve_plain(node, site, socket, tls, permit, peer)).await;
+        }
         Door::Https(config) => {
             let Some(socket) = secure(node, config, socket, peer).await else {
                 return;
@@ -281,16 +285,22 @@ async fn serve(
 }
 
 /// The connection within TLS, if the handshake succeeds.
-async fn secure(
+pub(crate) async fn secure(
     node: &Node,
     config: Arc<ServerConfig>,
     socket: TcpStream,
     peer: SocketAddr,
 ) -> Option<net::tls::Stream> {
-    Box::pin(tls::accept(config, socket))
-        .await
-        .inspect_err(|error| node.counts.reject_for(Rejected::Tls, peer, error))
-        .ok()
+    match Box::pin(tls::accept(config, socket)).await {
+        Ok(secure) => return Some(secure),
+        Err(NoTls::Failed(error)) => node.counts.reject_for(Rejected::Tls, peer, &error),
+        Err(NoTls::Unspoken(socket)) => {
+            let detail = "it does not begin with TLS";
+            node.counts.reject_for(Rejected::Tls, peer, &detail);
+            head::answer(socket, b"").await;
+        }
+    }
+    None
 }
 
 pub(crate) fn is_trusted(node: &Node, address: IpAddr) -> bool {

@@ -26,7 +26,7 @@ pub(super) fn is_expected(node: &Node, door: &Door, peer: SocketAddr) -> bool {
     let config = &node.config;
     let is_spoken = match door {
         Door::Rtmp | Door::Rtmps(_) => config.rtmp.proxy_protocol,
-        Door::Http | Door::Https(_) => config.http.proxy_protocol,
+        Door::Http(_) | Door::Https(_) => config.http.proxy_protocol,
         Door::Shoutcast => config.shoutcast.proxy_protocol,
     };
     is_spoken && is_trusted(node, peer.ip())

@@ -20,6 +20,9 @@ use crate::stamp;
 /// A handshake takes two round trips; this is enough for the worst mobile networks.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What a client of TLS begins with (RFC 8446 §5.1).
+const HANDSHAKE_RECORD: u8 = 22;
+
 /// HTTP/2's ALPN name (RFC 9113 §3.2). A client that offers nothing is served HTTP/1.
 pub(super) const HTTP_2: &[u8] = b"h2";
 
@@ -69,11 +72,13 @@ impl fmt::Display for Facts {
     }
 }
 
-/// How the secure ports do their handshakes, by protocol.
+/// How the ports do their handshakes, by protocol.
 #[derive(Clone)]
 pub(crate) struct Handshakes {
     pub(crate) https: Arc<ServerConfig>,
     pub(crate) rtmps: Arc<ServerConfig>,
+    /// Of connections that begin as plain HTTP/1.1, and remain so within.
+    pub(crate) upgrade: Arc<ServerConfig>,
 }
 
 /// The certificate that handshakes use, and the files it is read from.
@@ -142,7 +147,7 @@ impl Certificate {
         self.shown().facts
     }
 
-    /// The handshakes of the secure ports.
+    /// The handshakes of the ports.
     pub(crate) fn handshakes(self: &Arc<Self>) -> Result<Handshakes, TlsError> {
         let mut rtmps = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()?
@@ -150,12 +155,15 @@ impl Certificate {
             .with_cert_resolver(Arc::clone(self) as _);
         // Keys go to the workers that seal.
         rtmps.enable_secret_extraction = true;
-        // RTMP has no ALPN name, and a client that offers another protocol must not be refused for that.
+        // RTMP has no ALPN name, and a client that offers another protocol must not be refused for that. After an upgrade
+        // the protocol is agreed already.
         let mut https = rtmps.clone();
         https.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
+        let rtmps = Arc::new(rtmps);
         Ok(Handshakes {
             https: Arc::new(https),
-            rtmps: Arc::new(rtmps),
+            upgrade: Arc::clone(&rtmps),
+            rtmps,
         })
     }
 
@@ -215,10 +223,33 @@ impl fmt::Debug for Handshakes {
     }
 }
 
+/// Why there is no TLS.
+pub(super) enum NoTls {
+    /// The client speaks something else. It must be sent no alert: libshout, which finds out by trying what a port speaks,
+    /// would wait for the rest of that answer.
+    Unspoken(TcpStream),
+    Failed(io::Error),
+}
+
+impl From<io::Error> for NoTls {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// Performs the handshake, in bounded time.
 pub(super) async fn accept(
     config: Arc<ServerConfig>,
     socket: TcpStream,
-) -> io::Result<net::tls::Stream> {
-    tokio::time::timeout(HANDSHAKE_TIMEOUT, net::tls::accept(config, socket)).await?
+) -> Result<net::tls::Stream, NoTls> {
+    let handshake = async {
+        let mut first = [0];
+        socket.peek(&mut first).await?;
+        match first == [HANDSHAKE_RECORD] {
+            true => Ok(net::tls::accept(config, socket).await?),
+            false => Err(NoTls::Unspoken(socket)),
+        }
+    };
+    let done = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await;
+    done.unwrap_or_else(|late| Err(NoTls::Failed(late.into())))
 }

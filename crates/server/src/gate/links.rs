@@ -114,7 +114,10 @@ impl Links {
 
 /// Whether a pattern is for a stream, or for one that it is a rendition of.
 fn fits(pattern: &str, stream: &StreamName) -> bool {
-    let mut names = std::iter::successors(Some(stream.clone()), StreamName::parent);
     let glob = Glob::parse(pattern);
-    names.any(|name| glob.as_ref().is_ok_and(|glob| glob.matches(name.as_str())))
+    glob.is_ok_and(|glob| {
+        stream
+            .with_parents()
+            .any(|name| glob.matches(name.as_str()))
+    })
 }

@@ -201,8 +201,7 @@ impl Tokens {
 
 /// Whether a permission is for a stream, or for one that it is a rendition of.
 fn is_for(streams: &Streams, stream: &StreamName) -> bool {
-    let mut names = std::iter::successors(Some(stream.clone()), StreamName::parent);
-    names.any(|name| {
+    stream.with_parents().any(|name| {
         let name = name.as_str();
         let fits = |pattern: &str| Glob::parse(pattern).is_ok_and(|glob| glob.matches(name));
         streams.contain(name, fits)

@@ -1,6 +1,5 @@
 //! Requests that keep the connection: listeners and sources. The socket is handed over, and nothing after the
-//! request is read as another one. Titles and `OPTIONS *` end the connection, too: source clients open one
-//! for each.
+//! request is read as another one. Titles end the connection, too: source clients open one for each.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -211,12 +210,6 @@ impl<S: LiveTransport> Live<'_, S> {
         if let Err(error) = watch(node, &base, &mut self.socket, watching).await {
             tracing::debug!(peer = %self.remote.peer, %error, "a client of STATS ended");
         }
-    }
-
-    pub(super) async fn tell_capabilities(self) {
-        let answer = ingest::icecast::answer_options(&self.node.ingest.settings, &self.head);
-        Asked::by(&self.head, self.remote.peer).log_answer(self.node, &answer);
-        head::answer(self.socket, &answer).await;
     }
 }
 

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! * A request is read once, by `http1`, and routed once, by [`Route::of_request`]. After a request that is refused as
-//!   malformed, or that only source clients may make, nothing is read.
+//!   malformed, that does not conform to HTTP, or by which a source begins, nothing is read. One that asks for TLS is
+//!   served within TLS ([`upgrade`]).
 //! * A connection that waits for its next request is idle: it is the first to give way to new connections
 //!   ([`ConnectionPermit::rest`](crate::door::permits::ConnectionPermit::rest)), and ends when the server shuts down.
 //! * Before a client has shown a credential a connection owns a head of 16 KiB, as it arrived, as it was parsed
@@ -23,6 +24,7 @@ mod refusal;
 pub(crate) mod route;
 pub mod routes;
 pub(crate) mod status;
+mod upgrade;
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
@@ -37,7 +39,9 @@ use fanout::gate::Country;
 use http1::{Body, Head, HttpDate, Status, Version};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
 use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use self::asked::Asked;
@@ -83,7 +87,26 @@ pub(crate) async fn serve<S: LiveTransport>(
     permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
-    begin(node, site, socket, None, permit, peer).await;
+    let connection = Connection::new(node, site, socket, permit, peer);
+    connection.run(None).await;
+}
+
+/// Serves a connection that goes on within TLS when its client asks for it.
+pub(crate) async fn serve_plain(
+    node: &Arc<Node>,
+    site: &Router,
+    socket: TcpStream,
+    tls: Option<Arc<ServerConfig>>,
+    permit: ConnectionPermit,
+    peer: SocketAddr,
+) {
+    let mut connection = Connection::new(node, site, socket, permit, peer);
+    connection.tls = tls;
+    if let Some((connection, head)) = connection.run(None).await
+        && let Some(secure) = Box::pin(connection.upgrade()).await
+    {
+        Box::pin(secure.run(Some(head))).await;
+    }
 }
 
 /// The same for a connection of which something has been read.
@@ -95,30 +118,9 @@ pub(crate) async fn serve_begun<S: LiveTransport>(
     permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
-    let inbox = Inbox::with(received);
-    begin(node, site, socket, Some(inbox), permit, peer).await;
-}
-
-async fn begin<S: LiveTransport>(
-    node: &Arc<Node>,
-    site: &Router,
-    socket: S,
-    inbox: Option<Inbox>,
-    permit: ConnectionPermit,
-    peer: SocketAddr,
-) {
-    let connection = Connection {
-        node,
-        site,
-        socket,
-        inbox,
-        handover: Handover::new(permit),
-        peer,
-        began: Instant::now(),
-        requests: 0,
-        carriages_left: carried::TIMES_MAX,
-    };
-    connection.run().await;
+    let mut connection = Connection::new(node, site, socket, permit, peer);
+    connection.inbox = Some(Inbox::with(received));
+    connection.run(None).await;
 }
 
 /// A connection between two requests.
@@ -135,25 +137,64 @@ struct Connection<'a, S> {
     requests: u32,
     /// Times that a thread may carry it.
     carriages_left: u32,
+    /// What it goes on in when its client asks for TLS.
+    tls: Option<Arc<ServerConfig>>,
+}
+
+/// How a request has been served that leaves the connection.
+enum Served<'a, S> {
+    /// It is answered.
+    Answered(Connection<'a, S>),
+    /// It is to be answered within TLS.
+    Upgrade(Connection<'a, S>, Head),
 }
 
 impl<'a, S: LiveTransport> Connection<'a, S> {
-    async fn run(mut self) {
+    fn new(
+        node: &'a Arc<Node>,
+        site: &'a Router,
+        socket: S,
+        permit: ConnectionPermit,
+        peer: SocketAddr,
+    ) -> Self {
+        Self {
+            node,
+            site,
+            socket,
+            inbox: None,
+            handover: Handover::new(permit),
+            peer,
+            began: Instant::now(),
+            requests: 0,
+            carriages_left: carried::TIMES_MAX,
+            tls: None,
+        }
+    }
+
+    /// Serves requests, beginning with one that has been read, if there is one. Returns the connection with a request
+    /// that is to be answered within TLS; `None` when it is over, or was handed over.
+    async fn run(self, first: Option<Head>) -> Option<(Self, Head)> {
+        let mut served = match first {
+            Some(head) => self.serve(head).await,
+            None => self.turn().await,
+        };
         loop {
-            self = match self.turn().await {
-                Some(next) => next,
-                None => return,
+            let mut connection = match served? {
+                Served::Answered(connection) => connection,
+                Served::Upgrade(connection, head) => return Some((connection, head)),
             };
-            if !self.rest().await {
+            if !connection.rest().await {
                 // The last answer is sent; whether TLS's close_notify arrives does not matter.
-                timeout(PAGE_TIMEOUT, self.socket.shutdown()).await.ok();
-                return;
+                let closed = connection.socket.shutdown();
+                timeout(PAGE_TIMEOUT, closed).await.ok();
+                return None;
             }
+            served = connection.turn().await;
         }
     }
 
     /// Reads and serves one request. `None` when the connection is over, or was handed over.
-    async fn turn(mut self) -> Option<Self> {
+    async fn turn(mut self) -> Option<Served<'a, S>> {
         let (node, peer) = (self.node, self.peer);
         let head = match timeout(node.config.http.head_timeout, self.head()).await {
             Ok(Ok(head)) => head,
@@ -169,6 +210,11 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
                 return None;
             }
         };
+        self.serve(head).await
+    }
+
+    async fn serve(mut self, head: Head) -> Option<Served<'a, S>> {
+        let (node, peer) = (self.node, self.peer);
         self.requests += 1;
         let visitor = visitor(node, &head, peer, S::SCHEME);
         let charged = self.handover.permit().charge(visitor.peer.ip());
@@ -187,7 +233,11 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             refuse_malformed(node, self.socket, &asked, error).await;
             return None;
         }
-        self.dispatch(route, head, visitor).await
+        if self.is_upgraded_by(&head, visitor) {
+            return Some(Served::Upgrade(self, head));
+        }
+        let answered = self.dispatch(route, head, visitor).await;
+        answered.map(Served::Answered)
     }
 
     async fn dispatch(self, route: Route, head: Head, visitor: Visitor) -> Option<Self> {
@@ -196,7 +246,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             // Boxed, so that a connection that only fetches pages does not hold what these need.
             Route::Source(name) => Box::pin(self.live(head, visitor).publish(name)).await,
             Route::Title(dialect) => Box::pin(self.live(head, visitor).set_title(dialect)).await,
-            Route::Capabilities => Box::pin(self.live(head, visitor).tell_capabilities()).await,
+            Route::Capabilities => return Box::pin(self.tell_capabilities(head, visitor)).await,
             Route::Watch => Box::pin(self.live(head, visitor).watch(visitor)).await,
             Route::Listen(target) => Box::pin(self.live(head, visitor).listen(target)).await,
             Route::Look(target) => Box::pin(self.live(head, visitor).look(target)).await,

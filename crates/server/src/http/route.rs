@@ -166,7 +166,7 @@ impl Route {
     }
 
     /// Whether it is a source client's request: their heads may deviate from HTTP where others' may not, and nothing
-    /// after such a request is read as another one.
+    /// after one that does is read as another request.
     pub(crate) fn is_of_sources(&self) -> bool {
         match self {
             Self::Source(_) | Self::Title(_) | Self::Capabilities => true,

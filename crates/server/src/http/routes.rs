@@ -171,6 +171,8 @@ endpoints! {
     IcecastKickPage: Page "GET" "/admin/killclient.xsl", Password;
     /// End a stream, from a page.
     IcecastEndPage: Page "GET" "/admin/killsource.xsl", Password;
+    /// Have the listeners of a stream hear another, from a page.
+    IcecastMovePage: Page "GET" "/admin/moveclients.xsl", Password;
     /// Have the listeners of a stream hear another.
     IcecastMove: Page "GET" "/admin/moveclients", Password;
     /// Set a stream's fallback.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use config::Http;
-use rustls::ServerConfig;
 
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
 use super::sockets::Doors;
 use super::{Bound, Context, Port, Run, Service};
 use crate::door::Door;
+use crate::door::tls::Handshakes;
 use crate::relay::StartError;
 
 /// See the module's description.
@@ -17,12 +17,14 @@ use crate::relay::StartError;
 pub(super) struct HttpPorts(Doors);
 
 impl HttpPorts {
-    /// Binds the configured addresses; those of HTTPS if there is an acceptor.
-    pub(super) fn bind(config: &Http, tls: Option<Arc<ServerConfig>>) -> Result<Self, StartError> {
+    /// Binds the configured addresses; those of HTTPS if there is a certificate.
+    pub(super) fn bind(config: &Http, tls: Option<Handshakes>) -> Result<Self, StartError> {
         let mut doors = Doors::default();
-        doors.bind(Port::Http, &config.listen, &Door::Http)?;
-        if let Some(acceptor) = tls {
-            doors.bind(Port::Https, &config.tls_listen, &Door::Https(acceptor))?;
+        let upgrade = tls.as_ref().filter(|_| config.tls_upgrade);
+        let plain = Door::Http(upgrade.map(|tls| tls.upgrade.clone()));
+        doors.bind(Port::Http, &config.listen, &plain)?;
+        if let Some(tls) = tls {
+            doors.bind(Port::Https, &config.tls_listen, &Door::Https(tls.https))?;
         }
         Ok(Self(doors))
     }

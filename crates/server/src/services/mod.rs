@@ -49,7 +49,7 @@ pub(crate) use self::webhooks::open as open_webhooks;
 use self::notice::{Facts, Notice};
 use self::phase::Shown;
 use crate::admin::metrics::Page;
-use crate::door::tls::{Certificate, Handshakes};
+use crate::door::tls::Certificate;
 use crate::hooks::Hooks;
 use crate::keys::Generated;
 use crate::links::Links;
@@ -135,14 +135,11 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
     let tls = certificate
         .map(|certificate| certificate.handshakes())
         .transpose()?;
-    let (rtmps, https) = match tls {
-        Some(Handshakes { rtmps, https }) => (Some(rtmps), Some(https)),
-        None => (None, None),
-    };
+    let rtmps = tls.as_ref().map(|tls| tls.rtmps.clone());
     let mut services: Vec<Box<dyn Service>> = vec![
         Box::new(links::LinkKeeper::new(connector.clone())),
         Box::new(rtmp::RtmpPorts::bind(&config.rtmp, rtmps)?),
-        Box::new(http::HttpPorts::bind(&config.http, https)?),
+        Box::new(http::HttpPorts::bind(&config.http, tls)?),
         Box::new(shoutcast::ShoutcastPorts::bind(&config.shoutcast)?),
         Box::new(webrtc::WebrtcPort),
         Box::new(operator::OperatorPort::bind(&config.admin)?),

@@ -18,12 +18,12 @@ use crate::relay::StartError;
 pub(super) struct RtmpPorts(Doors);
 
 impl RtmpPorts {
-    /// Binds the configured addresses; those of RTMPS if there is an acceptor.
+    /// Binds the configured addresses; those of RTMPS if there is a certificate.
     pub(super) fn bind(config: &Rtmp, tls: Option<Arc<ServerConfig>>) -> Result<Self, StartError> {
         let mut doors = Doors::default();
         doors.bind(Port::Rtmp, &config.listen, &Door::Rtmp)?;
-        if let Some(acceptor) = tls {
-            doors.bind(Port::Rtmps, &config.tls_listen, &Door::Rtmps(acceptor))?;
+        if let Some(tls) = tls {
+            doors.bind(Port::Rtmps, &config.tls_listen, &Door::Rtmps(tls))?;
         }
         Ok(Self(doors))
     }

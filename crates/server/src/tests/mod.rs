@@ -14,6 +14,7 @@ mod rtc;
 mod secure;
 mod smuggling;
 mod strangers;
+mod upgrades;
 mod variants;
 mod viewer;
 

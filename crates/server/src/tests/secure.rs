@@ -17,26 +17,31 @@ use super::*;
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
 /// A relay with both TLS ports, and a client that trusts its certificate.
-struct Secure {
-    server: TestServer,
+pub(super) struct Secure {
+    pub(super) server: TestServer,
     connector: TlsConnector,
     /// A client that also offers HTTP/2, or its library's default.
     any: TlsConnector,
 }
 
 impl Secure {
-    async fn open() -> Self {
+    pub(super) async fn open() -> Self {
         Self::open_with("").await
     }
 
     /// With more of the configuration.
     async fn open_with(toml: &str) -> Self {
+        Self::open_by("", toml).await
+    }
+
+    /// With more of the keys of `[http]`.
+    pub(super) async fn open_by(http: &str, toml: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let (made, files) = certificate(folder.path());
         let toml = format!(
             "[rtmp]\nlisten = [\"127.0.0.1:0\"]\ntls_listen = [\"127.0.0.1:0\"]\n\
              [http]\nlisten = [\"127.0.0.1:0\"]\ntls_listen = [\"127.0.0.1:0\"]\n\
-             {files}{AUTH}{toml}"
+             {files}{http}{AUTH}{toml}"
         );
         let server = TestServer::open(&toml).await;
         let mut roots = rustls::RootCertStore::empty();
@@ -63,6 +68,15 @@ impl Secure {
 
     async fn connect_by(by: &TlsConnector, address: Option<SocketAddr>) -> TlsStream<TcpStream> {
         let socket = connect(address.expect("a secure port")).await;
+        Self::begin_by(by, socket).await
+    }
+
+    /// The handshake on a connection that is there.
+    pub(super) async fn begin(&self, socket: TcpStream) -> TlsStream<TcpStream> {
+        Self::begin_by(&self.connector, socket).await
+    }
+
+    async fn begin_by(by: &TlsConnector, socket: TcpStream) -> TlsStream<TcpStream> {
         let name = rustls::pki_types::ServerName::try_from("localhost").expect("a name");
         let handshake = by.connect(name, socket).await;
         handshake.expect("a handshake")

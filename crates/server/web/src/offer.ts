@@ -45,16 +45,20 @@ export interface Quality {
   webrtc: Webrtc | null;
 }
 
-/** See the head of this file. Titles and labels are untrusted text. */
-export interface Offer {
+/** What is on. Untrusted text. */
+export interface Title {
+  title: string | null;
+  /** The address of the title's picture, anywhere. */
+  picture?: string | null;
+}
+
+/** See the head of this file. Labels are untrusted text. */
+export interface Offer extends Title {
   /** There is something to hear or see. */
   live: boolean;
   /** The publisher is away and may return. */
   away: boolean;
   tracks: Track[];
-  title: string | null;
-  /** The address of the title's picture, anywhere. Untrusted. */
-  picture?: string | null;
   /** Who listens needs a key or a link. */
   needs_key: boolean;
   /** Hints for people, in sentences. */
@@ -66,6 +70,13 @@ export interface Offer {
   /** How many listen now. */
   listeners?: number;
 }
+
+/**
+ * Whether a request that waits takes nothing from others. Browsers make six connections to a server over HTTP/1.1, for
+ * all its pages together, and each stream that plays takes one.
+ */
+export const IS_MULTIPLEXED = performance.getEntriesByType("navigation")
+  .some((entry) => /^h[23]/.test((entry as PerformanceNavigationTiming).nextHopProtocol));
 
 /** The first track of a kind, which is the one that plays. */
 export const trackOf = (offer: Offer, kind: Track["kind"]): Track | undefined =>

@@ -3,7 +3,7 @@
 
 import { Attempts } from "./attempts";
 import type { Browser } from "./browser";
-import { ask, codecsOf, type Offer } from "./offer";
+import { ask, codecsOf, IS_MULTIPLEXED, type Offer, type Title } from "./offer";
 import { sourceOf } from "./sources/make";
 import { Trouble, type Levels, type Source } from "./sources/source";
 import type { Stage, State } from "./state";
@@ -15,12 +15,6 @@ const ASK_MS = 1_000;
 const ASK_HIDDEN_MS = 3_000;
 /** A server that answers when the publisher is back, and has answered before, is not asked sooner again. */
 const ASK_PAUSE_MS = 500;
-/**
- * Whether a request that waits takes nothing from others. Browsers make six connections to a server over HTTP/1.1, for
- * all its pages together, and each stream that plays takes one.
- */
-const IS_MULTIPLEXED = performance.getEntriesByType("navigation")
-  .some((entry) => /^h[23]/.test((entry as PerformanceNavigationTiming).nextHopProtocol));
 const WATCH_MS = 1_000;
 /** Without media for this long, a way that has not played yet is left, and one that has played is started again. */
 const STALL_MS = 4_000;
@@ -48,6 +42,8 @@ export class Playback {
   /** What the listener should know beside the state, in sentences. */
   note = "";
 
+  /** The title that was told since the offer. */
+  private title: Title | null = null;
   /** Why the only way there is does not work now. */
   private problem = "";
   private source: Source | null = null;
@@ -193,10 +189,18 @@ export class Playback {
   async refresh(untilLive?: AbortSignal): Promise<boolean> {
     const fresh = await ask(untilLive);
     if (fresh) {
-      this.offer = fresh;
+      // An answer may have been under way while the title changed.
+      this.offer = { ...fresh, ...this.title };
       this.changed();
     }
     return Boolean(fresh);
+  }
+
+  /** The title is told as it changes; `null` from when on it is not. */
+  titled(title: Title | null): void {
+    this.title = title;
+    this.offer = { ...this.offer, ...title };
+    this.changed();
   }
 
   /**

@@ -13,9 +13,10 @@ import { Poster } from "./poster";
 import { Recordings } from "./recordings";
 import { read, wantsLive } from "./settings";
 import type { Stage } from "./state";
+import { Titles } from "./titles";
 import { Words } from "./words";
 
-/** How often a visible page asks what is playing. */
+/** How often a visible page asks what there is. */
 const INFO_MS = 10_000;
 
 const settings = read();
@@ -61,6 +62,7 @@ controls.setVolume(settings.volume);
 controls.setMuted(settings.isMuted);
 offerDevices([stage.video, stage.audio], () => controls.media());
 offerCode();
+new Titles((title) => playback.titled(title));
 
 navigator.mediaSession?.setActionHandler("play", () => playback.play());
 navigator.mediaSession?.setActionHandler("pause", () => playback.pause());

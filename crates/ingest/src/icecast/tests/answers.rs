@@ -301,8 +301,29 @@ async fn passwords_are_never_logged() {
 #[test]
 fn options_name_what_libshout_looks_for() {
     let (head, _) = parse(b"OPTIONS * HTTP/1.1\r\nUpgrade: TLS/1.0\r\n\r\n");
-    let answer = answer_options(&Settings::default(), &head);
-    let answer = String::from_utf8(answer).expect("answers are text");
+    let told = |prospects| {
+        let answer = answer_options(&Settings::default(), &head, prospects);
+        String::from_utf8(answer).expect("answers are text")
+    };
+    for (persists, upgrades, connection) in [
+        (false, false, "Close\r\nAllow:"),
+        (true, false, "Keep-Alive\r\nAllow:"),
+        (
+            false,
+            true,
+            "Close, Upgrade\r\nUpgrade: TLS/1.0, HTTP/1.1\r\nAllow:",
+        ),
+        (
+            true,
+            true,
+            "Keep-Alive, Upgrade\r\nUpgrade: TLS/1.0, HTTP/1.1\r\nAllow:",
+        ),
+    ] {
+        let answer = told(Prospects { persists, upgrades });
+        let expected = format!("\r\nConnection: {connection}");
+        assert!(answer.contains(&expected), "{answer}");
+    }
+    let answer = told(Prospects::default());
     assert!(
         answer.starts_with("HTTP/1.1 200 OK\r\nServer: Icecast 2.4.4"),
         "{answer}"

@@ -4,21 +4,16 @@ use std::convert::Infallible;
 use std::fmt::Write;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use fanout::events::{EventReader, Received};
 use hyper::body::{Body, Frame};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, Sleep, sleep};
 
 use super::Filter;
 use super::view::EventView;
 use crate::admin::connections::Lease;
-
-/// Between two pieces while nothing happens: proxies close what is silent for a minute, and a failed write
-/// shows that the client is gone.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+use crate::sse::{COMMENT, Silence};
 
 /// Size at which a piece is complete; its last event may exceed it.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -33,7 +28,7 @@ pub(super) struct EventBody {
     filter: Filter,
     /// The last event number that the client knows.
     told: u64,
-    silence: Pin<Box<Sleep>>,
+    silence: Silence,
     lease: Lease,
     _permit: OwnedSemaphorePermit,
 }
@@ -49,7 +44,7 @@ impl EventBody {
             told: reader.reached(),
             reader,
             filter,
-            silence: Box::pin(sleep(KEEP_ALIVE)),
+            silence: Silence::begin(),
             lease,
             _permit: permit,
         }
@@ -97,7 +92,7 @@ impl EventBody {
     fn keep_alive(&mut self) -> String {
         let reached = self.reader.reached();
         match std::mem::replace(&mut self.told, reached) == reached {
-            true => ":\n\n".to_owned(),
+            true => COMMENT.to_owned(),
             false => format!(":\nid: {reached}\n\n"),
         }
     }
@@ -115,10 +110,10 @@ impl Body for EventBody {
         let piece = match this.piece(cx) {
             Poll::Ready(Some(piece)) => piece,
             Poll::Ready(None) => return Poll::Ready(None),
-            Poll::Pending if this.silence.as_mut().poll(cx).is_ready() => this.keep_alive(),
+            Poll::Pending if this.silence.poll(cx).is_ready() => this.keep_alive(),
             Poll::Pending => return Poll::Pending,
         };
-        this.silence.as_mut().reset(Instant::now() + KEEP_ALIVE);
+        this.silence.end();
         // Not when there is no piece: it would have this very task polled again.
         this.lease.went_on();
         Poll::Ready(Some(Ok(Frame::data(piece.into()))))

@@ -9,9 +9,9 @@ use http_body_util::BodyExt;
 use media::StreamName;
 use tokio::time::Instant;
 
-use super::body::KEEP_ALIVE;
 use super::*;
 use crate::admin::connections::Connections;
+use crate::sse::KEEP_ALIVE;
 
 fn name(text: &str) -> StreamName {
     StreamName::parse(text).expect("a name")

@@ -28,6 +28,7 @@ use hyper::server::conn::http2::Builder;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use ingest::icecast::{Prospects, answer_options};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
@@ -165,7 +166,9 @@ impl Session {
             }
             Route::Look(target) => self.look(target, (&head, visitor.remote()), &asked).await,
             Route::Capabilities => {
-                let answer = ingest::icecast::answer_options(&self.node.ingest.settings, &head);
+                let prospects = Prospects::default();
+                let settings = &self.node.ingest.settings;
+                let answer = answer_options(settings, &head, prospects);
                 asked.log_answer(&self.node, &answer);
                 from_wire(&answer, None)
             }

@@ -182,7 +182,7 @@ fn below(path: &str, address: egress_hls::Address) -> Value {
 
 /// The address of the picture that belongs to a title: the link that the source gave with it, if it ends like one of a
 /// picture that browsers show. Untrusted.
-fn picture(title: &Title) -> Option<&str> {
+pub(super) fn picture(title: &Title) -> Option<&str> {
     let url = &*title.url;
     let is_web = url.starts_with("https://") || url.starts_with("http://");
     let path = url.split(['?', '#']).next().unwrap_or_default();

@@ -10,7 +10,6 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Method, StatusCode, header};
@@ -20,18 +19,15 @@ use hyper::body::Frame;
 use media::{StreamName, Title};
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep, sleep};
 
+use super::info::picture;
 use super::lasting::Lasting;
 use crate::door::limits::Handover;
 use crate::node::Node;
+use crate::sse::{COMMENT, Silence};
 
 /// Clients at a time: a connection each, of which each listener may have one more.
 const CLIENTS_MAX: usize = 2_048;
-
-/// Between two pieces while nothing happens: proxies close what is silent for a minute, and a failed write shows that the
-/// client is gone.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The places of clients.
 #[derive(Debug)]
@@ -64,7 +60,7 @@ pub(super) fn answer(
         node: Arc::clone(node),
         name,
         has_begun: false,
-        silence: Box::pin(sleep(KEEP_ALIVE)),
+        silence: Silence::begin(),
         _connection: Lasting::begin(handover, place),
     };
     (headers, Body::new(body)).into_response()
@@ -98,7 +94,7 @@ struct TitleBody {
     /// A piece has been made: the head of the answer goes with the first one.
     has_begun: bool,
     next: Pin<Box<dyn Future<Output = Option<Told>> + Send>>,
-    silence: Pin<Box<Sleep>>,
+    silence: Silence,
     _connection: Lasting<OwnedSemaphorePermit>,
 }
 
@@ -119,13 +115,13 @@ impl hyper::body::Body for TitleBody {
                 this.next = Box::pin(next(node, name, Some(title)));
                 piece
             }
-            Poll::Pending if !this.has_begun || this.silence.as_mut().poll(cx).is_ready() => {
-                ":\n\n".to_owned()
+            Poll::Pending if !this.has_begun || this.silence.poll(cx).is_ready() => {
+                COMMENT.to_owned()
             }
             Poll::Pending => return Poll::Pending,
         };
         this.has_begun = true;
-        this.silence.as_mut().reset(Instant::now() + KEEP_ALIVE);
+        this.silence.end();
         Poll::Ready(Some(Ok(Frame::data(piece.into()))))
     }
 }
@@ -135,7 +131,9 @@ fn event(title: Option<&Title>) -> String {
     let url = title
         .map(|title| title.url.as_str())
         .filter(|url| !url.is_empty());
-    format!("data: {}\n\n", json!({ "title": text, "url": url }))
+    let picture = title.and_then(picture);
+    let data = json!({ "title": text, "url": url, "picture": picture });
+    format!("data: {data}\n\n")
 }
 
 #[cfg(test)]
@@ -148,10 +146,15 @@ mod tests {
             text: "A\nB".to_owned(),
             url: String::new(),
         };
-        assert_eq!(
-            event(Some(&title)),
-            "data: {\"title\":\"A\\nB\",\"url\":null}\n\n"
-        );
-        assert_eq!(event(None), "data: {\"title\":null,\"url\":null}\n\n");
+        let nothing = "\"picture\":null,\"title\":null,\"url\":null";
+        assert_eq!(event(None), format!("data: {{{nothing}}}\n\n"));
+        let expected = nothing.replace("\"title\":null", "\"title\":\"A\\nB\"");
+        assert_eq!(event(Some(&title)), format!("data: {{{expected}}}\n\n"));
+        let linked = Title {
+            url: "http://h/a.png".to_owned(),
+            ..title
+        };
+        let told = event(Some(&linked));
+        assert!(told.contains("\"picture\":\"http://h/a.png\""), "{told}");
     }
 }

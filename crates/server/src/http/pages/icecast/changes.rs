@@ -50,6 +50,10 @@ impl Ask<'_> {
     /// destination it tells which there are.
     pub(super) fn move_listeners(&self) -> Result<Answer, Refusal> {
         let stream = self.stream()?;
+        // Of one listener, as Icecast 2.5 has it. Its form sends an empty one for all.
+        if self.query.get("id").is_some_and(|id| !id.is_empty()) {
+            return Err(Refusal::OneListener);
+        }
         let Some(text) = self.query.get("destination") else {
             return Ok(Answer::Told(self.destinations(stream.name())));
         };

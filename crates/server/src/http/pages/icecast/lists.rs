@@ -44,7 +44,8 @@ impl Ask<'_> {
         let own = mount(of);
         let mut told = self.mounts();
         told.sources.retain(|source| source.mount != own);
-        told.server = owned([("current_source", own)]);
+        told.server = owned([("current_source", own.clone())]);
+        told.moved_from = Some(own);
         told
     }
 

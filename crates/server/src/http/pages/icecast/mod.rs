@@ -59,7 +59,8 @@ impl Subject {
             Self::Mounts | Self::Names => "Sources",
             Self::Listeners => "Listeners",
             Self::Title => "Title",
-            Self::Kick | Self::End | Self::Move | Self::FallBack => "Response",
+            Self::Move => "Move listeners",
+            Self::Kick | Self::End | Self::FallBack => "Response",
             Self::Playlist => "Playlist",
         }
     }
@@ -70,7 +71,7 @@ impl Subject {
 }
 
 /// Every row.
-const ROWS: [(Endpoint, Subject); 20] = [
+const ROWS: [(Endpoint, Subject); 21] = [
     (Endpoint::IcecastStatusPage, Subject::Public),
     (Endpoint::IcecastVersionPage, Subject::Version),
     (Endpoint::IcecastStats, Subject::Stats),
@@ -89,6 +90,7 @@ const ROWS: [(Endpoint, Subject); 20] = [
     (Endpoint::IcecastEnd, Subject::End),
     (Endpoint::IcecastEndPage, Subject::End),
     (Endpoint::IcecastMove, Subject::Move),
+    (Endpoint::IcecastMovePage, Subject::Move),
     (Endpoint::IcecastFallbacks, Subject::FallBack),
     (Endpoint::IcecastPlaylist, Subject::Playlist),
 ];
@@ -111,6 +113,7 @@ enum Refusal {
     Qualities,
     Circle,
     TooMany,
+    OneListener,
     /// A browser says that a page of another site asks.
     OtherSite,
     Failed,
@@ -146,6 +149,10 @@ impl IntoResponse for Refusal {
             ),
             Self::Circle => (StatusCode::BAD_REQUEST, "That leads back to the mount"),
             Self::TooMany => (StatusCode::BAD_REQUEST, "There are too many such orders"),
+            Self::OneListener => (
+                StatusCode::BAD_REQUEST,
+                "Listeners of a mount are moved together",
+            ),
             Self::OtherSite => (StatusCode::FORBIDDEN, "Not for pages of other sites"),
             Self::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "Internal error"),
         };

@@ -30,14 +30,23 @@ impl Told {
         let page = Page::new(place.path, place.title);
         let mut main = format!("<h1>{}</h1>\n", place.title);
         navigation(&mut main, &page.up, place.is_operators);
-        if !self.server.is_empty() {
+        if let Some(from) = &self.moved_from {
+            main.push_str(&where_to(from, self.sources.is_empty()));
+        } else if !self.server.is_empty() {
             main.push_str("<h2 id=\"server\">Server</h2>\n");
             table(&mut main, "server", &self.server);
         } else if self.sources.is_empty() {
             main.push_str("<p>No source is connected.</p>\n");
         }
         for (at, source) in self.sources.iter().enumerate() {
-            write_source(&mut main, source, &format!("source-{at}"), &page.up, place);
+            let id = format!("source-{at}");
+            write_source(&mut main, source, &id, &page.up, place);
+            match &self.moved_from {
+                Some(from) => main.push_str(&move_button(from, &source.mount)),
+                None if place.is_operators => main.push_str(&end_button(&source.mount)),
+                None => {}
+            }
+            write_facts(&mut main, source, &id, place);
         }
         answer(page.render(&main))
     }
@@ -132,19 +141,16 @@ fn write_source(out: &mut String, source: &Source, id: &str, up: &str, place: Pl
             ("stats", "Figures"),
             ("listclients", "Listeners"),
             ("updatemetadata", "Title"),
+            ("moveclients", "Move listeners"),
         ] {
             let link = format!("<li><a href=\"{page}.xsl?mount={mount}\">{label}</a></li>\n");
             put(out, &link);
         }
     }
     put(out, "</ul>\n");
-    if place.is_operators {
-        let label = format!("End {mount}");
-        put(
-            out,
-            &form("killsource.xsl", &[("mount", &source.mount)], &label),
-        );
-    }
+}
+
+fn write_facts(out: &mut String, source: &Source, id: &str, place: Place) {
     if place.asks_title {
         title_form(out, id, &source.mount);
     }
@@ -154,6 +160,26 @@ fn write_source(out: &mut String, source: &Source, id: &str, up: &str, place: Pl
     if let Some(listeners) = &source.listeners {
         write_listeners(out, source, listeners, id);
     }
+}
+
+/// What the sources below are for.
+fn where_to(from: &str, is_alone: bool) -> String {
+    let from = escape(from);
+    match is_alone {
+        true => format!("<p>There is no other source to move the listeners of {from} to.</p>\n"),
+        false => format!("<p>The listeners of {from} hear the source that you choose.</p>\n"),
+    }
+}
+
+fn move_button(from: &str, to: &str) -> String {
+    let fields = [("mount", from), ("destination", to)];
+    let label = format!("Move to {}", escape(to));
+    form("moveclients.xsl", &fields, &label)
+}
+
+fn end_button(mount: &str) -> String {
+    let label = format!("End {}", escape(mount));
+    form("killsource.xsl", &[("mount", mount)], &label)
 }
 
 /// A button, with what it sends.
@@ -251,6 +277,7 @@ mod tests {
                 facts: vec![fact("title", "A & <b>")],
                 listeners: Some(vec![listener]),
             }],
+            moved_from: None,
         }
     }
 
@@ -279,6 +306,38 @@ mod tests {
         );
         let empty = text(Told::default().page(public)).await;
         assert!(empty.contains("No source is connected."), "{empty}");
+    }
+
+    #[tokio::test]
+    async fn destinations_have_a_button_each_and_none_that_ends_them() {
+        let place = Place {
+            path: "/admin/moveclients.xsl",
+            title: "Move listeners",
+            asks_title: false,
+            ..PLACE
+        };
+        let moved_from = Some("/live/b".to_owned());
+        let page = Told {
+            moved_from,
+            ..told()
+        };
+        let page = text(page.page(place)).await;
+        for part in [
+            "<p>The listeners of /live/b hear the source that you choose.</p>",
+            "<form action=\"moveclients.xsl\" method=\"get\">\
+             <input type=\"hidden\" name=\"mount\" value=\"/live/b\">\
+             <input type=\"hidden\" name=\"destination\" value=\"/live/a\">\
+             <button type=\"submit\">Move to /live/a</button></form>",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(!page.contains("killsource"), "{page}");
+        let alone = Told {
+            moved_from: Some("/live/b".to_owned()),
+            ..Told::default()
+        };
+        let page = text(alone.page(place)).await;
+        assert!(page.contains("There is no other source"), "{page}");
     }
 
     #[tokio::test]

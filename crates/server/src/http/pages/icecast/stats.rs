@@ -79,6 +79,7 @@ pub(super) async fn snapshot(
     Ok(Told {
         server: told::facts(server),
         sources: sources.collect(),
+        moved_from: None,
     })
 }
 

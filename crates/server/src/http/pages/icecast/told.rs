@@ -14,6 +14,8 @@ pub(super) type Facts = Vec<(String, String)>;
 pub(super) struct Told {
     pub(super) server: Facts,
     pub(super) sources: Vec<Source>,
+    /// The mount whose listeners may be moved to these sources, where that is what is asked for.
+    pub(super) moved_from: Option<String>,
 }
 
 /// A source.

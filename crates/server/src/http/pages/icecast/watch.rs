@@ -184,6 +184,7 @@ mod tests {
         Told {
             server: vec![own(&("listeners", listeners))],
             sources: sources.collect(),
+            moved_from: None,
         }
     }
 

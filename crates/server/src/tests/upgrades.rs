@@ -1,0 +1,139 @@
+//! TLS on the port of plain HTTP, for clients that ask for it.
+
+use tokio_rustls::client::TlsStream;
+
+use super::secure::Secure;
+use super::*;
+
+/// What libshout sends first.
+const PROBE: &str = "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+                     Upgrade: TLS/1.0, HTTP/1.1\r\n\r\n";
+
+const SWITCHING: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\
+                         Upgrade: TLS/1.0, HTTP/1.1\r\n\r\n";
+
+/// Sends a request in clear that is let go on within TLS.
+async fn switched(server: &TestServer, request: &str) -> TcpStream {
+    let mut socket = connect(server.http).await;
+    let sent = socket.write_all(request.as_bytes()).await;
+    sent.expect("written");
+    let mut answer = vec![0; SWITCHING.len()];
+    let read = tokio::time::timeout(SOON, socket.read_exact(&mut answer)).await;
+    read.expect("in time").expect("an answer");
+    assert_eq!(String::from_utf8_lossy(&answer), SWITCHING);
+    socket
+}
+
+async fn upgraded(secure: &Secure, request: &str) -> TlsStream<TcpStream> {
+    let socket = switched(&secure.server, request).await;
+    secure.begin(socket).await
+}
+
+#[tokio::test]
+async fn what_was_asked_in_clear_is_answered_within_tls() {
+    let secure = Secure::open().await;
+    let _source = secure.server.publish("radio.mp3").await;
+    let mut socket = upgraded(&secure, PROBE).await;
+    read_until(&mut socket, "Allow: GET, HEAD, PUT, SOURCE, OPTIONS\r\n").await;
+    // The connection goes on as any other does.
+    let page = b"GET /_/icon.svg HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    socket.write_all(page).await.expect("written");
+    read_until(&mut socket, "</svg>").await;
+    // Within TLS there is nothing to upgrade to.
+    socket.write_all(PROBE.as_bytes()).await.expect("written");
+    read_until(&mut socket, "Connection: Keep-Alive\r\nAllow:").await;
+    let listen = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    socket.write_all(listen).await.expect("written");
+    read_until(&mut socket, "audio/mpeg").await;
+
+    let request = "GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: tls/1.2\r\n\r\n";
+    let mut listener = upgraded(&secure, request).await;
+    read_until(&mut listener, "audio/mpeg").await;
+    let page = ask(secure.server.admin, "GET", "/metrics", "").await;
+    let listeners = "carillon_listeners{protocol=\"http\"} 2";
+    assert!(page.contains(listeners), "{page}");
+    secure.server.close().await;
+}
+
+#[tokio::test]
+async fn a_source_publishes_within_tls() {
+    let secure = Secure::open().await;
+    let mut socket = upgraded(&secure, PROBE).await;
+    read_until(&mut socket, "Allow:").await;
+    let head = format!(
+        "PUT /radio.mp3 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {}\r\n\
+         Content-Type: audio/mpeg\r\nExpect: 100-continue\r\n\r\n",
+        basic("source", KEY)
+    );
+    socket.write_all(head.as_bytes()).await.expect("written");
+    read_until(&mut socket, "100 Continue").await;
+    let sent = socket.write_all(&mp3_frame().repeat(20)).await;
+    sent.expect("written");
+    socket.flush().await.expect("written");
+    let listen = b"GET /radio.mp3 HTTP/1.0\r\n\r\n";
+    let mut listener = connect(secure.server.http).await;
+    // The stream begins with its first frames.
+    while secure.server.registry.list().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    listener.write_all(listen).await.expect("written");
+    read_until(&mut listener, "audio/mpeg").await;
+    secure.server.close().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_upgraded_is_answered_in_clear() {
+    let (offered, kept) = ("Keep-Alive, Upgrade", "Keep-Alive");
+    let body = PROBE.replace("\r\n\r\n", "\r\nContent-Length: 2\r\n\r\nok");
+    let cases = [
+        ("", &*PROBE.replace("TLS/1.0, HTTP/1.1", "h2c"), offered),
+        ("", &*PROBE.replace("Connection: Upgrade", "X: y"), offered),
+        // Whoever sends more has not waited for what it asked for.
+        ("", &*format!("{PROBE}{PROBE}"), offered),
+        ("", &*body, "Close, Upgrade"),
+        // Which host is meant decides the certificate.
+        (
+            "",
+            &*PROBE.replace("Host: localhost\r\n", ""),
+            "Close, Upgrade",
+        ),
+        (
+            "",
+            &*PROBE.replace("* HTTP/1.1", "* HTTP/1.0"),
+            "Close, Upgrade",
+        ),
+        ("tls_upgrade = false\n", PROBE, kept),
+        ("trusted_proxies = [\"127.0.0.1\"]\n", PROBE, kept),
+    ];
+    for (http, request, connection) in cases {
+        let secure = Secure::open_by(http, "").await;
+        let mut socket = connect(secure.server.http).await;
+        let sent = socket.write_all(request.as_bytes()).await;
+        sent.expect("written");
+        let mut answer = [0; 12];
+        socket.read_exact(&mut answer).await.expect("an answer");
+        assert_eq!(&answer[9..], b"200", "{http}{request}");
+        read_until(&mut socket, &format!("\r\nConnection: {connection}\r\n")).await;
+        secure.server.close().await;
+    }
+    let without_certificate = TestServer::open("").await;
+    let mut socket = connect(without_certificate.http).await;
+    socket.write_all(PROBE.as_bytes()).await.expect("written");
+    read_until(&mut socket, &format!("\r\nConnection: {kept}\r\nAllow:")).await;
+    without_certificate.close().await;
+}
+
+#[tokio::test]
+async fn what_follows_in_clear_ends_the_connection() {
+    let secure = Secure::open().await;
+    let mut socket = switched(&secure.server, PROBE).await;
+    let injected = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    socket.write_all(injected).await.expect("written");
+    read_end(&mut socket).await;
+    let page = ask(secure.server.admin, "GET", "/metrics", "").await;
+    assert!(
+        page.contains("carillon_rejected_total{reason=\"tls\"} 1"),
+        "{page}"
+    );
+    secure.server.close().await;
+}

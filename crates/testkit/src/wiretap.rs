@@ -1,0 +1,181 @@
+//! A tap on the wire between clients and a server: it passes bytes on as they come, and keeps what both have said.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Bytes kept of each direction of a connection: some minutes of sound. The rest is passed on only.
+const KEPT_BYTES_MAX: usize = 16 << 20;
+/// Taken from a socket at once.
+const PIECE_BYTES: usize = 16 << 10;
+/// Between two checks for new connections and for the end of the owner.
+const NAP: Duration = Duration::from_millis(5);
+
+/// What was said on one connection so far.
+#[derive(Clone, Debug, Default)]
+pub struct Overheard {
+    /// By the client.
+    pub client: Vec<u8>,
+    /// By the server.
+    pub server: Vec<u8>,
+}
+
+type Shared = Arc<Mutex<Overheard>>;
+
+/// A tap in threads of this process. It ends, and its connections with it, when it is dropped.
+#[derive(Debug)]
+pub struct Wiretap {
+    addr: SocketAddr,
+    /// In the order in which they were opened.
+    overheard: Arc<Mutex<Vec<Shared>>>,
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Wiretap {
+    /// Passes bytes between clients of [`Wiretap::addr`] and `server`.
+    ///
+    /// # Panics
+    /// When no socket can be opened.
+    #[must_use]
+    pub fn start(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .unwrap_or_else(|error| panic!("no TCP socket: {error}"));
+        let addr = listener.local_addr();
+        let (overheard, ends) = <(Arc<Mutex<Vec<Shared>>>, Arc<AtomicBool>)>::default();
+        let thread = std::thread::spawn({
+            let (overheard, ends) = (Arc::clone(&overheard), Arc::clone(&ends));
+            move || run(&listener, server, &overheard, &ends)
+        });
+        Self {
+            addr: addr.unwrap_or_else(|error| panic!("no address: {error}")),
+            overheard,
+            ends,
+            thread: Some(thread),
+        }
+    }
+
+    /// Where clients connect to.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// What was said on each connection so far, the first one first.
+    #[must_use]
+    pub fn overheard(&self) -> Vec<Overheard> {
+        let all = self
+            .overheard
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let copy = |one: &Shared| one.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        all.iter().map(copy).collect()
+    }
+}
+
+impl Drop for Wiretap {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _a_panic_there_was_printed = thread.join();
+        }
+    }
+}
+
+fn run(listener: &TcpListener, server: SocketAddr, all: &Mutex<Vec<Shared>>, ends: &AtomicBool) {
+    let mut open = Vec::new();
+    while !ends.load(Ordering::Relaxed) {
+        match listener.accept() {
+            // If the server is not there, the client is disconnected.
+            Ok((client, _)) => {
+                let overheard = Shared::default();
+                all.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(Arc::clone(&overheard));
+                open.extend(connect(client, server, &overheard).ok());
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(NAP),
+            Err(error) => panic!("the wiretap: {error}"),
+        }
+    }
+    for socket in open.into_iter().flatten() {
+        // One that has already ended needs no shutdown.
+        socket.shutdown(Shutdown::Both).ok();
+    }
+}
+
+/// Connects a client to the server. Returns both sockets, for ending them.
+fn connect(
+    client: TcpStream,
+    server: SocketAddr,
+    overheard: &Shared,
+) -> std::io::Result<[TcpStream; 2]> {
+    let server = TcpStream::connect(server)?;
+    for socket in [&client, &server] {
+        socket.set_nonblocking(false)?;
+        socket.set_nodelay(true)?;
+    }
+    for is_client in [true, false] {
+        let (from, to) = match is_client {
+            true => (client.try_clone()?, server.try_clone()?),
+            false => (server.try_clone()?, client.try_clone()?),
+        };
+        let overheard = Arc::clone(overheard);
+        std::thread::spawn(move || pass(from, to, is_client, &overheard));
+    }
+    Ok([client, server])
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, is_client: bool, overheard: &Mutex<Overheard>) {
+    let mut piece = [0; PIECE_BYTES];
+    while let Ok(length @ 1..) = from.read(&mut piece) {
+        let mut kept = overheard.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = match is_client {
+            true => &mut kept.client,
+            false => &mut kept.server,
+        };
+        let room = KEPT_BYTES_MAX.saturating_sub(said.len());
+        said.extend_from_slice(&piece[..length.min(room)]);
+        drop(kept);
+        if to.write_all(&piece[..length]).is_err() {
+            break;
+        }
+    }
+    // A peer that has gone need not be told.
+    to.shutdown(Shutdown::Write).ok();
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "every function here is part of a test")]
+mod tests {
+    use super::*;
+    use crate::{DEADLINE, wait_until};
+
+    #[test]
+    fn both_sides_are_heard_and_hear_each_other() {
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let tap = Wiretap::start(server.local_addr().unwrap());
+        for word in ["first", "second"] {
+            let mut client = TcpStream::connect(tap.addr()).unwrap();
+            client.write_all(word.as_bytes()).unwrap();
+            let (mut served, _) = server.accept().unwrap();
+            let mut heard = vec![0; word.len()];
+            served.read_exact(&mut heard).unwrap();
+            assert_eq!(heard, word.as_bytes());
+            served.write_all(b"yes").unwrap();
+            drop(served);
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).unwrap();
+            assert_eq!(answer, "yes");
+        }
+        wait_until("all to be overheard", DEADLINE, || {
+            let all = tap.overheard();
+            let said: Vec<_> = all.iter().map(|one| (&*one.client, &*one.server)).collect();
+            said == [(&b"first"[..], &b"yes"[..]), (b"second", b"yes")]
+        });
+    }
+}
