@@ -1,13 +1,13 @@
 //! What is on, on the server's own pages and on those of others: stills, search, frames, the element.
 
 use serde_json::{Value, json};
-use testkit::{Clip, PUBLISH_KEY, Server, Tool};
+use testkit::{Certificate, Clip, PUBLISH_KEY, Server, Tool};
 
 use crate::browser::Browser;
 use crate::page_server::PageServer;
 use crate::pages_are_controlled::{command, embed, tells, wait_for};
 use crate::pages_play_what_the_browser_can::{plays_by, says, shows_pictures};
-use crate::support::{Certificate, DEADLINE, publish_icecast, wait_for_stream};
+use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 use crate::titles_travel_with_the_sound::update;
 
 /// Waits until the picture of an element has more than one colour.
