@@ -14,7 +14,7 @@ pub mod record;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use container::rtp::{PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
+use container::rtp::{PADDING_MAX, PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
 use fanout::{Entry, Packager, Preamble, Protocol, Sink};
 use media::{Item, Kind, Sample, StreamName, Track};
 
@@ -219,12 +219,19 @@ impl Rtp {
         let sequencer = &mut self.lines[format as usize].sequencer;
         let decoded = self.clock.at(sample.dts);
         let timestamp = sequencer.timestamp(decoded + (sample.pts - sample.dts));
+        self.payloads.level();
         for payload in self.payloads.packets() {
             let header = sequencer.number(payload, timestamp);
             let bytes = &self.payloads.bytes()[payload.range.clone()];
-            sink.put(&record::head(format, header.len() + bytes.len()));
+            let mut space = [0; PADDING_MAX];
+            let padding = payload.padding(&mut space);
+            sink.put(&record::head(
+                format,
+                header.len() + bytes.len() + padding.len(),
+            ));
             sink.put(&header);
             sink.put(bytes);
+            sink.put(padding);
         }
     }
 

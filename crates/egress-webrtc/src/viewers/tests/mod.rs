@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use container::rtp::{PAYLOAD_BYTES, Packet, Packetizer, PayloadFormat, Payloads};
+use container::rtp::{HEADER_BYTES, PAYLOAD_BYTES, Packet, Packetizer, PayloadFormat, Payloads};
 use fanout::{Books, ListenerHandle, Plane};
 use media::{Kind, Sample, Track};
 use rtc_crypto::RTCCryptoProvider;
@@ -62,6 +62,8 @@ struct Got {
     timestamp: u32,
     marker: bool,
     payload: Vec<u8>,
+    /// Bytes that follow the payload.
+    padding: usize,
 }
 
 impl TestWorker {
@@ -178,6 +180,7 @@ impl TestWorker {
                 timestamp: packet.header.timestamp,
                 marker: packet.header.marker,
                 payload: packet.payload.to_vec(),
+                padding: plain.len() - HEADER_BYTES - packet.payload.len(),
             }
         });
         packets.collect()
