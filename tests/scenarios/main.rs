@@ -101,6 +101,7 @@ mod shoutcast_goes_on;
 mod signals_cut_no_listener_off;
 mod silence_is_told;
 mod simulcast_is_several_streams;
+mod sound_shares_packets;
 mod station_encoders_are_heard;
 mod station_listeners_hear;
 mod stations_are_in_directories;

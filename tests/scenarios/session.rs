@@ -82,10 +82,16 @@ const WHEP: &str = r"
                     dropped: s.framesDropped, energy: s.totalAudioEnergy,
                     seconds: s.totalSamplesDuration, nacks: s.nackCount, plis: s.pliCount,
                     freezes: s.freezeCount,
+                    // What was made up for sound that had not come; silence is made up for silence.
+                    concealed: s.concealedSamples - s.silentConcealedSamples,
+                    playout: s.estimatedPlayoutTimestamp,
                 };
                 if (s.type === 'codec') figures[s.mimeType.split('/')[0] + 'Codec'] = s.mimeType;
                 if (s.type === 'transport') figures.cipher = s.srtpCipher;
             }
+            // By how much what is heard is ahead of what is seen, in seconds.
+            const [heard, seen] = [figures.audio?.playout, figures.video?.playout];
+            figures.apart = heard && seen ? (heard - seen) / 1e3 : null;
         }, 100);
     };
 ";

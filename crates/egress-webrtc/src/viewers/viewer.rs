@@ -69,6 +69,8 @@ pub(super) struct Books {
     pub(super) repair: Repair,
     /// Sender reports so far.
     pub(super) reports: u32,
+    /// The most sound in one packet.
+    pub(super) packet_time: Duration,
     skipped_at: Option<Instant>,
     asked_for_keyframe: Option<Instant>,
 }
@@ -124,6 +126,10 @@ impl Viewer {
                 handle,
                 repair: Repair::default(),
                 reports: 0,
+                packet_time: agreed
+                    .of(Kind::Audio)
+                    .and_then(|agreed| agreed.packet_time)
+                    .unwrap_or(Duration::MAX),
                 skipped_at: None,
                 asked_for_keyframe: None,
             }),

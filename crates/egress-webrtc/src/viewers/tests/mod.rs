@@ -6,6 +6,7 @@ mod keeping_up;
 mod play;
 mod repairs;
 mod reports;
+mod sound;
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -23,6 +24,7 @@ use webrtc::mux::Handle;
 use webrtc::srtp::{Keys, MasterKey, Profile};
 
 use super::{Rules, ViewerTicket, Viewers};
+use crate::agree::Agreed;
 use crate::agree::testing::agreed;
 use crate::stats::Counters;
 use crate::testing::{Camera, TestServer, Wire};
@@ -102,6 +104,10 @@ impl TestWorker {
         profile: Profile,
         rtx: bool,
     ) -> TestViewer {
+        self.join_as(handle, agreed(kinds, rtx), profile)
+    }
+
+    fn join_as(&mut self, handle: ListenerHandle, agreed: Agreed, profile: Profile) -> TestViewer {
         let number = self.joined;
         self.joined += 1;
         let key = [(number as u8).wrapping_add(1); 16];
@@ -127,10 +133,7 @@ impl TestWorker {
             context: context.expect("a context"),
             taken: 0,
         };
-        let ticket = ViewerTicket {
-            agreed: agreed(kinds, rtx),
-            handle,
-        };
+        let ticket = ViewerTicket { agreed, handle };
         let Self {
             viewers, wire, now, ..
         } = self;
