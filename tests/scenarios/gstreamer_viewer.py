@@ -5,14 +5,8 @@ import json
 import statistics
 import struct
 import sys
-import urllib.request
 
-import gi
-
-gi.require_version("Gst", "1.0")
-gi.require_version("GstSdp", "1.0")
-gi.require_version("GstWebRTC", "1.0")
-from gi.repository import GLib, Gst, GstSdp, GstWebRTC  # noqa: E402
+from gstreamer_session import GLib, Gst, GstWebRTC, agree_when_needed
 
 RATE = 48_000
 TAKES = {
@@ -69,19 +63,6 @@ def main(url, seconds):
     pipeline.add(session)
     tracks = {"audio": Track(RATE), "video": Track(90_000)}
 
-    def offered(promise, _):
-        reply = promise.get_reply()
-        offer = reply.get_value("offer")
-        text = offer.sdp.as_text()
-        session.emit("set-local-description", offer, Gst.Promise.new())
-        request = urllib.request.Request(url, data=text.encode(), headers={"Content-Type": "application/sdp"})
-        with urllib.request.urlopen(request) as answer:
-            text = answer.read()
-        _, sdp = GstSdp.SDPMessage.new()
-        GstSdp.sdp_message_parse_buffer(text, sdp)
-        answer = GstWebRTC.WebRTCSessionDescription.new(GstWebRTC.WebRTCSDPType.ANSWER, sdp)
-        session.emit("set-remote-description", answer, Gst.Promise.new())
-
     def added(_, pad):
         kind = pad.get_current_caps().get_structure(0).get_string("media")
         track = tracks[kind]
@@ -94,12 +75,8 @@ def main(url, seconds):
         end.add_probe(Gst.PadProbeType.BUFFER, track.decoded)
         pad.link(decoder.get_static_pad("sink"))
 
-    def negotiate(_):
-        promise = Gst.Promise.new_with_change_func(offered, None)
-        session.emit("create-offer", None, promise)
-
     session.connect("pad-added", added)
-    session.connect("on-negotiation-needed", negotiate)
+    agree_when_needed(session, url)
     receives = GstWebRTC.WebRTCRTPTransceiverDirection.RECVONLY
     for caps in TAKES.values():
         session.emit("add-transceiver", receives, Gst.Caps.from_string(caps))

@@ -165,11 +165,16 @@ pub(crate) fn watch(browser: &impl Driven, server: &Server, stream: &str) {
 /// Publishes the fake camera and microphone of a browser that has them, the picture in one codec.
 pub(crate) fn publish_camera(browser: &impl Driven, server: &Server, stream: &str, codec: &str) {
     prepare(browser, server);
+    publish_camera_to(browser, &format!("/{stream}/whip"), codec);
+}
+
+/// Publishes it to an address, from a page that is prepared.
+pub(crate) fn publish_camera_to(browser: &impl Driven, url: &str, codec: &str) {
     begin(
         browser,
         &format!(
             "const media = await navigator.mediaDevices.getUserMedia({{audio: true, video: true}}); \
-             await publish('/{stream}/whip', '{PUBLISH_KEY}', media, 'video/{codec}');"
+             await publish('{url}', '{PUBLISH_KEY}', media, 'video/{codec}');"
         ),
     );
 }
