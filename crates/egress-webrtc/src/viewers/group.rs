@@ -20,9 +20,13 @@ use formats::rtp::MediaClock;
 use formats::rtp::codes::{self, FORMATS, PICTURE};
 use formats::rtp::record::{HEAD_BYTES, PEEK_BYTES, Record};
 
-/// Sound waits for a picture to go with, but no longer than this: a little more than the interval of 25
-/// pictures a second.
+/// After a picture sound waits for the next one to go with, but no longer than this: a little more than the
+/// interval of 25 pictures a second.
 const SOUND_WAIT_MAX: Duration = Duration::from_millis(45);
+
+/// For a large audience sound waits as long as this although the picture is overdue: that interval. A picture that comes
+/// late by less takes its sound along.
+const LATE_PICTURE_WAIT: Duration = Duration::from_millis(40);
 
 /// A viewer that found the socket full is tried again after this, unless the socket reports space before.
 pub(super) const BLOCKED_RETRY: Duration = Duration::from_millis(10);
@@ -291,19 +295,22 @@ impl ViewerGroup {
             return true;
         }
         if news.has_any {
-            let wait = self.sound_wait(context);
-            let due = self.round.began.map_or(now, |began| began + wait);
+            let due = self.sound_due(context, now);
             self.come_again(due);
         }
         self.again.is_some_and(|again| again <= now)
     }
 
-    /// How long after a round sound waits for a picture. Where there is none, the lane has combined what may wait.
-    fn sound_wait(&self, context: &GroupContext) -> Duration {
-        match self.formats[PICTURE] {
-            Some(_) => self.window(context).min(SOUND_WAIT_MAX),
-            None => Duration::ZERO,
+    /// How long sound that came `now` waits for a picture. Where there is none, the lane has combined what may wait.
+    fn sound_due(&self, context: &GroupContext, now: Instant) -> Instant {
+        let (Some(_), Some(began)) = (self.formats[PICTURE], self.round.began) else {
+            return now;
+        };
+        let window = self.window(context);
+        if window < SOUND_WAIT_MAX {
+            return began + window;
         }
+        (began + SOUND_WAIT_MAX).max(now + LATE_PICTURE_WAIT)
     }
 
     /// The time between two visits of a viewer that the worker can spend on sound.

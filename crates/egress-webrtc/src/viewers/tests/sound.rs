@@ -4,6 +4,7 @@ use media::codec::opus::Frames;
 
 use super::*;
 use crate::agree::testing::limited;
+use crate::testing::{Picture, picture, sound};
 
 /// So many that a worker may visit them once in 50 ms, and once in 75 ms.
 const LARGE: usize = 200;
@@ -72,6 +73,53 @@ fn a_large_audience_hears_every_frame_in_its_pictures_sends() {
     let pictures = of(&got, PayloadFormat::H264);
     assert_eq!(pictures.iter().filter(|packet| packet.marker).count(), 50);
     assert_eq!(worker.books.skips.value(), 0);
+}
+
+#[test]
+fn a_picture_that_comes_late_takes_its_sound_along() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let audience: Vec<_> = (0..LARGE).map(|_| worker.join("show", &BOTH)).collect();
+    let viewer = &audience[0];
+    let ms = Duration::from_millis;
+    let mut sent = 0;
+    for cycle in 0..60i64 {
+        if cycle == 10 {
+            sent = sends(&worker, viewer);
+        }
+        // Pictures are late by nothing or by 15 ms; their sound is complete 10 ms before they are due.
+        let late = if cycle % 3 == 0 { ms(15) } else { ms(0) };
+        worker.pass(late);
+        let at = |millis| media::Timestamp::from_millis(cycle * 40 + millis);
+        let what = if cycle == 0 {
+            Picture::Key
+        } else {
+            Picture::Predicted
+        };
+        camera.write(picture(at(0), what, 2_000, cycle as u64), worker.now);
+        worker.pass(ms(20) - late);
+        camera.write(sound(at(0), 80, cycle as u64), worker.now);
+        worker.pass(ms(10));
+        camera.write(sound(at(20), 80, cycle as u64), worker.now);
+        worker.pass(ms(10));
+    }
+    assert_eq!(sends(&worker, viewer) - sent, 50, "one for each picture");
+}
+
+#[test]
+fn sound_waits_no_longer_than_a_picture_lasts() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let audience: Vec<_> = (0..LARGE).map(|_| worker.join("show", &BOTH)).collect();
+    worker.film(&mut camera, 50);
+    let before = sends(&worker, &audience[0]);
+    // The camera's picture stops.
+    camera.has_picture = false;
+    for ticks in 1..=50 {
+        worker.film(&mut camera, 1);
+        let sent = sends(&worker, &audience[0]) - before;
+        assert!(4 * sent + 6 >= ticks, "{sent} sends in {ticks} ticks");
+    }
 }
 
 #[test]
