@@ -3,7 +3,8 @@
 #![no_main]
 
 use container::rtp::{
-    Depacketizer, Event, Incoming, Packet, Packetizer, PayloadFormat, Payloads, Sequencer,
+    Depacketizer, Event, Incoming, PADDING_MAX, Packet, Packetizer, PayloadFormat, Payloads,
+    Sequencer,
 };
 use libfuzzer_sys::fuzz_target;
 use media::{Framing, Item, Sample, Span, Timestamp, Track, TrackId};
@@ -37,8 +38,10 @@ fn packets(
         return None;
     }
     let limit = bytes.max(PAYLOAD_BYTES_MIN);
-    for (payload, _) in payloads.iter() {
-        assert!(!payload.is_empty() && (payload.len() <= limit || format == PayloadFormat::Opus));
+    payloads.level();
+    for packet in payloads.packets() {
+        let bytes = packet.range.len() + usize::from(packet.padding);
+        assert!(!packet.range.is_empty() && (bytes <= limit || format == PayloadFormat::Opus));
     }
     Some(payloads)
 }
@@ -49,7 +52,9 @@ fn depacketize(format: PayloadFormat, payloads: &Payloads) -> (Option<Track>, Op
     let mut events = Vec::new();
     for packet in payloads.packets() {
         let header = sequencer.number(packet, 0);
-        let datagram = [&header[..], &payloads.bytes()[packet.range.clone()]].concat();
+        let payload = &payloads.bytes()[packet.range.clone()];
+        let mut space = [0; PADDING_MAX];
+        let datagram = [&header[..], payload, packet.padding(&mut space)].concat();
         let parsed = Packet::parse(&datagram).expect("it was just made");
         let incoming = Incoming {
             payload: parsed.payload,

@@ -1,5 +1,6 @@
 """A WHEP viewer without HTTP: its offer goes to standard output, the answer comes by standard input, both
-as one line of JSON. Prints how many frames it decoded, once there are as many as it was asked for."""
+as one line of JSON. Prints how many frames it decoded, once there are as many as it was asked for, how many samples the
+longest frame of sound has, and how many frames do not begin where the one before ended."""
 
 import asyncio
 import json
@@ -10,13 +11,18 @@ from aiortc import RTCPeerConnection, RTCSessionDescription
 
 async def main(wanted):
     pc = RTCPeerConnection()
-    counts = {"audio": 0, "video": 0, "size": None}
+    counts = {"audio": 0, "video": 0, "size": None, "longest": 0, "gaps": 0}
     done = asyncio.Event()
 
     async def consume(track):
+        end = None
         while True:
             frame = await track.recv()
             counts[track.kind] += 1
+            if track.kind == "audio":
+                counts["gaps"] += end not in (None, frame.pts)
+                end = frame.pts + frame.samples
+                counts["longest"] = max(counts["longest"], frame.samples)
             if track.kind == "video":
                 counts["size"] = [frame.width, frame.height]
             if min(counts["audio"], counts["video"]) >= wanted:

@@ -3,14 +3,8 @@ Publishes a test picture and a tone in Opus to the address it is given, with a k
 in H.264, or in HEVC if a file is named that is to have the same pictures."""
 
 import sys
-import urllib.request
 
-import gi
-
-gi.require_version("Gst", "1.0")
-gi.require_version("GstSdp", "1.0")
-gi.require_version("GstWebRTC", "1.0")
-from gi.repository import GLib, Gst, GstSdp, GstWebRTC  # noqa: E402
+from gstreamer_session import Gst, agree_when_needed
 
 PIPELINE = """
     webrtcbin name=session bundle-policy=max-bundle
@@ -43,28 +37,7 @@ def main(url, key, *file):
     pipeline = Gst.parse_launch(pipeline_for(*file))
     session = pipeline.get_by_name("session")
 
-    def offered(promise, _):
-        reply = promise.get_reply()
-        offer = reply.get_value("offer")
-        text = offer.sdp.as_text()
-        session.emit("set-local-description", offer, Gst.Promise.new())
-        request = urllib.request.Request(
-            url,
-            data=text.encode(),
-            headers={"Content-Type": "application/sdp", "Authorization": f"Bearer {key}"},
-        )
-        with urllib.request.urlopen(request) as answer:
-            text = answer.read()
-        _, sdp = GstSdp.SDPMessage.new()
-        GstSdp.sdp_message_parse_buffer(text, sdp)
-        answer = GstWebRTC.WebRTCSessionDescription.new(GstWebRTC.WebRTCSDPType.ANSWER, sdp)
-        session.emit("set-remote-description", answer, Gst.Promise.new())
-
-    def negotiate(_):
-        promise = Gst.Promise.new_with_change_func(offered, None)
-        session.emit("create-offer", None, promise)
-
-    session.connect("on-negotiation-needed", negotiate)
+    agree_when_needed(session, url, key)
     pipeline.set_state(Gst.State.PLAYING)
     bus = pipeline.get_bus()
     message = bus.timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.ERROR | Gst.MessageType.EOS)

@@ -102,6 +102,7 @@ mod shoutcast_goes_on;
 mod signals_cut_no_listener_off;
 mod silence_is_told;
 mod simulcast_is_several_streams;
+mod sound_shares_packets;
 mod sources_go_on_within_tls;
 mod station_encoders_are_heard;
 mod station_listeners_hear;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, http, wait_until};
 
+use crate::sound_shares_packets::crowded;
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 
 /// Some seconds of either kind.
@@ -55,7 +56,10 @@ const STREAMS: [(&str, &[&str]); 3] = [
 
 impl Programme {
     fn start() -> Self {
-        let server = Server::start();
+        Self::on(Server::start())
+    }
+
+    fn on(server: Server) -> Self {
         let radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
         let clip = Clip::Flv.seconds(90);
         let mute = Tool::ffmpeg()
@@ -95,6 +99,13 @@ fn pion_watches_sound_alone_and_pictures_alone() {
 #[test]
 fn werift_watches_sound_alone_and_pictures_alone() {
     Programme::start().is_watched_by(werift);
+}
+
+#[test]
+fn pion_and_werift_watch_what_a_large_audience_gets() {
+    let programme = Programme::on(crowded().start());
+    programme.is_watched_by(pion);
+    programme.is_watched_by(werift);
 }
 
 /// What a browser offers, less what does not matter.

@@ -82,10 +82,16 @@ const WHEP: &str = r"
                     dropped: s.framesDropped, energy: s.totalAudioEnergy,
                     seconds: s.totalSamplesDuration, nacks: s.nackCount, plis: s.pliCount,
                     freezes: s.freezeCount,
+                    // What was made up for sound that had not come; silence is made up for silence.
+                    concealed: s.concealedSamples - s.silentConcealedSamples,
+                    playout: s.estimatedPlayoutTimestamp,
                 };
                 if (s.type === 'codec') figures[s.mimeType.split('/')[0] + 'Codec'] = s.mimeType;
                 if (s.type === 'transport') figures.cipher = s.srtpCipher;
             }
+            // By how much what is heard is ahead of what is seen, in seconds.
+            const [heard, seen] = [figures.audio?.playout, figures.video?.playout];
+            figures.apart = heard && seen ? (heard - seen) / 1e3 : null;
         }, 100);
     };
 ";
@@ -159,11 +165,16 @@ pub(crate) fn watch(browser: &impl Driven, server: &Server, stream: &str) {
 /// Publishes the fake camera and microphone of a browser that has them, the picture in one codec.
 pub(crate) fn publish_camera(browser: &impl Driven, server: &Server, stream: &str, codec: &str) {
     prepare(browser, server);
+    publish_camera_to(browser, &format!("/{stream}/whip"), codec);
+}
+
+/// Publishes it to an address, from a page that is prepared.
+pub(crate) fn publish_camera_to(browser: &impl Driven, url: &str, codec: &str) {
     begin(
         browser,
         &format!(
             "const media = await navigator.mediaDevices.getUserMedia({{audio: true, video: true}}); \
-             await publish('/{stream}/whip', '{PUBLISH_KEY}', media, 'video/{codec}');"
+             await publish('{url}', '{PUBLISH_KEY}', media, 'video/{codec}');"
         ),
     );
 }

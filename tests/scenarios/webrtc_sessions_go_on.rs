@@ -1,9 +1,10 @@
 //! A session over WebRTC outlives its publisher, the viewer's address and its ICE; over bad networks, too.
 
-use testkit::{Clip, Impaired, Impairment, Server, wait_until};
+use testkit::{Clip, Impaired, Impairment, Server, ServerBuilder, wait_until};
 
 use crate::browser::Browser;
 use crate::session::{begin, figures, frames, wait_for_frames, watch, watch_by};
+use crate::sound_shares_packets::crowded;
 use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 
 /// Pictures of two seconds.
@@ -82,10 +83,20 @@ fn a_viewer_that_restarts_ice_goes_on() {
     assert_eq!(sessions(&server), before);
 }
 
-/// Over a network with five percent loss Chromium asks for lost packets, and shows nearly everything.
 #[test]
 fn a_browser_sees_on_over_a_bad_network() {
-    let server = Server::builder().arg("--demo").start();
+    sees_on_over_a_bad_network(Server::builder());
+}
+
+/// Padded packets are repeated without their padding.
+#[test]
+fn a_browser_in_a_large_audience_sees_on_over_a_bad_network() {
+    sees_on_over_a_bad_network(crowded());
+}
+
+/// Over a network with five percent loss Chromium asks for lost packets, and shows nearly everything.
+fn sees_on_over_a_bad_network(server: ServerBuilder) {
+    let server = server.arg("--demo").start();
     let good = Impairment {
         delay: std::time::Duration::from_millis(25),
         ..Impairment::NONE

@@ -30,7 +30,9 @@ const FLOOR_GROUP: u64 = 50;
 const CHECKED: &str = "--check=10";
 
 const CPU_TO_FLOOR_MAX: f64 = 1.5;
-const CPU_MAX: f64 = 0.5;
+const CPU_MAX: f64 = 0.3;
+/// Sends to a viewer in a second: one for each picture with the sound that is due, and those of a long keyframe.
+const SENDS_MAX: f64 = 35.0;
 const MEMORY_EACH_MAX: f64 = 24.0 * 1_024.0;
 
 /// The first audience in the search for the largest, the factor to the next, and the limit: more than two
@@ -70,6 +72,8 @@ mod names {
 /// The result of one turn of the server.
 struct Turn {
     report: Report,
+    /// To each viewer in a second.
+    sends: f64,
     degraded: f64,
     /// Viewers that it refused.
     rejected: f64,
@@ -184,6 +188,13 @@ pub(crate) fn thousand(bench: &mut Bench) {
         bench.figure("CPU", Unit::Core, cpu.clone(), before, None);
     }
     bench.figure("CPU", Unit::Core, cpu, None, Some(Target::AtMost(CPU_MAX)));
+    bench.figure(
+        "sends to each viewer in a second",
+        Unit::Count,
+        each(&|turn| turn.sends),
+        None,
+        Some(Target::AtMost(SENDS_MAX)),
+    );
     bench.losses(each(&|turn| turn.report.missing()));
     bench.figure(
         "packets lost",
@@ -327,7 +338,8 @@ fn watched(bench: &mut Bench, round: usize, who: &str, server: Server, plan: Lis
     let _publisher = publish(&server);
     let plan = plan.option(CHECKED);
     let url = format!("whep+http://{}/{SHOW}/whep", server.addr("http"));
-    let (mut turn, _) = attend(&server, &[plan], &url);
+    let listeners = plan.listeners as f64;
+    let (mut turn, flow) = attend(&server, &[plan], &url);
     let metrics = server.metrics();
     let report = turn.0.remove(0);
     bench.note(round, who, &[&report]);
@@ -335,6 +347,7 @@ fn watched(bench: &mut Bench, round: usize, who: &str, server: Server, plan: Lis
     let sum = |name| metrics.sum(name, &[]);
     Turn {
         report,
+        sends: flow.sends_per_second() / listeners,
         degraded: sum(names::SKIPS) + sum(names::DEGRADED),
         rejected: sum(names::REJECTED),
     }

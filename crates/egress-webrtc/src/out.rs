@@ -16,7 +16,7 @@ pub enum Sent {
 
 /// The sending side of the port a worker serves, as far as [`Viewers`](crate::Viewers) need it.
 pub trait ViewerOutbox {
-    /// Space for one send, packets one after another: at least 16 packets.
+    /// Space for one send, packets one after another: at least 17 packets.
     fn buffer(&mut self) -> &mut [u8];
 
     /// Sends the first `len` bytes of the buffer, cut into datagrams of `segment` bytes, the last of

@@ -15,6 +15,7 @@ use crate::cursor::{Reason, Verdict, judge, start};
 use crate::lane::{Lane, LaneGuard};
 use crate::log::{Entry, Unit, View};
 use crate::policy::{Class, Policy};
+use crate::readers_window::Declared;
 use crate::task_bells::TaskSlot;
 
 /// See the module's description.
@@ -24,6 +25,7 @@ pub struct Follower {
     view: View,
     /// Its slot among the tasks that wait for the lane.
     slot: Arc<TaskSlot>,
+    declared: Option<Declared>,
 }
 
 /// A unit of the log: the smallest run of bytes that makes sense alone.
@@ -68,7 +70,12 @@ impl Follower {
         let lane = Arc::clone(guard.lane());
         let view = View::new(Arc::clone(&lane.log));
         let slot = lane.readers().enter();
-        Self { lane, view, slot }
+        Self {
+            lane,
+            view,
+            slot,
+            declared: None,
+        }
     }
 
     /// Learns of everything written so far, and lets go of what the log has dropped.
@@ -86,6 +93,17 @@ impl Follower {
     /// Whether nothing follows what was seen.
     pub fn has_ended(&self) -> bool {
         self.lane.ended() && !self.view.is_stale()
+    }
+
+    /// Declares that its listeners are visited once in `window`, and can take at most `most` in one piece: the
+    /// lane's packager may combine as much ([`Sink::window`](crate::Sink::window)). Takes a lock if that is
+    /// news, so it is not for visits.
+    pub fn declare(&mut self, window: Duration, most: Duration) {
+        let declared = Some(Declared { window, most });
+        if self.declared != declared {
+            self.lane.window.replace(self.declared, declared);
+            self.declared = declared;
+        }
     }
 
     /// The lane's rules.
@@ -153,6 +171,7 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
+        self.lane.window.replace(self.declared, None);
         self.lane.readers().leave(&self.slot);
     }
 }

@@ -13,6 +13,7 @@ use crate::keyframe::KeyframeWish;
 use crate::log::{Shared, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, JOIN_AGE_MAX, JOIN_PATIENCE, Policy};
+use crate::readers_window::ReadersWindow;
 use crate::retention::Retention;
 use crate::task_bells::TaskBells;
 use crate::worker::WorkerWaker;
@@ -99,6 +100,8 @@ pub(crate) struct Lane {
     /// Wakers of the workers whose bells those are.
     wakers: Arc<[WorkerWaker]>,
     readers: TaskBells,
+    /// What its packager may combine.
+    pub(crate) window: ReadersWindow,
     /// The listeners among its readers that have yet to connect.
     waiting: AtomicUsize,
     /// The readers among them that are not listeners.
@@ -292,6 +295,7 @@ impl LaneWriter {
             bells: wakers.iter().map(|_| Bell::new()).collect(),
             wakers,
             readers: TaskBells::default(),
+            window: ReadersWindow::default(),
             waiting: AtomicUsize::new(0),
             uncounted: AtomicUsize::new(0),
             home: AtomicUsize::new(HOMELESS),
@@ -329,14 +333,16 @@ impl LaneWriter {
     /// Packages one item; listeners see it after [`publish`](Self::publish).
     pub(crate) fn push(&mut self, item: &Item, arrived: Instant) {
         self.arrived = Some(arrived);
-        let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived);
+        let window = self.lane.window.agreed();
+        let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived, window);
         self.packager.push(item, &mut sink);
     }
 
     /// The publisher has left.
     pub(crate) fn pause(&mut self) {
         if let Some(arrived) = self.arrived {
-            let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived);
+            let window = self.lane.window.agreed();
+            let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived, window);
             self.packager.pause(&mut sink);
             self.publish();
         }
@@ -408,7 +414,8 @@ impl std::fmt::Debug for LaneWriter {
 impl Drop for LaneWriter {
     fn drop(&mut self) {
         if let Some(arrived) = self.arrived {
-            let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived);
+            let window = self.lane.window.agreed();
+            let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived, window);
             self.packager.end(&mut sink);
             self.writer.commit();
             self.list_marks();

@@ -55,6 +55,7 @@ mod policy;
 pub mod probe;
 mod ranges;
 mod reader;
+mod readers_window;
 mod registry;
 mod retention;
 pub mod stats;

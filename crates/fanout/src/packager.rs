@@ -1,6 +1,6 @@
 //! How items become a lane's bytes.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use media::{Item, Timestamp};
 
@@ -43,20 +43,34 @@ pub struct Sink<'a> {
     writer: &'a mut Writer,
     marks: &'a mut Vec<Mark>,
     arrived: Instant,
+    window: Duration,
 }
 
 impl<'a> Sink<'a> {
-    pub(crate) fn new(writer: &'a mut Writer, marks: &'a mut Vec<Mark>, arrived: Instant) -> Self {
+    pub(crate) fn new(
+        writer: &'a mut Writer,
+        marks: &'a mut Vec<Mark>,
+        arrived: Instant,
+        window: Duration,
+    ) -> Self {
         Self {
             writer,
             marks,
             arrived,
+            window,
         }
     }
 
     /// When the item that is being packaged arrived: now, on a lane that opens with the past.
     pub fn arrived(&self) -> Instant {
         self.arrived
+    }
+
+    /// What may be combined into one unit: the time that the lane's listeners wait between two visits, as far as
+    /// they can take that much in one piece. Zero while the audience is small, and where no reader has declared
+    /// it ([`Follower::declare`](crate::Follower::declare)).
+    pub fn window(&self) -> Duration {
+        self.window
     }
 
     /// The number of the stream's present epoch; the first has 1.
@@ -73,6 +87,11 @@ impl<'a> Sink<'a> {
     /// begins.
     pub fn end_unit(&mut self, at: Timestamp, entry: Entry) {
         self.writer.end_unit(at, self.arrived, entry);
+    }
+
+    /// Ends the open unit, whose first sample arrived some time ago.
+    pub fn end_unit_since(&mut self, at: Timestamp, arrived: Instant, entry: Entry) {
+        self.writer.end_unit(at, arrived, entry);
     }
 
     /// Ends the open unit, which is a part of a segment and lasts as long as `part` says.

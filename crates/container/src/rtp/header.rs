@@ -12,7 +12,8 @@ use super::extension::{Elements, Extension};
 pub const HEADER_BYTES: usize = 12;
 
 const VERSION: u8 = 2;
-const PADDING: u8 = 0x20;
+/// Set in a header's first byte if the packet ends with padding.
+pub(super) const PADDING: u8 = 0x20;
 const EXTENSION: u8 = 0x10;
 
 /// Why a datagram is no RTP packet.
@@ -122,6 +123,22 @@ pub fn is_rtcp(datagram: &[u8]) -> bool {
     matches!(datagram, [first, 192..=223, ..] if first >> 6 == VERSION)
 }
 
+/// Bytes of padding at the end of a packet with this header and what follows it; none if they are more than
+/// there is.
+pub fn padding_bytes(header: &[u8; HEADER_BYTES], rest: &[u8]) -> usize {
+    if header[0] & PADDING == 0 {
+        return 0;
+    }
+    let padding = rest.last().map_or(0, |last| usize::from(*last));
+    if padding <= rest.len() { padding } else { 0 }
+}
+
+/// The header of the same packet without its padding.
+pub const fn without_padding(mut header: [u8; HEADER_BYTES]) -> [u8; HEADER_BYTES] {
+    header[0] &= !PADDING;
+    header
+}
+
 /// The sequence number and the payload that a retransmission carries (RFC 4588 §4); `None` when it
 /// is only padding.
 pub fn retransmitted(payload: &[u8]) -> Option<(u16, &[u8])> {
@@ -180,6 +197,19 @@ mod tests {
         assert_eq!(packet(&[0, 2]), Ok(0), "a probe");
         assert_eq!(packet(&[7, 1]), Ok(1));
         assert_eq!(Packet::parse(&[0x40; 12]), Err(HeaderError::Version));
+    }
+
+    #[test]
+    fn padding_is_measured_and_taken_off() {
+        let plain = Header::default().to_bytes();
+        let mut padded = plain;
+        padded[0] |= PADDING;
+        assert_eq!(padding_bytes(&plain, b"ab\x02"), 0);
+        assert_eq!(padding_bytes(&padded, b"ab\x02"), 2);
+        assert_eq!(padding_bytes(&padded, b"ab\x04"), 0);
+        assert_eq!(padding_bytes(&padded, b""), 0);
+        assert_eq!(without_padding(padded), plain);
+        assert_eq!(without_padding(plain), plain);
     }
 
     #[test]

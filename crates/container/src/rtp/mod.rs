@@ -12,8 +12,9 @@
 //! the sender's number, and differ in payload type and key. So a packet is written with the payload type 0,
 //! which sealing replaces by the listener's own.
 //!
-//! Packets of one frame are equal in length but for the last, as far as its units allow, because the kernel
-//! can segment such a run in one send ([`Payloads::runs`]).
+//! Packets of one frame are equal in length, as far as its units allow, because the kernel can segment such a
+//! run in one send ([`Payloads::runs`]). The last may lack a few bytes, which padding makes up for
+//! ([`Payloads::level`]): so the run stays open for a packet of sound.
 //!
 //! Everything is pure. A publisher's input is bounded by [`FRAME_BYTES_MAX`] for the frame being assembled
 //! and by [`PACKETS_MAX`] for the packets that wait before it.
@@ -40,10 +41,13 @@ pub use clock::Unwrapper;
 pub use depacketize::{Depacketizer, Event, FRAME_BYTES_MAX, Incoming};
 pub use extension::{Elements, Extension};
 pub use format::PayloadFormat;
-pub use header::{HEADER_BYTES, Header, HeaderError, Packet, is_rtcp, retransmitted};
+pub use header::{
+    HEADER_BYTES, Header, HeaderError, Packet, is_rtcp, padding_bytes, retransmitted,
+    without_padding,
+};
 pub use nack::{Nack, nacks};
 pub use packetize::{Packetizer, Picture, Unsendable};
-pub use payloads::{Payload, Payloads};
+pub use payloads::{PADDING_MAX, Payload, Payloads};
 pub use reorder::{Arrival, Counts, PACKETS_MAX, Patience, Reorder};
 pub use report::{ReportClock, ntp_time};
 pub use sequencer::Sequencer;

@@ -2,6 +2,13 @@
 
 use std::ops::Range;
 
+/// A packet is padded if it is shorter than the one before by no more than one part in this many: 6 % of one
+/// packet for a send less. Equal pieces of a frame lack a byte for each piece at the most.
+const PADDED_SHARE: usize = 16;
+
+/// The most padding of a packet (RFC 3550 §5.1): its last octet says how much there is.
+pub const PADDING_MAX: usize = 255;
+
 /// One packet's payload, as a place in [`Payloads::bytes`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Payload {
@@ -9,6 +16,25 @@ pub struct Payload {
     pub range: Range<usize>,
     /// It ends its frame.
     pub marker: bool,
+    /// Bytes of padding that follow it in its packet; see [`Payloads::level`].
+    pub padding: u8,
+}
+
+impl Payload {
+    /// Its padding, which is written to `space`.
+    pub fn padding<'a>(&self, space: &'a mut [u8; PADDING_MAX]) -> &'a [u8] {
+        let padding = &mut space[..usize::from(self.padding)];
+        padding.fill(0);
+        if let Some(last) = padding.last_mut() {
+            *last = self.padding;
+        }
+        padding
+    }
+
+    /// Its length with its padding.
+    fn padded_len(&self) -> usize {
+        self.range.len() + usize::from(self.padding)
+    }
 }
 
 /// The output of a [`Packetizer`](super::Packetizer): payloads one after another.
@@ -42,10 +68,25 @@ impl Payloads {
         packets.map(|packet| (&self.bytes[packet.range.clone()], packet.marker))
     }
 
+    /// Pads packets that are a little shorter than the one before to its length. A run of equal packets is not
+    /// over with its last one: another packet can follow in the same send.
+    pub fn level(&mut self) {
+        let mut length = 0_usize;
+        for packet in &mut self.packets {
+            let own = packet.range.len();
+            match length.checked_sub(own) {
+                Some(missing) if missing <= (length / PADDED_SHARE).min(PADDING_MAX) => {
+                    packet.padding = missing as u8;
+                }
+                _ => length = own,
+            }
+        }
+    }
+
     /// Ranges of [`packets`](Self::packets) that one send with segmentation can carry: at most
     /// `segments_max` of the same length, the last of which may be shorter.
     pub fn runs(&self, segments_max: usize) -> impl Iterator<Item = Range<usize>> {
-        let length = |index: usize| self.packets[index].range.len();
+        let length = |index: usize| self.packets[index].padded_len();
         let mut at = 0;
         std::iter::from_fn(move || {
             let start = at;
@@ -76,6 +117,7 @@ impl Payloads {
             self.packets.push(Payload {
                 range: start..self.bytes.len(),
                 marker: false,
+                padding: 0,
             });
         }
     }
@@ -111,6 +153,45 @@ mod tests {
         assert_eq!(runs(&[9, 4, 4], 64), [0..2, 2..3]);
         assert_eq!(runs(&[], 64), []);
         assert_eq!(runs(&[9], 0), vec![0..1], "a run has a packet");
+    }
+
+    #[test]
+    fn what_is_a_little_shorter_is_padded() {
+        let padding = |lengths: &[usize]| {
+            let mut payloads = of(lengths);
+            payloads.level();
+            let each = payloads.packets().iter();
+            each.map(|packet| packet.padding).collect::<Vec<_>>()
+        };
+        assert_eq!(padding(&[1_100, 1_100, 1_097]), [0, 0, 3]);
+        assert_eq!(padding(&[160, 150, 149, 140]), [0, 10, 0, 9]);
+        assert_eq!(
+            padding(&[40, 1_100, 1_099]),
+            [0, 0, 1],
+            "after what is shorter"
+        );
+        assert_eq!(padding(&[9_000, 8_745, 8_600]), [0, 255, 0]);
+        assert_eq!(padding(&[3, 2]), [0, 0]);
+        let mut payloads = of(&[100, 96, 20]);
+        assert_eq!(payloads.runs(64).count(), 2);
+        payloads.level();
+        assert_eq!(payloads.runs(64).count(), 1, "the run goes on");
+    }
+
+    #[test]
+    fn padding_ends_with_its_length() {
+        let mut space = [9; PADDING_MAX];
+        let mut padding = |padding| {
+            let payload = Payload {
+                range: 0..1,
+                marker: false,
+                padding,
+            };
+            payload.padding(&mut space).to_vec()
+        };
+        assert_eq!((padding(0), padding(1)), (vec![], vec![1]));
+        assert_eq!(padding(3), [0, 0, 3]);
+        assert_eq!(padding(255).len(), 255);
     }
 
     #[test]

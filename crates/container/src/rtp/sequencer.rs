@@ -3,7 +3,7 @@
 use media::Timestamp;
 
 use super::clock;
-use super::header::{HEADER_BYTES, Header};
+use super::header::{HEADER_BYTES, Header, PADDING};
 use super::payloads::Payload;
 
 /// The sequence numbers and the clock of one track as its listeners see it.
@@ -44,7 +44,7 @@ impl Sequencer {
     }
 
     /// Numbers a packet of the frame with this [`timestamp`](Self::timestamp). The payload type is left 0, to
-    /// be replaced by each listener's own.
+    /// be replaced by each listener's own. If the payload is padded, its padding has to follow it.
     pub fn number(&mut self, payload: &Payload, timestamp: u32) -> [u8; HEADER_BYTES] {
         let sequence = self.next as u16;
         self.next = self.next.wrapping_add(1);
@@ -55,7 +55,11 @@ impl Sequencer {
             timestamp,
             ssrc: self.ssrc,
         };
-        header.to_bytes()
+        let mut header = header.to_bytes();
+        if payload.padding > 0 {
+            header[0] |= PADDING;
+        }
+        header
     }
 }
 
@@ -64,6 +68,7 @@ mod tests {
     use media::Span;
 
     use super::super::header::Packet;
+    use super::super::payloads::PADDING_MAX;
     use super::*;
 
     #[test]
@@ -72,6 +77,7 @@ mod tests {
         let payload = Payload {
             range: 0..1,
             marker: true,
+            padding: 0,
         };
         let numbers = [0; 3].map(|_: u8| {
             let header = sequencer.number(&payload, 5);
@@ -82,6 +88,20 @@ mod tests {
         });
         assert_eq!(numbers, [65_535, 0, 1]);
         assert_eq!(sequencer.next(), 65_538);
+    }
+
+    #[test]
+    fn padded_packets_say_so() {
+        let mut sequencer = Sequencer::new(9, 1, 0, 90_000);
+        let payload = Payload {
+            range: 0..1,
+            marker: true,
+            padding: 2,
+        };
+        let padding = payload.padding(&mut [0; PADDING_MAX]).to_vec();
+        let packet = [&sequencer.number(&payload, 5)[..], b"x", &padding].concat();
+        let packet = Packet::parse(&packet).expect("a packet");
+        assert_eq!(packet.payload, b"x");
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub(crate) mod testing;
 mod tests;
 
 use std::borrow::Borrow;
+use std::time::Duration;
 
 use container::rtp::PayloadFormat as Carried;
 use fanout::PictureOrder;
@@ -44,6 +45,8 @@ pub(crate) struct Agreement {
     pub(crate) format: OfferedFormat,
     fit: Fit,
     parameters: Option<&'static str>,
+    /// The most sound in one packet, if the player has a limit.
+    pub(crate) packet_time: Option<Duration>,
 }
 
 /// Why a stream cannot be played to a viewer. Names both sides where they differ.
@@ -167,6 +170,9 @@ impl Agreement {
             carries,
             format: format.clone(),
             fit,
+            packet_time: media
+                .packet_time
+                .map(|millis| Duration::from_millis(millis.get().into())),
             parameters: match (carries, track.channels) {
                 (Carried::Opus, 1) => Some(OPUS_MONO),
                 (Carried::Opus, _) => Some(OPUS_STEREO),

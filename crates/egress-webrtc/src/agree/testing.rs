@@ -1,5 +1,7 @@
 //! Agreements for tests, made without an offer.
 
+use std::time::Duration;
+
 use container::rtp::PayloadFormat as Carried;
 use media::Kind;
 use webrtc::sdp::{Codec, Feedback, Fit, H264Format, OfferedFormat, ProfileLevelId};
@@ -30,7 +32,16 @@ pub(crate) fn agreement(carries: Carried, payload_type: u8, rtx: Option<u8>) -> 
         },
         fit: Fit::Exact,
         parameters: None,
+        packet_time: None,
     }
+}
+
+/// The same with at most so much sound in one packet.
+pub(crate) fn limited(mut agreed: Agreed, millis: u64) -> Agreed {
+    for agreement in agreed.sections.iter_mut().flatten() {
+        agreement.packet_time = Some(Duration::from_millis(millis));
+    }
+    agreed
 }
 
 /// H.264 as 102, with repeated packets as 103 if they are wanted separately, and Opus as 111.

@@ -281,3 +281,30 @@ fn the_first_section_that_receives_and_the_publishers_own_sound_are_taken() {
         (Some(OPUS_MONO), codes::ssrc(Carried::Opus))
     );
 }
+
+#[test]
+fn a_players_limit_on_packets_of_sound_is_kept() {
+    let limit = |lines: &str| {
+        let audio = section(0, "audio", "recvonly", &[OPUS]);
+        let text = format!(
+            "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0\r\n\
+             a=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
+             a=fingerprint:sha-256 {FINGERPRINT}\r\na=setup:actpass\r\n{audio}{lines}"
+        );
+        let offer = Offer::parse(&text).expect("a well-formed offer");
+        let agreed = agree(&offer, &[opus(0)], PictureOrder::Unknown).expect("sound");
+        agreed.of(Kind::Audio).expect("sound").packet_time
+    };
+    assert_eq!(limit(""), None);
+    assert_eq!(limit("a=ptime:20\r\n"), Some(Duration::from_millis(20)));
+    let both = "a=ptime:20\r\na=maxptime:60\r\n";
+    assert_eq!(limit(both), Some(Duration::from_millis(60)));
+    for nonsense in [
+        "a=maxptime:0\r\n",
+        "a=maxptime:\r\n",
+        "a=maxptime:-3\r\n",
+        "a=ptime:99999\r\n",
+    ] {
+        assert_eq!(limit(nonsense), None, "{nonsense}");
+    }
+}

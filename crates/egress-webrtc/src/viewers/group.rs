@@ -20,9 +20,13 @@ use formats::rtp::MediaClock;
 use formats::rtp::codes::{self, FORMATS, PICTURE};
 use formats::rtp::record::{HEAD_BYTES, PEEK_BYTES, Record};
 
-/// Sound waits for a picture to go with, but no longer than this: a little more than the interval of 25
-/// pictures a second.
+/// After a picture sound waits for the next one to go with, but no longer than this: a little more than the
+/// interval of 25 pictures a second.
 const SOUND_WAIT_MAX: Duration = Duration::from_millis(45);
+
+/// For a large audience sound waits as long as this although the picture is overdue: that interval. A picture that comes
+/// late by less takes its sound along.
+const LATE_PICTURE_WAIT: Duration = Duration::from_millis(40);
 
 /// A viewer that found the socket full is tried again after this, unless the socket reports space before.
 pub(super) const BLOCKED_RETRY: Duration = Duration::from_millis(10);
@@ -55,6 +59,8 @@ pub(super) struct ViewerGroup {
     /// The format of the newest sound and picture.
     formats: [Option<usize>; 2],
     clock: MediaClock,
+    /// The most sound in one packet that all its viewers take.
+    packet_time: Duration,
     /// Arrivals are given in microseconds after this.
     epoch: Instant,
     viewers: Vec<Viewer>,
@@ -110,6 +116,7 @@ impl ViewerGroup {
             newest: Timestamp::ZERO,
             formats: [None; 2],
             clock: MediaClock::default(),
+            packet_time: Duration::MAX,
             epoch: now,
             viewers: Vec::new(),
             round: Round {
@@ -153,8 +160,10 @@ impl ViewerGroup {
             viewer: self.viewers.len() as u32,
         };
         context.set(viewer.session, Some(place));
+        self.packet_time = self.packet_time.min(viewer.books.packet_time);
         self.viewers.push(viewer);
         context.viewers += 1;
+        self.declare(context);
         self.visit(self.viewers.len() - 1, context, now, out);
     }
 
@@ -280,23 +289,43 @@ impl ViewerGroup {
         news
     }
 
-    /// Whether a round is due. Sound alone waits for its window, which widens with the audience.
+    /// Whether a round is due. Sound waits for a picture within the window, which widens with the audience.
     fn wants_round(&mut self, news: News, context: &GroupContext, now: Instant) -> bool {
         if news.has_picture {
             return true;
         }
         if news.has_any {
-            let policy = self.follower.policy();
-            let window = policy.window(
-                context.turn_cost(),
-                context.rules.target_utilisation,
-                Span::ZERO,
-            );
-            let window = window.min(SOUND_WAIT_MAX);
-            let due = self.round.began.map_or(now, |began| began + window);
+            let due = self.sound_due(context, now);
             self.come_again(due);
         }
         self.again.is_some_and(|again| again <= now)
+    }
+
+    /// How long sound that came `now` waits for a picture. Where there is none, the lane has combined what may wait.
+    fn sound_due(&self, context: &GroupContext, now: Instant) -> Instant {
+        let (Some(_), Some(began)) = (self.formats[PICTURE], self.round.began) else {
+            return now;
+        };
+        let window = self.window(context);
+        if window < SOUND_WAIT_MAX {
+            return began + window;
+        }
+        (began + SOUND_WAIT_MAX).max(now + LATE_PICTURE_WAIT)
+    }
+
+    /// The time between two visits of a viewer that the worker can spend on sound.
+    fn window(&self, context: &GroupContext) -> Duration {
+        self.follower.policy().window(
+            context.turn_cost(),
+            context.rules.target_utilisation,
+            Span::ZERO,
+        )
+    }
+
+    /// Tells the lane how much sound its viewers take in one packet.
+    fn declare(&mut self, context: &GroupContext) {
+        self.follower
+            .declare(self.window(context), self.packet_time);
     }
 
     fn begin_round(&mut self, now: Instant) {
@@ -361,6 +390,9 @@ impl ViewerGroup {
     /// Removes viewers that were kicked or were promised another codec, and keeps the books.
     fn check_up<O: ViewerOutbox>(&mut self, context: &mut GroupContext, now: Instant, out: &mut O) {
         self.checkup = now + CHECKUP_INTERVAL;
+        let limits = self.viewers.iter().map(|viewer| viewer.books.packet_time);
+        self.packet_time = limits.min().unwrap_or(Duration::MAX);
+        self.declare(context);
         let samples_lags = now >= self.lags_sampled;
         if samples_lags {
             self.lags_sampled = now + LAG_INTERVAL;

@@ -8,7 +8,7 @@ use webrtc::rtcp::{ReportBlock, SenderReport, write_sdes};
 use super::line::Line;
 use super::viewer::Viewer;
 use crate::stats::Counters;
-use formats::rtp::codes::{self, CNAME};
+use formats::rtp::codes::{self, CNAME, PICTURE, SOUND};
 
 /// How often a viewer is sent a report. A receiver needs two reports of each line before it can play sound
 /// and picture in step, so the first ones come sooner.
@@ -21,7 +21,8 @@ const ROUND_TRIP_MAX: Duration = Duration::from_secs(10);
 
 impl Viewer {
     /// Appends a report on each line that something was sent on: the same moment on all of them, `at` on the
-    /// stream's clock and `ntp` on the wall clock, so that they are played in step.
+    /// stream's clock and `ntp` on the wall clock, so that they are played in step. Sound and picture come first in
+    /// turn: GStreamer reads only the first of a compound's reports.
     pub(super) fn report(&mut self, at: Timestamp, ntp: u64, now: Instant, compound: &mut Vec<u8>) {
         self.books.reports = self.books.reports.saturating_add(1);
         let interval = if self.books.reports < REPORTS_FIRST {
@@ -30,8 +31,12 @@ impl Viewer {
             REPORT_INTERVAL
         };
         self.report_at = now + interval;
+        let order = match self.books.reports % 2 {
+            0 => [PICTURE, SOUND],
+            _ => [SOUND, PICTURE],
+        };
         let sending = || {
-            let lines = self.lines.iter().flatten();
+            let lines = order.iter().filter_map(|kind| self.lines[*kind].as_ref());
             lines.filter(|line| line.packets > 0)
         };
         for line in sending() {

@@ -1,8 +1,10 @@
 //! Packets of one send: equal in length, but for the last.
 
-/// Segments of one send. The kernel would take 64; at a burst of that many switches and radios begin to lose
-/// packets.
-pub(super) const SEGMENTS_MAX: usize = 16;
+use super::pace::PACKETS_PER_VISIT;
+
+/// Segments of one send: a visit's packets of pictures, and one of sound. The kernel would take 64; at a burst of
+/// that many switches and radios begin to lose packets.
+pub(super) const SEGMENTS_MAX: usize = PACKETS_PER_VISIT + 1;
 
 /// What the send buffer holds so far.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use container::rtp::{HEADER_BYTES, PayloadFormat};
+use container::rtp::{HEADER_BYTES, PayloadFormat, padding_bytes, without_padding};
 use fanout::books::DEGRADED_FOR;
 use fanout::{Follower, Judgement, ListenerHandle, Reason};
 use media::{Kind, Span, Timestamp};
@@ -69,6 +69,8 @@ pub(super) struct Books {
     pub(super) repair: Repair,
     /// Sender reports so far.
     pub(super) reports: u32,
+    /// The most sound in one packet.
+    pub(super) packet_time: Duration,
     skipped_at: Option<Instant>,
     asked_for_keyframe: Option<Instant>,
 }
@@ -124,6 +126,10 @@ impl Viewer {
                 handle,
                 repair: Repair::default(),
                 reports: 0,
+                packet_time: agreed
+                    .of(Kind::Audio)
+                    .and_then(|agreed| agreed.packet_time)
+                    .unwrap_or(Duration::MAX),
                 skipped_at: None,
                 asked_for_keyframe: None,
             }),
@@ -323,7 +329,7 @@ impl Viewer {
         let mut before = self.lines;
         let mut again: Option<Instant> = None;
         let mut sooner = |due: Instant| again = Some(again.map_or(due, |other| other.min(due)));
-        for kind in [SOUND, PICTURE] {
+        for kind in self.order(lane) {
             let Some(track) = self.track(lane, kind) else {
                 continue;
             };
@@ -359,7 +365,7 @@ impl Viewer {
                     Ok(sealed) => run.add(sealed),
                     Err(error) => return unsealed(error),
                 }
-                line.advance(payload.len());
+                line.advance(payload.len() - padding_bytes(plain, payload));
             }
         }
         if let Err(end) = self.flush(&mut run, &mut before, now, out, counters) {
@@ -371,6 +377,22 @@ impl Viewer {
             self.pace.caught_up();
         }
         again.map_or(Visit::Settled, Visit::Again)
+    }
+
+    /// Sound and picture in the order in which one send takes both: a packet that is shorter than those before
+    /// is a run's last.
+    fn order(&self, lane: Lane<'_>) -> [usize; 2] {
+        let len = |kind| {
+            let next = self
+                .track(lane, kind)
+                .and_then(|track| self.next(track, kind));
+            next.map_or(0, |packet| packet.len)
+        };
+        if len(SOUND) > len(PICTURE) {
+            [SOUND, PICTURE]
+        } else {
+            [PICTURE, SOUND]
+        }
     }
 
     /// Sends the buffer. If that fails, the lines are restored to `before`.
@@ -461,6 +483,7 @@ impl Viewer {
                 None => (own, header, payload),
                 Some(payload_type) => {
                     let header = repeated_header(header, payload_type, rtx, line.format);
+                    let payload = &payload[..payload.len() - padding_bytes(plain, payload)];
                     let Some(whole) = with_original(sequence, payload, &mut whole) else {
                         continue;
                     };
@@ -567,12 +590,14 @@ fn unsealed(error: webrtc::srtp::Error) -> Visit {
 /// Bytes by which a repeated packet is longer: its original number (RFC 4588 §4).
 const REPEATED_EXTRA: usize = 2;
 
+/// The header of a repeated packet, whose padding is taken off (RFC 4588 §4).
 fn repeated_header(
-    mut header: [u8; HEADER_BYTES],
+    header: [u8; HEADER_BYTES],
     payload_type: u8,
     number: u64,
     format: PayloadFormat,
 ) -> [u8; HEADER_BYTES] {
+    let mut header = without_padding(header);
     header[1] = header[1] & 0x80 | payload_type;
     header[2..4].copy_from_slice(&(number as u16).to_be_bytes());
     header[8..].copy_from_slice(&codes::rtx_ssrc(format).to_be_bytes());

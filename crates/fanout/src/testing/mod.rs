@@ -23,8 +23,8 @@ use crate::lane::{LaneGuard, LaneWriter};
 pub use crate::worker::NextStep;
 use crate::worker::Worker;
 use crate::{
-    ArchiveReader, Class, Config, Departure, Fanout, Format, LaneId, ListenerReport, Packager,
-    Policy, RangeReader,
+    ArchiveReader, Class, Config, Departure, Fanout, Follower, Format, LaneId, ListenerReport,
+    Packager, Policy, RangeReader,
 };
 
 pub use self::latch::Latch;
@@ -123,6 +123,17 @@ impl BareLane {
     /// Its publisher leaves.
     pub fn pause(&mut self) {
         self.writer.pause();
+    }
+
+    /// Packages one item that arrived then.
+    pub fn push_at(&mut self, item: &Item, arrived: Instant) {
+        self.writer.push(item, arrived);
+        self.writer.publish();
+    }
+
+    /// Follows it.
+    pub fn follow(&self) -> Follower {
+        Follower::new(&self.guard())
     }
 
     /// Reads it by ranges.

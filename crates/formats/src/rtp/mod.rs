@@ -4,23 +4,25 @@
 //! that a publisher's own sound comes before sound derived from another. Sequence numbers go on over epochs,
 //! per format. All tracks share one clock, which goes on while there is no publisher: the times of the lane's
 //! units are that clock's. A unit is a frame; viewers join at keyframes, or anywhere in a stream without
-//! pictures.
+//! pictures. For a large audience several frames of sound are one unit, in one packet (`sound`).
 
 pub mod codes;
 mod lane_clock;
 mod media_clock;
 pub mod record;
+mod sound;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use container::rtp::{PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
+use container::rtp::{PADDING_MAX, PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
 use fanout::{Entry, Packager, Preamble, Protocol, Sink};
 use media::{Item, Kind, Sample, StreamName, Track};
 
 use self::codes::FORMATS;
 use self::lane_clock::LaneClock;
 pub use self::media_clock::MediaClock;
+use self::sound::{Due, HeldSound};
 
 /// The lane's format.
 pub const RTP: fanout::Format = fanout::Format {
@@ -46,6 +48,7 @@ pub fn packager(stream: &StreamName, tally: &Arc<Tally>) -> Box<dyn Packager> {
         lines: PayloadFormat::ALL.map(Line::new),
         clock: LaneClock::default(),
         payloads: Payloads::default(),
+        held: HeldSound::default(),
         preamble: Arc::default(),
         has_warned: false,
         tally: Arc::clone(tally),
@@ -85,6 +88,8 @@ struct Rtp {
     lines: [Line; FORMATS],
     clock: LaneClock,
     payloads: Payloads,
+    /// Sound that waits to share a packet.
+    held: HeldSound,
     /// Viewers need nothing first: keyframes bring their parameter sets.
     preamble: Arc<Preamble>,
     /// Whether this epoch's warning was logged.
@@ -135,11 +140,15 @@ impl Packager for Rtp {
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
         match item {
             Item::Epoch => {
+                self.release(sink);
                 self.tracks.clear();
                 self.has_warned = false;
                 self.clock.begin_epoch();
             }
-            Item::Track(track) => self.announce(track),
+            Item::Track(track) => {
+                self.release(sink);
+                self.announce(track);
+            }
             Item::Sample(sample) => {
                 self.clock.saw(sample, sink.arrived());
                 self.sample(sample, sink);
@@ -150,6 +159,14 @@ impl Packager for Rtp {
             | Item::Title(_)
             | Item::Event(_) => {}
         }
+    }
+
+    fn pause(&mut self, sink: &mut Sink<'_>) {
+        self.release(sink);
+    }
+
+    fn end(&mut self, sink: &mut Sink<'_>) {
+        self.release(sink);
     }
 
     fn takes_derived(&self) -> bool {
@@ -173,11 +190,42 @@ impl Rtp {
     }
 
     fn sample(&mut self, sample: &Sample, sink: &mut Sink<'_>) {
+        if self.held.is_overdue(sink.arrived()) {
+            self.release(sink);
+        }
         let Some((format, track)) = self.carried(sample) else {
             return;
         };
+        let due = Due {
+            sample: sample.clone(),
+            track,
+            arrived: sink.arrived(),
+        };
+        if format.kind() == Kind::Video {
+            self.send(format, &due, sink);
+            return;
+        }
+        let most = sound::most(sink.window(), self.has_picture());
+        for due in self.held.push(due, most).into_iter().flatten() {
+            self.send(format, &due, sink);
+        }
+    }
+
+    /// Sends the sound that waits.
+    fn release(&mut self, sink: &mut Sink<'_>) {
+        if let Some(due) = self.held.release() {
+            self.send(PayloadFormat::Opus, &due, sink);
+        }
+    }
+
+    fn send(&mut self, format: PayloadFormat, due: &Due, sink: &mut Sink<'_>) {
+        let Due {
+            sample,
+            track,
+            arrived,
+        } = due;
         self.payloads.clear();
-        let packetizer = self.lines[format as usize].packetizer(format, &track);
+        let packetizer = self.lines[format as usize].packetizer(format, track);
         let Ok(picture) = packetizer.push(sample, &mut self.payloads) else {
             self.tally.unsendable.fetch_add(1, Ordering::Relaxed);
             return;
@@ -200,7 +248,7 @@ impl Rtp {
         } else {
             Entry::None
         };
-        sink.end_unit(self.clock.at(sample.dts), entry);
+        sink.end_unit_since(self.clock.at(sample.dts), *arrived, entry);
     }
 
     /// The format of `sample` and its track, if that is the one of its kind that is carried.
@@ -219,12 +267,19 @@ impl Rtp {
         let sequencer = &mut self.lines[format as usize].sequencer;
         let decoded = self.clock.at(sample.dts);
         let timestamp = sequencer.timestamp(decoded + (sample.pts - sample.dts));
+        self.payloads.level();
         for payload in self.payloads.packets() {
             let header = sequencer.number(payload, timestamp);
             let bytes = &self.payloads.bytes()[payload.range.clone()];
-            sink.put(&record::head(format, header.len() + bytes.len()));
+            let mut space = [0; PADDING_MAX];
+            let padding = payload.padding(&mut space);
+            sink.put(&record::head(
+                format,
+                header.len() + bytes.len() + padding.len(),
+            ));
             sink.put(&header);
             sink.put(bytes);
+            sink.put(padding);
         }
     }
 

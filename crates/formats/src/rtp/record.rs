@@ -1,7 +1,7 @@
 //! A packet in the lane's log.
 //!
 //! ```text
-//! [length:16] [format:8] [packet: header with payload type 0, payload]
+//! [length:16] [format:8] [packet: header with payload type 0, payload, padding if there is any]
 //! ```
 //!
 //! The packets of a unit are one frame's, and of one format.

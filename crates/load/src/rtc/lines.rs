@@ -1,8 +1,8 @@
 //! What one viewer received, counted by the numbers in packets' headers. Nothing is decrypted for it.
 
-use container::rtp::{Header, Packet};
 use webrtc::client::Answer;
 use webrtc::rtcp::ReportBlock;
+use webrtc::rtp::Header;
 use webrtc::sdp::MediaKind;
 
 use crate::ledger::Kind;
@@ -135,7 +135,8 @@ pub(super) struct Sum {
 impl Lines {
     /// Records a sealed packet. Returns what it carries.
     pub(super) fn enter(&mut self, packet: &[u8], types: Types) -> Option<Kind> {
-        let header = Packet::parse(packet).ok()?.header;
+        // How much padding there is, if any, is sealed: what stands in its place says nothing.
+        let header = Header::parse(packet)?;
         let kind = types.kind(header.payload_type);
         let known = self.lines[..self.count]
             .iter()
@@ -177,6 +178,8 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
+    use container::rtp::Header;
+
     use super::*;
 
     fn packet(payload_type: u8, ssrc: u32, sequence: u16) -> Vec<u8> {
@@ -203,6 +206,19 @@ mod tests {
         let lines = entered(&[65_533, 65_534, 1, 2, 5]);
         let sum = lines.sum();
         assert_eq!((sum.received, sum.gaps, sum.lost, sum.late), (5, 2, 4, 0));
+    }
+
+    #[test]
+    fn padded_packets_are_counted_whatever_their_sealed_end() {
+        let mut lines = Lines::default();
+        for sequence in 0..=255 {
+            let mut packet = packet(102, 7, sequence);
+            packet[0] |= 0x20;
+            packet.push(sequence as u8);
+            let kind = lines.enter(&packet, Types::FLOOR);
+            assert!(matches!(kind, Some(Kind::Video)), "{sequence}");
+        }
+        assert_eq!((lines.sum().received, lines.sum().lost), (256, 0));
     }
 
     #[test]

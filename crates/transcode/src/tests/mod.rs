@@ -1,5 +1,6 @@
 //! The whole chain with media that ffmpeg made, judged by what ffmpeg decodes from the result.
 
+mod combined;
 mod damage;
 mod fidelity;
 mod loudness;

@@ -1,5 +1,7 @@
 //! Media sections of an offer.
 
+use std::num::NonZeroU16;
+
 use rtc_sdp::description::common::Attribute;
 use rtc_sdp::description::media::MediaDescription;
 
@@ -57,6 +59,9 @@ pub struct Media {
     /// The names of the layers that the peer would send at once, in its order (RFC 8853); empty
     /// without simulcast.
     pub layers: Vec<Box<str>>,
+    /// How many milliseconds of sound the peer takes in one packet, or would like to have (`a=maxptime`, else
+    /// `a=ptime`; RFC 8866 §6.4).
+    pub packet_time: Option<NonZeroU16>,
     /// Whether the peer wrote `rtcp-mux-only`.
     pub(super) rtcp_mux_only: bool,
     /// Whether the peer takes RTCP packets that begin with no report (RFC 5506).
@@ -186,6 +191,7 @@ impl Media {
             sources: sources(attributes),
             groups: groups(attributes),
             layers: layers(attributes),
+            packet_time: packet_time(attributes),
             rtcp_mux_only: has(attributes, "rtcp-mux-only"),
             reduced_size_rtcp: has(attributes, "rtcp-rsize"),
         })
@@ -244,6 +250,11 @@ fn direction(attributes: &[Attribute]) -> Direction {
     } else {
         Direction::SendRecv
     }
+}
+
+fn packet_time(attributes: &[Attribute]) -> Option<NonZeroU16> {
+    let mut limits = ["maxptime", "ptime"].iter();
+    limits.find_map(|name| value(attributes, name)?.trim().parse().ok())
 }
 
 /// The formats in the order of the `m=` line.

@@ -1,4 +1,5 @@
-//! AV1 (RTP payload format for AV1 §4): units without sizes, in completely filled packets.
+//! AV1 (RTP payload format for AV1 §4): units without sizes, in as few packets as there can be, of which the
+//! last may lack a few bytes.
 //!
 //! ```text
 //! [Z Y W:2 N 000] ([size] unit)… unit       W: units in the packet, the last without a size
@@ -40,6 +41,14 @@ struct Cursor {
     unit: usize,
     /// In `Packer::units`.
     at: usize,
+}
+
+/// One packet.
+struct Plan {
+    /// Units in it; 0 if each has its size.
+    count: u8,
+    /// Where the next one begins.
+    end: Cursor,
 }
 
 /// One unit's share of a packet.
@@ -99,21 +108,15 @@ impl Packer {
     }
 
     fn write(&self, payload_bytes: usize, is_new: bool, out: &mut Payloads) {
+        let payload_bytes = self.equal_bytes(payload_bytes);
         let mut cursor = Cursor { unit: 0, at: 0 };
         let mut new_sequence = if is_new { NEW_SEQUENCE } else { 0 };
         while cursor.unit < self.ends.len() {
-            let mut counted = 0;
-            let end = self.fill(cursor, payload_bytes, false, |_, _| counted += 1);
-            let has_sizes = counted > COUNTED_MAX;
+            let Plan { count, end } = self.plan(cursor, payload_bytes);
+            let has_sizes = count == 0;
             let continues = if self.is_inside(cursor) { CONTINUES } else { 0 };
-            let count = if has_sizes { 0 } else { counted as u8 };
             let first = continues | count << COUNT_SHIFT | new_sequence;
             let mut head = [0; 8];
-            let end = if has_sizes {
-                self.fill(cursor, payload_bytes, true, |_, _| {})
-            } else {
-                end
-            };
             let goes_on = if self.is_inside(end) {
                 WILL_CONTINUE
             } else {
@@ -135,6 +138,46 @@ impl Packer {
             cursor = end;
             new_sequence = 0;
         }
+    }
+
+    /// A limit on payloads with which there are as few as with `payload_bytes`, and about equal ones.
+    fn equal_bytes(&self, payload_bytes: usize) -> usize {
+        let fewest = self.packets(payload_bytes);
+        if fewest <= 1 {
+            return payload_bytes;
+        }
+        let starts = std::iter::once(&0).chain(&self.ends);
+        let lengths = self.ends.iter().zip(starts).map(|(end, start)| end - start);
+        let sizes: usize = lengths.map(leb128_bytes).sum();
+        let mut bytes = (self.units.len() + sizes).div_ceil(fewest) + 1;
+        // What a packet cannot use at its end makes the others longer.
+        while bytes < payload_bytes && self.packets(bytes) > fewest {
+            bytes += 1 + bytes / 64;
+        }
+        bytes.min(payload_bytes)
+    }
+
+    /// How many packets there are with at most `payload_bytes` each.
+    fn packets(&self, payload_bytes: usize) -> usize {
+        let mut cursor = Cursor { unit: 0, at: 0 };
+        let mut packets = 0;
+        while cursor.unit < self.ends.len() {
+            cursor = self.plan(cursor, payload_bytes).end;
+            packets += 1;
+        }
+        packets
+    }
+
+    /// What the packet from `cursor` on takes.
+    fn plan(&self, cursor: Cursor, payload_bytes: usize) -> Plan {
+        let mut count = 0;
+        let end = self.fill(cursor, payload_bytes, false, |_, _| count += 1);
+        if count <= COUNTED_MAX {
+            let count = count as u8;
+            return Plan { count, end };
+        }
+        let end = self.fill(cursor, payload_bytes, true, |_, _| {});
+        Plan { count: 0, end }
     }
 
     /// Gives the shares that a packet takes from `cursor` on, each with whether it is the last. Returns where

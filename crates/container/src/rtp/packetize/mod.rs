@@ -143,6 +143,11 @@ impl Packetizer {
     }
 }
 
+/// The length of equal pieces of `bytes` bytes, as few as there can be of at most `bytes_max` each.
+fn equal_pieces(bytes: usize, bytes_max: usize) -> usize {
+    bytes.div_ceil(bytes.div_ceil(bytes_max).max(1)).max(1)
+}
+
 /// Opus is sent unchanged (RFC 7587 §4.2), if necessary in a longer packet than others.
 fn push_sound(frame: &Frame<'_>, out: &mut Payloads) -> Result<Picture, Unsendable> {
     if frame.bytes.len() > frame.payload_bytes.max(opus::FRAME_BYTES_MAX) {

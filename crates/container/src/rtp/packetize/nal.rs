@@ -1,7 +1,7 @@
 //! The common part of H.264 and HEVC: units that fit share a packet, others are fragmented.
 //!
 //! ```text
-//! [SPS PPS SEI] [fragment] [fragment] … [fragment]      a keyframe: the sets first, then equals
+//! [SPS PPS SEI] [fragment] [fragment] … [fragment]      a keyframe: the sets first, then equal pieces
 //! ```
 
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use media::codec::nal::{self, Packing};
 
 use super::super::payloads::Payloads;
-use super::{Frame, Picture};
+use super::{Frame, Picture, equal_pieces};
 
 /// Units that share a packet at the most. More small ones than this are unheard of.
 const AGGREGATED_MAX: usize = 16;
@@ -199,12 +199,13 @@ impl<'a, S: Syntax> Shared<'a, S> {
     }
 }
 
-/// Fragments a unit that is longer than `payload_bytes`, into pieces of that length and a shorter one.
+/// Fragments a unit that is longer than `payload_bytes`, into equal pieces, of which the last may lack a few
+/// bytes.
 fn cut<S: Syntax>(unit: &[u8], payload_bytes: usize, out: &mut Payloads) {
     let mut head = S::fragment_head(unit);
     let head = &mut head[..S::FRAGMENT_HEAD_BYTES];
     let body = &unit[S::HEAD_BYTES..];
-    let chunk_bytes = payload_bytes - S::FRAGMENT_HEAD_BYTES;
+    let chunk_bytes = equal_pieces(body.len(), payload_bytes - S::FRAGMENT_HEAD_BYTES);
     let last = (body.len() - 1) / chunk_bytes;
     for (index, chunk) in body.chunks(chunk_bytes).enumerate() {
         let flags = match index {

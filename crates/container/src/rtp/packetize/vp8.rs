@@ -7,7 +7,7 @@
 use media::codec::vp8::FrameHeader;
 
 use super::super::payloads::Payloads;
-use super::{Frame, Picture};
+use super::{Frame, Picture, equal_pieces};
 
 const EXTENDED: u8 = 0x80;
 const START_OF_PARTITION: u8 = 0x10;
@@ -38,8 +38,8 @@ impl Packer {
     pub(super) fn push(&mut self, frame: &Frame<'_>, out: &mut Payloads) -> Option<Picture> {
         let header = FrameHeader::parse(frame.bytes)?;
         let [high, low] = self.next.take();
-        let pieces = frame.bytes.chunks(frame.payload_bytes - DESCRIPTOR_BYTES);
-        for (index, piece) in pieces.enumerate() {
+        let piece_bytes = equal_pieces(frame.bytes.len(), frame.payload_bytes - DESCRIPTOR_BYTES);
+        for (index, piece) in frame.bytes.chunks(piece_bytes).enumerate() {
             // Partitions are not distinguished: everything counts as the first one.
             let start = if index == 0 { START_OF_PARTITION } else { 0 };
             out.put(&[EXTENDED | start, HAS_PICTURE_ID, high, low]);

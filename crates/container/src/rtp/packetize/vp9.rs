@@ -8,7 +8,7 @@ use media::codec::vp9::FrameHeader;
 
 use super::super::payloads::Payloads;
 use super::vp8::PictureId;
-use super::{Frame, Picture};
+use super::{Frame, Picture, equal_pieces};
 
 const HAS_PICTURE_ID: u8 = 0x80;
 const PREDICTED: u8 = 0x40;
@@ -34,9 +34,11 @@ impl Packer {
         let [high, low] = self.next.take();
         let mut rest = frame.bytes;
         let mut structure_left = structure.as_ref().map_or(&[][..], |bytes| &bytes[..]);
+        let bytes = structure_left.len() + rest.len();
+        let piece_bytes = equal_pieces(bytes, frame.payload_bytes - DESCRIPTOR_BYTES);
         let mut start = START;
         while !rest.is_empty() {
-            let room = frame.payload_bytes - DESCRIPTOR_BYTES - structure_left.len();
+            let room = piece_bytes - structure_left.len();
             let (piece, after) = rest.split_at(room.min(rest.len()));
             rest = after;
             let end = if rest.is_empty() { END } else { 0 };

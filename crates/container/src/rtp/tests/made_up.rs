@@ -164,7 +164,7 @@ proptest! {
         }
     }
 
-    /// One unit, one run of equal packets with a shorter one at its end.
+    /// One unit, one run of equal packets, as few as there can be.
     #[test]
     fn a_unit_is_one_run(size in sizes(), payload_bytes in 64..1_400usize) {
         let frames = [
@@ -180,8 +180,19 @@ proptest! {
                 .expect("it has a frame");
             check_frame(format, &payloads, payload_bytes);
             prop_assert_eq!(payloads.runs(usize::MAX).count(), 1, "{:?}", format);
-            let (first, _) = payloads.iter().next().expect("a packet");
-            prop_assert!(payloads.iter().len() == 1 || first.len() == payload_bytes);
+            // Each packet repeats some bytes of description.
+            let described = 8 * payloads.packets().len();
+            prop_assert!(payloads.packets().len() <= (size + described).div_ceil(payload_bytes - 8).max(1));
+            payloads.level();
+            let lengths = payloads.packets().iter().map(|one| one.range.len() + usize::from(one.padding));
+            let lengths: Vec<_> = lengths.collect();
+            let longest = lengths.iter().copied().max().expect("a packet");
+            let pieces = lengths.len();
+            // A piece lacks a byte for each of the others at most, which in long packets is made up for.
+            prop_assert!(lengths.iter().all(|one| longest - one < pieces + 8), "{:?}: {:?}", format, lengths);
+            if pieces + 8 <= longest / 16 {
+                prop_assert!(lengths.iter().all(|one| *one == longest), "{:?}: {:?}", format, lengths);
+            }
         }
     }
 

@@ -9,12 +9,11 @@ mod second_opinion;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use media::codec::{av1, h264, hevc, nal};
 use media::{Item, Sample, Timestamp, Track, TrackId};
 
 use super::{
-    Arrival, Depacketizer, Event, HEADER_BYTES, Incoming, Packet, Packetizer, Patience,
+    Arrival, Depacketizer, Event, Incoming, PADDING_MAX, Packet, Packetizer, Patience,
     PayloadFormat, Payloads, Reorder, ReportClock, Sequencer,
 };
 
@@ -37,12 +36,14 @@ impl Media {
             if packetizer.push(sample, &mut payloads).is_err() {
                 continue;
             }
+            payloads.level();
             check_frame(self.format, &payloads, payload_bytes);
             let timestamp = sequencer.timestamp(sample.pts);
             for packet in payloads.packets() {
                 let header = sequencer.number(packet, timestamp);
                 let payload = &payloads.bytes()[packet.range.clone()];
-                packets.push([&header[..], payload].concat());
+                let mut space = [0; PADDING_MAX];
+                packets.push([&header[..], payload, packet.padding(&mut space)].concat());
             }
         }
         packets
@@ -192,9 +193,4 @@ fn is_dropped(format: PayloadFormat, unit: &[u8]) -> bool {
         PayloadFormat::H264 => matches!(unit[0] & 31, 9 | 12),
         _ => matches!(unit[0] >> 1 & 63, 35 | 38),
     }
-}
-
-/// The payload of a packet that was made here.
-fn payload(packet: &[u8]) -> Bytes {
-    Bytes::copy_from_slice(&packet[HEADER_BYTES..])
 }

@@ -9,10 +9,11 @@ use rtc_rtp::codec::opus::{OpusPacket, OpusPayloader};
 use rtc_rtp::codec::vp8::{Vp8Packet, Vp8Payloader};
 use rtc_rtp::codec::vp9::{Vp9Packet, Vp9Payloader};
 use rtc_rtp::packetizer::{Depacketizer as _, Payloader};
+use rtc_shared::marshal::Unmarshal;
 
 use super::super::{Header, PAYLOAD_BYTES, PayloadFormat};
 use super::media_clips::all;
-use super::{Media, Outcome, is_set, packing, payload};
+use super::{Media, Outcome, is_set, packing};
 
 /// What another depacketizer makes of our packets, each frame as `normal` has it.
 fn theirs(media: &Media) -> Vec<Vec<u8>> {
@@ -22,9 +23,11 @@ fn theirs(media: &Media) -> Vec<Vec<u8>> {
     let mut h265 = H265Packet::default();
     let mut fragments = Vec::new();
     let mut av1 = Av1Depacketizer::new();
+    let mut padded = 0;
     for packet in media.packets(PAYLOAD_BYTES) {
-        let marker = packet[1] & 0x80 != 0;
-        let bytes = payload(&packet);
+        let packet = rtc_rtp::Packet::unmarshal(&mut &packet[..]).expect("RTP");
+        let (marker, bytes) = (packet.header.marker, packet.payload);
+        padded += usize::from(packet.header.padding);
         match media.format {
             PayloadFormat::H264 => {
                 let annex_b = h264.depacketize(&bytes).expect("H.264");
@@ -64,6 +67,13 @@ fn theirs(media: &Media) -> Vec<Vec<u8>> {
             frames.push(std::mem::take(&mut frame));
         }
     }
+    let is_cut = media.format != PayloadFormat::Opus;
+    assert_eq!(
+        padded > 0,
+        is_cut,
+        "{:?}: {padded} packets are padded",
+        media.format
+    );
     frames
 }
 

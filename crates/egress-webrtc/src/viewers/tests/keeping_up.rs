@@ -203,7 +203,7 @@ fn sound_rides_with_pictures_when_the_audience_is_large() {
         worker.film(camera, 50);
         (worker.wire.sendings.len() - before) / 250
     };
-    // A send for each picture and one for the two packets of sound that go with it.
+    // A send for each picture, in which the sound goes that is due.
     let sends = rounds(&mut worker, &mut camera);
-    assert!((50..=54).contains(&sends), "{sends}");
+    assert!((25..=27).contains(&sends), "{sends}");
 }

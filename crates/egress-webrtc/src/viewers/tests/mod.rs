@@ -6,12 +6,13 @@ mod keeping_up;
 mod play;
 mod repairs;
 mod reports;
+mod sound;
 
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use container::rtp::{PAYLOAD_BYTES, Packet, Packetizer, PayloadFormat, Payloads};
+use container::rtp::{HEADER_BYTES, PAYLOAD_BYTES, Packet, Packetizer, PayloadFormat, Payloads};
 use fanout::{Books, ListenerHandle, Plane};
 use media::{Kind, Sample, Track};
 use rtc_crypto::RTCCryptoProvider;
@@ -23,6 +24,7 @@ use webrtc::mux::Handle;
 use webrtc::srtp::{Keys, MasterKey, Profile};
 
 use super::{Rules, ViewerTicket, Viewers};
+use crate::agree::Agreed;
 use crate::agree::testing::agreed;
 use crate::stats::Counters;
 use crate::testing::{Camera, TestServer, Wire};
@@ -62,6 +64,8 @@ struct Got {
     timestamp: u32,
     marker: bool,
     payload: Vec<u8>,
+    /// Bytes that follow the payload.
+    padding: usize,
 }
 
 impl TestWorker {
@@ -100,6 +104,10 @@ impl TestWorker {
         profile: Profile,
         rtx: bool,
     ) -> TestViewer {
+        self.join_as(handle, agreed(kinds, rtx), profile)
+    }
+
+    fn join_as(&mut self, handle: ListenerHandle, agreed: Agreed, profile: Profile) -> TestViewer {
         let number = self.joined;
         self.joined += 1;
         let key = [(number as u8).wrapping_add(1); 16];
@@ -125,10 +133,7 @@ impl TestWorker {
             context: context.expect("a context"),
             taken: 0,
         };
-        let ticket = ViewerTicket {
-            agreed: agreed(kinds, rtx),
-            handle,
-        };
+        let ticket = ViewerTicket { agreed, handle };
         let Self {
             viewers, wire, now, ..
         } = self;
@@ -178,6 +183,7 @@ impl TestWorker {
                 timestamp: packet.header.timestamp,
                 marker: packet.header.marker,
                 payload: packet.payload.to_vec(),
+                padding: plain.len() - HEADER_BYTES - packet.payload.len(),
             }
         });
         packets.collect()

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fanout::Reason;
+use media::codec::opus::Frames;
 use media::{Codec, Item, Span, Timestamp};
 use proptest::prelude::*;
 use webrtc::mux;
 
 use super::*;
 use crate::testing::{Picture, picture, picture_track, sound_track};
+
+/// A packet of the camera's sound as it is sent: header, table of contents, filling, tag.
+const SOUND_BYTES: usize = 12 + 1 + 80 + 16;
 
 #[test]
 fn a_viewer_starts_at_the_keyframe_with_parameter_sets_and_hears_the_present() {
@@ -138,14 +142,72 @@ fn a_frame_is_one_send_of_equal_segments() {
     let sendings = &worker.wire.sendings;
     assert!(sendings.iter().all(|sending| sending.path == viewer.path));
     for sending in sendings {
-        let (last, others) = sending.lengths.split_last().expect("a packet");
-        assert!(others.iter().all(|len| *len == sending.lengths[0]));
-        assert!(*last <= sending.lengths[0] && sending.lengths.len() <= 16);
+        let first = sending.lengths[0];
+        assert!(
+            sending.lengths.iter().all(|len| *len == first),
+            "{sending:?}"
+        );
+        assert!(sending.lengths.len() <= 16);
     }
     // A keyframe is its parameter sets and 26 fragments: three sends. Each other picture is one.
     assert_eq!(sendings.len(), 49 + 3);
     let lengths = sendings.iter().flat_map(|sending| &sending.lengths);
     assert_eq!(worker.counters().packets as usize, lengths.count());
+}
+
+#[test]
+fn sound_that_is_due_goes_with_the_picture_in_one_send() {
+    for (picture_bytes, is_large) in [(4_000, true), (700, true), (20, false)] {
+        let mut worker = TestWorker::new();
+        let mut camera = worker.camera("show", &BOTH);
+        camera.picture_bytes = picture_bytes;
+        let mut viewer = worker.join("show", &BOTH);
+        worker.film(&mut camera, 50);
+        worker.wire.sendings.clear();
+        worker.take(&mut viewer);
+        // Every second tick has a picture.
+        worker.film(&mut camera, 40);
+        let lengths = worker.wire.sendings.iter().map(|sending| &sending.lengths);
+        let lengths: Vec<_> = lengths.collect();
+        let sounds = |lengths: &[usize]| lengths.iter().filter(|len| **len == SOUND_BYTES).count();
+        assert_eq!(lengths.len(), 40, "{lengths:?}");
+        for pair in lengths.chunks(2) {
+            let [both, alone] = pair else {
+                panic!("{lengths:?}")
+            };
+            assert!(both.len() > 1 && sounds(both) == 1, "{both:?}");
+            let place = if is_large { both.len() - 1 } else { 0 };
+            assert_eq!(both[place], SOUND_BYTES, "the shorter one is the last");
+            assert_eq!(alone[..], [SOUND_BYTES], "a small audience does not wait");
+        }
+        let got = worker.take(&mut viewer);
+        assert_eq!(of(&got, PayloadFormat::Opus).len(), 40);
+        let marked = of(&got, PayloadFormat::H264);
+        assert_eq!(marked.iter().filter(|packet| packet.marker).count(), 20);
+    }
+}
+
+#[test]
+fn padding_is_not_counted_in_reports() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &[Kind::Video]);
+    let mut viewer = worker.join("show", &[Kind::Video]);
+    worker.film(&mut camera, 60);
+    let got = of(&worker.take(&mut viewer), PayloadFormat::H264);
+    let padded = got.iter().filter(|packet| packet.padding > 0).count();
+    let most = got.iter().map(|packet| packet.padding).max();
+    assert!(
+        padded > 10 && most <= Some(30),
+        "{padded} packets, {most:?} bytes"
+    );
+    worker.pass(Duration::from_secs(10));
+    let sent: usize = got.iter().map(|packet| packet.payload.len()).sum();
+    // The sender's octet count (RFC 3550 §6.4.1).
+    let (_, compound) = worker.wire.compounds.last().expect("a report");
+    let octets = compound[24..28]
+        .iter()
+        .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+    assert_eq!(octets, sent);
 }
 
 #[test]
@@ -276,9 +338,12 @@ fn a_large_audience_is_visited_in_turn_and_by_parts() {
     worker.film(&mut camera, 60);
     for viewer in &mut audience {
         let got = worker.take(viewer);
-        // Sound starts at the present, which has moved on for viewers with a later turn.
-        let sounds = of(&got, PayloadFormat::Opus).len();
-        assert!((60..=61).contains(&sounds), "{sounds}");
+        // Sound starts at the present, which has moved on for viewers with a later turn. So many viewers get two
+        // frames in a packet, of which the last wait for the next picture.
+        let sounds = of(&got, PayloadFormat::Opus);
+        let frames = |packet: &Got| Frames::parse(&packet.payload).expect("Opus").iter().len();
+        let sounds: usize = sounds.iter().map(frames).sum();
+        assert!((58..=61).contains(&sounds), "{sounds}");
         let picture = of(&got, PayloadFormat::H264);
         assert_eq!(picture.iter().filter(|packet| packet.marker).count(), 31);
     }

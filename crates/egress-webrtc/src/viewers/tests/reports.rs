@@ -5,8 +5,8 @@ use webrtc::rtcp::{Packet as Item, ReportBlock, packets as items, write_receiver
 use super::*;
 use formats::rtp::codes::CNAME;
 
-/// Source, wall clock and RTP clock of each sender report of a compound.
-fn reports(compound: &[u8]) -> Vec<(u32, u64, u32, u32)> {
+/// Source, wall clock, RTP clock and packets of each sender report of a compound, in its order.
+fn in_order(compound: &[u8]) -> Vec<(u32, u64, u32, u32)> {
     let found = items(compound).filter_map(|item| match item {
         Item::SenderReport {
             ssrc,
@@ -18,6 +18,13 @@ fn reports(compound: &[u8]) -> Vec<(u32, u64, u32, u32)> {
         _ => None,
     });
     found.collect()
+}
+
+/// The same, that of the sound first.
+fn reports(compound: &[u8]) -> Vec<(u32, u64, u32, u32)> {
+    let mut reports = in_order(compound);
+    reports.sort_by_key(|report| report.0 != codes::ssrc(PayloadFormat::Opus));
+    reports
 }
 
 /// Seconds of two clocks' distance.
@@ -40,8 +47,10 @@ fn reports_tie_sound_to_picture() {
     assert!((7..=9).contains(&compounds.len()), "{}", compounds.len());
     let origin = |format| codes::sequencer(format).timestamp(media::Timestamp::ZERO);
     let first_ntp = reports(&compounds[0].1)[0].1;
-    for (session, compound) in compounds {
+    for (number, (session, compound)) in compounds.iter().enumerate() {
         assert_eq!(*session, viewer.session);
+        let first = [PayloadFormat::Opus, PayloadFormat::H264][number % 2];
+        assert_eq!(in_order(compound)[0].0, codes::ssrc(first), "each in turn");
         let [sound, picture] = reports(compound)[..] else {
             panic!("a report on each line");
         };

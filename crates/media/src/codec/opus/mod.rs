@@ -1,7 +1,11 @@
-//! Opus: the identification header that other formats share (RFC 7845 §5.1), and how long a packet
-//! lasts (RFC 6716 §3).
+//! Opus: the identification header that other formats share (RFC 7845 §5.1), how long a packet lasts, and the
+//! frames in it (RFC 6716 §3).
+
+mod packet;
 
 use crate::Span;
+
+pub use packet::{Combiner, FRAMES_MAX, Frames};
 
 /// The rate that everything about Opus counts in, whatever the input was sampled at.
 pub const RATE: u32 = 48_000;

@@ -1,0 +1,209 @@
+//! Sound in packets of several frames: for a large audience, as far as every viewer takes them.
+
+use media::codec::opus::Frames;
+
+use super::*;
+use crate::agree::testing::limited;
+use crate::testing::{Picture, picture, sound};
+
+/// So many that a worker may visit them once in 50 ms, and once in 75 ms.
+const LARGE: usize = 200;
+const LARGER: usize = 300;
+
+/// How long the packets of sound are, in ticks of the camera, and all their frames.
+fn heard(got: &[Got]) -> (Vec<usize>, Vec<Vec<u8>>) {
+    let mut lengths = Vec::new();
+    let mut frames = Vec::new();
+    let mut next = None;
+    for packet in of(got, PayloadFormat::Opus) {
+        let parsed = Frames::parse(&packet.payload).expect("Opus");
+        assert!(
+            next.is_none_or(|next| next == packet.timestamp),
+            "no gap in time"
+        );
+        next = Some(packet.timestamp + parsed.samples() as u32);
+        lengths.push(parsed.iter().len());
+        frames.extend(parsed.iter().map(<[u8]>::to_vec));
+    }
+    (lengths, frames)
+}
+
+/// The frames of the camera's sound.
+fn filmed(camera: &Camera) -> Vec<Vec<u8>> {
+    let sound = camera.samples.iter();
+    let sound = sound.filter(|sample| sample.track == media::TrackId::AUDIO);
+    sound.map(|sample| sample.data[1..].to_vec()).collect()
+}
+
+/// Sends to one viewer so far.
+fn sends(worker: &TestWorker, viewer: &TestViewer) -> usize {
+    let all = worker.wire.sendings.iter();
+    all.filter(|sending| sending.path == viewer.path).count()
+}
+
+#[test]
+fn a_large_audience_hears_every_frame_in_its_pictures_sends() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    camera.key_every = 1_000;
+    let mut audience: Vec<_> = (0..LARGE).map(|_| worker.join("show", &BOTH)).collect();
+    worker.film(&mut camera, 50);
+    let viewer = &mut audience[LARGE / 2];
+    let (_, before) = heard(&worker.take(viewer));
+    let sent = sends(&worker, viewer);
+    worker.film(&mut camera, 100);
+    assert_eq!(sends(&worker, viewer) - sent, 50, "one for each picture");
+    let got = worker.take(viewer);
+    let (lengths, frames) = heard(&got);
+    assert!(lengths.iter().all(|length| *length == 2), "{lengths:?}");
+    let all = filmed(&camera);
+    let from = all.len() - frames.len() - before.len();
+    assert!(
+        from <= 2 && (49..=50).contains(&lengths.len()),
+        "{from}, {lengths:?}"
+    );
+    // The camera's last frames wait for the next picture.
+    let heard = [before, frames].concat();
+    let start = all.iter().position(|frame| *frame == heard[0]);
+    let start = start.expect("it was filmed");
+    assert!(
+        heard == all[start..start + heard.len()],
+        "every frame, in order"
+    );
+    let pictures = of(&got, PayloadFormat::H264);
+    assert_eq!(pictures.iter().filter(|packet| packet.marker).count(), 50);
+    assert_eq!(worker.books.skips.value(), 0);
+}
+
+#[test]
+fn a_picture_that_comes_late_takes_its_sound_along() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let audience: Vec<_> = (0..LARGE).map(|_| worker.join("show", &BOTH)).collect();
+    let viewer = &audience[0];
+    let ms = Duration::from_millis;
+    let mut sent = 0;
+    for cycle in 0..60i64 {
+        if cycle == 10 {
+            sent = sends(&worker, viewer);
+        }
+        // Pictures are late by nothing or by 15 ms; their sound is complete 10 ms before they are due.
+        let late = if cycle % 3 == 0 { ms(15) } else { ms(0) };
+        worker.pass(late);
+        let at = |millis| media::Timestamp::from_millis(cycle * 40 + millis);
+        let what = if cycle == 0 {
+            Picture::Key
+        } else {
+            Picture::Predicted
+        };
+        camera.write(picture(at(0), what, 2_000, cycle as u64), worker.now);
+        worker.pass(ms(20) - late);
+        camera.write(sound(at(0), 80, cycle as u64), worker.now);
+        worker.pass(ms(10));
+        camera.write(sound(at(20), 80, cycle as u64), worker.now);
+        worker.pass(ms(10));
+    }
+    assert_eq!(sends(&worker, viewer) - sent, 50, "one for each picture");
+}
+
+#[test]
+fn sound_waits_no_longer_than_a_picture_lasts() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let audience: Vec<_> = (0..LARGE).map(|_| worker.join("show", &BOTH)).collect();
+    worker.film(&mut camera, 50);
+    let before = sends(&worker, &audience[0]);
+    // The camera's picture stops.
+    camera.has_picture = false;
+    for ticks in 1..=50 {
+        worker.film(&mut camera, 1);
+        let sent = sends(&worker, &audience[0]) - before;
+        assert!(4 * sent + 6 >= ticks, "{sent} sends in {ticks} ticks");
+    }
+}
+
+#[test]
+fn sound_alone_is_combined_into_longer_packets() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("radio", &[Kind::Audio]);
+    let mut audience: Vec<_> = (0..LARGER).map(|_| worker.join("radio", &BOTH)).collect();
+    worker.film(&mut camera, 30);
+    let viewer = &mut audience[LARGER - 1];
+    worker.take(viewer);
+    let sent = sends(&worker, viewer);
+    worker.film(&mut camera, 90);
+    assert_eq!(sends(&worker, viewer) - sent, 30);
+    let (lengths, frames) = heard(&worker.take(viewer));
+    assert_eq!((lengths, frames.len()), (vec![3; 30], 90));
+}
+
+#[test]
+fn a_small_audience_gets_each_packet_as_it_was_published() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("radio", &[Kind::Audio]);
+    let mut audience: Vec<_> = (0..10).map(|_| worker.join("radio", &BOTH)).collect();
+    for ticks in 1..=50 {
+        camera.tick(worker.now);
+        worker.pass(Duration::ZERO);
+        for viewer in &audience {
+            assert_eq!(sends(&worker, viewer), ticks, "at once");
+        }
+        worker.pass(TICK);
+    }
+    let all = packets(
+        PayloadFormat::Opus,
+        &crate::testing::sound_track(),
+        &camera.samples,
+    );
+    for viewer in &mut audience {
+        assert_eq!(plain(&of(&worker.take(viewer), PayloadFormat::Opus)), all);
+    }
+}
+
+#[test]
+fn a_viewer_with_a_limit_keeps_its_lane_below_it() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("radio", &[Kind::Audio]);
+    let mut audience: Vec<_> = (0..LARGER).map(|_| worker.join("radio", &BOTH)).collect();
+    let viewer = &mut audience[0];
+    let mut lengths = |worker: &mut TestWorker, ticks| {
+        // What was combined before, and half a second until what changed has been noticed.
+        worker.film(&mut camera, 25);
+        worker.take(viewer);
+        worker.film(&mut camera, ticks);
+        let (mut lengths, _) = heard(&worker.take(viewer));
+        lengths.dedup();
+        lengths
+    };
+    assert_eq!(lengths(&mut worker, 60), [3]);
+    let handle = worker.server.handle("radio", worker.now);
+    let agreed = limited(agreed(&BOTH, true), 59);
+    let other = worker.join_as(handle, agreed, Profile::Aes128Gcm);
+    assert_eq!(lengths(&mut worker, 60), [2]);
+    let handle = worker.server.handle("radio", worker.now);
+    let agreed = limited(crate::agree::testing::agreed(&BOTH, true), 20);
+    let strict = worker.join_as(handle, agreed, Profile::Aes128Gcm);
+    assert_eq!(lengths(&mut worker, 60), [1]);
+    for gone in [strict, other] {
+        let TestWorker { viewers, now, .. } = &mut worker;
+        viewers.closed(gone.session, webrtc::mux::CloseReason::PeerClosed, *now);
+    }
+    assert_eq!(lengths(&mut worker, 60), [3]);
+}
+
+#[test]
+fn what_waits_is_sent_when_the_publisher_leaves() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("radio", &[Kind::Audio]);
+    let mut audience: Vec<_> = (0..LARGER).map(|_| worker.join("radio", &BOTH)).collect();
+    worker.film(&mut camera, 31);
+    let all = filmed(&camera);
+    drop(camera);
+    worker.pass(TICK);
+    let (lengths, frames) = heard(&worker.take(&mut audience[7]));
+    assert_eq!(frames.last(), all.last());
+    assert!(
+        lengths.contains(&3) && lengths.last() < Some(&3),
+        "{lengths:?}"
+    );
+}

@@ -1,0 +1,199 @@
+//! What viewers over WebRTC get while there are many of them: pictures padded to equal packets, and several
+//! frames of sound in one. With a window of 60 ms a single viewer gets what a thousand do.
+
+use std::path::Path;
+
+use serde_json::Value;
+use testkit::{Clip, Process, Server, ServerBuilder, Tool, wait_until};
+
+use crate::browser::Browser;
+use crate::browsers_watch_and_publish::CAMERA;
+use crate::firefox::Firefox;
+use crate::session::{Driven, assert_watched, figures, publish_camera, publish_camera_to, watch};
+use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::webrtc_peers_play::Viewer;
+
+/// Seconds of sound that a viewer hears.
+const SECONDS: f64 = 12.0;
+/// Pictures of those seconds that a busy machine decodes, too.
+const PICTURES: u64 = 200;
+
+/// Between sound and picture, in seconds: less than one picture's time, and than anybody notices.
+const APART_MAX: f64 = 0.04;
+
+/// Seconds without concealment, and estimates in a row that sound and picture are in step.
+const CLEAR_SECONDS: f64 = 5.0;
+const IN_STEP: u32 = 20;
+
+/// A server that treats each audience as a large one.
+pub(crate) fn crowded() -> ServerBuilder {
+    let tables = ["fanout.audio", "fanout.video"].into_iter();
+    tables.fold(Server::builder(), |server, table| {
+        server
+            .set(table, "min_wait", "\"60ms\"")
+            .set(table, "max_wait", "\"60ms\"")
+    })
+}
+
+/// A server with a stream that ffmpeg publishes.
+fn with_show(server: ServerBuilder) -> (Server, Process) {
+    let server = server.start();
+    let publisher = publish_rtmp(&server, &Clip::Flv.seconds(90), "live/show");
+    wait_for_stream(&server, "live/show");
+    (server, publisher)
+}
+
+/// Watches until the sound of [`SECONDS`] was heard, without a loss, in packets of `millis`.
+fn assert_heard(browser: &impl Driven, millis: f64) {
+    let figures = assert_watched(browser, PICTURES, SECONDS);
+    let sound = &figures["audio"];
+    let packets = sound["packets"].as_f64().unwrap();
+    let longest = sound["seconds"].as_f64().unwrap() / packets * 1e3;
+    // A player holds a few packets before it plays the first, and counts them.
+    assert!(
+        (millis * 0.8..millis * 1.1).contains(&longest),
+        "{longest} ms a packet: {figures}"
+    );
+    wait_for_clear_sound(browser);
+}
+
+/// Waits for sound of which nothing is made up. A machine that is busy while a player starts makes it miss some, however
+/// long packets are; if the packets were to blame, it would go on.
+fn wait_for_clear_sound(browser: &impl Driven) {
+    let concealed = |figures: &Value| figures["audio"]["concealed"].clone();
+    let seconds = |figures: &Value| figures["audio"]["seconds"].as_f64().unwrap();
+    let mut since = figures(browser);
+    wait_until("clear sound", DEADLINE, || {
+        let now = figures(browser);
+        assert!(concealed(&now).is_number(), "{now}");
+        if concealed(&now) != concealed(&since) {
+            since = now;
+            return false;
+        }
+        seconds(&now) - seconds(&since) >= CLEAR_SECONDS
+    });
+}
+
+/// Waits until two viewers play sound and picture as far apart, by their own estimates. These are wrong by what a sound
+/// card would hold, which is the same for both.
+fn wait_until_in_step(crowded: &impl Driven, other: &impl Driven) {
+    let mut in_step = 0;
+    let mut last = (Value::Null, Value::Null);
+    wait_until("sound and picture in step", DEADLINE, || {
+        last = (
+            figures(crowded)["apart"].clone(),
+            figures(other)["apart"].clone(),
+        );
+        let both = last.0.as_f64().zip(last.1.as_f64());
+        let is_in_step = both.is_some_and(|(one, other)| (one - other).abs() <= APART_MAX);
+        in_step = if is_in_step { in_step + 1 } else { 0 };
+        in_step >= IN_STEP
+    });
+}
+
+#[test]
+fn chromium_plays_combined_sound_with_padded_pictures() {
+    let (server, _publisher) = with_show(crowded());
+    let (calm, _other_publisher) = with_show(Server::builder());
+    let (browser, other) = (Browser::open(), Browser::open());
+    watch(&browser, &server, "/live/show");
+    watch(&other, &calm, "/live/show");
+    let sends = || server.metrics().sum("carillon_sends_total", &[]);
+    let seconds = || figures(&browser)["audio"]["seconds"].as_f64().unwrap();
+    wait_until("sound", DEADLINE, || {
+        figures(&browser)["audio"]["seconds"].is_number()
+    });
+    let (sent, heard) = (sends(), seconds());
+    assert_heard(&browser, 40.0);
+    // 25 pictures a second, each with the sound that is due; a keyframe takes two sends, and sound whose picture is late
+    // its own. Without the one there would be 50 sends, and without both 75.
+    let rate = (sends() - sent) / (seconds() - heard);
+    assert!((15.0..45.0).contains(&rate), "{rate} sends a second");
+    wait_until_in_step(&browser, &other);
+    let nacked = |server: &Server| {
+        server
+            .metrics()
+            .sum("carillon_webrtc_nacked_packets_total", &[])
+    };
+    assert_eq!(nacked(&server), 0.0);
+}
+
+#[test]
+fn chromium_hears_combined_sound_of_a_radio() {
+    let server = crowded().start();
+    let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let browser = Browser::open();
+    watch(&browser, &server, "/radio.mp3");
+    wait_until("sound", DEADLINE, || {
+        figures(&browser)["audio"]["seconds"].as_f64() >= Some(SECONDS)
+    });
+    let sound = figures(&browser)["audio"].clone();
+    assert_eq!(sound["lost"], 0, "{sound}");
+    wait_for_clear_sound(&browser);
+    let longest = sound["seconds"].as_f64().unwrap() / sound["packets"].as_f64().unwrap();
+    // Three frames of it are about as long as a packet may be, so there are packets of two.
+    assert!(
+        (0.04..0.066).contains(&longest),
+        "{longest} s a packet: {sound}"
+    );
+}
+
+#[test]
+fn firefox_plays_combined_sound_with_padded_pictures() {
+    // Firefox takes no candidate on the loopback, so the host's own addresses are used.
+    let start = |server: ServerBuilder| server.set("webrtc", "listen", "\"0.0.0.0:0\"").start();
+    let (server, calm) = (start(crowded()), start(Server::builder()));
+    let camera = Browser::open_with(CAMERA);
+    publish_camera(&camera, &server, "live/cam", "vp8");
+    wait_for_stream(&server, "live/cam");
+    publish_camera_to(&camera, &calm.http_url("/live/cam/whip"), "vp8");
+    wait_for_stream(&calm, "live/cam");
+    let (firefox, other) = (Firefox::open(), Firefox::open());
+    watch(&firefox, &server, "/live/cam");
+    watch(&other, &calm, "/live/cam");
+    assert_heard(&firefox, 40.0);
+    wait_until_in_step(&firefox, &other);
+}
+
+#[test]
+fn aiortc_decodes_combined_sound_without_a_gap() {
+    let (server, _publisher) = with_show(crowded());
+    let mut viewer = Viewer::of(PICTURES);
+    viewer.watch(&server, "/live/show/whep");
+    let counts = viewer.read();
+    assert!(counts["audio"].as_u64() >= Some(PICTURES), "{counts}");
+    assert_eq!(
+        (&counts["gaps"], &counts["longest"]),
+        (&0.into(), &1_920.into()),
+        "{counts}"
+    );
+    assert_eq!(
+        server
+            .metrics()
+            .sum("carillon_webrtc_nacked_packets_total", &[]),
+        0.0
+    );
+}
+
+#[test]
+fn gstreamer_plays_combined_sound_with_padded_pictures() {
+    let (server, _publisher) = with_show(crowded());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/gstreamer_viewer.py");
+    let watched = Tool::new("/usr/bin/python3")
+        .arg(script)
+        .arg(server.http_url("/live/show/whep"))
+        .arg(SECONDS.to_string())
+        .finish(DEADLINE);
+    assert!(watched.status.success(), "{}", watched.stderr);
+    let got: Value = serde_json::from_slice(&watched.stdout).unwrap();
+    let number = |name: &str| got[name].as_f64().unwrap();
+    assert_eq!((number("lost"), number("gaps")), (0.0, 0.0), "{got}");
+    assert!(number("pictures") >= PICTURES as f64, "{got}");
+    let longest = number("seconds") / number("sounds");
+    assert!(
+        (0.036..0.041).contains(&longest),
+        "{longest} s a packet: {got}"
+    );
+    assert!(number("offset").abs() <= APART_MAX, "{got}");
+}
