@@ -1,7 +1,7 @@
 //! `carillon load` reports what happened, to listeners of both protocols, and on other servers, too.
 
 use serde_json::Value;
-use testkit::{Clip, Nginx, PUBLISH_KEY, Process, Server, Tool};
+use testkit::{Certificate, Clip, Nginx, PUBLISH_KEY, Process, Server, Tool};
 
 use crate::support::{DEADLINE, wait_for_stream};
 
@@ -208,4 +208,22 @@ fn another_server_is_measured_alike() {
     assert_rate(&report, 528_000.0);
     // The master does nothing; its worker is found.
     assert!(number(&report, "/server/cpu") > 0.0);
+}
+
+#[test]
+fn listeners_within_tls_are_counted_and_checked_alike() {
+    let certificate = Certificate::make();
+    let server = certificate
+        .serve(Server::builder())
+        .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
+        .set("rtmp", "tls_listen", "[\"127.0.0.1:0\"]")
+        .start();
+    let _radio = publish(&server.icecast_url("radio.mp3", PUBLISH_KEY), &[]);
+    let show = server.rtmp_url("live/show", PUBLISH_KEY);
+    let _show = publish(&show, &["--video-rate", "500k"]);
+    for (stream, scheme) in [("radio.mp3", "https"), ("live/show", "rtmps")] {
+        wait_for_stream(&server, stream);
+        let url = format!("{scheme}://{}/{stream}", server.addr(scheme));
+        assert_whole(&listen_for("8s", &url, &[]));
+    }
 }

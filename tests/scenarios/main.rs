@@ -49,6 +49,7 @@ mod encrypted_hls_plays;
 mod enhanced_codecs_are_relayed;
 mod events_reach_players;
 mod every_protocol_is_in_the_books;
+mod everyone_hears_within_tls;
 mod files_are_served;
 mod files_play_over_rtmp;
 mod hls_keeps_its_rules;

@@ -33,6 +33,11 @@ const NEEDS: &[Need] = &[
     need("cmake", &["cmake", "--version"], "cmake"),
     need("curl", &["curl", "--version"], "curl"),
     need("openssl", &["openssl", "version"], "openssl"),
+    need(
+        "java with its compiler",
+        &["javac", "-version"],
+        "default-jdk-headless",
+    ),
     need("sqlite3", &["sqlite3", "--version"], "sqlite3"),
     need(
         "Python environments",

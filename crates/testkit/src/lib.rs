@@ -59,7 +59,7 @@ pub use self::server::{ADMIN_PASSWORD, PUBLISH_KEY, Server, ServerBuilder, binar
 pub use self::tls_proxy::TlsProxy;
 pub use self::tool::{
     Finished, Tool, aiortc, axe, hls_clients, icy_clients, moto, mp4_readers, pyjwt, require,
-    webhooks,
+    tls_listener, webhooks,
 };
 pub use self::volume::{Frozen, Volume};
 pub use self::wait::{DEADLINE, wait_until};

@@ -79,6 +79,21 @@ pub fn aiortc() -> PathBuf {
     python("aiortc", "aiortc")
 }
 
+/// The program that listens by Go's TLS.
+///
+/// # Panics
+/// When `cargo xtask tools` has not built it.
+#[must_use]
+pub fn tls_listener() -> PathBuf {
+    let program = tools().join("bin/tls-listener");
+    assert!(
+        program.is_file(),
+        "{} is missing: run `cargo xtask tools`",
+        program.display()
+    );
+    program
+}
+
 /// A Python that has `moto`, a server of object storage.
 ///
 /// # Panics

@@ -1,0 +1,3 @@
+module carillon.example/tls-listener
+
+go 1.21
