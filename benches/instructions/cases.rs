@@ -15,6 +15,7 @@ use container::icy::{Block, Interleaver, Piece};
 use fanout::Class;
 use fanout::probe::{BellProbe, JoinProbe, VisitProbe};
 use media::{Charset, Codec, Framing, Item, Kind, Sample, Span, Timestamp, Title, Track, TrackId};
+use net::tls::testing::TestTls;
 use net::{Backend, Epoll, Inbound, Slot, Uring};
 use rtmp::chunk::{self, Header, Limits, Reader};
 use rtmp::message;
@@ -31,6 +32,9 @@ const LISTENERS: usize = 500;
 /// Listeners with sockets. Fewer, because each takes two descriptors.
 const SOCKETS: usize = 200;
 
+/// Listeners behind TLS. Fewer still, because each has a handshake.
+const SECURE: usize = 32;
+
 /// Frames that a message of sound carries at most.
 const FRAMES: usize = 16;
 
@@ -45,6 +49,7 @@ type Case = (&'static str, fn(&mut Run) -> Result<(), String>);
 pub(crate) const CASES: &[Case] = &[
     ("listener visited in step: sound", visit_sound),
     ("listener visited in step: pictures", visit_pictures),
+    ("listener visited in step: behind TLS", visit_secure),
     ("listener visited, every fifth behind", visit_stragglers),
     ("listener visited in step: epoll", visit_epoll),
     ("listener visited in step: io_uring", visit_io_uring),
@@ -89,6 +94,26 @@ fn no_socket(error: io::Error) -> String {
 fn visit_sound(run: &mut Run) -> Result<(), String> {
     let mut lane = VisitProbe::new(LISTENERS).map_err(no_socket)?;
     in_step(run, &mut lane, LISTENERS);
+    Ok(())
+}
+
+/// Sound, sealed for each listener.
+fn visit_secure(run: &mut Run) -> Result<(), String> {
+    let mut lane = VisitProbe::new(SECURE).map_err(no_socket)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(no_socket)?;
+    let tls = TestTls::new();
+    let records = (0..SECURE).map(|_| {
+        let (_, stream) = runtime.block_on(tls.connect());
+        stream.into_parts().map(|(_, records)| records)
+    });
+    lane.secure(records.collect::<Result<_, _>>().map_err(no_socket)?);
+    // The memory to seal in grows with the first messages.
+    append_message(&mut lane);
+    lane.visit();
+    in_step(run, &mut lane, SECURE);
     Ok(())
 }
 

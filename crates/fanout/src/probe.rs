@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use media::{Item, Span, Timestamp};
+use net::tls::RecordLayer;
 use net::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot, Waker};
 
 use crate::books::{Books, Plane};
@@ -112,6 +113,11 @@ impl VisitProbe {
         };
         probe.turn(&[0; 418]);
         probe
+    }
+
+    /// Puts the first listeners behind TLS.
+    pub fn secure(&mut self, records: Vec<Box<RecordLayer>>) {
+        self.visits.secure(records);
     }
 
     /// Appends a unit to the lane's log.

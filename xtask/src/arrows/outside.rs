@@ -43,7 +43,7 @@ const WITH_WEBRTC: Members = These(&["webrtc", "load"]);
 /// Crates with what is still to be done, which survives a restart.
 const WITH_JOURNALS: Members = These(&["uploads", "webhooks"]);
 /// Crates that seal or encrypt what they send.
-const WITH_CIPHERS: Members = These(&["auth-hook", "webrtc", "load", "egress-hls"]);
+const WITH_CIPHERS: Members = These(&["auth-hook", "webrtc", "load", "egress-hls", "net"]);
 
 const OUTSIDE: &[Outside] = &[
     Outside {

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
 use bytes::Bytes;
+use net::tls::RecordLayer;
 use net::{Backend, Slot};
 
 use super::carousel::Carousel;
@@ -58,6 +59,15 @@ impl Visits {
             self.carousel.visit(group, outlet, books, now, &mut leavers);
         }
         debug_assert!(leavers.is_empty());
+    }
+
+    /// Puts the first listeners behind TLS.
+    pub(crate) fn secure(&mut self, records: Vec<Box<RecordLayer>>) {
+        let groups = self.carousel.groups.iter_mut();
+        let listeners = groups.flat_map(|group| &mut group.members);
+        for (listener, records) in listeners.zip(records) {
+            listener.records = Some(records);
+        }
     }
 
     /// Makes exactly the listeners whose number `sits_out` accepts sit out the next visits.
