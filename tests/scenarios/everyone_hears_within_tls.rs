@@ -152,7 +152,8 @@ fn programs_hear_a_mount_to_its_end() {
             Tool::new("gst-launch-1.0")
                 .args(["-q", "souphttpsrc"])
                 .arg(format!("location={url}"))
-                .arg(format!("ssl-ca-file={authority}"))
+                // Its property for authorities has no effect in Debian 12.
+                .arg("ssl-strict=false")
                 .args(["!", "filesink"])
                 .arg(format!("location={}", into("GStreamer").display()))
                 .start(),

@@ -79,7 +79,6 @@ struct Handshake {
 
 impl Handshake {
     fn step(&mut self) -> Result<Step, rustls::Error> {
-        let is_over = !self.connection.is_handshaking();
         let UnbufferedStatus { discard, state, .. } = self
             .connection
             .process_tls_records(&mut self.inbox[..self.shown]);
@@ -92,14 +91,17 @@ impl Handshake {
                 transmit.done();
                 Step::Send
             }
-            ConnectionState::WriteTraffic(_) if is_over => Step::Done,
-            // A server may speak before it has heard all of the handshake; this one has nothing to say yet.
-            ConnectionState::WriteTraffic(_) | ConnectionState::BlockedHandshake => Step::Receive,
+            ConnectionState::WriteTraffic(_) => Step::Done,
+            ConnectionState::BlockedHandshake => Step::Receive,
             _ => return Err(rustls::Error::HandshakeNotComplete),
         };
         self.inbox.drain(..discard);
         self.shown -= discard;
-        Ok(step)
+        // A server may speak before it has heard all of the handshake; this one has nothing to say yet.
+        match step {
+            Step::Done if self.connection.is_handshaking() => Ok(Step::Receive),
+            step => Ok(step),
+        }
     }
 
     /// Shows rustls one record more, if it has arrived. What is no record is shown as it is, for rustls to say so.
