@@ -109,7 +109,8 @@ fn visit_secure(run: &mut Run) -> Result<(), String> {
         let (_, stream) = runtime.block_on(tls.connect());
         stream.into_parts().map(|(_, records)| records)
     });
-    lane.secure(records.collect::<Result<_, _>>().map_err(no_socket)?);
+    let records: Vec<_> = records.collect::<Result<_, _>>().map_err(no_socket)?;
+    lane.secure(records);
     // The memory to seal in grows with the first messages.
     append_message(&mut lane);
     lane.visit();

@@ -116,7 +116,7 @@ impl VisitProbe {
     }
 
     /// Puts the first listeners behind TLS.
-    pub fn secure(&mut self, records: Vec<Box<RecordLayer>>) {
+    pub fn secure(&mut self, records: impl IntoIterator<Item = Box<RecordLayer>>) {
         self.visits.secure(records);
     }
 

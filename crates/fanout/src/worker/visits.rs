@@ -62,7 +62,7 @@ impl Visits {
     }
 
     /// Puts the first listeners behind TLS.
-    pub(crate) fn secure(&mut self, records: Vec<Box<RecordLayer>>) {
+    pub(crate) fn secure(&mut self, records: impl IntoIterator<Item = Box<RecordLayer>>) {
         let groups = self.carousel.groups.iter_mut();
         let listeners = groups.flat_map(|group| &mut group.members);
         for (listener, records) in listeners.zip(records) {

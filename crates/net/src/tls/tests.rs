@@ -1,5 +1,7 @@
 //! The record layer against rustls's own: every suite, every cut of a send, and peers that misbehave.
 
+#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 
