@@ -4,7 +4,6 @@
 //! subgroup is visited: every listener gets one send per window, and the sends of a large audience
 //! are spread over it.
 
-use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -254,15 +253,15 @@ impl Carousel {
                 *own = Some(Message::for_listener(view, member, to));
             }
         }
-        outlet.sealing.clear();
+        let Outlet { backend, sealing } = outlet;
+        sealing.clear();
         if members.iter().any(|member| member.records.is_some()) {
-            seal(members, &mut plans, &common, &own, outlet.sealing);
+            seal(members, &mut plans, &common, &own, sealing);
         }
-        let mut wires = [IoSlice::new(&[]); BATCH];
-        for (wire, sealed) in wires.iter_mut().zip(outlet.sealing.wires()) {
-            *wire = sealed;
+        let sealing = &**sealing;
+        for (member, wire) in sealing.wires() {
+            own[member] = Some(Message::sealed(wire));
         }
-        let mut wires = wires.iter();
         let mut batch = [SendOp {
             slot: net::Slot { index: 0, reuse: 0 },
             slices: &[],
@@ -272,28 +271,22 @@ impl Carousel {
         for (offset, (member, plan)) in members.iter().zip(&plans).enumerate() {
             let Plan::Send { .. } = plan else { continue };
             let message = own[offset].as_ref().unwrap_or(&common);
-            let slices = match &member.records {
-                None if message.len == 0 => continue,
-                None => message.slices(),
-                Some(records) if message.len == 0 && !records.has_controls() => continue,
-                Some(_) => wires.next().map_or(&[][..], std::slice::from_ref),
-            };
-            batch[used] = SendOp {
-                slot: member.slot,
-                slices,
-            };
-            sent_to[used] = (offset, message.len);
-            used += 1;
+            if message.len > 0 {
+                batch[used] = SendOp {
+                    slot: member.slot,
+                    slices: message.slices(),
+                };
+                sent_to[used] = (offset, message.len);
+                used += 1;
+            }
         }
         let mut outcomes = [SendOutcome::Blocked; BATCH];
-        outlet
-            .backend
-            .send_batch(&batch[..used], &mut outcomes[..used]);
+        backend.send_batch(&batch[..used], &mut outcomes[..used]);
         books.sends.add(used as u64);
 
         let protocol = lane.format.protocol as usize;
         let (mut bytes, mut in_step) = (0, 0);
-        let mut sealed = outlet.sealing.messages().iter();
+        let mut sealed = sealing.messages().iter();
         for (&(offset, offered), &outcome) in sent_to.iter().zip(&outcomes).take(used) {
             let member = &mut members[offset];
             in_step += u64::from(member.is_at(seen));
@@ -377,7 +370,7 @@ fn seal(
     own: &[Option<Message<'_>>],
     sealing: &mut Sealing,
 ) {
-    for ((member, plan), own) in members.iter().zip(plans).zip(own) {
+    for (at, ((member, plan), own)) in members.iter().zip(plans).zip(own).enumerate() {
         let (Plan::Send { .. }, Some(records)) = (*plan, &member.records) else {
             continue;
         };
@@ -385,7 +378,7 @@ fn seal(
         if message.len == 0 && !records.has_controls() {
             continue;
         }
-        if let Err(error) = sealing.seal(records, message.slices()) {
+        if let Err(error) = sealing.seal(at, records, message.slices()) {
             tracing::debug!(%error, "a listener's connection cannot go on");
             *plan = Plan::Leave(Reason::Left);
         }

@@ -25,6 +25,14 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// What was sealed of a message.
+    pub(super) fn sealed(wire: IoSlice<'a>) -> Self {
+        let mut message = Self::empty();
+        message.slices[0] = wire;
+        (message.count, message.len) = (1, wire.len());
+        message
+    }
+
     pub(super) fn between(view: &'a View, from: u64, to: u64) -> Self {
         let mut message = Self::empty();
         message.append(view, from, to);

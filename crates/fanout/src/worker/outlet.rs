@@ -20,6 +20,8 @@ pub(super) struct Sealing {
 /// A message as one listener's records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SealedMessage {
+    /// Whose it is, in the batch.
+    member: usize,
     /// Where in [`Sealing`]'s memory it begins.
     at: usize,
     pub(super) sealed: Sealed,
@@ -32,9 +34,10 @@ impl Sealing {
         self.messages.clear();
     }
 
-    /// Seals a message, or the beginning of a long one.
+    /// Seals a message, or the beginning of a long one, for one member of the batch.
     pub(super) fn seal(
         &mut self,
+        member: usize,
         records: &RecordLayer,
         slices: &[IoSlice<'_>],
     ) -> Result<(), tls::Error> {
@@ -45,7 +48,7 @@ impl Sealing {
         }
         let sealed = records.seal(slices, &mut self.memory[at..end])?;
         self.used += sealed.wire_bytes;
-        self.messages.push(SealedMessage { at, sealed });
+        self.messages.push(SealedMessage { member, at, sealed });
         Ok(())
     }
 
@@ -54,11 +57,11 @@ impl Sealing {
         &self.messages
     }
 
-    /// The bytes of these, in order.
-    pub(super) fn wires(&self) -> impl Iterator<Item = IoSlice<'_>> {
+    /// Whose these are, and their bytes.
+    pub(super) fn wires(&self) -> impl Iterator<Item = (usize, IoSlice<'_>)> {
         self.messages.iter().map(|message| {
             let bytes = &self.memory[message.at..][..message.sealed.wire_bytes];
-            IoSlice::new(bytes)
+            (message.member, IoSlice::new(bytes))
         })
     }
 }
@@ -74,10 +77,10 @@ impl Outlet<'_> {
     pub(super) fn part(&mut self, slot: Slot, records: &mut RecordLayer) {
         while records.has_controls() {
             self.sealing.clear();
-            if self.sealing.seal(records, &[]).is_err() {
+            if self.sealing.seal(0, records, &[]).is_err() {
                 return;
             }
-            let slices: Vec<_> = self.sealing.wires().collect();
+            let slices: Vec<_> = self.sealing.wires().map(|(_, wire)| wire).collect();
             let op = SendOp {
                 slot,
                 slices: &slices,
