@@ -150,7 +150,7 @@ fn programs_hear_a_mount_to_its_end() {
         (
             "GStreamer",
             Tool::new("gst-launch-1.0")
-                .args(["-q", "souphttpsrc"])
+                .args(["-q", "souphttpsrc", "iradio-mode=false"])
                 .arg(format!("location={url}"))
                 // Its property for authorities has no effect in Debian 12.
                 .arg("ssl-strict=false")

@@ -596,21 +596,35 @@ async fn a_shared_listener_hears_the_same_until_it_leaves() {
     let items = mp3_items(200);
     write(&mut publisher, &items[..2]);
     let mut taken = listen_shared(&server, "/radio").await;
-    let mut heard = Vec::new();
+    let mut heard = timeout(PATIENCE, taken.recv())
+        .await
+        .unwrap()
+        .unwrap()
+        .to_vec();
+    for batch in items[2..].chunks(50) {
+        write(&mut publisher, batch);
+    }
     let all: Vec<u8> = (0..200).flat_map(mp3_frame).collect();
     while heard.len() < all.len() {
-        if heard.len() == mp3_frame(0).len() {
-            for batch in items[2..].chunks(50) {
-                write(&mut publisher, batch);
-            }
-        }
-        let piece = timeout(PATIENCE, taken.recv()).await.unwrap().unwrap();
-        heard.extend_from_slice(&piece);
+        let piece = timeout(PATIENCE, taken.recv()).await;
+        let piece = piece.unwrap_or_else(|_| panic!("{} of {} bytes", heard.len(), all.len()));
+        heard.extend_from_slice(&piece.unwrap());
     }
     assert_same(&heard, &all, "all of it");
     drop(taken);
+    until_none_listens(&server).await;
     let departure = server.departures.recv_timeout(PATIENCE).unwrap();
     assert_eq!(departure.reason, Reason::Left);
+}
+
+/// Waits until the tasks of all listeners are over.
+async fn until_none_listens(server: &TestServer) {
+    let none = async {
+        while server.context.registry.fanout().listeners() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, none).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -624,12 +638,7 @@ async fn a_shared_listener_that_takes_nothing_is_given_up() {
         write(&mut publisher, batch);
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    let given_up = async {
-        while server.context.registry.fanout().listeners() > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    timeout(PATIENCE, given_up).await.unwrap();
+    until_none_listens(&server).await;
     drop(taken);
     let departure = server.departures.recv_timeout(PATIENCE).unwrap();
     assert_eq!(departure.reason, Reason::Lag);
