@@ -15,7 +15,7 @@
 //!   answer, errors included, carries CORS headers and ends with the connection.
 //!
 //! The server's router asks [`Target::find`] whether a path means a stream; its HTTP code then calls
-//! [`serve`] or, for HTTP/2, [`reply`].
+//! [`serve()`] or, for HTTP/2, [`reply()`].
 
 mod address;
 mod intro;

@@ -59,7 +59,7 @@ impl LiveBody {
 
 /// Decides on a request for a stream that shares its connection with others.
 ///
-/// `permit` is as for [`serve`](crate::serve).
+/// `permit` is as for [`serve`](crate::serve()).
 pub async fn reply(
     context: &Context,
     target: Target,

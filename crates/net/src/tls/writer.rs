@@ -25,7 +25,7 @@ const CONTROLS_MAX: usize = 4;
 /// two.
 const RECORDS_MAX: usize = 12;
 
-/// What [`Writer::seal`] has put into the caller's memory.
+/// What [`RecordLayer::seal`](super::RecordLayer::seal) has put into the caller's memory.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Sealed {
     /// Bytes to send.
