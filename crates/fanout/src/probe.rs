@@ -85,7 +85,6 @@ impl Default for LogProbe {
 pub struct VisitProbe {
     lane: ProbeLane,
     visits: Visits,
-    backend: Box<dyn Backend>,
     books: Books,
 }
 
@@ -104,11 +103,10 @@ impl VisitProbe {
     /// caught up.
     pub fn with(class: Class, listeners: usize, backend: Box<dyn Backend>) -> Self {
         let lane = ProbeLane::open(class, Arc::new([]));
-        let visits = Visits::new(&lane.guard(), listeners);
+        let visits = Visits::new(&lane.guard(), listeners, backend);
         let mut probe = Self {
             lane,
             visits,
-            backend,
             books: Books::new(Plane::Worker, 0),
         };
         probe.turn(&[0; 418]);
@@ -128,8 +126,7 @@ impl VisitProbe {
     /// Visits every listener. Returns the number of sends.
     pub fn visit(&mut self) -> u64 {
         let before = self.books.sends.value();
-        self.visits
-            .turn(&mut *self.backend, &self.books, Instant::now());
+        self.visits.turn(&self.books, Instant::now());
         self.books.sends.value() - before
     }
 
@@ -347,7 +344,7 @@ mod tests {
             let before = probe.books.late_messages.value();
             probe.append(&[0; 100]);
             let now = Instant::now() + delay;
-            probe.visits.turn(&mut *probe.backend, &probe.books, now);
+            probe.visits.turn(&probe.books, now);
             probe.books.late_messages.value() - before
         };
         assert_eq!(late_by(window + LATE_AFTER / 2), 0);

@@ -9,13 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use media::Span;
-use net::tls::{RecordLayer, Sealed};
 use net::{SendOp, SendOutcome};
 
 use super::cost::Cost;
 use super::listener::{HEAD_PARTS, Listener, Plan};
 use super::message::Message;
-use super::outlet::{Outlet, Sealing};
+use super::outlet::Outlet;
 use super::pace::Pace;
 use crate::books::{Books, LATE_AFTER};
 use crate::cursor::{Reason, sample_interval};
@@ -170,7 +169,7 @@ impl Carousel {
     pub(super) fn visit(
         &mut self,
         index: usize,
-        outlet: &mut Outlet<'_>,
+        outlet: &mut Outlet,
         books: &Books,
         now: Instant,
         leavers: &mut Vec<Leaver>,
@@ -196,7 +195,7 @@ impl Carousel {
         &mut self,
         group: usize,
         member: usize,
-        outlet: &mut Outlet<'_>,
+        outlet: &mut Outlet,
         books: &Books,
         now: Instant,
         leavers: &mut Vec<Leaver>,
@@ -215,7 +214,7 @@ impl Carousel {
         &mut self,
         index: usize,
         range: Range<usize>,
-        outlet: &mut Outlet<'_>,
+        outlet: &mut Outlet,
         books: &Books,
         now: Instant,
         leavers: &mut Vec<Leaver>,
@@ -256,9 +255,8 @@ impl Carousel {
         let Outlet { backend, sealing } = outlet;
         sealing.clear();
         if members.iter().any(|member| member.records.is_some()) {
-            seal(members, &mut plans, &common, &own, sealing);
+            sealing.seal_batch(members, &mut plans, &common, &own);
         }
-        let sealing = &**sealing;
         for (member, wire) in sealing.wires() {
             own[member] = Some(Message::sealed(wire));
         }
@@ -292,7 +290,7 @@ impl Carousel {
             in_step += u64::from(member.is_at(seen));
             let (outcome, offered) = match &mut member.records {
                 Some(records) => sealed.next().map_or((SendOutcome::Closed, 0), |message| {
-                    opened(records, &message.sealed, outcome)
+                    message.outcome(records, outcome)
                 }),
                 None => (outcome, offered),
             };
@@ -357,53 +355,6 @@ impl Carousel {
     /// The media time between two samples, as of the newest; zero when unknown.
     pub(super) fn sample_interval(&self) -> Span {
         sample_interval(&self.view)
-    }
-}
-
-/// Seals the messages of the members that are behind TLS, in order.
-// Apart: a batch without such members is not to carry its weight.
-#[inline(never)]
-fn seal(
-    members: &[Listener],
-    plans: &mut [Plan],
-    common: &Message<'_>,
-    own: &[Option<Message<'_>>],
-    sealing: &mut Sealing,
-) {
-    for (at, ((member, plan), own)) in members.iter().zip(plans).zip(own).enumerate() {
-        let (Plan::Send { .. }, Some(records)) = (*plan, &member.records) else {
-            continue;
-        };
-        let message = own.as_ref().unwrap_or(common);
-        if message.len == 0 && !records.has_controls() {
-            continue;
-        }
-        if let Err(error) = sealing.seal(at, records, message.slices()) {
-            tracing::debug!(%error, "a listener's connection cannot go on");
-            *plan = Plan::Leave(Reason::Left);
-        }
-    }
-}
-
-/// What the outcome of sending sealed bytes means for those within them, and how many of these were offered.
-fn opened(
-    records: &mut RecordLayer,
-    sealed: &Sealed,
-    outcome: SendOutcome,
-) -> (SendOutcome, usize) {
-    let SendOutcome::Sent(count) = outcome else {
-        return (outcome, 0);
-    };
-    match records.advance(sealed, count) {
-        Ok(plain_bytes) => {
-            let is_full = count < sealed.wire_bytes;
-            let offered = plain_bytes + usize::from(is_full);
-            (SendOutcome::Sent(plain_bytes), offered)
-        }
-        Err(error) => {
-            tracing::warn!(%error, "a listener's connection cannot go on");
-            (SendOutcome::Closed, 0)
-        }
     }
 }
 

@@ -5,7 +5,6 @@ use std::time::Instant;
 use net::{Event, Received, Slot};
 
 use super::listener::Listener;
-use super::outlet::Outlet;
 use super::position::Position;
 use super::{Worker, enqueue};
 use crate::cursor::Reason;
@@ -55,7 +54,7 @@ impl Worker {
             {
                 break;
             }
-            let goes_on = match self.backend.receive(slot, &mut buffer) {
+            let goes_on = match self.outlet.backend.receive(slot, &mut buffer) {
                 Received::Nothing => break,
                 Received::Bytes(count) if count <= left => {
                     left -= count;
@@ -110,11 +109,7 @@ impl Worker {
             return;
         };
         let (group, index) = (position.group as usize, position.index as usize);
-        let outlet = &mut Outlet {
-            backend: &mut *self.backend,
-            sealing: &mut self.sealing,
-        };
-        let leavers = &mut self.leavers;
+        let (outlet, leavers) = (&mut self.outlet, &mut self.leavers);
         lane.flush(group, index, outlet, &self.books, now, leavers);
         let unfinished = lane.groups[group].has_unfinished();
         self.dismiss_leavers(position.lane, group);

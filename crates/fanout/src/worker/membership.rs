@@ -14,7 +14,6 @@ use net::{Inbound, Slot, Transport};
 use super::carousel::Carousel;
 use super::handle::{Attach, Departure};
 use super::listener::Listener;
-use super::outlet::Outlet;
 use super::position::Position;
 use super::{LANES_MAX, Worker};
 use crate::ListenerId;
@@ -63,7 +62,7 @@ impl Worker {
             true => Inbound::Reported,
             false => Inbound::Dropped,
         };
-        if let Err(error) = self.backend.attach(slot, socket, inbound) {
+        if let Err(error) = self.outlet.backend.attach(slot, socket, inbound) {
             tracing::debug!(%error, "a listener's socket could not be watched");
             self.positions.remove(slot);
             self.depart(id, Reason::Left, 0, 0);
@@ -197,10 +196,10 @@ impl Worker {
             _ => None,
         };
         let socket = match back {
-            Some(_) => self.backend.release(gone.slot),
+            Some(_) => self.outlet.backend.release(gone.slot),
             None => {
-                self.part(&mut gone);
-                self.backend.detach(gone.slot);
+                self.outlet.part(&mut gone);
+                self.outlet.backend.detach(gone.slot);
                 None
             }
         };
@@ -214,23 +213,6 @@ impl Worker {
             let records = gone.records.take();
             talk.release(Transport { socket, records }, why, reached);
         }
-    }
-
-    /// Tells a listener behind TLS that nothing follows, if it can be told now: without that, an attacker may have
-    /// cut the connection.
-    fn part(&mut self, gone: &mut Listener) {
-        let Some(records) = &mut gone.records else {
-            return;
-        };
-        if gone.blocked || records.is_within_record() {
-            return;
-        }
-        records.close();
-        let mut outlet = Outlet {
-            backend: &mut *self.backend,
-            sealing: &mut self.sealing,
-        };
-        outlet.part(gone.slot, records);
     }
 
     fn depart(&mut self, id: ListenerId, reason: Reason, sent_bytes: u64, skips: u32) {

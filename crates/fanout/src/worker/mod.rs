@@ -43,7 +43,7 @@ pub(crate) use waker::WorkerWaker;
 
 use self::carousel::{Carousel, Leaver};
 use self::listener::Listener;
-use self::outlet::{Outlet, Sealing};
+use self::outlet::Outlet;
 use self::position::Position;
 use crate::books::{Books, CHECKUP_INTERVAL};
 use crate::events::ConditionSender;
@@ -91,8 +91,7 @@ pub(crate) struct Links {
 pub(crate) struct Worker {
     index: usize,
     target_utilisation: f64,
-    backend: Box<dyn Backend>,
-    sealing: Sealing,
+    outlet: Outlet,
     inbox: Receiver<Command>,
     waker: WorkerWaker,
     books: Arc<Books>,
@@ -135,8 +134,7 @@ impl Worker {
         Self {
             index,
             target_utilisation,
-            backend,
-            sealing: Sealing::default(),
+            outlet: Outlet::new(backend),
             inbox,
             waker,
             books,
@@ -249,10 +247,7 @@ impl Worker {
         let mut cost = Duration::ZERO;
         if let Some(group) = lane.take_due() {
             let began = cpu();
-            let outlet = &mut Outlet {
-                backend: &mut *self.backend,
-                sealing: &mut self.sealing,
-            };
+            let outlet = &mut self.outlet;
             lane.visit(group, outlet, &self.books, now, &mut self.leavers);
             let ended = cpu();
             cost = ended.saturating_sub(began);
@@ -302,10 +297,7 @@ impl Worker {
             && group < lane.groups.len()
         {
             lane.ended_at.get_or_insert(now);
-            let outlet = &mut Outlet {
-                backend: &mut *self.backend,
-                sealing: &mut self.sealing,
-            };
+            let outlet = &mut self.outlet;
             lane.visit(group, outlet, &self.books, now, &mut self.leavers);
             self.dismiss_leavers(index, group);
             group += 1;

@@ -1,9 +1,14 @@
 //! Where a visit's bytes go: the back-end, and for listeners behind TLS the memory in which they are sealed first.
 
+use std::fmt;
 use std::io::IoSlice;
 
 use net::tls::{self, RecordLayer, SEALED_RECORD_BYTES_MAX, Sealed};
 use net::{Backend, SendOp, SendOutcome, Slot};
+
+use super::listener::{Listener, Plan};
+use super::message::Message;
+use crate::cursor::Reason;
 
 /// Sealed bytes of one send: four full records. A visit has several sends for a listener that has more to get.
 const SEALED_BYTES_MAX: usize = 4 * SEALED_RECORD_BYTES_MAX;
@@ -24,7 +29,31 @@ pub(super) struct SealedMessage {
     member: usize,
     /// Where in [`Sealing`]'s memory it begins.
     at: usize,
-    pub(super) sealed: Sealed,
+    sealed: Sealed,
+}
+
+impl SealedMessage {
+    /// What the outcome of sending it means for the bytes within, and how many of these were offered.
+    pub(super) fn outcome(
+        &self,
+        records: &mut RecordLayer,
+        outcome: SendOutcome,
+    ) -> (SendOutcome, usize) {
+        let SendOutcome::Sent(count) = outcome else {
+            return (outcome, 0);
+        };
+        match records.advance(&self.sealed, count) {
+            Ok(plain_bytes) => {
+                let is_full = count < self.sealed.wire_bytes;
+                let offered = plain_bytes + usize::from(is_full);
+                (SendOutcome::Sent(plain_bytes), offered)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a listener's connection cannot go on");
+                (SendOutcome::Closed, 0)
+            }
+        }
+    }
 }
 
 impl Sealing {
@@ -35,7 +64,7 @@ impl Sealing {
     }
 
     /// Seals a message, or the beginning of a long one, for one member of the batch.
-    pub(super) fn seal(
+    fn seal(
         &mut self,
         member: usize,
         records: &RecordLayer,
@@ -50,6 +79,31 @@ impl Sealing {
         self.used += sealed.wire_bytes;
         self.messages.push(SealedMessage { member, at, sealed });
         Ok(())
+    }
+
+    /// Seals the messages of the members of a batch that are behind TLS, in order.
+    // Apart: a batch without such members is not to carry its weight.
+    #[inline(never)]
+    pub(super) fn seal_batch(
+        &mut self,
+        members: &[Listener],
+        plans: &mut [Plan],
+        common: &Message<'_>,
+        own: &[Option<Message<'_>>],
+    ) {
+        for (at, ((member, plan), own)) in members.iter().zip(plans).zip(own).enumerate() {
+            let (Plan::Send { .. }, Some(records)) = (*plan, &member.records) else {
+                continue;
+            };
+            let message = own.as_ref().unwrap_or(common);
+            if message.len == 0 && !records.has_controls() {
+                continue;
+            }
+            if let Err(error) = self.seal(at, records, message.slices()) {
+                tracing::debug!(%error, "a listener's connection cannot go on");
+                *plan = Plan::Leave(Reason::Left);
+            }
+        }
     }
 
     /// What was sealed since it was cleared, in order.
@@ -67,33 +121,59 @@ impl Sealing {
 }
 
 /// See the module's description.
-pub(super) struct Outlet<'a> {
-    pub(super) backend: &'a mut dyn Backend,
-    pub(super) sealing: &'a mut Sealing,
+pub(super) struct Outlet {
+    pub(super) backend: Box<dyn Backend>,
+    pub(super) sealing: Sealing,
 }
 
-impl Outlet<'_> {
-    /// Sends what a connection has to say of its own, as far as the socket takes it now: an alert, before it closes.
-    pub(super) fn part(&mut self, slot: Slot, records: &mut RecordLayer) {
+impl Outlet {
+    pub(super) fn new(backend: Box<dyn Backend>) -> Self {
+        Self {
+            backend,
+            sealing: Sealing::default(),
+        }
+    }
+
+    /// Tells a listener behind TLS that nothing follows, if it can be told now: without that, an attacker may have cut
+    /// the connection.
+    pub(super) fn part(&mut self, gone: &mut Listener) {
+        let Some(records) = &mut gone.records else {
+            return;
+        };
+        if gone.blocked || records.is_within_record() {
+            return;
+        }
+        records.close();
         while records.has_controls() {
-            self.sealing.clear();
-            if self.sealing.seal(0, records, &[]).is_err() {
-                return;
-            }
-            let slices: Vec<_> = self.sealing.wires().map(|(_, wire)| wire).collect();
-            let op = SendOp {
-                slot,
-                slices: &slices,
-            };
-            let mut outcome = [SendOutcome::Blocked];
-            self.backend.send_batch(&[op], &mut outcome);
-            let [SealedMessage { sealed, .. }] = self.sealing.messages() else {
-                return;
-            };
-            let is_out = outcome == [SendOutcome::Sent(sealed.wire_bytes)];
-            if !is_out || records.advance(sealed, sealed.wire_bytes).is_err() {
+            if !self.send_control(gone.slot, records) {
                 return;
             }
         }
+    }
+
+    /// Sends what a connection has to say of its own. False if the socket does not take it now.
+    fn send_control(&mut self, slot: Slot, records: &mut RecordLayer) -> bool {
+        self.sealing.clear();
+        if self.sealing.seal(0, records, &[]).is_err() {
+            return false;
+        }
+        let slices: Vec<_> = self.sealing.wires().map(|(_, wire)| wire).collect();
+        let op = SendOp {
+            slot,
+            slices: &slices,
+        };
+        let mut outcome = [SendOutcome::Blocked];
+        self.backend.send_batch(&[op], &mut outcome);
+        let [SealedMessage { sealed, .. }] = self.sealing.messages() else {
+            return false;
+        };
+        let is_out = outcome == [SendOutcome::Sent(sealed.wire_bytes)];
+        is_out && records.advance(sealed, sealed.wire_bytes).is_ok()
+    }
+}
+
+impl fmt::Debug for Outlet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Outlet({})", self.backend.name())
     }
 }

@@ -71,7 +71,7 @@ mod tests {
     use crate::worker::carousel::Carousel;
     use crate::worker::listener::Listener;
 
-    use super::super::outlet::{Outlet, Sealing};
+    use super::super::outlet::Outlet;
     use super::*;
 
     const WINDOW: Duration = Duration::from_millis(400);
@@ -82,7 +82,7 @@ mod tests {
     struct Scene {
         lane: LaneWriter,
         carousel: Carousel,
-        backend: Bottomless,
+        outlet: Outlet,
         books: Books,
         now: Instant,
         next_sample: Instant,
@@ -116,7 +116,9 @@ mod tests {
             Self {
                 carousel: Carousel::new(Arc::clone(&lane.lane), now),
                 lane,
-                backend: Bottomless::new().expect("a descriptor for the waker"),
+                outlet: Outlet::new(Box::new(
+                    Bottomless::new().expect("a descriptor for the waker"),
+                )),
                 books: Books::new(Plane::Worker, 0),
                 now,
                 next_sample: now,
@@ -158,15 +160,11 @@ mod tests {
                 {
                     let Self {
                         carousel,
-                        backend,
+                        outlet,
                         books,
                         now,
                         ..
                     } = self;
-                    let outlet = &mut Outlet {
-                        backend,
-                        sealing: &mut Sealing::default(),
-                    };
                     carousel.visit(group, outlet, books, *now, &mut Vec::new());
                     carousel.pace(WINDOW, *now);
                     self.visits[group].push(self.now);

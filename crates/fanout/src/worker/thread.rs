@@ -21,7 +21,7 @@ impl Worker {
                 NextStep::Woken => None,
                 NextStep::Stopped => return,
             };
-            if let Err(error) = self.backend.wait(timeout, &mut events) {
+            if let Err(error) = self.outlet.backend.wait(timeout, &mut events) {
                 tracing::error!(worker = self.index, %error, "the back-end failed; the process cannot go on without this worker");
                 std::process::abort();
             }

@@ -11,7 +11,7 @@ use net::{Backend, Slot};
 
 use super::carousel::Carousel;
 use super::listener::Listener;
-use super::outlet::{Outlet, Sealing};
+use super::outlet::Outlet;
 use super::{Attach, Departure, Links, Worker, WorkerWaker};
 use crate::ListenerId;
 use crate::books::{Books, Plane};
@@ -22,11 +22,11 @@ use crate::lane::LaneGuard;
 #[derive(Debug)]
 pub(crate) struct Visits {
     carousel: Carousel,
-    sealing: Sealing,
+    outlet: Outlet,
 }
 
 impl Visits {
-    pub(crate) fn new(lane: &LaneGuard, listeners: usize) -> Self {
+    pub(crate) fn new(lane: &LaneGuard, listeners: usize, backend: Box<dyn Backend>) -> Self {
         let now = Instant::now();
         let mut carousel = Carousel::new(Arc::clone(lane.lane()), now);
         for index in 0..listeners {
@@ -41,21 +41,18 @@ impl Visits {
         }
         Self {
             carousel,
-            sealing: Sealing::default(),
+            outlet: Outlet::new(backend),
         }
     }
 
     /// Visits every subgroup that has something to do, once.
-    pub(crate) fn turn(&mut self, backend: &mut dyn Backend, books: &Books, now: Instant) {
+    pub(crate) fn turn(&mut self, books: &Books, now: Instant) {
         let mut leavers = Vec::new();
         for _ in 0..self.carousel.groups.len() {
             let Some(group) = self.carousel.take_due() else {
                 return;
             };
-            let outlet = &mut Outlet {
-                backend,
-                sealing: &mut self.sealing,
-            };
+            let outlet = &mut self.outlet;
             self.carousel.visit(group, outlet, books, now, &mut leavers);
         }
         debug_assert!(leavers.is_empty());
