@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, http, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, http, pion_viewer, wait_until};
 
 use crate::sound_shares_packets::crowded;
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
@@ -19,13 +19,7 @@ fn tools() -> PathBuf {
 
 /// pion (Go), on which MediaMTX and LiveKit are built.
 fn pion() -> Tool {
-    let program = tools().join("bin/pion-viewer");
-    assert!(
-        program.is_file(),
-        "{} is missing, a player on pion: cargo xtask tools",
-        program.display()
-    );
-    Tool::built(&program)
+    Tool::built(&pion_viewer())
 }
 
 /// werift (TypeScript).

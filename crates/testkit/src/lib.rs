@@ -30,6 +30,7 @@ mod proc;
 mod process;
 mod proxy;
 mod publisher;
+mod relay;
 mod sampling;
 mod server;
 mod tls_proxy;
@@ -58,8 +59,8 @@ pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{ADMIN_PASSWORD, PUBLISH_KEY, Server, ServerBuilder, binary, build_release};
 pub use self::tls_proxy::TlsProxy;
 pub use self::tool::{
-    Finished, Tool, aiortc, axe, hls_clients, icy_clients, moto, mp4_readers, pyjwt, require,
-    tls_listener, webhooks,
+    Finished, Tool, aiortc, axe, hls_clients, icy_clients, moto, mp4_readers, pion_viewer, pyjwt,
+    require, tls_listener, webhooks,
 };
 pub use self::volume::{Frozen, Volume};
 pub use self::wait::{DEADLINE, wait_until};

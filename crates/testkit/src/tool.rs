@@ -79,19 +79,22 @@ pub fn aiortc() -> PathBuf {
     python("aiortc", "aiortc")
 }
 
+/// The WebRTC player on pion.
+///
+/// # Panics
+/// When `cargo xtask tools` has not built it.
+#[must_use]
+pub fn pion_viewer() -> PathBuf {
+    built("pion-viewer", "a player on pion")
+}
+
 /// The program that listens by Go's TLS.
 ///
 /// # Panics
 /// When `cargo xtask tools` has not built it.
 #[must_use]
 pub fn tls_listener() -> PathBuf {
-    let program = tools().join("bin/tls-listener");
-    assert!(
-        program.is_file(),
-        "{} is missing: run `cargo xtask tools`",
-        program.display()
-    );
-    program
+    built("tls-listener", "the client of Go's TLS")
 }
 
 /// A Python that has `moto`, a server of object storage.
@@ -182,6 +185,17 @@ fn npm(folder: &str, proof: &str, do_what: &str) -> PathBuf {
     folder
 }
 
+/// A program among these.
+fn built(program: &str, what: &str) -> PathBuf {
+    let path = tools().join("bin").join(program);
+    assert!(
+        path.is_file(),
+        "{} is missing, {what}: cargo xtask tools",
+        path.display()
+    );
+    path
+}
+
 /// Where `cargo xtask tools` puts what is not a Debian package.
 fn tools() -> PathBuf {
     target_dir().join("tools")
@@ -239,12 +253,8 @@ impl Tool {
     /// When `cargo xtask tools` has not put it below the target directory.
     #[must_use]
     pub fn current_ffmpeg() -> Self {
-        let path = tools().join("bin/ffmpeg-current");
-        assert!(
-            path.is_file(),
-            "{} is missing, the ffmpeg of the Python package imageio-ffmpeg: cargo xtask tools",
-            path.display()
-        );
+        let what = "the ffmpeg of the Python package imageio-ffmpeg";
+        let path = built("ffmpeg-current", what);
         Self::of("ffmpeg-current", path.as_os_str()).quiet_ffmpeg()
     }
 

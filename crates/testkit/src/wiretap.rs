@@ -1,18 +1,17 @@
 //! A tap on the wire between clients and a server: it passes bytes on as they come, and keeps what both have said.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+
+use crate::relay::{self, Direction};
 
 /// Bytes kept of each direction of a connection: some minutes of sound. The rest is passed on only.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 /// Taken from a socket at once.
 const PIECE_BYTES: usize = 16 << 10;
-/// Between two checks for new connections and for the end of the owner.
-const NAP: Duration = Duration::from_millis(5);
 
 /// What was said on one connection so far.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +42,6 @@ impl Wiretap {
     #[must_use]
     pub fn start(server: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .unwrap_or_else(|error| panic!("no TCP socket: {error}"));
         let addr = listener.local_addr();
         let (overheard, ends) = <(Arc<Mutex<Vec<Shared>>>, Arc<AtomicBool>)>::default();
@@ -87,54 +85,24 @@ impl Drop for Wiretap {
 }
 
 fn run(listener: &TcpListener, server: SocketAddr, all: &Mutex<Vec<Shared>>, ends: &AtomicBool) {
-    let mut open = Vec::new();
-    while !ends.load(Ordering::Relaxed) {
-        match listener.accept() {
-            // If the server is not there, the client is disconnected.
-            Ok((client, _)) => {
-                let overheard = Shared::default();
-                all.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(Arc::clone(&overheard));
-                open.extend(connect(client, server, &overheard).ok());
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(NAP),
-            Err(error) => panic!("the wiretap: {error}"),
+    let ends = || ends.load(Ordering::Relaxed);
+    relay::run(listener, server, ends, |directions| {
+        let overheard = Shared::default();
+        all.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::clone(&overheard));
+        for Direction { is_up, from, to } in directions {
+            let overheard = Arc::clone(&overheard);
+            std::thread::spawn(move || pass(from, to, is_up, &overheard));
         }
-    }
-    for socket in open.into_iter().flatten() {
-        // One that has already ended needs no shutdown.
-        socket.shutdown(Shutdown::Both).ok();
-    }
+    });
 }
 
-/// Connects a client to the server. Returns both sockets, for ending them.
-fn connect(
-    client: TcpStream,
-    server: SocketAddr,
-    overheard: &Shared,
-) -> std::io::Result<[TcpStream; 2]> {
-    let server = TcpStream::connect(server)?;
-    for socket in [&client, &server] {
-        socket.set_nonblocking(false)?;
-        socket.set_nodelay(true)?;
-    }
-    for is_client in [true, false] {
-        let (from, to) = match is_client {
-            true => (client.try_clone()?, server.try_clone()?),
-            false => (server.try_clone()?, client.try_clone()?),
-        };
-        let overheard = Arc::clone(overheard);
-        std::thread::spawn(move || pass(from, to, is_client, &overheard));
-    }
-    Ok([client, server])
-}
-
-fn pass(mut from: TcpStream, mut to: TcpStream, is_client: bool, overheard: &Mutex<Overheard>) {
+fn pass(mut from: TcpStream, mut to: TcpStream, is_up: bool, overheard: &Mutex<Overheard>) {
     let mut piece = [0; PIECE_BYTES];
     while let Ok(length @ 1..) = from.read(&mut piece) {
         let mut kept = overheard.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = match is_client {
+        let said = match is_up {
             true => &mut kept.client,
             false => &mut kept.server,
         };

@@ -1,20 +1,19 @@
 //! The proxy for byte streams: for each direction of each connection a thread that reads and one that writes
 //! when it is time.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Shared;
+use crate::relay::{self, Direction};
 
 /// Taken from a stream at once: little, so that a throttled stream flows evenly.
 const PIECE_BYTES: usize = 4 << 10;
 /// Pieces under way in one direction of a connection; then its reader waits, like a network's window.
 const UNDER_WAY_MAX: usize = 1_024;
-/// Between two checks for new connections and for the end of the owner.
-const NAP: Duration = Duration::from_millis(5);
 
 struct Piece {
     at: Instant,
@@ -23,47 +22,15 @@ struct Piece {
 
 /// Runs until the owner is gone. Connections end with the first of their two ends.
 pub(super) fn run(listener: &TcpListener, upstream: SocketAddr, shared: &Arc<Shared>) {
-    if let Err(error) = listener.set_nonblocking(true) {
-        panic!("the proxy: {error}");
-    }
-    let mut open = Vec::new();
-    while !shared.ends() {
-        match listener.accept() {
-            // If the server is not there, the client is disconnected.
-            Ok((client, _)) => open.extend(connect(client, upstream, shared).ok()),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(NAP),
-            Err(error) => panic!("the proxy: {error}"),
+    let ends = || shared.ends();
+    relay::run(listener, upstream, ends, |directions| {
+        for Direction { is_up, from, to } in directions {
+            let (give, take) = sync_channel(UNDER_WAY_MAX);
+            let shared = shared.clone();
+            std::thread::spawn(move || read(from, is_up, &shared, &give));
+            std::thread::spawn(move || write(to, &take));
         }
-    }
-    for socket in open.into_iter().flatten() {
-        // One that has already ended needs no shutdown.
-        socket.shutdown(Shutdown::Both).ok();
-    }
-}
-
-/// Connects a client to the server. Returns both sockets, for ending them.
-fn connect(
-    client: TcpStream,
-    upstream: SocketAddr,
-    shared: &Arc<Shared>,
-) -> std::io::Result<[TcpStream; 2]> {
-    let server = TcpStream::connect(upstream)?;
-    for socket in [&client, &server] {
-        socket.set_nonblocking(false)?;
-        socket.set_nodelay(true)?;
-    }
-    for is_up in [true, false] {
-        let (from, to) = if is_up {
-            (client.try_clone()?, server.try_clone()?)
-        } else {
-            (server.try_clone()?, client.try_clone()?)
-        };
-        let (give, take) = sync_channel(UNDER_WAY_MAX);
-        let shared = shared.clone();
-        std::thread::spawn(move || read(from, is_up, &shared, &give));
-        std::thread::spawn(move || write(to, &take));
-    }
-    Ok([client, server])
+    });
 }
 
 fn read(mut from: TcpStream, is_up: bool, shared: &Shared, give: &SyncSender<Piece>) {
