@@ -4,10 +4,10 @@ use std::io::{self, IoSlice};
 use std::net::TcpStream;
 use std::sync::Arc;
 
+use net::tls::testing::TestTls;
 use net::tls::{RecordLayer, SEALED_RECORD_BYTES_MAX};
 use rustix::net::{SendFlags, send};
 use rustls::ServerConfig;
-use rustls::pki_types::PrivateKeyDer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 
@@ -19,24 +19,10 @@ pub(crate) struct Door {
 
 impl Door {
     pub(crate) fn new() -> io::Result<Self> {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
-        let made = made.map_err(io::Error::other)?;
-        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der());
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(io::Error::other)?
-            .with_no_client_auth()
-            .with_single_cert(
-                vec![made.cert.der().clone()],
-                key.map_err(io::Error::other)?,
-            )
-            .map_err(io::Error::other)?;
-        config.enable_secret_extraction = true;
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         Ok(Self {
             runtime: runtime.enable_all().build()?,
-            config: Arc::new(config),
+            config: TestTls::new().server,
         })
     }
 
