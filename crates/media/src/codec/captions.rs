@@ -10,6 +10,7 @@
 use super::h264::{self, AvcConfig};
 use super::hevc::{self, HevcConfig};
 use super::nal::{self, Packing, without_emulation_prevention};
+use super::sei;
 use crate::{Codec, Sample, Track};
 
 /// Keyframes of a track that are waited for: captions come with the first words, seconds after a stream begins.
@@ -133,31 +134,10 @@ impl Syntax {
 /// Whether one of the messages of an SEI unit, without the unit's header, has captions.
 fn sei_has_captions(payload: &[u8]) -> bool {
     let plain = without_emulation_prevention(payload);
-    let mut rest = &plain[..];
-    while let Some(kind) = take_sum(&mut rest)
-        && let Some(size) = take_sum(&mut rest)
-        && let Some((message, behind)) = rest.split_at_checked(size)
-    {
-        rest = behind;
+    sei::messages(&plain).any(|(kind, message)| {
         let captions = message.strip_prefix(ATSC_CAPTIONS);
-        if kind == REGISTERED && captions.is_some_and(is_told) {
-            return true;
-        }
-    }
-    false
-}
-
-/// A number as bytes that are added up, of which all but the last are 255.
-fn take_sum(rest: &mut &[u8]) -> Option<usize> {
-    let mut sum = 0;
-    loop {
-        let (byte, behind) = rest.split_first()?;
-        *rest = behind;
-        sum += usize::from(*byte);
-        if *byte != 0xFF {
-            return Some(sum);
-        }
-    }
+        kind == REGISTERED && captions.is_some_and(is_told)
+    })
 }
 
 /// Whether anything but padding is in `cc_data`.

@@ -13,6 +13,7 @@ pub mod hevc;
 pub mod mpeg_audio;
 pub mod nal;
 pub mod opus;
+pub mod sei;
 pub mod vp8;
 pub mod vp9;
 

@@ -93,7 +93,7 @@ impl TrimZeros for [u8] {
 }
 
 /// Undoes the `00 00 03` escapes of the first [`PARAMETER_SET_BYTES_READ`] bytes.
-pub(super) fn without_emulation_prevention(payload: &[u8]) -> Vec<u8> {
+pub fn without_emulation_prevention(payload: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(payload.len().min(PARAMETER_SET_BYTES_READ));
     let mut zeros = 0;
     for byte in payload.iter().take(PARAMETER_SET_BYTES_READ) {

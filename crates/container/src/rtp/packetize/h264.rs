@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use media::codec::h264::{AvcConfig, reference_idc, unit, unit_type};
 
-use super::nal::{Class, SET_KINDS, Syntax};
+use super::nal::{Class, SET_KINDS, Syntax, class_of_sei};
 
 /// Unit types that only packets have.
 const STAP_A: u8 = 24;
@@ -24,6 +24,7 @@ impl Syntax for H264 {
         match unit_type(first) {
             // Also types that H.264 leaves unspecified and packets use for themselves.
             0 | STAP_A.. | unit::DELIMITER | unit::FILLER => Class::Drop,
+            unit::SEI => class_of_sei(&nal[Self::HEAD_BYTES..]),
             unit::SPS => Class::Set(1),
             unit::PPS => Class::Set(2),
             kind @ unit::SLICE..=unit::IDR => Class::Slice {

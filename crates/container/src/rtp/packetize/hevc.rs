@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use media::codec::hevc::{HevcConfig, UnitHeader, unit};
 
-use super::nal::{Class, SET_KINDS, Syntax};
+use super::nal::{Class, SET_KINDS, Syntax, class_of_sei};
 
 /// Unit types that only packets have.
 const AGGREGATION: u8 = 48;
@@ -22,6 +22,7 @@ impl Syntax for Hevc {
         };
         match header.kind {
             AGGREGATION.. | unit::DELIMITER | unit::FILLER => Class::Drop,
+            unit::SEI => class_of_sei(&nal[Self::HEAD_BYTES..]),
             unit::VPS => Class::Set(0),
             unit::SPS => Class::Set(1),
             unit::PPS => Class::Set(2),

@@ -8,7 +8,8 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use bytes::Bytes;
-use media::codec::nal::{self, Packing};
+use media::codec::nal::{self, Packing, without_emulation_prevention};
+use media::codec::sei;
 
 use super::super::payloads::Payloads;
 use super::{Frame, Picture, equal_pieces};
@@ -29,7 +30,8 @@ const FRAGMENT_END: u8 = 0x40;
 /// How a packetizer treats a unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Class {
-    /// Not for the wire: delimiters, filler, and types that receivers would misread.
+    /// Not for the wire: delimiters, filler, what only a hypothetical decoder reads, and types that receivers would
+    /// misread.
     Drop,
     /// A parameter set of this kind, below [`SET_KINDS`].
     Set(usize),
@@ -60,6 +62,17 @@ pub(super) trait Syntax: Debug {
     fn shared_head(units: &[&[u8]]) -> [u8; 2];
     /// The first [`Self::FRAGMENT_HEAD_BYTES`] of a fragment of `unit`, without flags.
     fn fragment_head(unit: &[u8]) -> [u8; 3];
+}
+
+/// The class of supplemental information, given without the unit's header. Encoders at a constant bit rate put a few
+/// bytes before each picture that say when a buffer is drained. They would be a packet of their own before the picture's
+/// equal pieces, and cost each viewer a second send.
+pub(super) fn class_of_sei(payload: &[u8]) -> Class {
+    if sei::is_for_hypothetical_decoder(&without_emulation_prevention(payload)) {
+        Class::Drop
+    } else {
+        Class::Other
+    }
 }
 
 /// The packetizer of one track.

@@ -80,6 +80,18 @@ fn delimiters_and_filler_stay_behind() {
     let frame = annex_b(&[&[0x09, 0x30], slice, &[0x0C, 0xFF, 0x80], &[0x78, 0, 1, 9]]);
     let (_, payloads) = bench.push(false, &frame).expect("a slice");
     assert_eq!(payloads, [slice]);
+    // As x264 writes it at a constant bit rate, and the place of words that a viewer's application may read.
+    let timing = &[6, 1, 2, 0, 0x40, 0x80][..];
+    let words = &[6, 5, 1, 9, 0x80][..];
+    let (_, payloads) = bench
+        .push(false, &annex_b(&[timing, slice]))
+        .expect("a slice");
+    assert_eq!(payloads, [slice]);
+    let (_, payloads) = bench
+        .push(false, &annex_b(&[words, slice]))
+        .expect("a slice");
+    let shared = [&[0x58, 0, 5][..], words, &[0, 3], slice].concat();
+    assert_eq!(payloads, [shared]);
     let nothing = annex_b(&[&[0x09, 0x30], &[0x0C, 0xFF, 0x80]]);
     assert_eq!(bench.push(false, &nothing).err(), Some(Unsendable::NoFrame));
     assert_eq!(bench.push(false, &[]).err(), Some(Unsendable::NoFrame));
