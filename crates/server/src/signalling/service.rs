@@ -72,6 +72,7 @@ impl WebrtcService {
             public_addresses: config.webrtc.public_ips.clone(),
             workers: config.fanout.workers,
             tcp: config.webrtc.tcp,
+            target_utilisation: config.fanout.target_utilisation,
         };
         let rules = Rules {
             target_utilisation: config.fanout.target_utilisation,

@@ -27,6 +27,7 @@ mod connections;
 mod counters;
 mod opening;
 mod outbox;
+mod rest;
 mod role;
 mod shared;
 #[cfg(test)]
@@ -54,6 +55,7 @@ use crate::sdp::{Candidate, Fingerprint};
 
 pub use counters::Counters;
 pub use outbox::{Outbox, Sent};
+use rest::Rest;
 pub use role::Role;
 use shared::{Command, Expected, Shared};
 use wire::Wire;
@@ -76,16 +78,20 @@ pub struct PortConfig {
     pub workers: usize,
     /// Whether peers may come over TCP where UDP does not get through.
     pub tcp: bool,
+    /// The share of its thread that a worker may spend on datagrams as they come; with more to do it takes them by the
+    /// batch, up to 2 ms later.
+    pub target_utilisation: f64,
 }
 
 impl PortConfig {
-    /// As many workers as cores, addresses as found, UDP and TCP.
+    /// As many workers as cores, addresses as found, UDP and TCP, and each datagram as it comes.
     pub fn new(listen: SocketAddr) -> Self {
         Self {
             listen,
             public_addresses: Vec::new(),
             workers: 0,
             tcp: true,
+            target_utilisation: 1.0,
         }
     }
 }
@@ -145,7 +151,9 @@ impl<T: Send + 'static> Port<T> {
         }));
         for (number, (wire, inbox)) in wires.into_iter().zip(inboxes).enumerate() {
             let role = role(number, shared.waker(number));
-            let worker = Worker::new(number, Arc::clone(&shared), &identity, inbox, wire, role);
+            let rest = Rest::new(config.target_utilisation, Instant::now());
+            let shared = Arc::clone(&shared);
+            let worker = Worker::new(number, shared, &identity, inbox, wire, role, rest);
             let name = format!("webrtc-{number}");
             // Workers that already run end when the port is dropped.
             let thread = thread::Builder::new()

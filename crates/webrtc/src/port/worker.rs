@@ -13,6 +13,7 @@ use net::{Ready, udp};
 
 use super::connections::Heard;
 use super::opening::{self, Opening};
+use super::rest::Rest;
 use super::shared::{Command, Expected, Inbox, Mail, Shared};
 use super::wire::{LISTENER, UDP, Wire};
 use super::{Counters, Outbox, Role};
@@ -50,6 +51,7 @@ pub(super) struct Worker<R: Role> {
     mux: Mux,
     wire: Wire,
     role: R,
+    rest: Rest,
     /// The tickets of sessions that are not connected yet.
     tickets: HashMap<Handle, R::Ticket>,
     counters: Counters,
@@ -67,6 +69,7 @@ impl<R: Role> Worker<R> {
         inbox: Inbox,
         wire: Wire,
         role: R,
+        rest: Rest,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -76,6 +79,7 @@ impl<R: Role> Worker<R> {
             mux: Mux::new(identity),
             wire,
             role,
+            rest,
             tickets: HashMap::new(),
             counters: Counters::default(),
             next_turn: Some(now),
@@ -101,7 +105,11 @@ impl<R: Role> Worker<R> {
             self.on_time(now);
             self.take_turn(now);
             self.publish(&arrivals);
-            let sleep = self.due().saturating_duration_since(Instant::now());
+            let now = Instant::now();
+            let due = self.due();
+            // What happens meanwhile is found at the next look.
+            std::thread::sleep(self.rest.get(now).min(due.saturating_duration_since(now)));
+            let sleep = due.saturating_duration_since(Instant::now());
             if let Err(error) = self.wire.poller().wait(Some(sleep), &mut ready) {
                 tracing::error!(
                     worker = self.number,
@@ -145,6 +153,7 @@ impl<R: Role> Worker<R> {
                 }
                 if has_input {
                     self.receive(arrivals, now);
+                    self.rest.worked(now, Instant::now());
                 }
             }
             LISTENER => self.accept(now),

@@ -1,0 +1,109 @@
+//! How long a worker rests between two looks at its socket, so that datagrams are taken by the batch.
+//!
+//! Publishers send at their own times: two hundred of them wake a worker thousands of times a second, for a few
+//! datagrams each time, and half of what that costs is waking up. A worker that spends more than its target share on
+//! datagrams therefore looks for them less often, and takes more at a time. What it has not spent is saved up to
+//! [`SAVED_MAX`]: a few publishers are heard at once, and so is a keyframe.
+
+use std::time::{Duration, Instant};
+
+/// The longest rest. It is a tenth of the time between pictures, players wait longer than that for what is late, and
+/// it is as good as any longer one: a worker then wakes up 500 times a second.
+const REST_MAX: Duration = Duration::from_millis(2);
+
+/// How much of the past may be used up at once, at the target share: 400 µs of work at 2 %, or thirty datagrams.
+const SAVED_MAX: Duration = Duration::from_millis(20);
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Rest {
+    /// Of each second, the work with datagrams should take this much.
+    target_utilisation: f64,
+    /// The work so far, at its target share, fills the time up to here.
+    paid_until: Instant,
+}
+
+impl Rest {
+    pub(super) fn new(target_utilisation: f64, now: Instant) -> Self {
+        Self {
+            target_utilisation,
+            paid_until: now,
+        }
+    }
+
+    /// Datagrams took the worker from `began` until `now`.
+    pub(super) fn worked(&mut self, began: Instant, now: Instant) {
+        let work = now.saturating_duration_since(began).as_secs_f64();
+        let share = work / self.target_utilisation.max(f64::EPSILON);
+        // However long it took, nobody waits for it longer than once.
+        let most = SAVED_MAX + REST_MAX;
+        let share = Duration::try_from_secs_f64(share).map_or(most, |share| share.min(most));
+        self.paid_until = (self.paid_until.max(began) + share).min(now + most);
+    }
+
+    /// How long to rest before the next look, at the most [`REST_MAX`].
+    pub(super) fn get(&self, now: Instant) -> Duration {
+        let owed = self.paid_until.saturating_duration_since(now);
+        owed.saturating_sub(SAVED_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGET: f64 = 0.02;
+
+    const fn micros(micros: u64) -> Duration {
+        Duration::from_micros(micros)
+    }
+
+    /// Looks once per `every` for `work`, for a second; returns the rests.
+    fn rests(every: Duration, work: Duration) -> Vec<Duration> {
+        let began = Instant::now();
+        let (mut rest, mut now) = (Rest::new(TARGET, began), began);
+        let mut rests = Vec::new();
+        while now - began < Duration::from_secs(1) {
+            rest.worked(now, now + work);
+            now += work;
+            rests.push(rest.get(now));
+            now += every.max(rest.get(now));
+        }
+        rests
+    }
+
+    #[test]
+    fn a_few_publishers_are_heard_at_once() {
+        let rests = rests(micros(5_000), micros(60));
+        assert!(rests.iter().all(Duration::is_zero), "{rests:?}");
+    }
+
+    #[test]
+    fn so_is_a_keyframe() {
+        let began = Instant::now();
+        let mut rest = Rest::new(TARGET, began);
+        rest.worked(began, began + micros(390));
+        assert_eq!(rest.get(began + micros(390)), Duration::ZERO);
+    }
+
+    #[test]
+    fn many_are_heard_by_the_batch() {
+        let rests = rests(micros(100), micros(60));
+        let (first, last) = (rests[0], rests[rests.len() - 1]);
+        assert_eq!((first, last), (Duration::ZERO, REST_MAX));
+        assert!((300..600).contains(&rests.len()), "{}", rests.len());
+    }
+
+    #[test]
+    fn nobody_waits_longer_than_once_for_long_work() {
+        let began = Instant::now();
+        let mut rest = Rest::new(TARGET, began);
+        let after = began + Duration::from_secs(30);
+        rest.worked(began, after);
+        assert_eq!(rest.get(after), REST_MAX);
+        assert_eq!(rest.get(after + REST_MAX), Duration::ZERO);
+        let mut none = Rest::new(0.0, began);
+        none.worked(began, after);
+        assert_eq!(none.get(after), REST_MAX);
+    }
+}
