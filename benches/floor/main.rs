@@ -13,8 +13,13 @@
 //! `floor --srtp --frames 30 --packets 4.2 --packet 1080 --sounds 50 --sound 340`
 //!
 //! Likewise over UDP, sealed for each listener: see [`srtp`].
+//!
+//! `floor --take --publishers 200 --rate 145 --packet 870 --seconds 10`
+//!
+//! The other direction: publishers' packets are taken and opened, and the cost is printed: see [`take`].
 
 mod srtp;
+mod take;
 mod tls;
 
 use std::io::{self, Read, Write};
@@ -70,6 +75,15 @@ fn main() -> io::Result<()> {
     let addr = value("--listen", "127.0.0.1:0");
     let addr: SocketAddr = addr.parse().map_err(|_| invalid(addr))?;
     raise_descriptor_limit();
+    if arguments.iter().any(|argument| argument == "--take") {
+        let pace = take::Pace {
+            publishers: number("--publishers", "200")? as usize,
+            packets: number("--rate", "145")?,
+            packet_bytes: number("--packet", "870")? as usize,
+            window: Duration::from_secs_f64(number("--seconds", "10")?),
+        };
+        return take::run(threads, pace);
+    }
     if arguments.iter().any(|argument| argument == "--srtp") {
         let pace = srtp::Pace {
             frame_every: Duration::from_secs_f64(1.0 / number("--frames", "30")?),

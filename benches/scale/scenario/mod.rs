@@ -17,6 +17,7 @@ mod storm;
 mod tokens;
 mod video;
 mod webrtc;
+mod whip;
 mod workers;
 
 use crate::bench::Bench;
@@ -80,6 +81,11 @@ pub(crate) const ALL: &[Scenario] = &[
         name: "whep-most",
         about: "as many viewers over WebRTC as the machine carries, one round",
         run: webrtc::most,
+    },
+    Scenario {
+        name: "whip-200",
+        about: "200 publishers of 1 Mb/s over WebRTC, beside the floor",
+        run: whip::publishers,
     },
     Scenario {
         name: "hls-1k",
