@@ -1,6 +1,6 @@
 //! Programs of every make of TLS hear a mount as it was sent, to its last byte and a proper end.
 //!
-//! Ten minutes instead of some seconds: `CARILLON_TLS_SECONDS=600`.
+//! Ten minutes instead of some seconds: `CARILLON_LISTENING_SECONDS=600`.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use testkit::{Certificate, Clip, Process, Server, Tool, framemd5, tls_listener, vlc, wait_until};
 
-use crate::support::{DEADLINE, assert_joins, file, publish_icecast, wait_for_stream};
-
-/// How long they listen.
-const SECONDS_VARIABLE: &str = "CARILLON_TLS_SECONDS";
-const SECONDS: u32 = 12;
+use crate::browser::Browser;
+use crate::firefox::Firefox;
+use crate::session::Driven;
+use crate::support::{
+    DEADLINE, assert_joins, file, listening_seconds, publish_icecast, wait_for_stream,
+};
 
 /// Java takes its time to begin.
 const LATE_SECONDS: u32 = 8;
 
 fn seconds() -> u32 {
-    let set = std::env::var(SECONDS_VARIABLE).ok();
-    set.and_then(|text| text.parse().ok()).unwrap_or(SECONDS)
+    listening_seconds(12)
 }
 
 /// A server whose listeners are let go soon after their publisher.
@@ -190,6 +190,46 @@ fn programs_hear_a_mount_to_its_end() {
         assert!(status.success(), "{name}: {said}");
         check(name, &std::fs::read(into(name)).unwrap(), &said);
     }
+}
+
+#[test]
+fn browsers_hear_a_mount() {
+    let server = serve(&Certificate::make());
+    let _publisher = publish_icecast(&server, Clip::Mp3, 2 * seconds() + 120, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let chromium = Browser::open_with(&["--ignore-certificate-errors"]);
+    let firefox = Firefox::open();
+    listen(&chromium, &server);
+    listen(&firefox, &server);
+    wait_until_heard("Chromium", &chromium);
+    wait_until_heard("Firefox", &firefox);
+}
+
+/// Begins to play the mount in a page of the same origin.
+fn listen(browser: &impl Driven, server: &Server) {
+    let port = server.addr("https").port();
+    browser.go(&format!("https://localhost:{port}/_/style.css"));
+    browser.run(
+        "window.heard = new Audio('/radio.mp3'); \
+         document.documentElement.append(heard); heard.play(); return null;",
+    );
+}
+
+/// Waits until so many seconds were played. Sound that a busy machine decodes late is waited for, and nothing is missing
+/// then.
+fn wait_until_heard(who: &str, browser: &impl Driven) {
+    let seconds = f64::from(seconds());
+    let patience = DEADLINE + Duration::from_secs_f64(2.0 * seconds);
+    let state = || browser.run("return [heard.currentTime, heard.ended, heard.error?.code ?? 0];");
+    wait_until(who, patience, || {
+        let state = state();
+        assert_eq!(
+            (&state[1], &state[2]),
+            (&false.into(), &0.into()),
+            "{who}: {state}"
+        );
+        state[0].as_f64() >= Some(seconds)
+    });
 }
 
 /// Lets any user read it, and write if it is a folder.

@@ -56,7 +56,9 @@ impl Firefox {
         };
         let hello = wire.read();
         assert_eq!(hello["marionetteProtocol"], 3, "{hello}");
-        wire.call("WebDriver:NewSession", &json!({}));
+        // Tests' certificates are signed by nobody it knows.
+        let wanted = json!({"capabilities": {"alwaysMatch": {"acceptInsecureCerts": true}}});
+        wire.call("WebDriver:NewSession", &wanted);
         Self {
             wire: RefCell::new(wire),
             _process: process,

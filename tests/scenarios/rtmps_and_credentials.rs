@@ -1,10 +1,12 @@
 //! RTMP behind TLS, and every place where real clients put a key.
 
+use std::time::Duration;
+
 use testkit::{
     Certificate, Clip, PUBLISH_KEY, Player, Process, Publisher, Server, Tool, framemd5, wait_until,
 };
 
-use crate::support::{DEADLINE, assert_joins, play_url, wait_for_stream};
+use crate::support::{DEADLINE, assert_joins, listening_seconds, play_url, wait_for_stream};
 
 #[test]
 fn published_and_played_behind_tls() {
@@ -18,19 +20,23 @@ fn published_and_played_behind_tls() {
         "rtmps://localhost:{}/live/show",
         server.addr("rtmps").port()
     );
-    let clip = Clip::Flv.seconds(8);
+    let seconds = listening_seconds(8);
+    let clip = Clip::Flv.seconds(seconds);
     let key = format!("{url}?key={PUBLISH_KEY}");
     let mut publisher = Publisher::Ffmpeg.start(&clip, &key);
     wait_for_stream(&server, "live/show");
     let urls = [
         (Player::Ffmpeg, url.clone()),
-        (Player::CurrentFfmpeg, url),
+        (Player::CurrentFfmpeg, url.clone()),
+        (Player::Vlc, url.clone()),
+        (Player::GstreamerRtmp2, url),
         (Player::Rtmpdump, play_url(&server, "live/show")),
     ];
     let trust = certificate.path();
     let trust = [("SSL_CERT_FILE", trust.as_str())];
     let players = urls.map(|(player, url)| player.start_with(&url, &trust));
-    assert!(publisher.wait(DEADLINE).success(), "{}", publisher.stderr());
+    let patience = DEADLINE + Duration::from_secs(seconds.into());
+    assert!(publisher.wait(patience).success(), "{}", publisher.stderr());
     let sent = framemd5::video(&framemd5::decoded(&clip));
     for mut playing in players {
         playing.wait(DEADLINE);

@@ -85,6 +85,8 @@ const WHEP: &str = r"
                     // What was made up for sound that had not come; silence is made up for silence.
                     concealed: s.concealedSamples - s.silentConcealedSamples,
                     playout: s.estimatedPlayoutTimestamp,
+                    // How long what was played had waited for its time, on average, in seconds.
+                    held: s.jitterBufferDelay / s.jitterBufferEmittedCount,
                 };
                 if (s.type === 'codec') figures[s.mimeType.split('/')[0] + 'Codec'] = s.mimeType;
                 if (s.type === 'transport') figures.cipher = s.srtpCipher;

@@ -11,6 +11,16 @@ use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 pub(crate) use testkit::DEADLINE;
 
+/// How long programs listen where that may be set, in seconds: ten minutes are too long for every run.
+const LISTENING_VARIABLE: &str = "CARILLON_LISTENING_SECONDS";
+
+/// What the environment says of it, or else `usual`.
+pub(crate) fn listening_seconds(usual: u32) -> u32 {
+    let set = std::env::var(LISTENING_VARIABLE).ok();
+    let seconds = set.map(|text| text.parse().expect(LISTENING_VARIABLE));
+    seconds.unwrap_or(usual)
+}
+
 /// A server whose streams end soon after their publisher.
 pub(crate) fn server_with_short_linger() -> Server {
     Server::builder().set("ingest", "linger", "\"1s\"").start()

@@ -1,36 +1,96 @@
 //! How old a frame is when it arrives, for a few listeners.
 
+use testkit::{PUBLISH_KEY, Server};
+
 use crate::audience::ListenPlan;
 use crate::bench::Bench;
-use crate::contest::{Way, serve};
-use crate::figure::{Target, Unit};
+use crate::contest::{BEFORE, Way, serve, serve_build};
+use crate::figure::{Against, Target, Unit};
 use crate::source;
 
 const LISTENERS: u64 = 10;
 /// Seconds.
 const DELAY_MAX: f64 = 0.005;
+/// What a viewer over WebRTC is sent first is as old as the newest keyframe, so these come often: less than one of a
+/// hundred frames is from before the viewer came.
+const KEYFRAME_INTERVAL: &str = "200ms";
+const VIEWED: &str = "live/viewed";
+const SETTINGS: &[(&str, &str, &str)] = &[("webrtc", "listen", "\"127.0.0.1:0\"")];
+
+/// Where a stream is published and listened to on a server.
+type Place = fn(&Server) -> (String, String);
 
 pub(crate) fn delay(bench: &mut Bench) {
     let show = ["--audio-rate", "96k", "--video-rate", "1000k"].map(str::to_owned);
-    for (what, way, media) in [
-        (
-            "delay p99, MP3 over HTTP",
-            Way::Mount("radio.mp3"),
-            super::mp3_media(),
-        ),
-        ("delay p99, A/V over RTMP", Way::Rtmp, show.into()),
+    let viewed = [
+        &show[..],
+        &[
+            "--keyframe-interval".to_owned(),
+            KEYFRAME_INTERVAL.to_owned(),
+        ],
+    ];
+    let radio: Place = |server| way(Way::Mount("radio.mp3"), server);
+    let player: Place = |server| way(Way::Rtmp, server);
+    for (what, place, media) in [
+        ("delay p99, MP3 over HTTP", radio, super::mp3_media()),
+        ("delay p99, A/V over RTMP", player, show.to_vec()),
+        ("delay p99, A/V over WebRTC", viewer, viewed.concat()),
     ] {
-        let mut delays = Vec::new();
+        let (mut delays, mut before) = (Vec::new(), Vec::new());
         for round in 0..bench.rounds() {
-            let server = serve(bench, &[]);
-            let _publisher = source::publish(&way.source_url(&server), &media);
-            source::wait_for_publisher(&server);
-            let plan = ListenPlan::new(LISTENERS, LISTENERS, bench.window()).option("--check=10");
-            let report = plan.start(&way.url(&server), &[server.pid()]).finish();
-            bench.note(round, what, &[&report]);
-            delays.push(report.number("/delay/p99") / 1e3);
+            let server = serve(bench, SETTINGS);
+            delays.push(measured(
+                bench,
+                round,
+                what,
+                &server,
+                place(&server),
+                &media,
+            ));
+            drop(server);
+            if let Some(build) = bench.before() {
+                let server = serve_build(&build, SETTINGS);
+                before.push(measured(
+                    bench,
+                    round,
+                    BEFORE,
+                    &server,
+                    place(&server),
+                    &media,
+                ));
+            }
         }
+        let before = (!before.is_empty()).then_some(Against::Itself(BEFORE, before));
         let target = Some(Target::AtMost(DELAY_MAX));
-        bench.figure(what, Unit::Seconds, delays, None, target);
+        bench.figure(what, Unit::Seconds, delays, before, target);
     }
+}
+
+fn way(way: Way, server: &Server) -> (String, String) {
+    (way.source_url(server), way.url(server))
+}
+
+/// Sound as it is published: a transcoder's would come later.
+fn viewer(server: &Server) -> (String, String) {
+    let http = server.addr("http");
+    (
+        format!("whip+http://{PUBLISH_KEY}@{http}/{VIEWED}/whip"),
+        format!("whep+http://{http}/{VIEWED}/whep"),
+    )
+}
+
+fn measured(
+    bench: &mut Bench,
+    round: usize,
+    who: &str,
+    server: &Server,
+    (source, url): (String, String),
+    media: &[String],
+) -> f64 {
+    let _publisher = source::publish(&source, media);
+    source::wait_for_publisher(server);
+    let plan = ListenPlan::new(LISTENERS, LISTENERS, bench.window()).option("--check=10");
+    let report = plan.start(&url, &[server.pid()]).finish();
+    bench.note(round, who, &[&report]);
+    report.number("/delay/p99") / 1e3
 }

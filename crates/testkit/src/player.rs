@@ -88,7 +88,8 @@ impl Player {
             Self::Ffmpeg => copying(Tool::ffmpeg(), url).arg(file),
             Self::CurrentFfmpeg => copying(Tool::current_ffmpeg(), url).arg(file),
             Self::GstreamerRtmp2 => Tool::new("gst-launch-1.0")
-                .args(["-q", "rtmp2src"])
+                // The certificates that it trusts are the system's, whatever the environment says.
+                .args(["-q", "rtmp2src", "tls-validation-flags=0"])
                 .arg(format!("location={url}"))
                 .args(["!", "filesink", "buffer-mode=unbuffered"])
                 .arg(format!("location={}", file.display())),
