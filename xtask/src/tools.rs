@@ -33,6 +33,7 @@ const NEEDS: &[Need] = &[
     need("cmake", &["cmake", "--version"], "cmake"),
     need("curl", &["curl", "--version"], "curl"),
     need("openssl", &["openssl", "version"], "openssl"),
+    need("h2load", &["h2load", "--version"], "nghttp2-client"),
     need(
         "java with its compiler",
         &["javac", "-version"],

@@ -73,6 +73,11 @@ pub(crate) const ALL: &[Scenario] = &[
         run: secure::rtmps,
     },
     Scenario {
+        name: "h2-1k",
+        about: "1,000 listeners of 128 kb/s MP3 over HTTP/2, beside as many over HTTP/1.1, both behind TLS",
+        run: secure::http2,
+    },
+    Scenario {
         name: "whep-1k",
         about: "1,000 viewers of 720p, 30 fps, 1 Mb/s with sound over WebRTC, beside the floor",
         run: webrtc::thousand,
