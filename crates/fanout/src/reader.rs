@@ -105,6 +105,21 @@ impl LogReader {
         self.handle.reason()
     }
 
+    /// Why it is to be let go although it has not taken yet what it was given last; `None` if it may go on. A caller
+    /// whose client takes nothing for a while asks this now and then.
+    pub fn overdue(&mut self) -> Option<Reason> {
+        if self.handle.is_kicked() {
+            return Some(Reason::Kicked);
+        }
+        self.follower.refresh();
+        let offset = self.offset.filter(|offset| *offset < self.view().end())?;
+        self.handle.lags(lag(self.view(), offset));
+        match judge(self.view(), offset, self.policy()) {
+            Verdict::Drop(reason) => Some(reason),
+            Verdict::Keep | Verdict::Finish(_) | Verdict::Skip(_) => None,
+        }
+    }
+
     /// How long to gather bytes between two reads: the workers' law, so that a large audience does not cost one
     /// small message per sample and listener. The cost of a turn grows with the number of readers.
     pub fn window(&self) -> Duration {
