@@ -97,6 +97,7 @@ fn viewers_of_an_rtmp_stream_are_counted_and_checked() {
     wait_for_stream(&server, "live/show");
     for url in [
         server.http_url("/live/show.flv"),
+        format!("ws://{}/live/show.flv", server.addr("http")),
         format!("rtmp://{}/live/show", server.addr("rtmp")),
     ] {
         let report = listen(&url, &["--stalled", "5%"]);
