@@ -3,6 +3,7 @@
 const socket = new WebSocket(process.argv[2]);
 const say = (what) => console.error(JSON.stringify(what));
 socket.binaryType = 'arraybuffer';
+socket.onerror = () => say({ failed: true });
 socket.onopen = () => say({ opened: true });
 socket.onmessage = ({ data }) => process.stdout.write(Buffer.from(data));
 socket.onclose = ({ code, wasClean }) => say({ closed: code, wasClean });

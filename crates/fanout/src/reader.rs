@@ -1,5 +1,5 @@
-//! The asynchronous way to follow a lane as a listener: for TLS, pushes and whatever else is not a plain TCP
-//! socket. A reader that must not lose anything is an [`ArchiveReader`](crate::ArchiveReader).
+//! The asynchronous way to follow a lane as a listener: for HTTP/2, WebSocket, pushes and whatever else no worker
+//! serves. A reader that must not lose anything is an [`ArchiveReader`](crate::ArchiveReader).
 
 use std::task::{Context, Poll};
 use std::time::Duration;
