@@ -1,8 +1,6 @@
 //! FLV and MP4 in the messages of a WebSocket: for mpegts.js, for pages with a decoder of their own, and for programs, by
 //! `ws` and `wss`, with the permissions, the books and the rules of listeners over HTTP.
 
-use std::path::Path;
-
 use serde_json::Value;
 use testkit::{Certificate, Clip, PUBLISH_KEY, Process, Server, Tool, framemd5, wait_until};
 
@@ -17,12 +15,20 @@ const SHOW: &str = "live/show";
 /// Opens the stream to listeners, where they need a key.
 const KEY: &str = "open-sesame-open-sesame";
 
-/// Node's own client, which answers pings and checks the handshake. `authority` vouches for the server's certificate.
+/// Arguments of Node for its own client, which answers pings and checks the handshake. The address follows.
+pub(crate) const NODE_CLIENT: [&str; 3] = [
+    "--no-warnings",
+    "--experimental-websocket",
+    concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/scenarios/websocket_client.mjs"
+    ),
+];
+
+/// That client. `authority` vouches for the server's certificate.
 fn node(url: &str, authority: &str) -> Process {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/websocket_client.mjs");
     Tool::new("node")
-        .args(["--no-warnings", "--experimental-websocket"])
-        .arg(script)
+        .args(NODE_CLIENT)
         .arg(url)
         .env("NODE_EXTRA_CA_CERTS", authority)
         .start()
