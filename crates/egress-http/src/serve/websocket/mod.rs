@@ -295,7 +295,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     fn poll_outbox(&mut self, cx: &mut TaskContext<'_>) -> Poll<std::io::Result<()>> {
-        if self.outbox.rest().is_empty() {
+        if self.outbox.length == 0 {
             return Poll::Ready(Ok(()));
         }
         while !self.outbox.rest().is_empty() {
@@ -305,8 +305,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 count => self.outbox.sent += count as u8,
             }
         }
+        // Until then TLS may hold it sealed.
+        ready!(Pin::new(&mut self.socket).poll_flush(cx))?;
         self.outbox = Outbox::default();
-        Pin::new(&mut self.socket).poll_flush(cx)
+        Poll::Ready(Ok(()))
     }
 
     /// Sends a close frame, hears the client's answer, and closes the socket; in bounded time.
@@ -376,7 +378,7 @@ impl Default for Outbox {
 impl Outbox {
     fn put(&mut self, opcode: Opcode, payload: &[u8]) {
         if self.sent > 0 {
-            // Half a frame has to be followed by its other half; the client asks again.
+            // Half a frame has to be followed by its other half; what comes next will be asked for again.
             return;
         }
         let head = FrameHead::server(opcode, payload.len());
