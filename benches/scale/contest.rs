@@ -29,6 +29,8 @@ pub(crate) enum Way {
     Rtmp,
     /// An RTMP publisher, listeners over HTTP.
     Flv,
+    /// An RTMP publisher, listeners of the same by WebSocket.
+    FlvMessages,
 }
 
 /// Names of this build and of another one, in notes and figures.
@@ -43,7 +45,9 @@ impl Way {
     pub(crate) fn source_url(self, server: &Server) -> String {
         match self {
             Self::Mount(mount) => server.icecast_url(mount, PUBLISH_KEY),
-            Self::Rtmp | Self::Flv => server.rtmp_url(&format!("live/{SHOW}"), PUBLISH_KEY),
+            Self::Rtmp | Self::Flv | Self::FlvMessages => {
+                server.rtmp_url(&format!("live/{SHOW}"), PUBLISH_KEY)
+            }
         }
     }
 
@@ -53,6 +57,7 @@ impl Way {
             Self::Mount(mount) => format!("https://{}/{mount}", server.addr("https")),
             Self::Rtmp => format!("rtmps://{}/live/{SHOW}", server.addr("rtmps")),
             Self::Flv => format!("https://{}/live/{SHOW}.flv", server.addr("https")),
+            Self::FlvMessages => format!("wss://{}/live/{SHOW}.flv", server.addr("https")),
         }
     }
 
@@ -62,6 +67,7 @@ impl Way {
             Self::Mount(mount) => server.http_url(&format!("/{mount}")),
             Self::Rtmp => format!("rtmp://{}/live/{SHOW}", server.addr("rtmp")),
             Self::Flv => server.http_url(&format!("/live/{SHOW}.flv")),
+            Self::FlvMessages => format!("ws://{}/live/{SHOW}.flv", server.addr("http")),
         }
     }
 
@@ -69,7 +75,7 @@ impl Way {
     fn group(self) -> u64 {
         match self {
             Self::Mount(_) => 500,
-            Self::Rtmp | Self::Flv => 50,
+            Self::Rtmp | Self::Flv | Self::FlvMessages => 50,
         }
     }
 }
@@ -458,17 +464,18 @@ impl Rounds {
         bench.figure(what, unit, self.each(|round| of(&round.ours)), None, target);
     }
 
-    /// Records the CPU cost beside that of the same audience in another contest, in the same rounds.
+    /// Records the CPU cost beside that of the same audience in another contest, in the same rounds; with the limit of
+    /// their ratio, if one is promised.
     pub(crate) fn judge_cpu_beside(
         &self,
         bench: &mut Bench,
         name: &'static str,
         other: &Self,
-        limit: f64,
+        limit: Option<f64>,
     ) {
         let ours = self.each(|round| round.ours.cpu());
         let theirs = Against::Itself(name, other.each(|round| round.ours.cpu()));
-        let target = Some(Target::AtMost(limit));
+        let target = limit.map(Target::AtMost);
         bench.figure("CPU", Unit::Core, ours, Some(theirs), target);
     }
 

@@ -10,6 +10,7 @@ use testkit::{
     Certificate, Clip, Metrics, Player, Playing, Process, Server, Signal, Tool, wait_until,
 };
 
+use crate::players_listen_by_websocket::NODE_CLIENT;
 use crate::support::{DEADLINE, play_url, publish_rtmp, wait_for_stream};
 
 const SHOW: &str = "live/show";
@@ -30,21 +31,22 @@ struct Client {
 }
 
 enum Running {
-    Curl(Process, PathBuf),
+    /// A program that writes what it receives into the file.
+    Saving(Process, PathBuf),
     Player(Playing),
 }
 
 impl Client {
     fn process(&mut self) -> &mut Process {
         match &mut self.running {
-            Running::Curl(process, _) => process,
+            Running::Saving(process, _) => process,
             Running::Player(playing) => playing.process(),
         }
     }
 
     fn received(&self) -> u64 {
         match &self.running {
-            Running::Curl(_, file) => std::fs::metadata(file).map_or(0, |file| file.len()),
+            Running::Saving(_, file) => std::fs::metadata(file).map_or(0, |file| file.len()),
             Running::Player(playing) => playing.written(),
         }
     }
@@ -103,7 +105,7 @@ fn join_all(server: &Server, certificate: &Certificate, folder: &TempDir) -> Vec
             .arg(&file)
             .arg(url)
             .start();
-        Running::Curl(process, file)
+        Running::Saving(process, file)
     };
     let plain = |path: &str| server.http_url(path);
     let secure = |path: &str| format!("https://{}{path}", server.addr("https"));
@@ -123,6 +125,17 @@ fn join_all(server: &Server, certificate: &Certificate, folder: &TempDir) -> Vec
         }),
         join(server, "https", "flv", || {
             curl("https", &["--http1.1"], secure("/live/show.flv"))
+        }),
+        join(server, "messages", "ws", || {
+            let file = folder.path().join("messages");
+            let url = format!("ws://{}/live/show.flv", server.addr("http"));
+            let process = Tool::new("sh")
+                .args(["-c", "file=$1; shift; exec node \"$@\" > \"$file\"", "sh"])
+                .arg(&file)
+                .args(NODE_CLIENT)
+                .arg(url)
+                .start();
+            Running::Saving(process, file)
         }),
         join(server, "h2", "flv", || {
             curl("h2", &["--http2"], secure("/live/show.flv"))
@@ -155,8 +168,9 @@ fn watch_over_webrtc(server: &Server) -> Value {
 /// Freezes the clients that watch pictures, one after another, until each is far enough behind to be moved
 /// forward. Over HTTP/2 the buffers of library and kernel hold minutes of this stream.
 fn stall(server: &Server, clients: &mut [Client]) {
-    let is_stalled =
-        |client: &&mut Client| matches!(client.protocol, "flv" | "rtmp") && client.what != "h2";
+    let is_stalled = |client: &&mut Client| {
+        matches!(client.protocol, "flv" | "ws" | "rtmp") && client.what != "h2"
+    };
     for client in clients.iter_mut().filter(is_stalled) {
         let (what, id) = (client.what, client.id);
         client.process().signal(Signal::STOP);
@@ -196,7 +210,7 @@ fn every_metric_of_listeners_counts_each_of_them() {
     let report = watch_over_webrtc(&server);
 
     let metrics = server.metrics();
-    let expected = [("flv", 3), ("http", 1), ("icy", 1), ("rtmp", 2)];
+    let expected = [("flv", 3), ("http", 1), ("icy", 1), ("ws", 1), ("rtmp", 2)];
     for (protocol, count) in expected {
         let now = of_protocol(&metrics, "carillon_listeners", protocol);
         assert_eq!(now, f64::from(count), "{protocol}");

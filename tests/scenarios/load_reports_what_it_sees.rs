@@ -97,6 +97,7 @@ fn viewers_of_an_rtmp_stream_are_counted_and_checked() {
     wait_for_stream(&server, "live/show");
     for url in [
         server.http_url("/live/show.flv"),
+        format!("ws://{}/live/show.flv", server.addr("http")),
         format!("rtmp://{}/live/show", server.addr("rtmp")),
     ] {
         let report = listen(&url, &["--stalled", "5%"]);
@@ -221,9 +222,13 @@ fn listeners_within_tls_are_counted_and_checked_alike() {
     let _radio = publish(&server.icecast_url("radio.mp3", PUBLISH_KEY), &[]);
     let show = server.rtmp_url("live/show", PUBLISH_KEY);
     let _show = publish(&show, &["--video-rate", "500k"]);
-    for (stream, scheme) in [("radio.mp3", "https"), ("live/show", "rtmps")] {
+    for (stream, scheme, port) in [
+        ("radio.mp3", "https", "https"),
+        ("live/show", "wss", "https"),
+        ("live/show", "rtmps", "rtmps"),
+    ] {
         wait_for_stream(&server, stream);
-        let url = format!("{scheme}://{}/{stream}", server.addr(scheme));
+        let url = format!("{scheme}://{}/{stream}", server.addr(port));
         assert_whole(&listen_for("8s", &url, &[]));
     }
 }

@@ -80,6 +80,7 @@ mod pages_fit_and_go_live;
 mod pages_play_what_the_browser_can;
 mod pages_show_what_is_on;
 mod permissions_are_kept;
+mod players_listen_by_websocket;
 mod players_of_other_makes_watch;
 mod players_outlive_publishers;
 mod probes_of_players_are_not_counted;

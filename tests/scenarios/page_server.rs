@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 
 /// A file at a path without a slash in front, its media type, and what is in it.
 pub(crate) type ServedFile = (&'static str, &'static str, Vec<u8>);
@@ -15,10 +16,15 @@ impl PageServer {
     pub(crate) fn start(files: Vec<ServedFile>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
+        let files = Arc::new(files);
         std::thread::spawn(move || {
             for socket in listener.incoming().flatten() {
-                // A browser that goes away in the middle is no fault of the page.
-                let _gone = answer(socket, &files);
+                let files = Arc::clone(&files);
+                // One for each, because a browser opens connections that it has no request for yet.
+                std::thread::spawn(move || {
+                    // A browser that goes away in the middle is no fault of the page.
+                    let _gone = answer(socket, &files);
+                });
             }
         });
         Self { addr }

@@ -63,6 +63,11 @@ pub(crate) const ALL: &[Scenario] = &[
         run: video::flv_350,
     },
     Scenario {
+        name: "ws-1500",
+        about: "1,500 listeners of 1.1 Mb/s as FLV by WebSocket, beside as many over HTTP",
+        run: video::websocket,
+    },
+    Scenario {
         name: "https-4k",
         about: "4,000 listeners of 128 kb/s MP3 behind TLS, beside as many in the clear, the floor, and icecast2 behind nginx",
         run: secure::https,

@@ -112,7 +112,7 @@ fn compete(
     };
     let (secure, plain) = (contest(Some(Certificate::make())), contest(None));
     let [secure, plain] = secure.run_beside(&plain, bench);
-    secure.judge_cpu_beside(bench, PLAIN, &plain, PLAIN_MAX);
+    secure.judge_cpu_beside(bench, PLAIN, &plain, Some(PLAIN_MAX));
     secure.judge_cpu(bench, Some(FLOOR_MAX), peer.map(|_| PEER_MAX));
     secure.judge_losses(bench);
     let join = |turn: &Turn| turn.worst(Report::join_p99);

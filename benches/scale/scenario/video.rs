@@ -32,6 +32,34 @@ pub(crate) fn flv_350(bench: &mut Bench) {
     compete(bench, Way::Flv, LONGER_WAIT, None);
 }
 
+/// Listeners by WebSocket, beside as many over HTTP. Their cost is reported and nothing is promised of it: each is a
+/// task of its own.
+pub(crate) fn websocket(bench: &mut Bench) {
+    let clip = Clip::FlvMegabit.seconds(CLIP_SECONDS);
+    let contest = |way| Contest {
+        way,
+        media: vec!["--file".to_owned(), clip.display().to_string()],
+        plans: vec![ListenPlan::new(LISTENERS, RAMP, bench.window())],
+        settings: &[],
+        with_floor: false,
+        peer: None,
+        tls: None,
+    };
+    let (messages, plain) = (contest(Way::FlvMessages), contest(Way::Flv));
+    let [messages, plain] = messages.run_beside(&plain, bench);
+    messages.judge_cpu_beside(bench, "over HTTP", &plain, None);
+    messages.judge_losses(bench);
+    let each = |turn: &Turn| turn.worst(Report::resident_each);
+    messages.judge(bench, "memory per listener", Unit::Bytes, each, None);
+    plain.judge(
+        bench,
+        "memory per listener over HTTP",
+        Unit::Bytes,
+        each,
+        None,
+    );
+}
+
 fn compete(
     bench: &mut Bench,
     way: Way,

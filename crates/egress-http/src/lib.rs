@@ -5,7 +5,8 @@
 //!                                  │                               │            │
 //!                                  ▼ error, HEAD, probe       serve            reply
 //!                                answer, close          connection to a   LogReader ► HTTP/2
-//!                                                          worker
+//!                                                        worker, or, by
+//!                                                        WebSocket, a task
 //! ```
 //!
 //! * A stream is heard at its own name in the source's own container (FLV when it came over RTMP),

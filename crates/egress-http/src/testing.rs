@@ -163,6 +163,16 @@ impl TestServer {
 
     /// A listener of `form`, at the newest join point unless it must wait for one.
     pub(crate) fn join(&self, stream: &str, form: Form) -> Joiner {
+        let mut joiner = Joiner {
+            reader: self.follow(stream, form),
+            bytes: Vec::new(),
+        };
+        joiner.drain();
+        joiner
+    }
+
+    /// What follows a lane for a listener of `form`.
+    pub(crate) fn follow(&self, stream: &str, form: Form) -> LogReader {
         let asked = name(stream);
         let request = request(&asked);
         let permission = at_once(&mut self.context.gate.play(&request));
@@ -188,12 +198,7 @@ impl TestServer {
             until: None,
             departed: Default::default(),
         };
-        let mut joiner = Joiner {
-            reader: fanout.follow(record, lane),
-            bytes: Vec::new(),
-        };
-        joiner.drain();
-        joiner
+        fanout.follow(record, lane)
     }
 }
 

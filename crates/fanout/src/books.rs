@@ -59,7 +59,7 @@ pub enum Plane {
     Worker,
     /// A worker of the WebRTC port.
     Webrtc,
-    /// Tasks: TLS, HTTP/2, pushes.
+    /// Tasks: HTTP/2, WebSocket, pushes.
     Tasks,
 }
 

@@ -22,7 +22,7 @@ pub struct ListenerRecord {
     pub id: ListenerId,
     /// What it listens to.
     pub stream: StreamName,
-    /// In which format.
+    /// In which format, and as what it counts: its lane's protocol, unless another carries the same bytes to it.
     pub format: Format,
     /// Where it connects from.
     pub peer: SocketAddr,

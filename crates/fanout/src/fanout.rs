@@ -299,11 +299,12 @@ impl Fanout {
         standing: Option<Standing>,
     ) -> ListenerHandle {
         let (id, requested) = (record.id, record.requested);
+        let protocol = record.format.protocol;
         let control = Arc::new(Control::new(standing));
         self.directory.enter(record);
         self.directory.joined(id);
         self.controls().insert(id, Arc::clone(&control));
-        ListenerHandle::new(id, Arc::clone(self), lane, control, requested)
+        ListenerHandle::new((id, protocol), Arc::clone(self), lane, control, requested)
     }
 
     /// Removes a listener, wherever it is. Waits for room in the workers' inboxes; not for asynchronous callers.

@@ -15,7 +15,7 @@ use media::Span;
 use crate::books::Books;
 use crate::checkup::Standing;
 use crate::cursor::Reason;
-use crate::lane::LaneGuard;
+use crate::lane::{LaneGuard, Protocol};
 use crate::stream::Stream;
 use crate::worker::{Departure, ListenerReport};
 use crate::{Fanout, ListenerId};
@@ -24,6 +24,8 @@ use crate::{Fanout, ListenerId};
 #[derive(Debug)]
 pub struct ListenerHandle {
     id: ListenerId,
+    /// As what it counts.
+    protocol: Protocol,
     fanout: Arc<Fanout>,
     /// The books it is in.
     books: Arc<Books>,
@@ -90,7 +92,7 @@ impl Control {
 
 impl ListenerHandle {
     pub(crate) fn new(
-        id: ListenerId,
+        (id, protocol): (ListenerId, Protocol),
         fanout: Arc<Fanout>,
         guard: LaneGuard,
         control: Arc<Control>,
@@ -98,6 +100,7 @@ impl ListenerHandle {
     ) -> Self {
         let handle = Self {
             id,
+            protocol,
             books: Arc::clone(fanout.task_books()),
             fanout,
             guard,
@@ -240,7 +243,7 @@ impl ListenerHandle {
     }
 
     fn protocol(&self) -> usize {
-        self.guard.format().protocol as usize
+        self.protocol as usize
     }
 }
 

@@ -33,17 +33,20 @@ pub enum Protocol {
     Webrtc,
     /// HLS: playlists and pieces over HTTP.
     Hls,
+    /// FLV or MP4 in the messages of a WebSocket. No lane has it: its listeners follow those of HTTP.
+    Websocket,
 }
 
 impl Protocol {
     /// Every protocol, in the order of their indices.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Http,
         Self::Icy,
         Self::Flv,
         Self::Rtmp,
         Self::Webrtc,
         Self::Hls,
+        Self::Websocket,
     ];
 
     /// The metric label.
@@ -55,6 +58,7 @@ impl Protocol {
             Self::Rtmp => "rtmp",
             Self::Webrtc => "webrtc",
             Self::Hls => "hls",
+            Self::Websocket => "ws",
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The asynchronous way to follow a lane as a listener: for TLS, pushes and whatever else is not a plain TCP
-//! socket. A reader that must not lose anything is an [`ArchiveReader`](crate::ArchiveReader).
+//! The asynchronous way to follow a lane as a listener: for HTTP/2, WebSocket, pushes and whatever else no worker
+//! serves. A reader that must not lose anything is an [`ArchiveReader`](crate::ArchiveReader).
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -103,6 +103,21 @@ impl LogReader {
     /// Why it ended, once [`next`](Self::next) returned `None`.
     pub fn reason(&self) -> Reason {
         self.handle.reason()
+    }
+
+    /// Why it is to be let go although it has not taken yet what it was given last; `None` if it may go on. A caller
+    /// whose client takes nothing for a while asks this now and then.
+    pub fn overdue(&mut self) -> Option<Reason> {
+        if self.handle.is_kicked() {
+            return Some(Reason::Kicked);
+        }
+        self.follower.refresh();
+        let offset = self.offset.filter(|offset| *offset < self.view().end())?;
+        self.handle.lags(lag(self.view(), offset));
+        match judge(self.view(), offset, self.policy()) {
+            Verdict::Drop(reason) => Some(reason),
+            Verdict::Keep | Verdict::Finish(_) | Verdict::Skip(_) => None,
+        }
     }
 
     /// How long to gather bytes between two reads: the workers' law, so that a large audience does not cost one

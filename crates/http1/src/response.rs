@@ -60,6 +60,8 @@ macro_rules! statuses {
 }
 
 statuses! {
+    /// 101.
+    SWITCHING_PROTOCOLS = 101, "Switching Protocols";
     /// 200.
     OK = 200, "OK";
     /// 204.

@@ -33,7 +33,8 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 pub(crate) struct Listen {
-    /// http://host:port/path, rtmp://host/app/name (https:// and rtmps:// within TLS, of any certificate),
+    /// http://host:port/path, ws://host:port/path, rtmp://host/app/name (https://, wss:// and rtmps:// within TLS, of any
+    /// certificate),
     /// hls+http://host:port/stream/index.m3u8, whep+http://host:port/stream/whep; `{n}` is the number of a stream, see --streams.
     pub(crate) url: Target,
     /// Number of listeners.

@@ -34,6 +34,7 @@ mod histogram;
 mod hls;
 mod ledger;
 mod listen;
+mod messages;
 mod muster;
 mod plan;
 mod publish;
@@ -139,7 +140,17 @@ fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
                 "players over HLS take whole answers: no --icy, --stalled, --slow",
             ));
         }
-        Protocol::Http | Protocol::Rtmp | Protocol::Whep | Protocol::Srtp | Protocol::Hls => {}
+        Protocol::Websocket if listen.icy => {
+            return Err(Error::Use(
+                "titles come between the sound of an http:// address: no --icy over WebSocket",
+            ));
+        }
+        Protocol::Http
+        | Protocol::Websocket
+        | Protocol::Rtmp
+        | Protocol::Whep
+        | Protocol::Srtp
+        | Protocol::Hls => {}
     }
     let playing = Playing {
         whole_segments: listen.whole_segments,

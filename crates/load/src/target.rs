@@ -31,6 +31,8 @@ pub(crate) struct Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Protocol {
     Http,
+    /// WebSocket, in whose messages the body of HTTP comes.
+    Websocket,
     Rtmp,
     Icecast,
     /// WebRTC, agreed on over HTTP.
@@ -44,9 +46,11 @@ pub(crate) enum Protocol {
 
 impl Protocol {
     /// The scheme of an address, the protocol, whether it is within TLS, and the port if the address names none.
-    const SCHEMES: [(&str, Self, bool, u16); 9] = [
+    const SCHEMES: [(&str, Self, bool, u16); 11] = [
         ("http", Self::Http, false, 80),
         ("https", Self::Http, true, 443),
+        ("ws", Self::Websocket, false, 80),
+        ("wss", Self::Websocket, true, 443),
         ("rtmp", Self::Rtmp, false, 1935),
         ("rtmps", Self::Rtmp, true, 443),
         ("icecast", Self::Icecast, false, 8000),
@@ -69,7 +73,7 @@ impl Protocol {
 pub(crate) enum TargetError {
     /// Another scheme.
     #[error(
-        "an address begins with http://, https://, hls+http://, rtmp://, rtmps://, icecast://, whep+http:// or whip+http://"
+        "an address begins with http://, https://, ws://, wss://, hls+http://, rtmp://, rtmps://, icecast://, whep+http:// or whip+http://"
     )]
     Scheme,
     /// It is no URL.
@@ -158,7 +162,11 @@ impl FromStr for Target {
         let path = url.path().strip_prefix('/').ok_or(TargetError::Path)?;
         let is_complete = match protocol {
             Protocol::Http | Protocol::Srtp => true,
-            Protocol::Icecast | Protocol::Hls | Protocol::Whep | Protocol::Whip => !path.is_empty(),
+            Protocol::Icecast
+            | Protocol::Websocket
+            | Protocol::Hls
+            | Protocol::Whep
+            | Protocol::Whip => !path.is_empty(),
             Protocol::Rtmp => {
                 matches!(path.rsplit_once('/'), Some((app, name)) if !app.is_empty() && !name.is_empty())
             }
@@ -246,6 +254,11 @@ mod tests {
         assert_eq!(
             (secure.protocol(), secure.is_secure()),
             (Protocol::Http, true)
+        );
+        let messages = parse("wss://127.0.0.1/live/show.flv");
+        assert_eq!(
+            (messages.protocol(), messages.is_secure()),
+            (Protocol::Websocket, true)
         );
         assert_eq!((secure.host(), secure.addr().port()), ("127.0.0.1", 443));
         assert_eq!(secure.to_string(), "https://127.0.0.1/radio.mp3");

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use fanout::{Departure, Fanout, ListenerRecord, Reason};
+use fanout::{Departure, Fanout, ListenerRecord, Protocol, Reason};
 
 use crate::log::LineLog;
 use crate::sessions::Sessions;
@@ -183,7 +183,10 @@ fn leave(fanout: &Fanout, log: &AccessLog, sessions: &mut Sessions, departure: &
         since: record.since,
         request: &record.request,
         // A listener has a record only after it was given the stream.
-        status: 200,
+        status: match record.format.protocol {
+            Protocol::Websocket => 101,
+            _ => 200,
+        },
         bytes: departure.sent_bytes,
         referer: &record.referer,
         agent: &record.agent,

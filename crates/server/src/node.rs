@@ -172,6 +172,7 @@ impl Node {
             overflow: overflow(&config),
             intros,
             jitter: drain.jitter(),
+            leaving: drain.subscribe(),
         };
         let folders = config.files.iter();
         let folders = folders.map(|rule| (rule.path.clone(), rule.directory.clone()));

@@ -203,6 +203,7 @@ const PURE: &[(&str, &[&str])] = &[
             "thiserror",
         ],
     ),
+    ("websocket", &["base64", "sha1", "thiserror"]),
     ("import", &["quick-xml", "saphyr-parser", "thiserror"]),
 ];
 
@@ -321,6 +322,7 @@ mod tests {
             "container",
             "rtmp",
             "http1",
+            "websocket",
             "import",
             "formats",
             "transcode",

@@ -71,6 +71,17 @@ impl<'a> Replies<'a> {
         head.finish()
     }
 
+    /// The head after which the client is spoken to by WebSocket; `accept` answers its key (RFC 6455 §4.2.2).
+    pub(crate) fn websocket(&self, accept: &str) -> Vec<u8> {
+        ResponseHead::new(self.version, Status::SWITCHING_PROTOCOLS)
+            .header("Server", self.server)
+            .date(self.date)
+            .header("Upgrade", "websocket")
+            .header("Connection", "Upgrade")
+            .header("Sec-WebSocket-Accept", accept)
+            .finish()
+    }
+
     /// An answer without a stream: `text` says why.
     pub(crate) fn text(&self, status: Status, extra: &[(&str, &str)], text: &str) -> Vec<u8> {
         let mut reply = self

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use fanout::gate::{self, Denied, Remote};
 use fanout::{
     Choice, Info, Introduction, JoinRefused, Joined, LaneGuard, LaneRefused, ListenerRecord,
-    Permit, Waits, Wish, join,
+    Permit, Protocol, Waits, Wish, join,
 };
 use http1::{Head, Password, Status};
 use media::Container;
@@ -15,6 +15,9 @@ use super::{Answer, Context};
 use crate::address::{self, Target};
 use crate::reply::Replies;
 use formats::Form;
+
+/// A client of WebSocket that speaks another version (RFC 6455 §4.4).
+const WEBSOCKET_VERSION: (&str, &str) = ("Sec-WebSocket-Version", websocket::VERSION);
 
 /// A range that ends within this many bytes is a player's probe and not a listener: AVFoundation
 /// asks for the first two.
@@ -45,8 +48,15 @@ pub(super) struct Listen {
     /// The first bytes of the body, before the lane's.
     pub(super) intro: Bytes,
     pub(super) lane: LaneGuard,
+    /// The head is that of a WebSocket, in whose messages the body goes.
+    pub(super) is_websocket: bool,
     /// The answer instead of the head when no worker takes the listener.
     pub(super) refusal: Answer,
+}
+
+/// Whether players take a form from a WebSocket: those that feed a browser's decoder.
+const fn fits_websocket(form: Form) -> bool {
+    matches!(form, Form::Flv | Form::Mp4)
 }
 
 /// Decides on a request. Opens the lane, but counts no listener before the decision is known.
@@ -89,6 +99,7 @@ impl Request<'_> {
     /// The path of a listener; every other path ends in an answer.
     async fn listen(&self, target: &Target, permit: Option<Permit>) -> Result<Listen, Answer> {
         self.check_method()?;
+        let accept = self.websocket_accept()?;
         let Joined {
             mut subscription,
             info,
@@ -98,14 +109,20 @@ impl Request<'_> {
             Wanted::Stream(form) => form,
             Wanted::Page => return Err(self.to_page(&info)),
         };
-        let head = self.stream_head(&info, form);
+        if accept.is_some() && !fits_websocket(form) {
+            return Err(self.not_by_websocket(&info));
+        }
+        let head = match &accept {
+            Some(accept) => self.replies.websocket(accept),
+            None => self.stream_head(&info, form),
+        };
         if self.replies.is_head {
             return Err(Answer {
                 status: Status::OK,
                 bytes: head,
             });
         }
-        if self.is_probe() {
+        if accept.is_none() && self.is_probe() {
             return Err(self.probed(head, form.opening(info.source.container)));
         }
         let make = || form.packager(info.source.container, info.settings.charset);
@@ -113,11 +130,16 @@ impl Request<'_> {
             .lane(form.format(), make, Instant::now())
             .map_err(|refused| self.refuse(target, refused.into()))?;
         let intro = (self.context.intros)(&info.name);
+        let mut record = subscription.record(&lane);
+        if accept.is_some() {
+            record.format.protocol = Protocol::Websocket;
+        }
         Ok(Listen {
             intro: intro.map_or_else(Bytes::new, |intro| intro.of(&info, form)),
-            record: subscription.record(&lane),
+            record,
             head: head.into(),
             lane,
+            is_websocket: accept.is_some(),
             refusal: self.busy("Too many listeners are joining at once.\n"),
         })
     }
@@ -170,7 +192,7 @@ impl Request<'_> {
                         .map(|credentials| credentials.password.reveal()),
                     token: bearer.as_ref().or(key.as_ref()).map(Password::reveal),
                     query,
-                    ..gate::Request::new(&target.name, fanout::Protocol::Http.label(), self.remote)
+                    ..gate::Request::new(&target.name, Protocol::Http.label(), self.remote)
                 },
                 introduction: self.introduction(permit),
             },
@@ -264,6 +286,34 @@ impl Request<'_> {
                 "A stream can only be listened to.\n",
             )),
         }
+    }
+
+    /// What answers the key of a client that asks for a WebSocket; `None` for any other.
+    fn websocket_accept(&self) -> Result<Option<String>, Answer> {
+        if !self.head.upgrades_to_websocket() {
+            return Ok(None);
+        }
+        if self.head.header("sec-websocket-version") != Some(websocket::VERSION) {
+            let words = "This server speaks version 13 of WebSocket.\n";
+            return Err(self.text(Status::UPGRADE_REQUIRED, &[WEBSOCKET_VERSION], words));
+        }
+        let accept = self
+            .head
+            .header("sec-websocket-key")
+            .and_then(websocket::accept);
+        let words = "Sec-WebSocket-Key is missing or malformed.\n";
+        match accept {
+            Some(accept) => Ok(Some(accept)),
+            None => Err(self.text(Status::BAD_REQUEST, &[], words)),
+        }
+    }
+
+    fn not_by_websocket(&self, info: &Info) -> Answer {
+        let words = format!(
+            "{} can be had over WebSocket as .flv or .mp4 alone.\n",
+            info.name
+        );
+        self.text(Status::NOT_ACCEPTABLE, &[], &words)
     }
 
     /// Whether a page is wanted, and the stream has no bytes of its own to send at its name.

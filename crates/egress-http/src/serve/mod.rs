@@ -3,6 +3,7 @@
 mod decide;
 mod own;
 mod shared;
+mod websocket;
 
 use std::io;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use http1::Status;
 use media::StreamName;
 use net::Jitter;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::intro::Intro;
@@ -36,6 +38,8 @@ pub struct Context {
     pub intros: Intros,
     /// Spreads the clients that are told to come again.
     pub jitter: Arc<Jitter>,
+    /// True once the server is about to leave: a WebSocket is told so when its stream ends.
+    pub leaving: watch::Receiver<bool>,
 }
 
 /// The stream that takes listeners for whom a stream has no place, if there is one.
@@ -57,6 +61,7 @@ impl Context {
             overflow: Arc::new(|_| None),
             intros: Arc::new(|_| None),
             jitter: Arc::new(Jitter::new(0)),
+            leaving: watch::channel(false).1,
         }
     }
 }

@@ -8,7 +8,7 @@ use http1::Head;
 use net::TransportStream;
 
 use super::decide::{Decision, Listen, decide};
-use super::{Context, Outcome, answer, unless_gone};
+use super::{Context, Outcome, answer, unless_gone, websocket};
 use crate::Target;
 
 /// Serves a request for a stream: answers it, or hands the connection to the fan-out, where it stays until the
@@ -34,6 +34,9 @@ pub async fn serve<S: TransportStream>(
     match decision {
         Decision::Answer(words) => answer(socket, words).await,
         // Boxed, because it is larger than what goes before, in which thousands may wait.
+        Decision::Listen(listen) if listen.is_websocket => {
+            websocket::follow(context, socket, *listen)
+        }
         Decision::Listen(listen) => Box::pin(attach(context, socket, *listen)).await,
     }
 }
@@ -44,6 +47,7 @@ async fn attach<S: TransportStream>(context: &Context, socket: S, listen: Listen
         head,
         intro,
         lane,
+        is_websocket: _,
         refusal,
     } = listen;
     let head = match intro.is_empty() {

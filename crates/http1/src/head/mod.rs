@@ -239,13 +239,23 @@ impl Head {
             let name = protocol.trim().get(..4);
             name.is_some_and(|name| name.eq_ignore_ascii_case("TLS/"))
         };
-        // RFC 9110 §7.8: not from HTTP/1.0, and not from beyond a proxy that passes on what it does not know.
+        self.upgrades_to(is_tls)
+    }
+
+    /// Whether the client wants to speak WebSocket from here on (RFC 6455 §4.2.1).
+    pub fn upgrades_to_websocket(&self) -> bool {
+        let is_websocket = |protocol: &str| protocol.trim().eq_ignore_ascii_case("websocket");
+        self.method() == "GET" && self.upgrades_to(is_websocket)
+    }
+
+    /// RFC 9110 §7.8: not from HTTP/1.0, and not from beyond a proxy that passes on what it does not know.
+    fn upgrades_to(&self, is_it: impl Fn(&str) -> bool) -> bool {
         self.version == Version::Http11
             && self.connection_has("upgrade")
             && self
                 .header_values("upgrade")
                 .flat_map(|value| value.split(','))
-                .any(is_tls)
+                .any(is_it)
     }
 
     /// Whether the client waits for `100 Continue`. Unlike RFC 9110 §10.1.1 this holds for HTTP/1.0

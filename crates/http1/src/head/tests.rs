@@ -391,6 +391,26 @@ fn tls_is_asked_for_in_the_words_of_libshout_and_no_others() {
 }
 
 #[test]
+fn a_websocket_is_asked_for_by_get_and_in_both_headers() {
+    let both = "Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n";
+    for (line, headers, expected) in [
+        ("GET / HTTP/1.1", both, true),
+        ("GET / HTTP/1.0", both, false),
+        ("HEAD / HTTP/1.1", both, false),
+        ("GET / HTTP/1.1", "Upgrade: websocket\r\n", false),
+        ("GET / HTTP/1.1", "Connection: Upgrade\r\n", false),
+        (
+            "GET / HTTP/1.1",
+            "Connection: Upgrade\r\nUpgrade: h2c, websockets\r\n",
+            false,
+        ),
+    ] {
+        let head = request(line, headers).expect(line);
+        assert_eq!(head.upgrades_to_websocket(), expected, "{line} {headers:?}");
+    }
+}
+
+#[test]
 fn ranges_tell_probes_from_players() {
     let range = |value: &str| {
         request("GET / HTTP/1.1", &format!("Range: {value}\r\n"))

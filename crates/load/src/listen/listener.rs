@@ -9,6 +9,7 @@ use crate::conversation::{ClientConversation, Event, Trouble, Wish};
 use crate::group::Member;
 use crate::ledger::{Findings, Kind};
 use crate::listen::role::Role;
+use crate::messages::{self, MessageError, Messages};
 use crate::reception::Reception;
 use crate::socket;
 use crate::target::{Protocol, Target};
@@ -38,9 +39,10 @@ pub(crate) enum Phase {
 /// The stages of an answer before the media.
 #[derive(Debug)]
 pub(crate) enum Joining {
-    Head(AnswerReader),
-    /// The request was accepted, and its body has yet to come.
-    Body(Answer),
+    /// With the media type of what comes in messages, if a WebSocket was asked for.
+    Head(AnswerReader, Option<&'static str>),
+    /// The request was accepted, and its body has yet to come, in messages or as it is.
+    Body(Answer, Option<Messages>),
     Rtmp(Box<ClientConversation>),
 }
 
@@ -48,8 +50,16 @@ pub(crate) enum Joining {
 #[derive(Debug)]
 pub(crate) struct Followed {
     checker: Checker,
-    /// An RTMP player goes on in the protocol.
-    conversation: Option<Box<ClientConversation>>,
+    speech: Speech,
+}
+
+/// What a listener goes on to speak while it is sent its frames.
+#[derive(Debug)]
+enum Speech {
+    /// Nothing more.
+    Http,
+    Websocket(Messages),
+    Rtmp(Box<ClientConversation>),
 }
 
 /// How far a listener that joins has come.
@@ -61,13 +71,15 @@ pub(crate) enum Step {
     Joined(Option<Box<Followed>>, usize),
 }
 
-/// Why a listener did not get in.
+/// Why a listener did not get in, or cannot go on.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum JoinError {
+pub(crate) enum ListenError {
     #[error("status {0}")]
     Status(u16),
     #[error(transparent)]
     Answer(#[from] crate::answer::AnswerError),
+    #[error(transparent)]
+    Message(#[from] MessageError),
     #[error(transparent)]
     Rtmp(#[from] Trouble),
 }
@@ -121,7 +133,7 @@ impl Joining {
         target: &Target,
         number: u64,
         icy: bool,
-    ) -> Result<(Vec<u8>, Self), JoinError> {
+    ) -> Result<(Vec<u8>, Self), ListenError> {
         if target.protocol() == Protocol::Rtmp {
             let mut conversation = ClientConversation::new(target, number, Wish::Play)?;
             return Ok((
@@ -129,13 +141,20 @@ impl Joining {
                 Self::Rtmp(Box::new(conversation)),
             ));
         }
-        let icy = if icy { "Icy-MetaData: 1\r\n" } else { "" };
+        let path = target.path(number);
+        let is_websocket = target.protocol() == Protocol::Websocket;
+        let more = match (is_websocket, icy) {
+            (true, _) => messages::headers(),
+            (false, true) => "Icy-MetaData: 1\r\n".to_owned(),
+            (false, false) => String::new(),
+        };
         let request = format!(
-            "GET /{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: carillon-load\r\n{icy}\r\n",
-            target.path(number),
+            "GET /{path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: carillon-load\r\n{more}\r\n",
             target.authority()
         );
-        Ok((request.into_bytes(), Self::Head(AnswerReader::default())))
+        let media_type = is_websocket.then(|| messages::media_type(&path));
+        let head = Self::Head(AnswerReader::default(), media_type);
+        Ok((request.into_bytes(), head))
     }
 
     /// Takes what the server sent at `now` to a listener that asked at `asked`, both wall clock. Answers are
@@ -146,31 +165,37 @@ impl Joining {
         (asked, now): (u64, u64),
         reply: &mut Vec<u8>,
         findings: Option<&mut Findings>,
-    ) -> Result<Step, JoinError> {
+    ) -> Result<Step, ListenError> {
         match self {
-            Self::Head(reader) => {
-                let Some((answer, body)) = reader.push(bytes)? else {
+            Self::Head(reader, media_type) => {
+                let Some((mut answer, body)) = reader.push(bytes)? else {
                     return Ok(Step::Waiting);
                 };
-                if answer.status != 200 {
-                    return Err(JoinError::Status(answer.status));
+                let expected = if media_type.is_some() { 101 } else { 200 };
+                if answer.status != expected {
+                    return Err(ListenError::Status(answer.status));
                 }
-                *self = Self::Body(answer);
+                let messages = media_type.map(|_| Messages::new());
+                if let Some(media_type) = media_type {
+                    answer.content_type = (*media_type).to_owned();
+                }
+                *self = Self::Body(answer, messages);
                 if body.is_empty() {
                     return Ok(Step::Waiting);
                 }
                 self.push(&body, (asked, now), reply, findings)
             }
-            Self::Body(answer) => {
-                let followed = findings.map(|findings| {
-                    let mut checker = Checker::http(answer, asked);
-                    checker.body(bytes, now, findings);
-                    Box::new(Followed {
-                        checker,
-                        conversation: None,
-                    })
-                });
-                Ok(Step::Joined(followed, bytes.len()))
+            Self::Body(answer, messages) => {
+                let Some(findings) = findings else {
+                    return Ok(Step::Joined(None, bytes.len()));
+                };
+                let speech = messages.take().map_or(Speech::Http, Speech::Websocket);
+                let mut followed = Followed {
+                    checker: Checker::http(answer, asked),
+                    speech,
+                };
+                followed.push(bytes, now, reply, findings)?;
+                Ok(Step::Joined(Some(Box::new(followed)), bytes.len()))
             }
             Self::Rtmp(conversation) => {
                 let mut events = Vec::new();
@@ -185,15 +210,12 @@ impl Joining {
                     let mut checker = Checker::rtmp(asked);
                     enter(&mut checker, events, now, findings);
                     // The conversation moves on; an empty reader stays behind.
-                    let joining = std::mem::replace(self, Self::Head(AnswerReader::default()));
-                    let conversation = match joining {
-                        Self::Rtmp(conversation) => Some(conversation),
-                        Self::Head(_) | Self::Body(_) => None,
+                    let empty = Self::Head(AnswerReader::default(), None);
+                    let speech = match std::mem::replace(self, empty) {
+                        Self::Rtmp(conversation) => Speech::Rtmp(conversation),
+                        Self::Head(..) | Self::Body(..) => Speech::Http,
                     };
-                    Box::new(Followed {
-                        checker,
-                        conversation,
-                    })
+                    Box::new(Followed { checker, speech })
                 });
                 Ok(Step::Joined(followed, bytes.len()))
             }
@@ -209,16 +231,24 @@ impl Followed {
         now: u64,
         reply: &mut Vec<u8>,
         findings: &mut Findings,
-    ) -> Result<(), Trouble> {
-        let Some(conversation) = &mut self.conversation else {
-            self.checker.body(bytes, now, findings);
-            return Ok(());
+    ) -> Result<(), ListenError> {
+        let conversation = match &mut self.speech {
+            Speech::Http => {
+                self.checker.body(bytes, now, findings);
+                return Ok(());
+            }
+            Speech::Websocket(messages) => {
+                let checker = &mut self.checker;
+                let pass_on = |data: &[u8]| checker.body(data, now, findings);
+                return Ok(messages.push(bytes, reply, pass_on)?);
+            }
+            Speech::Rtmp(conversation) => conversation,
         };
         let mut events = Vec::new();
         let heard = conversation.push(bytes, &mut events);
         reply.extend(conversation.take_output());
         enter(&mut self.checker, events, now, findings);
-        heard
+        Ok(heard?)
     }
 }
 
@@ -255,8 +285,19 @@ mod tests {
     }
 
     #[test]
+    fn a_websocket_that_is_not_granted_is_refused() {
+        let target = "ws://127.0.0.1:1/x.flv".parse().expect("an address");
+        let (request, mut joining) = Joining::begin(&target, 0, false).expect("a request");
+        let request = String::from_utf8_lossy(&request).into_owned();
+        assert!(request.contains("\r\nUpgrade: websocket\r\n"), "{request}");
+        let mut push = |bytes: &[u8]| joining.push(bytes, (0, 0), &mut Vec::new(), None);
+        let refused = push(b"HTTP/1.1 200 OK\r\n\r\n").expect_err("plain HTTP");
+        assert_eq!(refused.to_string(), "status 200");
+    }
+
+    #[test]
     fn a_head_alone_is_no_media() {
-        let mut joining = Joining::Head(AnswerReader::default());
+        let mut joining = Joining::Head(AnswerReader::default(), None);
         let mut push = |bytes: &[u8]| joining.push(bytes, (0, 0), &mut Vec::new(), None);
         assert!(matches!(
             push(b"HTTP/1.1 200 OK\r\n\r\n"),

@@ -14,6 +14,7 @@ use rustls::ClientConfig;
 use crate::group::{Behaviour, Group, NAP, TICK};
 use crate::listen::listener::{Joining, Listener, Phase, Step};
 use crate::listen::role::Role;
+use crate::messages;
 use crate::plan::{Listening, Plan};
 use crate::reception::Reception;
 use crate::socket::{self, Moved};
@@ -154,7 +155,8 @@ impl Group<'_, Listeners> {
             (None, Role::Stalled) => Phase::Stalled,
             (None, _) => Phase::Listening,
         };
-        if listener.role != Role::Checked {
+        let speaks_on = self.plan.target.protocol() == Protocol::Websocket;
+        if listener.role != Role::Checked && !speaks_on {
             // From now on it counts bytes.
             listener.secured = None;
         }
@@ -300,13 +302,20 @@ impl Behaviour for Listeners {
     }
 
     fn check(group: &mut Group<'_, Self>, place: usize, _: u64) {
-        if let Some(listener) = group.members.at(place)
-            && let Phase::Listening = listener.phase
-            && group.plan.target.protocol() == Protocol::Rtmp
-            && !group.plan.target.is_secure()
-        {
-            // A server that does not read is no reason to stop. Within TLS it has no keys left to say it with.
-            socket::transmit(&listener.socket, &acknowledgement(listener.reception.bytes));
+        let target = &group.plan.target;
+        let Some(listener) = group.members.at_mut(place) else {
+            return;
+        };
+        match (&listener.phase, target.protocol()) {
+            (Phase::Listening, Protocol::Rtmp) if !target.is_secure() => {
+                // A server that does not read is no reason to stop. Within TLS it has no keys left to say it with.
+                socket::transmit(&listener.socket, &acknowledgement(listener.reception.bytes));
+            }
+            (Phase::Listening, Protocol::Websocket) => {
+                // It reads no pings; a server that is gone shows elsewhere.
+                listener.reply(&messages::pong(&[])).ok();
+            }
+            _ => {}
         }
     }
 
