@@ -57,8 +57,7 @@ impl Firefox {
         let hello = wire.read();
         assert_eq!(hello["marionetteProtocol"], 3, "{hello}");
         // Tests' certificates are signed by nobody it knows.
-        let wanted = json!({"capabilities": {"alwaysMatch": {"acceptInsecureCerts": true}}});
-        wire.call("WebDriver:NewSession", &wanted);
+        wire.call("WebDriver:NewSession", &json!({"acceptInsecureCerts": true}));
         Self {
             wire: RefCell::new(wire),
             _process: process,

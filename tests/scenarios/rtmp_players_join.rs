@@ -35,12 +35,8 @@ fn assert_whole(playing: &Playing, what: &str, sent: &[Frame], got: &[Frame]) ->
     let player = playing.player();
     let join = framemd5::join(sent, got, 0)
         .unwrap_or_else(|mismatch| panic!("{player:?}: {what}: {mismatch}"));
-    let lost = match player {
-        // It discards its queues when it is told that the stream ends.
-        Player::Vlc => 25,
-        _ => 0,
-    };
-    assert!(join.missing <= lost, "{player:?}: {what}: {join:?}");
+    let is_whole = join.missing <= player.discarded_max();
+    assert!(is_whole, "{player:?}: {what}: {join:?}");
     assert!(join.matched >= 50, "{player:?}: {what}: {join:?}");
     join.at
 }

@@ -42,7 +42,7 @@ fn published_and_played_behind_tls() {
         playing.wait(DEADLINE);
         let join = assert_joins("pictures", &sent, &playing.pictures());
         assert!(
-            join.missing == 0 && join.matched > 50,
+            join.missing <= playing.player().discarded_max() && join.matched > 50,
             "{:?}: {join:?}",
             playing.player()
         );

@@ -83,6 +83,16 @@ impl Player {
         }
     }
 
+    /// Frames of each track that it may discard at the end of a stream.
+    #[must_use]
+    pub fn discarded_max(self) -> usize {
+        match self {
+            // It discards its queues when it is told that the stream ends.
+            Self::Vlc => 25,
+            Self::Ffmpeg | Self::CurrentFfmpeg | Self::GstreamerRtmp2 | Self::Rtmpdump => 0,
+        }
+    }
+
     fn tool(self, url: &str, file: &Path) -> Tool {
         match self {
             Self::Ffmpeg => copying(Tool::ffmpeg(), url).arg(file),

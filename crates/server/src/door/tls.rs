@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -155,6 +156,9 @@ impl Certificate {
             .with_cert_resolver(Arc::clone(self) as _);
         // Keys go to the workers that seal.
         rtmps.enable_secret_extraction = true;
+        // What a client needs to come back without the costly half of a handshake is with the client, sealed by a key that
+        // changes twice a day. A cache of sessions would be full after 256 of an audience.
+        rtmps.ticketer = Ticketer::new()?;
         // RTMP has no ALPN name, and a client that offers another protocol must not be refused for that. After an upgrade
         // the protocol is agreed already.
         let mut https = rtmps.clone();
