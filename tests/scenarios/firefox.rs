@@ -57,7 +57,10 @@ impl Firefox {
         let hello = wire.read();
         assert_eq!(hello["marionetteProtocol"], 3, "{hello}");
         // Tests' certificates are signed by nobody it knows.
-        wire.call("WebDriver:NewSession", &json!({"acceptInsecureCerts": true}));
+        wire.call(
+            "WebDriver:NewSession",
+            &json!({"acceptInsecureCerts": true}),
+        );
         Self {
             wire: RefCell::new(wire),
             _process: process,
