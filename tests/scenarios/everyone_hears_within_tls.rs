@@ -26,8 +26,7 @@ fn seconds() -> u32 {
 /// A server whose listeners are let go soon after their publisher.
 fn serve(certificate: &Certificate) -> Server {
     certificate
-        .serve(Server::builder())
-        .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
+        .serve_at(&["http"], Server::builder())
         .set("ingest", "linger", "\"1s\"")
         .start()
 }

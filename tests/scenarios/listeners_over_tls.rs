@@ -10,8 +10,7 @@ use crate::support::{
 fn curl_hears_a_mount_and_a_picture_stream() {
     let certificate = Certificate::make();
     let server = certificate
-        .serve(Server::builder())
-        .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
+        .serve_at(&["http"], Server::builder())
         .set("ingest", "linger", "\"1s\"")
         .start();
     let _radio = publish_icecast(&server, Clip::Mp3, 10, "radio.mp3");

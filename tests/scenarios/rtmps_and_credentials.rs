@@ -10,8 +10,7 @@ use crate::support::{DEADLINE, assert_joins, play_url, wait_for_stream};
 fn published_and_played_behind_tls() {
     let certificate = Certificate::make();
     let server = certificate
-        .serve(Server::builder())
-        .set("rtmp", "tls_listen", "[\"127.0.0.1:0\"]")
+        .serve_at(&["rtmp"], Server::builder())
         .set("ingest", "linger", "\"1s\"")
         .start();
     let url = format!(

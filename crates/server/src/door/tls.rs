@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -153,6 +154,10 @@ impl Certificate {
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(self) as _);
+        // Clients come back by what they were given, so that any number of them can: the library's own table has 256
+        // sessions. Its keys are random and change every six hours; a ticket is taken for twelve at most. Whoever has one
+        // was shown a certificate, and is not shown one again.
+        rtmps.ticketer = Ticketer::new()?;
         // Keys go to the workers that seal.
         rtmps.enable_secret_extraction = true;
         // RTMP has no ALPN name, and a client that offers another protocol must not be refused for that. After an upgrade
