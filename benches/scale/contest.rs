@@ -246,11 +246,7 @@ impl Contest {
     fn serve(&self, server: ServerBuilder) -> Server {
         let mut server = set(server, self.settings);
         if let Some(certificate) = &self.tls {
-            let anywhere = "[\"127.0.0.1:0\"]";
-            server = certificate
-                .serve(server)
-                .set("http", "tls_listen", anywhere)
-                .set("rtmp", "tls_listen", anywhere);
+            server = certificate.serve_at(&["http", "rtmp"], server);
         }
         server.start()
     }

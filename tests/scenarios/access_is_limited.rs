@@ -244,8 +244,7 @@ fn listening(url: &str, address: &str) -> Process {
 fn balancers_name_their_clients_by_a_proxy_header() {
     let certificate = Certificate::make();
     let server = certificate
-        .serve(Server::builder())
-        .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
+        .serve_at(&["http"], Server::builder())
         .set(
             "http",
             "trusted_proxies",

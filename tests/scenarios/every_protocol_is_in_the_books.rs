@@ -195,11 +195,9 @@ fn stall(server: &Server, clients: &mut [Client]) {
 fn every_metric_of_listeners_counts_each_of_them() {
     let certificate = Certificate::make();
     let server = certificate
-        .serve(Server::builder())
+        .serve_at(&["http", "rtmp"], Server::builder())
         .set("ingest", "linger", "\"1s\"")
         .set("fanout", "workers", "2")
-        .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
-        .set("rtmp", "tls_listen", "[\"127.0.0.1:0\"]")
         // Even if this test is delayed, frozen clients are not dropped.
         .set("fanout.video", "drop_after", "\"120s\"")
         .start();

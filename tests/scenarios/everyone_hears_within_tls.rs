@@ -26,8 +26,7 @@ fn seconds() -> u32 {
 /// A server whose listeners are let go soon after their publisher.
 fn serve(certificate: &Certificate) -> Server {
     certificate
-        .serve(Server::builder())
-        .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
+        .serve_at(&["http"], Server::builder())
         .set("ingest", "linger", "\"1s\"")
         .start()
 }
@@ -215,19 +214,17 @@ fn listen(browser: &impl Driven, server: &Server) {
     );
 }
 
-/// Waits until so many seconds were played. Sound that a busy machine decodes late is waited for, and nothing is missing
-/// then.
+/// Waits until so many seconds were played. Where there is no sound card, Firefox says so and plays on.
 fn wait_until_heard(who: &str, browser: &impl Driven) {
     let seconds = f64::from(seconds());
     let patience = DEADLINE + Duration::from_secs_f64(2.0 * seconds);
-    let state = || browser.run("return [heard.currentTime, heard.ended, heard.error?.code ?? 0];");
+    let state =
+        || browser.run("return [heard.currentTime, heard.ended, heard.error?.message ?? ''];");
     wait_until(who, patience, || {
         let state = state();
-        assert_eq!(
-            (&state[1], &state[2]),
-            (&false.into(), &0.into()),
-            "{who}: {state}"
-        );
+        let error = state[2].as_str().unwrap();
+        let is_well = error.is_empty() || error.contains("OnMediaSinkAudioError");
+        assert!(state[1] == false && is_well, "{who}: {state}");
         state[0].as_f64() >= Some(seconds)
     });
 }

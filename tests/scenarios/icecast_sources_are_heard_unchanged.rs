@@ -197,9 +197,7 @@ fn ices2_sends_ogg_vorbis() {
 #[test]
 fn liquidsoap_encodes_and_sends() {
     let certificate = Certificate::make();
-    let server = certificate
-        .serve(Server::builder().set("http", "tls_listen", "[\"127.0.0.1:0\"]"))
-        .start();
+    let server = certificate.serve_at(&["http"], Server::builder()).start();
     let (plain, secure) = (server.addr("http").port(), server.addr("https").port());
     let ways = [
         ("source", plain, "method=\"source\""),

@@ -215,9 +215,7 @@ fn another_server_is_measured_alike() {
 fn listeners_within_tls_are_counted_and_checked_alike() {
     let certificate = Certificate::make();
     let server = certificate
-        .serve(Server::builder())
-        .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
-        .set("rtmp", "tls_listen", "[\"127.0.0.1:0\"]")
+        .serve_at(&["http", "rtmp"], Server::builder())
         .start();
     let _radio = publish(&server.icecast_url("radio.mp3", PUBLISH_KEY), &[]);
     let show = server.rtmp_url("live/show", PUBLISH_KEY);

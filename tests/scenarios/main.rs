@@ -100,6 +100,7 @@ mod renditions_of_one_publisher;
 mod rtmp_players_join;
 mod rtmp_publish_plays_as_flv;
 mod rtmps_and_credentials;
+mod sessions_of_tls_are_resumed;
 mod shoutcast_goes_on;
 mod signals_cut_no_listener_off;
 mod silence_is_told;

@@ -228,7 +228,7 @@ fn a_radio_shows_its_level_unless_movement_is_unwelcome_and_its_titles_picture()
 }
 
 /// The page does not ask every ten seconds, and counts the connections for events.
-const TOLD_ONLY: &str = "const every = window.setInterval; \
+pub(crate) const TOLD_ONLY: &str = "const every = window.setInterval; \
     window.setInterval = (run, pause, ...rest) => pause === 10000 ? 0 : every(run, pause, ...rest);";
 
 const COUNTS_EVENTS: &str = "const Native = window.EventSource; window.opened = 0; \
@@ -237,10 +237,7 @@ const COUNTS_EVENTS: &str = "const Native = window.EventSource; window.opened = 
 #[test]
 fn titles_come_to_the_page_as_they_change_and_otherwise_with_the_rest() {
     let certificate = Certificate::make();
-    let server = certificate.serve(Server::builder());
-    let server = server
-        .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
-        .start();
+    let server = certificate.serve_at(&["http"], Server::builder()).start();
     let _radio = publish_icecast(&server, Clip::Mp3, 300, "radio.mp3");
     wait_for_stream(&server, "radio.mp3");
     let secure = format!("https://{}/radio.mp3/", server.addr("https"));

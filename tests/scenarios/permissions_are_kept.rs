@@ -410,6 +410,71 @@ fn keys_of_the_file_are_handed_out_and_revoked_without_a_restart() {
 }
 
 #[test]
+fn what_a_key_of_the_file_has_permitted_ends_when_it_is_removed() {
+    let guarded = Guarded::start();
+    let server = &guarded.server;
+    let publish = |clip: Clip, url: &str, stream: &str| {
+        let mut publisher = match clip {
+            Clip::Mp3 => Tool::ffmpeg()
+                .args(["-re", "-i"])
+                .arg(clip.seconds(120))
+                .args([
+                    "-c",
+                    "copy",
+                    "-f",
+                    "mp3",
+                    "-content_type",
+                    "audio/mpeg",
+                    url,
+                ])
+                .start(),
+            _ => Tool::ffmpeg_publish(&clip.seconds(120), "flv", url).start(),
+        };
+        assert!(guarded.is_there(stream, &mut publisher), "{stream}");
+        publisher
+    };
+    let by = |key: &str| format!("key={key}");
+    let mut show = publish(
+        Clip::Flv,
+        &guarded.rtmp("live/show", &by(OF_FILE)),
+        "live/show",
+    );
+    let radio = server.icecast_url("radio.mp3", OF_FILE);
+    let mut radio = publish(Clip::Mp3, &radio, "radio.mp3");
+    let mut other = publish(
+        Clip::Flv,
+        &guarded.rtmp("live/other", &by(PLAIN)),
+        "live/other",
+    );
+    let addr = server.addr("http");
+    let listen = |key: &str| Listener::get(addr, &format!("/live/other.flv?key={key}"));
+    let (mut removed, mut kept) = (listen(OF_FILE), listen(PLAIN));
+    let mut player = Tool::ffmpeg()
+        .args(["-i", &guarded.rtmp("live/other", &by(OF_FILE))])
+        .args(["-f", "null", "-"])
+        .start();
+    let listeners = || server.metrics().sum("carillon_listeners", &[]);
+    wait_until("three listeners", DEADLINE, || listeners() == 3.0);
+
+    write_keys(
+        &guarded.folder.path().join("keys.toml"),
+        "the-next-key-8830-bob",
+    );
+    removed.read_to_end(DEADLINE);
+    assert!(removed.ended());
+    player.wait(DEADLINE);
+    assert!(!show.wait(DEADLINE).success(), "the publisher is told");
+    assert!(!radio.wait(DEADLINE).success(), "the source is told");
+    kept.read_bytes(kept.body().len() + 100_000, DEADLINE);
+    assert!(other.is_running() && listeners() == 1.0);
+    let streams = server.api("streams").to_string();
+    assert!(
+        streams.contains("live/other") && !streams.contains("live/show"),
+        "{streams}"
+    );
+}
+
+#[test]
 fn users_of_a_file_listen_by_their_password() {
     const BCRYPT: &str = "$2y$05$abcdefghijklmnopqrstuuDzgiI6IA0KylwJIv.80Lj0PeLOydFL.";
     let folder = tempfile::tempdir().unwrap();

@@ -12,8 +12,7 @@ use crate::support::{DEADLINE, assert_joins, listening_seconds, play_url, wait_f
 fn published_and_played_behind_tls() {
     let certificate = Certificate::make();
     let server = certificate
-        .serve(Server::builder())
-        .set("rtmp", "tls_listen", "[\"127.0.0.1:0\"]")
+        .serve_at(&["rtmp"], Server::builder())
         .set("ingest", "linger", "\"1s\"")
         .start();
     let url = format!(

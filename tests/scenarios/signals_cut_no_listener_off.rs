@@ -101,9 +101,7 @@ fn of_file(pem: &str) -> String {
 fn a_renewed_certificate_is_shown_to_new_connections() {
     let certificate = Certificate::make();
     let mut server = certificate
-        .serve(Server::builder())
-        .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
-        .set("rtmp", "tls_listen", "[\"127.0.0.1:0\"]")
+        .serve_at(&["http", "rtmp"], Server::builder())
         .start();
     let _publisher = publish_icecast(&server, Clip::Mp3, 120, "radio.mp3");
     wait_for_stream(&server, "radio.mp3");

@@ -95,8 +95,7 @@ fn ezstream_that_requires_tls_has_it() {
 #[test]
 fn ezstream_that_may_use_tls_finds_a_port_of_https() {
     let certificate = Certificate::make();
-    let https = certificate.serve(Server::builder());
-    let server = https.set("http", "tls_listen", "[\"127.0.0.1:0\"]").start();
+    let server = certificate.serve_at(&["http"], Server::builder()).start();
     let clip = Clip::Mp3.seconds(30);
     let _source = Ezstream {
         host: "localhost",
@@ -113,10 +112,8 @@ fn ezstream_that_requires_tls_and_has_none_keeps_its_password() {
     let certificate = Certificate::make();
     let without = Server::start();
     let refusing = certificate
-        .serve(Server::builder())
-        .set("http", "tls_upgrade", "false");
-    let refusing = refusing
-        .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
+        .serve_at(&["http"], Server::builder())
+        .set("http", "tls_upgrade", "false")
         .start();
     for server in [without, refusing] {
         let tap = Wiretap::start(server.addr("http"));

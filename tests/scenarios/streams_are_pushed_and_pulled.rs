@@ -50,8 +50,7 @@ fn pushed_to_nginx_and_to_ourselves_in_clear_and_encrypted() {
     let nginx = Nginx::start();
     let plain = server_with_short_linger();
     let secure = certificate
-        .serve(Server::builder())
-        .set("rtmp", "tls_listen", "[\"127.0.0.1:0\"]")
+        .serve_at(&["rtmp"], Server::builder())
         .set("ingest", "linger", "\"1s\"")
         .start();
     let targets = [

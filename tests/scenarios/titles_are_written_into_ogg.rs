@@ -207,21 +207,24 @@ fn has_stopped(browser: &impl Driven, index: usize) -> bool {
     browser.run(&script) == true
 }
 
-/// Where the joined stream is played, in seconds.
-fn position(browser: &impl Driven) -> f64 {
-    let script = format!("return {ELEMENTS}[0].currentTime;");
+/// Where a stream is played, in seconds.
+fn position(browser: &impl Driven, index: usize) -> f64 {
+    let script = format!("return {ELEMENTS}[{index}].currentTime;");
     browser.run(&script).as_f64().unwrap_or(0.0)
 }
 
-/// Waits until a browser has decoded so many more seconds of the joined stream, and played them.
+/// Waits until a browser has decoded so many more seconds of both streams, and played them.
 fn goes_on(what: &str, browser: &impl Decodes, second: u64) {
     const SECONDS: u32 = 5;
-    let wanted = browser.decoded()[0] + second * u64::from(SECONDS);
-    let until = position(browser) + f64::from(SECONDS);
-    wait_until(&format!("{what} to go on"), DEADLINE, || {
-        assert!(!has_stopped(browser, 0), "{what} stopped");
-        browser.decoded()[0] >= wanted && position(browser) >= until
-    });
+    let more = second * u64::from(SECONDS);
+    let wanted = browser.decoded().map(|decoded| decoded + more);
+    let until = [0, 1].map(|index| position(browser, index) + f64::from(SECONDS));
+    for (index, stream) in STREAMS.iter().enumerate() {
+        wait_until(&format!("{what} to go on with {stream}"), DEADLINE, || {
+            assert!(!has_stopped(browser, index), "{what} stopped {stream}");
+            browser.decoded()[index] >= wanted[index] && position(browser, index) >= until[index]
+        });
+    }
 }
 
 /// Opens the two streams in the page, and waits until both are heard.

@@ -303,7 +303,23 @@ fn keys_of_a_file_are_read_again_and_operators_may_have_tokens() {
     let _show = show(&server);
     let old = issuer.token(&claims());
     let new = issuer.sign("ec", "ES256", &claims(), &json!({"kid": "ec"}));
+    let count = |result: &str| {
+        let label = format!("result=\"{result}\"");
+        server
+            .metrics()
+            .sum("carillon_token_signatures_total", &[&label])
+    };
+    let counted = || ["right", "wrong", "known"].map(count);
     assert_eq!((status(&server, &old), status(&server, &new)), (200, 401));
+    assert_eq!(counted(), [1.0, 1.0, 0.0]);
+    // A token is verified once, and what it permits is judged each time.
+    assert_eq!(status(&server, &old), 200);
+    let elsewhere = server.http_url(&format!("/radio?jwt={old}"));
+    let refused = Tool::new("curl")
+        .args(["-s", "-o", "/dev/null", "-w", "%{http_code}", &elsewhere])
+        .run(DEADLINE);
+    assert_eq!(String::from_utf8_lossy(&refused), "403");
+    assert_eq!(counted(), [1.0, 1.0, 2.0]);
     publish(json!(["ec"]));
     wait_until("the new keys", DEADLINE, || {
         server
@@ -313,6 +329,7 @@ fn keys_of_a_file_are_read_again_and_operators_may_have_tokens() {
             == 2
     });
     assert_eq!((status(&server, &old), status(&server, &new)), (401, 200));
+    assert_eq!(counted(), [2.0, 2.0, 2.0], "no key makes another's known");
 
     let administers = |permissions: Value| {
         let claims = but(json!({"carillon": permissions}));
@@ -327,4 +344,20 @@ fn keys_of_a_file_are_read_again_and_operators_may_have_tokens() {
     assert_eq!(administers(json!([{"do": "admin", "on": "**"}])), "200");
     assert_eq!(administers(json!([{"do": "admin", "on": "live/*"}])), "403");
     assert_eq!(administers(json!([{"do": "play", "on": "**"}])), "403");
+}
+
+#[test]
+fn a_token_that_is_known_is_refused_when_it_is_over() {
+    let issuer = Issuer::start();
+    let server = serve(&format!("jwks_url = \"{}\"", issuer.jwks_url())).start();
+    let _show = show(&server);
+    // Of the leeway for clocks some seconds are left.
+    let token = issuer.token(&but(json!({"exp": later(-22)})));
+    wait_until("the keys", DEADLINE, || status(&server, &token) != 503);
+    assert_eq!(status(&server, &token), 200);
+    wait_until("its end", DEADLINE, || status(&server, &token) == 403);
+    let verified = server
+        .metrics()
+        .sum("carillon_token_signatures_total", &["result=\"right\""]);
+    assert_eq!(verified, 1.0, "it was not verified again");
 }

@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::hls::{MediaPlaylist, MultivariantPlaylist, resolve};
-use testkit::{Clip, Process, Server, Tool, wait_until};
+use testkit::{Certificate, Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 use crate::browser::Browser;
+use crate::pages_are_controlled::wait_for;
 use crate::pages_play_what_the_browser_can::{plays_by, says};
+use crate::pages_show_what_is_on::TOLD_ONLY;
 use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+use crate::titles_travel_with_the_sound::update_mount;
 
 const GROUP: &str =
     "[[variants]]\nname = \"live/show\"\nstreams = [\"low/show\", \"live/show_270\"]\n";
@@ -255,4 +258,24 @@ fn a_quality_that_ends_leaves_the_others() {
     shows_height(&browser, 270);
     plays_by(&browser, "flv");
     goes_on(&browser);
+}
+
+#[test]
+fn the_page_of_a_group_is_told_the_titles_of_the_quality_that_leads() {
+    let certificate = Certificate::make();
+    let server = certificate
+        .serve_at(&["http"], Server::builder().toml(GROUP))
+        .start();
+    let [_small, _large] = publish_both(&server, "low/show", "live/show_270");
+    let browser = Browser::open_with(&["--ignore-certificate-errors"]);
+    // It does not ask by itself, so what it shows it was told.
+    browser.before_each_page(TOLD_ONLY);
+    browser.go(&format!("https://{}/live/show/", server.addr("https")));
+    for title in ["One", "Two"] {
+        let song = format!("song={title}");
+        let told = update_mount(server.addr("http"), PUBLISH_KEY, "/live/show_270", &song);
+        assert_eq!(told, 200);
+        let shown = format!("document.getElementById('title').textContent === '{title}'");
+        wait_for(&browser, title, &shown);
+    }
 }

@@ -139,7 +139,7 @@ pub(crate) const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "join-tokens",
-        about: "10,000 joins in a second, each with a token that is verified, beside as many without",
+        about: "10,000 joins in a second, each with a token of its own or all with one, beside as many without",
         run: tokens::joins,
     },
     Scenario {

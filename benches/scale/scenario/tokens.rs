@@ -1,6 +1,7 @@
 //! Listeners that join ten thousand in a second, each with a token that has to be verified, beside as many that need none.
 //!
-//! The server and the listeners share the machine, so a join is as long as both need for it.
+//! Each listener has a token of its own, as viewers of a site have, or all have one, as where it is embedded in a page: that one is
+//! verified once. The server and the listeners share the machine, so a join is as long as both need for it.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -29,39 +30,52 @@ enum Presented {
     Nothing,
     Hmac,
     Signature,
+    /// The same for all.
+    SharedSignature,
 }
 
 impl Presented {
-    const ALL: [Self; 3] = [Self::Nothing, Self::Hmac, Self::Signature];
+    const ALL: [Self; 4] = [
+        Self::Nothing,
+        Self::Hmac,
+        Self::Signature,
+        Self::SharedSignature,
+    ];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Nothing => "no token",
             Self::Hmac => "HS256",
             Self::Signature => "ES256",
+            Self::SharedSignature => "one of ES256",
         }
     }
 
-    /// The query with the token, if the server has its key in `jwks`.
-    fn query(self, key: &EncodingKey) -> String {
+    /// The queries with the tokens, one a line, if the server has their key in `jwks`.
+    fn queries(self, key: &EncodingKey) -> String {
+        let count = match self {
+            Self::Nothing => 0,
+            Self::Hmac | Self::Signature => JOINS,
+            Self::SharedSignature => 1,
+        };
+        let queries = (0..count).map(|number| format!("jwt={}\n", self.token(key, number)));
+        queries.collect()
+    }
+
+    fn token(self, key: &EncodingKey, number: u64) -> String {
+        let hmac = EncodingKey::from_secret(SECRET.as_bytes());
         let (algorithm, key) = match self {
-            Self::Nothing => return String::new(),
-            Self::Hmac => (
-                Algorithm::HS256,
-                &EncodingKey::from_secret(SECRET.as_bytes()),
-            ),
-            Self::Signature => (Algorithm::ES256, key),
+            Self::Nothing | Self::Hmac => (Algorithm::HS256, &hmac),
+            Self::Signature | Self::SharedSignature => (Algorithm::ES256, key),
         };
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let permissions = json!([{"do": "play", "on": "*"}]);
-        let claims = json!({"sub": "ann", "exp": now.as_secs() + 3_600, "carillon": permissions});
+        let subject = format!("viewer-{number}");
+        let claims = json!({"sub": subject, "exp": now.as_secs() + 3_600, "carillon": permissions});
         let token = encode(&Header::new(algorithm), &claims, key);
-        format!(
-            "?jwt={}",
-            token.unwrap_or_else(|error| panic!("a token: {error}"))
-        )
+        token.unwrap_or_else(|error| panic!("a token: {error}"))
     }
 }
 
@@ -89,17 +103,21 @@ pub(crate) fn joins(bench: &mut Bench) {
                 settings.extend(keys);
             }
             let server = serve(bench, &settings);
-            let report = join(&server, way, &presented.query(&key));
+            let queries = folder.path().join("queries");
+            std::fs::write(&queries, presented.queries(&key))
+                .unwrap_or_else(|error| panic!("{}: {error}", queries.display()));
+            let report = join(&server, way, &queries);
             bench.note(round, presented.name(), &[&report]);
             joins[at].push(report.join_p99());
             lost.push(report.missing());
         }
     }
-    let [nothing, hmac, signature] = joins;
+    let [nothing, hmac, signature, shared] = joins;
     let target = Some(Target::AtMost(JOIN_P99_MAX));
     for (what, values) in [
         ("join p99 with HS256", hmac),
         ("join p99 with ES256", signature),
+        ("join p99 with one token of ES256", shared),
     ] {
         bench.figure(what, Unit::Seconds, values, None, target);
     }
@@ -113,12 +131,13 @@ pub(crate) fn joins(bench: &mut Bench) {
     bench.losses(lost);
 }
 
-fn join(server: &Server, way: Way, query: &str) -> crate::audience::Report {
+/// Joins, each with one of the queries of a file, if it has any.
+fn join(server: &Server, way: Way, queries: &Path) -> crate::audience::Report {
     let _publisher = source::publish(&way.source_url(server), &super::mp3_media());
     source::wait_for_publisher(server);
-    let url = format!("{}{query}", way.url(server));
     let plan = ListenPlan::new(JOINS, RAMP, Duration::from_secs(2)).settle(1);
-    plan.start(&url, &[server.pid()]).finish()
+    let plan = plan.option(&format!("--queries={}", queries.display()));
+    plan.start(&way.url(server), &[server.pid()]).finish()
 }
 
 /// Makes a key of P-256, and writes a set with its public half.

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use carillon_import::{Imported, Kind, Outcome, Refusal, import};
 
-const SAMPLES: [(&str, Kind); 6] = [
+const SAMPLES: [(&str, Kind); 7] = [
     ("azuracast.xml", Kind::Icecast),
     ("icecast-kh.xml", Kind::Icecast),
+    ("icecast-tls.xml", Kind::Icecast),
     ("nginx-rtmp.conf", Kind::Nginx),
     ("mediamtx.yml", Kind::Mediamtx),
     ("mediamtx-jwt.yml", Kind::Mediamtx),

@@ -60,6 +60,10 @@ pub(crate) struct Listen {
     /// Streams to spread the listeners over: `{n}` in the address, from 0 on.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) streams: u64,
+    /// A file of queries for http:// addresses without one, such as `jwt=…`, one a line: each listener has one of its own, and
+    /// those beyond the last line begin again with the first.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) queries: Option<PathBuf>,
     /// Over HLS: plays whole segments, and leaves the parts of low-latency HLS alone.
     #[arg(long)]
     pub(crate) whole_segments: bool,

@@ -167,12 +167,16 @@ fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
             "several streams need `{n}` in the address, for their number",
         ));
     }
+    if listen.queries.is_some() && listen.url.protocol() != Protocol::Http {
+        return Err(Error::Use("--queries is for http:// addresses"));
+    }
     let listening = Listening {
         icy: listen.icy,
         stalled: listen.stalled,
         slow: listen.slow.unwrap_or_default(),
         churn: listen.churn.unwrap_or(0.0),
         checked: listen.check,
+        queries: listen.queries,
         playing,
     };
     let members = listen.listeners;

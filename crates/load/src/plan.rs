@@ -55,6 +55,8 @@ pub(crate) struct Listening {
     pub(crate) churn: f64,
     /// Listeners whose every frame is checked.
     pub(crate) checked: u64,
+    /// A file of queries, one for each listener.
+    pub(crate) queries: Option<PathBuf>,
     pub(crate) playing: Playing,
 }
 

@@ -109,7 +109,16 @@ impl Certificate {
         self.file("ca.pem")
     }
 
-    /// A server that shows the certificate.
+    /// A server that shows the certificate at ports of TLS for these sections: `http` is HTTPS, `rtmp` RTMPS.
+    #[must_use]
+    pub fn serve_at(&self, sections: &[&str], server: ServerBuilder) -> ServerBuilder {
+        let listening = sections.iter().fold(server, |server, section| {
+            server.set(section, "tls_listen", "[\"127.0.0.1:0\"]")
+        });
+        self.serve(listening)
+    }
+
+    /// A server that shows the certificate to those who ask for TLS at a port in clear.
     #[must_use]
     pub fn serve(&self, server: ServerBuilder) -> ServerBuilder {
         server

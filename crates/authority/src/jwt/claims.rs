@@ -30,7 +30,9 @@ const EXPRESSION_BYTES_MAX: usize = 64 * 1024;
 /// What a token in force claims.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Claims {
-    /// Until when it is in force, with the [`LEEWAY`] for clocks.
+    /// From when on it is in force, with the [`LEEWAY`] for clocks; `None` if it does not say.
+    pub begins: Option<SystemTime>,
+    /// Until when it is in force, with the [`LEEWAY`].
     pub expires: SystemTime,
     /// Whom it is about (`sub`), if it says so in 128 bytes.
     pub subject: Option<String>,
@@ -65,6 +67,14 @@ pub enum Streams {
 }
 
 impl Claims {
+    /// Whether it is in force.
+    ///
+    /// # Errors
+    /// [`Refused::Expired`] or [`Refused::NotYet`].
+    pub fn in_force(&self, now: SystemTime) -> Result<(), Refused> {
+        in_force((self.begins, self.expires), now)
+    }
+
     /// The first permission for a scope whose streams are those that `fits` says.
     pub fn permission(
         &self,
@@ -103,12 +113,8 @@ pub(super) fn judge(
 ) -> Result<Claims, Refused> {
     let expires = time(claims, "exp")?.ok_or(Refused::Claim("exp"))?;
     let expires = expires + LEEWAY;
-    if expires <= now {
-        return Err(Refused::Expired);
-    }
-    if time(claims, "nbf")?.is_some_and(|begins| begins > now + LEEWAY) {
-        return Err(Refused::NotYet);
-    }
+    let begins = time(claims, "nbf")?.map(|begins| begins - LEEWAY);
+    in_force((begins, expires), now)?;
     if let Some(issuer) = &rules.issuer
         && claims.get("iss").and_then(Value::as_str) != Some(issuer)
     {
@@ -131,11 +137,25 @@ pub(super) fn judge(
         .chain(of_mediamtx(claims))
         .chain(of_livekit(claims));
     Ok(Claims {
+        begins,
         expires,
         subject: text("sub"),
         id: text("jti"),
         permissions: permissions.take(PERMISSIONS_MAX).collect(),
     })
+}
+
+fn in_force(
+    (begins, expires): (Option<SystemTime>, SystemTime),
+    now: SystemTime,
+) -> Result<(), Refused> {
+    if expires <= now {
+        return Err(Refused::Expired);
+    }
+    match begins.is_some_and(|begins| begins > now) {
+        true => Err(Refused::NotYet),
+        false => Ok(()),
+    }
 }
 
 /// A time (RFC 7519 §2, "NumericDate"), if there is one.

@@ -7,6 +7,7 @@
 
 mod claims;
 mod keys;
+mod known;
 
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +15,7 @@ use jsonwebtoken::{Algorithm, Validation};
 
 pub use self::claims::{Claims, Permission, Streams};
 pub use self::keys::{KEYS_MAX, KeySet, KeysRejected};
+pub use self::known::{KNOWN_BYTES_MAX, KNOWN_MAX, Known};
 
 /// Longest token, bytes: some twenty times a usual one. Heads of requests have no more room.
 pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
@@ -71,6 +73,17 @@ pub fn is_meant(text: &str) -> bool {
     let rest: Vec<&str> = parts.take(3).collect();
     // The signature of `none` is empty; such a token is refused as one, and is no key.
     has_header && rest.len() == 2 && text.bytes().all(|byte| byte == b'.' || is_base64url(byte))
+}
+
+/// Whether its signature takes long to verify: a public key's some hundred microseconds, that of a secret two.
+pub fn is_costly(token: &str) -> bool {
+    let header = jsonwebtoken::decode_header(token);
+    header.is_ok_and(|header| {
+        !matches!(
+            header.alg,
+            Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512
+        )
+    })
 }
 
 /// What a token claims, if one of the keys has signed it and it is in force.

@@ -6,6 +6,7 @@ mod mount;
 mod relay;
 mod words;
 
+use crate::draft::TableId;
 use crate::source::Directive;
 use crate::{Import, units};
 
@@ -96,9 +97,68 @@ fn stream(mount: &str) -> String {
     mount.trim_start_matches('/').replace('*', "**")
 }
 
+/// What Icecast speaks on a port, by the names of 2.5.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Tls {
+    /// In clear.
+    Off,
+    /// `disabled`: in clear, and no client is let go on within TLS.
+    Disabled,
+    /// `auto`: as the client begins, or goes on.
+    Auto,
+    /// `auto_no_plain`: TLS, from the beginning or after an upgrade.
+    AutoNoPlain,
+    /// `rfc2817`: TLS after an upgrade.
+    Upgrade,
+    /// `rfc2818`, and what older versions call on: TLS from the beginning.
+    Https,
+}
+
+impl Tls {
+    fn of(element: &Directive) -> Self {
+        match &*element.value().to_ascii_lowercase() {
+            "disabled" => Self::Disabled,
+            "auto" => Self::Auto,
+            "auto_no_plain" => Self::AutoNoPlain,
+            "rfc2817" => Self::Upgrade,
+            "rfc2818" => Self::Https,
+            _ if element.is_on() => Self::Https,
+            _ => Self::Off,
+        }
+    }
+
+    /// Whether its address is one of `tls_listen`. Icecast gives that of `auto` as `http://`, so it is none.
+    fn is_secure(self) -> bool {
+        matches!(self, Self::AutoNoPlain | Self::Https)
+    }
+
+    /// Accounts for the element of a port whose address has been set. A port here has one of the two ways to TLS, and what
+    /// is missed by those that went the other is remarked.
+    fn carry_over(self, element: &Directive, http: TableId, import: &mut Import) {
+        let upgrade = |import: &mut Import, is_on: bool| {
+            import.set(http, "tls_upgrade", is_on.to_string(), element);
+        };
+        match self {
+            Self::Off => import.ledger.needless(element, "is off"),
+            Self::Disabled => upgrade(import, false),
+            Self::Auto => {
+                upgrade(import, true);
+                import.remark(http, "A port of `listen` is no port of HTTPS: clients that begin with TLS need one of `tls_listen`.");
+            }
+            Self::Upgrade => {
+                upgrade(import, true);
+                import.remark(http, "A port of `listen` answers in clear whoever does not ask for TLS; Icecast refused them there.");
+            }
+            Self::AutoNoPlain => import.remark(http, "A port of `tls_listen` begins with TLS: clients that ask for it in clear (RFC 2817) need one of `listen`."),
+            Self::Https => {}
+        }
+    }
+}
+
 fn sockets(icecast: &Directive, import: &mut Import) {
     let (mut plain, mut secure) = (Vec::new(), Vec::new());
     let (mut plain_from, mut secure_from) = (Vec::new(), Vec::new());
+    let mut modes = Vec::new();
     for socket in icecast
         .children
         .iter()
@@ -115,25 +175,30 @@ fn sockets(icecast: &Directive, import: &mut Import) {
             host => host.to_owned(),
         };
         let at = format!("{host}:{}", port.value());
-        let is_on = |name| socket.child(name).is_some_and(Directive::is_on);
         let tls = ["ssl", "tls"]
             .into_iter()
             .find_map(|name| socket.child(name));
+        let mode = tls.map_or(Tls::Off, Tls::of);
+        let shoutcast = socket.child("shoutcast-compat");
         let parts: Vec<_> = [Some(port), bind].into_iter().flatten().collect();
-        if is_on("shoutcast-compat") {
-            let mode: Vec<_> = parts
-                .into_iter()
-                .chain(socket.child("shoutcast-compat"))
-                .collect();
+        if shoutcast.is_some_and(Directive::is_on) {
+            let from: Vec<_> = parts.into_iter().chain(shoutcast).collect();
             let id = import.section("shoutcast");
-            import.set_from(id, "listen", units::list(&[at]), &mode);
-        } else if tls.is_some_and(|tls| tls.is_on() || tls.value().starts_with("auto")) {
+            import.set_from(id, "listen", units::list(&[at]), &from);
+            if let Some(tls) = tls.filter(|_| mode != Tls::Off) {
+                let reason = "sources of SHOUTcast are heard in clear";
+                import.ledger.leave(tls, reason);
+            }
+        } else if mode.is_secure() {
             secure.push(at);
             secure_from.extend(parts);
             secure_from.extend(tls);
         } else {
             plain.push(at);
             plain_from.extend(parts);
+        }
+        if let Some(tls) = tls {
+            modes.push((mode, tls));
         }
         for element in &socket.children {
             match &*element.name {
@@ -155,10 +220,11 @@ fn sockets(icecast: &Directive, import: &mut Import) {
                     }
                     shoutcast_stream(element, import);
                 }
-                "ssl" | "tls" | "shoutcast-compat" if !element.is_on() => {
+                "ssl" | "tls" => {}
+                "shoutcast-compat" if !element.is_on() => {
                     import.ledger.needless(element, "is off");
                 }
-                "ssl" | "tls" | "shoutcast-compat" => {}
+                "shoutcast-compat" => {}
                 _ => words::explain(element, "listen-socket", import),
             }
         }
@@ -173,6 +239,9 @@ fn sockets(icecast: &Directive, import: &mut Import) {
     }
     if !secure.is_empty() {
         import.set_from(http, "tls_listen", units::list(&secure), &secure_from);
+    }
+    for (mode, element) in modes {
+        mode.carry_over(element, http, import);
     }
 }
 

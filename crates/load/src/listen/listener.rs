@@ -128,11 +128,12 @@ impl Listener {
 }
 
 impl Joining {
-    /// The first message for stream `number` of `target`, and what reads the answer.
+    /// The first message for stream `number` of `target`, and what reads the answer. Over HTTP it may ask for titles, and have
+    /// a query of its own.
     pub(crate) fn begin(
         target: &Target,
         number: u64,
-        icy: bool,
+        (icy, query): (bool, Option<&str>),
     ) -> Result<(Vec<u8>, Self), ListenError> {
         if target.protocol() == Protocol::Rtmp {
             let mut conversation = ClientConversation::new(target, number, Wish::Play)?;
@@ -149,7 +150,9 @@ impl Joining {
             (false, false) => String::new(),
         };
         let request = format!(
-            "GET /{path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: carillon-load\r\n{more}\r\n",
+            "GET /{path}{}{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: carillon-load\r\n{more}\r\n",
+            query.map_or("", |_| "?"),
+            query.unwrap_or_default(),
             target.authority()
         );
         let media_type = is_websocket.then(|| messages::media_type(&path));
@@ -275,10 +278,11 @@ mod tests {
     #[test]
     fn a_status_that_is_no_yes_is_the_reason() {
         let target = "http://127.0.0.1:1/x".parse().expect("an address");
-        let (request, mut joining) = Joining::begin(&target, 0, true).expect("nothing to go wrong");
+        let (request, mut joining) =
+            Joining::begin(&target, 0, (true, Some("jwt=a.b"))).expect("nothing to go wrong");
         assert_eq!(
             String::from_utf8_lossy(&request),
-            "GET /x HTTP/1.1\r\nHost: 127.0.0.1:1\r\nUser-Agent: carillon-load\r\nIcy-MetaData: 1\r\n\r\n"
+            "GET /x?jwt=a.b HTTP/1.1\r\nHost: 127.0.0.1:1\r\nUser-Agent: carillon-load\r\nIcy-MetaData: 1\r\n\r\n"
         );
         let step = joining.push(b"HTTP/1.1 503 Full\r\n\r\n", (0, 0), &mut Vec::new(), None);
         assert_eq!(step.expect_err("refused").to_string(), "status 503");

@@ -40,7 +40,12 @@ pub(crate) fn run(
     listening: &Listening,
     progress: &mut dyn FnMut(Progress),
 ) -> std::io::Result<Tally> {
+    let queries = match &listening.queries {
+        Some(file) => std::fs::read_to_string(file)?,
+        None => String::new(),
+    };
     let listeners = Listeners {
+        queries: queries.lines().map(str::to_owned).collect(),
         icy: listening.icy,
         slow_rate: listening.slow.bit_rate,
         slow: Vec::new(),
@@ -57,6 +62,8 @@ pub(crate) fn run(
 struct Listeners {
     /// They ask for titles.
     icy: bool,
+    /// One for each, from the first on again; none for those without.
+    queries: Vec<String>,
     /// Bits per second that slow listeners read.
     slow_rate: u64,
     /// Places of slow listeners.
@@ -70,8 +77,9 @@ impl Group<'_, Listeners> {
     fn connect(&mut self, number: u64, role: Role) -> Result<(), String> {
         let stream = number % self.plan.streams;
         let target = &self.plan.target;
-        let (mut words, joining) =
-            Joining::begin(target, stream, self.own.icy).map_err(|error| error.to_string())?;
+        let query = self.query(number);
+        let (mut words, joining) = Joining::begin(target, stream, (self.own.icy, query))
+            .map_err(|error| error.to_string())?;
         let mut secured = None;
         if let Some(config) = &self.own.tls {
             let begun = Secured::new(config, target, &words).and_then(|mut begun| {
@@ -100,6 +108,13 @@ impl Group<'_, Listeners> {
         };
         self.members.insert(listener);
         Ok(())
+    }
+
+    fn query(&self, number: u64) -> Option<&str> {
+        let mut queries = self.own.queries.iter();
+        let count = u64::try_from(queries.len()).unwrap_or(u64::MAX);
+        let at = usize::try_from(number.checked_rem(count)?).ok()?;
+        queries.nth(at).map(String::as_str)
     }
 
     fn connected(&mut self, place: usize) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{
     ClientConfig, RootCertStore, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion,
@@ -23,6 +23,11 @@ pub struct TestTls {
     pub server: Arc<ServerConfig>,
     /// Of any client.
     pub client: Arc<ClientConfig>,
+    /// The certificate, in PEM.
+    pub certificate: String,
+    /// Its key, in PEM.
+    pub key: String,
+    trusted: RootCertStore,
 }
 
 impl TestTls {
@@ -61,15 +66,20 @@ impl TestTls {
         server.enable_secret_extraction = true;
         let mut trusted = RootCertStore::empty();
         trusted.add(certificate).unwrap();
-        let client = ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(versions)
-            .unwrap()
-            .with_root_certificates(trusted)
-            .with_no_client_auth();
+        let client = client(provider, versions, &trusted);
         Self {
             server: Arc::new(server),
             client: Arc::new(client),
+            certificate: pair.cert.pem(),
+            key: pair.signing_key.serialize_pem(),
+            trusted,
         }
+    }
+
+    /// Another client that trusts the certificate, of certain versions. It knows none of the others' sessions.
+    pub fn client_of(&self, versions: &[&'static SupportedProtocolVersion]) -> ClientConfig {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        client(provider, versions, &self.trusted)
     }
 
     /// A client, and the server's end of its connection.
@@ -91,4 +101,17 @@ impl TestTls {
         );
         (client.unwrap(), server.unwrap())
     }
+}
+
+#[allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+fn client(
+    provider: Arc<CryptoProvider>,
+    versions: &[&'static SupportedProtocolVersion],
+    trusted: &RootCertStore,
+) -> ClientConfig {
+    ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .unwrap()
+        .with_root_certificates(trusted.clone())
+        .with_no_client_auth()
 }

@@ -154,11 +154,12 @@ impl Certificate {
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(self) as _);
+        // Clients come back by what they were given, so that any number of them can: the library's own table has 256
+        // sessions. Its keys are random and change every six hours; a ticket is taken for twelve at most. Whoever has one
+        // was shown a certificate, and is not shown one again.
+        rtmps.ticketer = Ticketer::new()?;
         // Keys go to the workers that seal.
         rtmps.enable_secret_extraction = true;
-        // What a client needs to come back without the costly half of a handshake is with the client, sealed by a key that
-        // changes twice a day. A cache of sessions would be full after 256 of an audience.
-        rtmps.ticketer = Ticketer::new()?;
         // RTMP has no ALPN name, and a client that offers another protocol must not be refused for that. After an upgrade
         // the protocol is agreed already.
         let mut https = rtmps.clone();

@@ -77,6 +77,11 @@ impl Fingerprints {
         self.digest(&[hash, "\n", secret])
     }
 
+    /// Stands for a token that was verified.
+    pub(super) fn of_token(&self, token: &str) -> [u8; 32] {
+        self.digest(&[token])
+    }
+
     fn digest(&self, parts: &[&str]) -> [u8; 32] {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of any length");

@@ -13,9 +13,10 @@ use net::link::Connector;
 use super::attempts::{Attempts, Kind};
 use super::authority::{Authority, Fingerprints, Grant, Verdict};
 use super::hashes::Hashes;
-use super::keys_file::KeysFile;
+use super::holders::{Holders, KeyId};
 use super::links::Links;
 use super::players::Players;
+use super::signatures::SignatureCounts;
 use super::tokens::Tokens;
 use super::users::{self, UserFiles};
 use super::watched::Watched;
@@ -28,7 +29,8 @@ pub(super) struct Keys {
     fingerprints: Fingerprints,
     /// Shared with the gate, which counts them.
     attempts: Arc<Attempts>,
-    file: KeysFile,
+    /// The keys of the file, and who uses them.
+    holders: Arc<Holders>,
     hashes: Hashes,
     links: Links,
     tokens: Tokens,
@@ -41,7 +43,7 @@ impl Keys {
         config: Arc<Config>,
         fingerprints: Fingerprints,
         attempts: Arc<Attempts>,
-        players: &Arc<Players>,
+        (players, holders): (&Arc<Players>, Holders),
         connector: &Connector,
     ) -> Self {
         let links = Links::new(
@@ -56,7 +58,7 @@ impl Keys {
             connector,
         );
         Self {
-            file: KeysFile::new(&config.auth),
+            holders: Arc::new(holders),
             users: UserFiles::new(&config.auth),
             hashes: Hashes::new(fingerprints.clone()),
             links,
@@ -69,19 +71,20 @@ impl Keys {
 
     /// Reads its files again that have changed. It may wait for a disk.
     pub(super) fn look(&self) {
-        self.file.file().look();
+        self.holders.look();
         self.tokens.file().look();
         self.users.files().for_each(Watched::look);
     }
 
     /// Reads its files again, and says what has become of each. It may wait for a disk.
     pub(super) fn read_again(&self) -> impl Iterator<Item = String> {
-        let keys = [
-            self.file.file().read_again(),
-            self.tokens.file().read_again(),
-        ];
+        let keys = [self.holders.read_again(), self.tokens.file().read_again()];
         let users = self.users.files().map(Watched::read_again);
         keys.into_iter().chain(users).flatten()
+    }
+
+    pub(super) const fn signature_counts(&self) -> &SignatureCounts {
+        self.tokens.counts()
     }
 
     /// Whether a client has to present something to listen to a stream.
@@ -101,15 +104,17 @@ impl Keys {
         if let Some(verdict) = self.tokens.administer(peer, secret).await {
             return verdict;
         }
-        let further = self.file.keys();
+        let further = self.holders.keys();
         let keys = self.config.auth.keys.iter().chain(&*further);
         let keys = keys.filter_map(|key| key.for_scope(Scope::Admin));
         let is_limited = || {
             let now = Instant::now();
             self.attempts.are_used_up(peer, Kind::Administer, now)
         };
-        self.choose(Evidence::Secret(secret), keys, is_limited)
-            .await
+        let chosen = self
+            .choose(Evidence::Secret(secret), keys, is_limited)
+            .await;
+        chosen.map(|(grant, _)| grant)
     }
 
     async fn judge(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
@@ -134,7 +139,7 @@ impl Keys {
             secret: KeySecretRef::Plain(secret),
             expires: None,
         });
-        let further = self.file.keys();
+        let further = self.holders.keys();
         let keys = self.config.keys_for(scope, request.stream, &further);
         let named = self.config.auth.keys.iter().chain(&*further);
         let operators = named.filter_map(|key| key.for_scope(also?));
@@ -147,7 +152,13 @@ impl Keys {
             return Ok(grant);
         }
         match Evidence::of(request) {
-            Some(evidence) => self.choose(evidence, keys, is_limited).await,
+            Some(evidence) => {
+                let (grant, key) = self.choose(evidence, keys, is_limited).await?;
+                Ok(Grant {
+                    witness: self.holders.witness(key, action, request),
+                    ..grant
+                })
+            }
             // Of users alone, whose password was looked at.
             None if users::presented(request).is_some() => Err(Denied::Wrong),
             None => Err(Denied::Missing),
@@ -179,13 +190,13 @@ impl Keys {
         }))
     }
 
-    /// The permission of the key that the evidence fits.
+    /// The permission of the key that the evidence fits, and which key that is.
     async fn choose(
         &self,
         evidence: Evidence<'_>,
         keys: impl Iterator<Item = Key<'_>>,
         is_limited: impl FnOnce() -> bool,
-    ) -> Result<Grant, Denied> {
+    ) -> Result<(Grant, KeyId), Denied> {
         // Every secret is compared, so that the time does not reveal which one matched.
         let mut fitting = None;
         let mut hashed: Vec<Hashed> = Vec::new();
@@ -193,8 +204,9 @@ impl Keys {
             match (key.secret, evidence) {
                 (KeySecretRef::Plain(secret), evidence) => {
                     if evidence.fits(secret) {
-                        fitting =
-                            Some((secret.reveal().to_owned(), key.name.cloned(), key.expires));
+                        let id = self.fingerprints.of_key(key.secret);
+                        let secret = secret.reveal().to_owned();
+                        fitting = Some((secret, id, key.name.cloned(), key.expires));
                     }
                 }
                 (KeySecretRef::Hash(hash), Evidence::Secret(_)) => hashed.push(Hashed {
@@ -213,10 +225,13 @@ impl Keys {
             let hashes = hashed.iter().map(|key| key.hash.clone()).collect();
             let found = self.hashes.find(secret, hashes, is_limited).await?;
             let key = found.map(|at| hashed.swap_remove(at));
-            fitting = key.map(|key| (secret.to_owned(), key.name, key.expires));
+            fitting = key.map(|key| {
+                let id = self.fingerprints.of_key(KeySecretRef::Hash(&key.hash));
+                (secret.to_owned(), id, key.name, key.expires)
+            });
         }
-        let (secret, identity, expires) = fitting.ok_or(Denied::Wrong)?;
-        Ok(Grant {
+        let (secret, key, identity, expires) = fitting.ok_or(Denied::Wrong)?;
+        let grant = Grant {
             // The same key gives the same credential, however it was presented.
             credential: Some(self.fingerprints.of(&secret)),
             terms: Terms {
@@ -226,7 +241,8 @@ impl Keys {
                 identity,
             },
             ..Grant::to_all()
-        })
+        };
+        Ok((grant, key))
     }
 }
 

@@ -24,12 +24,14 @@ mod access;
 mod attempts;
 mod authority;
 mod hashes;
+mod holders;
 mod hooked;
 mod jwks;
 mod keys;
 mod keys_file;
 mod links;
 mod players;
+mod signatures;
 mod successes;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -55,9 +57,11 @@ use self::access::Access;
 use self::attempts::{Attempts, Kind};
 use self::authority::Fingerprints;
 pub use self::authority::{Authority, Grant, Verdict};
+use self::holders::Holders;
 use self::hooked::Hooked;
 use self::keys::Keys;
 use self::players::Players;
+pub(crate) use self::signatures::SignatureCounts;
 use self::successes::Successes;
 
 /// Stands for the secret of publishers without one. No key is as short.
@@ -105,16 +109,18 @@ impl AuthorityGate {
         let attempts = Arc::new(Attempts::default());
         // What is permitted keeps the table, and is kept by the fan-out.
         let listeners = Arc::downgrade(fanout);
-        let players = Players::new(Box::new(move |listener| {
+        let end = move |listener| {
             if let Some(fanout) = listeners.upgrade() {
                 fanout.directory().end_permission(listener, Instant::now());
             }
-        }));
+        };
+        let players = Players::new(Box::new(end.clone()));
+        let holders = Holders::new(&config.auth, fingerprints.clone(), Box::new(end));
         let keys = Keys::new(
             Arc::clone(&config),
             fingerprints.clone(),
             Arc::clone(&attempts),
-            &Arc::new(players),
+            (&Arc::new(players), holders),
             connector,
         );
         let keys = Arc::new(keys);
@@ -151,6 +157,11 @@ impl AuthorityGate {
             true => "no file".to_owned(),
             false => told.join(", "),
         }
+    }
+
+    /// What has become of tokens' signatures.
+    pub(crate) fn signature_counts(&self) -> &SignatureCounts {
+        self.keys.signature_counts()
     }
 
     /// Whether a password is the operator's, or a key with that scope.

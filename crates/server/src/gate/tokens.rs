@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use authority::Scope;
-use authority::jwt::{self, Claims, KeySet, Refused, Rules, Streams};
+use authority::jwt::{self, Claims, KeySet, Refused, Streams};
 use config::{AuthJwt, Glob};
 use fanout::gate::{Action, Denied, Identity, Request, Terms};
 use media::StreamName;
@@ -16,6 +16,7 @@ use super::authority::{Fingerprints, Grant};
 use super::jwks::{Current, Jwks};
 use super::keys::moment;
 use super::players::{Players, Shared};
+use super::signatures::{SignatureCounts, Signatures, Unverified};
 use super::watched::Watched;
 
 /// The parameter of the address.
@@ -24,10 +25,10 @@ const PARAMETER: &str = "jwt";
 /// See the module's description.
 #[derive(Debug)]
 pub(super) struct Tokens {
-    secret: Option<KeySet>,
+    secret: Option<Arc<KeySet>>,
     file: Watched<KeySet>,
     published: Option<Jwks>,
-    rules: Rules,
+    signatures: Signatures,
     fingerprints: Fingerprints,
     players: Arc<Players>,
     is_used: bool,
@@ -46,14 +47,18 @@ impl Tokens {
             secret: jwt
                 .secret
                 .as_ref()
-                .map(|secret| KeySet::of_secret(secret.reveal())),
+                .map(|secret| Arc::new(KeySet::of_secret(secret.reveal()))),
             file: Watched::new(jwt.jwks_file.as_deref(), "keys of tokens", read),
             published: jwt.jwks_url.as_ref().map(begin),
-            rules: jwt.rules.clone(),
+            signatures: Signatures::new(jwt.rules.clone(), fingerprints.clone()),
             fingerprints,
             players,
             is_used: jwt.is_used(),
         }
+    }
+
+    pub(super) const fn counts(&self) -> &SignatureCounts {
+        self.signatures.counts()
     }
 
     /// The file of keys.
@@ -121,7 +126,7 @@ impl Tokens {
             let permission = permission.ok_or(Refused::NotPermitted)?;
             Ok((claims, permission))
         });
-        let (claims, permission) = permitted.map_err(|refused| {
+        let (claims, permission) = permitted.map_err(|refused: Unverified| {
             let stream = request.map(|request| request.stream.as_str());
             tracing::debug!(stream, %peer, ?scope, reason = %refused, "a token is refused");
             self.denied(refused)
@@ -159,31 +164,36 @@ impl Tokens {
     }
 
     /// What a token claims. One that names a key which is not known waits for the issuer's newest keys.
-    async fn verified(&self, token: &str, now: SystemTime) -> Result<Claims, Refused> {
+    async fn verified(&self, token: &str, now: SystemTime) -> Result<Arc<Claims>, Unverified> {
         let published = self.published.as_ref();
-        let claims = self.verified_by(token, published.and_then(Jwks::current), now);
+        let sets = self.sets(published.and_then(Jwks::current));
+        let claims = self.signatures.verify(token, &sets, now).await;
         match (claims, published) {
-            (Err(Refused::UnknownKey), Some(published)) => {
-                self.verified_by(token, published.newer().await, now)
+            (Err(Unverified::Refused(Refused::UnknownKey)), Some(published)) => {
+                let sets = self.sets(published.newer().await);
+                self.signatures.verify(token, &sets, now).await
             }
             (claims, _) => claims,
         }
     }
 
-    fn verified_by(
-        &self,
-        token: &str,
-        published: Current,
-        now: SystemTime,
-    ) -> Result<Claims, Refused> {
-        let file = self.file.content();
-        let sets = self.secret.iter().chain([&*file]);
-        jwt::verify(token, sets.chain(published.as_deref()), &self.rules, now)
+    /// The keys that hold.
+    fn sets(&self, published: Current) -> Vec<Arc<KeySet>> {
+        let file = [self.file.content()];
+        self.secret
+            .iter()
+            .cloned()
+            .chain(file)
+            .chain(published)
+            .collect()
     }
 
     /// Whether a refusal is about a guess, about what a right token says, or about an issuer that has told no key yet.
-    fn denied(&self, refused: Refused) -> Denied {
+    fn denied(&self, unverified: Unverified) -> Denied {
         let has_none_yet = |published: &Jwks| published.current().is_none();
+        let Unverified::Refused(refused) = unverified else {
+            return Denied::Unavailable;
+        };
         match refused {
             Refused::UnknownKey if self.published.as_ref().is_some_and(has_none_yet) => {
                 Denied::Unavailable

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::Config;
+use net::tls::testing::TestTls;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -164,12 +165,11 @@ impl TestServer {
 }
 
 /// A certificate for `localhost`, in files, and the keys of [http] that name them.
-fn certificate(folder: &Path) -> (rcgen::CertifiedKey<rcgen::KeyPair>, String) {
-    let names = vec!["localhost".to_owned()];
-    let made = rcgen::generate_simple_self_signed(names).expect("made");
+fn certificate(folder: &Path) -> (TestTls, String) {
+    let made = TestTls::new();
     let (chain, key) = (folder.join("cert.pem"), folder.join("key.pem"));
-    std::fs::write(&chain, made.cert.pem()).expect("written");
-    std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+    std::fs::write(&chain, &made.certificate).expect("written");
+    std::fs::write(&key, &made.key).expect("written");
     let keys = format!("certificate = {chain:?}\nprivate_key = {key:?}\n");
     (made, keys)
 }

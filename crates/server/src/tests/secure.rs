@@ -8,6 +8,8 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::SendRequest;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::client::Resumption;
+use rustls::{ClientConfig, HandshakeKind};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -19,6 +21,7 @@ const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 /// A relay with both TLS ports, and a client that trusts its certificate.
 pub(super) struct Secure {
     pub(super) server: TestServer,
+    made: TestTls,
     connector: TlsConnector,
     /// A client that also offers HTTP/2, or its library's default.
     any: TlsConnector,
@@ -44,19 +47,13 @@ impl Secure {
              {files}{http}{AUTH}{toml}"
         );
         let server = TestServer::open(&toml).await;
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add(made.cert.der().clone()).expect("a root");
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut client = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let mut client = (*made.client).clone();
         client.alpn_protocols = vec![b"http/1.1".to_vec()];
         let mut any = client.clone();
         any.alpn_protocols.insert(0, b"h2".to_vec());
         Self {
             server,
+            made,
             connector: Arc::new(client).into(),
             any: Arc::new(any).into(),
         }
@@ -80,6 +77,19 @@ impl Secure {
         let name = rustls::pki_types::ServerName::try_from("localhost").expect("a name");
         let handshake = by.connect(name, socket).await;
         handshake.expect("a handshake")
+    }
+
+    /// How a client's handshake was done, after which it has heard the stream.
+    async fn hears(&self, client: &Arc<ClientConfig>) -> HandshakeKind {
+        let connector = TlsConnector::from(Arc::clone(client));
+        let mut socket = Self::connect_by(&connector, self.server.https).await;
+        let kind = socket.get_ref().1.handshake_kind();
+        let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        socket.write_all(request).await.expect("written");
+        let mut heard = vec![0; 2_000];
+        let read = tokio::time::timeout(SOON, socket.read_exact(&mut heard)).await;
+        read.expect("in time").expect("a stream");
+        kind.expect("it is done")
     }
 
     /// A client of HTTP/2, which can send without waiting, and the task of its connection.
@@ -166,6 +176,31 @@ async fn what_is_no_tls_is_turned_away() {
         page.contains("carillon_rejected_total{reason=\"tls\"} 1"),
         "{page}"
     );
+    secure.server.close().await;
+}
+
+/// More sessions than the library's own table has room for.
+const SESSIONS: usize = 300;
+
+#[tokio::test]
+async fn any_number_of_clients_resume_their_sessions() {
+    let secure = Secure::open().await;
+    let _source = secure.server.publish("radio.mp3").await;
+    for version in [&rustls::version::TLS13, &rustls::version::TLS12] {
+        let client = Arc::new(secure.made.client_of(&[version]));
+        let first = secure.hears(&client).await;
+        assert_eq!(first, HandshakeKind::Full, "{version:?}");
+        let mut other = secure.made.client_of(&[version]);
+        other.resumption = Resumption::disabled();
+        let other = TlsConnector::from(Arc::new(other));
+        for _ in 0..SESSIONS {
+            Secure::connect_by(&other, secure.server.https).await;
+        }
+        for _ in 0..3 {
+            let again = secure.hears(&client).await;
+            assert_eq!(again, HandshakeKind::Resumed, "{version:?}");
+        }
+    }
     secure.server.close().await;
 }
 

@@ -254,6 +254,11 @@ impl Gather {
         ];
         let all = at_doors.into_iter().chain(publishers).chain(workers);
         page.counters(REJECTED, all)?;
+        let signatures = node.gate.signature_counts().all();
+        page.counters(
+            TOKEN_SIGNATURES,
+            signatures.map(|(result, count)| (result, count as f64)),
+        )?;
         let levels = node.limits.pressure.levels();
         page.gauges(PRESSURE, levels.chain([("logs", fanout.log_pressure())]))?;
         let failures = Failure::ALL.map(|class| (class.label(), counts.failures(class) as f64));

@@ -86,6 +86,8 @@ metrics! {
     JOIN Histogram "carillon_join_seconds" ["protocol"]
         "From a listener's request to the first byte of media";
     REJECTED Counter "carillon_rejected" ["reason"] "Connections and requests refused";
+    TOKEN_SIGNATURES Counter "carillon_token_signatures" ["result"]
+        "JSON Web Tokens that were presented";
     ACCEPT_FAILURES Counter "carillon_accept_failures" ["class"]
         "Connections that could not be accepted";
     CONNECTIONS Gauge "carillon_connections" ["door"]

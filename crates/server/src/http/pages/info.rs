@@ -50,7 +50,7 @@ pub(super) async fn wait(node: &Node, name: &StreamName) {
 }
 
 /// Waits until one of the streams that a name stands for has a publisher.
-async fn publisher(node: &Node, name: &StreamName) {
+pub(super) async fn publisher(node: &Node, name: &StreamName) {
     type Live<'a> = Pin<Box<dyn Future<Output = Arc<Stream>> + Send + 'a>>;
     let streams = node.variants.streams(&node.registry, name);
     let all = streams

@@ -2,7 +2,8 @@
 //! stream whose sound does not tell them.
 //!
 //! The first event is the title in force, and each further one the next; a stream that is not there has none. The title
-//! comes at about the time at which it is sent to listeners, so a player that is behind by its buffer shows it early.
+//! comes at about the time at which it is sent to listeners, so a player that is behind by its buffer shows it early. Under
+//! the name of several qualities it is that of the leading one, as in `info.json`.
 //!
 //! A client costs a connection and its task, which sleeps until the title changes. There are at most [`CLIENTS_MAX`].
 
@@ -10,24 +11,32 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use fanout::Stream;
 use hyper::body::Frame;
 use media::{StreamName, Title};
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
-use super::info::picture;
+use super::info::{picture, publisher};
 use super::lasting::Lasting;
+use super::presentation::Presentation;
 use crate::door::limits::Handover;
 use crate::node::Node;
 use crate::sse::{COMMENT, Silence};
 
 /// Clients at a time: a connection each, of which each listener may have one more.
 const CLIENTS_MAX: usize = 2_048;
+
+/// How often it is looked which of several qualities leads, while the title of the one that did stays the same. Titles of
+/// one programme are the same in all; it matters when a quality ends and others go on.
+const LEAD_LOOK: Duration = Duration::from_secs(2);
 
 /// The places of clients.
 #[derive(Debug)]
@@ -69,15 +78,23 @@ pub(super) fn answer(
 /// What a client was told last.
 type Told = Option<Arc<Title>>;
 
-/// Waits until a stream's title is another one than `told`, where the outer `None` is a client that was told nothing.
+/// Waits until the title of what a name stands for is another one than `told`, where the outer `None` is a client that was
+/// told nothing.
 async fn next(node: Arc<Node>, name: StreamName, told: Option<Told>) -> Option<Told> {
     let changed = async {
         loop {
-            let stream = node.registry.live(&name).await;
-            match stream.next_title(told.as_ref()).await {
+            let title = match lead(&node, &name) {
+                Some(stream) if *stream.name() == name => stream.next_title(told.as_ref()).await,
+                Some(stream) => match timeout(LEAD_LOOK, stream.next_title(told.as_ref())).await {
+                    Ok(title) => title,
+                    Err(_) => continue,
+                },
+                None => None,
+            };
+            match title {
                 Some(title) => return title,
                 None if matches!(told, Some(Some(_))) => return None,
-                None => {}
+                None => publisher(&node, &name).await,
             }
         }
     };
@@ -85,6 +102,12 @@ async fn next(node: Arc<Node>, name: StreamName, told: Option<Told>) -> Option<T
         title = changed => Some(title),
         () = node.drain.begun() => None,
     }
+}
+
+/// The stream whose title is that of the name, if there is one.
+fn lead(node: &Node, name: &StreamName) -> Option<Arc<Stream>> {
+    let lead = Presentation::of(node, name.clone()).lead?;
+    node.registry.stream(&lead.name)
 }
 
 /// The events as an answer's body.
