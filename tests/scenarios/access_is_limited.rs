@@ -203,13 +203,32 @@ fn programs_pages_and_countries_are_let_in_or_not() {
         assert_eq!(told == 403, status == 403, "{arguments:?}: {told} {words}");
     }
 
-    // The file is read while the server runs.
+    // The file is read while the server runs, and ends nothing that goes on, over HLS either.
     let url = server.http_url("/live/show.flv");
-    assert_ne!(status(&url, &["--interface", "127.0.0.5"]), 403);
+    let playlist = server.http_url("/live/show/hls/live.m3u8");
+    let here = ["--interface", "127.0.0.5", "-A", "VLC/3.0.20"];
+    assert_ne!(status(&url, &here), 403);
+    let listener = Tool::new("curl")
+        .args(["-sN", "--interface", "127.0.0.5", &url])
+        .start();
+    let is_heard = |more: usize| {
+        let before = listener.stdout().len();
+        wait_until("more of the stream", DEADLINE, || {
+            listener.stdout().len() > before + more
+        });
+    };
+    is_heard(0);
+    assert_ne!(status(&playlist, &here), 403);
     fs::write(&banned, "192.0.2.0/24\n127.0.0.5 # a ripper\n").unwrap();
     wait_until("the file to be read", DEADLINE, || {
-        status(&url, &["--interface", "127.0.0.5"]) == 403
+        // Viewers over HLS are gone when they have asked for nothing for a while.
+        assert_ne!(status(&playlist, &here), 403, "it has begun");
+        status(&url, &here) == 403
     });
+    assert_ne!(status(&playlist, &here), 403, "it goes on");
+    let another = ["--interface", "127.0.0.5", "-A", "mpv"];
+    assert_eq!(status(&playlist, &another), 403, "it begins");
+    is_heard(100_000);
     assert_ne!(status(&url, &[]), 403);
 }
 

@@ -10,19 +10,12 @@ use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 /// More than the head of the answer: sound.
 const HEARD_BYTES: usize = 50_000;
 
-/// Hears a mount by openssl's own client, and returns what that says about the handshake. The session is read from a file, and
-/// another one written.
-fn hear(server: &Server, certificate: &Certificate, version: &str, sessions: [&str; 2]) -> String {
-    let [read, write] = sessions;
-    let read = match read {
-        "" => String::new(),
-        file => format!("-sess_in {file}"),
-    };
+/// Hears a mount by openssl's own client, and returns what that says about the handshake.
+fn hear(server: &Server, certificate: &Certificate, options: &str) -> String {
     let addr = format!("localhost:{}", server.addr("https").port());
     let line = format!(
         "{{ printf 'GET /radio.mp3 HTTP/1.1\\r\\nHost: {addr}\\r\\n\\r\\n'; exec sleep 600; }} | \
-         exec openssl s_client {version} -connect {addr} -servername localhost -CAfile {} -verify_return_error \
-         {read} -sess_out {write}",
+         exec openssl s_client {options} -connect {addr} -servername localhost -CAfile {} -verify_return_error",
         certificate.path()
     );
     let client = Process::start("s_client", Command::new("sh").args(["-c", &line]));
@@ -48,24 +41,23 @@ fn openssl_resumes_its_session_also_after_the_certificate_was_renewed() {
     let mut server = certificate.serve_at(&["http"], Server::builder()).start();
     let _radio = publish_icecast(&server, Clip::Mp3, 300, "radio.mp3");
     wait_for_stream(&server, "radio.mp3");
-    let file = |version: &str, number: usize| {
-        let name = format!("session{version}-{number}");
-        folder.path().join(name).display().to_string()
-    };
     let versions = [("-tls1_3", "TLSv1.3"), ("-tls1_2", "TLSv1.2")];
+    let session = |version: &str| folder.path().join(version).display().to_string();
+    let resumes = |server: &Server, version: &str, named: &str| {
+        let options = format!("{version} -sess_in {}", session(version));
+        let again = hear(server, &certificate, &options);
+        assert!(again.starts_with(&format!("Reused, {named}")), "{again}");
+    };
     for (version, named) in versions {
-        let sessions = [0, 1].map(|number| file(version, number));
-        let first = hear(&server, &certificate, version, ["", &sessions[0]]);
+        let options = format!("{version} -sess_out {}", session(version));
+        let first = hear(&server, &certificate, &options);
         assert!(first.starts_with(&format!("New, {named}")), "{first}");
-        let second = hear(&server, &certificate, version, [&sessions[0], &sessions[1]]);
-        assert!(second.starts_with(&format!("Reused, {named}")), "{second}");
+        resumes(&server, version, named);
     }
     certificate.renew();
     server.process().signal(Signal::HUP);
     server.wait_for_log(&format!("new: serial {}", certificate.serial()), DEADLINE);
     for (version, named) in versions {
-        let [session, next] = [1, 2].map(|number| file(version, number));
-        let third = hear(&server, &certificate, version, [&session, &next]);
-        assert!(third.starts_with(&format!("Reused, {named}")), "{third}");
+        resumes(&server, version, named);
     }
 }

@@ -314,7 +314,9 @@ fn keys_of_a_file_are_read_again_and_operators_may_have_tokens() {
     assert_eq!(counted(), [1.0, 1.0, 0.0]);
     // A token is verified once, and what it permits is judged each time.
     assert_eq!(status(&server, &old), 200);
-    let elsewhere = server.http_url(&format!("/radio?jwt={old}"));
+    let _other = publish_rtmp(&server, &Clip::Flv.seconds(120), "other/show");
+    wait_for_stream(&server, "other/show");
+    let elsewhere = server.http_url(&format!("/other/show.flv?jwt={old}"));
     let refused = Tool::new("curl")
         .args(["-s", "-o", "/dev/null", "-w", "%{http_code}", &elsewhere])
         .run(DEADLINE);
