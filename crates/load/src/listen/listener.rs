@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn a_websocket_that_is_not_granted_is_refused() {
         let target = "ws://127.0.0.1:1/x.flv".parse().expect("an address");
-        let (request, mut joining) = Joining::begin(&target, 0, false).expect("a request");
+        let (request, mut joining) = Joining::begin(&target, 0, (false, None)).expect("a request");
         let request = String::from_utf8_lossy(&request).into_owned();
         assert!(request.contains("\r\nUpgrade: websocket\r\n"), "{request}");
         let mut push = |bytes: &[u8]| joining.push(bytes, (0, 0), &mut Vec::new(), None);
