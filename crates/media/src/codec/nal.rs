@@ -92,7 +92,7 @@ impl TrimZeros for [u8] {
     }
 }
 
-/// Undoes the `00 00 03` escapes of the first [`PARAMETER_SET_BYTES_READ`] bytes.
+/// Undoes the `00 00 03` escapes of what is read of a unit: its first 1,024 bytes.
 pub fn without_emulation_prevention(payload: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(payload.len().min(PARAMETER_SET_BYTES_READ));
     let mut zeros = 0;
