@@ -35,10 +35,11 @@ impl Rest {
     pub(super) fn worked(&mut self, began: Instant, now: Instant) {
         let work = now.saturating_duration_since(began).as_secs_f64();
         let share = work / self.target_utilisation.max(f64::EPSILON);
+        let share = Duration::try_from_secs_f64(share).ok();
+        let paid = share.and_then(|share| self.paid_until.max(began).checked_add(share));
         // However long it took, nobody waits for it longer than once.
-        let most = SAVED_MAX + REST_MAX;
-        let share = Duration::try_from_secs_f64(share).map_or(most, |share| share.min(most));
-        self.paid_until = (self.paid_until.max(began) + share).min(now + most);
+        let most = now + SAVED_MAX + REST_MAX;
+        self.paid_until = paid.map_or(most, |paid| paid.min(most));
     }
 
     /// How long to rest before the next look, at the most [`REST_MAX`].
