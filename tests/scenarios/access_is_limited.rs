@@ -303,11 +303,12 @@ fn balancers_name_their_clients_by_a_proxy_header() {
         let stream = format!("live/{version}");
         let publisher = published(&server, Clip::Flv, &url, &stream);
         assert!(publisher.is_ok(), "{:?}", publisher.err());
-        let told = server.log();
-        let line = told
-            .lines()
-            .find(|line| line.contains(&stream) && line.contains("127.0.0.1:"));
-        assert!(line.is_some(), "{told}");
+        // The client's address, and not the balancer's. Lines are written behind what they tell.
+        wait_until("the line of the publisher", DEADLINE, || {
+            let told = server.log();
+            let mut lines = told.lines();
+            lines.any(|line| line.contains(&stream) && line.contains("127.0.0.1:"))
+        });
     }
 
     // A balancer that sends no header, and a client that sends one.

@@ -205,9 +205,18 @@ fn facts(certificate: &CertificateDer<'_>) -> Option<Facts> {
     let expires = parsed.validity().not_after.timestamp();
     let since_epoch = Duration::from_secs(u64::try_from(expires).unwrap_or(0));
     Some(Facts {
-        serial: parsed.raw_serial_as_string().replace(':', ""),
+        serial: hexadecimal(parsed.raw_serial()),
         expires: SystemTime::UNIX_EPOCH.checked_add(since_epoch)?,
     })
+}
+
+/// A number of DER, whose first byte is 0 where the next one would make it negative: openssl omits that.
+fn hexadecimal(number: &[u8]) -> String {
+    let digits = match number {
+        [0, rest @ ..] if !rest.is_empty() => rest,
+        all => all,
+    };
+    digits.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl ResolvesServerCert for Certificate {
@@ -257,4 +266,21 @@ pub(super) async fn accept(
     };
     let done = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await;
     done.unwrap_or_else(|late| Err(NoTls::Failed(late.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hexadecimal;
+
+    #[test]
+    fn serial_numbers_are_as_openssl_prints_them() {
+        for (number, expected) in [
+            (&[0x28, 0x08][..], "2808"),
+            (&[0, 0xAD, 0x7E], "ad7e"),
+            (&[0x0A], "0a"),
+            (&[0], "00"),
+        ] {
+            assert_eq!(hexadecimal(number), expected);
+        }
+    }
 }
