@@ -222,7 +222,7 @@ fn gstreamer_plays_combined_sound_with_padded_pictures() {
         .arg(script)
         .arg(server.http_url("/live/show/whep"))
         .arg(seconds().to_string())
-        .finish(DEADLINE + Duration::from_secs(seconds().into()));
+        .finish(DEADLINE + 2 * Duration::from_secs(seconds().into()));
     assert!(watched.status.success(), "{}", watched.stderr);
     let got: Value = serde_json::from_slice(&watched.stdout).unwrap();
     let number = |name: &str| got[name].as_f64().unwrap();
