@@ -32,13 +32,21 @@ pub(super) struct Holders {
     table: Mutex<Table>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Table {
     /// The keys of the file that all entries have.
-    keys: Arc<Vec<KeyRule>>,
+    listed: Arc<Listed>,
     going_on: HashMap<Held, HashMap<u64, Ongoing>>,
     /// The number of the next entry.
     next: u64,
+}
+
+/// The keys of the file as it was read once, found by what stands for their secrets: that is computed once for each key, and
+/// not for each key whenever somebody presents one.
+#[derive(Debug)]
+struct Listed {
+    keys: Arc<Vec<KeyRule>>,
+    places: HashMap<KeyId, Vec<usize>>,
 }
 
 /// What a key permits, of that which somebody uses.
@@ -49,13 +57,42 @@ struct Held {
     stream: StreamName,
 }
 
+impl Listed {
+    fn new(keys: Arc<Vec<KeyRule>>, fingerprints: &Fingerprints) -> Self {
+        let mut places: HashMap<KeyId, Vec<usize>> = HashMap::new();
+        for (place, rule) in keys.iter().enumerate() {
+            let of = |scope| rule.for_scope(scope);
+            if let Some(key) = of(Scope::Publish).or_else(|| of(Scope::Play)) {
+                let id = fingerprints.of_key(key.secret);
+                places.entry(id).or_default().push(place);
+            }
+        }
+        Self { keys, places }
+    }
+
+    /// The keys with that secret, one after the other: several may have it.
+    fn of(&self, key: &KeyId) -> impl Iterator<Item = &KeyRule> {
+        let places = self.places.get(key).into_iter().flatten();
+        places.filter_map(|place| self.keys.get(*place))
+    }
+
+    /// Whether a key permits what it has permitted.
+    fn permit(&self, held: &Held, now: SystemTime) -> bool {
+        self.of(&held.key).any(|rule| {
+            let key = rule.for_stream(held.scope, &held.stream);
+            key.is_some_and(|key| key.expires.is_none_or(|end| end > now))
+        })
+    }
+}
+
 impl Holders {
     /// Reads the file for the first time. Permissions of listeners are ended by `end`.
     pub(super) fn new(auth: &Auth, fingerprints: Fingerprints, end: End) -> Self {
         let file = KeysFile::new(auth);
         let table = Table {
-            keys: file.keys(),
-            ..Table::default()
+            listed: Arc::new(Listed::new(file.keys(), &fingerprints)),
+            going_on: HashMap::new(),
+            next: 0,
         };
         Self {
             file,
@@ -96,8 +133,8 @@ impl Holders {
             // It is over at once.
             Action::UpdateMetadata => return None,
         };
-        let keys = self.keys();
-        let is_of_file = keys.iter().any(|rule| self.id(rule, scope) == Some(key));
+        let listed = self.listed();
+        let is_of_file = listed.of(&key).any(|rule| rule.for_scope(scope).is_some());
         is_of_file.then(|| -> Arc<dyn Witness> {
             Arc::new(Holder {
                 holders: Arc::clone(self),
@@ -106,39 +143,33 @@ impl Holders {
                     scope,
                     stream: request.stream.clone(),
                 },
-                granted_by: keys,
+                granted_by: listed,
             })
         })
     }
 
-    fn id(&self, rule: &KeyRule, scope: Scope) -> Option<KeyId> {
-        let key = rule.for_scope(scope)?;
-        Some(self.fingerprints.of_key(key.secret))
-    }
-
-    /// Whether a key of these permits what it has permitted.
-    fn is_in_force(&self, keys: &[KeyRule], held: &Held) -> bool {
-        let now = SystemTime::now();
-        let mut keys = keys.iter();
-        keys.any(|rule| {
-            self.id(rule, held.scope) == Some(held.key)
-                && rule
-                    .for_stream(held.scope, &held.stream)
-                    .is_some_and(|key| key.expires.is_none_or(|end| end > now))
-        })
+    /// The keys as they are now: those of the table, unless the file has just been read.
+    fn listed(&self) -> Arc<Listed> {
+        let keys = self.keys();
+        let known = Arc::clone(&self.lock().listed);
+        match Arc::ptr_eq(&known.keys, &keys) {
+            true => known,
+            false => Arc::new(Listed::new(keys, &self.fingerprints)),
+        }
     }
 
     fn end_revoked(&self) {
-        let keys = self.keys();
+        let listed = self.listed();
+        let now = SystemTime::now();
         let revoked: Vec<Ongoing> = {
             let mut table = self.lock();
-            if Arc::ptr_eq(&table.keys, &keys) {
+            if Arc::ptr_eq(&table.listed.keys, &listed.keys) {
                 return;
             }
-            table.keys = Arc::clone(&keys);
+            table.listed = Arc::clone(&listed);
             let revoked = table
                 .going_on
-                .extract_if(|held, _| !self.is_in_force(&keys, held));
+                .extract_if(|held, _| !listed.permit(held, now));
             revoked.flat_map(|(_, all)| all.into_values()).collect()
         };
         if !revoked.is_empty() {
@@ -190,22 +221,23 @@ struct Holder {
     holders: Arc<Holders>,
     held: Held,
     /// The file as it was then.
-    granted_by: Arc<Vec<KeyRule>>,
+    granted_by: Arc<Listed>,
 }
 
 impl Witness for Holder {
     fn begin(&self, ongoing: Ongoing) -> Permit {
         let holders = &self.holders;
-        let (number, keys) = {
+        let (number, listed) = {
             let mut table = holders.lock();
             let number = table.next;
             table.next += 1;
             let all = table.going_on.entry(self.held.clone()).or_default();
             all.insert(number, ongoing.clone());
-            (number, Arc::clone(&table.keys))
+            (number, Arc::clone(&table.listed))
         };
         // The file may have been read since the key was looked at, when there was no entry yet.
-        if !Arc::ptr_eq(&keys, &self.granted_by) && !holders.is_in_force(&keys, &self.held) {
+        let is_same = Arc::ptr_eq(&listed.keys, &self.granted_by.keys);
+        if !is_same && !listed.permit(&self.held, SystemTime::now()) {
             holders.end(ongoing);
         }
         Permit::new(GoingOn {
