@@ -149,6 +149,17 @@ fn invalid(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what)
 }
 
+/// Waits for threads that have no end of their own, or have been told of it.
+fn finish(threads: Vec<std::thread::JoinHandle<io::Result<()>>>) -> io::Result<()> {
+    for thread in threads {
+        match thread.join() {
+            Ok(ended) => ended?,
+            Err(_) => return Err(io::Error::other("a thread panicked")),
+        }
+    }
+    Ok(())
+}
+
 fn raise_descriptor_limit() {
     let granted = getrlimit(Resource::Nofile);
     let wanted = Rlimit {

@@ -60,10 +60,7 @@ pub(crate) fn run(addr: SocketAddr, threads: usize, pace: Pace) -> io::Result<()
     let longest = pace.packet_bytes.max(pace.sound_bytes);
     let shortest = pace.packet_bytes.min(pace.sound_bytes);
     if longest > PACKET_BYTES_MAX || shortest < HEADER_BYTES + RTP_OVERHEAD_MAX {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "packets have 28 to 1300 bytes",
-        ));
+        return Err(super::invalid("packets have 28 to 1300 bytes".to_owned()));
     }
     let first = open(addr)?;
     let addr = first.local_addr()?;
@@ -77,13 +74,7 @@ pub(crate) fn run(addr: SocketAddr, threads: usize, pace: Pace) -> io::Result<()
         .into_iter()
         .map(|socket| std::thread::spawn(move || serve(&socket, pace)))
         .collect();
-    for thread in threads {
-        match thread.join() {
-            Ok(ended) => ended?,
-            Err(_) => return Err(io::Error::other("a thread panicked")),
-        }
-    }
-    Ok(())
+    super::finish(threads)
 }
 
 /// A socket of one thread; the kernel spreads listeners over all threads' sockets.

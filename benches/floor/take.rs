@@ -51,8 +51,7 @@ struct Stage {
 /// Measures, and prints the takers' processor time as a share of one core, and packets taken in a second.
 pub(crate) fn run(threads: usize, pace: Pace) -> io::Result<()> {
     if !(HEADER_BYTES + RTP_OVERHEAD_MAX..=PACKET_BYTES_MAX).contains(&pace.packet_bytes) {
-        let message = "packets have 28 to 1300 bytes";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        return Err(super::invalid("packets have 28 to 1300 bytes".to_owned()));
     }
     let first = udp::Socket::bind_shared((std::net::Ipv4Addr::LOCALHOST, 0).into())?;
     let addr = first.address();
@@ -81,13 +80,7 @@ pub(crate) fn run(threads: usize, pace: Pace) -> io::Result<()> {
         (spent_by - spent) / 1e9 / seconds,
         (taken_by - taken) / seconds
     );
-    for thread in all {
-        match thread.join() {
-            Ok(ended) => ended?,
-            Err(_) => return Err(io::Error::other("a thread panicked")),
-        }
-    }
-    Ok(())
+    super::finish(all)
 }
 
 /// No two publishers share keys, nor what the processor caches of them.

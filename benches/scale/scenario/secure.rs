@@ -66,10 +66,8 @@ pub(crate) fn http2(bench: &mut Bench) {
 
 /// The server's cost while h2load listens; the report is that of one listener more.
 fn heard_by_h2load(bench: &mut Bench, round: usize, who: &str, options: &[&str]) -> Report {
-    let anywhere = "[\"127.0.0.1:0\"]";
     let server = Certificate::make()
-        .serve(Server::builder().release())
-        .set("http", "tls_listen", anywhere)
+        .serve_at(&["http"], Server::builder().release())
         .start();
     bench.learn_backend(&server);
     let mount = Way::Mount("radio.mp3");

@@ -48,10 +48,15 @@ pub(super) struct Listen {
     /// The first bytes of the body, before the lane's.
     pub(super) intro: Bytes,
     pub(super) lane: LaneGuard,
-    /// The head is that of a WebSocket, in whose messages the body goes.
-    pub(super) is_websocket: bool,
     /// The answer instead of the head when no worker takes the listener.
     pub(super) refusal: Answer,
+}
+
+impl Listen {
+    /// Whether the head is that of a WebSocket, in whose messages the body goes.
+    pub(super) fn is_websocket(&self) -> bool {
+        self.record.format.protocol == Protocol::Websocket
+    }
 }
 
 /// Whether players take a form from a WebSocket: those that feed a browser's decoder.
@@ -139,7 +144,6 @@ impl Request<'_> {
             record,
             head: head.into(),
             lane,
-            is_websocket: accept.is_some(),
             refusal: self.busy("Too many listeners are joining at once.\n"),
         })
     }

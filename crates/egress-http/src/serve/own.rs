@@ -34,7 +34,7 @@ pub async fn serve<S: TransportStream>(
     match decision {
         Decision::Answer(words) => answer(socket, words).await,
         // Boxed, because it is larger than what goes before, in which thousands may wait.
-        Decision::Listen(listen) if listen.is_websocket => {
+        Decision::Listen(listen) if listen.is_websocket() => {
             websocket::follow(context, socket, *listen)
         }
         Decision::Listen(listen) => Box::pin(attach(context, socket, *listen)).await,
@@ -47,7 +47,6 @@ async fn attach<S: TransportStream>(context: &Context, socket: S, listen: Listen
         head,
         intro,
         lane,
-        is_websocket: _,
         refusal,
     } = listen;
     let head = match intro.is_empty() {

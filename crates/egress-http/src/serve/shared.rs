@@ -86,8 +86,6 @@ fn follow(context: &Context, listen: Listen) -> (Bytes, Pump) {
         head,
         intro,
         lane,
-        // HTTP/2 has no `Upgrade`.
-        is_websocket: _,
         refusal: _,
     } = listen;
     let reader = context.registry.fanout().follow(record, lane);

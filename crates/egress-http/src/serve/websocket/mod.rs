@@ -57,7 +57,6 @@ pub(super) fn follow<S: TransportStream>(context: &Context, socket: S, listen: L
         head,
         intro,
         lane,
-        is_websocket: _,
         refusal: _,
     } = listen;
     // Prepared for a listener on the way.
