@@ -53,9 +53,10 @@ const CONTROL: Group = Group {
 pub(crate) fn gate(bench: &mut Bench) {
     let [mut with, mut without] = [Vec::new(), Vec::new()];
     for round in 0..bench.rounds() {
-        let server = serve_build(&program(), &[]);
-        let _others = publish_others(&server);
         let mut measure = |group: &Group, delays: &mut Vec<f64>| {
+            // A server for each turn: streams that have ended are kept for a while, and would burden the second.
+            let server = serve_build(&program(), &[]);
+            let _others = publish_others(&server);
             let report = beside(&server, group, || listen(bench, &server));
             bench.note(round, group.who, &[&report]);
             delays.push(report.number("/delay/p99") / 1e3);
