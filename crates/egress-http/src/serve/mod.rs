@@ -2,6 +2,7 @@
 
 mod decide;
 mod own;
+mod patience;
 mod shared;
 mod websocket;
 

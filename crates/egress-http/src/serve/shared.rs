@@ -1,27 +1,25 @@
 //! A listener that shares its connection with other requests, as HTTP/2 has it: a task that follows the lane.
 //!
 //! ```text
-//!  ┌► give all there is ─► pause ─► wait for more ─┐      the client closing ends it at once,
-//!  └───────────────────────────────────────────────┘      except while it is given something
+//!  ┌► wait for more ─► give all there is ─► pause ─┐      the client closing ends it at once
+//!  └───────────────────────────────────────────────┘
 //! ```
 //!
 //! The pause is [`LogReader::window`].
 
-use std::time::Duration;
+use std::convert::Infallible;
 
 use bytes::Bytes;
 use fanout::gate::Remote;
 use fanout::{LogReader, Permit, Reason};
 use http1::{Head, Status};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use super::Context;
 use super::decide::{Decision, Listen, decide};
+use super::patience::patiently;
 use crate::Target;
-
-/// How long it may take to give a client something; the same patience as for a plain socket.
-const STALLED_AFTER: Duration = net::tcp::USER_TIMEOUT;
 
 /// Of an intro so much is written at once: a slow client takes it in time.
 const INTRO_PIECE_BYTES: usize = 16 * 1024;
@@ -102,56 +100,48 @@ struct Pump {
 impl Pump {
     /// Sends the lane until either side ends it, and tells the reader why it ended.
     async fn run(mut self, pieces: mpsc::Sender<Bytes>) {
-        match self.send(&pieces).await {
+        let Err(end) = self.send(&pieces).await;
+        match end {
             // The reader knows why the lane ended.
             End::Lane => {}
             End::Left => self.reader.ended_by(Reason::Left),
-            End::Stalled => self.reader.ended_by(Reason::Lag),
+            End::Stalled(reason) => self.reader.ended_by(reason),
         }
     }
 
-    async fn send(&mut self, pieces: &mpsc::Sender<Bytes>) -> End {
-        while !self.intro.is_empty() {
-            let piece = self.intro.len().min(INTRO_PIECE_BYTES);
-            if let Err(end) = give(pieces, self.intro.split_to(piece)).await {
-                return end;
-            }
+    async fn send(&mut self, pieces: &mpsc::Sender<Bytes>) -> Result<Infallible, End> {
+        let Self { reader, intro } = self;
+        while !intro.is_empty() {
+            let piece = intro.len().min(INTRO_PIECE_BYTES);
+            give(reader, pieces, intro.split_to(piece)).await?;
         }
-        let mut next = None;
         loop {
+            let first = closed_before(pieces, reader.next()).await?;
+            let mut next = Some(first.ok_or(End::Lane)?);
             let began = Instant::now();
             while let Some(bytes) = next {
-                if let Err(end) = give(pieces, bytes).await {
-                    return end;
-                }
-                next = match self.reader.at_hand().await {
+                give(reader, pieces, bytes).await?;
+                next = match reader.at_hand().await {
                     Some(Some(bytes)) => Some(bytes),
-                    Some(None) => return End::Lane,
+                    Some(None) => return Err(End::Lane),
                     None => None,
                 };
             }
-            let resume = began + self.reader.window();
-            if closed_before(pieces, sleep_until(resume)).await.is_none() {
-                return End::Left;
-            }
-            next = match closed_before(pieces, self.reader.next()).await {
-                Some(Some(bytes)) => Some(bytes),
-                Some(None) => return End::Lane,
-                None => return End::Left,
-            };
+            let resume = began + reader.window();
+            closed_before(pieces, sleep_until(resume)).await?;
         }
     }
 }
 
-/// What `event` gives, or `None` when the client closes first.
+/// What `event` gives, unless the client closes first.
 async fn closed_before<T>(
     pieces: &mpsc::Sender<Bytes>,
     event: impl Future<Output = T>,
-) -> Option<T> {
+) -> Result<T, End> {
     tokio::select! {
         biased;
-        outcome = event => Some(outcome),
-        () = pieces.closed() => None,
+        outcome = event => Ok(outcome),
+        () = pieces.closed() => Err(End::Left),
     }
 }
 
@@ -161,15 +151,18 @@ enum End {
     Lane,
     /// The client closed.
     Left,
-    /// The client took nothing for too long.
-    Stalled,
+    /// The client takes nothing, and may not stay for this reason.
+    Stalled(Reason),
 }
 
 /// Gives the client a piece, in bounded time.
-async fn give(pieces: &mpsc::Sender<Bytes>, bytes: Bytes) -> Result<(), End> {
-    match timeout(STALLED_AFTER, pieces.send(bytes)).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) => Err(End::Left),
-        Err(_) => Err(End::Stalled),
+async fn give(
+    reader: &mut LogReader,
+    pieces: &mpsc::Sender<Bytes>,
+    bytes: Bytes,
+) -> Result<(), End> {
+    match patiently(reader, pieces.send(bytes)).await {
+        Ok(sent) => sent.map_err(|_| End::Left),
+        Err(reason) => Err(End::Stalled(reason)),
     }
 }

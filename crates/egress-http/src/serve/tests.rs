@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::client::TlsStream;
 
+use super::patience::CHECK_INTERVAL;
 use super::{Context, Outcome, Reply, reply, serve};
 use crate::testing::{
     PASSWORD, PATIENCE, TestServer, assert_same, audio_track, mp3_frame, mp3_items, name, no_burst,
@@ -642,6 +643,30 @@ async fn a_shared_listener_that_takes_nothing_is_given_up() {
     drop(taken);
     let departure = server.departures.recv_timeout(PATIENCE).unwrap();
     assert_eq!(departure.reason, Reason::Lag);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shared_listener_that_takes_nothing_can_be_kicked() {
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("radio", Container::Mp3);
+    write(&mut publisher, &mp3_items(50));
+    let taken = listen_shared(&server, "/radio").await;
+    let fanout = server.context.registry.fanout();
+    // Two pieces: one is in the channel, the other waits for room in it.
+    while taken.is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    write(&mut publisher, &mp3_items(70)[51..]);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let listeners = fanout.directory().list();
+    fanout.kick(listeners[0].id);
+    let kicked = tokio::time::Instant::now();
+    until_none_listens(&server).await;
+    let waited = kicked.elapsed();
+    assert!(waited <= CHECK_INTERVAL, "{waited:?}");
+    drop(taken);
+    let departure = server.departures.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(departure.reason, Reason::Kicked);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use super::{Check, CheckError, Credentials, Path, username};
 /// Addresses one peer may have proved: a browser with a few interfaces, IPv4, IPv6 and TCP.
 const PATHS_MAX: usize = 8;
 
-/// A peer that has not checked any address for this long is gone (RFC 7675 §5.1). Browsers check every
-/// few seconds.
+/// A peer of which nothing authentic has come for this long is gone (RFC 7675 §5.1). Browsers check every few seconds;
+/// GStreamer does not check once it is connected, and reports what it has received.
 const CONSENT: Duration = Duration::from_secs(30);
 
 /// Which addresses a session's peer has proved, and which of them it nominated.
@@ -21,7 +21,8 @@ pub struct Agent {
     previous: Option<Side>,
     paths: Vec<Proved>,
     selected: Option<Path>,
-    last_check: Instant,
+    /// When the peer last checked an address, or was heard from the one that it nominated.
+    heard: Instant,
 }
 
 /// The names of both sides and our password.
@@ -63,7 +64,7 @@ impl Agent {
             previous: None,
             paths: Vec::new(),
             selected: None,
-            last_check: now,
+            heard: now,
         }
     }
 
@@ -89,9 +90,16 @@ impl Agent {
         self.paths.iter().map(|proved| proved.path)
     }
 
-    /// When the peer counts as gone, unless it checks again.
+    /// When the peer counts as gone, unless it is heard again.
     pub fn expires(&self) -> Instant {
-        self.last_check + CONSENT
+        self.heard + CONSENT
+    }
+
+    /// An authentic packet has come on `path`, which is no replay: whoever has the session's keys is there and goes on.
+    pub fn heard(&mut self, path: Path, now: Instant) {
+        if self.selected == Some(path) {
+            self.heard = now;
+        }
     }
 
     /// Takes new names and a new password (RFC 8445 §9). The old ones stay valid until the peer has
@@ -136,7 +144,7 @@ impl Agent {
         if !accepted {
             return Ok(answered);
         }
-        self.last_check = now;
+        self.heard = now;
         (answered.proved, answered.forgotten) = self.note(path, now);
         if check.nominated && self.selected != Some(path) {
             self.selected = Some(path);

@@ -254,8 +254,9 @@ impl Mux {
     ) -> Received<'a> {
         let handle = self.handle(slot);
         let session = self.sessions.at_mut(slot as usize);
-        let secure = session.and_then(|session| session.secure.as_mut());
-        let (Some(handle), Some(secure)) = (handle, secure) else {
+        let parts =
+            session.and_then(|session| Some((&mut session.agent, session.secure.as_mut()?)));
+        let (Some(handle), Some((agent, secure))) = (handle, parts) else {
             self.counters.srtp_refused += 1;
             return Received::Nothing;
         };
@@ -267,6 +268,9 @@ impl Mux {
                 opened.map(|opened| (opened.index, opened.len))
             }
         });
+        if let Ok(Ok(_)) = opened {
+            agent.heard(path, now);
+        }
         match opened {
             Ok(Ok((_, len))) if is_rtcp => Received::Rtcp {
                 session: handle,

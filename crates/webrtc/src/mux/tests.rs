@@ -340,6 +340,28 @@ fn ten_idle_minutes_are_survived_and_silence_is_not() {
 }
 
 #[test]
+fn a_peer_that_only_sends_is_there_and_a_replay_is_not_it() {
+    let mut now = Instant::now();
+    let mut mux = mux();
+    let (peer, handle) = Peer::connect(1, &mut mux, now);
+    for index in 0..60 {
+        now += Duration::from_secs(10);
+        let mut packet = peer.rtp(index);
+        let received = mux.receive(peer.path, &mut packet, now);
+        assert!(matches!(received, Received::Rtp { .. }), "{received:?}");
+        mux.handle_timeout(now);
+    }
+    assert!(mux.poll_event().is_none());
+    let later = now + Duration::from_secs(20);
+    for (path, index) in [(peer.path, 59), (path(7), 60)] {
+        let mut packet = peer.rtp(index);
+        assert_eq!(mux.receive(path, &mut packet, later), Received::Nothing);
+    }
+    mux.handle_timeout(now + Duration::from_secs(30));
+    assert_eq!(closed(&mut mux), Some((handle, CloseReason::Silent)));
+}
+
+#[test]
 fn a_peer_that_proves_a_path_but_makes_no_keys_is_given_up() {
     let now = Instant::now();
     let mut mux = mux();

@@ -26,6 +26,7 @@ use websocket::{
 };
 
 use super::decide::Listen;
+use super::patience::{STALLED_AFTER, patiently};
 use super::{Context, DRAIN_BYTES_MAX, Outcome};
 
 /// How often a client is pinged: three times in the minute of silence after which common proxies give up a connection.
@@ -34,12 +35,6 @@ const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// A client of which nothing has come for so long, with three pings unanswered, is gone: the socket alone would not
 /// tell while the stream sends nothing.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
-
-/// How long it may take to give a client something; the same patience as for a plain socket.
-const STALLED_AFTER: Duration = net::tcp::USER_TIMEOUT;
-
-/// How often it is asked, while a client takes nothing, whether it may stay.
-const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A listener has nothing to say; some players send a greeting of a few hundred bytes.
 const MESSAGE_BYTES_MAX: u64 = 64 * 1024;
@@ -222,23 +217,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         // In one piece, without copying the payload.
         let mut all = Buf::chain(control.rest(), head.as_bytes()).chain(payload);
         let socket = &mut self.socket;
-        let mut writing = pin!(async move {
+        let writing = async move {
             socket.write_all_buf(&mut all).await?;
             socket.flush().await
-        });
-        let deadline = Instant::now() + STALLED_AFTER;
-        loop {
-            tokio::select! {
-                biased;
-                written = &mut writing => return written.map_err(|_| End::Left),
-                () = sleep(CHECK_INTERVAL) => {}
-            }
-            if let Some(reason) = reader.overdue() {
-                return Err(End::Stalled(reason));
-            }
-            if Instant::now() >= deadline {
-                return Err(End::Stalled(Reason::Lag));
-            }
+        };
+        match patiently(reader, writing).await {
+            Ok(written) => written.map_err(|_| End::Left),
+            Err(reason) => Err(End::Stalled(reason)),
         }
     }
 

@@ -11,6 +11,7 @@ use websocket::mask;
 
 use super::*;
 use crate::Target;
+use crate::serve::patience::CHECK_INTERVAL;
 use crate::serve::serve;
 use crate::testing::{PATIENCE, TestServer, assert_same, mp3_items, no_burst, write};
 

@@ -1,40 +1,26 @@
 //! A worker's loop: input from the network, other workers and the rest of the program, the clock,
 //! and a turn for the role; then sleep.
 
+mod mail;
+mod tcp;
+
 use std::collections::HashMap;
-use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use net::accept::{self, EXHAUSTED_BACKOFF, Failure};
 use net::panics::{self, Panic};
 use net::{Ready, udp};
 
-use super::connections::Heard;
-use super::opening::{self, Opening};
 use super::rest::Rest;
-use super::shared::{Command, Expected, Inbox, Mail, Shared};
+use super::shared::{Expected, Inbox, Mail, Shared};
 use super::wire::{LISTENER, UDP, Wire};
 use super::{Counters, Outbox, Role};
 use crate::dtls::ServerIdentity;
-use crate::framing::Deframer;
 use crate::ice::{Path, Transport};
 use crate::mux::{self, Claim, CloseReason, Event, Handle, Mux, Received};
 
 /// Batches of datagrams taken before the role has a turn: the feedback of a thousand viewers.
 const BATCHES_PER_TURN: usize = 8;
-
-/// Connections accepted before the role has a turn.
-const ACCEPTS_PER_TURN: usize = 16;
-
-/// Bytes read from a connection at once, and how often in a row.
-const READ_BYTES: usize = 4 * 1024;
-const READS_PER_TURN: usize = 4;
-
-/// Items of other workers, and commands, handled before the role has a turn.
-const MAIL_PER_TURN: usize = 256;
-const COMMANDS_PER_TURN: usize = 64;
 
 /// Workers that may pass one datagram on: from where it arrives to the worker of a former session
 /// on the same path, and from there to the present one.
@@ -88,11 +74,6 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    /// Runs until the port is stopped.
-    ///
-    /// A panic over what one peer sent ends that peer's session. Any other panic has cost this
-    /// worker's sessions their state. The kernel would still send it its share of the peers, so the
-    /// process ends, and its supervisor restarts it.
     pub(super) fn run(mut self) {
         let _guard = net::AbortOnPanic(format!("WebRTC worker {}", self.number));
         self.role.start(Instant::now());
@@ -189,7 +170,6 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    /// Handles a datagram that `hops` workers have passed on.
     fn take(&mut self, path: Path, datagram: &mut [u8], hops: u8, now: Instant) {
         match self.mux.receive(path, datagram, now) {
             Received::Nothing => {}
@@ -232,7 +212,6 @@ impl<R: Role> Worker<R> {
         self.settle(now);
     }
 
-    /// Passes a datagram on to the worker that has its session.
     fn forward(&mut self, worker: u16, path: Path, datagram: &[u8], hops: u8) {
         // Another worker cannot answer on our connection; connections are passed on as a whole.
         if hops >= HOPS_MAX || path.transport == Transport::Tcp {
@@ -270,7 +249,6 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    /// Carries out what the sessions decided: notifies the role, sends, and removes names.
     fn settle(&mut self, now: Instant) {
         // The last flight of a handshake goes before what the role then sends: a peer has no keys
         // until it has received it, and the first keyframe would be lost.
@@ -322,7 +300,6 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    /// Ends a session over which the role has panicked.
     fn give_up_if(&mut self, session: Handle, taken: Result<(), Panic>, now: Instant) {
         let Err(panic) = taken else {
             return;
@@ -330,217 +307,6 @@ impl<R: Role> Worker<R> {
         mux::report(&panic, self.mux.path(session));
         if self.mux.close(session, now) {
             self.role.closed(session, CloseReason::Panicked, now);
-        }
-    }
-
-    fn accept(&mut self, now: Instant) {
-        for _ in 0..ACCEPTS_PER_TURN {
-            let Some(listener) = &self.wire.listener else {
-                return;
-            };
-            match listener.accept() {
-                Ok((stream, remote)) => self.admit(stream, remote, now),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) => match accept::classify(&error) {
-                    Failure::Connection => {}
-                    Failure::Exhausted | Failure::Unknown => {
-                        tracing::warn!(worker = self.number, %error, "connections cannot be accepted");
-                        self.listen(false);
-                        self.accept_again = Some(now + EXHAUSTED_BACKOFF);
-                        return;
-                    }
-                },
-            }
-        }
-    }
-
-    fn listen(&self, on: bool) {
-        if let Err(error) = self.wire.listen(on) {
-            tracing::error!(worker = self.number, %error, "the listener cannot be watched");
-        }
-    }
-
-    fn admit(&mut self, stream: TcpStream, remote: SocketAddr, now: Instant) {
-        let local = stream.local_addr().ok();
-        let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
-        let path = Path::tcp(remote).to_local(local.map(|local| local.ip().to_canonical()));
-        if let Some(oldest) = self.wire.connections.oldest_of_too_many() {
-            self.refuse(oldest);
-        }
-        match self.wire.admit(stream, path, Vec::new(), now) {
-            Some(_) => self.counters.connections += 1,
-            None => self.counters.connections_refused += 1,
-        }
-    }
-
-    fn read(&mut self, connection: u64, now: Instant) {
-        let mut room = [0; READ_BYTES];
-        for _ in 0..READS_PER_TURN {
-            match self.wire.connections.read(connection, &mut room) {
-                Heard::Bytes(len) => {
-                    if !self.hear(connection, &mut room[..len], now) {
-                        self.refuse(connection);
-                        return;
-                    }
-                    if len < READ_BYTES {
-                        return;
-                    }
-                }
-                Heard::Nothing => return,
-                Heard::Over => {
-                    self.hang_up(connection);
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Takes what was read from a connection. False when it is to be closed.
-    fn hear(&mut self, connection: u64, bytes: &mut [u8], now: Instant) -> bool {
-        if let Some((path, deframer)) = self.wire.connections.lend_deframer(connection) {
-            return self.take_frames(connection, path, deframer, bytes, now);
-        }
-        self.wire.connections.said(connection, bytes);
-        self.place(connection, true, now)
-    }
-
-    /// Opens a connection whose first check names a session of this worker; passes it on to the
-    /// session's worker if `may_pass`. False when no session has that name.
-    fn place(&mut self, connection: u64, may_pass: bool, now: Instant) -> bool {
-        let Some(said) = self.wire.connections.said(connection, &[]) else {
-            return false;
-        };
-        let ufrag: Box<str> = match opening::read(said) {
-            Opening::Incomplete => return true,
-            Opening::Foreign => return false,
-            Opening::Check(ufrag) => ufrag.into(),
-        };
-        if self.mux.find(&ufrag).is_none() {
-            match self.shared.directory.claim(&ufrag, self.index()) {
-                Claim::Adopted(expected) => {
-                    if !self.adopt(expected, now) {
-                        return false;
-                    }
-                }
-                Claim::Owned(worker) if may_pass => {
-                    if let Some((stream, path, bytes)) = self.wire.connections.remove(connection) {
-                        // It is not closed, so this worker's poller must be told to forget it.
-                        self.wire.poller().unwatch(&stream).ok();
-                        let mail = Mail::Connection {
-                            stream,
-                            path,
-                            bytes,
-                        };
-                        self.pass(worker, mail);
-                    }
-                    return true;
-                }
-                Claim::Owned(_) | Claim::Unknown => return false,
-            }
-        }
-        let Some(mut said) = self.wire.connections.open(connection) else {
-            return false;
-        };
-        match self.wire.connections.lend_deframer(connection) {
-            Some((path, deframer)) => self.take_frames(connection, path, deframer, &mut said, now),
-            None => false,
-        }
-    }
-
-    /// Takes the datagrams in what was read from an open connection. False when it is of no more
-    /// use: its framing is broken, or no session has its path.
-    fn take_frames(
-        &mut self,
-        connection: u64,
-        path: Path,
-        mut deframer: Deframer,
-        bytes: &mut [u8],
-        now: Instant,
-    ) -> bool {
-        let taken = deframer.push(bytes, |datagram| self.take(path, datagram, 0, now));
-        self.wire.connections.return_deframer(connection, deframer);
-        taken.is_ok() && self.mux.knows(path)
-    }
-
-    /// Closes a connection that belongs to no session.
-    fn refuse(&mut self, connection: u64) {
-        self.counters.connections_refused += 1;
-        self.hang_up(connection);
-    }
-
-    fn hang_up(&mut self, connection: u64) {
-        if let Some((_, path, _)) = self.wire.connections.remove(connection) {
-            self.mux.forget_path(path);
-        }
-    }
-
-    fn take_mail(&mut self, now: Instant) {
-        for _ in 0..MAIL_PER_TURN {
-            match self.inbox.mail.try_recv() {
-                Ok(Mail::Datagram {
-                    path,
-                    mut bytes,
-                    hops,
-                }) => self.take(path, &mut bytes, hops, now),
-                Ok(Mail::Connection {
-                    stream,
-                    path,
-                    bytes,
-                }) => {
-                    match self.wire.admit(stream, path, bytes, now) {
-                        Some(connection) => {
-                            if !self.place(connection, false, now) {
-                                self.refuse(connection);
-                            }
-                        }
-                        None => self.counters.connections_refused += 1,
-                    }
-                    self.settle(now);
-                }
-                Err(_) => return,
-            }
-        }
-        self.ring();
-    }
-
-    fn take_commands(&mut self, now: Instant) {
-        for _ in 0..COMMANDS_PER_TURN {
-            match self.inbox.commands.try_recv() {
-                Ok(Command::Restart {
-                    ufrag,
-                    local,
-                    remote_ufrag,
-                }) => {
-                    let new = Box::<str>::from(local.ufrag());
-                    let is_restarted = match self.mux.find(&ufrag) {
-                        Some(session) => self.mux.restart(session, local, &remote_ufrag),
-                        None => false,
-                    };
-                    if !is_restarted {
-                        self.shared.directory.remove(&new);
-                    }
-                }
-                Ok(Command::Close { ufrag }) => {
-                    if let Some(session) = self.mux.find(&ufrag)
-                        && self.mux.close(session, now)
-                    {
-                        self.closed(session, CloseReason::Requested, now);
-                    }
-                }
-                Err(_) => {
-                    self.settle(now);
-                    return;
-                }
-            }
-        }
-        self.settle(now);
-        self.ring();
-    }
-
-    /// Work may be left whose rings are already answered.
-    fn ring(&self) {
-        if let Some(bell) = self.shared.bell(self.number) {
-            bell.ring();
         }
     }
 
@@ -600,7 +366,6 @@ impl<R: Role> Worker<R> {
         self.shared.publish(self.number, counters, self.mux.len());
     }
 
-    /// Ends all sessions.
     fn leave(mut self) {
         let now = Instant::now();
         self.role.end();
@@ -612,7 +377,6 @@ impl<R: Role> Worker<R> {
         self.publish(&udp::Inbox::default());
     }
 
-    /// The worker's number for claims of sessions. There are few workers.
     fn index(&self) -> u16 {
         self.number as u16
     }

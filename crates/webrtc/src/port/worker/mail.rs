@@ -1,0 +1,83 @@
+//! What other workers and the rest of the program tell a worker.
+
+use std::time::Instant;
+
+use super::Worker;
+use crate::mux::CloseReason;
+use crate::port::Role;
+use crate::port::shared::{Command, Mail};
+
+/// Items of other workers, and commands, handled before the role has a turn.
+const MAIL_PER_TURN: usize = 256;
+const COMMANDS_PER_TURN: usize = 64;
+
+impl<R: Role> Worker<R> {
+    pub(super) fn take_mail(&mut self, now: Instant) {
+        for _ in 0..MAIL_PER_TURN {
+            match self.inbox.mail.try_recv() {
+                Ok(Mail::Datagram {
+                    path,
+                    mut bytes,
+                    hops,
+                }) => self.take(path, &mut bytes, hops, now),
+                Ok(Mail::Connection {
+                    stream,
+                    path,
+                    bytes,
+                }) => {
+                    match self.wire.admit(stream, path, bytes, now) {
+                        Some(connection) => {
+                            if !self.place(connection, false, now) {
+                                self.refuse(connection);
+                            }
+                        }
+                        None => self.counters.connections_refused += 1,
+                    }
+                    self.settle(now);
+                }
+                Err(_) => return,
+            }
+        }
+        self.ring();
+    }
+
+    pub(super) fn take_commands(&mut self, now: Instant) {
+        for _ in 0..COMMANDS_PER_TURN {
+            match self.inbox.commands.try_recv() {
+                Ok(Command::Restart {
+                    ufrag,
+                    local,
+                    remote_ufrag,
+                }) => {
+                    let new = Box::<str>::from(local.ufrag());
+                    let is_restarted = match self.mux.find(&ufrag) {
+                        Some(session) => self.mux.restart(session, local, &remote_ufrag),
+                        None => false,
+                    };
+                    if !is_restarted {
+                        self.shared.directory.remove(&new);
+                    }
+                }
+                Ok(Command::Close { ufrag }) => {
+                    if let Some(session) = self.mux.find(&ufrag)
+                        && self.mux.close(session, now)
+                    {
+                        self.closed(session, CloseReason::Requested, now);
+                    }
+                }
+                Err(_) => {
+                    self.settle(now);
+                    return;
+                }
+            }
+        }
+        self.settle(now);
+        self.ring();
+    }
+
+    fn ring(&self) {
+        if let Some(bell) = self.shared.bell(self.number) {
+            bell.ring();
+        }
+    }
+}
