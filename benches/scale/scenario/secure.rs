@@ -13,8 +13,6 @@ use crate::source;
 const HTTPS_LISTENERS: u64 = 4_000;
 const RTMPS_PLAYERS: u64 = 1_500;
 const HTTP2_LISTENERS: u64 = 1_000;
-/// Connections that h2load begins in a second. With all of them at once it gives some up.
-const HTTP2_RAMP: &str = "200";
 /// For all of them to be there.
 const HTTP2_DEADLINE: Duration = Duration::from_secs(60);
 /// Joins in a second, each with a handshake of its own.
@@ -76,7 +74,7 @@ fn heard_by_h2load(bench: &mut Bench, round: usize, who: &str, options: &[&str])
     let url = format!("https://{}/radio.mp3", server.addr("https"));
     let count = HTTP2_LISTENERS.to_string();
     let _crowd: Process = Tool::new("h2load")
-        .args(["-c", &count, "-n", &count, "-m", "1", "-r", HTTP2_RAMP])
+        .args(["-c", &count, "-n", &count, "-m", "1"])
         .args(options)
         .arg(&url)
         .start();

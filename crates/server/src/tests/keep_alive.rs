@@ -87,7 +87,7 @@ impl Kept {
 }
 
 /// Lets time pass for every task of the test's runtime.
-async fn pass(time: Duration) {
+pub(super) async fn pass(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
     tokio::time::resume();
@@ -106,7 +106,7 @@ async fn has_connections(server: &TestServer) -> bool {
 }
 
 /// How many of them wait for their next request.
-async fn idle_connections(server: &TestServer) -> f64 {
+pub(super) async fn idle_connections(server: &TestServer) -> f64 {
     gauge(server, "carillon_idle_connections ").await
 }
 

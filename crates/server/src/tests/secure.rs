@@ -14,6 +14,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::anonymous::rtmp_bytes;
+use super::keep_alive::{idle_connections, pass};
 use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
@@ -377,5 +378,27 @@ async fn connections_are_kept_behind_tls() {
     let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     socket.write_all(request).await.expect("written");
     read_until(&mut socket, "audio/mpeg").await;
+    secure.server.close().await;
+}
+
+#[tokio::test]
+async fn a_connection_of_http_2_is_idle_after_its_first_request_or_the_time_for_it() {
+    let secure = Secure::open().await;
+    let mut silent = Secure::connect_by(&secure.any, secure.server.https).await;
+    // The server's settings (RFC 9113 §6.5): it serves the connection.
+    let mut frame = [0; 9];
+    silent.read_exact(&mut frame).await.expect("a frame");
+    assert_eq!(frame[3], 4, "{frame:?}");
+    assert_eq!(idle_connections(&secure.server).await, 0.0);
+    let (mut sender, _connection) = secure.http_2().await;
+    let page = Request::get("https://localhost/").body(Full::default());
+    let answer = sender.send_request(page.expect("a request")).await;
+    drop(answer.expect("an answer").into_body());
+    while idle_connections(&secure.server).await != 1.0 {
+        tokio::task::yield_now().await;
+    }
+    while idle_connections(&secure.server).await != 2.0 {
+        pass(Duration::from_secs(1)).await;
+    }
     secure.server.close().await;
 }

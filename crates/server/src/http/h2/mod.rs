@@ -4,7 +4,7 @@
 //! A request is converted to the head that HTTP/1 would have, and is handled as one from there on. A live body
 //! follows its lane in its own task and is passed on piece by piece, as the client's windows open.
 //!
-//! The connection is idle while it carries no request, and counts as a listener's while it carries one.
+//! The connection is idle while it carries no request and has had one, and counts as a listener's while it carries one.
 //! Publishing over HTTP/2 is not possible: a source's body has no end, and sources speak HTTP/1.
 
 mod body;
@@ -76,7 +76,6 @@ pub(crate) async fn serve(
         handover: Handover::new(permit),
         peer,
     });
-    session.handover.permit().rest();
     let service = service_fn(|request| {
         let session = Arc::clone(&session);
         async move { Ok::<_, Infallible>(session.answer(request).await) }
@@ -129,6 +128,8 @@ struct Session {
 struct Use {
     requests: usize,
     listeners: usize,
+    /// It is idle: without a request after its first one, or after the time for that.
+    is_resting: bool,
     /// Ends the connection when it is idle again; kept here while it has listeners, as it cannot give way then.
     evict: Option<Evict>,
 }
@@ -282,12 +283,29 @@ impl Session {
     /// Resolves when there has been no request for too long.
     async fn idles(&self) {
         let mut requests = self.requests.subscribe();
+        // As long as over HTTP/1 it is not the first to give way: of an audience that comes at once some would not get in.
+        let first = requests.wait_for(|requests| *requests > 0);
+        if timeout(self.node.config.http.head_timeout, first)
+            .await
+            .is_err()
+        {
+            self.rest_unused();
+        }
         // The sender belongs to this session.
         while requests.wait_for(|requests| *requests == 0).await.is_ok() {
             let next = requests.wait_for(|requests| *requests > 0);
             if timeout(IDLE_TIMEOUT, next).await.is_err() {
                 return;
             }
+        }
+    }
+
+    /// It has had time enough for its first request, and has none.
+    fn rest_unused(&self) {
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        if usage.requests == 0 && !usage.is_resting {
+            self.handover.permit().rest();
+            usage.is_resting = true;
         }
     }
 }
@@ -302,7 +320,7 @@ impl Busy {
     /// `None` when the connection has had to give way.
     fn begin(session: &Arc<Session>) -> Option<Self> {
         let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        if usage.requests == 0 && !session.handover.permit().wake() {
+        if std::mem::take(&mut usage.is_resting) && !session.handover.permit().wake() {
             return None;
         }
         usage.requests += 1;
@@ -343,6 +361,7 @@ impl Drop for Busy {
                 Some(evict) => permit.rest_again(evict),
                 None => permit.rest(),
             }
+            usage.is_resting = true;
         }
         session.requests.send_replace(usage.requests);
     }
