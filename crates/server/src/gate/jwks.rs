@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authority::jwt::KeySet;
+use bytes::Bytes;
 use net::link::Connector;
 use net::url::Url;
 use tokio::sync::{mpsc, watch};
@@ -73,16 +74,17 @@ async fn keep(
     mut orders: mpsc::Receiver<()>,
 ) {
     let mut is_failing = false;
+    let mut published = Published::default();
     loop {
         let fetched = fetch(&connector, &url).await;
         let now = Instant::now();
-        match fetched {
+        match fetched.and_then(|document| published.read(document)) {
             Ok(keys) => {
                 if is_failing || told.borrow().is_none() {
                     tracing::info!(%url, keys = keys.len(), "the keys of tokens are fetched");
                 }
                 is_failing = false;
-                told.send_replace(Some(Arc::new(keys)));
+                told.send_replace(Some(keys));
             }
             Err(why) => {
                 if !std::mem::replace(&mut is_failing, true) {
@@ -108,8 +110,54 @@ async fn keep(
     }
 }
 
-async fn fetch(connector: &Connector, url: &Url) -> Result<KeySet, String> {
+async fn fetch(connector: &Connector, url: &Url) -> Result<Bytes, String> {
     let document = auth_hook::fetch(connector, url, FETCH_TIMEOUT).await;
-    let document = document.map_err(|error| error.to_string())?;
-    KeySet::parse(&document).map_err(|error| error.to_string())
+    document.map_err(|error| error.to_string())
+}
+
+/// The last document that could be read, and its keys.
+#[derive(Debug, Default)]
+struct Published {
+    document: Bytes,
+    keys: Current,
+}
+
+impl Published {
+    /// The keys of a document: the very same set if the document is, because what was verified by a set holds as long as that
+    /// does.
+    fn read(&mut self, document: Bytes) -> Result<Arc<KeySet>, String> {
+        if let Some(keys) = self.keys.as_ref().filter(|_| self.document == document) {
+            return Ok(Arc::clone(keys));
+        }
+        let keys = KeySet::parse(&document).map_err(|error| error.to_string())?;
+        let keys = Arc::new(keys);
+        self.keys = Some(Arc::clone(&keys));
+        self.document = document;
+        Ok(keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The key of RFC 8037 appendix A.2, with this name.
+    fn document(name: &str) -> Bytes {
+        let text = format!(
+            r#"{{"keys": [{{"kty": "OKP", "crv": "Ed25519", "kid": "{name}",
+            "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}}]}}"#
+        );
+        text.into()
+    }
+
+    #[test]
+    fn the_same_document_is_the_same_set() {
+        let mut published = Published::default();
+        let first = published.read(document("a")).expect("keys");
+        assert!(published.read(Bytes::from_static(b"{}")).is_err());
+        let again = published.read(document("a")).expect("keys");
+        assert!(Arc::ptr_eq(&first, &again));
+        let other = published.read(document("b")).expect("keys");
+        assert!(!Arc::ptr_eq(&first, &other));
+    }
 }
