@@ -75,6 +75,7 @@ impl<R: Role> Worker<R> {
         self.ring();
     }
 
+    /// Work may be left whose rings are already answered.
     fn ring(&self) {
         if let Some(bell) = self.shared.bell(self.number) {
             bell.ring();

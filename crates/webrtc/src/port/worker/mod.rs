@@ -74,6 +74,11 @@ impl<R: Role> Worker<R> {
         }
     }
 
+    /// Runs until the port is stopped.
+    ///
+    /// A panic over what one peer sent ends that peer's session. Any other panic has cost this
+    /// worker's sessions their state. The kernel would still send it its share of the peers, so the
+    /// process ends, and its supervisor restarts it.
     pub(super) fn run(mut self) {
         let _guard = net::AbortOnPanic(format!("WebRTC worker {}", self.number));
         self.role.start(Instant::now());
@@ -170,6 +175,7 @@ impl<R: Role> Worker<R> {
         }
     }
 
+    /// Handles a datagram that `hops` workers have passed on.
     fn take(&mut self, path: Path, datagram: &mut [u8], hops: u8, now: Instant) {
         match self.mux.receive(path, datagram, now) {
             Received::Nothing => {}
@@ -212,6 +218,7 @@ impl<R: Role> Worker<R> {
         self.settle(now);
     }
 
+    /// Passes a datagram on to the worker that has its session.
     fn forward(&mut self, worker: u16, path: Path, datagram: &[u8], hops: u8) {
         // Another worker cannot answer on our connection; connections are passed on as a whole.
         if hops >= HOPS_MAX || path.transport == Transport::Tcp {
@@ -249,6 +256,7 @@ impl<R: Role> Worker<R> {
         }
     }
 
+    /// Carries out what the sessions decided: notifies the role, sends, and removes names.
     fn settle(&mut self, now: Instant) {
         // The last flight of a handshake goes before what the role then sends: a peer has no keys
         // until it has received it, and the first keyframe would be lost.
@@ -300,6 +308,7 @@ impl<R: Role> Worker<R> {
         }
     }
 
+    /// Ends a session over which the role has panicked.
     fn give_up_if(&mut self, session: Handle, taken: Result<(), Panic>, now: Instant) {
         let Err(panic) = taken else {
             return;
@@ -366,6 +375,7 @@ impl<R: Role> Worker<R> {
         self.shared.publish(self.number, counters, self.mux.len());
     }
 
+    /// Ends all sessions.
     fn leave(mut self) {
         let now = Instant::now();
         self.role.end();
@@ -377,6 +387,7 @@ impl<R: Role> Worker<R> {
         self.publish(&udp::Inbox::default());
     }
 
+    /// The worker's number for claims of sessions. There are few workers.
     fn index(&self) -> u16 {
         self.number as u16
     }

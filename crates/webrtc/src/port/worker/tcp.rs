@@ -85,6 +85,7 @@ impl<R: Role> Worker<R> {
         }
     }
 
+    /// Takes what was read from a connection. False when it is to be closed.
     fn hear(&mut self, connection: u64, bytes: &mut [u8], now: Instant) -> bool {
         if let Some((path, deframer)) = self.wire.connections.lend_deframer(connection) {
             return self.take_frames(connection, path, deframer, bytes, now);
@@ -93,6 +94,8 @@ impl<R: Role> Worker<R> {
         self.place(connection, true, now)
     }
 
+    /// Opens a connection whose first check names a session of this worker; passes it on to the
+    /// session's worker if `may_pass`. False when no session has that name.
     pub(super) fn place(&mut self, connection: u64, may_pass: bool, now: Instant) -> bool {
         let Some(said) = self.wire.connections.said(connection, &[]) else {
             return false;
@@ -134,6 +137,8 @@ impl<R: Role> Worker<R> {
         }
     }
 
+    /// Takes the datagrams in what was read from an open connection. False when it is of no more
+    /// use: its framing is broken, or no session has its path.
     fn take_frames(
         &mut self,
         connection: u64,
@@ -147,6 +152,7 @@ impl<R: Role> Worker<R> {
         taken.is_ok() && self.mux.knows(path)
     }
 
+    /// Closes a connection that belongs to no session.
     pub(super) fn refuse(&mut self, connection: u64) {
         self.counters.connections_refused += 1;
         self.hang_up(connection);
