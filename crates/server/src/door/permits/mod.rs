@@ -383,8 +383,11 @@ impl ConnectionPermit {
         }
     }
 
-    /// The next request has begun; false when the connection had to give way, and ends.
+    /// The next request has begun, or the first; false when the connection had to give way while it was idle, and ends.
     pub(crate) fn wake(&mut self) -> bool {
+        if self.pending.is_some() {
+            return true;
+        }
         let ticket = self.idle.take();
         let returned = ticket.and_then(|ticket| self.permits.idle().give_back(ticket));
         let Some(Idle { evict, connection }) = returned else {

@@ -128,8 +128,6 @@ struct Session {
 struct Use {
     requests: usize,
     listeners: usize,
-    /// It is idle: without a request after its first one, or after the time for that.
-    is_resting: bool,
     /// Ends the connection when it is idle again; kept here while it has listeners, as it cannot give way then.
     evict: Option<Evict>,
 }
@@ -302,10 +300,9 @@ impl Session {
 
     /// It has had time enough for its first request, and has none.
     fn rest_unused(&self) {
-        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        if usage.requests == 0 && !usage.is_resting {
+        let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        if usage.requests == 0 {
             self.handover.permit().rest();
-            usage.is_resting = true;
         }
     }
 }
@@ -320,7 +317,7 @@ impl Busy {
     /// `None` when the connection has had to give way.
     fn begin(session: &Arc<Session>) -> Option<Self> {
         let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        if std::mem::take(&mut usage.is_resting) && !session.handover.permit().wake() {
+        if usage.requests == 0 && !session.handover.permit().wake() {
             return None;
         }
         usage.requests += 1;
@@ -361,7 +358,6 @@ impl Drop for Busy {
                 Some(evict) => permit.rest_again(evict),
                 None => permit.rest(),
             }
-            usage.is_resting = true;
         }
         session.requests.send_replace(usage.requests);
     }
