@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use container::fmp4;
 use fanout::gate::{Authorized, Play};
-use fanout::{ARCHIVE_BYTES_MAX, ArchiveReader, Choice, Info, Phase, Stream};
-use formats::{Extension, Form, Mp4};
-use media::{Codec, Kind};
+use fanout::{ARCHIVE_BYTES_MAX, Choice, Info, Phase, Stream};
+use formats::{Extension, Form};
+use media::{Codec, Kind, Track};
 
 use crate::Becomes;
+use crate::fragments::Fragments;
+use crate::reader::Reader;
 use crate::recorder::Content;
 
 /// How long a stream with sound alone is waited with for its pictures: publishers announce both within the first
@@ -21,7 +24,7 @@ pub(crate) fn open(
     permission: &Authorized<Play>,
     becomes: Becomes,
     now: Instant,
-) -> Option<(ArchiveReader, Content)> {
+) -> Option<(Reader, Content)> {
     let info = stream.info();
     if info.phase != Phase::Live || !info.has_media {
         return None;
@@ -30,15 +33,20 @@ pub(crate) fn open(
     let reader = match form {
         Some(form) => {
             let make = || form.packager(info.source.container, info.settings.charset);
-            stream.archive(permission, form.format(), make, ARCHIVE_BYTES_MAX, now)
+            let reader = stream.archive(permission, form.format(), make, ARCHIVE_BYTES_MAX, now);
+            // Else memory is short, or the stream has just ended.
+            Reader::Lane(reader.ok()?)
         }
-        None => {
-            let make = || Box::new(Mp4::recorded()) as _;
-            stream.archive(permission, Mp4::RECORDED, make, ARCHIVE_BYTES_MAX, now)
-        }
+        None => Reader::Items(Box::new(Fragments::new(stream.spool(permission, now)?))),
     };
-    // Else memory is short, or the stream has just ended.
-    Some((reader.ok()?, content))
+    Some((reader, content))
+}
+
+/// Whether MP4 has a stream of these tracks whole: the first of each kind.
+fn can_record<'a>(tracks: impl Iterator<Item = &'a Track> + Clone) -> bool {
+    let first = |kind| tracks.clone().find(|track| track.kind == kind);
+    let mut firsts = [Kind::Audio, Kind::Video].into_iter().filter_map(first);
+    tracks.clone().next().is_some() && firsts.all(fmp4::can_file)
 }
 
 /// What a stream is recorded as: a form of its source, or (`None`) fragments of MP4. `None` at all if that is not known
@@ -67,7 +75,7 @@ fn choose(info: &Info, becomes: Becomes) -> Option<(Option<Form>, Content)> {
             let (extension, container) = match becomes {
                 Becomes::Mp4 => {
                     let tracks = info.tracks.iter().map(|track| &**track);
-                    return Mp4::can_record(tracks).then_some((None, Content::Mp4));
+                    return can_record(tracks).then_some((None, Content::Mp4));
                 }
                 Becomes::Flv => (Extension::Flv, Container::Flv),
                 Becomes::Ts => (Extension::Ts, Container::Ts),

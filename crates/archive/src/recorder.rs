@@ -1,4 +1,4 @@
-//! One recording under way: a lane that is followed, and the file that it is written to now.
+//! One recording under way: what is read of a stream, and the file that it is written to now.
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use container::flv;
-use fanout::{ArchiveReader, Archived, LaneUnit, Phase, Stream};
+use fanout::{Archived, LaneUnit, Phase, Stream};
 use media::StreamName;
 use recordings::{Container, Recording, State};
 
@@ -16,6 +16,7 @@ use crate::event::Event;
 use crate::file::{OpenFile, Pushed, Shape};
 use crate::jobs::Job;
 use crate::name::{FileName, part};
+use crate::reader::Reader;
 use crate::rope::Rope;
 use crate::shared::Shared;
 use crate::snapshot::Snapshots;
@@ -32,7 +33,7 @@ const VISIT_BYTES_MAX: u64 = 16 << 20;
 /// Recordings of a stream that begin in one second at most.
 const NUMBERS_MAX: u32 = 1_000;
 
-/// What a lane's bytes are.
+/// What the bytes that are read are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Content {
     /// Fragments.
@@ -46,7 +47,7 @@ pub(crate) enum Content {
 pub(crate) struct Recorder {
     stream: Arc<Stream>,
     snapshots: Snapshots,
-    reader: ArchiveReader,
+    reader: Reader,
     content: Content,
     rule: usize,
     /// What a file begins with.
@@ -73,14 +74,14 @@ pub(crate) enum Next {
     Again,
     /// In a turn.
     Turn,
-    /// Never: its lane has ended.
+    /// Never: there is nothing more to read.
     Ended,
 }
 
 impl Recorder {
     pub(crate) fn new(
         stream: Arc<Stream>,
-        (reader, content): (ArchiveReader, Content),
+        (reader, content): (Reader, Content),
         snapshots: Snapshots,
         rule: usize,
         visited: Arc<AtomicU64>,
@@ -112,10 +113,10 @@ impl Recorder {
         self.splits = true;
     }
 
-    /// Writes what the lane has gained.
+    /// Writes what there is to read.
     pub(crate) fn visit(&mut self, shared: &Shared, now: Instant) -> Next {
         if self.retry.is_some_and(|retry| now < retry) {
-            // What comes meanwhile is held by the lane, as long as there is memory for it.
+            // What comes meanwhile waits, as long as there is memory for it.
             return Next::Turn;
         }
         let next = self.write(shared, now);
@@ -132,7 +133,7 @@ impl Recorder {
         next
     }
 
-    /// Closes the file. What the lane has gained since the last visit is not in it.
+    /// Closes the file. What has come since the last visit is not in it.
     pub(crate) fn close(&mut self, shared: &Shared) {
         let Some(file) = self.file.take() else {
             return;

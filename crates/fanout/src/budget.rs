@@ -7,6 +7,8 @@
 //! written needs, the headroom above the limit is used; a lane for which that does not suffice either is closed
 //! by its stream.
 //!
+//! Recorders that take samples have what logs leave, each an equal [share](SpoolShare) of it.
+//!
 //! All of this runs on publishers' threads and at joins. The lock is taken when a lane opens, and for a
 //! page when the limit is reached; it is never held while a stream's lock is waited for.
 
@@ -84,6 +86,30 @@ impl Account {
     }
 }
 
+/// What a spool may hold: an equal part of what logs leave.
+#[derive(Debug)]
+pub(crate) struct SpoolShare(Arc<Budget>);
+
+impl SpoolShare {
+    /// A further one: the others become smaller.
+    pub(crate) fn new(budget: &Arc<Budget>) -> Self {
+        budget.spools.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(budget))
+    }
+
+    /// Bytes, as of now.
+    pub(crate) fn bytes(&self) -> usize {
+        let left = self.0.max.saturating_sub(self.0.used());
+        left / self.0.spools.load(Ordering::Relaxed).max(1)
+    }
+}
+
+impl Drop for SpoolShare {
+    fn drop(&mut self) {
+        self.0.spools.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// A lane's log, as the budget knows it.
 #[derive(Debug)]
 struct Tenant {
@@ -110,6 +136,8 @@ pub(crate) struct Budget {
     pub(crate) refused: Counter,
     /// Bytes of samples that streams keep beside their logs, for lanes of segments that open.
     older_bytes: Arc<AtomicUsize>,
+    /// Recorders that share what logs leave.
+    spools: AtomicUsize,
 }
 
 impl Budget {
@@ -120,6 +148,7 @@ impl Budget {
             tenants: Mutex::default(),
             refused: Counter::default(),
             older_bytes: Arc::default(),
+            spools: AtomicUsize::new(0),
         }
     }
 

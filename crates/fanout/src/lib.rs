@@ -92,9 +92,9 @@ pub use reader::LogReader;
 pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Takeover};
 pub use retention::{LIVE_BYTES_MAX, Retention};
 pub use stream::{
-    Derivation, DerivedOffer, DerivedWriter, Deriver, EpochWatch, Info, Keyframes, LaneRefused,
-    PLAYED_MAX, Phase, PictureOrder, Played, Publisher, RENDITIONS_MAX, Rate, RenditionRefused,
-    Settings, Source, Stream, Superseded, Tap, Tapped,
+    Derivation, DerivedOffer, DerivedWriter, Deriver, EpochWatch, Follows, Info, Keyframes,
+    LaneRefused, PLAYED_MAX, Phase, PictureOrder, Played, Publisher, RENDITIONS_MAX, Rate,
+    RenditionRefused, Settings, Source, Spool, Spooled, Stream, Superseded, Tap, Tapped,
 };
 pub use stream_tasks::{StreamChange, StreamTasks};
 pub use worker::{Departure, ListenerReport};

@@ -141,10 +141,14 @@ impl TestArchive {
     }
 
     fn with(split: Duration, keep: Keep, min_free: u64) -> Self {
+        Self::with_memory(64 << 20, split, keep, min_free)
+    }
+
+    fn with_memory(log_bytes_max: usize, split: Duration, keep: Keep, min_free: u64) -> Self {
         let config = Config {
             workers: 1,
             target_utilisation: 0.02,
-            log_bytes_max: 64 << 20,
+            log_bytes_max,
         };
         let backend = || net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>);
         let (fanout, _departures) = Fanout::start(&config, backend).expect("workers");

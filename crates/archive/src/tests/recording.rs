@@ -133,3 +133,57 @@ fn mp3_is_kept_as_it_is() {
     );
     assert_eq!(join.expect("the same sound").missing, 0);
 }
+
+#[test]
+fn what_a_thread_comes_too_late_for_is_a_gap_and_the_next_file_begins_at_a_keyframe() {
+    let mut archive = TestArchive::with_memory(100_000, Duration::MAX, Keep::default(), 0);
+    let mut left = items(Clip::Flv);
+    let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
+    for millis in [2_000, 9_999] {
+        write(&mut publisher, until(&mut left, millis));
+        archive.visit(&mut recorder, TURN);
+    }
+    assert_eq!(archive.shared.counts.gaps(), [0; 3]);
+    for _ in 0..3 {
+        drop(publisher);
+        publisher = archive.publish(Container::Tracks);
+        write(&mut publisher, items(Clip::Flv));
+    }
+    archive.visit(&mut recorder, TURN);
+    assert_eq!(archive.shared.counts.gaps(), [1, 0, 0]);
+    archive.end(publisher, &mut recorder);
+    let gap = archive.told.try_iter().find_map(|event| match event {
+        Event::Gap { seconds, .. } => seconds,
+        _ => None,
+    });
+    // Of twelve seconds the last three are there, from a keyframe on.
+    let gap = gap.expect("it is told how much");
+    assert!((8.5..11.0).contains(&gap), "{gap}");
+    let wanted = pictures(&Clip::Flv.seconds(4));
+    let [before, after] = &archive.recordings()[..] else {
+        panic!("{:?}", archive.recordings());
+    };
+    assert_eq!(pictures(&before.path), wanted);
+    let got = pictures(&after.path);
+    assert!((25..=75).contains(&got.len()), "{}", got.len());
+    assert_eq!(got, wanted[wanted.len() - got.len()..]);
+    let lasts = (gap + before.duration.as_secs_f64() + after.duration.as_secs_f64() - 16.0).abs();
+    assert!(lasts < 0.5, "what is missing is told exactly: {lasts}");
+    assert_eq!(archive.shared.counts.gaps(), [1, 0, 0]);
+}
+
+#[test]
+fn a_recorder_alone_is_no_reason_for_haste_and_keeps_its_stream_read() {
+    let mut archive = TestArchive::new();
+    let mut left = items(Clip::Flv);
+    let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
+    let mut rest = left.split_off(left.len() / 2);
+    write(&mut publisher, left);
+    assert!(publisher.stream().is_read() && publisher.is_followed());
+    assert!(!publisher.is_awaited());
+    archive.visit(&mut recorder, TURN);
+    recorder.close(&archive.shared);
+    drop(recorder);
+    assert!(!publisher.stream().is_read());
+    write(&mut publisher, std::mem::take(&mut rest));
+}

@@ -1,5 +1,6 @@
 //! A fragment's samples, between the muxer that collects them and the sink that writes them.
 
+use bytes::Bytes;
 use media::{Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use super::PICTURE_TIMESCALE;
@@ -97,6 +98,11 @@ impl Collected<'_> {
     /// Writes it as `moof` and `mdat`.
     pub fn write(self, put: &mut impl FnMut(&[u8])) {
         self.fragment.write(self.number, put);
+    }
+
+    /// What [`write`](Self::write) writes: the headers, and then each sample, whose memory is shared.
+    pub fn shared(self) -> Vec<Bytes> {
+        self.fragment.shared(self.number)
     }
 }
 

@@ -4,7 +4,7 @@
 //! moof [ mfhd │ traf [ tfhd tfdt trun ] of pictures │ traf of sound ]  mdat [ pictures │ sound ]
 //! ```
 //!
-//! Samples are kept by reference and copied once, into the log.
+//! Samples are kept by reference and copied once, into the log; what goes to a file is not copied at all.
 
 use bytes::Bytes;
 
@@ -120,6 +120,24 @@ impl Fragment {
 
     /// Writes the fragment with its number.
     pub(super) fn write(&mut self, number: u32, put: &mut impl FnMut(&[u8])) {
+        self.make_head(number);
+        put(self.head.as_slice());
+        for piece in self.pictures.iter().chain(&self.sounds) {
+            put(&piece.data);
+        }
+    }
+
+    /// The same in pieces that share the samples' memory.
+    pub(super) fn shared(&mut self, number: u32) -> Vec<Bytes> {
+        self.make_head(number);
+        let head = Bytes::copy_from_slice(self.head.as_slice());
+        let samples = self.pictures.iter().chain(&self.sounds);
+        let samples = samples.map(|piece| piece.data.clone());
+        std::iter::once(head).chain(samples).collect()
+    }
+
+    /// Writes what precedes the samples.
+    fn make_head(&mut self, number: u32) {
         let tables = [
             (self.pictures.len(), PICTURE_ROW_BYTES),
             (self.sounds.len(), SOUND_ROW_BYTES),
@@ -138,10 +156,6 @@ impl Fragment {
         debug_assert_eq!(self.head.as_slice().len(), moof_bytes);
         self.head.put_u32((HEADER_BYTES + self.bytes) as u32);
         self.head.put(b"mdat");
-        put(self.head.as_slice());
-        for piece in self.pictures.iter().chain(&self.sounds) {
-            put(&piece.data);
-        }
     }
 
     /// Forgets the samples.

@@ -1,5 +1,5 @@
 //! The state behind a stream's lock: its epochs, what its publisher announced, the recent past, and the writing
-//! ends of its lanes and taps.
+//! ends of its lanes, taps and spools.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use super::news::News;
 use super::order::OrderWatch;
 use super::own_titles::OwnTitles;
 use super::replaced::Replaced;
+use super::spool::SpoolWriter;
 use super::tap::TapWriter;
 use super::timed::TimedEvents;
 use super::timeline::Timeline;
@@ -88,6 +89,7 @@ pub(super) struct Core {
     pub(super) timed: TimedEvents,
     pub(super) lanes: Vec<LaneWriter>,
     pub(super) taps: Vec<TapWriter>,
+    pub(super) spools: Vec<SpoolWriter>,
     pub(super) deriver: DeriverCell,
     pub(super) offer: DerivedOffer,
     pub(super) derived: Option<Derived>,
@@ -162,6 +164,7 @@ impl Core {
             timed: TimedEvents::default(),
             lanes: Vec::new(),
             taps: Vec::new(),
+            spools: Vec::new(),
             deriver,
             offer: DerivedOffer::Nothing,
             derived: None,
@@ -202,9 +205,14 @@ impl Core {
         Some(self.picture_groups.facts(self.wish.is_heeded()))
     }
 
-    /// Whether there are lanes (listeners, or some not long ago) or taps.
+    /// Whether there are lanes (listeners, or some not long ago), taps or spools.
     pub(super) fn is_followed(&self) -> bool {
-        !self.lanes.is_empty() || !self.taps.is_empty()
+        !self.lanes.is_empty() || !self.taps.is_empty() || self.is_recorded()
+    }
+
+    /// Whether a recorder takes its items.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.spools.iter().any(SpoolWriter::is_read)
     }
 
     /// Whether what arrives is wanted at once: there are taps, or lanes that are not for recorders alone.
@@ -218,7 +226,8 @@ impl Core {
         let is_old = self.picture_groups.lack_keyframe_since(KEYFRAME_INTERVAL);
         let lacks_one = |lane: &LaneWriter| is_old || lane.has_lost_join();
         let mut lanes = self.lanes.iter();
-        lanes.any(|lane| lane.depends_on_joins() && lacks_one(lane))
+        let is_lacking = lanes.any(|lane| lane.depends_on_joins() && lacks_one(lane));
+        is_lacking || is_old && self.is_recorded()
     }
 
     pub(super) fn class(&self, now: Instant) -> Class {
@@ -310,7 +319,7 @@ impl Core {
         track.map(|track| track.kind)
     }
 
-    /// Takes over items, in order, and passes them to every lane.
+    /// Takes over items, in order, and passes them to every lane, tap and spool.
     pub(super) fn write(&mut self, items: &mut Vec<Item>, now: Instant) {
         self.place(items);
         self.write_placed(items, now);
@@ -388,6 +397,7 @@ impl Core {
                 };
                 self.taps.iter().for_each(|tap| tap.push(&item, kind));
             }
+            self.spools.iter().for_each(|spool| spool.push(&item, now));
             if let Item::Sample(sample) = item {
                 let video = video.or_else(|| self.video());
                 if video == Some(sample.track) {
@@ -511,6 +521,9 @@ impl Core {
             tap.push(&Item::Epoch, None);
             tap.publish();
         }
+        self.spools
+            .iter()
+            .for_each(|spool| spool.push(&Item::Epoch, now));
         self.taken_over = (self.phase == Phase::Live).then_some(now);
         self.phase = Phase::Live;
         let is_first = self.epoch == 0;
@@ -539,6 +552,7 @@ impl Core {
         let is_same = *container == source.container && *content_type == source.content_type;
         if !is_same && *container != Container::Unknown {
             self.lanes.clear();
+            self.spools.clear();
         }
         self.promised = (source.container, source.content_type.clone());
     }
@@ -638,6 +652,7 @@ impl Core {
         self.phase = Phase::Ended;
         self.lanes.clear();
         self.taps.clear();
+        self.spools.clear();
         self.derived = None;
         // Remaining references to the stream hold no media.
         self.backlog.clear();

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use media::Title;
 
 use super::core::Core;
+use super::spool::SpoolWriter;
 use super::{PLAYED_MAX, Phase, Played};
 use crate::events::{EndReason, EventKind};
 use crate::index::TitleChange;
@@ -80,6 +81,7 @@ impl Core {
         self.linger_until = None;
         self.superseded = None;
         self.lanes.iter_mut().for_each(LaneWriter::pause);
+        self.spools.iter().for_each(SpoolWriter::pause);
         self.events.emit(EventKind::PublisherLeft {
             epoch: self.epoch,
             linger: self.settings.linger,

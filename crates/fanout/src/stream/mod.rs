@@ -13,6 +13,7 @@ mod emit;
 mod info;
 mod keyframes;
 mod meter;
+mod missed;
 mod news;
 mod order;
 mod own_titles;
@@ -21,6 +22,7 @@ mod publisher;
 mod readers;
 mod rendition;
 mod replaced;
+mod spool;
 mod tap;
 mod timed;
 mod timeline;
@@ -40,6 +42,7 @@ pub use order::PictureOrder;
 pub use publisher::{EpochWatch, Publisher, Superseded};
 pub(crate) use rendition::Rendition;
 pub use rendition::{RENDITIONS_MAX, RenditionRefused};
+pub use spool::{Follows, Spool, Spooled};
 pub use tap::{Tap, Tapped};
 
 use self::core::{Core, Shared};
@@ -47,6 +50,7 @@ use self::derived::Derived;
 use self::news::News;
 pub(crate) use self::places::Full;
 use self::places::Places;
+use self::spool::SpoolWriter;
 use self::tap::TapWriter;
 use crate::budget::{Account, Budget};
 use crate::directory::{Departed, Permit};
@@ -495,6 +499,7 @@ impl Stream {
         }
         core.lanes.retain_mut(|lane| !lane.is_idle(now));
         core.taps.retain(TapWriter::is_read);
+        core.spools.retain(SpoolWriter::is_read);
         core.phase == Phase::Ended
     }
 

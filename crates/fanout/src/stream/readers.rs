@@ -3,18 +3,23 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{LaneRefused, Stream};
+use super::spool::{self, Spool, SpoolWriter};
+use super::{LaneRefused, Phase, Stream};
 use crate::archive::ArchiveReader;
+use crate::budget::SpoolShare;
 use crate::gate::{Authorized, Play};
 use crate::lane::{Format, LaneGuard};
 use crate::packager::Packager;
 use crate::ranges::RangeReader;
 
+/// Spools of one stream at most: it has one recorder, and another for a moment when rules change.
+const SPOOLS_MAX: usize = 4;
+
 impl Stream {
     /// Whether it has listeners or other readers.
     pub fn is_read(&self) -> bool {
         let core = self.core();
-        core.lanes.iter().any(|lane| lane.lane.listeners() > 0)
+        core.is_recorded() || core.lanes.iter().any(|lane| lane.lane.listeners() > 0)
     }
 
     /// Reads the lane of a format by ranges. The lane is opened, and stays open, as for a listener; but no
@@ -50,5 +55,24 @@ impl Stream {
     ) -> Result<ArchiveReader, LaneRefused> {
         let guard = self.lane_for(permission, format, make, now, LaneGuard::uncounted)?;
         Ok(ArchiveReader::new(guard, bytes_max))
+    }
+
+    /// The stream's items for a recorder that makes a container of its own. It begins with what a lane would begin with,
+    /// and ends with the stream, or when another publisher sends another kind of container. `None` when the stream is
+    /// over, or has the maximum of such readers.
+    pub fn spool(&self, permission: &Authorized<Play>, now: Instant) -> Option<Spool> {
+        debug_assert_eq!(permission.action().stream, *self.name());
+        let mut core = self.core();
+        core.spools.retain(SpoolWriter::is_read);
+        if core.phase == Phase::Ended || core.spools.len() >= SPOOLS_MAX {
+            return None;
+        }
+        let (writer, spool) = spool::spool(SpoolShare::new(&self.budget));
+        core.recall(false, |item, _| writer.push(item, now));
+        if core.phase == Phase::Lingering {
+            writer.pause();
+        }
+        core.spools.push(writer);
+        Some(spool)
     }
 }

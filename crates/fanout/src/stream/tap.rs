@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use bytes::Bytes;
-use media::{Item, Kind, Script, Title, Track};
+use media::{Item, Kind};
+
+use super::missed::{Missed, weight};
 
 /// Items that wait at the most: twenty seconds of sound, or ten of sound and pictures.
 const ITEMS_MAX: usize = 1_024;
@@ -47,22 +48,10 @@ struct Shared(Mutex<Queue>);
 struct Queue {
     items: VecDeque<Item>,
     bytes: usize,
-    lost: Option<Lost>,
+    lost: Option<Missed>,
     /// Nothing follows.
     ended: bool,
     waker: Option<Waker>,
-}
-
-/// What a reader that was too slow has missed.
-#[derive(Debug, Default)]
-struct Lost {
-    samples: u64,
-    /// Another epoch began.
-    epoch: bool,
-    tracks: Vec<Arc<Track>>,
-    header: Option<Bytes>,
-    metadata: Option<Script>,
-    title: Option<Arc<Title>>,
 }
 
 /// The two ends of a tap for samples of `kind`, or of every kind.
@@ -186,61 +175,10 @@ impl Queue {
     }
 }
 
-impl Lost {
-    fn note(&mut self, item: Item) {
-        match item {
-            Item::Epoch => {
-                *self = Self {
-                    samples: self.samples,
-                    epoch: true,
-                    ..Self::default()
-                }
-            }
-            Item::Track(track) => {
-                // In the order of their announcements; at most as many as there are numbers.
-                match self.tracks.iter_mut().find(|known| known.id == track.id) {
-                    Some(known) => *known = track,
-                    None => self.tracks.push(track),
-                }
-            }
-            Item::Header(header) => self.header = Some(header),
-            Item::Metadata(script) => self.metadata = Some(script),
-            Item::Title(title) => self.title = Some(title),
-            // Skipped over, and read.
-            Item::Script(_) | Item::Event(_) => {}
-            Item::Sample(_) => self.samples += 1,
-        }
-    }
-
-    /// What is to be repeated, in reverse order.
-    fn into_items_last_first(self) -> impl Iterator<Item = Item> {
-        let tracks = self.tracks.into_iter().rev().map(Item::Track);
-        self.title
-            .map(Item::Title)
-            .into_iter()
-            .chain(self.metadata.map(Item::Metadata))
-            .chain(self.header.map(Item::Header))
-            .chain(tracks)
-            .chain(self.epoch.then_some(Item::Epoch))
-    }
-}
-
-/// Bytes that an item keeps in memory, beyond itself.
-fn weight(item: &Item) -> usize {
-    match item {
-        Item::Sample(sample) => sample.bytes(),
-        Item::Header(header) => header.len(),
-        Item::Metadata(script) | Item::Script(script) => script.body.len(),
-        Item::Track(track) => track.config.len(),
-        Item::Title(title) => title.text.len() + title.url.len(),
-        Item::Event(event) => event.bytes(),
-        Item::Epoch => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use media::{Codec, Framing, Sample, Span, Timestamp, TrackId};
+    use bytes::Bytes;
+    use media::{Codec, Framing, Sample, Span, Timestamp, Title, Track, TrackId};
 
     use super::*;
 

@@ -92,7 +92,7 @@ impl Core {
         at
     }
 
-    /// Gives an event that has its time to every lane and tap.
+    /// Gives an event that has its time to every lane, tap and spool.
     pub(super) fn tell_event(&mut self, mut event: Arc<TimedEvent>, now: Instant) {
         self.timed.remember(&mut event);
         for lane in &mut self.lanes {
@@ -100,6 +100,7 @@ impl Core {
         }
         let item = Item::Event(event);
         self.taps.iter().for_each(|tap| tap.push(&item, None));
+        self.spools.iter().for_each(|spool| spool.push(&item, now));
     }
 }
 

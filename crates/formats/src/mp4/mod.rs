@@ -9,7 +9,6 @@
 //! fragment is a part, of the greatest length allowed, and ends before the next segment only, wherever
 //! keyframes are; the `Segmenter` decides where that begins. There a title that has changed is told by an event
 //! message before the next fragment, and an event by one before the fragment of its time; a long body has neither.
-//! A lane that is recorded has longer fragments, and ends the last one when its publisher leaves.
 
 use std::sync::Arc;
 
@@ -18,8 +17,8 @@ use container::fmp4::{
     Unit,
 };
 use container::id3::Tag;
-use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Retention, Segmentation, Sink};
-use media::{Item, Kind, Span, Timestamp, Track};
+use fanout::{Entry, Format, Packager, Part, Preamble, Protocol, Segmentation, Sink};
+use media::{Item, Span, Timestamp};
 
 use crate::events::Events;
 use crate::segmenter::{self, Segmenter};
@@ -31,8 +30,6 @@ pub struct Mp4 {
     muxer: Muxer<Arc<Preamble>>,
     /// `None` for one long body.
     segments: Option<Segmented>,
-    /// It is read by a recorder.
-    is_recorded: bool,
 }
 
 /// What fragments are as parts.
@@ -48,39 +45,11 @@ impl Default for Mp4 {
         Self {
             muxer: Muxer::new(Fragmentation::default()),
             segments: None,
-            is_recorded: false,
         }
     }
 }
 
 impl Mp4 {
-    /// The lane of [`recorded`](Self::recorded).
-    pub const RECORDED: Format = Format {
-        name: "recording",
-        protocol: Protocol::Http,
-        retention: Retention::Live,
-    };
-
-    /// Whether a recording has a stream of these tracks whole: the first of each kind.
-    pub fn can_record<'a>(tracks: impl Iterator<Item = &'a Track> + Clone) -> bool {
-        let first = |kind| tracks.clone().find(|track| track.kind == kind);
-        let mut firsts = [Kind::Audio, Kind::Video].into_iter().filter_map(first);
-        tracks.clone().next().is_some() && firsts.all(fmp4::can_file)
-    }
-
-    /// Fragments for a file: of a second, because their headers stay in it, and without a rest that waits for the next
-    /// publisher.
-    pub fn recorded() -> Self {
-        let fragmentation = Fragmentation {
-            span: Span::from_millis(1_000),
-        };
-        Self {
-            muxer: Muxer::for_files(fragmentation),
-            segments: None,
-            is_recorded: true,
-        }
-    }
-
     /// The lane of [`segmented`](Self::segmented), for playlists that list four target durations.
     pub const fn segments(bounds: &Segmentation) -> Format {
         Format {
@@ -99,7 +68,6 @@ impl Mp4 {
                 titles: Titles::default(),
                 events: Events::default(),
             }),
-            is_recorded: false,
         }
     }
 }
@@ -117,12 +85,6 @@ impl Packager for Mp4 {
     fn end(&mut self, sink: &mut Sink<'_>) {
         let segments = self.segments.as_mut();
         self.muxer.finish(&mut Fragments { sink, segments });
-    }
-
-    fn pause(&mut self, sink: &mut Sink<'_>) {
-        if self.is_recorded {
-            self.end(sink);
-        }
     }
 
     fn segmentation(&self) -> Option<Segmentation> {
