@@ -28,6 +28,9 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     /// Cargo's target directory; builds with other flags get sub-directories of it.
     pub(crate) target: PathBuf,
+    /// Nothing has been built there before. Incremental compilation makes a first build slower, and only later ones
+    /// faster, so that is done without.
+    is_fresh: bool,
 }
 
 impl Workspace {
@@ -36,7 +39,12 @@ impl Workspace {
         let root = here.parent().unwrap_or(here).to_owned();
         let target = std::env::var_os("CARGO_TARGET_DIR")
             .map_or_else(|| root.join("target"), |dir| root.join(dir));
-        Self { root, target }
+        let is_fresh = !target.join("debug/carillon").exists();
+        Self {
+            root,
+            target,
+            is_fresh,
+        }
     }
 
     /// A `cargo` child at the root with its standard input closed.
@@ -46,6 +54,9 @@ impl Workspace {
         // Set by the `cargo run` around this process: they describe xtask, not the child.
         for variable in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "RUSTFLAGS"] {
             command.env_remove(variable);
+        }
+        if self.is_fresh {
+            command.env("CARGO_INCREMENTAL", "0");
         }
         command
     }
