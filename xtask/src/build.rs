@@ -97,11 +97,9 @@ pub(crate) fn unit(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
     run::run_lines(&mut again, |line| report.test_line(line))
 }
 
-/// Scenarios at a time: half as many more than processors, for they wait for players and clocks for two thirds of their
-/// time.
+/// Scenarios at a time: twice as many as processors, for they wait for players and clocks for two thirds of their time.
 fn scenario_threads() -> usize {
-    let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    processors + processors.div_ceil(2)
+    2 * std::thread::available_parallelism().map_or(2, usize::from)
 }
 
 /// Runs the scenarios against the dev profile's server: its dependencies are built already, and

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use container::flv::Reader;
 use fanout::gate::{Credential, Gatekeeper, Play, Publish};
 use fanout::{Config, Fanout, Publisher, Registry, Source, Stream};
-use media::{Container, Item, Span, StreamName};
+use media::{Container, Item, Span, StreamName, TrackId};
 use recordings::{Recording, State, Upload};
 use testkit::{Clip, framemd5};
 

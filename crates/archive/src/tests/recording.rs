@@ -173,17 +173,20 @@ fn what_a_thread_comes_too_late_for_is_a_gap_and_the_next_file_begins_at_a_keyfr
 }
 
 #[test]
-fn a_recorder_alone_is_no_reason_for_haste_and_keeps_its_stream_read() {
+fn a_recorder_alone_is_no_reason_for_haste_and_wants_keyframes() {
     let mut archive = TestArchive::new();
     let mut left = items(Clip::Flv);
     let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
-    let mut rest = left.split_off(left.len() / 2);
-    write(&mut publisher, left);
+    left.retain(|item| !matches!(item, Item::Sample(sample) if sample.track == TrackId::VIDEO && sample.keyframe));
+    write(&mut publisher, until(&mut left, 2_500));
     assert!(publisher.stream().is_read() && publisher.is_followed());
     assert!(!publisher.is_awaited());
+    assert!(!publisher.takes_keyframe_request(archive.now));
+    write(&mut publisher, until(&mut left, 3_500));
+    assert!(publisher.takes_keyframe_request(archive.now), "it is old");
     archive.visit(&mut recorder, TURN);
-    recorder.close(&archive.shared);
     drop(recorder);
+    write(&mut publisher, left);
     assert!(!publisher.stream().is_read());
-    write(&mut publisher, std::mem::take(&mut rest));
+    assert!(!publisher.takes_keyframe_request(archive.now + 10 * TURN));
 }
