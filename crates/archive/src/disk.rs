@@ -13,7 +13,7 @@ use rustix::fs::{CWD, RenameFlags};
 pub(crate) const WRITE_BYTES_MAX: usize = 1 << 20;
 
 /// Pieces of one write at most: what the kernel takes.
-const PIECES_MAX: usize = 1_024;
+pub(crate) const PIECES_MAX: usize = 1_024;
 
 /// Makes, renames and removes files.
 pub(crate) trait Disk: fmt::Debug + Send + Sync {

@@ -15,12 +15,15 @@ use container::fmp4::{Collected, Fragmentation, Init, Muxer, Sink, Turn, Unit};
 use fanout::{Archived, Follows, LaneUnit, Lost, Spool, Spooled};
 use media::{Item, Span, Timestamp};
 
-use crate::disk::WRITE_BYTES_MAX;
+use crate::disk::{PIECES_MAX, WRITE_BYTES_MAX};
 
 /// How long a fragment is: its headers stay in the file, and what a killed process loses is no longer than that.
 const FRAGMENTATION: Fragmentation = Fragmentation {
     span: Span::from_millis(1_000),
 };
+
+/// Pieces that a file adds to those of one write at most: its beginning, and a few of each fragment's headers.
+const PIECES_MORE: usize = PIECES_MAX / 2;
 
 /// See the module's description.
 #[derive(Debug)]
@@ -94,23 +97,21 @@ impl Fragments {
     fn give_rest(&mut self) {
         self.muxer.finish(&mut self.units);
         if self.follows == Follows::End {
-            self.units.end();
+            self.units.tell_lost(self.units.newest);
         }
         self.units.give();
     }
 
     fn push(&mut self, item: &Item, arrived: Instant) {
         self.units.arrived = Some(arrived);
-        if matches!(item, Item::Epoch) {
-            // What the muxer writes now still belongs to the epoch that is over.
-            self.muxer.push(item, &mut self.units);
-            self.units.epoch += 1;
-            return;
-        }
         if let Item::Sample(sample) = item {
             self.units.newest = self.units.newest.max(sample.dts);
         }
         self.muxer.push(item, &mut self.units);
+        if matches!(item, Item::Epoch) {
+            // What the muxer has just written still belongs to the epoch that is over.
+            self.units.epochs += 1;
+        }
     }
 
     /// Samples are missing: what was collected before them is whole, and what follows begins anew.
@@ -126,7 +127,7 @@ impl Fragments {
 pub(crate) struct Waits;
 
 /// Puts fragments together to what a recorder is given.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Units {
     given: VecDeque<Archived>,
     /// Whole units of one epoch and one generation, to be given together.
@@ -138,8 +139,8 @@ struct Units {
     written: u64,
     /// When the item that is muxed arrived.
     arrived: Option<Instant>,
-    /// The epoch of the items; the first is 1.
-    epoch: u32,
+    /// Epochs that are over.
+    epochs: u32,
     /// The epoch and generation that were told last; `None` if they are to be told again.
     told_epoch: Option<u32>,
     told_generation: Option<u32>,
@@ -149,25 +150,6 @@ struct Units {
     lost: Option<Timestamp>,
     /// The newest sample.
     newest: Timestamp,
-}
-
-impl Default for Units {
-    fn default() -> Self {
-        Self {
-            given: VecDeque::new(),
-            units: Vec::new(),
-            bytes: Vec::new(),
-            open: Vec::new(),
-            written: 0,
-            arrived: None,
-            epoch: 1,
-            told_epoch: None,
-            told_generation: None,
-            has_begun: false,
-            lost: None,
-            newest: Timestamp::ZERO,
-        }
-    }
 }
 
 impl Units {
@@ -199,10 +181,6 @@ impl Units {
         }
     }
 
-    fn end(&mut self) {
-        self.tell_lost(self.newest);
-    }
-
     /// Tells of which epoch and with which headers the next unit is.
     fn tell(&mut self, epoch: u32, join: Option<&Init>) {
         if self.told_epoch != Some(epoch) {
@@ -229,7 +207,7 @@ impl Sink for Units {
     }
 
     fn fragment(&mut self, fragment: Collected<'_>) {
-        self.open.extend(fragment.shared());
+        self.open.extend(fragment.into_pieces());
     }
 
     fn preamble(&mut self, init: &Init) -> Init {
@@ -245,22 +223,27 @@ impl Sink for Units {
         };
         self.tell_lost(unit.at);
         let epoch = match unit.turn {
-            Turn::InTime => self.epoch,
-            Turn::Late => self.epoch - 1,
+            Turn::InTime => self.epochs + 1,
+            Turn::Late => self.epochs,
         };
         self.tell(epoch, join.as_ref());
         let bytes: u64 = open.iter().map(|piece| piece.len() as u64).sum();
-        let waiting: u64 = self.bytes.iter().map(|piece| piece.len() as u64).sum();
-        if waiting + bytes > WRITE_BYTES_MAX as u64 {
+        let range = self.written..self.written + bytes;
+        let begins = self
+            .units
+            .first()
+            .map_or(range.start, |first| first.range.start);
+        let pieces = self.bytes.len() + open.len();
+        if range.end - begins > WRITE_BYTES_MAX as u64 || pieces > PIECES_MAX - PIECES_MORE {
             self.give();
         }
+        self.written = range.end;
         self.units.push(LaneUnit {
-            range: self.written..self.written + bytes,
+            range,
             at: unit.at,
             arrived,
             is_join: join.is_some(),
         });
-        self.written += bytes;
         self.bytes.extend(open);
     }
 }

@@ -1,6 +1,7 @@
 //! Recorders of real media, on real files and on disks that fail.
 
 mod failing;
+mod fragments;
 mod keeping;
 mod kept;
 mod recording;
@@ -17,7 +18,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use container::flv::Reader;
-use fanout::gate::{Credential, Gatekeeper, Play, Publish};
+use fanout::gate::{Authorized, Credential, Gatekeeper, Play, Publish};
 use fanout::{Config, Fanout, Publisher, Registry, Source, Stream};
 use media::{Container, Item, Span, StreamName, TrackId};
 use recordings::{Recording, State, Upload};
@@ -202,10 +203,13 @@ impl TestArchive {
         publisher.expect("admitted")
     }
 
+    fn permission(&self, stream: &Stream) -> Authorized<Play> {
+        let stream = stream.name().clone();
+        self.keeper.authorize(Play { stream })
+    }
+
     fn record(&self, stream: &Arc<Stream>) -> Recorder {
-        let permission = self.keeper.authorize(Play {
-            stream: stream.name().clone(),
-        });
+        let permission = self.permission(stream);
         let becomes = self.shared.settings.rules[0].becomes;
         let opened = open(stream, &permission, becomes, self.now).expect("it can be recorded");
         let visited = Arc::default();

@@ -100,9 +100,9 @@ impl Collected<'_> {
         self.fragment.write(self.number, put);
     }
 
-    /// What [`write`](Self::write) writes: the headers, and then each sample, whose memory is shared.
-    pub fn shared(self) -> Vec<Bytes> {
-        self.fragment.shared(self.number)
+    /// What [`write`](Self::write) writes, in pieces and without a copy: the headers, and then each sample.
+    pub fn into_pieces(self) -> Vec<Bytes> {
+        self.fragment.take_pieces(self.number)
     }
 }
 

@@ -127,13 +127,14 @@ impl Fragment {
         }
     }
 
-    /// The same in pieces that share the samples' memory.
-    pub(super) fn shared(&mut self, number: u32) -> Vec<Bytes> {
+    /// The same in pieces: the headers, and then each sample as it is. The samples are no longer in it.
+    pub(super) fn take_pieces(&mut self, number: u32) -> Vec<Bytes> {
         self.make_head(number);
         let head = Bytes::copy_from_slice(self.head.as_slice());
-        let samples = self.pictures.iter().chain(&self.sounds);
-        let samples = samples.map(|piece| piece.data.clone());
-        std::iter::once(head).chain(samples).collect()
+        let samples = self.pictures.drain(..).chain(self.sounds.drain(..));
+        std::iter::once(head)
+            .chain(samples.map(|piece| piece.data))
+            .collect()
     }
 
     /// Writes what precedes the samples.

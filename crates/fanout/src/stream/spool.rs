@@ -41,9 +41,10 @@ pub enum Spooled {
 }
 
 /// What comes behind all that a spool has given.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Follows {
     /// More from the same publisher.
+    #[default]
     More,
     /// Nothing before the next publisher, if there is one.
     Pause,
@@ -65,25 +66,13 @@ pub(super) struct SpoolWriter {
 #[derive(Debug, Default)]
 struct Shared(Mutex<Queue>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Spooled>,
     bytes: usize,
     missed: Option<Missed>,
     newest: Timestamp,
     follows: Follows,
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        Self {
-            waiting: VecDeque::new(),
-            bytes: 0,
-            missed: None,
-            newest: Timestamp::ZERO,
-            follows: Follows::More,
-        }
-    }
 }
 
 /// The two ends of a spool that holds what `share` allows.
@@ -181,14 +170,14 @@ impl Queue {
             Spooled::Item(_, arrived) => Some(*arrived),
             Spooled::Lost(_) => None,
         });
-        let lost = missed.from;
+        let lost_from = missed.from;
         // Without anything left there is nothing that they are announced for.
         if let Some(arrived) = arrived {
             for item in missed.into_items_last_first() {
                 self.waiting.push_front(Spooled::Item(item, arrived));
             }
         }
-        if let Some(from) = lost {
+        if let Some(from) = lost_from {
             self.waiting.push_front(Spooled::Lost(from));
         }
     }

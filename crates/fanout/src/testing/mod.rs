@@ -120,11 +120,6 @@ impl BareLane {
         self.writer.publish();
     }
 
-    /// Its publisher leaves.
-    pub fn pause(&mut self) {
-        self.writer.pause();
-    }
-
     /// Packages one item that arrived then.
     pub fn push_at(&mut self, item: &Item, arrived: Instant) {
         self.writer.push(item, arrived);
