@@ -9,11 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use media::Span;
-use net::{SendOp, SendOutcome};
 
+use super::batch::{BATCH, Batch};
 use super::cost::Cost;
-use super::listener::{HEAD_PARTS, Listener, Plan};
-use super::message::Message;
+use super::listener::Listener;
 use super::outlet::Outlet;
 use super::pace::Pace;
 use crate::books::{Books, LATE_AFTER};
@@ -21,17 +20,8 @@ use crate::cursor::{Reason, sample_interval};
 use crate::lane::Lane;
 use crate::log::View;
 
-/// Sends handed to the back-end together. Enough to make a submission cheap, few enough that the
-/// scratch space stays in the first-level cache.
-const BATCH: usize = 32;
-
 /// Sends in a row to one listener that drains as fast as we write, before others get their turn.
 const SENDS_IN_A_ROW_MAX: usize = 4;
-
-const _: () = assert!(
-    HEAD_PARTS < SendOp::SLICES_MAX,
-    "a send has room for the log's bytes"
-);
 
 /// Listeners visited together.
 #[derive(Debug, Default)]
@@ -226,99 +216,15 @@ impl Carousel {
             window,
             ..
         } = self;
-        let late_after = *window + LATE_AFTER;
         let group = &mut groups[index];
-        let (seen, end) = (group.seen, view.end());
-        let ended = lane.ended() && !view.is_stale();
-        let members = &mut group.members[range.clone()];
-
-        let mut plans = [Plan::Rest; BATCH];
-        let mut skips = 0;
-        for (member, plan) in members.iter_mut().zip(&mut plans) {
-            if !member.blocked {
-                let before = member.skips;
-                *plan = member.plan(view, seen, &lane.policy, now);
-                skips += u64::from(member.skips - before);
-            }
-        }
-        books.skips.add(skips);
-
-        let common = Message::between(view, seen, end);
-        let mut own = [None; BATCH];
-        for ((member, plan), own) in members.iter().zip(&plans).zip(&mut own) {
-            if let Plan::Send { to } = *plan
-                && !(member.is_at(seen) && to == end)
-            {
-                *own = Some(Message::for_listener(view, member, to));
-            }
-        }
-        let Outlet { backend, sealing } = outlet;
-        sealing.clear();
-        if members.iter().any(|member| member.records.is_some()) {
-            sealing.seal_batch(members, &mut plans, &common, &own);
-        }
-        for (member, wire) in sealing.wires() {
-            own[member] = Some(Message::sealed(wire));
-        }
-        let mut batch = [SendOp {
-            slot: net::Slot { index: 0, reuse: 0 },
-            slices: &[],
-        }; BATCH];
-        let mut sent_to = [(0, 0); BATCH];
-        let mut used = 0;
-        for (offset, (member, plan)) in members.iter().zip(&plans).enumerate() {
-            let Plan::Send { .. } = plan else { continue };
-            let message = own[offset].as_ref().unwrap_or(&common);
-            if message.len > 0 {
-                batch[used] = SendOp {
-                    slot: member.slot,
-                    slices: message.slices(),
-                };
-                sent_to[used] = (offset, message.len);
-                used += 1;
-            }
-        }
-        let mut outcomes = [SendOutcome::Blocked; BATCH];
-        backend.send_batch(&batch[..used], &mut outcomes[..used]);
-        books.sends.add(used as u64);
-
-        let protocol = lane.format.protocol as usize;
-        let (mut bytes, mut in_step) = (0, 0);
-        let mut sealed = sealing.messages().iter();
-        for (&(offset, offered), &outcome) in sent_to.iter().zip(&outcomes).take(used) {
-            let member = &mut members[offset];
-            in_step += u64::from(member.is_at(seen));
-            let (outcome, offered) = match &mut member.records {
-                Some(records) => sealed.next().map_or((SendOutcome::Closed, 0), |message| {
-                    message.outcome(records, outcome)
-                }),
-                None => (outcome, offered),
-            };
-            if let SendOutcome::Sent(count) = outcome {
-                bytes += count as u64;
-            }
-            if outcome == SendOutcome::Closed {
-                plans[offset] = Plan::Leave(Reason::Left);
-            } else if let Some(join) = member.account(outcome, offered, now) {
-                books.join_seconds[protocol].observe_duration(join, 1);
-            }
-        }
-        books.egress_bytes[protocol].add(bytes);
-        group.observe(view, in_step, late_after, books, now);
-
-        for (offset, plan) in plans.iter().enumerate().take(range.len()) {
-            let member = &group.members[range.start + offset];
-            match plan {
-                Plan::Leave(reason) => leavers.push((range.start + offset, *reason)),
-                _ if ended && member.is_settled(end) => {
-                    leavers.push((range.start + offset, Reason::Ended));
-                }
-                Plan::Send { .. } if !member.blocked && !member.is_settled(end) => {
-                    group.unfinished = true;
-                }
-                _ => {}
-            }
-        }
+        let (seen, first) = (group.seen, range.start);
+        let members = &mut group.members[range];
+        let mut batch = Batch::plan(members, lane, view, seen, books, now);
+        batch.send(view, seen, outlet, books);
+        let in_step = batch.account(lane, seen, &outlet.sealing, books, now);
+        let is_last = lane.ended() && !view.is_stale();
+        group.unfinished |= batch.settle(first, view.end(), is_last, leavers);
+        group.observe(view, in_step, *window + LATE_AFTER, books, now);
     }
 
     /// Records what a visit to a subgroup took. Returns its cost until now, and the new one.

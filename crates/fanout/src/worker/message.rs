@@ -4,8 +4,13 @@ use std::io::IoSlice;
 
 use net::SendOp;
 
-use super::listener::Listener;
+use super::listener::{HEAD_PARTS, Listener};
 use crate::log::View;
+
+const _: () = assert!(
+    HEAD_PARTS < SendOp::SLICES_MAX,
+    "a send has room for the log's bytes"
+);
 
 /// The bytes of one send.
 #[derive(Clone, Copy)]

@@ -11,6 +11,7 @@
 //! [`carousel`] is one lane of a worker, [`listener`] one listener; [`membership`] is how they come and
 //! go, [`hearing`] what their sockets report, [`outlet`] where their bytes go; [`Handle`] is how the rest of the program speaks to it.
 
+mod batch;
 mod carousel;
 mod cost;
 mod handle;
