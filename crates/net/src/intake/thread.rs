@@ -47,10 +47,8 @@ pub(super) struct IntakeThread {
     /// When the relaxed turn after the present one is due; `None` between turns.
     relaxed_next: Option<Instant>,
     survey_due: Instant,
-    /// CPU seconds that reading one socket takes in a turn, on average.
+    /// CPU seconds that reading a prompt socket takes in a turn, on average.
     cost: f64,
-    /// CPU time of this thread when the last turn ended.
-    spent: Duration,
 }
 
 /// What turns work on.
@@ -58,7 +56,7 @@ struct Watched {
     entries: Entries,
     board: Arc<Board>,
     now: Instant,
-    /// Pieces received in this turn.
+    /// Pieces received from prompt sockets in this turn.
     received: usize,
     /// Sockets whose watch is to end, as their entries say.
     leaving: Vec<Slot>,
@@ -93,7 +91,6 @@ impl IntakeThread {
             relaxed_next: None,
             survey_due: now,
             cost: 0.0,
-            spent: Duration::ZERO,
         }
     }
 
@@ -120,27 +117,42 @@ impl IntakeThread {
         self.watched.board.turns.fetch_add(1, Ordering::Relaxed);
         let (pause, timeout) = self.sleep(now);
         let Self {
-            prompt,
-            relaxed,
-            watched,
-            ..
+            prompt, watched, ..
         } = self;
         watched.now = now;
+        watched.received = 0;
         // What arrives in the course of this is for the next turn, or else the sockets read first would be read
         // again and again.
         let most = watched.entries.prompt.max(SLICE);
+        let before = cpu::thread_time();
         prompt.wait(pause, timeout, most, &mut |slot, news| {
             watched.hear(slot, news)
         })?;
         if timeout != Some(Duration::ZERO) {
             watched.board.wakeups.fetch_add(1, Ordering::Relaxed);
         }
+        self.learn_cost(cpu::thread_time().saturating_sub(before));
         let now = Instant::now();
-        watched.now = now;
+        self.watched.now = now;
         self.turned = now;
-        if !relaxed.is_empty() {
-            relaxed.read_ended(&mut |slot, news| watched.hear(slot, news))?;
+        if !self.relaxed.is_empty() {
+            self.read_relaxed(now)?;
         }
+        self.obey();
+        if now >= self.survey_due {
+            self.watched.survey();
+            self.survey_due = now + SURVEY_INTERVAL;
+        }
+        self.settle();
+        Ok(())
+    }
+
+    /// Reads some of the relaxed sockets, if their turn is due, and those that have ended.
+    fn read_relaxed(&mut self, now: Instant) -> io::Result<()> {
+        let Self {
+            relaxed, watched, ..
+        } = self;
+        relaxed.read_ended(&mut |slot, news| watched.hear(slot, news))?;
         if now >= self.relaxed_due {
             let next = *self.relaxed_next.get_or_insert_with(|| {
                 relaxed.begin();
@@ -151,13 +163,6 @@ impl IntakeThread {
                 self.relaxed_next = None;
             }
         }
-        self.obey();
-        if now >= self.survey_due {
-            self.watched.survey();
-            self.survey_due = now + SURVEY_INTERVAL;
-        }
-        self.settle();
-        self.measure();
         Ok(())
     }
 
@@ -240,13 +245,12 @@ impl IntakeThread {
         }
     }
 
-    fn measure(&mut self) {
-        let spent = cpu::thread_time();
-        let cost = spent.saturating_sub(self.spent).as_secs_f64();
-        self.spent = spent;
-        let received = std::mem::take(&mut self.watched.received);
+    /// Learns what the prompt sockets of this turn took. What relaxed ones take does not count: it is a quarter of a
+    /// second's media in one piece, and would keep the prompt ones waiting for it.
+    fn learn_cost(&mut self, spent: Duration) {
+        let received = self.watched.received;
         if received > 0 {
-            self.cost += COST_WEIGHT * (cost / received as f64 - self.cost);
+            self.cost += COST_WEIGHT * (spent.as_secs_f64() / received as f64 - self.cost);
         }
     }
 
