@@ -8,8 +8,9 @@
 //! of other threads' messages. It reads no clock and never waits: [`thread`] does both for it, and so does the
 //! simulator of the tests.
 //!
-//! [`carousel`] is one lane of a worker, [`listener`] one listener; [`membership`] is how they come and
-//! go, [`hearing`] what their sockets report, [`outlet`] where their bytes go; [`Handle`] is how the rest of the program speaks to it.
+//! [`carousel`] is one lane of a worker, [`listener`] one listener, [`batch`] what some of them are sent together;
+//! [`membership`] is how they come and go, [`hearing`] what their sockets report, [`outlet`] where their bytes go;
+//! [`Handle`] is how the rest of the program speaks to it.
 
 mod batch;
 mod carousel;

@@ -56,7 +56,7 @@ struct Watched {
     entries: Entries,
     board: Arc<Board>,
     now: Instant,
-    /// Pieces received from prompt sockets in this turn.
+    /// Pieces received in this turn so far; prompt sockets are read first.
     received: usize,
     /// Sockets whose watch is to end, as their entries say.
     leaving: Vec<Slot>,
@@ -245,8 +245,8 @@ impl IntakeThread {
         }
     }
 
-    /// Learns what the prompt sockets of this turn took. What relaxed ones take does not count: it is a quarter of a
-    /// second's media in one piece, and would keep the prompt ones waiting for it.
+    /// Learns what the prompt sockets of this turn took, when no relaxed one has been read yet: those bring a quarter of a
+    /// second's media in one piece, and prompt ones would be kept waiting for what that costs.
     fn learn_cost(&mut self, spent: Duration) {
         let received = self.watched.received;
         if received > 0 {
