@@ -17,7 +17,9 @@ const FRAMES_PER_SECOND: u32 = 30;
 const SIDE: usize = 40;
 const ROW: usize = 16;
 
-/// Draws the clock, and reads it from a video: `delays` are the ages of what is shown, in milliseconds.
+/// Draws the clock, and reads it from a video: `delays` are the ages of what is shown, in milliseconds. `arrivals` are the
+/// same without the time for which the browser itself has held them since they came whole, as far as it tells, which it
+/// does for WebRTC.
 pub(crate) const CLOCK: &str = r"
     const SIDE = 40, ROW = 16;
     window.draw_clock = context => {
@@ -31,13 +33,14 @@ pub(crate) const CLOCK: &str = r"
             context.fillRect(x, y + 2 * SIDE, SIDE, SIDE);
         }
     };
-    window.read_clock = video => {
+    window.read_clock = (video, arrivals = []) => {
         const canvas = new OffscreenCanvas(ROW * SIDE, 4 * SIDE);
         const context = canvas.getContext('2d', {willReadFrequently: true});
         const delays = [];
-        const look = () => {
+        const look = (_, {receiveTime}) => {
             video.requestVideoFrameCallback(look);
             const now = Date.now() % 2 ** 32;
+            const held = receiveTime === undefined ? 0 : performance.now() - receiveTime;
             context.drawImage(video, 0, 0);
             const pixels = context.getImageData(0, 0, canvas.width, canvas.height).data;
             const at = (x, y) => pixels[4 * ((y + SIDE / 2) * canvas.width + x + SIDE / 2)] > 127;
@@ -49,6 +52,7 @@ pub(crate) const CLOCK: &str = r"
                 if (isOne) then += 2 ** bit;
             }
             delays.push(now - then);
+            arrivals.push(now - then - held);
         };
         video.requestVideoFrameCallback(look);
         return delays;

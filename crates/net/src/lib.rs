@@ -9,6 +9,8 @@
 //!
 //! [`proxy_protocol`] reads what a balancer says of its client.
 //!
+//! [`UsualCost`] learns what turns cost, which threads space them by.
+//!
 //! A panic caused by one peer's bytes is contained by [`panics`]; one that costs a thread its state ends the
 //! process.
 //!
@@ -27,6 +29,7 @@ mod backend;
 #[cfg(not(loom))]
 pub mod closing;
 mod control;
+mod cost;
 pub mod cpu;
 mod epoll;
 mod guard;
@@ -42,6 +45,11 @@ pub mod proxy_protocol;
 mod quota;
 pub mod shares;
 mod slab;
+#[allow(
+    unsafe_code,
+    reason = "the calls are not in any library's safe interface"
+)]
+pub mod slice;
 pub mod tcp;
 pub mod tls;
 mod transport;
@@ -53,6 +61,7 @@ pub mod wait;
 mod waker;
 
 pub use backend::{Backend, Event, Inbound, Received, SendOp, SendOutcome};
+pub use cost::UsualCost;
 pub use epoll::Epoll;
 pub use guard::AbortOnPanic;
 pub use jitter::Jitter;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use media::Span;
+use net::UsualCost;
 
 use super::batch::{BATCH, Batch};
-use super::cost::Cost;
 use super::listener::Listener;
 use super::outlet::Outlet;
 use super::pace::Pace;
@@ -33,7 +33,7 @@ pub(super) struct Group {
     seen_ordinal: u64,
     /// Some member has bytes to take and room for them, although it was just visited.
     unfinished: bool,
-    cost: Cost,
+    cost: UsualCost,
 }
 
 /// See the module's description.

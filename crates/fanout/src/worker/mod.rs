@@ -14,7 +14,6 @@
 
 mod batch;
 mod carousel;
-mod cost;
 mod handle;
 mod hearing;
 mod listener;

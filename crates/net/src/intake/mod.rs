@@ -6,7 +6,7 @@
 //!
 //! - Publishers with listeners are read [promptly](Pace::Prompt): at once while there are few. As they become
 //!   many, turns are spaced so that reading takes its share of the thread and no more, by [`PROMPT_APART_MAX`]
-//!   at most.
+//!   at most (`spacing`).
 //! - Publishers without listeners are read in a [relaxed](Pace::Relaxed) way, every [`RELAXED_APART`]. One that
 //!   sends a lot is read promptly all the same, or the kernel's buffer would fill up and hold it back. One that
 //!   hangs up is read to its end at once, before another takes its place.
@@ -23,6 +23,7 @@ mod entries;
 mod readiness;
 pub(crate) mod receiver;
 mod relaxed;
+mod spacing;
 #[cfg(test)]
 mod tests;
 mod thread;

@@ -13,22 +13,25 @@ use rustix::net::SendFlags;
 use super::entries::{self, Entries, Entry, Then};
 use super::receiver::{News, Receiver};
 use super::relaxed::RelaxedSockets;
+use super::spacing::Spacing;
 use super::{
     Attach, Board, IDLE_TURN, Next, PROMPT_APART_MAX, Pace, RELAXED_APART, RELAXED_BYTES_MAX,
     Returned, SURVEY_INTERVAL,
 };
 use crate::AbortOnPanic;
 use crate::Slot;
+use crate::UsualCost;
 use crate::cpu;
 use crate::panics;
+use crate::slice;
 
-/// How much a turn weighs in the mean cost of reading one socket.
-const COST_WEIGHT: f64 = 1.0 / 16.0;
-
-/// Sockets of a relaxed turn that are read in a row: half a millisecond's work, so that prompt publishers do not
-/// wait for the whole turn. Also the least that a turn may take at most, because one socket can bring that much
-/// in one go.
+/// Sockets of a relaxed turn that are read in a row: half a millisecond's work, so that new publishers do not wait for the
+/// whole turn. Also the least that a turn may take at most, because one socket can bring that much in one go.
 const SLICE: usize = 16;
+
+/// The same while there are prompt publishers, which do not wait longer than a tenth of a millisecond for it. Looking
+/// after them so often takes as long as reading one relaxed socket in ten.
+const SLICE_BETWEEN: usize = 4;
 
 /// How often ending the watches is tried before the rest is left to the kernel: a watch ends with the next
 /// visit.
@@ -41,14 +44,13 @@ pub(super) struct IntakeThread {
     arrivals: Inbox<Attach>,
     watched: Watched,
     target_utilisation: f64,
-    /// When the last turn began.
-    turned: Instant,
+    spacing: Spacing,
     relaxed_due: Instant,
     /// When the relaxed turn after the present one is due; `None` between turns.
     relaxed_next: Option<Instant>,
     survey_due: Instant,
-    /// CPU seconds that reading a prompt socket takes in a turn, on average.
-    cost: f64,
+    /// What reading a prompt socket takes in a turn.
+    cost: UsualCost,
 }
 
 /// What turns work on.
@@ -86,11 +88,11 @@ impl IntakeThread {
                 left: Vec::new(),
             },
             target_utilisation,
-            turned: now,
+            spacing: Spacing::new(now),
             relaxed_due: now,
             relaxed_next: None,
             survey_due: now,
-            cost: 0.0,
+            cost: UsualCost::default(),
         }
     }
 
@@ -101,6 +103,7 @@ impl IntakeThread {
     /// the process ends.
     pub(super) fn run(mut self) {
         let _guard = AbortOnPanic("a thread that reads publishers");
+        slice::request_short();
         while !self.watched.board.is_stopping.load(Ordering::Acquire) {
             if let Err(error) = self.turn() {
                 tracing::error!(%error, "publishers cannot be read any more");
@@ -115,7 +118,8 @@ impl IntakeThread {
     fn turn(&mut self) -> io::Result<()> {
         let now = Instant::now();
         self.watched.board.turns.fetch_add(1, Ordering::Relaxed);
-        let (pause, timeout) = self.sleep(now);
+        let apart = self.apart();
+        let (pause, timeout) = self.sleep(apart, now);
         let Self {
             prompt, watched, ..
         } = self;
@@ -134,7 +138,9 @@ impl IntakeThread {
         self.learn_cost(cpu::thread_time().saturating_sub(before));
         let now = Instant::now();
         self.watched.now = now;
-        self.turned = now;
+        if self.watched.received > 0 {
+            self.spacing.count(apart, now);
+        }
         if !self.relaxed.is_empty() {
             self.read_relaxed(now)?;
         }
@@ -158,7 +164,11 @@ impl IntakeThread {
                 relaxed.begin();
                 now + RELAXED_APART
             });
-            if relaxed.go_on(SLICE, &mut |slot, news| watched.hear(slot, news)) {
+            let most = match watched.entries.prompt {
+                0 => SLICE,
+                _ => SLICE_BETWEEN,
+            };
+            if relaxed.go_on(most, &mut |slot, news| watched.hear(slot, news)) {
                 self.relaxed_due = next;
                 self.relaxed_next = None;
             }
@@ -166,8 +176,15 @@ impl IntakeThread {
         Ok(())
     }
 
-    /// How long the next sleep is, at least and at the most.
-    fn sleep(&self, now: Instant) -> (Duration, Option<Duration>) {
+    /// How far apart turns are to be.
+    fn apart(&self) -> Duration {
+        let turn_cost = self.cost.get().as_secs_f64() * self.watched.entries.prompt as f64;
+        Duration::try_from_secs_f64(turn_cost / self.target_utilisation)
+            .map_or(PROMPT_APART_MAX, |apart| apart.min(PROMPT_APART_MAX))
+    }
+
+    /// How long the next sleep is, at least and at the most, where turns are this far apart.
+    fn sleep(&self, apart: Duration, now: Instant) -> (Duration, Option<Duration>) {
         let entries = &self.watched.entries;
         if entries.len() == 0 {
             return (Duration::ZERO, Some(IDLE_TURN));
@@ -176,11 +193,8 @@ impl IntakeThread {
         if entries.prompt < entries.len() {
             due = due.min(self.relaxed_due);
         }
-        let turn_cost = self.cost * entries.prompt as f64;
-        let apart = Duration::try_from_secs_f64(turn_cost / self.target_utilisation)
-            .map_or(PROMPT_APART_MAX, |apart| apart.min(PROMPT_APART_MAX));
         let timeout = due.saturating_duration_since(now);
-        let pause = (self.turned + apart).saturating_duration_since(now);
+        let pause = self.spacing.pause(apart, now);
         (pause.min(timeout), Some(timeout))
     }
 
@@ -248,9 +262,9 @@ impl IntakeThread {
     /// Learns what the prompt sockets of this turn took, when no relaxed one has been read yet: those bring a quarter of a
     /// second's media in one piece, and prompt ones would be kept waiting for what that costs.
     fn learn_cost(&mut self, spent: Duration) {
-        let received = self.watched.received;
-        if received > 0 {
-            self.cost += COST_WEIGHT * (spent.as_secs_f64() / received as f64 - self.cost);
+        let received = u32::try_from(self.watched.received).unwrap_or(u32::MAX);
+        if let Some(each) = spent.checked_div(received) {
+            self.cost.learn(each);
         }
     }
 

@@ -1,12 +1,15 @@
-//! What a visit to a subgroup costs, for the window to follow.
+//! What work that is done again and again costs, for the time between two turns to follow: a visit to a subgroup, or
+//! reading a publisher.
 //!
 //! The clock of a thread also counts what the kernel does meanwhile for others: packets that arrive on this
 //! core, a fault, a neighbour on the machine. A visit that cost three times the usual says nothing about the
 //! audience and must not widen all listeners' windows, so the usual cost is determined first and smoothed then.
+//!
+//! Called by the workers of `fanout`, and by `intake`.
 
 use std::time::Duration;
 
-/// Visits whose median is the usual cost: up to four expensive ones in a row change nothing, and an audience
+/// Measurements whose median is the usual cost: up to four expensive ones in a row change nothing, and an audience
 /// that has grown is known after five.
 const RECENT: usize = 9;
 
@@ -15,17 +18,18 @@ const WEIGHT: f64 = 0.1;
 
 /// See the module's description.
 #[derive(Debug, Default)]
-pub(super) struct Cost {
+pub struct UsualCost {
     recent: [Duration; RECENT],
-    visits: usize,
+    measurements: usize,
     smoothed: Duration,
 }
 
-impl Cost {
-    /// A visit took this much CPU time.
-    pub(super) fn learn(&mut self, measured: Duration) {
-        self.recent[self.visits % RECENT] = measured;
-        self.visits += 1;
+impl UsualCost {
+    /// It took this much CPU time.
+    #[inline]
+    pub fn learn(&mut self, measured: Duration) {
+        self.recent[self.measurements % RECENT] = measured;
+        self.measurements += 1;
         let usual = self.usual();
         self.smoothed = if self.smoothed.is_zero() {
             usual
@@ -34,15 +38,16 @@ impl Cost {
         };
     }
 
-    /// What the next visit will take.
-    pub(super) fn get(&self) -> Duration {
+    /// What it will take the next time.
+    #[inline]
+    pub fn get(&self) -> Duration {
         self.smoothed
     }
 
-    /// The median of the recent visits.
+    /// The median of the recent measurements.
     fn usual(&self) -> Duration {
         let mut recent = self.recent;
-        let known = &mut recent[..self.visits.min(RECENT)];
+        let known = &mut recent[..self.measurements.min(RECENT)];
         known.sort_unstable();
         known.get(known.len() / 2).copied().unwrap_or_default()
     }
@@ -54,8 +59,8 @@ mod tests {
 
     const USUAL: Duration = Duration::from_millis(2);
 
-    fn learned(costs: impl IntoIterator<Item = Duration>) -> Cost {
-        let mut cost = Cost::default();
+    fn learned(costs: impl IntoIterator<Item = Duration>) -> UsualCost {
+        let mut cost = UsualCost::default();
         costs.into_iter().for_each(|measured| cost.learn(measured));
         cost
     }

@@ -1,0 +1,71 @@
+//! How soon the kernel runs a thread that has something to do.
+//!
+//! A thread of live media works for some tens of microseconds at a time. Where the cores are busy it would wait until
+//! whoever runs, perhaps a recorder, has used up its slice, which is milliseconds long; a thread that asks for a
+//! shorter slice than that one's is run at once (Linux, `Documentation/scheduler/sched-eevdf.rst`). Its share of the
+//! core stays the same.
+//!
+//! Called first thing by the threads of `intake`, `fanout` and `webrtc`.
+
+use std::io;
+use std::mem::MaybeUninit;
+
+/// The shortest that the kernel grants.
+const SLICE_NS: u64 = 100_000;
+
+/// Has the calling thread run soon after it wakes. Where that cannot be had, it runs as it did.
+///
+/// It takes Linux 6.12; older kernels ignore the wish. A thread whose policy is not the usual one, as an operator may
+/// have set it, is left alone.
+pub fn request_short() {
+    if let Err(error) = try_request_short() {
+        tracing::debug!(%error, "the kernel grants no short slices");
+    }
+}
+
+fn try_request_short() -> io::Result<()> {
+    let mut attributes = attributes()?;
+    if attributes.sched_policy != libc::SCHED_OTHER.unsigned_abs() {
+        return Ok(());
+    }
+    attributes.sched_runtime = SLICE_NS;
+    // SAFETY: it reads as many bytes as `size` says, which the kernel has set to no more than there are.
+    match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// How the calling thread is scheduled (sched_getattr(2)).
+fn attributes() -> io::Result<libc::sched_attr> {
+    let mut attributes = MaybeUninit::<libc::sched_attr>::zeroed();
+    let size = size_of::<libc::sched_attr>();
+    // SAFETY: it writes no more than `size` bytes.
+    let result =
+        unsafe { libc::syscall(libc::SYS_sched_getattr, 0, attributes.as_mut_ptr(), size, 0) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: made of integers, all of which were set above or by the kernel.
+    Ok(unsafe { attributes.assume_init() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_else_of_a_thread_is_changed() {
+        let thread = std::thread::spawn(|| {
+            rustix::process::setpriority_process(Some(rustix::thread::gettid()), 5).unwrap();
+            let before = attributes().unwrap();
+            try_request_short().unwrap();
+            (before, attributes().unwrap())
+        });
+        let (before, after) = thread.join().unwrap();
+        assert_eq!((before.sched_nice, after.sched_nice), (5, 5));
+        assert_eq!(after.sched_policy, before.sched_policy);
+        // Kernels that know no slices say 0.
+        assert!([0, SLICE_NS].contains(&after.sched_runtime));
+    }
+}
