@@ -45,12 +45,12 @@ pub mod proxy_protocol;
 mod quota;
 pub mod shares;
 mod slab;
+pub mod tcp;
 #[allow(
     unsafe_code,
     reason = "the calls are not in any library's safe interface"
 )]
-pub mod slice;
-pub mod tcp;
+pub mod time_slice;
 pub mod tls;
 mod transport;
 pub mod udp;

@@ -12,7 +12,7 @@ impl Worker {
     /// for ever, so the process ends and its supervisor starts it anew.
     pub(crate) fn run(mut self) {
         let _guard = net::AbortOnPanic("a worker");
-        net::slice::request_short();
+        net::time_slice::request_short();
         self.books.enter_thread();
         let mut events = Vec::new();
         loop {

@@ -23,7 +23,7 @@ use crate::Slot;
 use crate::UsualCost;
 use crate::cpu;
 use crate::panics;
-use crate::slice;
+use crate::time_slice;
 
 /// Sockets of a relaxed turn that are read in a row: half a millisecond's work, so that new publishers do not wait for the
 /// whole turn. Also the least that a turn may take at most, because one socket can bring that much in one go.
@@ -103,7 +103,7 @@ impl IntakeThread {
     /// the process ends.
     pub(super) fn run(mut self) {
         let _guard = AbortOnPanic("a thread that reads publishers");
-        slice::request_short();
+        time_slice::request_short();
         while !self.watched.board.is_stopping.load(Ordering::Acquire) {
             if let Err(error) = self.turn() {
                 tracing::error!(%error, "publishers cannot be read any more");

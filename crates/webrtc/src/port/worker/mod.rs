@@ -81,7 +81,7 @@ impl<R: Role> Worker<R> {
     /// process ends, and its supervisor restarts it.
     pub(super) fn run(mut self) {
         let _guard = net::AbortOnPanic(format!("WebRTC worker {}", self.number));
-        net::slice::request_short();
+        net::time_slice::request_short();
         self.role.start(Instant::now());
         let mut arrivals = udp::Inbox::default();
         let mut ready = Vec::new();
