@@ -3,12 +3,15 @@
 //! Reads a handful of small files of `/proc` and the control group; call it from a thread that may block, a
 //! few times a second.
 
+mod kernel_file;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::process::{Resource, getrlimit};
 
+use self::kernel_file::KernelFile;
 use super::pressure::{Kind, Pressure, level};
 
 /// Cores that this process may use.
@@ -34,6 +37,9 @@ fn descriptors() -> Option<u64> {
 /// Where to read.
 #[derive(Debug)]
 pub(crate) struct Host {
+    sockets: KernelFile,
+    socket_marks: KernelFile,
+    memory: KernelFile,
     groups: Vec<Group>,
 }
 
@@ -41,37 +47,40 @@ impl Host {
     pub(crate) fn new() -> Self {
         let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Self {
-            groups: groups(Path::new("/sys/fs/cgroup"), &membership),
+            sockets: KernelFile::new("/proc/net/sockstat"),
+            socket_marks: KernelFile::new("/proc/sys/net/ipv4/tcp_mem"),
+            memory: KernelFile::new("/proc/meminfo"),
+            groups: groups(Path::new("/sys/fs/cgroup"), &membership)
+                .iter()
+                .map(|(folder, names)| Group::new(folder, *names))
+                .collect(),
         }
     }
 
     /// Reports the present levels to `pressure`.
-    pub(crate) fn look(&self, pressure: &Pressure, now: Instant) {
+    pub(crate) fn look(&mut self, pressure: &Pressure, now: Instant) {
         pressure.count_descriptors(descriptors);
-        pressure.note(Kind::SocketMemory, socket_memory(), now);
+        pressure.note(Kind::SocketMemory, self.socket_memory(), now);
         pressure.note(Kind::Memory, self.memory(), now);
     }
 
+    fn socket_memory(&mut self) -> Option<f64> {
+        let used = self.sockets.read(sockstat)?;
+        // It belongs to the host and is not visible in another network namespace.
+        let pressed = |marks: &str| marks.split_whitespace().nth(1)?.parse().ok();
+        Some(level::socket_memory(used, self.socket_marks.read(pressed)?))
+    }
+
     /// The highest level of the host and of the groups that this process is in.
-    fn memory(&self) -> Option<f64> {
-        let host = fs::read_to_string("/proc/meminfo").ok();
-        let host = host.and_then(|text| meminfo(&text));
+    fn memory(&mut self) -> Option<f64> {
+        let host = self.memory.read(meminfo);
         let total = host.map_or(u64::MAX, |(_, total)| total);
-        let groups = self.groups.iter().filter_map(Group::memory);
-        // A group without a limit reports one above the host's memory.
-        let groups = groups.filter(|(_, limit)| *limit < total);
+        let groups = self.groups.iter_mut();
+        let groups = groups.filter_map(|group| group.memory(total));
         let all = host.into_iter().chain(groups);
         all.map(|(used, total)| level::memory(used, total))
             .reduce(f64::max)
     }
-}
-
-fn socket_memory() -> Option<f64> {
-    let used = sockstat(&fs::read_to_string("/proc/net/sockstat").ok()?)?;
-    // It belongs to the host and is not visible in another network namespace.
-    let marks = fs::read_to_string("/proc/sys/net/ipv4/tcp_mem").ok()?;
-    let pressed = marks.split_whitespace().nth(1)?.parse().ok()?;
-    Some(level::socket_memory(used, pressed))
 }
 
 /// Pages that TCP holds, by `/proc/net/sockstat`.
@@ -94,10 +103,13 @@ fn meminfo(text: &str) -> Option<(u64, u64)> {
 }
 
 /// A control group with a memory limit, or one that may get a limit.
-#[derive(Debug, Eq, PartialEq)]
+#[derive(Debug)]
 struct Group {
-    folder: PathBuf,
-    names: Names,
+    limits: Vec<KernelFile>,
+    usage: KernelFile,
+    stat: KernelFile,
+    /// The line of `stat` that has the page cache that the group could give up.
+    idle: &'static str,
 }
 
 /// The names of its files.
@@ -121,8 +133,8 @@ const VERSION_1: Names = Names {
     idle: "total_inactive_file ",
 };
 
-/// Groups that `membership`, the text of `/proc/self/cgroup`, names, with all their ancestors.
-fn groups(root: &Path, membership: &str) -> Vec<Group> {
+/// The folders of the groups that `membership`, the text of `/proc/self/cgroup`, names, with all their ancestors.
+fn groups(root: &Path, membership: &str) -> Vec<(PathBuf, Names)> {
     let mut all = Vec::new();
     for line in membership.lines() {
         let mut fields = line.splitn(3, ':');
@@ -143,28 +155,36 @@ fn groups(root: &Path, membership: &str) -> Vec<Group> {
         let folders = inner
             .ancestors()
             .take_while(|folder| folder.starts_with(&base));
-        all.extend(folders.map(|folder| Group {
-            folder: folder.to_owned(),
-            names,
-        }));
+        all.extend(folders.map(|folder| (folder.to_owned(), names)));
     }
     all
 }
 
 impl Group {
-    /// Bytes used and the limit, if it has one.
-    fn memory(&self) -> Option<(u64, u64)> {
-        let read = |name: &str| fs::read_to_string(self.folder.join(name)).ok();
-        let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+    fn new(folder: &Path, names: Names) -> Self {
+        let file = |name: &str| KernelFile::new(folder.join(name));
+        Self {
+            limits: names.limits.iter().map(|name| file(name)).collect(),
+            usage: file(names.usage),
+            stat: file("memory.stat"),
+            idle: names.idle,
+        }
+    }
+
+    /// Bytes used and the limit, if it has one below `total`: a group without a limit reports one above the host's
+    /// memory.
+    fn memory(&mut self, total: u64) -> Option<(u64, u64)> {
+        let number = |text: &str| text.trim().parse::<u64>().ok();
         // "max" is not a number.
-        let limits = self.names.limits.iter().filter_map(|name| number(name));
-        let limit = limits.min()?;
-        let used = number(self.names.usage)?;
-        let stat = read("memory.stat").unwrap_or_default();
-        let idle = stat
-            .lines()
-            .find_map(|line| line.strip_prefix(self.names.idle)?.parse().ok());
-        Some((used.saturating_sub(idle.unwrap_or(0)), limit))
+        let limits = self.limits.iter_mut().filter_map(|file| file.read(number));
+        let limit = limits.min().filter(|limit| *limit < total)?;
+        let used = self.usage.read(number)?;
+        let idle = |stat: &str| {
+            let mut lines = stat.lines();
+            lines.find_map(|line| line.strip_prefix(self.idle)?.parse().ok())
+        };
+        let idle = self.stat.read(idle).unwrap_or(0);
+        Some((used.saturating_sub(idle), limit))
     }
 }
 
@@ -192,7 +212,7 @@ mod tests {
         );
         let found: Vec<_> = found
             .iter()
-            .map(|group| group.folder.to_str().expect("UTF-8"))
+            .map(|(folder, _)| folder.to_str().expect("UTF-8"))
             .collect();
         assert_eq!(
             found,
@@ -214,19 +234,18 @@ mod tests {
         let write = |name: &str, text: &str| {
             fs::write(folder.path().join(name), text).expect("written");
         };
-        let group = Group {
-            folder: folder.path().to_owned(),
-            names: VERSION_2,
-        };
-        assert_eq!(group.memory(), None);
+        let mut group = Group::new(folder.path(), VERSION_2);
+        let total = 10_000;
+        assert_eq!(group.memory(total), None);
         write("memory.max", "max\n");
         write("memory.current", "5000\n");
-        assert_eq!(group.memory(), None, "there is no limit");
+        assert_eq!(group.memory(total), None, "there is no limit");
         write("memory.high", "8000\n");
-        assert_eq!(group.memory(), Some((5_000, 8_000)));
+        assert_eq!(group.memory(total), Some((5_000, 8_000)));
+        assert_eq!(group.memory(8_000), None, "all there is");
         write("memory.stat", "anon 4000\ninactive_file 700\n");
         write("memory.max", "6000\n");
-        assert_eq!(group.memory(), Some((4_300, 6_000)));
+        assert_eq!(group.memory(total), Some((4_300, 6_000)));
     }
 
     #[test]

@@ -74,18 +74,22 @@ async fn watch_keys(context: Arc<Context>) {
 
 /// Measures on threads where a file that is slow to read delays no connection.
 async fn measure(context: Arc<Context>) {
-    let host = Arc::new(Host::new());
+    let mut host = Host::new();
     let mut ticks = ticks();
     loop {
         let now = ticks.tick().await.into_std();
-        let (host, context) = (Arc::clone(&host), Arc::clone(&context));
+        let context = Arc::clone(&context);
         let look = move || {
             host.look(&context.node.limits.pressure, now);
             context.overload.measure(now);
+            host
         };
-        if tokio::task::spawn_blocking(look).await.is_err() {
-            tracing::error!("looking at the host has failed");
-            return;
-        }
+        host = match tokio::task::spawn_blocking(look).await {
+            Ok(host) => host,
+            Err(_) => {
+                tracing::error!("looking at the host has failed");
+                return;
+            }
+        };
     }
 }
