@@ -50,6 +50,8 @@ const MOST_FIRST: u64 = 1_000;
 const MOST_LAST: u64 = 6_000;
 const MOST_STEP: u64 = 500;
 const MOST_WINDOW: Duration = Duration::from_secs(15);
+/// One process of the load has no processor time left from some 1,500 publishers on.
+const MOST_PROCESSES: u64 = 2;
 
 /// Memory that stays free while the page cache is filled.
 const MEMORY_FREE: u64 = 512 << 20;
@@ -236,7 +238,7 @@ pub(crate) fn most(bench: &mut Bench) {
         let server = serve(Some(folder.path()));
         let pids = [server.pid()];
         let url = server.rtmp_url("live/show{n}", PUBLISH_KEY);
-        let publishing = publish_for(&url, &pids, publishers, MOST_WINDOW);
+        let publishing = publish_for(&url, &pids, publishers, MOST_PROCESSES, MOST_WINDOW);
         let report = publishing.finish(None).report;
         let metrics = server.metrics();
         let gaps = metrics.sum("carillon_record_gaps_total", &[]);
@@ -304,15 +306,22 @@ struct Publishing {
 }
 
 fn publish(bench: &Bench, url: &str, pids: &[u32], publishers: u64) -> Publishing {
-    publish_for(url, pids, publishers, bench.window())
+    publish_for(url, pids, publishers, 1, bench.window())
 }
 
 /// All publish to `url`; `pids` are the server's processes, the first of them the parent of the others.
-fn publish_for(url: &str, pids: &[u32], publishers: u64, window: Duration) -> Publishing {
+fn publish_for(
+    url: &str,
+    pids: &[u32],
+    publishers: u64,
+    processes: u64,
+    window: Duration,
+) -> Publishing {
     let load = Tool::carillon()
         .args(["load", "publish", url, "--json"])
         .args(["--video-rate", "900k", "--audio-rate", "96k"])
         .args(["--publishers", &publishers.to_string()])
+        .args(["--processes", &processes.to_string()])
         .args(["--ramp", &format!("{RAMP}/s")])
         .args(["--settle", &format!("{}s", SETTLE.as_secs())])
         .args(["--duration", &format!("{}s", window.as_secs())])
