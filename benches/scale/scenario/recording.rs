@@ -51,7 +51,7 @@ const MOST_LAST: u64 = 6_000;
 const MOST_STEP: u64 = 500;
 const MOST_WINDOW: Duration = Duration::from_secs(15);
 /// One process of the load has no processor time left from some 1,500 publishers on.
-const MOST_PROCESSES: u64 = 2;
+const MOST_PROCESSES: [&str; 2] = ["--processes", "2"];
 
 /// Memory that stays free while the page cache is filled.
 const MEMORY_FREE: u64 = 512 << 20;
@@ -238,7 +238,7 @@ pub(crate) fn most(bench: &mut Bench) {
         let server = serve(Some(folder.path()));
         let pids = [server.pid()];
         let url = server.rtmp_url("live/show{n}", PUBLISH_KEY);
-        let publishing = publish_for(&url, &pids, publishers, MOST_PROCESSES, MOST_WINDOW);
+        let publishing = publish_for(&url, &pids, publishers, MOST_WINDOW, &MOST_PROCESSES);
         let report = publishing.finish(None).report;
         let metrics = server.metrics();
         let gaps = metrics.sum("carillon_record_gaps_total", &[]);
@@ -306,26 +306,27 @@ struct Publishing {
 }
 
 fn publish(bench: &Bench, url: &str, pids: &[u32], publishers: u64) -> Publishing {
-    publish_for(url, pids, publishers, 1, bench.window())
+    publish_for(url, pids, publishers, bench.window(), &[])
 }
 
-/// All publish to `url`; `pids` are the server's processes, the first of them the parent of the others.
+/// All publish to `url`; `pids` are the server's processes, the first of them the parent of the others. `more` are options of
+/// the load.
 fn publish_for(
     url: &str,
     pids: &[u32],
     publishers: u64,
-    processes: u64,
     window: Duration,
+    more: &[&str],
 ) -> Publishing {
     let load = Tool::carillon()
         .args(["load", "publish", url, "--json"])
         .args(["--video-rate", "900k", "--audio-rate", "96k"])
         .args(["--publishers", &publishers.to_string()])
-        .args(["--processes", &processes.to_string()])
         .args(["--ramp", &format!("{RAMP}/s")])
         .args(["--settle", &format!("{}s", SETTLE.as_secs())])
         .args(["--duration", &format!("{}s", window.as_secs())])
         .args(["--pid", &pids[0].to_string()])
+        .args(more)
         .start();
     std::thread::sleep(Duration::from_secs(publishers.div_ceil(RAMP)) + BEGIN);
     Publishing {

@@ -84,12 +84,10 @@ async fn measure(context: Arc<Context>) {
             context.overload.measure(now);
             host
         };
-        host = match tokio::task::spawn_blocking(look).await {
-            Ok(host) => host,
-            Err(_) => {
-                tracing::error!("looking at the host has failed");
-                return;
-            }
+        let Ok(looked) = tokio::task::spawn_blocking(look).await else {
+            tracing::error!("looking at the host has failed");
+            return;
         };
+        host = looked;
     }
 }
