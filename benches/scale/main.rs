@@ -44,6 +44,13 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    // Without it the load may be a dev build's, whose own need of processor time becomes the figure.
+    if std::env::var_os("CARILLON_BIN").is_none() {
+        eprintln!(
+            "bench: CARILLON_BIN does not name the server's release build; `cargo xtask bench` does"
+        );
+        return ExitCode::from(2);
+    }
     let chosen: Vec<&Scenario> = scenario::ALL
         .iter()
         .filter(|scenario| options.wants(scenario.name))
