@@ -13,7 +13,8 @@ use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::sanitize;
 
-const SECONDS: &str = "10";
+/// How long a target runs in the tests.
+const SECONDS: u64 = 10;
 /// Targets that run at the same time.
 const LANES: usize = 2;
 /// The tail of a failing target's output that is shown.
@@ -32,7 +33,13 @@ const RUSTFLAGS: &str = "-Cpasses=sancov-module \
 /// A parser that holds more than this for a bounded input has no bound.
 const LIMITS: &[&str] = &["-rss_limit_mb=512", "-malloc_limit_mb=64", "-timeout=5"];
 
+/// Runs every target for ten seconds.
 pub(crate) fn smoke(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+    run(workspace, report, SECONDS)
+}
+
+/// Runs every target for `seconds`.
+pub(crate) fn run(workspace: &Workspace, report: &mut Report, seconds: u64) -> Result<(), Failure> {
     sanitize::require_runtime(workspace)?;
     let host = sanitize::host(workspace)?;
     let targets = targets(workspace)?;
@@ -45,7 +52,7 @@ pub(crate) fn smoke(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
         ))
     })?;
     let binaries = folder(workspace).join(&host).join("release");
-    let failures = run_all(workspace, &binaries, &targets);
+    let failures = run_all(workspace, &binaries, &targets, seconds);
     report.count(
         (targets.len() - failures.len()) as u64,
         failures.len() as u64,
@@ -141,14 +148,19 @@ fn manifest_bins(manifest: &str) -> Vec<String> {
 }
 
 /// Runs the targets on [`LANES`] threads; returns the failures, one text per failed target.
-fn run_all(workspace: &Workspace, binaries: &Path, targets: &[String]) -> Vec<String> {
+fn run_all(
+    workspace: &Workspace,
+    binaries: &Path,
+    targets: &[String],
+    seconds: u64,
+) -> Vec<String> {
     let waiting = Mutex::new(targets.iter());
     let failures = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..LANES {
             scope.spawn(|| {
                 while let Some(target) = waiting.lock().ok().and_then(|mut left| left.next()) {
-                    match run_one(workspace, binaries, target) {
+                    match run_one(workspace, binaries, target, seconds) {
                         Ok(summary) => println!("{target}: {summary}"),
                         Err(failure) => {
                             println!("{target}: FAILED");
@@ -164,7 +176,12 @@ fn run_all(workspace: &Workspace, binaries: &Path, targets: &[String]) -> Vec<St
     failures.into_inner().unwrap_or_default()
 }
 
-fn run_one(workspace: &Workspace, binaries: &Path, target: &str) -> Result<String, Failure> {
+fn run_one(
+    workspace: &Workspace,
+    binaries: &Path,
+    target: &str,
+    seconds: u64,
+) -> Result<String, Failure> {
     let artifacts = workspace.root.join("fuzz/artifacts").join(target);
     let corpus = workspace.target.join("fuzz/corpus").join(target);
     let _absent_on_a_first_run = fs::remove_dir_all(&corpus);
@@ -178,7 +195,7 @@ fn run_one(workspace: &Workspace, binaries: &Path, target: &str) -> Result<Strin
         command.arg(&seeds);
     }
     command
-        .arg(format!("-max_total_time={SECONDS}"))
+        .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
         .arg("-print_final_stats=1")
         .args(LIMITS)

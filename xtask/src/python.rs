@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::run::{self, Failure, Workspace};
+use crate::steps::Tier;
 
 /// One of them.
 struct Environment {
@@ -17,6 +18,8 @@ struct Environment {
     probe: &'static str,
     /// What needs it.
     used_by: &'static str,
+    /// Which tests need it.
+    tier: Tier,
 }
 
 const ENVIRONMENTS: &[Environment] = &[
@@ -41,6 +44,7 @@ typing_extensions==4.16.0\n\
 ",
         probe: "import aiortc; print(aiortc.__version__)",
         used_by: "the WebRTC scenarios",
+        tier: Tier::Core,
     },
     // A server of object storage; with what it needs for S3 and IAM.
     Environment {
@@ -77,6 +81,7 @@ xmltodict==1.0.4\n\
 ",
         probe: "import moto, moto.server; print(moto.__version__)",
         used_by: "the scenarios of uploads",
+        tier: Tier::All,
     },
     // An independent issuer of tokens.
     Environment {
@@ -90,6 +95,7 @@ PyJWT==2.15.1\n\
 ",
         probe: "from importlib.metadata import version; print(version('PyJWT'))",
         used_by: "the scenarios of tokens",
+        tier: Tier::All,
     },
     // An independent receiver of webhooks, by the specification's authors. It needs no other package.
     Environment {
@@ -98,13 +104,16 @@ PyJWT==2.15.1\n\
         requirements: "standardwebhooks==1.1.0\n",
         probe: "from importlib.metadata import version; print(version('standardwebhooks'))",
         used_by: "the scenarios of webhooks",
+        tier: Tier::All,
     },
 ];
 
-/// Installs those that are not in place.
-pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
-    let mut all = ENVIRONMENTS.iter();
-    all.try_for_each(|environment| environment.install(workspace))
+/// Installs those of a tier that are not in place; `All` has those of the core, too.
+pub(crate) fn install(workspace: &Workspace, tier: Tier) -> Result<(), Failure> {
+    let mut wanted = ENVIRONMENTS
+        .iter()
+        .filter(|environment| tier == Tier::All || environment.tier == tier);
+    wanted.try_for_each(|environment| environment.install(workspace))
 }
 
 impl Environment {

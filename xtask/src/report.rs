@@ -1,51 +1,165 @@
-//! What is printed: a heading and a duration per step, and the sum at the end.
+//! What a person reads: a line of progress while a run goes on, then a table of its steps, the slowest tests, and for
+//! each failure the command that repeats it alone.
 
 use std::time::{Duration, Instant};
 
+use crate::journal::Journal;
 use crate::run::Failure;
+use crate::suite::{Durations, Outcome};
 
-/// The running account of a test command.
+/// Tests that are named at the end for their time.
+const SLOWEST: usize = 10;
+
+/// The account of a run.
 pub(crate) struct Report {
-    steps: usize,
-    opened: usize,
+    journal: Journal,
+    durations: Durations,
+    /// All steps of the run, in their order.
+    plan: Vec<&'static str>,
     started: Instant,
-    step_started: Instant,
+    /// The steps that have ended.
+    rows: Vec<Row>,
+    step: Open,
+    slowest: Vec<(f64, String)>,
+    again: Vec<(String, String)>,
     passed: u64,
     failed: u64,
 }
 
-impl Report {
-    pub(crate) fn new(steps: usize) -> Self {
-        let now = Instant::now();
+/// The step that runs.
+struct Open {
+    name: &'static str,
+    started: Instant,
+    passed: u64,
+    failed: u64,
+    /// Tests that it will run, where it knows.
+    tests: usize,
+    /// What of them has ended.
+    ended: usize,
+}
+
+/// A step that has ended.
+struct Row {
+    name: &'static str,
+    end: End,
+    passed: u64,
+    failed: u64,
+    seconds: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Passed,
+    Failed,
+    /// Passed in an earlier run of the same tree.
+    Before,
+}
+
+impl Open {
+    fn new(name: &'static str) -> Self {
         Self {
-            steps,
-            opened: 0,
-            started: now,
-            step_started: now,
+            name,
+            started: Instant::now(),
+            passed: 0,
+            failed: 0,
+            tests: 0,
+            ended: 0,
+        }
+    }
+}
+
+impl Report {
+    pub(crate) fn new(journal: Journal, durations: Durations, plan: Vec<&'static str>) -> Self {
+        Self {
+            journal,
+            durations,
+            plan,
+            started: Instant::now(),
+            rows: Vec::new(),
+            step: Open::new(""),
+            slowest: Vec::new(),
+            again: Vec::new(),
             passed: 0,
             failed: 0,
         }
     }
 
-    pub(crate) fn open(&mut self, name: &str, about: &str) {
-        self.opened += 1;
-        self.step_started = Instant::now();
-        println!("\n==== [{}/{}] {name}: {about}", self.opened, self.steps);
+    /// Notes a step that passed in an earlier run and is not repeated; returns whether it is one.
+    pub(crate) fn is_done(&mut self, name: &'static str) -> bool {
+        let Some(seconds) = self.journal.passed(&step_key(name)) else {
+            return false;
+        };
+        self.rows.push(Row {
+            name,
+            end: End::Before,
+            passed: 0,
+            failed: 0,
+            seconds,
+        });
+        true
     }
 
-    pub(crate) fn close(&self) {
-        println!("---- {}", spoken(self.step_started.elapsed()));
+    /// Returns whether a step passed in an earlier run and need not be repeated.
+    pub(crate) fn is_step_green(&self, name: &str) -> bool {
+        self.journal.passed(&step_key(name)).is_some()
+    }
+
+    /// Returns whether a test passed in an earlier run and need not be repeated.
+    pub(crate) fn is_green(&self, test: &str) -> bool {
+        self.journal.passed(&test_key(test)).is_some()
+    }
+
+    pub(crate) fn open(&mut self, name: &'static str, about: &str) {
+        self.step = Open::new(name);
+        let number = self.rows.len() + 1;
+        let left = self.left(0.0);
+        println!(
+            "\n==== [{number}/{}] {name}: {about} ({}{left})",
+            self.plan.len(),
+            spoken(self.started.elapsed()),
+        );
+    }
+
+    /// Ends the step.
+    pub(crate) fn close(&mut self, result: &Result<(), Failure>) {
+        let step = &self.step;
+        let seconds = step.started.elapsed().as_secs_f64();
+        let is_passed = result.is_ok();
+        self.journal.note(&step_key(step.name), is_passed, seconds);
+        println!("---- {}", spoken(step.started.elapsed()));
+        if let Err(failure) = result {
+            println!("step `{}` failed: {failure}", step.name);
+            if step.failed == 0 {
+                self.again
+                    .push((step.name.to_owned(), format!("cargo xtask {}", step.name)));
+            }
+        }
+        let failed = step.failed.max(u64::from(!is_passed));
+        self.passed += step.passed;
+        self.failed += failed;
+        self.rows.push(Row {
+            name: step.name,
+            end: if is_passed { End::Passed } else { End::Failed },
+            passed: step.passed,
+            failed,
+            seconds,
+        });
     }
 
     /// Counts checks that a step made itself.
     pub(crate) fn count(&mut self, passed: u64, failed: u64) {
-        self.passed += passed;
-        self.failed += failed;
+        self.step.passed += passed;
+        self.step.failed += failed;
     }
 
     /// Shows one line of a test run and counts what it reports.
     pub(crate) fn test_line(&mut self, line: &str) {
         println!("{line}");
+        self.read_line(line);
+    }
+
+    /// Counts what a line of a test executable reports, and keeps the times of its tests.
+    fn read_line(&mut self, line: &str) {
         // Criterion's word for a bench that ran through in test mode.
         if line == "Success" {
             self.count(1, 0);
@@ -53,30 +167,154 @@ impl Report {
         if let Some((passed, failed)) = test_result(line) {
             self.count(passed, failed);
         }
+        if let Some((name, seconds)) = timed_test(line) {
+            self.slow(seconds, name);
+        }
     }
 
-    pub(crate) fn failed(&self, step: &str, failure: &Failure) {
-        println!("---- {}", spoken(self.step_started.elapsed()));
-        println!("\nstep `{step}` failed: {failure}");
-        println!("run it alone with: cargo xtask {step}");
+    /// Sets how many tests the step runs.
+    pub(crate) fn expect(&mut self, tests: usize) {
+        self.step.tests += tests;
+    }
+
+    /// Counts and shows a test, or an executable of several, that ended; `seconds_left` is the record of those that
+    /// did not.
+    pub(crate) fn ended(&mut self, outcome: &Outcome, seconds_left: f64) {
+        self.step.ended += 1;
+        let (passed, failed) = (self.step.passed, self.step.failed);
+        for line in outcome.output.lines() {
+            self.read_line(line);
+        }
+        // It ended before it could say how many have failed.
+        if !outcome.is_passed && self.step.failed == failed {
+            self.count(0, 1);
+        }
+        self.journal
+            .note(&test_key(&outcome.name), outcome.is_passed, outcome.seconds);
+        let counted = self.step.passed - passed;
+        if counted <= 1 {
+            self.slow(outcome.seconds, &outcome.name);
+        }
+        let tests = if counted > 1 {
+            format!(", {counted} tests")
+        } else {
+            String::new()
+        };
+        if !outcome.is_passed {
+            println!("\n{}", outcome.output.trim_end());
+            self.again
+                .push((outcome.name.clone(), outcome.again.clone()));
+        }
         println!(
-            "\ntest result: FAILED. {} passed, {} failed; stopped in step {} of {} after {}",
-            self.passed,
-            self.failed.max(1),
-            self.opened,
-            self.steps,
+            "{}/{} {} {} ({:.1} s{tests})  {}{}",
+            self.step.ended,
+            self.step.tests,
+            if outcome.is_passed { "ok" } else { "FAILED" },
+            outcome.name,
+            outcome.seconds,
             spoken(self.started.elapsed()),
+            self.left(seconds_left),
         );
     }
 
-    pub(crate) fn passed(&self) {
+    fn slow(&mut self, seconds: f64, name: &str) {
+        self.slowest.push((seconds, name.to_owned()));
+        self.slowest.sort_by(|one, other| other.0.total_cmp(&one.0));
+        self.slowest.truncate(SLOWEST);
+    }
+
+    /// An estimate for the rest of the run, by the records and by how this machine compares with them so far.
+    fn left(&self, seconds_left_of_step: f64) -> String {
+        let record = |name: &str| self.durations.seconds(&step_key(name));
+        let done = self.rows.iter().filter(|row| row.end == End::Passed);
+        let (mut took, mut recorded) = (0.0, 0.0);
+        for row in done {
+            if let Some(seconds) = record(row.name) {
+                took += row.seconds;
+                recorded += seconds;
+            }
+        }
+        let behind = self.rows.len() + usize::from(self.step.ended > 0);
+        let ahead: f64 = self
+            .plan
+            .iter()
+            .skip(behind)
+            .filter(|name| self.journal.passed(&step_key(name)).is_none())
+            .filter_map(|name| record(name))
+            .sum();
+        if ahead + seconds_left_of_step == 0.0 {
+            return String::new();
+        }
+        let pace = if recorded > 30.0 {
+            took / recorded
+        } else {
+            1.0
+        };
+        let left = Duration::from_secs_f64((ahead + seconds_left_of_step) * pace);
+        format!(", about {} left", spoken(left))
+    }
+
+    /// Prints the table and the result; returns whether everything passed.
+    pub(crate) fn finish(self) -> bool {
+        let is_passed = self.failed == 0;
         println!(
-            "\ntest result: ok. {} passed, 0 failed; {} steps in {}",
+            "\n{:<22} {:>7} {:>7} {:>13}",
+            "step", "passed", "failed", "time"
+        );
+        for row in &self.rows {
+            let end = match row.end {
+                End::Passed => "",
+                End::Failed => "  FAILED",
+                End::Before => "  green before",
+            };
+            let time = spoken(Duration::from_secs_f64(row.seconds));
+            println!(
+                "{:<22} {:>7} {:>7} {time:>13}{end}",
+                row.name, row.passed, row.failed
+            );
+        }
+        let rest = &self.plan[self.rows.len()..];
+        if !rest.is_empty() {
+            println!("not run: {}", rest.join(", "));
+        }
+        if self.slowest.len() > 1 {
+            println!("\nthe slowest tests");
+            for (seconds, name) in &self.slowest {
+                println!("{seconds:>8.1} s  {name}");
+            }
+        }
+        if !self.again.is_empty() {
+            println!("\nfailed, and what repeats it alone");
+            for (name, again) in &self.again {
+                println!("  {name}\n      {again}");
+            }
+        }
+        println!(
+            "\ntest result: {}. {} passed, {} failed; {} steps in {}",
+            if is_passed { "ok" } else { "FAILED" },
             self.passed,
-            self.steps,
+            self.failed,
+            self.rows.len(),
             spoken(self.started.elapsed()),
         );
+        is_passed
     }
+
+    /// The steps that passed and their seconds, as records of durations.
+    pub(crate) fn step_seconds(&self) -> Vec<(String, f64)> {
+        let passed = self.rows.iter().filter(|row| row.end == End::Passed);
+        passed
+            .map(|row| (step_key(row.name), row.seconds))
+            .collect()
+    }
+}
+
+fn step_key(name: &str) -> String {
+    format!("step {name}")
+}
+
+fn test_key(name: &str) -> String {
+    format!("test {name}")
 }
 
 /// `test result: ok. 3 passed; 0 failed; …` → (3, 0); also when coloured.
@@ -89,7 +327,15 @@ fn test_result(line: &str) -> Option<(u64, u64)> {
     Some((number_before(" passed;")?, number_before(" failed;")?))
 }
 
-fn spoken(elapsed: Duration) -> String {
+/// `test a::b ... ok <1.234s>`, as `--report-time` writes it.
+fn timed_test(line: &str) -> Option<(&str, f64)> {
+    let (name, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let (_, time) = rest.split_once('<')?;
+    Some((name, time.strip_suffix("s>")?.parse().ok()?))
+}
+
+/// A duration for people.
+pub(crate) fn spoken(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     if seconds < 60 {
         format!("{:.1} s", elapsed.as_secs_f64())
@@ -112,8 +358,47 @@ mod tests {
     }
 
     #[test]
+    fn times_of_tests_are_read() {
+        assert_eq!(
+            timed_test("test a::b ... ok <0.012s>"),
+            Some(("a::b", 0.012))
+        );
+        assert_eq!(timed_test("test a::b ... ok"), None);
+    }
+
+    #[test]
     fn durations_read_well() {
         assert_eq!(spoken(Duration::from_millis(2_340)), "2.3 s");
         assert_eq!(spoken(Duration::from_secs(125)), "2 min 5 s");
+    }
+
+    fn outcome(name: &str, output: &str, is_passed: bool) -> Outcome {
+        Outcome {
+            name: name.to_owned(),
+            again: format!("cargo xtask scenarios {name}"),
+            is_passed,
+            seconds: 1.0,
+            processors: 0.5,
+            output: output.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_failure_is_counted_once_and_named_with_what_repeats_it() {
+        let plan = vec!["unit", "scenarios"];
+        let mut report = Report::new(Journal::default(), Durations::default(), plan);
+        report.open("scenarios", "");
+        report.expect(3);
+        let passed = "test result: ok. 1 passed; 0 failed;";
+        report.ended(&outcome("core::a", passed, true), 1.0);
+        let failed = "test result: FAILED. 0 passed; 1 failed;";
+        report.ended(&outcome("core::b", failed, false), 1.0);
+        report.ended(&outcome("core::c", "signal: 9", false), 0.0);
+        report.close(&Err(Failure("2 failed".to_owned())));
+        assert_eq!((report.passed, report.failed), (1, 2));
+        let names: Vec<_> = report.again.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["core::b", "core::c"]);
+        assert!(report.step_seconds().is_empty());
+        assert!(!report.finish());
     }
 }

@@ -14,11 +14,6 @@ pub(crate) fn loom(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
     run_counted(&mut loom_tests(workspace), report)
 }
 
-/// What [`loom`] builds first.
-pub(crate) fn loom_build(workspace: &Workspace) -> Result<Command, Failure> {
-    Ok(without_running(loom_tests(workspace)))
-}
-
 fn loom_tests(workspace: &Workspace) -> Command {
     let mut command = workspace.cargo(&[
         "test",

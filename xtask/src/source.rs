@@ -1,5 +1,6 @@
 //! Reads Rust text just well enough for the checks: comments and literals blanked, tests removed.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// `text` with comments, strings and character literals replaced by spaces; every line keeps its
@@ -44,6 +45,29 @@ pub(crate) fn without_tests(code: &str) -> String {
         }
     }
     String::from_utf8(out).unwrap_or_default()
+}
+
+/// The test functions of a file with the lines that they take, counted from 1, from the attribute to the last brace.
+pub(crate) fn tests(text: &str) -> Vec<(String, Range<usize>)> {
+    let code = code_only(text);
+    let mut found = Vec::new();
+    for attribute in ["#[test]", "#[tokio::test"] {
+        for (start, _) in code.match_indices(attribute) {
+            let rest = &code[start..];
+            let Some((_, named)) = rest.split_once("fn ") else {
+                continue;
+            };
+            let name: String = named
+                .chars()
+                .take_while(|char| char.is_alphanumeric() || *char == '_')
+                .collect();
+            let end = start + item_length(rest.as_bytes());
+            let line_of = |at: usize| code[..at].matches('\n').count() + 1;
+            found.push((name, line_of(start)..line_of(end) + 1));
+        }
+    }
+    found.sort_by_key(|(_, lines)| lines.start);
+    found
 }
 
 /// Every `.rs` file below `folder`, sorted, without build output.
@@ -202,6 +226,14 @@ mod tests {
             left.contains("fn a") && left.contains("fn c") && left.contains("fn d"),
             "{left}"
         );
+    }
+
+    #[test]
+    fn test_functions_have_names_and_lines() {
+        let text = "#[test]\nfn one() {\n    \"}\";\n}\n\n#[tokio::test(start_paused = true)]\n\
+                    #[should_panic]\nasync fn two() {}\n";
+        let expected = [("one".to_owned(), 1..5), ("two".to_owned(), 6..9)];
+        assert_eq!(tests(text), expected);
     }
 
     #[test]

@@ -340,7 +340,7 @@ impl AudienceThread {
 }
 
 #[cfg(test)]
-mod tests {
+mod foreign {
     use super::*;
     use crate::{Clip, Nginx, Publisher, wait_until};
 

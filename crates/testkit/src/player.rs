@@ -214,7 +214,7 @@ fn permit(path: &Path, mode: u32) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+mod foreign {
     use super::*;
     use crate::{Clip, Nginx, Publisher};
 

@@ -1,5 +1,7 @@
 //! Rules of this repository that no compiler lint expresses, read from the text of the sources.
 
+mod folders;
+
 use std::path::Path;
 
 use crate::report::Report;
@@ -104,7 +106,7 @@ const LINES_MAX: usize = 1_000;
 const FOLDERS: &[&str] = &["crates", "benches", "tests", "fuzz/fuzz_targets", "xtask"];
 
 /// This file has to spell what it forbids.
-const SELF: &str = "xtask/src/tidy.rs";
+const SELF: &str = "xtask/src/tidy/mod.rs";
 
 pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     let mut errors = Vec::new();
@@ -121,39 +123,13 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
             files += 1;
         }
     }
-    errors.extend(orphans(&workspace.root)?);
+    errors.extend(folders::errors(&workspace.root)?);
     if !errors.is_empty() {
         return Err(Failure(format!("\n  {}", errors.join("\n  "))));
     }
     println!("{files} files are tidy");
     report.count(1, 0);
     Ok(())
-}
-
-/// Files that cargo finds only when they are named somewhere, and the file that has to name them.
-fn orphans(root: &Path) -> Result<Vec<String>, Failure> {
-    let benches = std::fs::read_to_string(root.join("benches/Cargo.toml"))?;
-    let mut errors = Vec::new();
-    for folder in ["tests/scenarios", "tests/measured"] {
-        let modules = std::fs::read_to_string(root.join(folder).join("main.rs"))?;
-        for path in source::rust_files(&root.join(folder))? {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            let top = path.parent() == Some(&root.join(folder));
-            if top && stem != "main" && !source::has_word(&modules, &format!("mod {stem}")) {
-                errors.push(format!("{folder}/{stem}.rs: main.rs has no `mod {stem};`"));
-            }
-        }
-    }
-    for path in source::rust_files(&root.join("benches"))? {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let top = path.parent() == Some(&root.join("benches"));
-        if top && !benches.contains(&format!("path = \"{stem}.rs\"")) {
-            errors.push(format!(
-                "benches/{stem}.rs: Cargo.toml has no [[bench]] with this path"
-            ));
-        }
-    }
-    Ok(errors)
 }
 
 fn file_errors(name: &str, text: &str) -> Vec<String> {

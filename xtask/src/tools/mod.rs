@@ -1,11 +1,14 @@
-//! The programs the tests drive, the Debian packages they are in, and their installation.
+//! The programs the tests drive ([`needs`]), and their installation: few for the core, some sixty for all.
 //!
 //! A tool that is missing after the attempt to install it fails the run: no test is skipped.
+
+mod needs;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use self::needs::{NEEDS, Need};
 use crate::axe;
 use crate::current_ffmpeg;
 use crate::icy_clients;
@@ -14,196 +17,11 @@ use crate::python;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::sanitize;
+use crate::steps::Tier;
 use crate::webrtc_players;
 
 /// Known to read this repository's `deny.toml`.
 const CARGO_DENY_VERSION: (u32, u32, u32) = (0, 20, 2);
-
-/// One thing the tests need.
-struct Need {
-    what: &'static str,
-    /// Exits with 0 when the tool is installed.
-    probe: &'static [&'static str],
-    /// The Debian package that contains it.
-    package: &'static str,
-}
-
-const NEEDS: &[Need] = &[
-    need("a C++ compiler", &["c++", "--version"], "g++"),
-    need("cmake", &["cmake", "--version"], "cmake"),
-    need("curl", &["curl", "--version"], "curl"),
-    need("openssl", &["openssl", "version"], "openssl"),
-    need("h2load", &["h2load", "--version"], "nghttp2-client"),
-    need(
-        "java with its compiler",
-        &["javac", "-version"],
-        "default-jdk-headless",
-    ),
-    need("sqlite3", &["sqlite3", "--version"], "sqlite3"),
-    need(
-        "Python environments",
-        &["python3", "-c", "import ensurepip"],
-        "python3-venv",
-    ),
-    need("ffmpeg", &["ffmpeg", "-version"], "ffmpeg"),
-    need("ffprobe", &["ffprobe", "-version"], "ffmpeg"),
-    need("icecast2", &["which", "icecast2"], "icecast2"),
-    need("cmus", &["cmus", "--version"], "cmus"),
-    need("mpd", &["mpd", "--version"], "mpd"),
-    need("script", &["script", "--version"], "bsdutils"),
-    need("ezstream", &["ezstream", "-V"], "ezstream"),
-    need("ices2", &["which", "ices2"], "ices2"),
-    need("darkice", &["which", "darkice"], "darkice"),
-    need("butt", &["which", "butt"], "butt"),
-    need("mixxx", &["which", "mixxx"], "mixxx"),
-    need("jackd", &["which", "jackd"], "jackd2"),
-    need("Xvfb", &["which", "Xvfb"], "xvfb"),
-    need("xdotool", &["which", "xdotool"], "xdotool"),
-    need("mpg123", &["which", "mpg123"], "mpg123"),
-    need("ogg123", &["which", "ogg123"], "vorbis-tools"),
-    need("streamripper", &["which", "streamripper"], "streamripper"),
-    need("mp3val", &["which", "mp3val"], "mp3val"),
-    need("oggz-validate", &["which", "oggz-validate"], "oggz-tools"),
-    need("liquidsoap", &["liquidsoap", "--version"], "liquidsoap"),
-    need(
-        "gst-launch-1.0",
-        &["gst-launch-1.0", "--version"],
-        "gstreamer1.0-tools",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "videotestsrc"],
-        "gstreamer1.0-plugins-base",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "flvmux"],
-        "gstreamer1.0-plugins-good",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "shout2send"],
-        "gstreamer1.0-plugins-good",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "lamemp3enc"],
-        "gstreamer1.0-plugins-good",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "taginject"],
-        "gstreamer1.0-plugins-good",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "souphttpsrc"],
-        "gstreamer1.0-plugins-good",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "icydemux"],
-        "gstreamer1.0-plugins-good",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "rtmp2sink"],
-        "gstreamer1.0-plugins-bad",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "x264enc"],
-        "gstreamer1.0-plugins-ugly",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "avenc_aac"],
-        "gstreamer1.0-libav",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "rtmp2src"],
-        "gstreamer1.0-plugins-bad",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "rtmpsink"],
-        "gstreamer1.0-plugins-bad",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "h264parse"],
-        "gstreamer1.0-plugins-bad",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "webrtcbin"],
-        "gstreamer1.0-plugins-bad",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "tsdemux"],
-        "gstreamer1.0-plugins-bad",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "hlsdemux"],
-        "gstreamer1.0-plugins-bad",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "hlsdemux2"],
-        "gstreamer1.0-plugins-good",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "av1dec"],
-        "gstreamer1.0-plugins-bad",
-    ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "x265enc"],
-        "gstreamer1.0-plugins-bad",
-    ),
-    // Its version is not GStreamer's, which `--exists` compares.
-    need(
-        "nicesrc",
-        &["gst-inspect-1.0", "nicesrc"],
-        "gstreamer1.0-nice",
-    ),
-    need(
-        "GStreamer in Python",
-        &["/usr/bin/python3", "-c", "import gi"],
-        "python3-gi",
-    ),
-    need(
-        "GStreamer's WebRTC in Python",
-        &[
-            "/usr/bin/python3",
-            "-c",
-            "import gi; gi.require_version('GstWebRTC', '1.0')",
-        ],
-        "gir1.2-gst-plugins-bad-1.0",
-    ),
-    need("rtmpdump", &["which", "rtmpdump"], "rtmpdump"),
-    need("mkvmerge", &["mkvmerge", "--version"], "mkvtoolnix"),
-    need("mediainfo", &["which", "mediainfo"], "mediainfo"),
-    need("fsfreeze", &["fsfreeze", "--version"], "util-linux"),
-    need("mkfs.ext4", &["which", "mkfs.ext4"], "e2fsprogs"),
-    need("cvlc", &["which", "cvlc"], "vlc-bin"),
-    need(
-        "VLC's plugins for RTMP and for writing MPEG-TS",
-        &[
-            "sh",
-            "-c",
-            "cd /usr/lib/*/vlc/plugins && ls access/libavio_plugin.so mux/libmux_ts_plugin.so",
-        ],
-        "vlc-plugin-base",
-    ),
-    need("mpv", &["mpv", "--version"], "mpv"),
-    need("valgrind", &["valgrind", "--version"], "valgrind"),
-    need("setpriv", &["setpriv", "--version"], "util-linux"),
-    need("tshark", &["tshark", "--version"], "tshark"),
-    // Not in every user's PATH.
-    need("nginx", &["/usr/sbin/nginx", "-v"], "nginx-light"),
-    need("haproxy", &["/usr/sbin/haproxy", "-v"], "haproxy"),
-    need(
-        "nginx's RTMP module",
-        &["test", "-f", "/usr/lib/nginx/modules/ngx_rtmp_module.so"],
-        "libnginx-mod-rtmp",
-    ),
-    need("pip", &["python3", "-m", "pip", "--version"], "python3-pip"),
-    need("chromium", &["chromium", "--version"], "chromium"),
-    need(
-        "chromedriver",
-        &["chromedriver", "--version"],
-        "chromium-driver",
-    ),
-    need("firefox-esr", &["firefox-esr", "--version"], "firefox-esr"),
-    need("node", &["node", "--version"], "nodejs"),
-    need("npm", &["npm", "--version"], "npm"),
-];
 
 /// Encoders that make the tests' media; a trimmed ffmpeg may lack some.
 const ENCODERS: &[&str] = &[
@@ -216,30 +34,26 @@ const ENCODERS: &[&str] = &[
     "libvpx",
 ];
 
-const fn need(what: &'static str, probe: &'static [&'static str], package: &'static str) -> Need {
-    Need {
-        what,
-        probe,
-        package,
-    }
-}
-
-const fn gstreamer(probe: &'static [&'static str], package: &'static str) -> Need {
-    Need {
-        what: probe[2],
-        probe,
-        package,
-    }
-}
-
-pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+/// Installs what the core's tests need: ffmpeg twice, curl, one browser, one WebRTC peer, and compilers.
+pub(crate) fn check_core(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     rust_components(workspace)?;
-    sanitize::require_runtime(workspace)?;
-    let all: Vec<_> = NEEDS.iter().map(|need| need.what).collect();
-    require(workspace, &all)?;
+    let needs = NEEDS.iter().filter(|need| need.is_of_core);
+    let names: Vec<_> = needs.map(|need| need.what).collect();
+    require(workspace, &names)?;
     encoders(workspace)?;
     current_ffmpeg::install(workspace)?;
-    python::install(workspace)?;
+    python::install(workspace, Tier::Core)?;
+    println!("{} programs are in place", names.len());
+    report.count(1, 0);
+    Ok(())
+}
+
+/// Installs what all other tests need.
+pub(crate) fn check_all(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+    sanitize::require_runtime(workspace)?;
+    let names: Vec<_> = NEEDS.iter().map(|need| need.what).collect();
+    require(workspace, &names)?;
+    python::install(workspace, Tier::All)?;
     webrtc_players::install(workspace)?;
     npm::install(workspace, "hls")?;
     npm::install(workspace, "mp4")?;

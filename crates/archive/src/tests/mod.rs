@@ -1,6 +1,7 @@
 //! Recorders of real media, on real files and on disks that fail.
 
 mod failing;
+mod foreign;
 mod fragments;
 mod keeping;
 mod kept;

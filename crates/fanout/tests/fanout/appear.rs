@@ -1,24 +1,13 @@
 //! Waiting for streams that are not there yet.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
+use crate::support::TestFanout;
 use fanout::Settings;
 use media::StreamName;
-use support::TestFanout;
 
 #[derive(Default)]
 struct Alarm(AtomicBool);

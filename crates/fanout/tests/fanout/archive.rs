@@ -1,24 +1,13 @@
 //! A reader that must not lose anything, and a publisher that waits for no reader.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::support::{Alarm, Encoder, FORMAT, Frames, TestFanout, frames};
 use fanout::gate::Play;
 use fanout::{ARCHIVE_BYTES_MAX, ArchiveReader, Archived, Follower, Lost, Settings};
 use media::{Span, StreamName, Timestamp};
-use support::{Alarm, Encoder, FORMAT, Frames, TestFanout, frames};
 
 /// Bytes of a frame, each of a second: six fill a page of 64 KiB, and the log keeps 32 of them, or six when it is only
 /// recorded.

@@ -1,20 +1,9 @@
 //! Listeners through real workers and real sockets: what the simulator cannot know of a kernel.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::{Encoder, TestFanout, frames, wait_until};
 use fanout::{Reason, Settings, Takeover};
-use support::{Encoder, TestFanout, frames, wait_until};
 
 const SIZE: usize = 100;
 

@@ -1,26 +1,15 @@
 //! Listeners that speak: answers between units, and sockets given back.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
 
+use crate::support::{Encoder, Listener, PATIENCE, TestFanout, frame, frames, wait_until};
 use bytes::BytesMut;
 use fanout::{Conversation, Heard, Reason, Released, Settings};
 use media::Timestamp;
 use net::Transport;
-use support::{Encoder, Listener, PATIENCE, TestFanout, frame, frames, wait_until};
 
 const SIZE: usize = 100;
 

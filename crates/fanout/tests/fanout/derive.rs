@@ -1,21 +1,11 @@
 //! Taps, and the track that is derived from what they give.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use crate::support::{Encoder, TestFanout};
 use fanout::gate::Play;
 use fanout::{
     DerivedOffer, Deriver, Format, LaneGuard, LaneRefused, ListenerHandle, Packager, Phase,
@@ -24,7 +14,6 @@ use fanout::{
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
 };
-use support::{Encoder, TestFanout};
 
 /// What a lane received, in words.
 type Heard = Arc<Mutex<Vec<String>>>;

@@ -1,27 +1,16 @@
 //! The events of streams and listeners while they live.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::support::{Encoder, TestFanout, frames, wait_until};
 use bytes::Bytes;
 use fanout::events::{EndReason, Event, EventKind, EventReader, Received, Topic};
 use fanout::gate::UpdateMetadata;
 use fanout::{NewListener, Plane, Reason, Settings};
 use media::{StreamName, Title};
-use support::{Encoder, TestFanout, frames, wait_until};
 
 /// Everything that has happened since the last time.
 fn happened(reader: &mut EventReader) -> Vec<Event> {

@@ -1,9 +1,5 @@
 //! A worker that cannot go on ends the process.
 
-#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
-
-extern crate carillon_fanout as fanout;
-
 use std::io;
 use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;

@@ -1,22 +1,11 @@
 //! The asynchronous reader follows the same rules as the workers' listeners.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::support::{Alarm, Encoder, TestFanout, frames};
 use fanout::{LogReader, Reason, Settings};
-use support::{Alarm, Encoder, TestFanout, frames};
 
 fn reader(setup: &TestFanout) -> LogReader {
     setup

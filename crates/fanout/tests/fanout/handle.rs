@@ -1,23 +1,12 @@
 //! Listeners that are served outside the workers are in the books like any others.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use crate::support::{Alarm, Encoder, TestFanout, frames};
 use fanout::{Follower, Judgement, ListenerHandle, Plane, Reason, Settings};
 use media::Span;
-use support::{Alarm, Encoder, TestFanout, frames};
 
 fn handle(setup: &TestFanout) -> ListenerHandle {
     let fanout = setup.registry.fanout();

@@ -1,16 +1,5 @@
 //! Joining: what is waited for, for how long, and what wakes a joiner.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::cell::Cell;
 use std::net::Ipv4Addr;
 use std::pin::Pin;
@@ -18,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as StdInstant};
 
+use crate::support::{FORMAT, Frames, TestFanout};
 use bytes::Bytes;
 use fanout::events::EndReason;
 use fanout::gate::{
@@ -31,7 +21,6 @@ use fanout::{
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
 };
-use support::{FORMAT, Frames, TestFanout};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Permits everything but `secret`.

@@ -1,21 +1,10 @@
 //! Joiners see a picture soon, and one stream's long picture groups take no memory from others.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::{Encoder, FORMAT, TestFanout, frames, wait_until};
 use fanout::{Follower, Format, LaneRefused, Protocol, Settings, Takeover};
 use media::Span;
-use support::{Encoder, FORMAT, TestFanout, frames, wait_until};
 
 const MIB: usize = 1024 * 1024;
 

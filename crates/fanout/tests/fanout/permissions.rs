@@ -1,26 +1,15 @@
 //! Permissions that end: the listener is removed wherever it is served, and others stay.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::io::Read;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::support::{Encoder, FORMAT, Frames, TestFanout};
 use fanout::gate::{Play, Terms};
 use fanout::{Introduction, LaneGuard, ListenerRecord, Reason, Settings, Subscription};
 use media::StreamName;
-use support::{Encoder, FORMAT, Frames, TestFanout};
 
 /// How long the permissions of these tests last.
 const TERM: Duration = Duration::from_secs(3_600);

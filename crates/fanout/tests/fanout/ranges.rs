@@ -1,28 +1,17 @@
 //! A lane that is made of segments is read by ranges.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::support::{Alarm, Encoder, TestFanout, frames};
 use fanout::gate::Play;
 use fanout::{
     Entry, Format, Packager, Part, PartState, Preamble, Protocol, RangeReader, Retention,
     SegmentStart, Segmentation, Settings, Sink,
 };
 use media::{Item, Span, StreamName};
-use support::{Alarm, Encoder, TestFanout, frames};
 
 /// Each frame is a part, and each keyframe begins a segment.
 #[derive(Default)]
@@ -228,7 +217,7 @@ fn a_reader_in_another_thread_is_woken() {
             places.push(loop {
                 match wait.as_mut().poll(&mut cx) {
                     Poll::Ready(place) => break place,
-                    Poll::Pending => std::thread::park_timeout(support::PATIENCE),
+                    Poll::Pending => std::thread::park_timeout(crate::support::PATIENCE),
                 }
             });
         }

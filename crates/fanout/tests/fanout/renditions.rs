@@ -1,27 +1,16 @@
 //! One publisher, several sizes: a stream and its renditions.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::support::TestFanout;
 use bytes::Bytes;
 use fanout::{
     Info, Phase, PublishRefused, Publisher, RENDITIONS_MAX, RenditionRefused, Settings, Stream,
     Takeover, Tap, Tapped,
 };
 use media::{Codec, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId};
-use support::TestFanout;
 
 /// The track of the first rendition.
 const SMALL: TrackId = TrackId(3);

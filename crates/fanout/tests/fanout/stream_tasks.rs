@@ -1,24 +1,13 @@
 //! Tasks for streams: each stream is told, none has two.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
+use crate::support::TestFanout;
 use fanout::events::{EndReason, EventKind, RECENT_MAX};
 use fanout::{Settings, StreamChange, StreamTasks};
 use media::StreamName;
-use support::TestFanout;
 use tokio::sync::Notify;
 
 fn name(text: &str) -> StreamName {

@@ -1,22 +1,11 @@
 //! Which publisher may take a stream from another, and when.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
-
-#[allow(dead_code, reason = "each test uses a part of it")]
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::TestFanout;
 use fanout::gate::{Credential, Publish};
 use fanout::{PublishRefused, Publisher, Settings, Source, Takeover, TooManyBlocks};
 use media::{Container, StreamName};
-use support::TestFanout;
 
 const SECOND: Duration = Duration::from_secs(1);
 

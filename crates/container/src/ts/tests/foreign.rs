@@ -1,21 +1,13 @@
 //! Independent players on the transport streams that are written here: ffmpeg decodes from them what it
 //! decodes from the source, and ffmpeg, GStreamer and Wireshark find no fault.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_container as container;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use container::frames::{self, Syntax};
-use container::{flv, ts};
+use crate::frames::{self, Syntax};
+use crate::{flv, ts};
 use media::codec::hevc::{HevcConfig, UnitHeader, unit};
 use media::codec::nal::{self, Packing};
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};

@@ -3,6 +3,7 @@
 mod codecs;
 mod demuxer;
 mod events;
+mod foreign;
 mod hostile;
 mod joins;
 mod packets;

@@ -14,13 +14,13 @@ use fanout::{
 use media::Timestamp;
 use net::Transport;
 
-use crate::agenda::What;
-use crate::peer::{AT_ONCE, MILLI, Nanos, Peer, SECOND};
-use crate::plan::Pace;
-use crate::reader::Reader;
-use crate::rng::mix;
-use crate::wire::{Kind, Stamper, aside};
-use crate::world::{Lane, World};
+use super::agenda::What;
+use super::peer::{AT_ONCE, MILLI, Nanos, Peer, SECOND};
+use super::plan::Pace;
+use super::reader::Reader;
+use super::rng::mix;
+use super::wire::{Kind, Stamper, aside};
+use super::world::{Lane, World};
 
 /// A lane's number is part of each of its units.
 const LANES_MAX: usize = u16::MAX as usize;
@@ -119,7 +119,7 @@ impl World {
             protocol: Protocol::Http,
             retention: fanout::Retention::Live,
         };
-        let name = crate::station::name(stream);
+        let name = super::station::name(stream);
         let permission = self.gatekeeper.authorize(Play {
             stream: name.clone(),
         });

@@ -1,8 +1,8 @@
 //! What goes wrong with clocks and turns.
 
-use crate::agenda::What;
-use crate::peer::{MILLI, SECOND};
-use crate::world::World;
+use super::agenda::What;
+use super::peer::{MILLI, SECOND};
+use super::world::World;
 
 impl World {
     /// Something does now, and again later.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use fanout::{Departure, Reason};
 use media::Span;
 
-use crate::agenda::What;
-use crate::peer::SECOND;
-use crate::plan::Pace;
-use crate::world::World;
+use super::agenda::What;
+use super::peer::SECOND;
+use super::plan::Pace;
+use super::world::World;
 
 /// For how many seconds a listener may be too far behind: a worker looks once a second, and so do we.
 const SECONDS_OVER_MAX: u32 = 3;

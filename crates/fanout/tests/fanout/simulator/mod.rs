@@ -6,16 +6,8 @@
 //! and [`laws`] are what must hold, [`scenes`] single situations. All chance comes from one seed. A failure names it; this replays it:
 //!
 //! ```text
-//! SIMULATOR_SEED=17 cargo test -p carillon-fanout --test simulator one_world -- --nocapture
+//! SIMULATOR_SEED=17 cargo test -p carillon-fanout --test fanout one_world -- --nocapture
 //! ```
-
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test says so when it fails"
-)]
-
-extern crate carillon_fanout as fanout;
 
 mod agenda;
 mod audience;
@@ -50,7 +42,7 @@ impl Drop for Replay {
         let Self { seed, test } = self;
         if std::thread::panicking() {
             eprintln!(
-                "replay: {SEED}={seed} cargo test -p carillon-fanout --test simulator {test} -- --nocapture"
+                "replay: {SEED}={seed} cargo test -p carillon-fanout --test fanout {test} -- --nocapture"
             );
         }
     }

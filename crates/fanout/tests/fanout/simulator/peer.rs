@@ -2,7 +2,7 @@
 
 use net::Slot;
 
-use crate::reader::Reader;
+use super::reader::Reader;
 
 /// A moment: nanoseconds since the world began.
 pub(crate) type Nanos = u64;

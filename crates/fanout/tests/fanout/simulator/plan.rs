@@ -5,9 +5,9 @@ use std::time::Duration;
 use fanout::{Class, Policy, Settings};
 use media::Span;
 
-use crate::peer::{Nanos, SECOND};
-use crate::rng::Rng;
-use crate::wire::Style;
+use super::peer::{Nanos, SECOND};
+use super::rng::Rng;
+use super::wire::Style;
 
 /// Memory for logs that does not do.
 const SHORT: usize = 8 << 20;

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::io::IoSlice;
 
-use crate::wire::{HEADER, Kind, Style, Unit, fill};
+use super::wire::{HEADER, Kind, Style, Unit, fill};
 
 /// Reads what one listener receives and says what is wrong with it.
 #[derive(Clone)]

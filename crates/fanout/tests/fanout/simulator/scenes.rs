@@ -6,10 +6,10 @@ use std::time::Duration;
 use fanout::{Class, Policy, Reason, Settings};
 use media::Span;
 
-use crate::peer::{MILLI, Nanos, SECOND};
-use crate::plan::{Pace, Plan, StreamPlan};
-use crate::wire::Style;
-use crate::world::World;
+use super::peer::{MILLI, Nanos, SECOND};
+use super::plan::{Pace, Plan, StreamPlan};
+use super::wire::Style;
+use super::world::World;
 
 const PLAIN: Style = Style {
     pieces: 1,

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use net::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot, Waker};
 
-use crate::peer::{Nanos, Peer};
-use crate::reader::{Reader, Run};
-use crate::rng::mix;
+use super::peer::{Nanos, Peer};
+use super::reader::{Reader, Run};
+use super::rng::mix;
 
 /// A send to a socket: 3 µs, as measured on loopback, whatever its size.
 const SEND_COST: Nanos = 3_000;

@@ -10,9 +10,9 @@ use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
 };
 
-use crate::peer::{Nanos, SECOND};
-use crate::plan::StreamPlan;
-use crate::rng::Rng;
+use super::peer::{Nanos, SECOND};
+use super::plan::StreamPlan;
+use super::rng::Rng;
 
 /// What a publisher does for a while.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,4 +1,4 @@
-//! A wire format whose every unit says what it is, for a [`Reader`](crate::reader::Reader) that
+//! A wire format whose every unit says what it is, for a [`Reader`](super::reader::Reader) that
 //! believes none of them.
 //!
 //! A unit has a header of [`HEADER`] bytes and a body of one repeated byte. The units of a log are

@@ -20,15 +20,15 @@ use fanout::{Config, Departure, Fanout, LaneId, Registry};
 use media::StreamName;
 use net::{Backend, Event};
 
-use crate::agenda::What;
-use crate::audience::Listener;
-use crate::peer::{Nanos, SECOND};
-use crate::plan::{Pace, Plan, StreamPlan};
-use crate::rng::{Rng, mix};
-use crate::sockets::{ModelBackend, Sockets};
-use crate::station::Station;
-use crate::tally::Tally;
-use crate::wire::Written;
+use super::agenda::What;
+use super::audience::Listener;
+use super::peer::{Nanos, SECOND};
+use super::plan::{Pace, Plan, StreamPlan};
+use super::rng::{Rng, mix};
+use super::sockets::{ModelBackend, Sockets};
+use super::station::Station;
+use super::tally::Tally;
+use super::wire::Written;
 
 /// Steps that a worker may take at one moment: no more than it has lanes and commands.
 const STEPS_AT_ONCE_MAX: u32 = 1_000;
@@ -127,7 +127,7 @@ impl World {
         let rules = {
             let plans = plan.streams.clone();
             Box::new(move |name: &StreamName| {
-                let index = (0..plans.len()).find(|index| crate::station::name(*index) == *name);
+                let index = (0..plans.len()).find(|index| super::station::name(*index) == *name);
                 plans[index.expect("a stream of this world")].settings
             })
         };

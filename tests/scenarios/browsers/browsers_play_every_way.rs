@@ -1,0 +1,146 @@
+//! The player page plays each stream in every way that it offers, in Chromium and in Firefox.
+//!
+//! The tables say which ways those are. Debian's Firefox takes no H.264 over WebRTC, because Mozilla's plug-in for it is
+//! not in the package; it decodes H.264 by FFmpeg everywhere else. Chromium plays HLS by itself, but only a playlist of
+//! three segments or more.
+
+use testkit::{Server, wait_until};
+
+use crate::support::browser::Browser;
+use crate::support::firefox::Firefox;
+use crate::support::pages::{choose, plays_by};
+use crate::support::player_page::{COUNT_SESSIONS, Played, offered, plays_on, published};
+use crate::support::session::{Driven, publish_camera};
+use crate::support::{DEADLINE, wait_for_stream};
+
+/// A stream, and the ways of playing it that a browser must master.
+struct Row {
+    stream: &'static str,
+    has_pictures: bool,
+    ways: &'static [&'static str],
+}
+
+const fn show(stream: &'static str, ways: &'static [&'static str]) -> Row {
+    Row {
+        stream,
+        has_pictures: true,
+        ways,
+    }
+}
+
+const fn radio(stream: &'static str, ways: &'static [&'static str]) -> Row {
+    Row {
+        stream,
+        has_pictures: false,
+        ways,
+    }
+}
+
+const IN_CHROMIUM: [Row; 4] = [
+    show("demo", &["flv", "hls", "native", "webrtc"]),
+    show("live/show", &["flv", "hls", "native", "webrtc"]),
+    // WebRTC carries no B-frames.
+    show("live/reordered", &["flv", "hls", "native"]),
+    radio("radio.mp3", &["flv", "http", "webrtc"]),
+];
+
+const IN_FIREFOX: [Row; 4] = [
+    show("demo", &["flv", "hls"]),
+    show("live/show", &["flv", "hls"]),
+    show("live/reordered", &["flv", "hls"]),
+    radio("radio.mp3", &["flv", "http", "webrtc"]),
+];
+
+/// Segments that Chromium's own player needs to begin.
+const NATIVE_SEGMENTS: usize = 3;
+
+/// Goes to a stream's page with this parameter.
+fn open(browser: &impl Driven, server: &Server, stream: &str, parameter: &str) {
+    browser.go("about:blank");
+    browser.go(&server.http_url(&format!("/{stream}/?{parameter}")));
+}
+
+/// Demands that the page offers the row's ways, and perhaps more for sound, whose containers differ in what browsers
+/// take from them; a picture has no way that does not work.
+fn assert_offered(browser: &impl Driven, row: &Row) {
+    let offered = offered(browser);
+    let has_all = row
+        .ways
+        .iter()
+        .all(|way| offered.iter().any(|one| one == way));
+    let has_more = offered.len() > row.ways.len();
+    assert!(
+        has_all && !(row.has_pictures && has_more),
+        "{}: {offered:?}",
+        row.stream
+    );
+}
+
+#[test]
+fn chromium_plays_every_stream_in_every_way() {
+    let (server, _publishers) = published();
+    let browser = Browser::open();
+    browser.before_each_page(COUNT_SESSIONS);
+    for row in &IN_CHROMIUM {
+        for way in row.ways {
+            if *way == "native" {
+                wait_for_segments(&server, row.stream);
+            }
+            open(&browser, &server, row.stream, &format!("way={way}"));
+            plays_on(&browser, way, row.has_pictures);
+        }
+        assert_offered(&browser, row);
+    }
+}
+
+/// Waits until a playlist, which is there because a player has asked for it, lists as many segments as Chromium wants.
+fn wait_for_segments(server: &Server, stream: &str) {
+    wait_until("segments in the playlist", DEADLINE, || {
+        let playlist = server.get(&format!("/{stream}/hls/live.m3u8")).text();
+        playlist.matches("#EXTINF").count() >= NATIVE_SEGMENTS
+    });
+}
+
+#[test]
+fn firefox_plays_every_stream_in_every_way() {
+    let (server, _publishers) = published();
+    let browser = Firefox::open();
+    for row in &IN_FIREFOX {
+        for way in row.ways.iter().filter(|way| **way != "webrtc") {
+            open(&browser, &server, row.stream, &format!("way={way}"));
+            plays_on(&browser, way, row.has_pictures);
+        }
+        assert_offered(&browser, row);
+        if row.ways.contains(&"webrtc") {
+            browser.run(COUNT_SESSIONS);
+            choose(&browser, "webrtc");
+            plays_on(&browser, "webrtc", row.has_pictures);
+        }
+    }
+    // The wish for the least delay is answered in words.
+    open(&browser, &server, "live/show", "way=webrtc");
+    plays_by(&browser, "flv");
+    let note = Played::of(&browser).note;
+    assert!(note.contains("takes no H.264 over WebRTC"), "{note}");
+}
+
+/// WHEP with a picture in Firefox: of what browsers publish it takes VP8, VP9 and AV1.
+#[test]
+fn the_page_in_firefox_plays_by_webrtc_what_chromium_publishes() {
+    let server = Server::builder()
+        .set("webrtc", "listen", "\"0.0.0.0:0\"")
+        .start();
+    let camera = Browser::open_with(&[
+        "--use-fake-device-for-media-stream",
+        "--use-fake-ui-for-media-stream",
+    ]);
+    publish_camera(&camera, &server, "live/cam", "vp8");
+    wait_for_stream(&server, "live/cam");
+    let browser = Firefox::open();
+    // The page waits for a click, so that what counts its pictures is there before its session.
+    open(&browser, &server, "live/cam", "autoplay=0");
+    browser.run(&format!(
+        "{COUNT_SESSIONS} document.getElementById('play').click(); return null;"
+    ));
+    plays_on(&browser, "webrtc", true);
+}

@@ -1,0 +1,179 @@
+//! Operators find, play, pin and delete recordings on a page of their port, and say what is recorded.
+
+use serde_json::{Value, json};
+use testkit::{Clip, Server, wait_until};
+
+use crate::browsers::pages_are_accessible::{MODES, judged};
+use crate::support::browser::Browser;
+use crate::support::{DEADLINE, publish_rtmp};
+
+const STREAM: &str = "live/show";
+
+fn server(root: &std::path::Path) -> Server {
+    let directory = format!("{:?}", root.display().to_string());
+    Server::builder()
+        .set("recording", "directory", &directory)
+        .set("recording", "min_free", "\"0B\"")
+        .set("ingest", "linger", "\"1s\"")
+        .toml("[[record]]\nmatch = \"live/*\"\n")
+        .start()
+}
+
+fn open(server: &Server, browser: &Browser) {
+    browser.go(&format!("http://{}/recordings", server.addr("admin")));
+}
+
+/// Waits until a script says so.
+fn until(browser: &Browser, what: &str, script: &str) {
+    wait_until(what, DEADLINE, || browser.run(script) == true);
+}
+
+/// The texts of the table's cells, row by row, without the buttons.
+fn rows(browser: &Browser) -> Vec<Vec<String>> {
+    let told = browser.run(
+        "return [...document.querySelectorAll('#rows tr')].map(row => \
+             [...row.children].slice(0, 6).map(cell => cell.textContent));",
+    );
+    serde_json::from_value(told).expect("texts")
+}
+
+/// Focuses a button by the beginning of its label, and presses Enter on it, as a keyboard does.
+fn press(browser: &Browser, within: &str, label: &str) {
+    let focus = format!(
+        "const all = [...document.querySelectorAll('{within} button')]; \
+         const found = all.find(one => (one.getAttribute('aria-label') ?? one.textContent).startsWith('{label}')); \
+         found?.focus(); return Boolean(found) && document.activeElement === found;"
+    );
+    until(browser, label, &focus);
+    key(browser, "Enter", "\r");
+}
+
+fn key(browser: &Browser, name: &str, text: &str) {
+    let code = if name == "Enter" { 13 } else { 27 };
+    for kind in ["keyDown", "keyUp"] {
+        let event = json!({
+            "type": kind, "key": name, "code": name, "windowsVirtualKeyCode": code, "text": text,
+        });
+        let _ = browser.devtools("Input.dispatchKeyEvent", &event);
+    }
+}
+
+fn recordings(server: &Server) -> Vec<Value> {
+    let told = server.api("recordings");
+    told["recordings"].as_array().expect("a list").clone()
+}
+
+#[test]
+fn an_operator_manages_recordings_with_the_keyboard() {
+    let root = tempfile::tempdir().unwrap();
+    let server = server(root.path());
+    let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), STREAM);
+    wait_until("some seconds", DEADLINE, || {
+        let all = recordings(&server);
+        all.first()
+            .is_some_and(|one| one["seconds"].as_f64() >= Some(4.0))
+    });
+    let browser = Browser::open();
+    open(&server, &browser);
+    wait_until("the recording", DEADLINE, || {
+        rows(&browser)
+            .first()
+            .is_some_and(|row| row[0] == STREAM && row[4] == "being recorded")
+    });
+    press(&browser, "#on-air", "Split");
+    wait_until("a second recording, above the first", DEADLINE, || {
+        let all = rows(&browser);
+        all.len() == 2 && all[0][4] == "being recorded" && all[1][4] == "complete"
+    });
+    press(&browser, "#on-air", "Stop recording");
+    wait_until("nothing to be recorded", DEADLINE, || {
+        rows(&browser).iter().all(|row| row[4] == "complete")
+    });
+    press(&browser, "#on-air", "Record");
+    wait_until("a third recording", DEADLINE, || rows(&browser).len() == 3);
+    publisher.kill();
+    wait_until("all to be complete", DEADLINE, || {
+        rows(&browser).iter().all(|row| row[4] == "complete")
+    });
+    until(
+        &browser,
+        "no stream",
+        "return !document.getElementById('nothing-on-air').hidden;",
+    );
+    // Newest first, by state and by stream.
+    let all = recordings(&server);
+    let began: Vec<_> = all.iter().map(|one| one["started"].as_str()).collect();
+    assert!(began.is_sorted() && rows(&browser).len() == 3);
+    let filtered = |field: &str, value: &str, count: usize| {
+        browser.run(&format!(
+            "const field = document.getElementById('{field}'); field.value = '{value}'; \
+             field.dispatchEvent(new Event('change')); return null;"
+        ));
+        wait_until(&format!("{count} by {field}"), DEADLINE, || {
+            rows(&browser).len() == count
+        });
+    };
+    filtered("state", "open", 0);
+    until(
+        &browser,
+        "that nothing matches",
+        "return !document.getElementById('empty').hidden;",
+    );
+    filtered("state", "", 3);
+    filtered("stream", "live/other", 0);
+    filtered("stream", "", 3);
+    filtered("from", "2100-01-01T00:00", 0);
+    filtered("from", "2001-01-01T00:00", 3);
+    // It plays.
+    press(&browser, "#rows", "Play");
+    until(
+        &browser,
+        "it to play",
+        "return document.getElementById('past').currentTime > 0.5;",
+    );
+    // It is kept; the focus stays with what was pressed.
+    press(&browser, "#rows", "Pin");
+    wait_until("a pin", DEADLINE, || {
+        rows(&browser)[0][4] == "complete, pinned" && recordings(&server)[2]["pinned"] == true
+    });
+    until(
+        &browser,
+        "the focus",
+        "return document.activeElement.textContent === 'Unpin';",
+    );
+    press(&browser, "#rows", "Unpin");
+    wait_until("no pin", DEADLINE, || rows(&browser)[0][4] == "complete");
+    // Nothing is deleted before it is confirmed.
+    let is_asked = "const dialog = document.getElementById('confirm'); \
+                    return dialog.open && document.activeElement.id === 'keep';";
+    press(&browser, "#rows", "Delete");
+    until(&browser, "the question", is_asked);
+    browser.run(&testkit::axe());
+    assert_eq!(judged(&browser), json!([]), "the question");
+    key(&browser, "Escape", "");
+    until(
+        &browser,
+        "no question",
+        "return !document.getElementById('confirm').open;",
+    );
+    press(&browser, "#rows", "Delete");
+    until(&browser, "the question", is_asked);
+    press(&browser, "#confirm", "Keep");
+    until(
+        &browser,
+        "no question",
+        "return !document.getElementById('confirm').open;",
+    );
+    assert_eq!(recordings(&server).len(), 3);
+    press(&browser, "#rows", "Delete");
+    until(&browser, "the question", is_asked);
+    press(&browser, "#confirm", "Delete");
+    wait_until("two recordings", DEADLINE, || {
+        rows(&browser).len() == 2 && recordings(&server).len() == 2
+    });
+    for ((width, height), colours) in MODES {
+        browser.resize(width, height);
+        browser.prefer(&[("prefers-color-scheme", colours)]);
+        assert_eq!(judged(&browser), json!([]), "{width}x{height}, {colours}");
+    }
+}

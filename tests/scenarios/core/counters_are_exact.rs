@@ -1,0 +1,86 @@
+//! However listeners come and go, the counters add up: ten thousand join and leave, in every way a listener over HTTP
+//! can leave, and in the end nobody is counted and everybody was.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+
+use socket2::SockRef;
+use testkit::{ADMIN_PASSWORD, Clip, Server, wait_until};
+
+use crate::support::titles::base64;
+use crate::support::{DEADLINE, repeat_icecast, wait_for_stream};
+
+const JOINS: usize = 10_000;
+/// Clients at a time, each of which joins again and again.
+const THREADS: usize = 8;
+
+/// Joins, waits for its answer, and leaves.
+fn join(addr: SocketAddr, number: usize) {
+    let mut socket = TcpStream::connect(addr).unwrap();
+    socket.set_read_timeout(Some(DEADLINE)).unwrap();
+    let titles = if number.is_multiple_of(3) {
+        "Icy-MetaData: 1\r\n"
+    } else {
+        ""
+    };
+    let request = format!("GET /radio.mp3 HTTP/1.0\r\n{titles}\r\n");
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = [0; 16 << 10];
+    let length = socket.read(&mut answer).unwrap();
+    assert!(answer[..length].starts_with(b"HTTP/1.0 200"));
+    match number % 4 {
+        // In the middle of what it is sent: the rest is lost.
+        0..=2 => {
+            let socket = SockRef::from(&socket);
+            socket.set_linger(Some(std::time::Duration::ZERO)).unwrap();
+        }
+        _ => socket.shutdown(std::net::Shutdown::Write).unwrap(),
+    }
+}
+
+#[test]
+fn ten_thousand_joins_and_leaves_add_up() {
+    let server = Server::builder().with_admin_password().start();
+    let addr = server.addr("http");
+    // However long the storm lasts.
+    let _radio = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    wait_until("the mount", DEADLINE, || {
+        server.get("/status-json.xsl").text().contains("radio.mp3")
+    });
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                for number in 0..JOINS / THREADS {
+                    join(addr, number + thread);
+                }
+            });
+        }
+    });
+    wait_until("everybody to have left", DEADLINE, || {
+        let metrics = server.metrics();
+        metrics.sum("carillon_listeners", &[]) == 0.0
+            && metrics.sum("carillon_stream_listeners", &[]) == 0.0
+            && server.api("listeners")["listeners"] == serde_json::json!([])
+    });
+    let stats = server.get("/stats?json=1").text();
+    let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+    assert_eq!(stats["streamhits"], JOINS, "{stats:#}");
+    assert_eq!(stats["currentlisteners"], 0, "{stats:#}");
+    let peak = stats["peaklisteners"].as_u64().unwrap();
+    assert!((1..=JOINS as u64).contains(&peak), "{stats:#}");
+    let public = server.get("/status-json.xsl").text();
+    let public: serde_json::Value = serde_json::from_str(&public).unwrap();
+    assert_eq!(public["icestats"]["source"]["listeners"], 0, "{public:#}");
+    let credential = base64(format!("admin:{ADMIN_PASSWORD}").as_bytes());
+    let request = format!("GET /admin/stats HTTP/1.0\r\nAuthorization: Basic {credential}\r\n\r\n");
+    let stats = testkit::http::request(addr, request.as_bytes(), DEADLINE).text();
+    for told in [
+        format!("<listener_connections>{JOINS}</listener_connections>"),
+        "<listeners>0</listeners>".to_owned(),
+        "<slow_listeners>0</slow_listeners>".to_owned(),
+    ] {
+        assert!(stats.contains(&told), "{told}: {stats}");
+    }
+}

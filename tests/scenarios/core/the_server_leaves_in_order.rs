@@ -1,0 +1,45 @@
+//! SIGTERM: no new clients, a bounded time for those present, exit status 0.
+
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use testkit::{Clip, Server, Signal, wait_until};
+
+use crate::support::{DEADLINE, repeat_icecast, wait_for_stream};
+
+#[test]
+fn at_once_without_listeners() {
+    // Longer than the deadline, in case the server waits for it.
+    let mut server = Server::builder()
+        .env("CARILLON__DRAIN_TIMEOUT", "5m")
+        .start();
+    let status = server.terminate(DEADLINE);
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn listeners_get_the_drain_time() {
+    let mut server = Server::builder()
+        .env("CARILLON__DRAIN_TIMEOUT", "3s")
+        .start();
+    let _publisher = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let mut listener = server.listen("/radio.mp3");
+    listener.read_bytes(10_000, DEADLINE);
+    let (http, admin) = (server.addr("http"), server.addr("admin"));
+    server.process().signal(Signal::TERM);
+    let begun = Instant::now();
+    wait_until("the door to close", DEADLINE, || {
+        TcpStream::connect(http).is_err()
+    });
+    assert_eq!(testkit::http::get(admin, "/readyz", DEADLINE).status, 503);
+    let length = listener.body().len();
+    listener.read_bytes(length + 10_000, DEADLINE);
+    listener.read_to_end(DEADLINE);
+    assert!(
+        begun.elapsed() >= Duration::from_secs(2),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(server.process().wait(DEADLINE).code(), Some(0));
+}

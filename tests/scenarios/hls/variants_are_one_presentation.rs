@@ -1,0 +1,281 @@
+//! Streams of a group, and a stream with its renditions, are one programme in several qualities: one playlist, one
+//! description, and a page that lets the viewer choose.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::hls::{MediaPlaylist, MultivariantPlaylist, resolve};
+use testkit::{Certificate, Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
+
+use crate::support::browser::Browser;
+use crate::support::pages::TOLD_ONLY;
+use crate::support::pages::wait_for;
+use crate::support::pages::{plays_by, says};
+use crate::support::titles::update_mount;
+use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+
+const GROUP: &str =
+    "[[variants]]\nname = \"live/show\"\nstreams = [\"low/show\", \"live/show_270\"]\n";
+
+/// Longer than any test here takes.
+const SECONDS: u32 = 120;
+
+/// More than a player that mistook one clock for the other could bridge.
+const APART: Duration = Duration::from_secs(10);
+
+/// A server with a group of two sizes, both published.
+fn published() -> (Server, [Process; 2]) {
+    let server = Server::builder().toml(GROUP).start();
+    let publishers = publish_both(&server, "low/show", "live/show_270");
+    (server, publishers)
+}
+
+/// Publishes 320×180 and 480×270.
+fn publish_both(server: &Server, small: &str, large: &str) -> [Process; 2] {
+    [
+        publish(server, Clip::Flv, small),
+        publish(server, Clip::FlvLarger, large),
+    ]
+}
+
+fn publish(server: &Server, clip: Clip, stream: &str) -> Process {
+    let publisher = publish_rtmp(server, &clip.seconds(SECONDS), stream);
+    wait_for_stream(server, stream);
+    publisher
+}
+
+/// Waits until a stream has sent so much.
+fn wait_for_media(server: &Server, stream: &str, length: Duration) {
+    wait_until(&format!("{length:?} of {stream}"), DEADLINE, || {
+        let text = server
+            .get(&format!("/{stream}/hls/live.m3u8?_parts"))
+            .text();
+        MediaPlaylist::parse(&text).is_ok_and(|playlist| playlist.duration() > length)
+    });
+}
+
+fn multivariant(server: &Server, path: &str) -> MultivariantPlaylist {
+    let text = server.get(path).text();
+    MultivariantPlaylist::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The state of a page, once each quality has been measured.
+fn description(server: &Server, page: &str) -> Value {
+    let mut document = Value::Null;
+    wait_until("measured qualities", DEADLINE, || {
+        document = serde_json::from_str(&server.get(&format!("{page}info.json")).text()).unwrap();
+        let qualities = document["qualities"].as_array();
+        qualities.is_some_and(|all| all.len() == 2 && all.iter().all(|one| one["bitrate"].is_u64()))
+    });
+    document
+}
+
+/// Addresses of a kind are relative to the page.
+fn address(offer: &Value, label: &str) -> Value {
+    let mut addresses = offer["addresses"].as_array().unwrap().iter();
+    let found = addresses.find(|one| one["label"] == label);
+    found.unwrap_or_else(|| panic!("{label}: {offer}"))["path"].clone()
+}
+
+#[test]
+fn players_see_a_programme_for_each_quality() {
+    let (server, _publishers) = published();
+    let playlist = multivariant(&server, "/live/show/index.m3u8");
+    let sizes: Vec<_> = playlist
+        .variants
+        .iter()
+        .map(|variant| (&variant.uri[..], variant.resolution))
+        .collect();
+    let expected = [
+        ("../show_270/hls/live.m3u8", Some((480, 270))),
+        ("../../low/show/hls/live.m3u8", Some((320, 180))),
+    ];
+    assert_eq!(sizes, expected);
+    let said = Tool::ffprobe()
+        .args(["-show_programs", "-of", "json"])
+        .arg(server.http_url("/live/show/index.m3u8"))
+        .run(DEADLINE);
+    let said: Value = serde_json::from_slice(&said).unwrap();
+    let programs = said["programs"].as_array().unwrap();
+    let sizes: Vec<_> = programs
+        .iter()
+        .map(|program| {
+            let streams = program["streams"].as_array().unwrap();
+            assert_eq!(streams.len(), 2, "picture and sound: {program}");
+            let picture = streams.iter().find(|one| one["codec_type"] == "video");
+            let picture = picture.unwrap_or_else(|| panic!("{program}"));
+            [picture["width"].clone(), picture["height"].clone()]
+        })
+        .collect();
+    assert_eq!(sizes, [[json!(480), json!(270)], [json!(320), json!(180)]]);
+}
+
+#[test]
+fn each_playlist_reports_where_the_others_end() {
+    let server = Server::start();
+    let _publishers = publish_both(&server, "live/show~small", "live/show");
+    let playlist = multivariant(&server, "/live/show/index.m3u8");
+    let uris: Vec<_> = playlist.variants.iter().map(|one| &one.uri[..]).collect();
+    assert_eq!(uris, ["hls/live.m3u8", "../show~small/hls/live.m3u8"]);
+    let media: Vec<_> = uris
+        .iter()
+        .map(|uri| resolve("/live/show/index.m3u8", uri))
+        .collect();
+    // A playlist is reported from when it is asked for.
+    for path in &media {
+        assert_eq!(server.get(path).status, 200, "{path}");
+    }
+    for (path, other) in [(&media[0], &media[1]), (&media[1], &media[0])] {
+        let text = server.get(path).text();
+        let playlist = MediaPlaylist::parse(&text);
+        let playlist = playlist.unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let reports: Vec<_> = playlist
+            .reports
+            .iter()
+            .map(|uri| resolve(path, uri))
+            .collect();
+        assert_eq!(reports, std::slice::from_ref(other));
+    }
+}
+
+#[test]
+fn the_page_is_told_of_each_quality() {
+    let (server, _publishers) = published();
+    let document = description(&server, "/live/show/");
+    assert_eq!(document["live"], true);
+    assert_eq!(address(&document, "HLS"), "../show/index.m3u8");
+    assert_eq!(address(&document, "FLV"), "../show_270.flv");
+    let qualities = document["qualities"].as_array().unwrap();
+    for (quality, (name, stream, size, page)) in qualities.iter().zip([
+        ("270p", "live/show_270", (480, 270), "../show_270"),
+        ("180p", "low/show", (320, 180), "../../low/show"),
+    ]) {
+        assert_eq!(
+            (&quality["name"], &quality["stream"]),
+            (&json!(name), &json!(stream))
+        );
+        assert_eq!(
+            (&quality["width"], &quality["height"]),
+            (&json!(size.0), &json!(size.1))
+        );
+        let addresses = ["FLV", "HLS"].map(|label| address(quality, label));
+        let expected = [format!("{page}.flv"), format!("{page}/index.m3u8")];
+        assert_eq!(
+            addresses.map(|one| one.as_str().unwrap().to_owned()),
+            expected
+        );
+        assert_eq!(quality["webrtc"]["path"], format!("{page}/whep"));
+        assert_eq!(quality["tracks"].as_array().map(Vec::len), Some(2));
+    }
+    let single: Value = serde_json::from_str(&server.get("/low/show/info.json").text()).unwrap();
+    assert_eq!(
+        (single.get("qualities"), &single["live"]),
+        (None, &json!(true))
+    );
+}
+
+/// Chooses a quality as a person does.
+fn choose_quality(browser: &Browser, name: &str) {
+    let chosen = browser.run(&format!(
+        "const choice = document.getElementById('quality'); \
+         const option = [...choice.options].find(({{text}}) => text === '{name}'); \
+         if (!option) return [...choice.options].map(({{text}}) => text); \
+         choice.value = option.value; choice.dispatchEvent(new Event('change')); return true;"
+    ));
+    assert_eq!(chosen, true, "{name}");
+}
+
+/// Waits until pictures of this height are shown and the player is said to be playing.
+fn shows_height(browser: &Browser, height: u32) {
+    wait_until(&format!("pictures of {height} lines"), DEADLINE, || {
+        let shown = browser.run("return document.querySelector('video').videoHeight;");
+        shown == height
+    });
+}
+
+/// Waits until playback has gone on by a second.
+fn goes_on(browser: &Browser) {
+    let time = "return document.querySelector('video').currentTime;";
+    let from = browser.run(time).as_f64().unwrap();
+    wait_until("playback to go on", DEADLINE, || {
+        browser.run(time).as_f64() > Some(from + 1.0)
+    });
+}
+
+/// The publishers begin apart, so that one moment has different timestamps in their streams.
+#[test]
+fn the_viewer_chooses_whatever_the_way() {
+    let server = Server::builder().toml(GROUP).start();
+    let _small = publish(&server, Clip::Flv, "low/show");
+    wait_for_media(&server, "low/show", APART);
+    let _large = publish(&server, Clip::FlvLarger, "live/show_270");
+    let browser = Browser::open();
+    // The picture is at most 225 pixels high here.
+    browser.resize(400, 900);
+    for way in ["hls", "flv", "webrtc"] {
+        browser.go(&server.http_url(&format!("/live/show/?way={way}")));
+        plays_by(&browser, way);
+        wait_until("the choice", DEADLINE, || {
+            let count = browser.run("return document.getElementById('quality').options.length;");
+            count == 3
+        });
+        let chosen = browser.run("return document.getElementById('quality').value;");
+        assert_eq!(chosen, "-1", "{way}");
+        if way != "hls" {
+            shows_height(&browser, 180);
+        }
+        for (name, height) in [("270p", 270), ("180p", 180), ("270p", 270)] {
+            choose_quality(&browser, name);
+            shows_height(&browser, height);
+            plays_by(&browser, way);
+            goes_on(&browser);
+        }
+        choose_quality(&browser, "Auto quality");
+        plays_by(&browser, way);
+        says(&browser, "Playing");
+    }
+}
+
+#[test]
+fn a_quality_that_ends_leaves_the_others() {
+    let server = Server::builder()
+        .toml(GROUP)
+        .set("ingest", "linger", "\"1s\"")
+        .start();
+    let [mut small, _large] = publish_both(&server, "low/show", "live/show_270");
+    let browser = Browser::open();
+    browser.go(&server.http_url("/live/show/?way=flv"));
+    plays_by(&browser, "flv");
+    choose_quality(&browser, "180p");
+    shows_height(&browser, 180);
+    small.kill();
+    wait_until("one quality", DEADLINE, || {
+        multivariant(&server, "/live/show/index.m3u8")
+            .variants
+            .len()
+            == 1
+    });
+    shows_height(&browser, 270);
+    plays_by(&browser, "flv");
+    goes_on(&browser);
+}
+
+#[test]
+fn the_page_of_a_group_is_told_the_titles_of_the_quality_that_leads() {
+    let certificate = Certificate::make();
+    let server = certificate
+        .serve_at(&["http"], Server::builder().toml(GROUP))
+        .start();
+    let [_small, _large] = publish_both(&server, "low/show", "live/show_270");
+    let browser = Browser::open_with(&["--ignore-certificate-errors"]);
+    // It does not ask by itself, so what it shows it was told.
+    browser.before_each_page(TOLD_ONLY);
+    browser.go(&format!("https://{}/live/show/", server.addr("https")));
+    for title in ["One", "Two"] {
+        let song = format!("song={title}");
+        let told = update_mount(server.addr("http"), PUBLISH_KEY, "/live/show_270", &song);
+        assert_eq!(told, 200);
+        let shown = format!("document.getElementById('title').textContent === '{title}'");
+        wait_for(&browser, title, &shown);
+    }
+}

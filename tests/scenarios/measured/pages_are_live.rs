@@ -1,0 +1,202 @@
+//! How far the picture on a player page is behind the camera, encoder and decoder included: over half a minute, and
+//! that a page which has played for as many seconds as `CARILLON_WATCH_SECONDS` says is no further behind than one that
+//! has just begun beside it, on a machine that may be busier than at first. And how soon a page that was frozen is back
+//! at live.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use testkit::{PUBLISH_KEY, Process, Server, wait_until};
+
+use crate::support::browser::Browser;
+use crate::support::clock::{CLOCK, Sound, encode_clock};
+use crate::support::windows::{Window, busy_ms, median_and_p90, ms, numbers};
+use crate::support::{DEADLINE, wait_for_stream};
+
+const STREAM: &str = "live/clock";
+
+/// The protocols, and how far behind the camera the picture may be in the middle, in milliseconds.
+const LIMITS: [(&str, f64); 3] = [("webrtc", 300.0), ("flv", 800.0), ("hls", 2_000.0)];
+
+/// Seconds in which pictures are read.
+const READ_SECONDS: u64 = 10;
+/// Pictures read in each second, at the least; 30 are sent.
+const PICTURES_MIN: f64 = 15.0;
+
+/// Sets the seconds that pages play before they are read again.
+const WATCH: &str = "CARILLON_WATCH_SECONDS";
+const WATCH_DEFAULT: u64 = 10;
+/// What the middle of such a page may be later, in milliseconds: a player settles within two pictures of where another
+/// does. The buffer that a browser has for WebRTC is left out: it finds its length by itself, in steps and over minutes.
+const DRIFT_MS_MAX: f64 = 70.0;
+
+/// How long pages are frozen, and how soon they are back.
+const FROZEN: Duration = Duration::from_secs(20);
+const BACK_MS_MAX: f64 = 5_000.0;
+/// A page is at live again when its picture is not later than its limit and this, in milliseconds: it settles within
+/// the seconds that follow.
+const AT_LIVE_MORE_MS: f64 = 500.0;
+/// What the pages play before they are read first.
+const SETTLE: Duration = Duration::from_secs(10);
+/// What a page shows before it is frozen, in pictures.
+const BEFORE: usize = 60;
+
+const READ: &str = "window.arrivals = []; \
+    window.delays = read_clock(document.querySelector('video'), window.arrivals); return null;";
+const FORGET: &str = "window.delays.length = window.arrivals.length = 0; return null;";
+
+/// The clock on a server, and a browser to watch it in.
+struct Scene {
+    browser: Browser,
+    _encoder: Process,
+    server: Server,
+    /// By how much the machine makes pictures later, in milliseconds.
+    busy: f64,
+}
+
+impl Scene {
+    fn start() -> Self {
+        let server = Server::start();
+        let encoder = encode_clock(&server.rtmp_url(STREAM, PUBLISH_KEY), Sound::Tone);
+        wait_for_stream(&server, STREAM);
+        let browser = Browser::open();
+        let busy = busy_ms(&browser, &server);
+        Self {
+            browser,
+            _encoder: encoder,
+            server,
+            busy,
+        }
+    }
+}
+
+/// A page that plays, and reads the clock.
+fn page(browser: &Browser, server: &Server, way: &'static str) -> Window {
+    let page = Window::open(browser, server, STREAM, way);
+    page.wait(browser);
+    page.run(browser, &format!("{CLOCK}{READ}"));
+    page
+}
+
+fn delays(browser: &Browser, page: &Window) -> Vec<f64> {
+    numbers(&page.run(browser, "return window.delays;"))
+}
+
+/// How far behind the camera pictures are in the middle, in milliseconds.
+#[derive(Clone, Copy)]
+struct Behind {
+    /// When they are shown.
+    shown: f64,
+    /// When the browser has them, as far as it tells.
+    arrived: f64,
+}
+
+/// Reads the pictures that are shown from now on.
+fn read(browser: &Browser, page: &Window) -> Behind {
+    page.run(browser, FORGET);
+    thread::sleep(Duration::from_secs(READ_SECONDS));
+    assert!(page.played(browser).is_by(page.way), "{}", page.way);
+    let mut delays = delays(browser, page);
+    let (way, count) = (page.way, delays.len());
+    let least = PICTURES_MIN * READ_SECONDS as f64;
+    assert!(count as f64 >= least, "{way}: {count} pictures");
+    let (shown, p90) = median_and_p90(&mut delays);
+    let mut arrivals = numbers(&page.run(browser, "return window.arrivals;"));
+    let (arrived, _) = median_and_p90(&mut arrivals);
+    println!(
+        "{way}: {shown} ms behind the camera in the middle, {arrived:.0} ms in the browser, p90 {p90} ms, {count} pictures"
+    );
+    Behind { shown, arrived }
+}
+
+#[test]
+fn as_far_behind_as_each_protocol_may_be() {
+    let scene = Scene::start();
+    let Scene {
+        browser,
+        server,
+        busy,
+        ..
+    } = &scene;
+    // One after another: three decoders at once are more than a small machine has time for.
+    let found = LIMITS.map(|(way, limit)| {
+        let page = page(browser, server, way);
+        let shown = read(browser, &page).shown;
+        browser.go("about:blank");
+        (way, limit, shown)
+    });
+    for (way, limit, shown) in found {
+        assert!(shown <= limit + busy, "{way}: {shown} ms, limit {limit} ms");
+    }
+}
+
+#[test]
+fn no_further_behind_after_a_while() {
+    let seconds = std::env::var(WATCH).ok();
+    let seconds = seconds.map_or(WATCH_DEFAULT, |text| text.parse().unwrap());
+    let scene = Scene::start();
+    let Scene {
+        browser,
+        server,
+        busy,
+        ..
+    } = &scene;
+    let pages = LIMITS.map(|(way, limit)| (page(browser, server, way), limit));
+    // Players look for their place at first.
+    thread::sleep(SETTLE);
+    for (page, _) in &pages {
+        read(browser, page);
+    }
+    thread::sleep(Duration::from_secs(seconds));
+    println!("after {seconds} s, beside one that has just begun");
+    let found = pages.each_ref().map(|(old, limit)| {
+        let new = page(browser, server, old.way);
+        thread::sleep(SETTLE);
+        let (last, fresh) = (read(browser, old), read(browser, &new));
+        new.leave(browser);
+        (old.way, *limit, last, fresh)
+    });
+    for (way, limit, last, fresh) in found {
+        let Behind { shown, arrived } = last;
+        assert!(shown <= limit + busy, "{way}: {shown} ms, limit {limit} ms");
+        let most = fresh.arrived + DRIFT_MS_MAX + busy;
+        assert!(
+            arrived <= most,
+            "{way}: {arrived} ms, limit {most} ms by one that has just begun"
+        );
+    }
+}
+
+#[test]
+fn soon_after_a_page_was_frozen() {
+    let scene = Scene::start();
+    let Scene {
+        browser,
+        server,
+        busy,
+        ..
+    } = &scene;
+    let pages = LIMITS.map(|(way, limit)| (page(browser, server, way), limit));
+    for (page, _) in &pages {
+        wait_until("pictures", DEADLINE, || {
+            delays(browser, page).len() > BEFORE
+        });
+        page.set_frozen(browser, true);
+    }
+    thread::sleep(FROZEN);
+    for (page, limit) in &pages {
+        page.set_frozen(browser, false);
+        let back = Instant::now();
+        page.run(browser, FORGET);
+        let latest = || delays(browser, page).last().copied();
+        wait_until(&format!("{} to be at live", page.way), DEADLINE, || {
+            latest().is_some_and(|delay| delay <= limit + AT_LIVE_MORE_MS + busy)
+        });
+        let took = ms(back.elapsed());
+        println!("{}: back at live after {took:.0} ms", page.way);
+        assert!(took <= BACK_MS_MAX + busy, "{}: {took} ms", page.way);
+        wait_until("the page to say so", DEADLINE, || {
+            page.played(browser).is_by(page.way)
+        });
+    }
+}

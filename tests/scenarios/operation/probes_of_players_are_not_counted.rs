@@ -1,0 +1,106 @@
+//! AVFoundation, on iPhones and Macs, asks for the first two bytes of a stream before it listens. It is answered so that it
+//! asks for titles again, and is one listener everywhere.
+
+use std::path::Path;
+
+use serde_json::Value;
+use testkit::http::{self, Listener, deinterleave};
+use testkit::{ADMIN_PASSWORD, Clip, PUBLISH_KEY, Server, wait_until};
+
+use crate::support::session_log::lines;
+use crate::support::titles::{base64, update};
+use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+
+const AGENT: &str = "AppleCoreMedia/1.0.0.20A362 (iPhone; U; CPU OS 16_0 like Mac OS X; en_us)";
+
+/// A request as AVFoundation makes it. The one that listens has no range.
+fn request(server: &Server, range: &str) -> Vec<u8> {
+    let host = server.addr("http");
+    format!(
+        "GET /radio.mp3 HTTP/1.1\r\nHost: {host}\r\nX-Playback-Session-Id: \
+         0C9E7F1B-6A3C-4B0E-9E0B-0C9E7F1B6A3C\r\nicy-metadata: 1\r\n{range}Accept: */*\r\n\
+         User-Agent: {AGENT}\r\nAccept-Language: en-US,en;q=0.9\r\nAccept-Encoding: identity\r\n\
+         Connection: keep-alive\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+/// What monitors are told of the stream.
+fn source(server: &Server) -> Value {
+    let answer = server.get("/status-json.xsl");
+    let status: Value = serde_json::from_slice(&answer.body).unwrap();
+    status["icestats"]["source"].clone()
+}
+
+/// The listeners that have ever connected, as the operator is told.
+fn connections(server: &Server) -> String {
+    let credential = base64(format!("admin:{ADMIN_PASSWORD}").as_bytes());
+    let request = format!("GET /admin/stats HTTP/1.0\r\nAuthorization: Basic {credential}\r\n\r\n");
+    let answer = http::request(server.addr("http"), request.as_bytes(), DEADLINE).text();
+    let (_, rest) = answer.split_once("<listener_connections>").unwrap();
+    rest.split_once('<').unwrap().0.to_owned()
+}
+
+fn sessions(log: &Path) -> Vec<Value> {
+    lines(log, "session")
+}
+
+#[test]
+fn two_probes_and_a_listener_are_one_listener_with_titles() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("sessions.jsonl");
+    let server = Server::builder()
+        .with_admin_password()
+        .set("log", "sessions", &format!("{log:?}"))
+        .start();
+    let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    wait_until("a title to be taken", DEADLINE, || {
+        update(server.addr("http"), PUBLISH_KEY, "song=Band+-+Song") == 200
+    });
+    for _ in 0..2 {
+        let mut probe = Listener::send(
+            server.addr("http"),
+            &request(&server, "Range: bytes=0-1\r\n"),
+        );
+        // After 206 the next request would not ask for titles.
+        assert_eq!(probe.status(), 200);
+        assert_eq!(probe.header("content-range"), None);
+        assert_eq!(probe.header("content-length"), None);
+        assert_eq!(probe.header("content-type"), Some("audio/mpeg"));
+        assert!(probe.header("icy-metaint").is_some());
+        // It ends by itself, and would otherwise be a second listener.
+        assert_eq!(probe.read_to_end(DEADLINE), b"\xFF\xFB");
+    }
+    let mut listener = Listener::send(server.addr("http"), &request(&server, ""));
+    assert_eq!(listener.status(), 200);
+    let interval: usize = listener.header("icy-metaint").unwrap().parse().unwrap();
+    listener.read_bytes(2 * interval, DEADLINE);
+    let (_, titles) = deinterleave(listener.body(), interval);
+    assert_eq!(titles[0].1, "StreamTitle='Band - Song';");
+
+    let told = source(&server);
+    assert_eq!(
+        (&told["listeners"], &told["listener_peak"]),
+        (&1.into(), &1.into()),
+        "{told}"
+    );
+    assert_eq!(connections(&server), "1");
+    let metrics = server.metrics();
+    assert_eq!(metrics.sum("carillon_listeners", &[]), 1.0);
+    let listed = server.api("listeners");
+    assert_eq!(
+        listed["listeners"].as_array().map(Vec::len),
+        Some(1),
+        "{listed}"
+    );
+    drop(listener);
+    wait_until("its session", DEADLINE, || !sessions(&log).is_empty());
+    wait_until("it to have left", DEADLINE, || {
+        source(&server)["listeners"] == 0
+    });
+    let sessions = sessions(&log);
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
+    assert_eq!(sessions[0]["agent"], AGENT);
+    assert_eq!(connections(&server), "1");
+}

@@ -1,0 +1,146 @@
+//! Receivers are told what happens, by messages that the specification's own library verifies; what they do not take is
+//! told again, after a restart too.
+
+use std::collections::BTreeMap;
+
+use testkit::{Clip, Signal, free_address, wait_until};
+
+use crate::support::storage::{self, BUCKET, Storage};
+use crate::support::webhook_receiver::{Receiver, STREAM, outcomes, queued, server, webhook};
+use crate::support::{DEADLINE, publish_rtmp};
+
+#[test]
+fn what_a_killed_server_could_not_deliver_is_told_with_the_same_identifier() {
+    let root = tempfile::tempdir().unwrap();
+    let first = Receiver::start();
+    let url = first.url("/failing");
+    let port = first.port;
+    let wanted = "events = [\"recording.started\"]";
+    // Nobody listens there.
+    let away = format!("http://{}/ok", free_address());
+    let hooks = format!("{}{}", webhook(&url, wanted), webhook(&away, wanted));
+    let mut killed = server(root.path()).toml(&hooks).start();
+    let _publisher = publish_rtmp(&killed, &Clip::Flv.seconds(30), STREAM);
+    let refused = first.wait_for("/failing", "recording.started", 1).remove(0);
+    wait_until("both to have failed", DEADLINE, || {
+        outcomes(&killed, "retried") >= 2.0
+    });
+    assert_eq!(queued(&killed), 2.0);
+    killed.process().signal(Signal::KILL);
+    killed.process().wait(DEADLINE);
+    drop(first);
+    // The same address, and now another of them.
+    let second = Receiver::at(port);
+    let server = server(root.path()).toml(&webhook(&url, wanted)).start();
+    let again = second
+        .wait_for("/failing", "recording.started", 1)
+        .remove(0);
+    assert_eq!(again["verified"], true);
+    assert_eq!(
+        (&again["id"], &again["message"]),
+        (&refused["id"], &refused["message"])
+    );
+    // The one that is not configured any more is dropped.
+    assert_eq!(outcomes(&server, "dropped"), 1.0);
+    assert_eq!(queued(&server), 1.0);
+}
+
+#[test]
+fn what_is_not_taken_is_tried_again_and_who_is_gone_is_left_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let receiver = Receiver::start();
+    let paths = ["/failing", "/gone", "/moved", "/ok", "/busy"];
+    let wanted = "events = [\"recording.started\", \"recording.closed\"]";
+    let mut hooks: String = paths
+        .iter()
+        .map(|path| webhook(&receiver.url(path), wanted))
+        .collect();
+    // Of another stream, and of other kinds, it hears nothing.
+    hooks.push_str(&webhook(&receiver.url("/ok?a"), "streams = \"tv/*\""));
+    hooks.push_str(&webhook(&receiver.url("/ok?b"), "events = [\"station.*\"]"));
+    let server = server(root.path()).toml(&hooks).start();
+    let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(4), STREAM);
+    publisher.wait(DEADLINE);
+    for path in ["/failing", "/moved"] {
+        let attempts = receiver.wait_for(path, "recording.started", 2);
+        assert_eq!(attempts[0]["id"], attempts[1]["id"]);
+        assert!(attempts.iter().all(|one| one["verified"] == true));
+    }
+    let attempts = receiver.wait_for("/busy", "recording.started", 2);
+    let at = |attempt: usize| attempts[attempt]["timestamp"].as_u64().unwrap();
+    assert!(at(1) - at(0) >= 8, "it has asked for nine seconds");
+    receiver.wait_for("/ok", "recording.closed", 1);
+    receiver.wait_for("/moved", "recording.closed", 1);
+    assert_eq!(outcomes(&server, "gone"), 1.0);
+    assert_eq!(receiver.of("/gone", "recording.started").len(), 1);
+    assert!(receiver.of("/gone", "recording.closed").is_empty());
+    // A redirection is not followed, and a message is told once where it is taken.
+    assert_eq!(receiver.of("/ok", "recording.started").len(), 1);
+    assert_eq!(receiver.of("/ok", "recording.closed").len(), 1);
+    assert!(receiver.told().iter().all(|one| one["path"] != "/ok?a"));
+}
+
+#[test]
+fn a_copy_is_told_of_once_whatever_happens_to_the_server() {
+    let root = tempfile::tempdir().unwrap();
+    let object_storage = Storage::start(free_address(), None);
+    let credentials = storage::credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
+    let receiver = Receiver::start();
+    let ok = receiver.url("/ok");
+    let kind = "recording.uploaded";
+    let server = || {
+        let state = format!("{:?}", root.path().join("state").display().to_string());
+        storage::server(root.path(), object_storage.address, &credentials, "1h")
+            .set("webhooks", "directory", &state)
+            .toml(&webhook(&ok, &format!("events = [{kind:?}]")))
+            .start()
+    };
+    // Which identifiers the messages about each recording had.
+    let told = || {
+        let mut told = BTreeMap::<String, Vec<String>>::new();
+        for one in receiver.of("/ok", kind) {
+            let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+            let ids = told.entry(text(&one["message"]["data"]["id"])).or_default();
+            ids.push(text(&one["id"]));
+        }
+        told
+    };
+    let files = storage::left_over(root.path(), &[4_000; 9]);
+    let mut killed = server();
+    receiver.wait_for("/ok", kind, 3);
+    killed.process().signal(Signal::KILL);
+    killed.process().wait(DEADLINE);
+    let mut second = server();
+    storage::uploaded(&second, 9);
+    wait_until("word of all", DEADLINE, || told().len() == 9);
+    // What the kill may have kept from being written down was repeated, as the same message.
+    for (recording, ids) in &mut told() {
+        ids.dedup();
+        assert_eq!(ids.len(), 1, "{recording}: {ids:?}");
+    }
+    wait_until("nothing to tell", DEADLINE, || queued(&second) == 0.0);
+    second.terminate(DEADLINE);
+    let before = told();
+    // What is told again comes before what is new.
+    let media = files.values().next().unwrap();
+    let last = "recordings/radio.mp3/2026-11-22/12-00-00Z-0.mp3";
+    std::fs::write(root.path().join(last), media).unwrap();
+    let third = server();
+    wait_until("word of the last", DEADLINE, || told().len() == 10);
+    let mut now = told();
+    now.retain(|recording, _| before.contains_key(recording));
+    assert_eq!(now, before);
+    for one in receiver.of("/ok", kind) {
+        assert_eq!(one["verified"], true, "{one}");
+        let mut data = one["message"]["data"].clone();
+        let id = data["id"].as_str().unwrap().to_owned();
+        let recording = third.api(&format!("recordings/{id}"));
+        assert_eq!(data["bucket"], BUCKET);
+        assert_eq!(data["key"], storage::key(&recording));
+        assert_eq!(data["bytes"], 4_000);
+        for name in ["bucket", "key"] {
+            data.as_object_mut().unwrap().remove(name);
+        }
+        assert_eq!(data, recording);
+    }
+}

@@ -1,0 +1,329 @@
+//! Files of a folder are played over RTMP: whole, from any keyframe, up to any time; and FLV over HTTP from any tag.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use testkit::framemd5::{self, Frame};
+use testkit::{Clip, Player, Server, Tool, wait_until};
+
+use crate::support::wire::Wire;
+use crate::support::{DEADLINE, play_url, publish_rtmp, wait_for_stream};
+
+/// Seconds of the film, which has a keyframe in each, 25 pictures a second, and B-frames.
+const SECONDS: u32 = 20;
+const RATE: usize = 25;
+
+/// The folder's name: an app and a part of the stream's name, as `Wire` needs it.
+const FOLDER: &str = "live/films";
+
+/// A folder with the film in each container.
+struct Library(TempDir);
+
+impl Library {
+    fn make() -> Self {
+        let library = Self(tempfile::tempdir().unwrap());
+        let clip = Clip::FlvBframes.seconds(SECONDS);
+        for (name, options) in [
+            ("film.flv", "-flvflags add_keyframe_index"),
+            ("unlisted.flv", ""),
+            ("plain.mp4", "-movflags +faststart"),
+            (
+                "cut.mp4",
+                "-movflags +frag_keyframe+empty_moov+default_base_moof",
+            ),
+            ("a film.mp4", "-movflags -faststart"),
+        ] {
+            let _ = Tool::ffmpeg()
+                .args(["-y", "-i"])
+                .arg(&clip)
+                .args(["-c", "copy"])
+                .args(options.split_whitespace())
+                .arg(library.file(name))
+                .run(DEADLINE);
+        }
+        library
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn serve(&self) -> Server {
+        let folder = self.0.path().display().to_string();
+        Server::builder()
+            .set("rtmp", "play_wait", "\"0s\"")
+            .toml(&format!(
+                "[[files]]\npath = \"{FOLDER}\"\ndirectory = {folder:?}"
+            ))
+            .start()
+    }
+}
+
+/// An address of a film.
+fn url(server: &Server, name: &str) -> String {
+    play_url(server, &format!("{FOLDER}/{name}"))
+}
+
+/// A ffmpeg that has a minute in hand, so that it is sent a film at once.
+fn hasty(ffmpeg: Tool) -> Tool {
+    ffmpeg.args(["-rtmp_buffer", "60000"])
+}
+
+fn marks(frames: &[Frame]) -> Vec<&str> {
+    frames.iter().map(|frame| frame.md5.as_str()).collect()
+}
+
+/// Demands all packets of a file.
+fn assert_whole(name: &str, got: &[Frame], file: &Path) {
+    let expected = framemd5::packets(file);
+    for of in [framemd5::video, framemd5::audio] {
+        let (got, expected) = (of(got), of(&expected));
+        assert_eq!(marks(&got), marks(&expected), "{name}");
+        assert!(framemd5::is_monotonic(&got) || got.iter().any(|frame| frame.is_video));
+    }
+}
+
+#[test]
+fn ffmpeg_gets_every_packet() {
+    let library = Library::make();
+    let server = library.serve();
+    for (name, file) in [
+        // ffmpeg asks for `film`, which is `film.flv` if there is one.
+        ("film.flv", "film.flv"),
+        ("film", "film.flv"),
+        ("plain.mp4", "plain.mp4"),
+        ("plain", "plain.mp4"),
+        ("cut.mp4", "cut.mp4"),
+        ("a%20film.mp4", "a film.mp4"),
+    ] {
+        let got = framemd5::packets_by(hasty(Tool::ffmpeg()), url(&server, name), &[]);
+        assert_whole(name, &got, &library.file(file));
+    }
+    // FLV has the file's own times.
+    let got = framemd5::packets_by(hasty(Tool::ffmpeg()), url(&server, "film.flv"), &[]);
+    assert_eq!(got, framemd5::packets(library.file("film.flv")));
+    let served = server.metrics();
+    let whole = served.get("carillon_file_requests_total{result=\"whole\"}");
+    assert_eq!(whole, Some(7.0));
+}
+
+#[test]
+fn hevc_plays_in_a_current_ffmpeg() {
+    let library = Library::make();
+    let file = library.file("hevc.mp4");
+    let _ = Tool::current_ffmpeg()
+        .args(["-y", "-i"])
+        .arg(Clip::FlvHevc.seconds(4))
+        .args(["-c", "copy"])
+        .arg(&file)
+        .run(DEADLINE);
+    let server = library.serve();
+    let ffmpeg = || hasty(Tool::current_ffmpeg());
+    let got = framemd5::packets_by(ffmpeg(), url(&server, "hevc.mp4"), &[]);
+    let expected = framemd5::packets_by(Tool::current_ffmpeg(), &file, &[]);
+    assert_eq!(
+        marks(&framemd5::video(&got)),
+        marks(&framemd5::video(&expected))
+    );
+    assert_eq!(
+        marks(&framemd5::audio(&got)),
+        marks(&framemd5::audio(&expected))
+    );
+}
+
+#[test]
+fn ffmpeg_seeks() {
+    let library = Library::make();
+    let server = library.serve();
+    for name in ["film.flv", "unlisted.flv", "plain.mp4", "cut.mp4"] {
+        // Not in haste: it would take the end that was told before its seek for the end behind it.
+        let ffmpeg = Tool::ffmpeg().args(["-ss", "12.5"]);
+        let got = framemd5::packets_by(ffmpeg, url(&server, name), &[]);
+        let all = framemd5::packets(library.file(name));
+        let (got, all) = (framemd5::video(&got), framemd5::video(&all));
+        assert_eq!(marks(&got), marks(&all[12 * RATE..]), "{name}");
+    }
+}
+
+/// What rtmpdump writes that wants a film with these options; it must come to an end.
+fn rtmpdump(server: &Server, library: &Library, name: &str, options: &[&str]) -> Vec<Frame> {
+    let file = library.file("received.flv");
+    let finished = Tool::new("rtmpdump")
+        .args(["--rtmp", &play_url(server, "live")])
+        .args(["--playpath", name, "--flv"])
+        .arg(&file)
+        .args(options)
+        .finish(DEADLINE);
+    // It calls a film that ends a frame early incomplete; one that breaks off is neither.
+    let has_ended = ["Download complete", "Download may be incomplete"];
+    let has_ended = has_ended.map(|text| finished.stderr.contains(text));
+    assert!(has_ended.contains(&true), "{}", finished.stderr);
+    framemd5::packets(&file)
+}
+
+#[test]
+fn rtmpdump_begins_and_ends_where_it_is_told() {
+    let library = Library::make();
+    let server = library.serve();
+    for (playpath, file) in [
+        ("films/film", "film.flv"),
+        ("flv:films/film", "film.flv"),
+        ("mp4:films/plain.mp4", "plain.mp4"),
+        ("mp4:films/plain", "plain.mp4"),
+        ("mp4:films/cut", "cut.mp4"),
+    ] {
+        let got = rtmpdump(&server, &library, playpath, &[]);
+        assert_whole(playpath, &got, &library.file(file));
+        let got = rtmpdump(
+            &server,
+            &library,
+            playpath,
+            &["--start", "5", "--stop", "9"],
+        );
+        let all = framemd5::packets(library.file(file));
+        let (got, all) = (framemd5::video(&got), framemd5::video(&all));
+        assert_eq!(marks(&got), marks(&all[5 * RATE..9 * RATE]), "{playpath}");
+    }
+}
+
+#[test]
+fn every_player_plays_a_film() {
+    let library = Library::make();
+    let _ = Tool::ffmpeg()
+        .args(["-y", "-i"])
+        .arg(Clip::FlvBframes.seconds(6))
+        .args(["-c", "copy"])
+        .arg(library.file("short.mp4"))
+        .run(DEADLINE);
+    let server = library.serve();
+    let expected = framemd5::video(&framemd5::decoded(library.file("short.mp4")));
+    let players = [Player::GstreamerRtmp2, Player::CurrentFfmpeg, Player::Vlc];
+    for mut playing in players.map(|player| player.start(&url(&server, "short.mp4"))) {
+        playing.wait(DEADLINE);
+        let got = playing.pictures();
+        let player = playing.player();
+        let join = framemd5::join(&expected, &got, 0);
+        let join = join.unwrap_or_else(|mismatch| panic!("{player:?}: {mismatch}"));
+        let lost = match player {
+            // It discards its queues when it is told of the end.
+            Player::Vlc => RATE,
+            _ => 0,
+        };
+        assert!(join.at == 0 && join.missing <= lost, "{player:?}: {join:?}");
+    }
+}
+
+#[test]
+fn a_paused_player_seeks_and_goes_on_to_the_end() {
+    let library = Library::make();
+    let server = library.serve();
+    let mut wire = Wire::connect(server.addr("rtmp"), &[]);
+    wire.play("films/plain.mp4");
+    wire.hear("NetStream.Play.Start", DEADLINE);
+    wire.hear("onMetaData", DEADLINE);
+    wire.pause(true);
+    wire.hear("NetStream.Pause.Notify", DEADLINE);
+    wire.seek(18_500.0);
+    wire.hear("NetStream.Seek.Notify", DEADLINE);
+    wire.seek(3_600_000.0);
+    wire.hear("NetStream.Seek.InvalidTime", DEADLINE);
+    assert!(!wire.has_heard("NetStream.Play.Complete"));
+    wire.pause(false);
+    wire.hear("NetStream.Unpause.Notify", DEADLINE);
+    wire.hear("NetStream.Play.Complete", DEADLINE);
+    wire.hear("NetStream.Play.Stop", DEADLINE);
+}
+
+#[test]
+fn what_is_no_film_is_not_found() {
+    let library = Library::make();
+    fs::write(library.file("notes.mp4"), "no film").unwrap();
+    fs::write(library.file(".hidden.mp4"), "no film").unwrap();
+    let server = library.serve();
+    for (name, code) in [
+        ("films/none", "NetStream.Play.StreamNotFound"),
+        ("films/none.mp4", "NetStream.Play.StreamNotFound"),
+        ("films/../films/plain", "NetStream.Play.StreamNotFound"),
+        ("films/.hidden", "NetStream.Play.StreamNotFound"),
+        ("mp3:films/plain", "NetStream.Play.StreamNotFound"),
+        ("films/notes", "NetStream.Play.Failed"),
+    ] {
+        let mut wire = Wire::connect(server.addr("rtmp"), &[]);
+        wire.play(name);
+        wire.hear(code, DEADLINE);
+        wire.hear_all(DEADLINE);
+        assert!(!wire.has_heard("NetStream.Play.Start"), "{name}");
+    }
+}
+
+#[test]
+fn a_live_stream_wins_over_a_film_of_its_name() {
+    let library = Library::make();
+    let server = library.serve();
+    let stream = format!("{FOLDER}/film");
+    let clip = Clip::Flv.seconds(SECONDS);
+    let mut publisher = publish_rtmp(&server, &clip, &stream);
+    wait_for_stream(&server, &stream);
+    // Whoever asks for what is recorded gets the file.
+    let recorded = rtmpdump(&server, &library, "films/film", &[]);
+    assert_whole("film", &recorded, &library.file("film.flv"));
+    let mut player = Player::Ffmpeg.start(&url(&server, "film"));
+    wait_until("a listener of the stream", DEADLINE, || {
+        server.metrics().sum("carillon_listeners", &[]) == 1.0
+    });
+    assert!(publisher.wait(DEADLINE).success(), "{}", publisher.stderr());
+    player.wait(DEADLINE);
+    let sent = framemd5::video(&framemd5::decoded(&clip));
+    let join = framemd5::join(&sent, &player.pictures(), 0);
+    assert!(
+        join.as_ref().is_ok_and(|join| join.matched > RATE),
+        "{join:?}"
+    );
+}
+
+#[test]
+fn flv_begins_at_any_tag_over_http() {
+    let library = Library::make();
+    let server = library.serve();
+    let file = fs::read(library.file("film.flv")).unwrap();
+    let path = format!("/{FOLDER}/film.flv");
+    let listed = Tool::ffprobe()
+        .args([
+            "-v",
+            "error",
+            "-select_streams",
+            "v",
+            "-show_entries",
+            "packet=pos,flags",
+        ])
+        .args(["-of", "csv=p=0"])
+        .arg(library.file("film.flv"))
+        .run(DEADLINE);
+    let listed = String::from_utf8(listed).unwrap();
+    let keyframes: Vec<usize> = listed
+        .lines()
+        .filter(|line| line.contains('K'))
+        .map(|line| line.split(',').next().unwrap().parse().unwrap())
+        .collect();
+    let from = keyframes[7];
+    let answer = server.get(&format!("{path}?start={from}"));
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("content-type"), Some("video/x-flv"));
+    assert_eq!(answer.header("accept-ranges"), None);
+    assert!(answer.body.ends_with(&file[from..]) && answer.body.starts_with(b"FLV\x01\x05"));
+    let received = library.file("received.flv");
+    fs::write(&received, &answer.body).unwrap();
+    let all = framemd5::video(&framemd5::packets(library.file("film.flv")));
+    let got = framemd5::video(&framemd5::packets(&received));
+    assert_eq!(got, all[7 * RATE..]);
+    assert!(!framemd5::decoded(&received).is_empty());
+    for start in ["0", "13", "5000000000", &(from + 1).to_string(), "x"] {
+        let answer = server.get(&format!("{path}?start={start}"));
+        assert_eq!(
+            (answer.status, answer.body.len()),
+            (200, file.len()),
+            "{start}"
+        );
+    }
+}

@@ -1,0 +1,257 @@
+//! Disks that lose power, hang or fill up: what was written plays, nobody else notices, and recording goes on.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+
+use testkit::framemd5::{self, Frame};
+use testkit::{Clip, Server, Signal, Volume, wait_until};
+
+use crate::support::flv;
+use crate::support::recorded::{STREAM, finalised, hashes, probe, recordings, server};
+use crate::support::{DEADLINE, assert_joins, file, publish_rtmp};
+
+/// How often the power fails, and how much media is recorded from one time to the next.
+const CUTS: usize = 20;
+const BETWEEN: f64 = 1.5;
+
+/// What a loss of power may cost: ten seconds until all is written down, and five for that.
+const LOSS_MAX: f64 = 15.0;
+
+/// Images that are mounted at once: some systems have eight loop devices.
+const MOUNTED: usize = 5;
+
+/// Seconds that a disk hangs.
+const FROZEN: u32 = 20;
+
+/// A disk that fills soon.
+const SMALL_KIB: u64 = 4_096;
+
+fn seconds(server: &Server) -> f64 {
+    let all = recordings(server).into_iter();
+    all.map(|one| one["seconds"].as_f64().expect("a number"))
+        .sum()
+}
+
+fn wait_for_seconds(server: &Server, least: f64) {
+    wait_until(&format!("{least} seconds to be recorded"), DEADLINE, || {
+        seconds(server) >= least
+    });
+}
+
+fn gaps(server: &Server, reason: &str) -> f64 {
+    let labels = [&*format!("reason=\"{reason}\"")];
+    server.metrics().sum("carillon_record_gaps_total", &labels)
+}
+
+fn lag(server: &Server) -> f64 {
+    server.metrics().sum("carillon_record_lag_seconds", &[])
+}
+
+/// The pictures of recordings, one after another.
+fn pictures(files: &[PathBuf]) -> Vec<Frame> {
+    let all = files.iter().map(framemd5::decoded);
+    all.flat_map(|frames| framemd5::video(&frames)).collect()
+}
+
+#[test]
+fn twenty_losses_of_power_cost_fifteen_seconds_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let clip = Clip::Flv.seconds(60);
+    let mut images = Vec::new();
+    {
+        let volume = Volume::ext4(32);
+        // Some files are closed meanwhile, some are open.
+        let server = server(volume.path())
+            .set("recording", "split", "\"10s\"")
+            .start();
+        let _publisher = publish_rtmp(&server, &clip, STREAM);
+        for cut in 0..CUTS {
+            wait_for_seconds(&server, 1.0 + BETWEEN * cut as f64);
+            let told = seconds(&server);
+            let image = folder.path().join(format!("image-{cut}"));
+            std::fs::write(&image, volume.image()).unwrap();
+            images.push((told, image));
+        }
+    }
+    let sent = framemd5::video(&framemd5::decoded(&clip));
+    let mut lost = Vec::new();
+    for (group, images) in images.chunks(MOUNTED).enumerate() {
+        // Each is recovered as recordings of a stream of its own.
+        let root = folder.path().join(format!("mounted-{group}"));
+        let place = |number: usize| root.join(number.to_string());
+        let mount = |(number, (_, image)): (usize, &(f64, PathBuf))| {
+            Volume::of_image(image, &place(number))
+        };
+        let _volumes: Vec<Volume> = images.iter().enumerate().map(mount).collect();
+        let server = server(&root).start();
+        wait_until("all to be recovered", DEADLINE, || {
+            open_files(&root) == 0
+                && recordings(&server)
+                    .iter()
+                    .all(|it| it["state"] == "finalised")
+        });
+        let all = recordings(&server);
+        for (number, (told, _)) in images.iter().enumerate() {
+            let own = |it: &&serde_json::Value| it["stream"] == format!("{number}/{STREAM}");
+            let own: Vec<_> = all.iter().filter(own).collect();
+            let whole: f64 = own.iter().filter_map(|it| it["seconds"].as_f64()).sum();
+            lost.push(told - whole);
+            let paths = own.iter().filter_map(|it| it["path"].as_str());
+            let paths: Vec<PathBuf> = paths.map(PathBuf::from).collect();
+            if paths.is_empty() {
+                continue;
+            }
+            // Nothing is missing between the files.
+            let join = assert_joins("recovered", &sent, &pictures(&paths));
+            assert_eq!(join.at % 25, 0);
+        }
+    }
+    println!("seconds lost of those told: {lost:.1?}");
+    assert_eq!(lost.len(), CUTS);
+    assert!(lost.iter().all(|lost| *lost <= LOSS_MAX), "{lost:?}");
+    // The later ones are about more than nothing.
+    assert!(
+        images[CUTS - 1].0 - lost[CUTS - 1] > LOSS_MAX / 2.0,
+        "{lost:?}"
+    );
+}
+
+/// Files below a folder that are named as open ones.
+fn open_files(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let counts = entries.map(|entry| match entry.path() {
+        path if path.is_dir() => open_files(&path),
+        path => usize::from(path.extension().is_some_and(|it| it == "part")),
+    });
+    counts.sum()
+}
+
+#[test]
+fn a_disk_that_hangs_for_a_while_costs_nobody_anything() {
+    let volume = Volume::ext4(64);
+    let server = server(volume.path())
+        .set("ingest", "linger", "\"1s\"")
+        .start();
+    let clip = Clip::Flv.seconds(FROZEN + 15);
+    let mut publisher = publish_rtmp(&server, &clip, STREAM);
+    wait_for_seconds(&server, 2.0);
+    let mut listener = server.listen("/live/show.flv");
+    listener.read_until(DEADLINE, |body| !flv::times(body, 9).is_empty());
+    let frozen = volume.freeze();
+    let begun = *flv::times(listener.body(), 9).last().expect("a picture");
+    let until = begun + 1_000 * FROZEN;
+    // Live goes on for all that time.
+    let heard = listener.read_until(DEADLINE, |body| flv::times(body, 9).last() >= Some(&until));
+    assert!(heard, "the stream ended early");
+    let late = lag(&server);
+    assert!(late >= f64::from(FROZEN) / 2.0, "{late}");
+    drop(frozen);
+    let body = file(&flv::whole_tags(listener.read_to_end(DEADLINE)));
+    publisher.wait(DEADLINE);
+    let files = finalised(&server, 1);
+    let sent = framemd5::packets(&clip);
+    for (what, got) in [("heard", body.path()), ("recorded", &files[0])] {
+        let got = framemd5::packets(got);
+        let sounds = [framemd5::audio(&sent), framemd5::audio(&got)];
+        let pictures = [framemd5::video(&sent), framemd5::video(&got)];
+        for [sent, got] in [sounds, pictures] {
+            assert_eq!(assert_joins(what, &sent, &got).missing, 0, "{what}");
+        }
+    }
+    assert_eq!(server.metrics().sum("carillon_record_gaps_total", &[]), 0.0);
+}
+
+#[test]
+fn a_full_disk_is_told_and_recorded_to_again_once_it_has_room() {
+    let volume = Volume::memory(SMALL_KIB);
+    let mut first = server(volume.path())
+        .set("ingest", "linger", "\"1s\"")
+        .env("CARILLON__DRAIN_TIMEOUT", "1s")
+        .start();
+    let clip = Clip::Flv.seconds(60);
+    let _publisher = publish_rtmp(&first, &clip, STREAM);
+    wait_for_seconds(&first, 2.0);
+    let ballast = volume.path().join("ballast");
+    let full = std::fs::write(&ballast, vec![0; 2 * SMALL_KIB as usize * 1_024]);
+    assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    first.wait_for_log("the disk takes no recording", DEADLINE);
+    wait_until("the gap to be counted", DEADLINE, || {
+        gaps(&first, "disk") >= 1.0
+    });
+    // Its index has room, or not.
+    wait_until("what was recorded to be closed", DEADLINE, || {
+        let all = recordings(&first);
+        all.first().is_some_and(|it| it["state"] != "open")
+    });
+    let one = PathBuf::from(recordings(&first)[0]["path"].as_str().unwrap());
+    let (start, duration) = probe(&one);
+    assert!(start.abs() < 0.001 && duration >= 1.9, "{duration}");
+    let sent = framemd5::video(&framemd5::decoded(&clip));
+    let before = framemd5::video(&framemd5::decoded(&one));
+    assert_eq!(assert_joins("before", &sent, &before).at % 25, 0);
+    std::fs::remove_file(ballast).unwrap();
+    // Media that came meanwhile was held by the log, or is a gap.
+    wait_until("another recording", DEADLINE, || {
+        recordings(&first).len() == 2
+    });
+    first.wait_for_log("the disk takes recordings again", DEADLINE);
+    wait_until("it to grow", DEADLINE, || {
+        recordings(&first)[1]["seconds"].as_f64() >= Some(2.0)
+    });
+    assert_eq!(
+        gaps(&first, "disk"),
+        1.0,
+        "one gap, however often it was tried"
+    );
+    first.terminate(DEADLINE);
+    // An index for which there was no room is made at the next start.
+    let second = server(volume.path()).start();
+    let files = finalised(&second, 2);
+    assert_eq!(
+        hashes(&framemd5::video(&framemd5::decoded(&one))),
+        hashes(&before)
+    );
+    let after = framemd5::video(&framemd5::decoded(&files[1]));
+    let [begin, end] = [&before, &after].map(|frames| assert_joins("a file", &sent, frames));
+    assert_eq!(end.at % 25, 0);
+    assert!(end.at >= begin.at + begin.matched);
+}
+
+/// Whether a process has ended as far as it can: its main thread has, and none but the kernel holds up the others.
+fn has_ended(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+#[test]
+fn the_end_of_the_server_does_not_wait_for_a_disk_that_hangs() {
+    let volume = Volume::ext4(64);
+    let mut first = server(volume.path())
+        .env("CARILLON__DRAIN_TIMEOUT", "1s")
+        .start();
+    let _publisher = publish_rtmp(&first, &Clip::Flv.seconds(60), STREAM);
+    wait_for_seconds(&first, 2.0);
+    let ports: [SocketAddr; 3] = ["rtmp", "http", "admin"].map(|name| first.addr(name));
+    let frozen = volume.freeze();
+    wait_until("the recorder to hang", DEADLINE, || lag(&first) >= 3.0);
+    let told = seconds(&first);
+    first.process().signal(Signal::TERM);
+    let pid = first.pid();
+    wait_until("its end", DEADLINE, || has_ended(pid));
+    assert!(first.log().contains("a disk hangs"), "{}", first.log());
+    // Another can take its place.
+    for port in ports {
+        assert!(TcpStream::connect(port).is_err(), "{port} is still open");
+        TcpListener::bind(port).unwrap_or_else(|error| panic!("{port}: {error}"));
+    }
+    drop(frozen);
+    assert_eq!(first.process().wait(DEADLINE).code(), Some(0));
+    let second = server(volume.path()).start();
+    let files = finalised(&second, 1);
+    let (start, duration) = probe(&files[0]);
+    assert!(
+        start.abs() < 0.001 && duration >= told - 0.001,
+        "{duration}"
+    );
+    assert!(!framemd5::decoded(&files[0]).is_empty());
+}

@@ -1,0 +1,100 @@
+//! A server that runs out of file descriptors.
+
+use testkit::http::Listener;
+use testkit::{Clip, Server, wait_until};
+
+use crate::support::{DEADLINE, connect, repeat_icecast, wait_for_stream};
+
+/// File descriptors of a server that is to run out soon.
+pub(crate) const DESCRIPTORS: u32 = 256;
+
+/// The number of these that it keeps in reserve.
+pub(crate) const SPARED: usize = 32;
+
+pub(crate) const PRESENT: usize = 20;
+
+pub(crate) fn before_descriptors_run_out(backend: &str) {
+    let server = Server::builder()
+        .set("fanout", "backend", &format!("\"{backend}\""))
+        .set("http", "head_timeout", "\"60s\"")
+        .descriptors(DESCRIPTORS)
+        .start();
+    let _publisher = repeat_icecast(&server, Clip::Mp3, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let mut present: Vec<_> = (0..PRESENT).map(|_| server.listen("/radio.mp3")).collect();
+    let count = |name: &str, label: &str| server.metrics().sum(name, &[label]);
+    let refused = || count("carillon_rejected_total", "reason=\"pressure_descriptors\"");
+
+    // Connections that send nothing, until no listener can be accepted.
+    let mut silent = Vec::new();
+    let mut gone = 0;
+    let turned_away = loop {
+        for _ in 0..4 {
+            silent.push(connect(server.addr("http")));
+        }
+        assert!(
+            silent.len() < DESCRIPTORS as usize,
+            "no listener was turned away"
+        );
+        // Connections are accepted in order: once this one has an answer, earlier ones are in.
+        let joiner = server.listen("/radio.mp3");
+        if joiner.status() != 200 {
+            break joiner;
+        }
+        gone += 1;
+    };
+    assert_turned_away(turned_away);
+    assert_eq!(refused(), 1.0);
+    assert!(
+        silent.len() > DESCRIPTORS as usize / 2,
+        "too early: {}",
+        silent.len()
+    );
+    let level = count("carillon_pressure", "kind=\"descriptors\"");
+    assert!((0.9..1.2).contains(&level), "{level}");
+
+    // More of them than there are descriptors: they are closed, and nothing fails. Connections that have left
+    // are counted as present until the server's next check; then as many can be accepted.
+    silent.extend((0..DESCRIPTORS).map(|_| connect(server.addr("http"))));
+    wait_until("connections to be closed unread", DEADLINE, || {
+        refused() > f64::from(DESCRIPTORS) - (SPARED + gone) as f64
+    });
+    let failures = server.metrics().sum("carillon_accept_failures_total", &[]);
+    assert_eq!(failures, 0.0);
+
+    // Present listeners hear every byte.
+    for listener in &mut present {
+        let length = listener.body().len();
+        listener.read_bytes(length + 40_000, DEADLINE);
+    }
+    let (first, others) = present.split_at_mut(1);
+    let first = &mut first[0];
+    for listener in others {
+        let at = position(first.body(), &listener.body()[..2_000]);
+        let length = listener.body().len();
+        let heard = first.read_bytes(at + length, DEADLINE);
+        assert!(heard[at..at + length] == *listener.body());
+    }
+
+    // When the silent connections have closed, a listener can be accepted again.
+    drop(silent);
+    wait_until("room for a new listener", DEADLINE, || {
+        server.listen("/radio.mp3").status() == 200
+    });
+}
+
+/// The answer gives the reason, and when to try again.
+pub(crate) fn assert_turned_away(mut joiner: Listener) {
+    assert_eq!(joiner.status(), 503);
+    let seconds = joiner.header("Retry-After").map(str::parse::<u32>);
+    assert!(matches!(seconds, Some(Ok(5..=15))), "{seconds:?}");
+    let words = String::from_utf8_lossy(joiner.read_to_end(DEADLINE)).into_owned();
+    assert!(words.contains("files and connections open"), "{words}");
+}
+
+pub(crate) fn position(haystack: &[u8], needle: &[u8]) -> usize {
+    haystack
+        .windows(needle.len())
+        .position(|window| window == needle)
+        .expect("all hear the same")
+}

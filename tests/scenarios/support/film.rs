@@ -1,0 +1,137 @@
+//! A film on the server, in what people watch films with: it opens, has its length, and plays on from its middle.
+
+use std::path::Path;
+
+use serde_json::Value;
+use testkit::{Server, wait_until};
+
+use crate::support::DEADLINE;
+use crate::support::recorded::probe;
+use crate::support::session::Driven;
+use crate::support::vlc::Vlc;
+
+/// How much of a film is played before it is sought in, and after that, in seconds.
+const PLAYED: f64 = 0.5;
+
+/// How far a browser's length may be off.
+const APART_MAX: f64 = 0.1;
+
+/// A film, as players find it.
+pub(crate) struct Film {
+    url: String,
+    /// An idle page of the same server.
+    page: String,
+    seconds: f64,
+}
+
+impl Film {
+    /// A recording below the folder `root`, which is served as `recordings`.
+    pub(crate) fn recording(server: &Server, root: &Path, file: &Path) -> Self {
+        let name = file.strip_prefix(root).expect("a file of it");
+        Self {
+            url: server.http_url(&format!("/recordings/{}", name.display())),
+            page: server.http_url("/_/style.css"),
+            seconds: probe(file).1,
+        }
+    }
+
+    /// A browser plays it if it says that it plays this kind of media, and if it does not, shows none of its pictures.
+    pub(crate) fn plays_where_it_can(&self, browser: &dyn Driven, kind: &str) {
+        browser.go(&self.page);
+        let said = browser.run(&format!(
+            "return document.createElement('video').canPlayType('{kind}');"
+        ));
+        println!("{kind}: {said}");
+        match said.as_str() {
+            Some("") => self.shows_nothing_in(browser),
+            _ => self.plays_in(browser),
+        }
+    }
+
+    /// A browser plays its beginning, its middle, and its end.
+    pub(crate) fn plays_in(&self, browser: &dyn Driven) {
+        self.open_in(browser);
+        let look = || {
+            let seen = look(browser);
+            assert!(seen["error"].is_null(), "{seen}");
+            seen
+        };
+        let time = || number(&look(), "time");
+        let frames = || number(&look(), "frames");
+        wait_until("it to play", DEADLINE, || time() > PLAYED && frames() > 0.0);
+        let seconds = number(&look(), "seconds");
+        assert!(
+            (seconds - self.seconds).abs() < APART_MAX,
+            "{seconds} {}",
+            self.seconds
+        );
+        let before = frames();
+        let middle = seconds / 2.0;
+        for (what, from) in [
+            ("it to play on from its middle", middle),
+            ("it to play its end", seconds - 1.0),
+        ] {
+            browser.run(&format!("video.currentTime = {from}; return null;"));
+            wait_until(what, DEADLINE, || time() > from + PLAYED);
+        }
+        wait_until("it to end", DEADLINE, || look()["ended"] == true);
+        assert!(frames() > before + 20.0, "{before} {}", frames());
+    }
+
+    /// A browser has no decoder for its pictures: it says so, or plays the sound alone.
+    pub(crate) fn shows_nothing_in(&self, browser: &dyn Driven) {
+        self.open_in(browser);
+        wait_until("it to be refused, or heard", DEADLINE, || {
+            let seen = look(browser);
+            !seen["error"].is_null() || number(&seen, "time") > PLAYED
+        });
+        let seen = look(browser);
+        assert_eq!(seen["frames"], 0, "{seen}");
+    }
+
+    fn open_in(&self, browser: &dyn Driven) {
+        browser.go(&self.page);
+        browser.run(&format!(
+            "const video = document.createElement('video'); window.video = video; \
+             video.muted = true; video.src = '{}'; document.body.append(video); \
+             video.play().catch(() => {{}}); return null;",
+            self.url
+        ));
+    }
+
+    /// VLC plays its beginning and its middle, pictures and sound.
+    pub(crate) fn plays_in_vlc(&self) {
+        let vlc = Vlc::open(&self.url);
+        wait_until("VLC to play it", DEADLINE, || vlc.time() >= 1);
+        let seconds = f64::from(vlc.length());
+        // It tells whole seconds.
+        assert!(
+            (seconds - self.seconds).abs() <= 1.0,
+            "{seconds} {}",
+            self.seconds
+        );
+        let before = vlc.decoded();
+        let middle = vlc.length() / 2;
+        vlc.seek(middle);
+        wait_until("VLC to play on from its middle", DEADLINE, || {
+            let [pictures, sounds] = vlc.decoded();
+            vlc.time() > middle && pictures > before[0] && sounds > before[1]
+        });
+        let said = vlc.log();
+        for trouble in ["cannot start codec", "cannot seek", "cannot demux"] {
+            assert!(!said.contains(trouble), "{said}");
+        }
+    }
+}
+
+fn look(browser: &dyn Driven) -> Value {
+    browser.run(
+        "return {time: video.currentTime, seconds: video.duration, ended: video.ended, \
+         error: video.error?.message ?? video.error?.code, \
+         frames: video.getVideoPlaybackQuality().totalVideoFrames};",
+    )
+}
+
+fn number(seen: &Value, key: &str) -> f64 {
+    seen[key].as_f64().unwrap_or_default()
+}

@@ -1,0 +1,162 @@
+//! A server that knows every kind of credential, the credentials, and who gets in by them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use tempfile::TempDir;
+use testkit::{Clip, Process, Server, Tool, wait_until};
+
+use crate::support::token_issuer::SECRET;
+use crate::support::{DEADLINE, repeat_to};
+
+/// For the streams of `other/`, where nothing is.
+pub(crate) const ELSEWHERE: &str = "elsewhere-key-5512";
+
+pub(crate) const PLAIN: &str = "plain-key-7741-van";
+
+pub(crate) const OF_FILE: &str = "of-the-file-3390-ann";
+
+pub(crate) const HASHED: &str = "open-sesame-41";
+
+/// Of [`HASHED`].
+pub(crate) const HASH: &str = include_str!("../../../crates/authority/src/hash.phc");
+
+pub(crate) const LINK_SECRET: &str = "an-hmac-secret-of-32-characters!";
+
+/// A server that knows every kind of credential, and logs all that it logs.
+pub(crate) struct Guarded {
+    pub(crate) server: Server,
+    pub(crate) folder: TempDir,
+}
+
+impl Guarded {
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = folder.path().join("keys.toml");
+        write_keys(&keys, OF_FILE);
+        let config = format!(
+            "[[auth.key]]\nname = \"van\"\nkey = \"{PLAIN}\"\nmatch = \"**\"\nscopes = [\"publish\", \"play\"]\n\
+             [[auth.key]]\nname = \"hashed\"\nkey = \"{}\"\nmatch = \"**\"\nscopes = [\"publish\", \"play\"]\n\
+             [[auth.key]]\nname = \"elsewhere\"\nkey = \"{ELSEWHERE}\"\nmatch = \"other/*\"\nscopes = [\"publish\", \"play\"]\n\
+             {LINKS}[auth.jwt]\nsecret = \"{SECRET}\"\n",
+            HASH.trim()
+        );
+        let log = folder.path().join("log");
+        fs::write(&log, "").unwrap();
+        let path = |name: &str| format!("{:?}", folder.path().join(name));
+        let server = Server::builder()
+            .set("auth", "play", "\"key\"")
+            .set("auth", "keys_file", &path("keys.toml"))
+            .set("ingest", "linger", "\"0s\"")
+            .set("log", "level", "\"trace\"")
+            .set("log", "access", &path("access"))
+            .toml(&config)
+            .log_to(&log)
+            .start();
+        Self { server, folder }
+    }
+
+    /// A link that `carillon sign` makes.
+    pub(crate) fn sign(&self, arguments: &[&str]) -> String {
+        let config = self.folder.path().join("sign.toml");
+        fs::write(&config, LINKS).unwrap();
+        let printed = Tool::carillon()
+            .arg("sign")
+            .arg("--config")
+            .arg(&config)
+            .args(arguments)
+            .run(DEADLINE);
+        let printed = String::from_utf8(printed).unwrap();
+        let token = printed.lines().find_map(|line| line.strip_prefix("token"));
+        token.expect(&printed).trim().to_owned()
+    }
+
+    /// What is written of all this.
+    pub(crate) fn logs(&self) -> String {
+        let read = |name| fs::read(self.folder.path().join(name)).unwrap();
+        let both = [read("log"), read("access")].concat();
+        String::from_utf8_lossy(&both).into_owned()
+    }
+
+    /// Whether ffmpeg gets to publish a clip at an address.
+    pub(crate) fn publishes(&self, clip: Clip, url: &str, stream: &str) -> bool {
+        let mut publisher = repeat_to(url, clip);
+        self.is_there(stream, &mut publisher)
+    }
+
+    pub(crate) fn is_there(&self, stream: &str, publisher: &mut Process) -> bool {
+        let mut is_there = false;
+        wait_until("the stream, or a refusal", DEADLINE, || {
+            let streams = self.server.api("streams").to_string();
+            is_there = streams.contains(&format!("\"{stream}\""));
+            is_there || !publisher.is_running()
+        });
+        is_there
+    }
+
+    /// The status that curl sees, and the challenge.
+    pub(crate) fn curl(&self, path: &str, arguments: &[&str]) -> (u16, String) {
+        let printed = Tool::new("curl")
+            .args(["-s", "-o", "/dev/null", "-w"])
+            .arg("%{http_code} %header{www-authenticate}")
+            .args(arguments)
+            .arg(self.server.http_url(path))
+            .finish(DEADLINE);
+        let printed = String::from_utf8(printed.stdout).unwrap();
+        let (status, challenge) = printed.split_once(' ').unwrap();
+        (status.parse().unwrap(), challenge.to_owned())
+    }
+
+    /// The status of a listener that takes the first bytes only, and so is no player that has to be stopped.
+    pub(crate) fn first_bytes(&self, path: &str, arguments: &[&str]) -> u16 {
+        self.curl(path, &[&["-r", "0-1"], arguments].concat()).0
+    }
+
+    /// The status of an offer that is none: what is asked first is the gate.
+    pub(crate) fn offers(&self, path: &str, arguments: &[&str]) -> u16 {
+        let offer = [
+            "-X",
+            "POST",
+            "-H",
+            "Content-Type: application/sdp",
+            "-d",
+            "v=0",
+        ];
+        self.curl(path, &[&offer, arguments].concat()).0
+    }
+
+    /// Whether ffprobe finds pictures.
+    pub(crate) fn shows(&self, url: &str) -> bool {
+        let probed = Tool::ffprobe()
+            .args(["-show_entries", "stream=codec_name", "-of", "csv=p=0"])
+            .arg(url)
+            .finish(DEADLINE);
+        String::from_utf8_lossy(&probed.stdout).contains("h264")
+    }
+
+    pub(crate) fn rtmp(&self, stream: &str, query: &str) -> String {
+        format!("rtmp://{}/{stream}?{query}", self.server.addr("rtmp"))
+    }
+}
+
+pub(crate) const LINKS: &str = "[auth.link]\nsecret = \"an-hmac-secret-of-32-characters!\"\n";
+
+pub(crate) fn write_keys(path: &Path, key: &str) {
+    let new = path.with_extension("new");
+    let text = format!(
+        "[[key]]\nname = \"ann\"\nkey = \"{key}\"\nmatch = \"**\"\nscopes = [\"publish\", \"play\"]\n"
+    );
+    fs::write(&new, text).unwrap();
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::rename(new, path).unwrap();
+}
+
+/// Asserts that none of these is in the logs.
+pub(crate) fn assert_secret(guarded: &Guarded, secrets: &[String]) {
+    let logs = guarded.logs();
+    assert!(logs.contains("live/show"), "they are the logs of this run");
+    for secret in secrets {
+        assert!(!logs.contains(secret), "{secret} is in the logs");
+    }
+}

@@ -1,0 +1,154 @@
+//! The player page as a test drives it, in Chromium and in Firefox alike: which way it plays by, and what it has
+//! decoded so far.
+
+use serde_json::Value;
+use testkit::{Clip, Process, Server, wait_until};
+
+use crate::support::browser::Browser;
+use crate::support::firefox::Firefox;
+use crate::support::session::Driven;
+use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+
+/// Has the page count what its WebRTC sessions decode: samples of sound, of which silence is not counted, and pictures.
+/// It runs before a session begins.
+pub(crate) const COUNT_SESSIONS: &str = r"
+    window.sessions = {sound: 0, frames: 0};
+    const Original = window.RTCPeerConnection;
+    window.RTCPeerConnection = class extends Original {
+        constructor(...rest) {
+            super(...rest);
+            setInterval(async () => {
+                for (const s of (await this.getStats()).values()) {
+                    if (s.type !== 'inbound-rtp') continue;
+                    if (s.kind === 'video') window.sessions.frames = s.framesDecoded;
+                    else if (s.totalAudioEnergy > 0) window.sessions.sound = s.totalSamplesReceived;
+                }
+            }, 100);
+        }
+    };
+";
+
+/// What [`Played`] contains.
+const PLAYED: &str = r"
+    const player = document.getElementById('player');
+    const {way = '', state = ''} = player?.dataset ?? {};
+    const media = [...document.querySelectorAll('video, audio')].find(media => !media.hidden);
+    const session = way === 'webrtc' ? window.sessions : null;
+    return {
+        way, state,
+        seconds: media?.currentTime ?? 0,
+        frames: session?.frames ?? media?.getVideoPlaybackQuality?.().totalVideoFrames ?? 0,
+        sound: session?.sound ?? media?.webkitAudioDecodedByteCount ?? null,
+        status: document.getElementById('status')?.textContent,
+        note: document.getElementById('note')?.textContent,
+    };
+";
+
+/// A browser that can tell how much sound its elements have decoded.
+pub(crate) trait PageBrowser: Driven {
+    /// The sound that the page's visible element has decoded so far, in any unit. For browsers whose pages cannot
+    /// count it themselves.
+    fn decoded_sound(&self) -> u64;
+}
+
+impl PageBrowser for Browser {
+    fn decoded_sound(&self) -> u64 {
+        0
+    }
+}
+
+impl PageBrowser for Firefox {
+    fn decoded_sound(&self) -> u64 {
+        Self::decoded_sound(self)
+    }
+}
+
+/// A server with the demo, a stream without and one with B-frames, and a radio.
+pub(crate) fn published() -> (Server, [Process; 3]) {
+    // Firefox takes no candidate on the loopback, so the host's own addresses are used.
+    let server = Server::builder()
+        .arg("--demo")
+        .set("webrtc", "listen", "\"0.0.0.0:0\"")
+        .start();
+    let publishers = [
+        publish_rtmp(&server, &Clip::Flv.seconds(240), "live/show"),
+        publish_rtmp(&server, &Clip::FlvBframes.seconds(240), "live/reordered"),
+        publish_icecast(&server, Clip::Mp3, 240, "radio.mp3"),
+    ];
+    for stream in ["live/show", "live/reordered", "radio.mp3"] {
+        wait_for_stream(&server, stream);
+    }
+    (server, publishers)
+}
+
+/// What a page has played so far.
+#[derive(Debug)]
+pub(crate) struct Played {
+    /// The protocol, as in the parameter `way`.
+    pub(crate) way: String,
+    pub(crate) state: String,
+    /// The element's time.
+    pub(crate) seconds: f64,
+    /// Pictures decoded.
+    pub(crate) frames: u64,
+    /// Sound decoded: bytes, frames or samples.
+    pub(crate) sound: u64,
+    /// What the page says of its state, and what it says beside.
+    pub(crate) status: String,
+    pub(crate) note: String,
+}
+
+impl Played {
+    pub(crate) fn of(browser: &impl PageBrowser) -> Self {
+        let said = browser.run(PLAYED);
+        let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
+        let sound = said["sound"].as_u64();
+        Self {
+            way: text("way"),
+            state: text("state"),
+            seconds: said["seconds"].as_f64().unwrap_or_default(),
+            frames: said["frames"].as_u64().unwrap_or_default(),
+            sound: sound.unwrap_or_else(|| browser.decoded_sound()),
+            status: text("status"),
+            note: text("note"),
+        }
+    }
+
+    /// Whether the page plays by this protocol.
+    pub(crate) fn is_by(&self, way: &str) -> bool {
+        self.way == way && self.state == "playing"
+    }
+}
+
+/// Waits until the page plays by this protocol, and then until it has played a stretch of time, pictures if the stream
+/// has them, and sound.
+pub(crate) fn plays_on(browser: &impl PageBrowser, way: &str, has_pictures: bool) {
+    /// Seconds of it; and pictures, of 25 a second.
+    const STRETCH: (f64, u64) = (1.5, 25);
+    let mut now = Played::of(browser);
+    wait_until(&format!("the page to play by {way}"), DEADLINE, || {
+        now = Played::of(browser);
+        now.is_by(way)
+    });
+    let before = now;
+    let mut last = Played::of(browser);
+    wait_until(&format!("a stretch by {way}"), DEADLINE, || {
+        last = Played::of(browser);
+        assert_eq!(last.way, way, "{last:?}");
+        last.seconds >= before.seconds + STRETCH.0
+            && (!has_pictures || last.frames >= before.frames + STRETCH.1)
+            && last.sound > before.sound
+            && last.state == "playing"
+    });
+    assert!(last.status.starts_with("Playing"), "{last:?}");
+    assert_eq!(last.note, "", "{last:?}");
+}
+
+/// The protocols that the page offers.
+pub(crate) fn offered(browser: &impl Driven) -> Vec<String> {
+    let names = "return [...document.getElementById('protocol').options].map(one => one.value);";
+    let names = browser.run(names);
+    let names = names.as_array().into_iter().flatten();
+    let names = names.filter_map(Value::as_str).map(str::to_owned);
+    names.filter(|name| name != "auto").collect()
+}

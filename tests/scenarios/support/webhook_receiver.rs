@@ -1,0 +1,95 @@
+//! A receiver of webhooks, which verifies them by the specification's own library.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use testkit::{Process, Server, ServerBuilder, wait_until, webhooks};
+
+use crate::support::DEADLINE;
+
+pub(crate) const KEY: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/// A receiver, killed when dropped.
+pub(crate) struct Receiver {
+    process: Process,
+    pub(crate) port: u16,
+}
+
+impl Receiver {
+    /// At any port.
+    pub(crate) fn start() -> Self {
+        Self::at(0)
+    }
+
+    pub(crate) fn at(port: u16) -> Self {
+        let mut command = Command::new(webhooks());
+        command
+            .arg(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/scenarios/support/webhook_receiver.py"
+            ))
+            .args([&port.to_string(), KEY]);
+        let process = Process::start("the receiver", &mut command);
+        let first = || String::from_utf8(process.stdout()).unwrap();
+        wait_until("the receiver's port", DEADLINE, || first().contains('\n'));
+        let port = first().lines().next().unwrap().parse().unwrap();
+        Self { process, port }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// What it was told so far.
+    pub(crate) fn told(&self) -> Vec<Value> {
+        let text = String::from_utf8(self.process.stdout()).unwrap();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let lines = whole.lines().skip(1);
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// The requests to a path about this kind.
+    pub(crate) fn of(&self, path: &str, kind: &str) -> Vec<Value> {
+        let mut told = self.told();
+        told.retain(|one| one["path"] == path && one["message"]["type"] == kind);
+        told
+    }
+
+    /// Waits for so many requests to a path about this kind.
+    pub(crate) fn wait_for(&self, path: &str, kind: &str, count: usize) -> Vec<Value> {
+        wait_until(&format!("{count} × {kind} at {path}"), DEADLINE, || {
+            self.of(path, kind).len() >= count
+        });
+        self.of(path, kind)
+    }
+}
+
+pub(crate) const STREAM: &str = "live/show";
+
+pub(crate) const OTHER_KEY: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+pub(crate) fn server(root: &Path) -> ServerBuilder {
+    let path = |name: &str| format!("{:?}", root.join(name).display().to_string());
+    Server::builder()
+        .set("recording", "directory", &path("recordings"))
+        .set("recording", "min_free", "\"0B\"")
+        .set("webhooks", "directory", &path("state"))
+        .set("ingest", "linger", "\"1s\"")
+        .toml("[[record]]\nmatch = \"live/*\"\n")
+}
+
+pub(crate) fn webhook(url: &str, rest: &str) -> String {
+    format!("[[webhook]]\nurl = \"{url}\"\nsecret = [\"{OTHER_KEY}\", \"{KEY}\"]\n{rest}\n")
+}
+
+pub(crate) fn outcomes(server: &Server, result: &str) -> f64 {
+    let label = format!("result=\"{result}\"");
+    server.metrics().sum("carillon_webhooks_total", &[&label])
+}
+
+pub(crate) fn queued(server: &Server) -> f64 {
+    server.metrics().sum("carillon_webhook_queue", &[])
+}

@@ -1,0 +1,8 @@
+//! WHIP and WHEP with peers of other makes, over good networks and bad ones.
+
+mod joiners_see_a_picture_soon;
+mod players_of_other_makes_watch;
+mod simulcast_is_several_streams;
+mod sound_shares_packets;
+mod webrtc_peers_play;
+mod webrtc_sessions_go_on;

@@ -1,0 +1,170 @@
+//! Independent WebRTC players watch the tracks of a stream, and are told which are missing.
+//!
+//! They offer to receive sound and picture, as players do that do not know a stream's tracks.
+
+use std::path::{Path, PathBuf};
+
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, http, pion_viewer, wait_until};
+
+use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+use crate::webrtc::sound_shares_packets::crowded;
+
+/// Some seconds of either kind.
+const PACKETS: u32 = 100;
+
+/// Where `cargo xtask tools` puts what it makes.
+fn tools() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools")
+}
+
+/// pion (Go), on which MediaMTX and LiveKit are built.
+fn pion() -> Tool {
+    Tool::built(&pion_viewer())
+}
+
+/// werift (TypeScript).
+fn werift() -> Tool {
+    let folder = tools().join("werift");
+    assert!(
+        folder.is_dir(),
+        "{} is missing, the package werift: cargo xtask tools",
+        folder.display()
+    );
+    let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
+    Tool::new("node")
+        .arg(clients.join("werift/viewer.cjs"))
+        .arg(folder)
+}
+
+/// Streams with sound alone, with pictures alone and with both, and what is to be received of each.
+struct Programme {
+    server: Server,
+    _publishers: [Process; 3],
+}
+
+const STREAMS: [(&str, &[&str]); 3] = [
+    ("radio.mp3", &["audio"]),
+    ("live/mute", &["video"]),
+    ("live/show", &["audio", "video"]),
+];
+
+impl Programme {
+    fn start() -> Self {
+        Self::on(Server::start())
+    }
+
+    fn on(server: Server) -> Self {
+        let radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
+        let clip = Clip::Flv.seconds(90);
+        let mute = Tool::ffmpeg()
+            .args(["-re", "-i"])
+            .arg(&clip)
+            .args(["-an", "-c", "copy", "-f", "flv"])
+            .arg(server.rtmp_url("live/mute", PUBLISH_KEY))
+            .start();
+        let show = publish_rtmp(&server, &clip, "live/show");
+        for (stream, _) in STREAMS {
+            wait_for_stream(&server, stream);
+        }
+        Self {
+            server,
+            _publishers: [radio, mute, show],
+        }
+    }
+
+    fn is_watched_by(&self, player: impl Fn() -> Tool) {
+        for (stream, kinds) in STREAMS {
+            let url = self.server.http_url(&format!("/{stream}/whep"));
+            let watched = player()
+                .arg(url)
+                .arg(PACKETS.to_string())
+                .args(kinds)
+                .finish(DEADLINE);
+            assert!(watched.status.success(), "{stream}: {}", watched.stderr);
+        }
+    }
+}
+
+#[test]
+fn pion_watches_sound_alone_and_pictures_alone() {
+    Programme::start().is_watched_by(pion);
+}
+
+#[test]
+fn werift_watches_sound_alone_and_pictures_alone() {
+    Programme::start().is_watched_by(werift);
+}
+
+#[test]
+fn pion_and_werift_watch_what_a_large_audience_gets() {
+    let programme = Programme::on(crowded().start());
+    programme.is_watched_by(pion);
+    programme.is_watched_by(werift);
+}
+
+/// What a browser offers, less what does not matter.
+const SOUND: &str = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:0\r\na=rtpmap:111 opus/48000/2\r\n";
+const PICTURE: &str = "m=video 9 UDP/TLS/RTP/SAVPF 107\r\na=mid:1\r\na=rtpmap:107 H264/90000\r\n\
+    a=fmtp:107 packetization-mode=1;profile-level-id=42e01f\r\n";
+
+fn ask(server: &Server, path: &str, sections: &[&str]) -> http::Response {
+    let mut offer = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0 1\r\n\
+        a=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\na=setup:actpass\r\n\
+        a=fingerprint:sha-256 7B:8B:F0:65:5F:78:E2:51:3B:AC:6F:F3:3F:46:1B:35:\
+        DC:B8:5F:64:1A:24:C2:43:F0:A1:58:D0:A1:2C:19:08\r\n"
+        .to_owned();
+    for section in sections {
+        offer += &format!("{section}c=IN IP4 0.0.0.0\r\na=rtcp-mux\r\na=recvonly\r\n");
+    }
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: carillon\r\nConnection: close\r\n\
+         Content-Type: application/sdp\r\nContent-Length: {}\r\n\r\n{offer}",
+        offer.len()
+    );
+    http::request(server.addr("http"), request.as_bytes(), DEADLINE)
+}
+
+/// A viewer that arrives during the first pictures is not accepted before the codec is known.
+#[test]
+fn pictures_out_of_their_order_are_refused_with_the_cure() {
+    let server = Server::start();
+    let _publisher = publish_rtmp(&server, &Clip::FlvBframes.seconds(60), "live/show");
+    wait_for_stream(&server, "live/show");
+    let refused = ask(&server, "/live/show/whep", &[SOUND, PICTURE]);
+    let words = String::from_utf8(refused.body).unwrap();
+    assert_eq!(refused.status, 422, "{words}");
+    assert!(
+        words.contains("-bf 0 -g 60") && words.contains("keyframe interval 2 s"),
+        "{words}"
+    );
+    // It can be heard, and the API names the problem.
+    let heard = ask(&server, "/live/show/whep", &[SOUND]);
+    assert_eq!(heard.status, 201);
+    let pictures = &server.api("streams")["streams"][0]["pictures"];
+    assert_eq!(pictures["b_frames"], true, "{pictures}");
+    let said = pictures["words"].as_str().unwrap();
+    assert!(said.contains("-bf 0 -g 60"), "{pictures}");
+}
+
+/// Exactly the line that `serve` prints.
+#[test]
+fn what_the_printed_line_publishes_can_be_watched() {
+    let server = Server::start();
+    let said = server.log();
+    let line = said.lines().find(|line| line.contains("-c:v libx264"));
+    let film = Clip::FlvBframes.seconds(60);
+    let line = line
+        .and_then(|line| line.trim().strip_prefix("ffmpeg"))
+        .unwrap()
+        .replace("FILE", &film.display().to_string())
+        .replace("KEY", PUBLISH_KEY);
+    let _publisher = Tool::new("sh")
+        .args(["-c", &format!("exec {line}")])
+        .start();
+    wait_for_stream(&server, "live/show");
+    wait_until("pictures in their order", DEADLINE, || {
+        server.api("streams")["streams"][0]["pictures"]["b_frames"] == false
+    });
+    let answer = ask(&server, "/live/show/whep", &[SOUND, PICTURE]);
+    assert_eq!(answer.status, 201);
+}

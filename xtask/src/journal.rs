@@ -1,0 +1,132 @@
+//! What has passed for which state of the tree, kept below the target directory, so that `--resume` repeats only what
+//! was not green.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::run::{self, Failure, Workspace};
+
+/// Steps and tests that passed, with the seconds that they took, for one state of the tree.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    /// `None` keeps nothing.
+    path: Option<PathBuf>,
+    tree: String,
+    green: BTreeMap<String, f64>,
+    is_resumed: bool,
+}
+
+impl Journal {
+    /// Opens that of the tree as it is now. What it holds of another tree is forgotten, and all of it counts only when
+    /// the run is resumed.
+    pub(crate) fn open(workspace: &Workspace, is_resumed: bool) -> Result<Self, Failure> {
+        let path = workspace.target.join("xtask/journal.json");
+        match tree_of(workspace) {
+            Ok(tree) => Ok(Self::read(&path, tree, is_resumed)),
+            Err(failure) if is_resumed => Err(failure),
+            // Files without git can be tested, too.
+            Err(_) => Ok(Self::default()),
+        }
+    }
+
+    fn read(path: &Path, tree: String, is_resumed: bool) -> Self {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let value: Value = serde_json::from_str(&text).unwrap_or_default();
+        let mut green = BTreeMap::new();
+        if value["tree"] == *tree {
+            let rows = value["green"].as_object().into_iter().flatten();
+            green
+                .extend(rows.filter_map(|(name, seconds)| Some((name.clone(), seconds.as_f64()?))));
+        }
+        Self {
+            path: Some(path.to_owned()),
+            tree,
+            green,
+            is_resumed,
+        }
+    }
+
+    /// The seconds of what passed before and need not be repeated.
+    pub(crate) fn passed(&self, name: &str) -> Option<f64> {
+        let is_known = self.is_resumed;
+        is_known.then(|| self.green.get(name).copied()).flatten()
+    }
+
+    /// Notes how something ended, at once: the run may be killed.
+    pub(crate) fn note(&mut self, name: &str, is_passed: bool, seconds: f64) {
+        if is_passed {
+            self.green.insert(name.to_owned(), seconds);
+        } else {
+            self.green.remove(name);
+        }
+        if let Err(error) = self.write() {
+            eprintln!("xtask: what passed cannot be kept for --resume: {error}");
+        }
+    }
+
+    fn write(&self) -> std::io::Result<()> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let draft = path.with_extension("new");
+        let value = json!({"tree": self.tree, "green": self.green});
+        std::fs::write(&draft, format!("{value:#}\n"))?;
+        std::fs::rename(&draft, path)
+    }
+}
+
+/// The identifier of all that git would commit now, whether it has been or not. The index that git works with stays
+/// as it is.
+fn tree_of(workspace: &Workspace) -> Result<String, Failure> {
+    let index = workspace.target.join("xtask/index");
+    if let Some(folder) = index.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    // A copy to begin with spares git reading every file.
+    let own = run::capture(&mut workspace.command("git", &["rev-parse", "--git-path", "index"]))?;
+    std::fs::copy(workspace.root.join(own.trim()), &index)?;
+    let git = |arguments: &[&str]| {
+        let mut command = workspace.command("git", arguments);
+        command.env("GIT_INDEX_FILE", &index);
+        run::capture(&mut command)
+    };
+    git(&["add", "--all"])?;
+    Ok(git(&["write-tree"])?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_resumed_run_of_the_same_tree_knows_what_passed() {
+        let path = std::env::temp_dir().join(format!("carillon-journal-{}", std::process::id()));
+        let open = |tree: &str, is_resumed| Journal::read(&path, tree.to_owned(), is_resumed);
+        let mut first = open("one", false);
+        first.note("step clippy", true, 2.5);
+        first.note("test a", true, 1.0);
+        first.note("test b", true, 1.0);
+        first.note("test b", false, 1.0);
+        assert_eq!(first.passed("step clippy"), None);
+        let again = open("one", true);
+        assert_eq!(again.passed("step clippy"), Some(2.5));
+        assert_eq!(again.passed("test a"), Some(1.0));
+        assert_eq!(again.passed("test b"), None);
+        assert_eq!(open("one", false).passed("test a"), None);
+        assert_eq!(open("other", true).passed("test a"), None);
+        std::fs::remove_file(&path).expect("it is there");
+    }
+
+    #[test]
+    fn a_tree_has_the_identifier_of_its_files() {
+        let workspace = Workspace::locate();
+        let one = tree_of(&workspace).expect("this is a work tree");
+        assert_eq!(one.len(), 40);
+        assert_eq!(one, tree_of(&workspace).expect("it still is"));
+    }
+}

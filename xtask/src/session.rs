@@ -1,0 +1,85 @@
+//! A run of steps: which are left out, what is built ahead, and when it ends.
+
+use crate::ahead::Ahead;
+use crate::journal::Journal;
+use crate::report::Report;
+use crate::run::{Failure, Workspace};
+use crate::scenarios;
+use crate::steps::{Step, TOOLS};
+use crate::suite::{Duration, Durations};
+
+/// Runs `steps` in order; returns whether all passed. Ends with the first that fails unless it `keeps_going`, which it
+/// does not do without the programs that all others need.
+pub(crate) fn run(
+    workspace: &Workspace,
+    steps: &[&Step],
+    keeps_going: bool,
+    is_resumed: bool,
+) -> Result<bool, Failure> {
+    let journal = Journal::open(workspace, is_resumed)?;
+    let names = steps.iter().map(|step| step.name).collect();
+    let mut report = Report::new(journal, Durations::committed(workspace), names);
+    let mut ahead = None;
+    for (index, step) in steps.iter().enumerate() {
+        if report.is_done(step.name) {
+            continue;
+        }
+        if step.leaves_time() && ahead.is_none() {
+            ahead = Some(build_ahead(workspace, &steps[index..], &report));
+        }
+        // What is neither a scenario nor a build of its own may need the machine to itself.
+        if !step.leaves_time()
+            && let Some(builds) = ahead.take()
+        {
+            builds.finish();
+        }
+        report.open(step.name, step.about);
+        let result = step.run(workspace, &mut report);
+        let is_over = result.is_err() && (!keeps_going || step.name.starts_with(TOOLS));
+        report.close(&result);
+        if is_over {
+            break;
+        }
+    }
+    drop(ahead);
+    let seconds = report.step_seconds().into_iter().map(|(name, seconds)| {
+        let duration = Duration {
+            seconds,
+            processors: 0.0,
+        };
+        (name, duration)
+    });
+    Durations::note(workspace, seconds)?;
+    Ok(report.finish())
+}
+
+/// Builds what later steps need while scenarios run, which wait for players and clocks for a good part of their time.
+fn build_ahead(workspace: &Workspace, behind: &[&Step], report: &Report) -> Ahead {
+    let builds = behind
+        .iter()
+        .filter(|step| !report.is_step_green(step.name))
+        .filter_map(|step| step.build?(workspace).ok());
+    Ahead::begin(builds.collect())
+}
+
+/// `cargo xtask scenarios [NAME…]`.
+pub(crate) fn scenarios(workspace: &Workspace, filters: &[String]) -> Result<bool, Failure> {
+    alone(workspace, "scenarios", |report| {
+        let jobs = scenarios::named(workspace, filters)?;
+        scenarios::run(workspace, report, jobs)
+    })
+}
+
+/// Runs one thing that is no step, with a report of its own that nothing remembers.
+pub(crate) fn alone(
+    workspace: &Workspace,
+    name: &'static str,
+    run: impl FnOnce(&mut Report) -> Result<(), Failure>,
+) -> Result<bool, Failure> {
+    let durations = Durations::committed(workspace);
+    let mut report = Report::new(Journal::default(), durations, vec![name]);
+    report.open(name, "");
+    let result = run(&mut report);
+    report.close(&result);
+    Ok(report.finish())
+}

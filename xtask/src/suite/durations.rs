@@ -1,0 +1,136 @@
+//! How long each test took and how many processors it kept busy, by which the next run is scheduled.
+//!
+//! `tests/durations.json` is committed, so that a first run is scheduled well, too. A run writes what it saw below the
+//! target directory; `cargo xtask durations` takes that over. A test that has no record counts as [`UNKNOWN`].
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use crate::run::{Failure, Workspace};
+
+/// The committed records.
+const FILE: &str = "tests/durations.json";
+
+/// An ordinary scenario.
+const UNKNOWN: Duration = Duration {
+    seconds: 10.0,
+    processors: 0.7,
+};
+
+/// Seconds, and the processors that were busy meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Duration {
+    pub(crate) seconds: f64,
+    pub(crate) processors: f64,
+}
+
+/// The records by the tests' names; those of steps have no processors.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Durations(BTreeMap<String, Duration>);
+
+impl Durations {
+    /// The committed records, or none where the file is absent.
+    pub(crate) fn committed(workspace: &Workspace) -> Self {
+        Self::read(&workspace.root.join(FILE))
+    }
+
+    fn read(path: &std::path::Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        serde_json::from_str(&text).map_or_else(|_| Self::default(), |value| Self::parse(&value))
+    }
+
+    fn parse(value: &Value) -> Self {
+        let of = |value: &Value| {
+            Some(Duration {
+                seconds: value.get(0)?.as_f64()?,
+                processors: value.get(1)?.as_f64()?,
+            })
+        };
+        let rows = value.as_object().into_iter().flatten();
+        Self(
+            rows.filter_map(|(name, row)| Some((name.clone(), of(row)?)))
+                .collect(),
+        )
+    }
+
+    /// The record of a test.
+    pub(crate) fn of(&self, name: &str) -> Duration {
+        self.0.get(name).copied().unwrap_or(UNKNOWN)
+    }
+
+    /// The record's seconds, if there is one.
+    pub(crate) fn seconds(&self, name: &str) -> Option<f64> {
+        self.0.get(name).map(|duration| duration.seconds)
+    }
+
+    /// Adds what a run saw to the records below the target directory.
+    pub(crate) fn note(
+        workspace: &Workspace,
+        seen: impl IntoIterator<Item = (String, Duration)>,
+    ) -> Result<(), Failure> {
+        let path = seen_path(workspace);
+        let mut all = Self::read(&path);
+        all.0.extend(seen);
+        all.write(&path)
+    }
+
+    fn write(&self, path: &std::path::Path) -> Result<(), Failure> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let round = |figure: f64, per: f64| (figure * per).round() / per;
+        let rows: Map<String, Value> = self
+            .0
+            .iter()
+            .map(|(name, duration)| {
+                let seconds = round(duration.seconds, 10.0);
+                let processors = round(duration.processors, 100.0);
+                (name.clone(), json!([seconds, processors]))
+            })
+            .collect();
+        let lines: Vec<String> = rows
+            .iter()
+            .map(|(name, row)| format!("  {}: {row}", json!(name)))
+            .collect();
+        std::fs::write(path, format!("{{\n{}\n}}\n", lines.join(",\n")))?;
+        Ok(())
+    }
+}
+
+fn seen_path(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("xtask/durations.json")
+}
+
+/// Takes over what runs on this machine saw, and forgets tests that are no more.
+pub(crate) fn record(workspace: &Workspace, present: &[String]) -> Result<(), Failure> {
+    let mut all = Durations::committed(workspace);
+    all.0.extend(Durations::read(&seen_path(workspace)).0);
+    all.0.retain(|name, _| present.contains(name));
+    all.write(&workspace.root.join(FILE))?;
+    println!("written: {FILE}, {} records", all.0.len());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_survive_a_file() {
+        let path = std::env::temp_dir().join(format!("carillon-durations-{}", std::process::id()));
+        let duration = Duration {
+            seconds: 12.5,
+            processors: 0.25,
+        };
+        let written = Durations(BTreeMap::from([("core::a::b".to_owned(), duration)]));
+        written.write(&path).expect("it is written");
+        let read = Durations::read(&path);
+        std::fs::remove_file(&path).expect("it is there");
+        assert_eq!(read, written);
+        assert_eq!(read.of("core::a::b"), duration);
+        assert_eq!(read.of("core::a::c"), UNKNOWN);
+        assert_eq!(read.seconds("core::a::c"), None);
+    }
+}

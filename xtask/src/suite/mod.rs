@@ -1,0 +1,127 @@
+//! Tests as jobs: built once by cargo, listed, and run as child processes beside each other.
+//!
+//! ```text
+//! executables (cargo build) ─► jobs, with their recorded durations ─► schedule ─► pool ─► outcomes ─► report
+//! ```
+//!
+//! A scenario is a job of its own, so that it can be measured, scheduled, and repeated alone; of unit tests each
+//! executable is one.
+
+mod durations;
+mod executables;
+mod pool;
+mod schedule;
+
+use std::process::Command;
+
+pub(crate) use self::durations::{Duration, Durations, record};
+pub(crate) use self::executables::{Executable, build};
+use self::schedule::Schedule;
+use crate::report::Report;
+use crate::run::{Failure, Workspace};
+
+/// Jobs at a time for each processor: most wait for players and clocks.
+const JOBS_PER_PROCESSOR: usize = 4;
+
+/// A test that takes longer hangs: the longest take five minutes, and a busy machine doubles that.
+const TIME_MAX: std::time::Duration = std::time::Duration::from_secs(15 * 60);
+
+/// A child process that passes or fails.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// As it is reported and recorded.
+    pub(crate) name: String,
+    pub(crate) command: Command,
+    /// The line that repeats it alone.
+    pub(crate) again: String,
+    /// After which it is killed.
+    pub(crate) time_max: std::time::Duration,
+    /// How long it takes by its record.
+    pub(crate) seconds: f64,
+    /// How many processors it keeps busy by its record.
+    pub(crate) processors: f64,
+}
+
+impl Job {
+    pub(crate) fn new(name: &str, command: Command) -> Self {
+        Self {
+            name: name.to_owned(),
+            command,
+            again: String::new(),
+            time_max: TIME_MAX,
+            seconds: 0.0,
+            processors: 0.0,
+        }
+    }
+
+    /// Gives it the duration by which it is scheduled.
+    pub(crate) fn lasting(self, duration: Duration) -> Self {
+        Self {
+            seconds: duration.seconds,
+            processors: duration.processors,
+            ..self
+        }
+    }
+}
+
+/// What came of a job.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) name: String,
+    pub(crate) again: String,
+    pub(crate) is_passed: bool,
+    pub(crate) seconds: f64,
+    pub(crate) processors: f64,
+    /// Both outputs in the order in which they were written.
+    pub(crate) output: String,
+}
+
+/// How jobs share the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// As many at a time as fill the processors.
+    Together,
+    /// One at a time: they measure.
+    Alone,
+}
+
+/// Runs `jobs` and reports each; fails when one of them has failed.
+pub(crate) fn run(
+    workspace: &Workspace,
+    report: &mut Report,
+    jobs: Vec<Job>,
+    sharing: Sharing,
+) -> Result<(), Failure> {
+    let processors = processors();
+    let running_max = match sharing {
+        Sharing::Together => JOBS_PER_PROCESSOR * processors,
+        Sharing::Alone => 1,
+    };
+    report.expect(jobs.len());
+    let schedule = Schedule::new(jobs, processors as f64, running_max);
+    let folder = workspace.target.join("xtask/output");
+    let mut failed = Vec::new();
+    let mut seen = Vec::new();
+    pool::run(schedule, &folder, |outcome, seconds_left| {
+        report.ended(outcome, seconds_left);
+        if outcome.is_passed {
+            let duration = Duration {
+                seconds: outcome.seconds,
+                processors: outcome.processors,
+            };
+            seen.push((outcome.name.clone(), duration));
+        } else {
+            failed.push(outcome.name.clone());
+        }
+    })?;
+    Durations::note(workspace, seen)?;
+    match failed.len() {
+        0 => Ok(()),
+        count => Err(Failure(format!("{count} failed: {}", failed.join(", ")))),
+    }
+}
+
+/// Processors of this machine that this process may use.
+pub(crate) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
+}

@@ -1,0 +1,179 @@
+//! Runs jobs as child processes, as many at a time as the schedule lets begin, and measures each.
+//!
+//! What a child prints goes to a file, which is read when it ends: a test that passed says nothing, one that failed
+//! says all.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use super::schedule::Schedule;
+use super::{Job, Outcome};
+use crate::run::Failure;
+
+/// How often children are asked whether they have ended: short beside a test, long beside the question.
+const POLL: Duration = Duration::from_millis(10);
+
+/// Ticks of the processor time in `/proc`, which the kernel fixes for all programs.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// A job under way.
+struct Running {
+    job: Job,
+    child: Child,
+    output: PathBuf,
+    began: Instant,
+    is_killed: bool,
+}
+
+/// Runs all jobs; `each` is given every outcome, and the seconds that the rest will take.
+pub(crate) fn run(
+    mut schedule: Schedule,
+    folder: &std::path::Path,
+    mut each: impl FnMut(&Outcome, f64),
+) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)?;
+    let mut running: Vec<Running> = Vec::new();
+    let mut begun = 0;
+    loop {
+        while let Some(job) = schedule.next() {
+            let output = folder.join(format!("{}-{begun}", std::process::id()));
+            running.push(Running::begin(job, output)?);
+            begun += 1;
+        }
+        if running.is_empty() {
+            return Ok(());
+        }
+        let mut index = 0;
+        let mut has_ended = false;
+        while index < running.len() {
+            let Some(seconds_used) = running[index].poll()? else {
+                index += 1;
+                continue;
+            };
+            let ended = running.swap_remove(index);
+            schedule.ended(&ended.job);
+            let outcome = ended.finish(seconds_used)?;
+            each(&outcome, schedule.seconds_left());
+            has_ended = true;
+        }
+        if !has_ended {
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+impl Running {
+    fn begin(mut job: Job, output: PathBuf) -> Result<Self, Failure> {
+        let file = File::create(&output)?;
+        let command: &mut Command = &mut job.command;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()
+            .map_err(|error| Failure(format!("{}: {error}", job.name)))?;
+        Ok(Self {
+            job,
+            child,
+            output,
+            began: Instant::now(),
+            is_killed: false,
+        })
+    }
+
+    /// Returns the processor seconds of the child and its descendants once it has ended, and kills one that hangs.
+    fn poll(&mut self) -> Result<Option<f64>, Failure> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        if let Some(seconds) = seconds_of_ended(&stat) {
+            return Ok(Some(seconds));
+        }
+        if !self.is_killed && self.began.elapsed() > self.job.time_max {
+            self.is_killed = true;
+            self.child.kill()?;
+        }
+        Ok(None)
+    }
+
+    fn finish(mut self, seconds_used: f64) -> Result<Outcome, Failure> {
+        let status: ExitStatus = self.child.wait()?;
+        let seconds = self.began.elapsed().as_secs_f64();
+        let bytes = std::fs::read(&self.output)?;
+        std::fs::remove_file(&self.output)?;
+        let mut output = String::from_utf8_lossy(&bytes).into_owned();
+        if self.is_killed {
+            output.push_str(&format!("\nkilled after {:?}\n", self.job.time_max));
+        } else if !status.success() {
+            output.push_str(&format!("\n{status}\n"));
+        }
+        Ok(Outcome {
+            name: self.job.name,
+            again: self.job.again,
+            is_passed: status.success(),
+            seconds,
+            processors: seconds_used / seconds.max(0.01),
+            output,
+        })
+    }
+}
+
+/// Of a line of `/proc/PID/stat`: the processor time of a process that has ended and is not yet waited for, with that of
+/// the children it has waited for; `None` while it runs.
+fn seconds_of_ended(stat: &str) -> Option<f64> {
+    // The name, in parentheses, may contain anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    if *fields.first()? != "Z" {
+        return None;
+    }
+    // utime, stime, cutime and cstime: the 14th to the 17th field of proc(5), of which the name is the second.
+    let ticks: f64 = fields
+        .get(11..15)?
+        .iter()
+        .filter_map(|field| field.parse::<f64>().ok())
+        .sum();
+    Some(ticks / TICKS_PER_SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(name: &str, script: &str) -> Job {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Job::new(name, command)
+    }
+
+    #[test]
+    fn outcomes_have_output_and_processors() {
+        let jobs = vec![
+            shell("fine", "echo nothing to say"),
+            shell("busy", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"),
+            shell("broken", "echo a complaint >&2; exit 3"),
+        ];
+        let folder = std::env::temp_dir().join(format!("carillon-pool-{}", std::process::id()));
+        let mut outcomes = Vec::new();
+        let schedule = Schedule::new(jobs, 2.0, 3);
+        run(schedule, &folder, |outcome, _| {
+            outcomes.push(outcome.clone());
+        })
+        .expect("they run");
+        std::fs::remove_dir(&folder).expect("nothing is left in it");
+        let of = |name: &str| outcomes.iter().find(|outcome| outcome.name == name);
+        let broken = of("broken").expect("it ran");
+        assert!(!broken.is_passed && broken.output.contains("a complaint"));
+        assert!(broken.output.contains("exit status: 3"));
+        assert!(of("fine").is_some_and(|outcome| outcome.is_passed));
+        assert!(of("busy").is_some_and(|outcome| outcome.processors > 0.1));
+    }
+
+    #[test]
+    fn processor_time_is_read_of_what_has_ended() {
+        let stat = "17 (a (b) c) Z 1 17 1 0 -1 4 0 0 0 0 150 50 25 75 20 0 1 0 9 0 0";
+        assert_eq!(seconds_of_ended(stat), Some(3.0));
+        assert_eq!(seconds_of_ended(&stat.replace(" Z ", " S ")), None);
+        assert_eq!(seconds_of_ended(""), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! Unit tests: each executable of them is a job.
+//!
+//! A test that asks a program which the core does without stands in a module `foreign`, and runs with `--all`.
+
+use crate::report::Report;
+use crate::run::{Failure, Workspace};
+use crate::scenarios::BACKEND;
+use crate::suite::{self, Duration, Durations, Executable, Job, Sharing};
+
+/// The package of the scenarios, which are jobs of their own.
+pub(crate) const SCENARIOS: &str = "tests";
+
+/// The modules of tests that need programs of other makes.
+const FOREIGN: &str = "foreign::";
+
+/// Tests of the fan-out core whose listeners have real sockets: they run again with io_uring.
+const CARRYING: [&str; 3] = ["carry::", "converse::", "follow::"];
+
+/// An executable without a record: most use all processors for a second or two.
+const UNKNOWN: Duration = Duration {
+    seconds: 2.0,
+    processors: 1.0,
+};
+
+/// Runs those that the core's programs suffice for.
+pub(crate) fn core(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+    let durations = Durations::committed(workspace);
+    let executables = of_units(workspace)?;
+    let mut jobs: Vec<Job> = executables
+        .iter()
+        .map(|executable| job(workspace, executable, "", &["--skip", FOREIGN]))
+        .collect();
+    let carrying = executables.iter().find(|e| name(e) == "unit fanout fanout");
+    if let Some(executable) = carrying {
+        let mut again = job(workspace, executable, " on io_uring", &CARRYING);
+        again.command.env(BACKEND, "io_uring");
+        jobs.push(again);
+    }
+    let jobs = jobs.into_iter().map(|job| {
+        let known = durations.seconds(&job.name).is_some();
+        let duration = if known {
+            durations.of(&job.name)
+        } else {
+            UNKNOWN
+        };
+        job.lasting(duration)
+    });
+    suite::run(workspace, report, jobs.collect(), Sharing::Together)
+}
+
+/// Runs those that need others.
+pub(crate) fn foreign(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+    let mut jobs = Vec::new();
+    for executable in of_units(workspace)? {
+        let tests = executable.tests(workspace)?;
+        if tests.iter().any(|test| test.contains(FOREIGN)) {
+            jobs.push(job(workspace, &executable, " foreign", &[FOREIGN]).lasting(UNKNOWN));
+        }
+    }
+    suite::run(workspace, report, jobs, Sharing::Together)
+}
+
+/// The names of the jobs, as they are recorded.
+pub(crate) fn names(executables: &[Executable]) -> Vec<String> {
+    let mut names: Vec<_> = executables.iter().map(name).collect();
+    names.push("unit fanout fanout on io_uring".to_owned());
+    names
+}
+
+/// A job of one test.
+pub(crate) fn one(workspace: &Workspace, executable: &Executable, test: &str) -> Job {
+    let suffix = format!(" {test}");
+    job(workspace, executable, &suffix, &["--exact", test]).lasting(UNKNOWN)
+}
+
+fn of_units(workspace: &Workspace) -> Result<Vec<Executable>, Failure> {
+    let mut executables = suite::build(workspace)?;
+    executables.retain(|executable| executable.package != SCENARIOS);
+    Ok(executables)
+}
+
+fn name(executable: &Executable) -> String {
+    format!("unit {} {}", executable.package, executable.target)
+}
+
+fn job(workspace: &Workspace, executable: &Executable, suffix: &str, filter: &[&str]) -> Job {
+    let arguments = [&["-Zunstable-options", "--report-time"], filter].concat();
+    let mut command = executable.command(workspace, &arguments);
+    // Lets the harness of a stable compiler tell times.
+    command.env("RUSTC_BOOTSTRAP", "1");
+    let target = match &*executable.target {
+        "lib" => "--lib".to_owned(),
+        target if target == executable.package || target == "carillon" => "--bins".to_owned(),
+        target => format!("--test {target}"),
+    };
+    Job {
+        again: format!(
+            "cargo test -p carillon-{} {target} -- {}",
+            executable.package,
+            filter.join(" ")
+        ),
+        ..Job::new(&format!("{}{suffix}", name(executable)), command)
+    }
+}
