@@ -33,7 +33,8 @@ const WITH_JSON: Members = These(&[
     "benches",
     "tests",
 ]);
-const CONFIG: Members = These(&["config"]);
+/// The one crate that reads configuration, and the checks, whose list of faults is of the same form.
+const CONFIG: Members = These(&["config", "xtask"]);
 const TRANSCODERS: Members = These(&["transcode"]);
 /// Crates that may use the runtime; protocol code may not, nor what works on bytes or on threads of
 /// its own.

@@ -53,7 +53,7 @@ fn mux(items: &[Item]) -> Recorder {
 
 /// A path for a file of this test.
 fn path(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("transport_stream");
+    let folder = std::env::temp_dir().join(format!("carillon-ts-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     folder.join(name)
 }
