@@ -104,7 +104,7 @@ PyJWT==2.15.1\n\
         requirements: "standardwebhooks==1.1.0\n",
         probe: "from importlib.metadata import version; print(version('standardwebhooks'))",
         used_by: "the scenarios of webhooks",
-        tier: Tier::All,
+        tier: Tier::Core,
     },
 ];
 
