@@ -28,9 +28,6 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     /// Cargo's target directory; builds with other flags get sub-directories of it.
     pub(crate) target: PathBuf,
-    /// Nothing has been built there before. Incremental compilation makes a first build slower, and only later ones
-    /// faster, so that is done without.
-    is_fresh: bool,
 }
 
 impl Workspace {
@@ -39,12 +36,7 @@ impl Workspace {
         let root = here.parent().unwrap_or(here).to_owned();
         let target = std::env::var_os("CARGO_TARGET_DIR")
             .map_or_else(|| root.join("target"), |dir| root.join(dir));
-        let is_fresh = !target.join("debug/carillon").exists();
-        Self {
-            root,
-            target,
-            is_fresh,
-        }
+        Self { root, target }
     }
 
     /// A `cargo` child at the root with its standard input closed.
@@ -55,9 +47,8 @@ impl Workspace {
         for variable in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "RUSTFLAGS"] {
             command.env_remove(variable);
         }
-        if self.is_fresh {
-            command.env("CARGO_INCREMENTAL", "0");
-        }
+        // Incremental compilation makes a first build slower, and with it for later ones only, these would begin anew.
+        command.env("CARGO_INCREMENTAL", "0");
         command
     }
 

@@ -30,7 +30,7 @@ fn a_back_end_that_fails_ends_the_process() {
         return;
     }
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_back_end_that_fails_ends_the_process"])
+        .args(["--exact", "fail::a_back_end_that_fails_ends_the_process"])
         .env(INSIDE, "")
         .output()
         .unwrap();
