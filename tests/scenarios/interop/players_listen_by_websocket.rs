@@ -8,7 +8,6 @@ use crate::support::browser::Browser;
 use crate::support::firefox::Firefox;
 use crate::support::page_server::PageServer;
 use crate::support::session::Driven;
-use crate::support::session::Driven;
 use crate::support::websocket::{NODE_CLIENT, SHOW, plays_on, url, wait_for_listeners};
 use crate::support::{DEADLINE, assert_joins, file, publish_rtmp, wait_for_stream};
 
