@@ -1,4 +1,4 @@
-//! Chromium watches and publishes over WebRTC: by our pages, and by bare RFC 9725 and WHEP.
+//! What Chromium publishes over WebRTC, by our page, is seen and heard over every protocol.
 
 use serde_json::Value;
 use testkit::{PUBLISH_KEY, Server, Tool, wait_until};

@@ -1,4 +1,4 @@
-//! Players play a stream that is encrypted over HLS, across changes of the key; what they fetch is ciphertext.
+//! A stream that is encrypted over HLS is ciphertext, which others decrypt with the keys that its playlist names.
 
 use testkit::hls::resolve;
 use testkit::{Clip, Tool};

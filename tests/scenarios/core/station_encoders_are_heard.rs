@@ -1,7 +1,5 @@
-//! The encoders that radio stations run publish here: each sends a tone of 440 Hz, or silence where it has no other input,
-//! and what listeners are sent decodes without a complaint, at that pitch, and with the title that the encoder set.
-//!
-//! None of them has a sound card: a tone comes to ALSA through a FIFO, and JACK runs with its dummy driver.
+//! ffmpeg publishes as stations have had it do for long: it sends a tone of 440 Hz, and what listeners are sent decodes
+//! without a complaint and at that pitch.
 
 use testkit::{PUBLISH_KEY, Server, Tool};
 

@@ -1,4 +1,4 @@
-//! Independent WebRTC peers connect, agree on keys, and decode what is sealed for them.
+//! An independent WebRTC peer decodes a stream of the server.
 
 use testkit::{Clip, Server, http};
 

@@ -1,8 +1,7 @@
-//! HEVC, AV1, VP9 and Opus go in by Enhanced RTMP and come out over RTMP and HTTP-FLV unchanged; late joiners
-//! begin at a keyframe.
+//! A second track of sound goes in by Enhanced RTMP and comes out over RTMP and HTTP-FLV unchanged, and players that do not
+//! know a codec play what they know.
 
-use testkit::framemd5;
-use testkit::{Clip, PUBLISH_KEY, Player, Publisher, Tool};
+use testkit::{Clip, PUBLISH_KEY, Player, Publisher, Tool, framemd5};
 
 use crate::support::enhanced::relayed;
 use crate::support::{DEADLINE, assert_joins, play_url, server_with_short_linger, wait_for_stream};

@@ -1,4 +1,4 @@
-//! A listener of `/{stream}.flv` decodes exactly the frames that ffmpeg publishes over RTMP.
+//! A listener of `/{stream}.flv` decodes what others than ffmpeg publish over RTMP, and ffprobe reads it there.
 
 use testkit::{Clip, PUBLISH_KEY, Server, Tool, framemd5, wait_until};
 

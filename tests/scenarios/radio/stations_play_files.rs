@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-use testkit::http;
-use testkit::{PUBLISH_KEY, Server, Tool, wait_until};
+use testkit::{PUBLISH_KEY, Server, Tool, http, wait_until};
 
 use crate::support::browser::Browser;
 use crate::support::firefox::Firefox;

@@ -4,9 +4,8 @@
 use std::path::Path;
 
 use serde_json::Value;
-use testkit::framemd5;
 use testkit::hls::MediaPlaylist;
-use testkit::{Clip, Server, Tool, wait_until};
+use testkit::{Clip, Server, Tool, framemd5, wait_until};
 
 use crate::support::browser::Browser;
 use crate::support::past::{STREAM, has_seconds, is_final, marks, newest, on_disk, server, text};

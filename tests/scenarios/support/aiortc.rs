@@ -13,8 +13,8 @@ pub(crate) const FRAMES: u64 = 320;
 
 /// The viewer in Python, killed when dropped.
 pub(crate) struct Viewer {
-    pub(crate) child: Child,
-    pub(crate) lines: BufReader<std::process::ChildStdout>,
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
 }
 
 impl Viewer {

@@ -6,13 +6,14 @@ use testkit::{Clip, Server, wait_until};
 use crate::support::{DEADLINE, connect, repeat_icecast, wait_for_stream};
 
 /// File descriptors of a server that is to run out soon.
-pub(crate) const DESCRIPTORS: u32 = 256;
+const DESCRIPTORS: u32 = 256;
 
 /// The number of these that it keeps in reserve.
-pub(crate) const SPARED: usize = 32;
+const SPARED: usize = 32;
 
-pub(crate) const PRESENT: usize = 20;
+const PRESENT: usize = 20;
 
+/// New listeners are turned away by a worker of this kind, in good time, and present listeners notice nothing.
 pub(crate) fn before_descriptors_run_out(backend: &str) {
     let server = Server::builder()
         .set("fanout", "backend", &format!("\"{backend}\""))
@@ -84,7 +85,7 @@ pub(crate) fn before_descriptors_run_out(backend: &str) {
 }
 
 /// The answer gives the reason, and when to try again.
-pub(crate) fn assert_turned_away(mut joiner: Listener) {
+fn assert_turned_away(mut joiner: Listener) {
     assert_eq!(joiner.status(), 503);
     let seconds = joiner.header("Retry-After").map(str::parse::<u32>);
     assert!(matches!(seconds, Some(Ok(5..=15))), "{seconds:?}");
@@ -92,7 +93,7 @@ pub(crate) fn assert_turned_away(mut joiner: Listener) {
     assert!(words.contains("files and connections open"), "{words}");
 }
 
-pub(crate) fn position(haystack: &[u8], needle: &[u8]) -> usize {
+fn position(haystack: &[u8], needle: &[u8]) -> usize {
     haystack
         .windows(needle.len())
         .position(|window| window == needle)

@@ -8,7 +8,7 @@ use crate::support::{DEADLINE, wait_for_stream};
 pub(crate) const TONE_HZ: f64 = 440.0;
 
 /// What is decoded of each stream.
-pub(crate) const SECONDS: u32 = 10;
+const SECONDS: u32 = 10;
 
 /// Decodes a stream as a listener, and demands that nothing of it is broken.
 pub(crate) fn decode(server: &Server, stream: &str) -> Vec<i16> {

@@ -62,7 +62,7 @@ pub(crate) fn relayed(clip: Clip, more: &[&str]) {
     }
 }
 
-pub(crate) fn streams(frames: &[Frame]) -> Vec<u32> {
+fn streams(frames: &[Frame]) -> Vec<u32> {
     let mut streams: Vec<u32> = frames.iter().map(|frame| frame.stream).collect();
     streams.sort_unstable();
     streams.dedup();

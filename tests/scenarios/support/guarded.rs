@@ -12,16 +12,11 @@ use crate::support::{DEADLINE, repeat_to};
 
 /// For the streams of `other/`, where nothing is.
 pub(crate) const ELSEWHERE: &str = "elsewhere-key-5512";
-
 pub(crate) const PLAIN: &str = "plain-key-7741-van";
-
 pub(crate) const OF_FILE: &str = "of-the-file-3390-ann";
-
 pub(crate) const HASHED: &str = "open-sesame-41";
-
 /// Of [`HASHED`].
-pub(crate) const HASH: &str = include_str!("../../../crates/authority/src/hash.phc");
-
+const HASH: &str = include_str!("../../../crates/authority/src/hash.phc");
 pub(crate) const LINK_SECRET: &str = "an-hmac-secret-of-32-characters!";
 
 /// A server that knows every kind of credential, and logs all that it logs.
@@ -140,7 +135,7 @@ impl Guarded {
     }
 }
 
-pub(crate) const LINKS: &str = "[auth.link]\nsecret = \"an-hmac-secret-of-32-characters!\"\n";
+const LINKS: &str = "[auth.link]\nsecret = \"an-hmac-secret-of-32-characters!\"\n";
 
 pub(crate) fn write_keys(path: &Path, key: &str) {
     let new = path.with_extension("new");

@@ -8,13 +8,13 @@ use crate::support::browser::Browser;
 use crate::support::page_server::PageServer;
 use crate::support::shows::Show;
 
-/// Pictures that it has shown by then, at the least.
+/// Pictures that a player has shown when it has played, at the least.
 pub(crate) const FRAMES: u64 = 40;
 
 /// A player in a page of Chromium.
 pub(crate) struct ChromiumPlayer {
-    pub(crate) player: &'static str,
-    pub(crate) pages: PageServer,
+    player: &'static str,
+    pages: PageServer,
     pub(crate) browser: Browser,
 }
 

@@ -13,7 +13,6 @@ pub(crate) const SECONDS: u32 = 20;
 
 /// A plain file, and the same as one of fragments.
 pub(crate) const FILM: &str = "vod/film.mp4";
-
 pub(crate) const FRAGMENTED: &str = "vod/sub folder/cut.mp4";
 
 /// Bytes that were read from disk.

@@ -7,7 +7,7 @@ use testkit::{Certificate, PUBLISH_KEY, Player, Playing, Server, framemd5, wait_
 use crate::support::{DEADLINE, assert_joins, play_url, server_with_short_linger, wait_for_stream};
 
 /// The state of the link whose address begins with `url`, once there are links at all.
-pub(crate) fn state_if_any(server: &Server, kind: &str, url: &str) -> Option<String> {
+fn state_if_any(server: &Server, kind: &str, url: &str) -> Option<String> {
     let all = server.api(kind);
     let links = all[kind].as_array().unwrap();
     let link = links

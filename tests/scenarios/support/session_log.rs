@@ -9,7 +9,7 @@ use crate::support::DEADLINE;
 use crate::support::titles::update;
 
 /// The whole lines of a file; none if there is none.
-pub(crate) fn text(log: &Path) -> String {
+fn text(log: &Path) -> String {
     let mut text = std::fs::read_to_string(log).unwrap_or_default();
     text.truncate(text.rfind('\n').map_or(0, |last| last + 1));
     text

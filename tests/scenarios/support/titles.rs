@@ -2,8 +2,7 @@
 
 use std::net::SocketAddr;
 
-use testkit::http;
-use testkit::{PUBLISH_KEY, Server};
+use testkit::{PUBLISH_KEY, Server, http};
 
 use crate::support::DEADLINE;
 

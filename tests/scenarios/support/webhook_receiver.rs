@@ -1,4 +1,4 @@
-//! A receiver of webhooks, which verifies them by the specification's own library.
+//! A receiver of webhooks, which verifies them by the specification's own library, and a server that tells it.
 
 use std::path::Path;
 use std::process::Command;
@@ -69,8 +69,9 @@ impl Receiver {
 
 pub(crate) const STREAM: &str = "live/show";
 
-pub(crate) const OTHER_KEY: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+const OTHER_KEY: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
+/// A server that records, and keeps what it has to tell.
 pub(crate) fn server(root: &Path) -> ServerBuilder {
     let path = |name: &str| format!("{:?}", root.join(name).display().to_string());
     Server::builder()
