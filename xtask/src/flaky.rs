@@ -40,9 +40,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool, F
         println!("no test has changed since {since}");
         return Ok(true);
     }
-    session::alone(workspace, "flaky", |report| {
+    Ok(session::alone(workspace, "flaky", |report| {
         repeat(workspace, report, &touched, times)
-    })
+    }))
 }
 
 fn repeat(
@@ -58,8 +58,8 @@ fn repeat(
             if !touched.iter().any(|touched| touched.is(executable, &test)) {
                 continue;
             }
-            println!("{} {test}", executable.package);
-            if executable.package == unit::SCENARIOS {
+            println!("{} {test}", executable.short_package());
+            if executable.short_package() == unit::SCENARIOS {
                 names.push(test);
             } else {
                 units.push((executable, test));
@@ -120,7 +120,7 @@ impl Touched {
     /// Whether a listed test of an executable is this function.
     fn is(&self, executable: &Executable, test: &str) -> bool {
         let (module, function) = test.rsplit_once("::").unwrap_or(("", test));
-        executable.package == self.package
+        executable.short_package() == self.package
             && function == self.function
             && (module == self.module
                 || self.module.is_empty()

@@ -89,7 +89,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool, F
         print_help();
         return Err(Failure("name one of these".to_owned()));
     };
-    session::alone(workspace, long.name, |report| long.run(workspace, report))
+    Ok(session::alone(workspace, long.name, |report| {
+        long.run(workspace, report)
+    }))
 }
 
 impl Long {

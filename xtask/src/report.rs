@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::journal::Journal;
 use crate::run::Failure;
-use crate::suite::{Durations, Outcome};
+use crate::suite::{self, Durations, Outcome};
 
 /// Tests that are named at the end for their time.
 const SLOWEST: usize = 10;
@@ -21,6 +21,8 @@ pub(crate) struct Report {
     rows: Vec<Row>,
     step: Open,
     slowest: Vec<(f64, String)>,
+    /// What passed, for the records.
+    seen: Vec<(String, suite::Duration)>,
     again: Vec<(String, String)>,
     passed: u64,
     failed: u64,
@@ -78,6 +80,7 @@ impl Report {
             rows: Vec::new(),
             step: Open::new(""),
             slowest: Vec::new(),
+            seen: Vec::new(),
             again: Vec::new(),
             passed: 0,
             failed: 0,
@@ -200,10 +203,15 @@ impl Report {
         } else {
             String::new()
         };
-        if !outcome.is_passed {
+        if outcome.is_passed {
+            let duration = suite::Duration {
+                seconds: outcome.seconds,
+                processors: outcome.processors,
+            };
+            self.seen.push((outcome.name.clone(), duration));
+        } else {
             println!("\n{}", outcome.output.trim_end());
-            self.again
-                .push((outcome.name.clone(), outcome.again.clone()));
+            self.again.extend(repetitions(outcome));
         }
         println!(
             "{}/{} {} {} ({:.1} s{tests})  {}{}",
@@ -300,13 +308,37 @@ impl Report {
         is_passed
     }
 
-    /// The steps that passed and their seconds, as records of durations.
-    pub(crate) fn step_seconds(&self) -> Vec<(String, f64)> {
+    /// How long the tests and steps took that passed.
+    pub(crate) fn seen(&self) -> Vec<(String, suite::Duration)> {
         let passed = self.rows.iter().filter(|row| row.end == End::Passed);
-        passed
-            .map(|row| (step_key(row.name), row.seconds))
-            .collect()
+        let steps = passed.map(|row| {
+            let duration = suite::Duration {
+                seconds: row.seconds,
+                processors: 0.0,
+            };
+            (step_key(row.name), duration)
+        });
+        self.seen.iter().cloned().chain(steps).collect()
     }
+}
+
+/// The failed tests of a job, and what repeats each alone: a scenario is one, an executable of unit tests has many.
+fn repetitions(outcome: &Outcome) -> Vec<(String, String)> {
+    let lines = outcome.output.lines().filter_map(|line| {
+        let (name, end) = line.strip_prefix("test ")?.split_once(" ... ")?;
+        end.starts_with("FAILED").then_some(name)
+    });
+    let failed: Vec<_> = lines
+        .filter(|name| !outcome.again.contains(*name))
+        .collect();
+    if failed.is_empty() {
+        return vec![(outcome.name.clone(), outcome.again.clone())];
+    }
+    let of_executable = |test: &&str| {
+        let again = format!("{} -- --exact {test}", outcome.again);
+        (format!("{} {test}", outcome.name), again)
+    };
+    failed.iter().map(of_executable).collect()
 }
 
 fn step_key(name: &str) -> String {
@@ -384,6 +416,20 @@ mod tests {
     }
 
     #[test]
+    fn each_failed_test_of_an_executable_is_repeated_alone() {
+        let said = "test a::one ... ok <0.001s>\ntest a::two ... FAILED <0.002s>\n";
+        let unit = Outcome {
+            again: "cargo test -p carillon-net --lib".to_owned(),
+            ..outcome("unit net lib", said, false)
+        };
+        let again = "cargo test -p carillon-net --lib -- --exact a::two";
+        let expected = ("unit net lib a::two".to_owned(), again.to_owned());
+        assert_eq!(repetitions(&unit), [expected]);
+        let scenario = outcome("core::b", "test core::b ... FAILED\n", false);
+        assert_eq!(repetitions(&scenario)[0].1, "cargo xtask scenarios core::b");
+    }
+
+    #[test]
     fn a_failure_is_counted_once_and_named_with_what_repeats_it() {
         let plan = vec!["unit", "scenarios"];
         let mut report = Report::new(Journal::default(), Durations::default(), plan);
@@ -398,7 +444,8 @@ mod tests {
         assert_eq!((report.passed, report.failed), (1, 2));
         let names: Vec<_> = report.again.iter().map(|(name, _)| &**name).collect();
         assert_eq!(names, ["core::b", "core::c"]);
-        assert!(report.step_seconds().is_empty());
+        let seen: Vec<_> = report.seen().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(seen, ["core::a"], "and not the step, which failed");
         assert!(!report.finish());
     }
 }

@@ -32,7 +32,7 @@ struct Stage {
     executable: Executable,
 }
 
-/// Runs those of a part, except those that are green.
+/// Runs those of a part.
 pub(crate) fn part(
     workspace: &Workspace,
     report: &mut Report,
@@ -45,11 +45,7 @@ pub(crate) fn part(
     if jobs.is_empty() {
         return Err(Failure(format!("tests/scenarios/{part} has no scenario")));
     }
-    let left = jobs
-        .into_iter()
-        .filter(|job| !report.is_green(&job.name))
-        .collect();
-    suite::run(workspace, report, left, sharing)
+    suite::run(workspace, report, jobs, sharing)
 }
 
 /// The jobs of those whose names contain one of `filters`, or of all.

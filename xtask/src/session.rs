@@ -6,7 +6,7 @@ use crate::report::Report;
 use crate::run::{Failure, Workspace};
 use crate::scenarios;
 use crate::steps::{Step, TOOLS};
-use crate::suite::{Duration, Durations};
+use crate::suite::Durations;
 
 /// Runs `steps` in order; returns whether all passed. Ends with the first that fails unless it `keeps_going`, which it
 /// does not do without the programs that all others need.
@@ -42,14 +42,7 @@ pub(crate) fn run(
         }
     }
     drop(ahead);
-    let seconds = report.step_seconds().into_iter().map(|(name, seconds)| {
-        let duration = Duration {
-            seconds,
-            processors: 0.0,
-        };
-        (name, duration)
-    });
-    Durations::note(workspace, seconds)?;
+    Durations::note(workspace, report.seen())?;
     Ok(report.finish())
 }
 
@@ -64,22 +57,32 @@ fn build_ahead(workspace: &Workspace, behind: &[&Step], report: &Report) -> Ahea
 
 /// `cargo xtask scenarios [NAME…]`.
 pub(crate) fn scenarios(workspace: &Workspace, filters: &[String]) -> Result<bool, Failure> {
-    alone(workspace, "scenarios", |report| {
+    let report = reported(workspace, "scenarios", |report| {
         let jobs = scenarios::named(workspace, filters)?;
         scenarios::run(workspace, report, jobs)
-    })
+    });
+    Durations::note(workspace, report.seen())?;
+    Ok(report.finish())
 }
 
-/// Runs one thing that is no step, with a report of its own that nothing remembers.
+/// Runs one thing that is no step. Nothing remembers how long its tests took: they ran longer, or beside busy loops.
 pub(crate) fn alone(
     workspace: &Workspace,
     name: &'static str,
     run: impl FnOnce(&mut Report) -> Result<(), Failure>,
-) -> Result<bool, Failure> {
+) -> bool {
+    reported(workspace, name, run).finish()
+}
+
+fn reported(
+    workspace: &Workspace,
+    name: &'static str,
+    run: impl FnOnce(&mut Report) -> Result<(), Failure>,
+) -> Report {
     let durations = Durations::committed(workspace);
     let mut report = Report::new(Journal::default(), durations, vec![name]);
     report.open(name, "");
     let result = run(&mut report);
     report.close(&result);
-    Ok(report.finish())
+    report
 }

@@ -16,6 +16,10 @@ const FOREIGN: &str = "foreign::";
 /// Tests of the fan-out core whose listeners have real sockets: they run again with io_uring.
 const CARRYING: [&str; 3] = ["carry::", "converse::", "follow::"];
 
+/// The executable with those tests, and the suffix of their second run.
+const CARRIED_BY: &str = "unit fanout fanout";
+const ON_IO_URING: &str = " on io_uring";
+
 /// An executable without a record: most use all processors for a second or two.
 const UNKNOWN: Duration = Duration {
     seconds: 2.0,
@@ -28,14 +32,16 @@ pub(crate) fn core(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
     let executables = of_units(workspace)?;
     let mut jobs: Vec<Job> = executables
         .iter()
-        .map(|executable| job(workspace, executable, "", &["--skip", FOREIGN]))
+        .map(|executable| Job {
+            may_be_empty: true,
+            ..job(workspace, executable, "", &["--skip", FOREIGN])
+        })
         .collect();
-    let carrying = executables.iter().find(|e| name(e) == "unit fanout fanout");
-    if let Some(executable) = carrying {
-        let mut again = job(workspace, executable, " on io_uring", &CARRYING);
-        again.command.env(BACKEND, "io_uring");
-        jobs.push(again);
-    }
+    let carrying = executables.iter().find(|e| name(e) == CARRIED_BY);
+    let carrying = carrying.ok_or_else(|| Failure(format!("cargo built no `{CARRIED_BY}`")))?;
+    let mut again = job(workspace, carrying, ON_IO_URING, &CARRYING);
+    again.command.env(BACKEND, "io_uring");
+    jobs.push(again);
     let jobs = jobs.into_iter().map(|job| {
         let known = durations.seconds(&job.name).is_some();
         let duration = if known {
@@ -63,7 +69,7 @@ pub(crate) fn foreign(workspace: &Workspace, report: &mut Report) -> Result<(), 
 /// The names of the jobs, as they are recorded.
 pub(crate) fn names(executables: &[Executable]) -> Vec<String> {
     let mut names: Vec<_> = executables.iter().map(name).collect();
-    names.push("unit fanout fanout on io_uring".to_owned());
+    names.push(format!("{CARRIED_BY}{ON_IO_URING}"));
     names
 }
 
@@ -75,12 +81,12 @@ pub(crate) fn one(workspace: &Workspace, executable: &Executable, test: &str) ->
 
 fn of_units(workspace: &Workspace) -> Result<Vec<Executable>, Failure> {
     let mut executables = suite::build(workspace)?;
-    executables.retain(|executable| executable.package != SCENARIOS);
+    executables.retain(|executable| executable.short_package() != SCENARIOS);
     Ok(executables)
 }
 
 fn name(executable: &Executable) -> String {
-    format!("unit {} {}", executable.package, executable.target)
+    format!("unit {} {}", executable.short_package(), executable.target)
 }
 
 fn job(workspace: &Workspace, executable: &Executable, suffix: &str, filter: &[&str]) -> Job {
@@ -90,15 +96,11 @@ fn job(workspace: &Workspace, executable: &Executable, suffix: &str, filter: &[&
     command.env("RUSTC_BOOTSTRAP", "1");
     let target = match &*executable.target {
         "lib" => "--lib".to_owned(),
-        target if target == executable.package || target == "carillon" => "--bins".to_owned(),
+        "xtask" | "carillon" => "--bins".to_owned(),
         target => format!("--test {target}"),
     };
     Job {
-        again: format!(
-            "cargo test -p carillon-{} {target} -- {}",
-            executable.package,
-            filter.join(" ")
-        ),
+        again: format!("cargo test -p {} {target}", executable.package),
         ..Job::new(&format!("{}{suffix}", name(executable)), command)
     }
 }

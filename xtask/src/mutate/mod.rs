@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use self::list::{Mutation, Witness};
 use crate::report::spoken;
 use crate::run::{self, Failure, Workspace};
+use crate::suite;
 
 /// What a fault may cost: a build of what it changes and a run of its witness.
 const TIME_MAX: Duration = Duration::from_secs(240);
@@ -222,10 +223,7 @@ impl<'a> Bench<'a> {
         };
         let output = command.stderr(Stdio::inherit()).output()?;
         let said = String::from_utf8_lossy(&output.stdout);
-        if !said
-            .lines()
-            .any(|line| line.starts_with("test ") && line.contains(" ... "))
-        {
+        if !suite::has_test(&said) {
             return Err(Failure(format!("no test ran:\n{said}")));
         }
         Ok(output.status.success())

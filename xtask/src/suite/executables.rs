@@ -24,7 +24,7 @@ const EVERYTHING: [&str; 8] = [
 /// An executable with tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Executable {
-    /// `fanout`, without the project's prefix.
+    /// As cargo names it: `carillon-fanout`.
     pub(crate) package: String,
     /// `lib` for the unit tests of the library, else the target's name.
     pub(crate) target: String,
@@ -77,11 +77,16 @@ impl Executable {
             .split_once('@')
             .map_or_else(|| place.rsplit('/').next(), |(name, _)| Some(name))?;
         Some(Self {
-            package: package.trim_start_matches("carillon-").to_owned(),
+            package: package.to_owned(),
             target: if is_library { "lib" } else { name }.to_owned(),
             path,
             folder,
         })
+    }
+
+    /// The package without the project's prefix: `fanout`, as its folder is named.
+    pub(crate) fn short_package(&self) -> &str {
+        self.package.trim_start_matches("carillon-")
     }
 
     /// Runs it as cargo would.
@@ -126,7 +131,11 @@ mod tests {
             })
         };
         let library = Executable::of(&message("lib", true)).expect("it is one");
-        assert_eq!((&*library.package, &*library.target), ("fanout", "lib"));
+        assert_eq!(
+            (library.short_package(), &*library.target),
+            ("fanout", "lib")
+        );
+        assert_eq!(library.package, "carillon-fanout");
         assert_eq!(library.folder, PathBuf::from("/w/crates/fanout"));
         let target = Executable::of(&message("test", true)).expect("it is one");
         assert_eq!(target.target, "carillon_fanout");

@@ -16,6 +16,7 @@ use std::process::Command;
 
 pub(crate) use self::durations::{Duration, Durations, record};
 pub(crate) use self::executables::{Executable, build};
+pub(crate) use self::pool::has_test;
 use self::schedule::Schedule;
 use crate::report::Report;
 use crate::run::{Failure, Workspace};
@@ -34,6 +35,8 @@ pub(crate) struct Job {
     pub(crate) command: Command,
     /// The line that repeats it alone.
     pub(crate) again: String,
+    /// Whether it may pass without a test: an executable may have none, a filter that matches none is a mistake.
+    pub(crate) may_be_empty: bool,
     /// After which it is killed.
     pub(crate) time_max: std::time::Duration,
     /// How long it takes by its record.
@@ -48,6 +51,7 @@ impl Job {
             name: name.to_owned(),
             command,
             again: String::new(),
+            may_be_empty: false,
             time_max: TIME_MAX,
             seconds: 0.0,
             processors: 0.0,
@@ -85,13 +89,14 @@ pub(crate) enum Sharing {
     Alone,
 }
 
-/// Runs `jobs` and reports each; fails when one of them has failed.
+/// Runs those of `jobs` that are not green from an earlier run, and reports each; fails when one of them has failed.
 pub(crate) fn run(
     workspace: &Workspace,
     report: &mut Report,
-    jobs: Vec<Job>,
+    mut jobs: Vec<Job>,
     sharing: Sharing,
 ) -> Result<(), Failure> {
+    jobs.retain(|job| !report.is_green(&job.name));
     let processors = processors();
     let running_max = match sharing {
         Sharing::Together => JOBS_PER_PROCESSOR * processors,
@@ -101,20 +106,12 @@ pub(crate) fn run(
     let schedule = Schedule::new(jobs, processors as f64, running_max);
     let folder = workspace.target.join("xtask/output");
     let mut failed = Vec::new();
-    let mut seen = Vec::new();
     pool::run(schedule, &folder, |outcome, seconds_left| {
         report.ended(outcome, seconds_left);
-        if outcome.is_passed {
-            let duration = Duration {
-                seconds: outcome.seconds,
-                processors: outcome.processors,
-            };
-            seen.push((outcome.name.clone(), duration));
-        } else {
+        if !outcome.is_passed {
             failed.push(outcome.name.clone());
         }
     })?;
-    Durations::note(workspace, seen)?;
     match failed.len() {
         0 => Ok(()),
         count => Err(Failure(format!("{count} failed: {}", failed.join(", ")))),

@@ -107,15 +107,26 @@ impl Running {
         } else if !status.success() {
             output.push_str(&format!("\n{status}\n"));
         }
+        let is_empty = !self.job.may_be_empty && !has_test(&output);
+        if is_empty && status.success() {
+            output.push_str("\nit ran no test\n");
+        }
         Ok(Outcome {
             name: self.job.name,
             again: self.job.again,
-            is_passed: status.success(),
+            is_passed: status.success() && !is_empty,
             seconds,
             processors: seconds_used / seconds.max(0.01),
             output,
         })
     }
+}
+
+/// Whether a harness that said this ran a test.
+pub(crate) fn has_test(output: &str) -> bool {
+    output
+        .lines()
+        .any(|line| line.starts_with("test ") && line.contains(" ... "))
 }
 
 /// Of a line of `/proc/PID/stat`: the processor time of a process that has ended and is not yet waited for, with that of
@@ -143,19 +154,23 @@ mod tests {
     fn shell(name: &str, script: &str) -> Job {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        Job::new(name, command)
+        Job {
+            may_be_empty: name != "empty",
+            ..Job::new(name, command)
+        }
     }
 
     #[test]
     fn outcomes_have_output_and_processors() {
         let jobs = vec![
             shell("fine", "echo nothing to say"),
+            shell("empty", "echo test result: ok. 0 passed"),
             shell("busy", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"),
             shell("broken", "echo a complaint >&2; exit 3"),
         ];
         let folder = std::env::temp_dir().join(format!("carillon-pool-{}", std::process::id()));
         let mut outcomes = Vec::new();
-        let schedule = Schedule::new(jobs, 2.0, 3);
+        let schedule = Schedule::new(jobs, 2.0, 4);
         run(schedule, &folder, |outcome, _| {
             outcomes.push(outcome.clone());
         })
@@ -165,6 +180,8 @@ mod tests {
         let broken = of("broken").expect("it ran");
         assert!(!broken.is_passed && broken.output.contains("a complaint"));
         assert!(broken.output.contains("exit status: 3"));
+        let empty = of("empty").expect("it ran");
+        assert!(!empty.is_passed && empty.output.contains("it ran no test"));
         assert!(of("fine").is_some_and(|outcome| outcome.is_passed));
         assert!(of("busy").is_some_and(|outcome| outcome.processors > 0.1));
     }
