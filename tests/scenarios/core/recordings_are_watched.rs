@@ -9,12 +9,17 @@ use crate::support::{DEADLINE, publish_rtmp};
 /// Seconds between two keyframes of the clips.
 const GROUP: f64 = 1.0;
 
+/// What must have been recorded before a viewer can begin five seconds behind the beginning: a segment lasts six seconds
+/// and up to another keyframe, which is recorded with its group.
+const LISTED_SECONDS: f64 = 15.0;
+
 #[test]
 fn viewers_go_back_in_a_stream_and_on_into_the_present() {
     let (_root, server) = server();
     let clip = Clip::Flv.seconds(20);
     let mut publisher = publish_rtmp(&server, &clip, STREAM);
-    let _ = newest(&server, STREAM, "some seconds", has_seconds(10.0));
+    // From five seconds on there is a whole segment by then; before, the server would begin earlier.
+    let _ = newest(&server, STREAM, "some seconds", has_seconds(LISTED_SECONDS));
     let asked = |at: &str| {
         let leading = server.get(&format!("/{STREAM}/index.m3u8?at={at}"));
         let text = leading.text();
