@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|script: &[u8]| fanout::probe::log_model(script));
+fuzz_target!(|script: &[u8]| log::model::run(script));

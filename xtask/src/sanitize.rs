@@ -1,4 +1,4 @@
-//! Builds of the core for checkers: loom's model checker and the address sanitizer.
+//! Builds of crates with unsafe code for checkers: loom's model checker and the address sanitizer.
 //!
 //! Both need flags that nothing else has, so each keeps its own target directory.
 
@@ -18,7 +18,7 @@ fn loom_tests(workspace: &Workspace) -> Command {
     let mut command = workspace.cargo(&[
         "test",
         "--package",
-        "carillon-fanout",
+        "carillon-log",
         "--release",
         "--locked",
         "--lib",
@@ -49,7 +49,7 @@ fn asan_tests(workspace: &Workspace) -> Result<Command, Failure> {
     let mut command = workspace.cargo(&[
         "test",
         "--package",
-        "carillon-fanout",
+        "carillon-log",
         "--package",
         "carillon-net",
         "--locked",

@@ -17,11 +17,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use log::{Behind, Entry, Hold, Unit, View};
 use media::Timestamp;
 
 use crate::follower::LaneUnit;
 use crate::lane::{Format, LaneGuard};
-use crate::log::{Behind, Entry, Hold, Unit, View};
 use crate::task_bells::TaskSlot;
 
 /// Upper bound on the bytes of pages that the log would drop and that are held for one reader: half a minute of

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use log::View;
 use media::Span;
 
 use crate::books::{CHECKUP_INTERVAL, DEGRADED_FOR};
 use crate::cursor::{lag, sample_interval};
 use crate::events::ConditionSender;
 use crate::lane::{Lane, LaneId};
-use crate::log::View;
 use crate::reader::MESSAGE_COST;
 use crate::{Fanout, ListenerId};
 

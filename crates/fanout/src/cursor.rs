@@ -6,9 +6,9 @@
 use std::ops::ControlFlow::{Break, Continue};
 
 use bytes::Bytes;
+use log::{Entry, Preamble, Unit, View};
 use media::{Span, Timestamp};
 
-use crate::log::{Entry, Preamble, Unit, View};
 use crate::policy::Policy;
 
 /// Why a listener's connection ended.

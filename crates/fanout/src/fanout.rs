@@ -9,11 +9,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
+use log::Budget;
 use media::Timestamp;
 use net::{Backend, Transport};
 
 use crate::books::{Books, Plane};
-use crate::budget::Budget;
 use crate::checkup::Standing;
 use crate::clock::Clock;
 use crate::conversation::Conversation;
@@ -428,7 +428,7 @@ impl Fanout {
 
     /// Lanes refused so far for want of memory for their logs.
     pub fn lanes_refused(&self) -> u64 {
-        self.budget.refused.value()
+        self.budget.refused()
     }
 
     /// Listeners refused so far because their worker's inbox was full.

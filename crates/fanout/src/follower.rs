@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use log::{Entry, Unit, View};
 use media::{Span, Timestamp};
 
 use crate::cursor::{Reason, Verdict, judge, start};
 use crate::lane::{Lane, LaneGuard};
-use crate::log::{Entry, Unit, View};
 use crate::policy::{Class, Policy};
 use crate::readers_window::Declared;
 use crate::task_bells::TaskSlot;

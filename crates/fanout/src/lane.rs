@@ -4,13 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use log::{Account, Bell, Shared, Writer};
 use media::{Item, Span, TimedEvent};
 
-use crate::bell::Bell;
-use crate::budget::Account;
 use crate::index::{Mark, SharedIndex, TitleChange};
 use crate::keyframe::KeyframeWish;
-use crate::log::{Shared, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, JOIN_AGE_MAX, JOIN_PATIENCE, Policy};
 use crate::readers_window::ReadersWindow;
@@ -296,7 +294,7 @@ impl LaneWriter {
             policy,
             log: Arc::clone(writer.shared()),
             index: packager.segmentation().map(SharedIndex::new),
-            bells: wakers.iter().map(|_| Bell::new()).collect(),
+            bells: wakers.iter().map(|_| Bell::default()).collect(),
             wakers,
             readers: TaskBells::default(),
             window: ReadersWindow::default(),

@@ -28,10 +28,8 @@
 //! and one send; one owner for each piece of state; a bound for each loop, queue and buffer.
 
 mod archive;
-mod bell;
 mod blocks;
 pub mod books;
-mod budget;
 mod checkup;
 mod clock;
 mod conversation;
@@ -46,7 +44,6 @@ mod index;
 mod join;
 mod keyframe;
 mod lane;
-mod log;
 mod origin;
 mod packager;
 mod placement;
@@ -61,7 +58,6 @@ mod retention;
 pub mod stats;
 mod stream;
 mod stream_tasks;
-mod sync;
 mod task_bells;
 #[cfg(feature = "testing")]
 pub mod testing;

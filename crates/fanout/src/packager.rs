@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use log::{Entry, Writer};
 use media::{Item, Timestamp};
 
 use crate::index::{Mark, Part, Segmentation};
-use crate::log::{Entry, Writer};
 
 /// Turns items into one wire format, once per stream, however many listeners there are.
 ///

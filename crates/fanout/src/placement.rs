@@ -122,8 +122,9 @@ mod tests {
     use std::cell::RefCell;
     use std::sync::Arc;
 
+    use log::Account;
+
     use super::*;
-    use crate::budget::Account;
     use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
     use crate::packager::{Packager, Sink};
     use crate::policy::{Class, Policy};

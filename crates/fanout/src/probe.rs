@@ -1,4 +1,4 @@
-//! What benches and fuzz targets may see of the core's insides. Not part of the interface.
+//! What benches may see of the core's insides. Not part of the interface.
 
 use std::io;
 use std::net::TcpStream;
@@ -6,25 +6,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use log::{Account, Entry, Limits, Preamble, View, Writer};
 use media::{Item, Span, Timestamp};
 use net::tls::RecordLayer;
 use net::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot, Waker};
 
 use crate::books::{Books, Plane};
-use crate::budget::Account;
 use crate::cursor;
 use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
-use crate::log::{Entry, Limits, Preamble, View, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, Policy};
 use crate::retention::Retention;
 use crate::worker::{Joins, Visits, WorkerWaker};
-
-/// Runs the log against its oracle; see `log/model.rs`.
-#[cfg(fuzzing)]
-pub fn log_model(script: &[u8]) {
-    crate::log::model::run(script);
-}
 
 /// A log with one reader.
 #[derive(Debug)]

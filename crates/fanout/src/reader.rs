@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use log::View;
 use media::{Span, Timestamp};
 
 use crate::ListenerId;
@@ -12,7 +13,6 @@ use crate::books::LATE_AFTER;
 use crate::cursor::{Reason, Start, Verdict, first, judge, lag};
 use crate::follower::Follower;
 use crate::handle::ListenerHandle;
-use crate::log::View;
 use crate::policy::Policy;
 
 /// Bytes handed out at once: one TLS record batch, and the most that a stalled reader pins beside its page.

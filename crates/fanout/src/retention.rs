@@ -1,8 +1,8 @@
 //! How much of the past the log of a lane keeps.
 
+use log::Limits;
 use media::Span;
 
-use crate::log::Limits;
 use crate::policy::{Class, JOIN_AGE_MAX, Policy};
 
 /// How much of the past the log of a format keeps. Whatever it says, all logs together keep within

@@ -1,33 +1,9 @@
 //! Numbers that one thread writes and any thread reads: counters, gauges and histograms.
 //! [`Books`](crate::Books) consist of them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A number.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    pub(crate) fn add(&self, count: u64) {
-        self.0.fetch_add(count, Ordering::Relaxed);
-    }
-
-    pub(crate) fn sub(&self, count: u64) {
-        let before = self.0.fetch_sub(count, Ordering::Relaxed);
-        debug_assert!(before >= count, "nothing is taken that was not added");
-    }
-
-    /// Replaces the value: for gauges.
-    pub(crate) fn set(&self, value: u64) {
-        self.0.store(value, Ordering::Relaxed);
-    }
-
-    /// The value now.
-    pub fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+pub use log::Counter;
 
 /// Counts observations in buckets with fixed upper bounds.
 #[derive(Debug)]

@@ -17,8 +17,6 @@
 //! [`closing`] and [`wait`] serve connections that have a task; [`link`] makes the server's outgoing
 //! connections, to where a [`url`] says.
 //!
-//! Closing, waits and links are absent under loom, for which tokio has no sockets; the log's model needs none.
-//!
 //! Callers: `fanout` (workers), the crates of connections (ends and waits), `config` and `load` (URLs),
 //! `server` (accept classes, socket options).
 
@@ -26,7 +24,6 @@ pub mod accept;
 #[allow(unsafe_code, reason = "the kernel is told where memory is")]
 pub mod arrival;
 mod backend;
-#[cfg(not(loom))]
 pub mod closing;
 mod control;
 mod cost;
@@ -37,7 +34,6 @@ pub mod intake;
 #[allow(unsafe_code, reason = "the system's list is made of pointers")]
 pub mod interfaces;
 mod jitter;
-#[cfg(not(loom))]
 pub mod link;
 pub mod panics;
 mod poller;
@@ -56,7 +52,6 @@ mod transport;
 pub mod udp;
 mod uring;
 pub mod url;
-#[cfg(not(loom))]
 pub mod wait;
 mod waker;
 
@@ -68,8 +63,6 @@ pub use jitter::Jitter;
 pub use poller::{Interest, Poller, Ready};
 pub use quota::Quota;
 pub use slab::{Slab, Slot};
-pub use transport::Transport;
-#[cfg(not(loom))]
-pub use transport::TransportStream;
+pub use transport::{Transport, TransportStream};
 pub use uring::{Unavailable, Uring};
 pub use waker::Waker;

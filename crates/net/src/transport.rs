@@ -1,8 +1,12 @@
 //! A connection that moves between a task and a worker: its socket, and TLS over it if there is any.
 
+use std::io;
 use std::net::TcpStream;
 
-use crate::tls::RecordLayer;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::tcp::prepare_listener;
+use crate::tls::{RecordLayer, Stream};
 
 /// A connection between two owners. Nothing of it is under way.
 #[derive(Debug)]
@@ -22,65 +26,53 @@ impl From<TcpStream> for Transport {
     }
 }
 
-#[cfg(not(loom))]
-mod stream {
-    use std::io;
+/// A connection of a task that a worker can take over, and give back.
+pub trait TransportStream: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
+    /// Takes it off its task, prepared for a listener.
+    ///
+    /// # Errors
+    /// When the peer is gone already, something that was written has not been flushed, or the runtime fails.
+    fn into_transport(self) -> io::Result<Transport>;
 
-    use tokio::io::{AsyncRead, AsyncWrite};
-    use tokio::net::TcpStream;
+    /// Gives it to a task of the current runtime.
+    ///
+    /// # Errors
+    /// When it is of another kind, or the runtime fails.
+    fn from_transport(transport: Transport) -> io::Result<Self>;
+}
 
-    use super::Transport;
-    use crate::tcp::prepare_listener;
-    use crate::tls::Stream;
-
-    /// A connection of a task that a worker can take over, and give back.
-    pub trait TransportStream: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
-        /// Takes it off its task, prepared for a listener.
-        ///
-        /// # Errors
-        /// When the peer is gone already, something that was written has not been flushed, or the runtime fails.
-        fn into_transport(self) -> io::Result<Transport>;
-
-        /// Gives it to a task of the current runtime.
-        ///
-        /// # Errors
-        /// When it is of another kind, or the runtime fails.
-        fn from_transport(transport: Transport) -> io::Result<Self>;
+impl TransportStream for tokio::net::TcpStream {
+    fn into_transport(self) -> io::Result<Transport> {
+        prepare_listener(&self)?;
+        self.into_std().map(Transport::from)
     }
 
-    impl TransportStream for TcpStream {
-        fn into_transport(self) -> io::Result<Transport> {
-            prepare_listener(&self)?;
-            self.into_std().map(Transport::from)
-        }
-
-        fn from_transport(transport: Transport) -> io::Result<Self> {
-            match transport.records {
-                None => Self::from_std(transport.socket),
-                Some(_) => Err(io::ErrorKind::InvalidInput.into()),
-            }
-        }
-    }
-
-    impl TransportStream for Stream {
-        fn into_transport(self) -> io::Result<Transport> {
-            let (socket, records) = self.into_parts()?;
-            prepare_listener(&socket)?;
-            Ok(Transport {
-                socket: socket.into_std()?,
-                records: Some(records),
-            })
-        }
-
-        fn from_transport(transport: Transport) -> io::Result<Self> {
-            let Transport { socket, records } = transport;
-            let Some(records) = records else {
-                return Err(io::ErrorKind::InvalidInput.into());
-            };
-            Ok(Self::from_parts(TcpStream::from_std(socket)?, records))
+    fn from_transport(transport: Transport) -> io::Result<Self> {
+        match transport.records {
+            None => Self::from_std(transport.socket),
+            Some(_) => Err(io::ErrorKind::InvalidInput.into()),
         }
     }
 }
 
-#[cfg(not(loom))]
-pub use stream::TransportStream;
+impl TransportStream for Stream {
+    fn into_transport(self) -> io::Result<Transport> {
+        let (socket, records) = self.into_parts()?;
+        prepare_listener(&socket)?;
+        Ok(Transport {
+            socket: socket.into_std()?,
+            records: Some(records),
+        })
+    }
+
+    fn from_transport(transport: Transport) -> io::Result<Self> {
+        let Transport { socket, records } = transport;
+        let Some(records) = records else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        Ok(Self::from_parts(
+            tokio::net::TcpStream::from_std(socket)?,
+            records,
+        ))
+    }
+}

@@ -173,6 +173,7 @@ mod tests {
         for (from, to) in [
             ("container", "media"),
             ("fanout", "net"),
+            ("fanout", "log"),
             ("formats", "fanout"),
             ("ingest", "rtmp-io"),
             ("server", "load"),
@@ -187,6 +188,8 @@ mod tests {
             ("media", "container"),
             ("rtmp", "media"),
             ("net", "fanout"),
+            ("log", "net"),
+            ("log", "fanout"),
             ("fanout", "container"),
             ("transcode", "net"),
             ("ingest", "egress-http"),

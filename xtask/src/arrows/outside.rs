@@ -38,7 +38,7 @@ const CONFIG: Members = These(&["config", "xtask"]);
 const TRANSCODERS: Members = These(&["transcode"]);
 /// Crates that may use the runtime; protocol code may not, nor what works on bytes or on threads of
 /// its own.
-const WITH_TOKIO: Members = AboveProtocolsBut(&["formats", "transcode", "config", "xtask"]);
+const WITH_TOKIO: Members = AboveProtocolsBut(&["log", "formats", "transcode", "config", "xtask"]);
 /// Crates that may use WebRTC's building blocks; the rest of the server knows sessions and keys.
 const WITH_WEBRTC: Members = These(&["webrtc", "load"]);
 /// Crates with what is still to be done, which survives a restart.
@@ -325,6 +325,7 @@ mod tests {
             "http1",
             "websocket",
             "import",
+            "log",
             "formats",
             "transcode",
             "config",

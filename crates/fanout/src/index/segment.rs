@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use log::Preamble;
 use media::{Span, TimedEvent, Timestamp};
 
 use super::TitleChange;
-use crate::log::Preamble;
 
 /// Parts of one segment that are listed: ten times as many as segments usually have. Parts beyond them are
 /// in their segment's range, and are not listed by themselves.

@@ -1,7 +1,8 @@
 //! What is listed, told from what was marked.
 
+use log::Preamble;
+
 use super::*;
-use crate::log::Preamble;
 
 const PART: i64 = 500;
 

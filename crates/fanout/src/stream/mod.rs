@@ -31,6 +31,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use log::{Account, Budget};
 use media::{EventContent, Item, Kind, Sample, Span, StreamName, Timestamp, Title, Track};
 
 pub(crate) use derived::DeriverCell;
@@ -52,7 +53,6 @@ pub(crate) use self::places::Full;
 use self::places::Places;
 use self::spool::SpoolWriter;
 use self::tap::TapWriter;
-use crate::budget::{Account, Budget};
 use crate::directory::{Departed, Permit};
 use crate::events::{EndReason, Events, StreamEvents};
 use crate::gate::{Authorized, Credential, Play};

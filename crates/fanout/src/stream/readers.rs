@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use log::SpoolShare;
+
 use super::spool::{self, Spool, SpoolWriter};
 use super::{LaneRefused, Phase, Stream};
 use crate::archive::ArchiveReader;
-use crate::budget::SpoolShare;
 use crate::gate::{Authorized, Play};
 use crate::lane::{Format, LaneGuard};
 use crate::packager::Packager;

@@ -16,10 +16,10 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use log::SpoolShare;
 use media::{Item, Span, Timestamp};
 
 use super::missed::{Missed, weight};
-use crate::budget::SpoolShare;
 
 /// Bytes that wait at the most, whatever the memory: half a minute of 16 Mb/s.
 const BYTES_MAX: usize = 64 << 20;
@@ -185,10 +185,10 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use log::Budget;
     use media::{Sample, Title, TrackId};
 
     use super::*;
-    use crate::budget::Budget;
 
     fn sample(millis: i64, len: usize) -> Item {
         let at = Timestamp::from_millis(millis);

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use log::Account;
 use media::Item;
 use net::{Backend, Event};
 
-use crate::budget::Account;
 use crate::clock::Clock;
 use crate::lane::{LaneGuard, LaneWriter};
 pub use crate::worker::NextStep;

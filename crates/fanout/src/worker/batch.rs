@@ -9,6 +9,7 @@
 
 use std::time::Instant;
 
+use log::View;
 use net::{SendOp, SendOutcome, Slot};
 
 use super::carousel::Leaver;
@@ -18,7 +19,6 @@ use super::outlet::{Outlet, Sealing};
 use crate::books::Books;
 use crate::cursor::Reason;
 use crate::lane::Lane;
-use crate::log::View;
 
 /// Sends handed to the back-end together. Enough to make a submission cheap, few enough that the
 /// scratch space stays in the first-level cache.

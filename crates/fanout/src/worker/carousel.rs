@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use log::View;
 use media::Span;
 use net::UsualCost;
 
@@ -18,7 +19,6 @@ use super::pace::Pace;
 use crate::books::{Books, LATE_AFTER};
 use crate::cursor::{Reason, sample_interval};
 use crate::lane::Lane;
-use crate::log::View;
 
 /// Sends in a row to one listener that drains as fast as we write, before others get their turn.
 const SENDS_IN_A_ROW_MAX: usize = 4;

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
+use log::View;
 use media::Timestamp;
 use net::tls::{self, RecordLayer};
 use net::{SendOutcome, Slot};
@@ -13,7 +14,6 @@ use crate::books::DEGRADED_FOR;
 use crate::conversation::Talk;
 use crate::cursor::{Reason, Start, Verdict, first, judge, lost};
 use crate::lane::LaneGuard;
-use crate::log::View;
 use crate::policy::Policy;
 
 /// The offset of a listener that has found no join point yet.

@@ -2,10 +2,10 @@
 
 use std::io::IoSlice;
 
+use log::View;
 use net::SendOp;
 
 use super::listener::{HEAD_PARTS, Listener};
-use crate::log::View;
 
 const _: () = assert!(
     HEAD_PARTS < SendOp::SLICES_MAX,

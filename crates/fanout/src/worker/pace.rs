@@ -59,11 +59,11 @@ impl Pace {
 mod tests {
     use std::sync::Arc;
 
+    use log::Account;
     use media::{Item, Script, Span, Timestamp};
 
     use crate::ListenerId;
     use crate::books::{Books, Plane};
-    use crate::budget::Account;
     use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
     use crate::policy::{Class, Policy};
     use crate::probe::{Bottomless, Verbatim};

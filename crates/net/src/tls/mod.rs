@@ -18,24 +18,20 @@
 //! Callers: `server` (handshakes), `fanout` (workers), the crates of connections.
 
 mod alert;
-#[cfg(not(loom))]
 mod handshake;
 mod key;
 mod layer;
 mod reader;
-#[cfg(not(loom))]
 mod stream;
-#[cfg(all(any(test, feature = "testing"), not(loom)))]
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 mod writer;
 
 pub use self::alert::Error;
-#[cfg(not(loom))]
 pub use self::handshake::accept;
 pub use self::layer::RecordLayer;
-#[cfg(not(loom))]
 pub use self::stream::Stream;
 pub use self::writer::{SEALED_RECORD_BYTES_MAX, Sealed};
 
@@ -50,7 +46,6 @@ const TAG_LEN: usize = 16;
 
 /// The types of records.
 mod content {
-    #[cfg(not(loom))]
     pub(super) const CHANGE_CIPHER_SPEC: u8 = 20;
     pub(super) const ALERT: u8 = 21;
     pub(super) const HANDSHAKE: u8 = 22;

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A list of fixed capacity that only grows.
-pub(super) struct Entries<T> {
+pub(crate) struct Entries<T> {
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
     /// How many slots are set, from the front. Those are never written again.
     count: AtomicUsize,
@@ -19,7 +19,7 @@ pub(super) struct Entries<T> {
 unsafe impl<T: Send + Sync> Sync for Entries<T> {}
 
 impl<T> Entries<T> {
-    pub(super) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         let slots = Box::new_uninit_slice(capacity);
         Self {
             // SAFETY: a slot may be uninitialised.
@@ -29,12 +29,12 @@ impl<T> Entries<T> {
         }
     }
 
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.slots.len()
     }
 
     /// Whether another entry fits.
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.count.load(Ordering::Relaxed) < self.slots.len()
     }
 
@@ -43,7 +43,7 @@ impl<T> Entries<T> {
     /// # Safety
     /// Only one thread at a time may call this.
     #[allow(unsafe_code)]
-    pub(super) unsafe fn push(&self, entry: T) {
+    pub(crate) unsafe fn push(&self, entry: T) {
         let count = self.count.load(Ordering::Relaxed);
         let slot = self.slots[count].get();
         // SAFETY: no reader looks at a slot beyond the count, and there is no other writer.
@@ -52,7 +52,7 @@ impl<T> Entries<T> {
     }
 
     /// What has been appended.
-    pub(super) fn as_slice(&self) -> &[T] {
+    pub(crate) fn as_slice(&self) -> &[T] {
         let set = &self.slots[..self.count.load(Ordering::Acquire)];
         // SAFETY: these slots were written before the count was published, and are never written again; a slot is as
         // wide as what it holds, since both wrappers are transparent.

@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-use super::{Preamble, View};
+use crate::Preamble;
+use crate::view::View;
 
 /// Bytes of the log that a joiner is given before its preamble, with which they go on to the join
 /// point:
@@ -34,7 +35,8 @@ impl Lead {
     }
 
     /// Where it begins when the join point is at `join`; `None` before the log's beginning.
-    pub(crate) fn from(&self, join: u64) -> Option<u64> {
+    #[must_use]
+    pub fn from(&self, join: u64) -> Option<u64> {
         join.checked_sub((self.bytes + self.gap) as u64)
     }
 }
@@ -42,7 +44,8 @@ impl Lead {
 impl Preamble {
     /// What a new listener is given before the log's bytes from `join` on. A preamble means nothing without its
     /// lead, so where the log no longer has the lead there is neither.
-    pub(crate) fn opening(&self, view: &View, join: u64) -> Bytes {
+    #[must_use]
+    pub fn opening(&self, view: &View, join: u64) -> Bytes {
         let Some(lead) = &self.lead else {
             return self.bytes.clone();
         };

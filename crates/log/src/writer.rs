@@ -1,16 +1,16 @@
 //! The one writer of a log.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use media::Timestamp;
 
-use super::page::{Page, Unit};
-use super::pages::Pages;
-use super::{Entry, Limits, Readers, Shared};
 use crate::budget::Account;
-use crate::sync::{AtomicU64, Ordering};
+use crate::page::{Page, Unit};
+use crate::shared::Shared;
+use crate::sync::Ordering;
+use crate::{Entry, Limits};
 
 /// Appends units and drops old pages. Everything it writes becomes readable at [`commit`].
 ///
@@ -19,7 +19,7 @@ use crate::sync::{AtomicU64, Ordering};
 ///
 /// [`commit`]: Writer::commit
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub struct Writer {
     shared: Arc<Shared>,
     limits: Limits,
     current: Arc<Page>,
@@ -46,20 +46,15 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// A log whose pages are counted to `account`; `None` when there is no memory for the first.
-    pub(crate) fn new(limits: Limits, account: Account) -> Option<Self> {
+    #[must_use]
+    pub fn new(limits: Limits, account: Account) -> Option<Self> {
         // Whether anybody else than a hold will read it is not known yet.
         let first = limits.lean();
         if !account.reserve(first.page_weight()) {
             return None;
         }
         let page = Arc::new(Page::new(0, first.page_bytes, first.page_units));
-        let shared = Arc::new(Shared {
-            committed: AtomicU64::new(0),
-            start: AtomicU64::new(0),
-            pages: Mutex::new(Pages::new(Arc::clone(&page))),
-            account,
-            readers: Readers::default(),
-        });
+        let shared = Arc::new(Shared::new(Arc::clone(&page), account));
         shared.account.enter(&shared, limits.floor());
         Some(Self {
             shared,
@@ -79,12 +74,16 @@ impl Writer {
         })
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    /// The log, for its readers.
+    #[must_use]
+    #[inline]
+    pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
     /// Appends to the open unit, beginning one if none is open.
-    pub(crate) fn put(&mut self, mut bytes: &[u8]) {
+    #[inline]
+    pub fn put(&mut self, mut bytes: &[u8]) {
         if bytes.is_empty() || self.has_failed {
             return;
         }
@@ -112,7 +111,8 @@ impl Writer {
     }
 
     /// Ends the open unit; without one nothing happens, for a unit has at least one byte.
-    pub(crate) fn end_unit(&mut self, at: Timestamp, arrived: Instant, entry: Entry) {
+    #[inline]
+    pub fn end_unit(&mut self, at: Timestamp, arrived: Instant, entry: Entry) {
         let Some(offset) = self.open.take() else {
             return;
         };
@@ -142,23 +142,29 @@ impl Writer {
     }
 
     /// The bytes of the open unit.
-    pub(crate) fn open_range(&self) -> Option<Range<u64>> {
+    #[must_use]
+    #[inline]
+    pub fn open_range(&self) -> Option<Range<u64>> {
         self.open.map(|offset| offset..self.written)
     }
 
     /// The epoch of the units that end now.
-    pub(crate) fn epoch(&self) -> u32 {
+    #[must_use]
+    #[inline]
+    pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
     /// The units that end from now on are of another epoch.
-    pub(crate) fn set_epoch(&mut self, epoch: u32) {
+    #[inline]
+    pub fn set_epoch(&mut self, epoch: u32) {
         self.epoch = epoch;
     }
 
     /// Makes all ended units readable and drops what exceeds the retention. `false` when there was
     /// nothing new.
-    pub(crate) fn commit(&mut self) -> bool {
+    #[inline]
+    pub fn commit(&mut self) -> bool {
         let end = self.open.unwrap_or(self.written);
         if end == self.shared.committed.load(Ordering::Relaxed) {
             return false;
@@ -173,16 +179,21 @@ impl Writer {
     }
 
     /// There was no memory for a page: nothing that is put from then on is kept.
-    pub(crate) fn has_failed(&self) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn has_failed(&self) -> bool {
         self.has_failed
     }
 
     /// Whether the newest unit that a listener may start at was dropped.
-    pub(crate) fn has_lost_join(&self) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn has_lost_join(&self) -> bool {
         let start = self.shared.start.load(Ordering::Relaxed);
         self.newest_join.is_some_and(|(offset, _)| offset < start)
     }
 
+    #[inline]
     fn begin_unit(&mut self) -> bool {
         let full = self.written - self.current.base == self.current.capacity() as u64;
         if (full || !self.current.has_unit_room()) && !self.turn_page() {

@@ -6,9 +6,7 @@ use std::time::Instant;
 use loom::thread;
 use media::{Span, Timestamp};
 
-use super::{Entry, Limits, View, Writer};
-use crate::bell::Bell;
-use crate::budget::Account;
+use crate::{Account, Bell, Entry, Limits, View, Writer};
 
 /// Pages of three bytes and two units behind a first one of a byte, so that a few units turn several pages.
 fn writer() -> Writer {
@@ -110,7 +108,7 @@ fn loom_no_wake_up_is_lost() {
     loom::model(|| {
         let mut writer = writer();
         let mut view = View::new(Arc::clone(writer.shared()));
-        let bell = loom::sync::Arc::new(Bell::new());
+        let bell = loom::sync::Arc::new(Bell::default());
         let worker = {
             let bell = loom::sync::Arc::clone(&bell);
             thread::spawn(move || {

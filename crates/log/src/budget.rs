@@ -15,8 +15,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::log::Shared;
-use crate::stats::Counter;
+use crate::counter::Counter;
+use crate::shared::Shared;
 
 /// The headroom above the limit: one part in this many.
 const HEADROOM_PART: usize = 10;
@@ -31,7 +31,7 @@ const FLOORS_PART: usize = 4;
 
 /// What one lane holds, and what its stream holds in all lanes.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub struct Account {
     budget: Arc<Budget>,
     stream: Arc<AtomicUsize>,
     lane: AtomicUsize,
@@ -39,7 +39,8 @@ pub(crate) struct Account {
 
 impl Account {
     /// An account of a lane of the stream that holds `stream`.
-    pub(crate) fn new(budget: &Arc<Budget>, stream: &Arc<AtomicUsize>) -> Self {
+    #[must_use]
+    pub fn new(budget: &Arc<Budget>, stream: &Arc<AtomicUsize>) -> Self {
         Self {
             budget: Arc::clone(budget),
             stream: Arc::clone(stream),
@@ -49,7 +50,8 @@ impl Account {
 
     /// An account without a limit.
     #[cfg(any(test, feature = "testing"))]
-    pub(crate) fn unlimited() -> Self {
+    #[must_use]
+    pub fn unlimited() -> Self {
         Self::new(&Arc::new(Budget::new(usize::MAX)), &Arc::default())
     }
 
@@ -63,6 +65,7 @@ impl Account {
         true
     }
 
+    /// Gives back what was reserved.
     pub(crate) fn release(&self, bytes: usize) {
         self.stream.fetch_sub(bytes, Ordering::Relaxed);
         self.lane.fetch_sub(bytes, Ordering::Relaxed);
@@ -88,17 +91,19 @@ impl Account {
 
 /// What a spool may hold: an equal part of what logs leave.
 #[derive(Debug)]
-pub(crate) struct SpoolShare(Arc<Budget>);
+pub struct SpoolShare(Arc<Budget>);
 
 impl SpoolShare {
     /// A further one: the others become smaller.
-    pub(crate) fn new(budget: &Arc<Budget>) -> Self {
+    #[must_use]
+    pub fn new(budget: &Arc<Budget>) -> Self {
         budget.spools.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(budget))
     }
 
     /// Bytes, as of now.
-    pub(crate) fn bytes(&self) -> usize {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         let left = self.0.max.saturating_sub(self.0.used());
         left / self.0.spools.load(Ordering::Relaxed).max(1)
     }
@@ -126,14 +131,15 @@ impl Tenant {
     }
 }
 
-/// See the module's description.
+/// The memory of all logs: a page is reserved before it is allocated, and at the limit the stream that holds most
+/// gives up its oldest.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     used: AtomicUsize,
     max: usize,
     tenants: Mutex<Vec<Tenant>>,
     /// Lanes that were refused.
-    pub(crate) refused: Counter,
+    refused: Counter,
     /// Bytes of samples that streams keep beside their logs, for lanes of segments that open.
     older_bytes: Arc<AtomicUsize>,
     /// Recorders that share what logs leave.
@@ -141,7 +147,9 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    pub(crate) fn new(max: usize) -> Self {
+    /// A budget with a limit of `max` bytes.
+    #[must_use]
+    pub fn new(max: usize) -> Self {
         Self {
             used: AtomicUsize::new(0),
             max,
@@ -153,7 +161,8 @@ impl Budget {
     }
 
     /// What the backlogs of all streams hold before their newest picture groups, which they bound themselves.
-    pub(crate) fn older_bytes(&self) -> &Arc<AtomicUsize> {
+    #[must_use]
+    pub fn older_bytes(&self) -> &Arc<AtomicUsize> {
         &self.older_bytes
     }
 
@@ -163,7 +172,8 @@ impl Budget {
     }
 
     /// Whether there is no memory for another lane, whose floor is `floor`; counts it if so.
-    pub(crate) fn refuses(&self, floor: usize, is_first_of_stream: bool) -> bool {
+    #[must_use]
+    pub fn refuses(&self, floor: usize, is_first_of_stream: bool) -> bool {
         let part = if is_first_of_stream { 1 } else { FLOORS_PART };
         let is_short = self.used() > self.short_at();
         let refuses = is_short && self.floors().saturating_add(floor) > self.max / part;
@@ -172,7 +182,8 @@ impl Budget {
     }
 
     /// Use as a fraction of the point at which no further lane opens, which is 1.
-    pub(crate) fn level(&self) -> f64 {
+    #[must_use]
+    pub fn level(&self) -> f64 {
         let used = self.used() as f64 / self.short_at().max(1) as f64;
         let floors: Vec<_> = self.tenants().iter().map(|tenant| tenant.floor).collect();
         let next = floors.iter().max().copied().unwrap_or(0);
@@ -180,12 +191,21 @@ impl Budget {
         used.min(floors as f64 / (self.max / FLOORS_PART).max(1) as f64)
     }
 
-    pub(crate) fn used(&self) -> usize {
+    /// Bytes that logs hold now.
+    #[must_use]
+    pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// The most that logs ever hold.
-    pub(crate) const fn bound(&self) -> usize {
+    /// Lanes that were refused.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused.value()
+    }
+
+    /// The most bytes that logs ever hold.
+    #[must_use]
+    pub const fn bound(&self) -> usize {
         self.max.saturating_add(self.max / HEADROOM_PART)
     }
 
@@ -240,7 +260,7 @@ mod tests {
     use media::{Span, Timestamp};
 
     use super::*;
-    use crate::log::{Entry, Limits, Preamble, Writer};
+    use crate::{Entry, Limits, Preamble, Writer};
 
     const LIMITS: Limits = Limits {
         page_bytes: 1_000,
@@ -335,6 +355,6 @@ mod tests {
         assert!(!budget.refuses(floor, true));
         lanes.extend((0..15).map(|_| log(&budget, &greedy)));
         assert!(budget.refuses(floor, true), "not even floors have room");
-        assert_eq!(budget.refused.value(), 2);
+        assert_eq!(budget.refused(), 2);
     }
 }

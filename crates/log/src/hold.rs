@@ -5,32 +5,34 @@ use std::sync::atomic::Ordering;
 
 use media::Timestamp;
 
-use super::pages::HoldId;
-use super::{Shared, View};
+use crate::pages::HoldId;
+use crate::shared::Shared;
+use crate::view::View;
 
 /// Keeps what follows a position in a log readable, in pages that the log would drop, until it is released, or
 /// until they have more bytes than it may hold.
 #[derive(Debug)]
-pub(crate) struct Hold {
+pub struct Hold {
     shared: Arc<Shared>,
     id: HoldId,
 }
 
 /// What the owner of a hold finds there.
 #[derive(Debug)]
-pub(crate) struct Behind {
+pub struct Behind {
     /// The position.
-    pub(crate) at: u64,
+    pub at: u64,
     /// The time of the unit that began there, if that is gone.
-    pub(crate) lost: Option<Timestamp>,
+    pub lost: Option<Timestamp>,
     /// Everything there is, held pages included. For one look: while it lives, so do its pages.
-    pub(crate) view: View,
+    pub view: View,
 }
 
 impl Hold {
     /// Holds what begins at `at`, and all that follows, in up to `bytes_max` bytes of pages that the log would
     /// drop. What the log has dropped already is not held, and does not count as lost.
-    pub(crate) fn new(shared: &Arc<Shared>, at: u64, bytes_max: usize) -> Self {
+    #[must_use]
+    pub fn new(shared: &Arc<Shared>, at: u64, bytes_max: usize) -> Self {
         let id = shared.pages().hold(at, bytes_max);
         shared.readers.holding.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::clone(shared);
@@ -38,7 +40,8 @@ impl Hold {
     }
 
     /// What there is now.
-    pub(crate) fn look(&self) -> Behind {
+    #[must_use]
+    pub fn look(&self) -> Behind {
         // Loaded first: the pages of all bytes below it are linked by then.
         let end = self.shared.committed();
         let pages = self.shared.pages();
@@ -50,7 +53,7 @@ impl Hold {
     }
 
     /// What precedes `at` is no longer needed. `begins` is the time of the unit that begins there.
-    pub(crate) fn advance(&self, at: u64, begins: Timestamp) {
+    pub fn advance(&self, at: u64, begins: Timestamp) {
         let freed = self.shared.pages().advance(self.id, at, begins);
         self.shared.account.release(freed);
     }

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// A fixed run of bytes with interior mutability.
-pub(super) struct Cells {
+pub(crate) struct Cells {
     bytes: Box<[UnsafeCell<MaybeUninit<u8>>]>,
     /// Tells loom which byte is touched when; the bytes themselves lie in `bytes` either way.
     #[cfg(loom)]
@@ -23,7 +23,7 @@ unsafe impl Send for Cells {}
 
 impl Cells {
     /// `len` bytes that nobody has written yet. To make them zero would cost as much as to write them.
-    pub(super) fn new(len: usize) -> Self {
+    pub(crate) fn new(len: usize) -> Self {
         let bytes = Box::new_uninit_slice(len);
         Self {
             // SAFETY: each of them may be uninitialised.
@@ -34,7 +34,8 @@ impl Cells {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
@@ -42,8 +43,9 @@ impl Cells {
     ///
     /// # Safety
     /// No other thread may write, or have been allowed to read, any byte of that range.
+    #[inline]
     #[allow(unsafe_code)]
-    pub(super) unsafe fn write(&self, at: usize, data: &[u8]) {
+    pub(crate) unsafe fn write(&self, at: usize, data: &[u8]) {
         let target = &self.bytes[at..at + data.len()];
         #[cfg(loom)]
         for cell in &self.touched[at..at + data.len()] {
@@ -60,8 +62,9 @@ impl Cells {
     /// # Safety
     /// Every byte of the range must have been written, and published to this thread, before; none
     /// may be written again while the slice lives.
+    #[inline]
     #[allow(unsafe_code)]
-    pub(super) unsafe fn read(&self, range: Range<usize>) -> &[u8] {
+    pub(crate) unsafe fn read(&self, range: Range<usize>) -> &[u8] {
         let source = &self.bytes[range.start..range.end];
         #[cfg(loom)]
         for cell in &self.touched[range] {

@@ -16,15 +16,15 @@ use std::sync::Arc;
 
 use media::Timestamp;
 
-use super::PAGES_MIN;
-use super::page::Page;
+use crate::PAGES_MIN;
+use crate::page::Page;
 
 /// Names a hold of a log.
-pub(super) type HoldId = u64;
+pub(crate) type HoldId = u64;
 
 /// See the module's description.
 #[derive(Debug)]
-pub(super) struct Pages {
+pub(crate) struct Pages {
     /// Oldest first; never empty.
     kept: VecDeque<Arc<Page>>,
     /// Oldest first.
@@ -46,7 +46,7 @@ struct Holding {
 }
 
 impl Pages {
-    pub(super) fn new(first: Arc<Page>) -> Self {
+    pub(crate) fn new(first: Arc<Page>) -> Self {
         Self {
             kept: VecDeque::from([first]),
             held: VecDeque::new(),
@@ -56,43 +56,43 @@ impl Pages {
     }
 
     /// What the log has for all its readers, oldest first.
-    pub(super) fn kept(&self) -> &VecDeque<Arc<Page>> {
+    pub(crate) fn kept(&self) -> &VecDeque<Arc<Page>> {
         &self.kept
     }
 
     /// How many pages are kept.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.kept.len()
     }
 
     /// First byte of the oldest page that is kept.
-    pub(super) fn start(&self) -> u64 {
+    pub(crate) fn start(&self) -> u64 {
         self.kept.front().map_or(0, |oldest| oldest.base)
     }
 
-    pub(super) fn push(&mut self, page: Arc<Page>) {
+    pub(crate) fn push(&mut self, page: Arc<Page>) {
         self.kept.push_back(page);
     }
 
     /// Bytes of memory of all pages.
-    pub(super) fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         self.all().map(|page| page.weight()).sum()
     }
 
     /// All pages, oldest first.
-    pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = &Arc<Page>> {
+    pub(crate) fn all(&self) -> impl DoubleEndedIterator<Item = &Arc<Page>> {
         self.held.iter().chain(&self.kept)
     }
 
     /// Whether the oldest kept page is not among the last ones, and holds no bytes beyond `committed`.
-    pub(super) fn may_drop(&self, committed: u64) -> bool {
+    pub(crate) fn may_drop(&self, committed: u64) -> bool {
         let next = self.kept.get(1);
         self.kept.len() > PAGES_MIN && next.is_some_and(|next| next.base <= committed)
     }
 
     /// Drops the oldest kept page, or moves it to the held ones if a hold needs it and it `may_be_held`.
     /// Returns the bytes of memory that were released.
-    pub(super) fn drop_oldest(&mut self, may_be_held: bool) -> usize {
+    pub(crate) fn drop_oldest(&mut self, may_be_held: bool) -> usize {
         let Some(page) = self.kept.pop_front() else {
             return 0;
         };
@@ -107,7 +107,7 @@ impl Pages {
     }
 
     /// Releases the oldest held page, and returns its bytes of memory.
-    pub(super) fn let_go_held(&mut self) -> usize {
+    pub(crate) fn let_go_held(&mut self) -> usize {
         let Some(page) = self.held.pop_front() else {
             return 0;
         };
@@ -159,7 +159,7 @@ impl Pages {
 
     /// Holds what begins at `at`, as far as it is kept, and all that follows, in up to `bytes_max` bytes
     /// of pages that the log would drop.
-    pub(super) fn hold(&mut self, at: u64, bytes_max: usize) -> HoldId {
+    pub(crate) fn hold(&mut self, at: u64, bytes_max: usize) -> HoldId {
         let at = at.max(self.start());
         let id = self.next_id;
         self.next_id += 1;
@@ -173,14 +173,14 @@ impl Pages {
     }
 
     /// Where a hold is, and the time of the unit there if that is gone.
-    pub(super) fn behind(&self, id: HoldId) -> Option<(u64, Option<Timestamp>)> {
+    pub(crate) fn behind(&self, id: HoldId) -> Option<(u64, Option<Timestamp>)> {
         let hold = self.holds.iter().find(|hold| hold.id == id)?;
         Some((hold.at, hold.lost))
     }
 
     /// What precedes `at` is no longer needed; `begins` is the time of the unit there. Returns the bytes of
     /// memory that were released.
-    pub(super) fn advance(&mut self, id: HoldId, at: u64, begins: Timestamp) -> usize {
+    pub(crate) fn advance(&mut self, id: HoldId, at: u64, begins: Timestamp) -> usize {
         let oldest = self.all().next().map_or(0, |page| page.base);
         if let Some(hold) = self.holds.iter_mut().find(|hold| hold.id == id) {
             hold.at = at;
@@ -190,13 +190,13 @@ impl Pages {
     }
 
     /// Removes a hold. Returns the bytes of memory that were released.
-    pub(super) fn release(&mut self, id: HoldId) -> usize {
+    pub(crate) fn release(&mut self, id: HoldId) -> usize {
         self.holds.retain(|hold| hold.id != id);
         self.trim()
     }
 
     /// Where the bytes of `range` lie; `None` if the first of them are gone.
-    pub(super) fn pieces(&self, range: &Range<u64>) -> Option<Vec<(Arc<Page>, Range<u64>)>> {
+    pub(crate) fn pieces(&self, range: &Range<u64>) -> Option<Vec<(Arc<Page>, Range<u64>)>> {
         let (pages, first) = match self.kept_from(range.start) {
             Some(first) => (None, first),
             None => (Some(&self.held), 0),

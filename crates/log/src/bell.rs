@@ -11,31 +11,38 @@ const SILENT: u32 = 0;
 
 /// One worker's request to be woken for one lane.
 #[derive(Debug)]
-pub(crate) struct Bell {
+pub struct Bell {
     /// [`SILENT`], or one more than the lane's index in its worker.
     armed: AtomicU32,
 }
 
-impl Bell {
-    pub(crate) fn new() -> Self {
+impl Default for Bell {
+    /// Not armed.
+    fn default() -> Self {
         Self {
             armed: AtomicU32::new(SILENT),
         }
     }
+}
 
+impl Bell {
     /// Asks for a ring at the next commit. The caller must look for news once more afterwards.
-    pub(crate) fn arm(&self, lane_index: u32) {
+    #[inline]
+    pub fn arm(&self, lane_index: u32) {
         self.armed.store(lane_index + 1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
     /// Withdraws the request.
-    pub(crate) fn disarm(&self) {
+    #[inline]
+    pub fn disarm(&self) {
         self.armed.store(SILENT, Ordering::Relaxed);
     }
 
     /// After a commit: the lane index to wake the worker for, if it asked.
-    pub(crate) fn ring(&self) -> Option<u32> {
+    #[must_use]
+    #[inline]
+    pub fn ring(&self) -> Option<u32> {
         fence(Ordering::SeqCst);
         if self.armed.load(Ordering::Relaxed) == SILENT {
             return None;

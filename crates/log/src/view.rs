@@ -7,16 +7,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use media::Timestamp;
 
-use super::page::{Page, Unit};
-use super::{Entry, Preamble, Shared};
-use crate::sync::Ordering;
+use crate::page::{Page, Unit};
+use crate::shared::Shared;
+use crate::{Entry, Preamble};
 
 /// What one reader thread knows of a log as of its last refresh.
 ///
 /// Invariants: `pages` is never empty and contiguous in offsets; `end` is a value of `committed`
 /// that this reader has loaded, so everything in `pages` below it may be read.
 #[derive(Debug)]
-pub(crate) struct View {
+pub struct View {
     shared: Arc<Shared>,
     pages: VecDeque<Arc<Page>>,
     end: u64,
@@ -26,7 +26,9 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    /// What there is now.
+    #[must_use]
+    pub fn new(shared: Arc<Shared>) -> Self {
         let pages = shared.pages().kept().clone();
         let mut view = Self {
             shared,
@@ -40,7 +42,7 @@ impl View {
 
     /// A view of `pages`, which go back further than the log does, up to `end`. It is for one look:
     /// refreshed it would let go of what the log has dropped.
-    pub(super) fn of(shared: Arc<Shared>, pages: VecDeque<Arc<Page>>, end: u64) -> Self {
+    pub(crate) fn of(shared: Arc<Shared>, pages: VecDeque<Arc<Page>>, end: u64) -> Self {
         Self {
             shared,
             pages,
@@ -50,7 +52,8 @@ impl View {
     }
 
     /// Learns of everything committed so far, and releases pages the log has dropped.
-    pub(crate) fn refresh(&mut self) {
+    #[inline]
+    pub fn refresh(&mut self) {
         // `end` is loaded before the links are followed: the pages of all bytes below it are linked
         // by then, and bytes that arrive in between are left to the next refresh.
         let mut seen = self.end;
@@ -66,7 +69,7 @@ impl View {
                 }
             }
         }
-        let start = self.shared.start.load(Ordering::Acquire);
+        let start = self.shared.start();
         while self
             .pages
             .get(1)
@@ -78,6 +81,7 @@ impl View {
     }
 
     /// Searches the units from `seen` on, which are new, for the newest join point.
+    #[inline]
     fn find_newest_join(&mut self, seen: u64) {
         let new = self.units_back().take_while(|unit| unit.offset >= seen);
         let found = new
@@ -90,24 +94,32 @@ impl View {
     }
 
     /// First offset that can still be read.
-    pub(crate) fn start(&self) -> u64 {
+    #[must_use]
+    #[inline]
+    pub fn start(&self) -> u64 {
         self.pages.front().map_or(self.end, |page| page.base)
     }
 
     /// Offset after the last byte that can be read.
-    pub(crate) fn end(&self) -> u64 {
+    #[must_use]
+    #[inline]
+    pub fn end(&self) -> u64 {
         self.end
     }
 
     /// Whether the log has grown since the last refresh.
-    pub(crate) fn is_stale(&self) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn is_stale(&self) -> bool {
         self.shared.committed() != self.end
     }
 
     /// Fills `slices` from the front with the readable bytes `from..to` and returns how many slices
     /// were used; fewer bytes are covered when the slices do not suffice, and none when the log no
     /// longer has the first of them.
-    pub(crate) fn slices<'a>(&'a self, from: u64, to: u64, slices: &mut [IoSlice<'a>]) -> usize {
+    #[must_use]
+    #[inline]
+    pub fn slices<'a>(&'a self, from: u64, to: u64, slices: &mut [IoSlice<'a>]) -> usize {
         if from < self.start() {
             return 0;
         }
@@ -126,7 +138,9 @@ impl View {
 
     /// The contiguous bytes at `from`, at most `max` of them, as a handle that outlives the view.
     /// Empty at the end.
-    pub(crate) fn chunk(&self, from: u64, max: usize) -> Bytes {
+    #[must_use]
+    #[inline]
+    pub fn chunk(&self, from: u64, max: usize) -> Bytes {
         if from >= self.end {
             return Bytes::new();
         }
@@ -138,12 +152,9 @@ impl View {
 
     /// The `len` bytes at `from` in one piece: where they lie, or copied to `scratch` if a page ends
     /// among them. Empty when not all of them can be read or `scratch` has no room.
-    pub(crate) fn contiguous<'a>(
-        &'a self,
-        from: u64,
-        len: usize,
-        scratch: &'a mut [u8],
-    ) -> &'a [u8] {
+    #[must_use]
+    #[inline]
+    pub fn contiguous<'a>(&'a self, from: u64, len: usize, scratch: &'a mut [u8]) -> &'a [u8] {
         let is_whole = from
             .checked_add(len as u64)
             .is_some_and(|to| to <= self.end);
@@ -169,7 +180,9 @@ impl View {
     }
 
     /// The unit that `offset` lies in, if its beginning is still known.
-    pub(crate) fn unit_containing(&self, offset: u64) -> Option<&Unit> {
+    #[must_use]
+    #[inline]
+    pub fn unit_containing(&self, offset: u64) -> Option<&Unit> {
         if offset >= self.end || offset < self.start() {
             return None;
         }
@@ -181,13 +194,17 @@ impl View {
     }
 
     /// The time of the unit that ends at `offset`, or that it lies in.
-    pub(crate) fn time_before(&self, offset: u64) -> Option<Timestamp> {
+    #[must_use]
+    #[inline]
+    pub fn time_before(&self, offset: u64) -> Option<Timestamp> {
         let last = self.unit_containing(offset.checked_sub(1)?)?;
         Some(last.at)
     }
 
     /// The first unit that begins at or after `offset`.
-    pub(crate) fn unit_from(&self, offset: u64) -> Option<&Unit> {
+    #[must_use]
+    #[inline]
+    pub fn unit_from(&self, offset: u64) -> Option<&Unit> {
         let index = self.page_index(offset.max(self.start()));
         let mut later = self.pages.range(index..);
         later
@@ -197,19 +214,23 @@ impl View {
 
     /// The first place at or after `offset` that lies between two units. Everything committed is whole,
     /// so the end is such a place, too.
-    pub(crate) fn boundary_from(&self, offset: u64) -> u64 {
+    #[must_use]
+    #[inline]
+    pub fn boundary_from(&self, offset: u64) -> u64 {
         self.unit_from(offset)
             .map_or_else(|| self.end(), |unit| unit.offset)
     }
 
     /// The committed units, newest first.
-    pub(crate) fn units_back(&self) -> impl Iterator<Item = &Unit> {
+    #[inline]
+    pub fn units_back(&self) -> impl Iterator<Item = &Unit> {
         let all = self.pages.iter().rev().flat_map(|page| page.units().rev());
         all.skip_while(|unit| unit.offset >= self.end)
     }
 
     /// The committed units from the first that begins at or after `offset`.
-    pub(crate) fn units_from(&self, offset: u64) -> impl Iterator<Item = &Unit> {
+    #[inline]
+    pub fn units_from(&self, offset: u64) -> impl Iterator<Item = &Unit> {
         let index = self.page_index(offset.max(self.start()));
         let all = self.pages.range(index..).flat_map(|page| page.units());
         all.skip_while(move |unit| unit.offset < offset)
@@ -217,17 +238,22 @@ impl View {
     }
 
     /// The newest unit.
-    pub(crate) fn newest(&self) -> Option<&Unit> {
+    #[must_use]
+    #[inline]
+    pub fn newest(&self) -> Option<&Unit> {
         self.units_back().next()
     }
 
     /// The newest unit that a listener may start at.
-    pub(crate) fn newest_join(&self) -> Option<&Unit> {
+    #[must_use]
+    #[inline]
+    pub fn newest_join(&self) -> Option<&Unit> {
         self.unit_from(self.newest_join?)
     }
 
     /// The units that a listener may start at, newest first.
-    pub(crate) fn joins_back(&self) -> impl Iterator<Item = (&Unit, &Arc<Preamble>)> {
+    #[inline]
+    pub fn joins_back(&self) -> impl Iterator<Item = (&Unit, &Arc<Preamble>)> {
         let newest = self.newest_join.map(|join| (join, self.page_index(join)));
         let pages = newest.map(|(join, index)| (join, self.pages.range(..=index)));
         let units = pages.into_iter().flat_map(|(join, pages)| {
@@ -241,6 +267,7 @@ impl View {
     }
 
     /// Index in `pages` of the page that holds `offset`, or of the last.
+    #[inline]
     fn page_index(&self, offset: u64) -> usize {
         self.pages
             .partition_point(|page| page.base <= offset)
@@ -248,6 +275,7 @@ impl View {
     }
 
     /// The readable bytes of page `index` from offset `from` on.
+    #[inline]
     fn page_bytes(&self, index: usize, from: u64) -> &[u8] {
         let page = &self.pages[index];
         let page_end = self
@@ -274,7 +302,7 @@ pub(crate) struct PageBytes {
 impl PageBytes {
     /// The bytes `from..to` of `page`. `to` must not exceed a value of `committed` that this thread
     /// loaded with acquire ordering.
-    pub(super) fn new(page: Arc<Page>, from: u64, to: u64) -> Self {
+    pub(crate) fn new(page: Arc<Page>, from: u64, to: u64) -> Self {
         Self { page, from, to }
     }
 }

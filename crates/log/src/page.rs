@@ -5,34 +5,34 @@ use std::time::Instant;
 
 use media::Timestamp;
 
-use super::Entry;
-use super::cells::Cells;
-use super::entries::Entries;
+use crate::Entry;
+use crate::cells::Cells;
+use crate::entries::Entries;
 
-/// One entry of the index.
+/// One entry of the index: the smallest run of bytes that makes sense alone.
 #[derive(Clone, Debug)]
-pub(crate) struct Unit {
+pub struct Unit {
     /// Log offset of its first byte.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// How many units came before it in this log.
-    pub(crate) ordinal: u64,
+    pub ordinal: u64,
     /// Its media time.
-    pub(crate) at: Timestamp,
+    pub at: Timestamp,
     /// When the sample it came from arrived.
-    pub(crate) arrived: Instant,
+    pub arrived: Instant,
     /// The generation of codec headers it belongs to.
-    pub(crate) generation: u32,
+    pub generation: u32,
     /// The epoch it belongs to.
-    pub(crate) epoch: u32,
+    pub epoch: u32,
     /// Whether listeners may start or leave here.
-    pub(crate) entry: Entry,
+    pub entry: Entry,
 }
 
-/// See the module's description for the rules of access.
+/// See the crate's description for the rules of access.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(crate) struct Page {
     /// Log offset of its first byte.
-    pub(super) base: u64,
+    pub(crate) base: u64,
     bytes: Cells,
     units: Entries<Unit>,
     /// The page after this one. Weak, so that a reader that stays behind keeps one page alive and not all that
@@ -41,7 +41,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) fn new(base: u64, bytes: usize, units: usize) -> Self {
+    pub(crate) fn new(base: u64, bytes: usize, units: usize) -> Self {
         Self {
             base,
             bytes: Cells::new(bytes),
@@ -50,22 +50,24 @@ impl Page {
         }
     }
 
-    pub(super) fn capacity(&self) -> usize {
+    #[inline]
+    pub(crate) fn capacity(&self) -> usize {
         self.bytes.len()
     }
 
     /// Bytes of memory it takes, index included.
-    pub(super) fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         Self::weight_of(self.bytes.len(), self.units.capacity())
     }
 
     /// Bytes of memory that a page of that size takes.
-    pub(super) const fn weight_of(bytes: usize, units: usize) -> usize {
+    pub(crate) const fn weight_of(bytes: usize, units: usize) -> usize {
         bytes + units * size_of::<Unit>()
     }
 
     /// Whether another unit may begin here.
-    pub(super) fn has_unit_room(&self) -> bool {
+    #[inline]
+    pub(crate) fn has_unit_room(&self) -> bool {
         self.units.has_room()
     }
 
@@ -73,8 +75,9 @@ impl Page {
     ///
     /// # Safety
     /// Only the log's one writer may call this, and only for bytes it has not committed.
+    #[inline]
     #[allow(unsafe_code)]
-    pub(super) unsafe fn write(&self, at: usize, data: &[u8]) {
+    pub(crate) unsafe fn write(&self, at: usize, data: &[u8]) {
         // SAFETY: readers touch committed bytes only, and there is one writer.
         unsafe { self.bytes.write(at, data) };
     }
@@ -83,8 +86,9 @@ impl Page {
     ///
     /// # Safety
     /// `to` must not exceed a value of `committed` that this thread loaded with acquire ordering.
+    #[inline]
     #[allow(unsafe_code)]
-    pub(super) unsafe fn read(&self, from: u64, to: u64) -> &[u8] {
+    pub(crate) unsafe fn read(&self, from: u64, to: u64) -> &[u8] {
         let range = (from - self.base) as usize..(to - self.base) as usize;
         // SAFETY: committed bytes were written before the release store of `committed` that the
         // caller's acquire load has seen, and are never written again.
@@ -95,37 +99,42 @@ impl Page {
     ///
     /// # Safety
     /// Only the log's one writer may call this.
+    #[inline]
     #[allow(unsafe_code)]
-    pub(super) unsafe fn add_unit(&self, unit: Unit) {
+    pub(crate) unsafe fn add_unit(&self, unit: Unit) {
         // SAFETY: there is one writer.
         unsafe { self.units.push(unit) };
     }
 
     /// The units that begin in this page, committed or not.
-    pub(super) fn units(&self) -> std::slice::Iter<'_, Unit> {
+    #[inline]
+    pub(crate) fn units(&self) -> std::slice::Iter<'_, Unit> {
         self.units.as_slice().iter()
     }
 
     /// The last unit that begins here at or before `offset`.
-    pub(super) fn unit_at_or_before(&self, offset: u64) -> Option<&Unit> {
+    #[inline]
+    pub(crate) fn unit_at_or_before(&self, offset: u64) -> Option<&Unit> {
         let units = self.units.as_slice();
         let index = units.partition_point(|unit| unit.offset <= offset);
         units[..index].last()
     }
 
     /// The first unit that begins here at or after `offset`.
-    pub(super) fn unit_at_or_after(&self, offset: u64) -> Option<&Unit> {
+    #[inline]
+    pub(crate) fn unit_at_or_after(&self, offset: u64) -> Option<&Unit> {
         let units = self.units.as_slice();
         units.get(units.partition_point(|unit| unit.offset < offset))
     }
 
-    pub(super) fn link(&self, next: &Arc<Self>) {
+    pub(crate) fn link(&self, next: &Arc<Self>) {
         let fresh = self.next.set(Arc::downgrade(next)).is_ok();
         debug_assert!(fresh, "a page has one successor");
     }
 
     /// The next page: `None` while there is none, `Some(None)` when it has been dropped already.
-    pub(super) fn next(&self) -> Option<Option<Arc<Self>>> {
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Option<Arc<Self>>> {
         self.next.get().map(Weak::upgrade)
     }
 }

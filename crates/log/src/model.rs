@@ -10,8 +10,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use media::{Span, Timestamp};
 
-use super::{Entry, Hold, Limits, Preamble, Unit, View, Writer};
-use crate::budget::{Account, Budget};
+use crate::{Account, Budget, Entry, Hold, Limits, Preamble, Unit, View, Writer};
 
 const LIMITS: Limits = Limits {
     page_bytes: 16,
@@ -66,7 +65,7 @@ const HOLD_PAGES: [usize; 4] = [0, 1, 3, usize::MAX];
 ///
 /// # Panics
 /// When the log and the oracle disagree.
-pub(crate) fn run(script: &[u8]) {
+pub fn run(script: &[u8]) {
     // Every other script finds memory short.
     let is_short = script.first().is_some_and(|byte| byte % 2 == 1);
     let page_weight = LIMITS.floor() / 2;
