@@ -39,19 +39,6 @@ pub enum LogLevel {
     Trace,
 }
 
-impl LogLevel {
-    /// The word for it, as filters take it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        }
-    }
-}
-
 /// The form of log messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LogFormat {

@@ -16,10 +16,11 @@ use std::panic::PanicHookInfo;
 use std::time::{Duration, Instant};
 
 use tracing::{Level, Metadata};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
 
 use self::limit::Limiter;
 pub(crate) use self::lines::{LineLog, end_torn_line};
@@ -68,7 +69,7 @@ impl Log {
         let installed = tracing_subscriber::registry()
             .with(lines)
             .with(limiter.clone())
-            .with(EnvFilter::new(log.level.as_str()))
+            .with(level(log.level))
             .try_init();
         if installed.is_err() {
             tracing::debug!("a log is installed already");
@@ -97,6 +98,17 @@ impl Log {
             limiter.sum_up_all();
             sink.flush(END_PATIENCE);
         }
+    }
+}
+
+/// The lowest level that is written.
+const fn level(level: config::LogLevel) -> LevelFilter {
+    match level {
+        config::LogLevel::Error => LevelFilter::ERROR,
+        config::LogLevel::Warn => LevelFilter::WARN,
+        config::LogLevel::Info => LevelFilter::INFO,
+        config::LogLevel::Debug => LevelFilter::DEBUG,
+        config::LogLevel::Trace => LevelFilter::TRACE,
     }
 }
 
