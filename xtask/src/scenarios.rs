@@ -10,11 +10,8 @@ use std::process::Stdio;
 use crate::report::Report;
 use crate::run::{Failure, Workspace};
 use crate::steps::{STEPS, Tier};
-use crate::suite::{self, Durations, Executable, Job, Sharing};
+use crate::suite::{self, BACKEND, Durations, Executable, Job, Sharing};
 use crate::unit;
-
-/// Chooses the back-end, of the server and of the core's tests.
-pub(crate) const BACKEND: &str = "CARILLON__FANOUT__BACKEND";
 
 /// Scenarios in which workers send, receive, and lose or return sockets: they run again with the back-end that is not
 /// the default here.
@@ -147,19 +144,16 @@ impl Stage {
             .executable
             .command(workspace, &["--exact", name, "--test-threads=1"]);
         command.env("CARILLON_BIN", &self.server);
-        let mut again = format!("cargo xtask scenarios {name}");
-        let mut full = name.to_owned();
-        if let Some(backend) = backend {
-            command.env(BACKEND, backend);
-            full.push_str(" on ");
-            full.push_str(backend);
-            again = format!("{BACKEND}={backend} {again}");
-        }
-        Job {
-            again,
-            ..Job::new(&full, command)
-        }
-        .lasting(durations.of(&full))
+        let job = Job {
+            again: format!("cargo xtask scenarios {name}"),
+            ..Job::new(name, command)
+        };
+        let job = match backend {
+            Some(backend) => job.on_backend(backend),
+            None => job,
+        };
+        let duration = durations.of(&job.name);
+        job.lasting(duration)
     }
 }
 

@@ -4,7 +4,6 @@
 
 use crate::report::Report;
 use crate::run::{Failure, Workspace};
-use crate::scenarios::BACKEND;
 use crate::suite::{self, Duration, Durations, Executable, Job, Sharing};
 
 /// The package of the scenarios, which are jobs of their own.
@@ -16,9 +15,11 @@ const FOREIGN: &str = "foreign::";
 /// Tests of the fan-out core whose listeners have real sockets: they run again with io_uring.
 const CARRYING: [&str; 3] = ["carry::", "converse::", "follow::"];
 
-/// The executable with those tests, and the suffix of their second run.
+/// The executable with those tests.
 const CARRIED_BY: &str = "unit fanout fanout";
-const ON_IO_URING: &str = " on io_uring";
+
+/// The back-end of their second run.
+const IO_URING: &str = "io_uring";
 
 /// An executable without a record: most use all processors for a second or two.
 const UNKNOWN: Duration = Duration {
@@ -39,9 +40,7 @@ pub(crate) fn core(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
         .collect();
     let carrying = executables.iter().find(|e| name(e) == CARRIED_BY);
     let carrying = carrying.ok_or_else(|| Failure(format!("cargo built no `{CARRIED_BY}`")))?;
-    let mut again = job(workspace, carrying, ON_IO_URING, &CARRYING);
-    again.command.env(BACKEND, "io_uring");
-    jobs.push(again);
+    jobs.push(job(workspace, carrying, "", &CARRYING).on_backend(IO_URING));
     let jobs = jobs.into_iter().map(|job| {
         let known = durations.seconds(&job.name).is_some();
         let duration = if known {
@@ -69,7 +68,7 @@ pub(crate) fn foreign(workspace: &Workspace, report: &mut Report) -> Result<(), 
 /// The names of the jobs, as they are recorded.
 pub(crate) fn names(executables: &[Executable]) -> Vec<String> {
     let mut names: Vec<_> = executables.iter().map(name).collect();
-    names.push(format!("{CARRIED_BY}{ON_IO_URING}"));
+    names.push(suite::on_backend(CARRIED_BY, IO_URING));
     names
 }
 

@@ -27,6 +27,9 @@ const JOBS_PER_PROCESSOR: usize = 4;
 /// A test that takes longer hangs: the longest take five minutes, and a busy machine doubles that.
 const TIME_MAX: std::time::Duration = std::time::Duration::from_secs(15 * 60);
 
+/// Chooses the back-end, of the server and of the core's tests.
+pub(crate) const BACKEND: &str = "CARILLON__FANOUT__BACKEND";
+
 /// A child process that passes or fails.
 #[derive(Debug)]
 pub(crate) struct Job {
@@ -58,6 +61,14 @@ impl Job {
         }
     }
 
+    /// Makes it one with this back-end, by which it is named, too.
+    pub(crate) fn on_backend(mut self, backend: &str) -> Self {
+        self.command.env(BACKEND, backend);
+        self.name = on_backend(&self.name, backend);
+        self.again = format!("{BACKEND}={backend} {}", self.again);
+        self
+    }
+
     /// Gives it the duration by which it is scheduled.
     pub(crate) fn lasting(self, duration: Duration) -> Self {
         Self {
@@ -66,6 +77,11 @@ impl Job {
             ..self
         }
     }
+}
+
+/// The name of a job with this back-end.
+pub(crate) fn on_backend(name: &str, backend: &str) -> String {
+    format!("{name} on {backend}")
 }
 
 /// What came of a job.
