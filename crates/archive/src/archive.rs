@@ -317,19 +317,24 @@ impl fmt::Debug for Archive {
 fn sync(shared: &Shared, end: &Receiver<()>) {
     let mut synced = 0;
     while end.recv_timeout(SYNC_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-        let written = shared.counts.bytes();
-        if written == synced {
-            continue;
-        }
-        synced = written;
-        for directory in shared.settings.directories() {
-            if let Err(error) = shared.disk.sync_all(&directory)
-                && error.kind() != io::ErrorKind::NotFound
-            {
-                tracing::error!(directory = %directory.display(), %error, "recordings cannot be written down");
-            }
+        synced = sync_since(shared, synced);
+    }
+}
+
+/// Writes everything down unless no more than `synced` bytes were ever recorded; returns how many are by now.
+pub(crate) fn sync_since(shared: &Shared, synced: u64) -> u64 {
+    let written = shared.counts.bytes();
+    if written == synced {
+        return synced;
+    }
+    for directory in shared.settings.directories() {
+        if let Err(error) = shared.disk.sync_all(&directory)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::error!(directory = %directory.display(), %error, "recordings cannot be written down");
         }
     }
+    written
 }
 
 /// A thread that nothing waits for: it may hang on its disk.

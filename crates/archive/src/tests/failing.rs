@@ -3,6 +3,7 @@
 use std::os::unix::fs::FileExt;
 
 use super::*;
+use crate::archive::sync_since;
 use crate::lock::claim;
 use crate::offline;
 
@@ -45,6 +46,28 @@ fn a_full_disk_leaves_whole_fragments_and_is_tried_again() {
         );
         assert_eq!(got, wanted[wanted.len() - got.len()..]);
         assert_eq!(archive.shared.counts.gaps(), [0, 1, 0], "one gap");
+    }
+}
+
+#[test]
+fn what_was_recorded_since_the_last_time_is_written_down() {
+    let mut archive = TestArchive::new();
+    let switches = Arc::clone(&archive.switches);
+    let syncs = || switches.syncs.load(Ordering::Relaxed);
+    let idle = sync_since(&archive.shared, 0);
+    assert_eq!((idle, syncs()), (0, 0), "nothing was recorded");
+    let mut left = items(Clip::Flv);
+    let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
+    let mut synced = 0;
+    for (turn, millis) in [1_500, 2_500].into_iter().enumerate() {
+        write(&mut publisher, until(&mut left, millis));
+        archive.visit(&mut recorder, TURN);
+        let before = synced;
+        synced = sync_since(&archive.shared, before);
+        assert!(synced > before);
+        assert_eq!(syncs(), turn as u64 + 1);
+        assert_eq!(sync_since(&archive.shared, synced), synced);
+        assert_eq!(syncs(), turn as u64 + 1, "nothing more was recorded");
     }
 }
 

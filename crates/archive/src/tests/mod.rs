@@ -48,6 +48,8 @@ struct Switches {
     /// A write that fails has written so many bytes before it does.
     torn: AtomicU64,
     free: AtomicU64,
+    /// How often everything was written down.
+    syncs: AtomicU64,
 }
 
 impl Disk for Flaky {
@@ -79,6 +81,7 @@ impl Disk for Flaky {
     }
 
     fn sync_all(&self, directory: &Path) -> io::Result<()> {
+        self.switches.syncs.fetch_add(1, Ordering::Relaxed);
         Files.sync_all(directory)
     }
 }
