@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
-use crate::suite::{self, Executable, Sharing};
-use crate::{scenarios, session, source, unit};
+use crate::suite::{self, Executable};
+use crate::{journal, scenarios, session, source, unit};
 
 /// What is compared with the files, unless `--since` says otherwise.
 const SINCE: &str = "HEAD~1";
@@ -34,30 +34,36 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool, F
         [times, option, commit] if option == "--since" => (times, commit.as_str()),
         _ => return Err(usage()),
     };
-    let times: usize = times.parse().map_err(|_| usage())?;
+    let count: usize = times.parse().map_err(|_| usage())?;
+    if count == 0 {
+        return Err(usage());
+    }
     let touched = touched(workspace, since)?;
     if touched.is_empty() {
         println!("no test has changed since {since}");
         return Ok(true);
     }
-    Ok(session::alone(workspace, "flaky", |report| {
-        repeat(workspace, report, &touched, times)
+    let again = format!("cargo xtask flaky {times} --since {since}");
+    Ok(session::alone(workspace, "flaky", again, |report| {
+        repeat(workspace, report, touched, count)
     }))
 }
 
 fn repeat(
     workspace: &Workspace,
     report: &mut Report,
-    touched: &BTreeSet<Touched>,
+    mut touched: BTreeSet<Touched>,
     times: usize,
 ) -> Result<(), Failure> {
     let executables = suite::build(workspace)?;
     let (mut units, mut names) = (Vec::new(), Vec::new());
+    let mut found = BTreeSet::new();
     for executable in &executables {
         for test in executable.tests(workspace)? {
-            if !touched.iter().any(|touched| touched.is(executable, &test)) {
+            let Some(one) = touched.iter().find(|one| one.is(executable, &test)) else {
                 continue;
-            }
+            };
+            found.insert(one.clone());
             println!("{} {test}", executable.short_package());
             if executable.short_package() == unit::SCENARIOS {
                 names.push(test);
@@ -66,11 +72,21 @@ fn repeat(
             }
         }
     }
+    touched.retain(|one| !found.contains(one));
+    for one in &touched {
+        println!(
+            "NOT REPEATED, not built here: {} {}::{}",
+            one.package, one.module, one.function
+        );
+    }
+    if found.is_empty() {
+        return Err(Failure("none of the changed tests was built".to_owned()));
+    }
     let mut jobs = Vec::new();
     for _ in 0..times {
         let exactly = units
             .iter()
-            .map(|(executable, test)| unit::one(workspace, executable, test));
+            .flat_map(|(executable, test)| unit::one(workspace, executable, test));
         jobs.extend(exactly);
         if !names.is_empty() {
             let wanted = |job: &suite::Job| names.iter().any(|name| job.name.starts_with(&**name));
@@ -78,13 +94,8 @@ fn repeat(
             jobs.extend(named.into_iter().filter(wanted));
         }
     }
-    if jobs.is_empty() {
-        return Err(Failure(format!(
-            "none of the changed tests was built: {touched:?}"
-        )));
-    }
     let _busy = BusyLoops::begin(suite::processors());
-    suite::run(workspace, report, jobs, Sharing::Together)
+    scenarios::run(workspace, report, jobs)
 }
 
 /// Threads that do nothing else than keep processors busy, until they are dropped.
@@ -130,7 +141,16 @@ impl Touched {
 
 /// The test functions whose lines differ from `since`, and all of a file of tests whose other lines do.
 fn touched(workspace: &Workspace, since: &str) -> Result<BTreeSet<Touched>, Failure> {
-    let arguments = ["diff", "--unified=0", "--no-color", since, "--", "*.rs"];
+    // New files that git does not know yet are in the tree, and whatever the user has set, lines begin as below.
+    let tree = journal::tree_of(workspace)?;
+    let as_read = [
+        "--unified=0",
+        "--no-color",
+        "--no-ext-diff",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+    ];
+    let arguments = [&["diff"], &as_read[..], &[since, &tree, "--", "*.rs"]].concat();
     let diff = run::capture(&mut workspace.command("git", &arguments))?;
     let mut all = BTreeSet::new();
     for (file, changes) in changes(&diff) {

@@ -1,4 +1,4 @@
-//! What has passed for which state of the tree, kept below the target directory, so that `--resume` repeats only what
+//! What has passed for which state of the files, kept below the target directory, so that `--resume` repeats only what
 //! was not green.
 
 use std::collections::BTreeMap;
@@ -8,41 +8,41 @@ use serde_json::{Value, json};
 
 use crate::run::{self, Failure, Workspace};
 
-/// Steps and tests that passed, with the seconds that they took, for one state of the tree.
+/// Steps and tests that passed, with the seconds that they took, for one [`state`].
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     /// `None` keeps nothing.
     path: Option<PathBuf>,
-    tree: String,
+    state: String,
     green: BTreeMap<String, f64>,
     is_resumed: bool,
 }
 
 impl Journal {
-    /// Opens that of the tree as it is now. What it holds of another tree is forgotten, and all of it counts only when
+    /// Opens that of the state as it is now. What it holds of another is forgotten, and all of it counts only when
     /// the run is resumed.
     pub(crate) fn open(workspace: &Workspace, is_resumed: bool) -> Result<Self, Failure> {
         let path = workspace.target.join("xtask/journal.json");
-        match tree_of(workspace) {
-            Ok(tree) => Ok(Self::read(&path, tree, is_resumed)),
+        match state(workspace) {
+            Ok(state) => Ok(Self::read(&path, state, is_resumed)),
             Err(failure) if is_resumed => Err(failure),
             // Files without git can be tested, too.
             Err(_) => Ok(Self::default()),
         }
     }
 
-    fn read(path: &Path, tree: String, is_resumed: bool) -> Self {
+    fn read(path: &Path, state: String, is_resumed: bool) -> Self {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         let mut green = BTreeMap::new();
-        if value["tree"] == *tree {
+        if value["state"] == *state {
             let rows = value["green"].as_object().into_iter().flatten();
             green
                 .extend(rows.filter_map(|(name, seconds)| Some((name.clone(), seconds.as_f64()?))));
         }
         Self {
             path: Some(path.to_owned()),
-            tree,
+            state,
             green,
             is_resumed,
         }
@@ -50,8 +50,15 @@ impl Journal {
 
     /// The seconds of what passed before and need not be repeated.
     pub(crate) fn passed(&self, name: &str) -> Option<f64> {
-        let is_known = self.is_resumed;
-        is_known.then(|| self.green.get(name).copied()).flatten()
+        self.green.get(name).copied().filter(|_| self.is_resumed)
+    }
+
+    /// Forgets everything, and keeps nothing from here on.
+    pub(crate) fn forget(&mut self) {
+        if let Some(path) = self.path.take() {
+            std::fs::remove_file(path).ok();
+        }
+        self.green.clear();
     }
 
     /// Notes how something ended, at once: the run may be killed.
@@ -74,15 +81,27 @@ impl Journal {
             std::fs::create_dir_all(folder)?;
         }
         let draft = path.with_extension("new");
-        let value = json!({"tree": self.tree, "green": self.green});
+        let value = json!({"state": self.state, "green": self.green});
         std::fs::write(&draft, format!("{value:#}\n"))?;
         std::fs::rename(&draft, path)
     }
 }
 
+/// All on which a result depends, as far as it is known: the files, the compiler, and the variables that tests and the
+/// server read.
+pub(crate) fn state(workspace: &Workspace) -> Result<String, Failure> {
+    let compiler = run::capture(&mut workspace.command("rustc", &["-vV"]))?;
+    let mut variables: Vec<_> = std::env::vars()
+        .filter(|(name, _)| name.starts_with("CARILLON_"))
+        .collect();
+    variables.sort();
+    let tree = tree_of(workspace)?;
+    Ok(format!("{tree} {variables:?} {compiler}"))
+}
+
 /// The identifier of all that git would commit now, whether it has been or not. The index that git works with stays
 /// as it is.
-fn tree_of(workspace: &Workspace) -> Result<String, Failure> {
+pub(crate) fn tree_of(workspace: &Workspace) -> Result<String, Failure> {
     let index = workspace.target.join("xtask/index");
     if let Some(folder) = index.parent() {
         std::fs::create_dir_all(folder)?;
@@ -124,9 +143,25 @@ mod tests {
 
     #[test]
     fn a_tree_has_the_identifier_of_its_files() {
-        let workspace = Workspace::locate();
-        let one = tree_of(&workspace).expect("this is a work tree");
-        assert_eq!(one.len(), 40);
-        assert_eq!(one, tree_of(&workspace).expect("it still is"));
+        let root = std::env::temp_dir().join(format!("carillon-tree-{}", std::process::id()));
+        std::fs::create_dir_all(&root).expect("made");
+        let workspace = Workspace {
+            target: root.join(".git/target"),
+            root,
+        };
+        let git = |arguments: &[&str]| run::capture(&mut workspace.command("git", arguments));
+        let file = |text: &str| std::fs::write(workspace.root.join("file"), text);
+        let tree = || tree_of(&workspace).expect("this is a work tree");
+        git(&["init", "--quiet"]).expect("a repository");
+        file("one").expect("written");
+        git(&["add", "file"]).expect("an index");
+        let one = tree();
+        assert_eq!(one, tree());
+        file("another").expect("written");
+        assert_ne!(one, tree(), "uncommitted changes count");
+        std::fs::write(workspace.root.join("new"), "").expect("written");
+        git(&["checkout", "--", "file"]).expect("as it was");
+        assert_ne!(one, tree(), "and so do new files");
+        std::fs::remove_dir_all(&workspace.root).expect("removed");
     }
 }

@@ -89,7 +89,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool, F
         print_help();
         return Err(Failure("name one of these".to_owned()));
     };
-    Ok(session::alone(workspace, long.name, |report| {
+    let again = format!("cargo xtask long {}", long.name);
+    Ok(session::alone(workspace, long.name, again, |report| {
         long.run(workspace, report)
     }))
 }

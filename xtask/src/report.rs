@@ -10,6 +10,9 @@ use crate::suite::{self, Durations, Outcome};
 /// Tests that are named at the end for their time.
 const SLOWEST: usize = 10;
 
+/// How a line of a test begins that says what it could not test on this host.
+const UNTESTED: &str = "NOT TESTED";
+
 /// The account of a run.
 pub(crate) struct Report {
     journal: Journal,
@@ -24,6 +27,8 @@ pub(crate) struct Report {
     /// What passed, for the records.
     seen: Vec<(String, suite::Duration)>,
     again: Vec<(String, String)>,
+    /// What tests said that they could not test here.
+    untested: Vec<String>,
     passed: u64,
     failed: u64,
 }
@@ -31,6 +36,8 @@ pub(crate) struct Report {
 /// The step that runs.
 struct Open {
     name: &'static str,
+    /// What repeats it alone.
+    again: String,
     started: Instant,
     passed: u64,
     failed: u64,
@@ -38,6 +45,8 @@ struct Open {
     tests: usize,
     /// What of them has ended.
     ended: usize,
+    /// Whether a failure of it is named already, with what repeats it.
+    names_failures: bool,
 }
 
 /// A step that has ended.
@@ -61,11 +70,13 @@ impl Open {
     fn new(name: &'static str) -> Self {
         Self {
             name,
+            again: format!("cargo xtask {name}"),
             started: Instant::now(),
             passed: 0,
             failed: 0,
             tests: 0,
             ended: 0,
+            names_failures: false,
         }
     }
 }
@@ -82,6 +93,7 @@ impl Report {
             slowest: Vec::new(),
             seen: Vec::new(),
             again: Vec::new(),
+            untested: Vec::new(),
             passed: 0,
             failed: 0,
         }
@@ -114,6 +126,8 @@ impl Report {
 
     pub(crate) fn open(&mut self, name: &'static str, about: &str) {
         self.step = Open::new(name);
+        // It is green no more, should the run be killed.
+        self.journal.note(&step_key(name), false, 0.0);
         let number = self.rows.len() + 1;
         let left = self.left(0.0);
         println!(
@@ -121,6 +135,16 @@ impl Report {
             self.plan.len(),
             spoken(self.started.elapsed()),
         );
+    }
+
+    /// Sets what repeats the step alone, where it is not named like its command.
+    pub(crate) fn repeated_by(&mut self, command: String) {
+        self.step.again = command;
+    }
+
+    /// Forgets what passed and keeps nothing from here on: the files have changed since the run began.
+    pub(crate) fn distrust_journal(&mut self) {
+        self.journal.forget();
     }
 
     /// Ends the step.
@@ -132,9 +156,8 @@ impl Report {
         println!("---- {}", spoken(step.started.elapsed()));
         if let Err(failure) = result {
             println!("step `{}` failed: {failure}", step.name);
-            if step.failed == 0 {
-                self.again
-                    .push((step.name.to_owned(), format!("cargo xtask {}", step.name)));
+            if !step.names_failures {
+                self.again.push((step.name.to_owned(), step.again.clone()));
             }
         }
         let failed = step.failed.max(u64::from(!is_passed));
@@ -172,6 +195,9 @@ impl Report {
         }
         if let Some((name, seconds)) = timed_test(line) {
             self.slow(seconds, name);
+        }
+        if line.starts_with(UNTESTED) && !self.untested.iter().any(|said| said == line) {
+            self.untested.push(line.to_owned());
         }
     }
 
@@ -212,6 +238,7 @@ impl Report {
         } else {
             println!("\n{}", outcome.output.trim_end());
             self.again.extend(repetitions(outcome));
+            self.step.names_failures = true;
         }
         println!(
             "{}/{} {} {} ({:.1} s{tests})  {}{}",
@@ -296,6 +323,12 @@ impl Report {
             for (name, again) in &self.again {
                 println!("  {name}\n      {again}");
             }
+        }
+        if !self.untested.is_empty() {
+            println!();
+        }
+        for line in &self.untested {
+            println!("{line}");
         }
         println!(
             "\ntest result: {}. {} passed, {} failed; {} steps in {}",

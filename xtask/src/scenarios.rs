@@ -52,13 +52,9 @@ pub(crate) fn named<S: AsRef<str>>(
 ) -> Result<Vec<Job>, Failure> {
     let is_named =
         |name: &str| filters.is_empty() || filters.iter().any(|f| name.contains(f.as_ref()));
-    let jobs = Stage::set(workspace)?.jobs(workspace, is_named)?;
-    if jobs.is_empty() {
-        let filters: Vec<_> = filters.iter().map(AsRef::as_ref).collect();
-        let filters = filters.join(", ");
-        return Err(Failure(format!("no scenario is named like {filters}")));
-    }
-    Ok(jobs)
+    let stage = Stage::set(workspace)?;
+    suite::each_names_one(filters, &stage.executable.tests(workspace)?)?;
+    stage.jobs(workspace, is_named)
 }
 
 /// Runs jobs together, but for those that measure.
@@ -77,13 +73,14 @@ pub(crate) fn run(
 
 /// Takes the durations over that runs on this machine saw.
 pub(crate) fn record_durations(workspace: &Workspace, _: &mut Report) -> Result<(), Failure> {
-    let stage = Stage::set(workspace)?;
+    let executables = suite::build(workspace)?;
+    let stage = Stage::of(workspace, &executables)?;
     let mut present: Vec<String> = stage
         .jobs(workspace, |_| true)?
         .into_iter()
         .map(|job| job.name)
         .collect();
-    present.extend(unit::names(&suite::build(workspace)?));
+    present.extend(unit::names(&executables));
     let steps = STEPS.iter().filter(|step| step.tier != Tier::Alone);
     present.extend(steps.map(|step| format!("step {}", step.name)));
     suite::record(workspace, &present)
@@ -91,10 +88,14 @@ pub(crate) fn record_durations(workspace: &Workspace, _: &mut Report) -> Result<
 
 impl Stage {
     fn set(workspace: &Workspace) -> Result<Self, Failure> {
-        let executables = suite::build(workspace)?;
+        Self::of(workspace, &suite::build(workspace)?)
+    }
+
+    fn of(workspace: &Workspace, executables: &[Executable]) -> Result<Self, Failure> {
         let executable = executables
-            .into_iter()
+            .iter()
             .find(|executable| executable.target == "scenarios")
+            .cloned()
             .ok_or_else(|| Failure("cargo built no scenarios".to_owned()))?;
         Ok(Self {
             server: workspace.target.join("debug/carillon"),
@@ -109,6 +110,7 @@ impl Stage {
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<Vec<Job>, Failure> {
         let names = self.executable.tests(workspace)?;
+        suite::each_names_one(&ON_EVERY_BACKEND, &names)?;
         let durations = Durations::committed(workspace);
         let mut jobs = Vec::new();
         let mut twice = Vec::new();

@@ -1,7 +1,7 @@
 //! A run of steps: which are left out, what is built ahead, and when it ends.
 
 use crate::ahead::Ahead;
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::report::Report;
 use crate::run::{Failure, Workspace};
 use crate::scenarios;
@@ -9,7 +9,7 @@ use crate::steps::{Step, TOOLS};
 use crate::suite::Durations;
 
 /// Runs `steps` in order; returns whether all passed. Ends with the first that fails unless it `keeps_going`, which it
-/// does not do without the programs that all others need.
+/// does not do without the programs that the core needs.
 pub(crate) fn run(
     workspace: &Workspace,
     steps: &[&Step],
@@ -17,6 +17,7 @@ pub(crate) fn run(
     is_resumed: bool,
 ) -> Result<bool, Failure> {
     let journal = Journal::open(workspace, is_resumed)?;
+    let state = journal::state(workspace).ok();
     let names = steps.iter().map(|step| step.name).collect();
     let mut report = Report::new(journal, Durations::committed(workspace), names);
     let mut ahead = None;
@@ -35,15 +36,25 @@ pub(crate) fn run(
         }
         report.open(step.name, step.about);
         let result = step.run(workspace, &mut report);
-        let is_over = result.is_err() && (!keeps_going || step.name.starts_with(TOOLS));
+        let is_over = result.is_err() && (!keeps_going || step.name == TOOLS);
+        if journal::state(workspace).ok() != state {
+            report.distrust_journal();
+        }
         report.close(&result);
         if is_over {
             break;
         }
     }
     drop(ahead);
-    Durations::note(workspace, report.seen())?;
-    Ok(report.finish())
+    Ok(finish(workspace, report))
+}
+
+/// Keeps how long things took, and prints the table.
+fn finish(workspace: &Workspace, report: Report) -> bool {
+    if let Err(failure) = Durations::note(workspace, report.seen()) {
+        eprintln!("xtask: how long the tests took cannot be kept: {failure}");
+    }
+    report.finish()
 }
 
 /// Builds what later steps need while scenarios run, which wait for players and clocks for a good part of their time.
@@ -57,31 +68,34 @@ fn build_ahead(workspace: &Workspace, behind: &[&Step], report: &Report) -> Ahea
 
 /// `cargo xtask scenarios [NAME…]`.
 pub(crate) fn scenarios(workspace: &Workspace, filters: &[String]) -> Result<bool, Failure> {
-    let report = reported(workspace, "scenarios", |report| {
+    let again = format!("cargo xtask scenarios {}", filters.join(" "));
+    let report = reported(workspace, "scenarios", again, |report| {
         let jobs = scenarios::named(workspace, filters)?;
         scenarios::run(workspace, report, jobs)
     });
-    Durations::note(workspace, report.seen())?;
-    Ok(report.finish())
+    Ok(finish(workspace, report))
 }
 
-/// Runs one thing that is no step. Nothing remembers how long its tests took: they ran longer, or beside busy loops.
+/// Runs one thing that is no step and that `again` repeats. Nothing remembers how long its tests took: they ran longer, or beside busy loops.
 pub(crate) fn alone(
     workspace: &Workspace,
     name: &'static str,
+    again: String,
     run: impl FnOnce(&mut Report) -> Result<(), Failure>,
 ) -> bool {
-    reported(workspace, name, run).finish()
+    reported(workspace, name, again, run).finish()
 }
 
 fn reported(
     workspace: &Workspace,
     name: &'static str,
+    again: String,
     run: impl FnOnce(&mut Report) -> Result<(), Failure>,
 ) -> Report {
     let durations = Durations::committed(workspace);
     let mut report = Report::new(Journal::default(), durations, vec![name]);
     report.open(name, "");
+    report.repeated_by(again);
     let result = run(&mut report);
     report.close(&result);
     report

@@ -54,6 +54,11 @@ impl Step {
         matches!(self.run, Chore::Scenarios(Sharing::Together))
     }
 
+    /// Whether it runs the scenarios in the folder that is named like it.
+    pub(crate) fn has_scenarios(&self) -> bool {
+        matches!(self.run, Chore::Scenarios(_))
+    }
+
     pub(crate) fn run(&self, workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
         match self.run {
             Chore::Run(run) => run(workspace, report),

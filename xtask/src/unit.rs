@@ -10,7 +10,7 @@ use crate::suite::{self, Duration, Durations, Executable, Job, Sharing};
 pub(crate) const SCENARIOS: &str = "tests";
 
 /// The modules of tests that need programs of other makes.
-const FOREIGN: &str = "foreign::";
+const FOREIGN: &str = "::foreign::";
 
 /// Tests of the fan-out core whose listeners have real sockets: they run again with io_uring.
 const CARRYING: [&str; 3] = ["carry::", "converse::", "follow::"];
@@ -40,6 +40,8 @@ pub(crate) fn core(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
         .collect();
     let carrying = executables.iter().find(|e| name(e) == CARRIED_BY);
     let carrying = carrying.ok_or_else(|| Failure(format!("cargo built no `{CARRIED_BY}`")))?;
+    let tests = carrying.tests(workspace)?;
+    suite::each_names_one(&CARRYING, &tests)?;
     jobs.push(job(workspace, carrying, "", &CARRYING).on_backend(IO_URING));
     let jobs = jobs.into_iter().map(|job| {
         let known = durations.seconds(&job.name).is_some();
@@ -62,6 +64,9 @@ pub(crate) fn foreign(workspace: &Workspace, report: &mut Report) -> Result<(), 
             jobs.push(job(workspace, &executable, " foreign", &[FOREIGN]).lasting(UNKNOWN));
         }
     }
+    if jobs.is_empty() {
+        return Err(Failure(format!("no unit test is in a module `{FOREIGN}`")));
+    }
     suite::run(workspace, report, jobs, Sharing::Together)
 }
 
@@ -72,10 +77,16 @@ pub(crate) fn names(executables: &[Executable]) -> Vec<String> {
     names
 }
 
-/// A job of one test.
-pub(crate) fn one(workspace: &Workspace, executable: &Executable, test: &str) -> Job {
+/// The jobs of one test: one, or one for each back-end.
+pub(crate) fn one(workspace: &Workspace, executable: &Executable, test: &str) -> Vec<Job> {
     let suffix = format!(" {test}");
-    job(workspace, executable, &suffix, &["--exact", test]).lasting(UNKNOWN)
+    let job = || job(workspace, executable, &suffix, &["--exact", test]).lasting(UNKNOWN);
+    let is_carrying = CARRYING.iter().any(|module| test.contains(module));
+    if is_carrying && name(executable) == CARRIED_BY {
+        vec![job(), job().on_backend(IO_URING)]
+    } else {
+        vec![job()]
+    }
 }
 
 fn of_units(workspace: &Workspace) -> Result<Vec<Executable>, Failure> {

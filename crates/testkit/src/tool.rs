@@ -67,13 +67,13 @@ pub fn require(program: &str) {
         .iter()
         .find(|(name, _)| *name == program)
         .map_or(program, |row| row.1);
-    panic!("`{program}` is missing: apt-get install {package} (or: cargo xtask tools)");
+    panic!("`{program}` is missing: apt-get install {package} (or: cargo xtask tools-all)");
 }
 
 /// A Python that has the WebRTC stack `aiortc`.
 ///
 /// # Panics
-/// When `cargo xtask tools` has not put it below the target directory.
+/// When `cargo xtask tools-all` has not put it below the target directory.
 #[must_use]
 pub fn aiortc() -> PathBuf {
     python("aiortc", "aiortc")
@@ -82,7 +82,7 @@ pub fn aiortc() -> PathBuf {
 /// The WebRTC player on pion.
 ///
 /// # Panics
-/// When `cargo xtask tools` has not built it.
+/// When `cargo xtask tools-all` has not built it.
 #[must_use]
 pub fn pion_viewer() -> PathBuf {
     built("pion-viewer", "a player on pion")
@@ -91,7 +91,7 @@ pub fn pion_viewer() -> PathBuf {
 /// The program that listens by Go's TLS.
 ///
 /// # Panics
-/// When `cargo xtask tools` has not built it.
+/// When `cargo xtask tools-all` has not built it.
 #[must_use]
 pub fn tls_listener() -> PathBuf {
     built("tls-listener", "the client of Go's TLS")
@@ -100,7 +100,7 @@ pub fn tls_listener() -> PathBuf {
 /// A Python that has `moto`, a server of object storage.
 ///
 /// # Panics
-/// When `cargo xtask tools` has not put it below the target directory.
+/// When `cargo xtask tools-all` has not put it below the target directory.
 #[must_use]
 pub fn moto() -> PathBuf {
     python("moto", "moto")
@@ -109,7 +109,7 @@ pub fn moto() -> PathBuf {
 /// A Python that has `standardwebhooks`, which verifies messages of webhooks.
 ///
 /// # Panics
-/// When `cargo xtask tools` has not put it below the target directory.
+/// When `cargo xtask tools-all` has not put it below the target directory.
 #[must_use]
 pub fn webhooks() -> PathBuf {
     python("webhooks", "standardwebhooks")
@@ -118,7 +118,7 @@ pub fn webhooks() -> PathBuf {
 /// A Python that has `PyJWT`, which makes JSON Web Tokens.
 ///
 /// # Panics
-/// When `cargo xtask tools` has not put it below the target directory.
+/// When `cargo xtask tools-all` has not put it below the target directory.
 #[must_use]
 pub fn pyjwt() -> PathBuf {
     python("pyjwt", "PyJWT")
@@ -129,7 +129,7 @@ fn python(environment: &str, package: &str) -> PathBuf {
     let python = tools().join(environment).join("bin/python");
     assert!(
         python.is_file(),
-        "{} is missing, a Python with {package}: cargo xtask tools",
+        "{} is missing, a Python with {package}: cargo xtask tools-all",
         python.display()
     );
     python
@@ -138,19 +138,22 @@ fn python(environment: &str, package: &str) -> PathBuf {
 /// The script of axe-core, which judges whether a page is accessible.
 ///
 /// # Panics
-/// When `cargo xtask tools` has not put it below the target directory.
+/// When `cargo xtask tools-all` has not put it below the target directory.
 #[must_use]
 pub fn axe() -> String {
     let script = tools().join("axe.min.js");
     std::fs::read_to_string(&script).unwrap_or_else(|error| {
-        panic!("{}: {error}; axe-core: cargo xtask tools", script.display())
+        panic!(
+            "{}: {error}; axe-core: cargo xtask tools-all",
+            script.display()
+        )
     })
 }
 
 /// The folder of the npm packages that read titles: `icy` and `icecast-metadata-js`.
 ///
 /// # Panics
-/// When `cargo xtask tools` has not put them below the target directory.
+/// When `cargo xtask tools-all` has not put them below the target directory.
 #[must_use]
 pub fn icy_clients() -> PathBuf {
     npm("icy", "node_modules", "read titles")
@@ -159,7 +162,7 @@ pub fn icy_clients() -> PathBuf {
 /// The folder of the npm packages that read and play HLS: `m3u8-parser`, `hls-parser`, `hls.js`, `shaka-player`.
 ///
 /// # Panics
-/// When `cargo xtask tools` has not put them below the target directory.
+/// When `cargo xtask tools-all` has not put them below the target directory.
 #[must_use]
 pub fn hls_clients() -> PathBuf {
     npm("hls", "installed.json", "read and play HLS")
@@ -168,7 +171,7 @@ pub fn hls_clients() -> PathBuf {
 /// The folder of the npm packages that read MP4 files: `mp4box`.
 ///
 /// # Panics
-/// When `cargo xtask tools` has not put it below the target directory.
+/// When `cargo xtask tools-all` has not put it below the target directory.
 #[must_use]
 pub fn mp4_readers() -> PathBuf {
     npm("mp4", "installed.json", "read MP4 files")
@@ -179,7 +182,7 @@ fn npm(folder: &str, proof: &str, do_what: &str) -> PathBuf {
     let folder = tools().join(folder);
     assert!(
         folder.join(proof).exists(),
-        "{} is missing, npm packages that {do_what}: cargo xtask tools",
+        "{} is missing, npm packages that {do_what}: cargo xtask tools-all",
         folder.display()
     );
     folder
@@ -190,13 +193,13 @@ fn built(program: &str, what: &str) -> PathBuf {
     let path = tools().join("bin").join(program);
     assert!(
         path.is_file(),
-        "{} is missing, {what}: cargo xtask tools",
+        "{} is missing, {what}: cargo xtask tools-all",
         path.display()
     );
     path
 }
 
-/// Where `cargo xtask tools` puts what is not a Debian package.
+/// Where `cargo xtask tools-all` puts what is not a Debian package.
 fn tools() -> PathBuf {
     target_dir().join("tools")
 }
@@ -250,7 +253,7 @@ impl Tool {
     /// An ffmpeg of this year, likewise: Debian's carries no HEVC, AV1, VP9 or Opus over RTMP.
     ///
     /// # Panics
-    /// When `cargo xtask tools` has not put it below the target directory.
+    /// When `cargo xtask tools-all` has not put it below the target directory.
     #[must_use]
     pub fn current_ffmpeg() -> Self {
         let what = "the ffmpeg of the Python package imageio-ffmpeg";

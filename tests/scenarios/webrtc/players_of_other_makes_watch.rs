@@ -12,7 +12,7 @@ use crate::webrtc::sound_shares_packets::crowded;
 /// Some seconds of either kind.
 const PACKETS: u32 = 100;
 
-/// Where `cargo xtask tools` puts what it makes.
+/// Where `cargo xtask tools-all` puts what it makes.
 fn tools() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools")
 }
@@ -27,7 +27,7 @@ fn werift() -> Tool {
     let folder = tools().join("werift");
     assert!(
         folder.is_dir(),
-        "{} is missing, the package werift: cargo xtask tools",
+        "{} is missing, the package werift: cargo xtask tools-all",
         folder.display()
     );
     let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");

@@ -18,7 +18,7 @@ pub(crate) struct Mutation {
     pub(crate) line: usize,
     pub(crate) old: String,
     pub(crate) new: String,
-    noticed_by: String,
+    pub(crate) noticed_by: String,
     /// What a user would suffer.
     #[allow(dead_code, reason = "for those who read the file")]
     why: String,
@@ -43,7 +43,16 @@ struct List {
 pub(crate) fn read(workspace: &Workspace) -> Result<Vec<Mutation>, Failure> {
     let text = std::fs::read_to_string(workspace.root.join(FILE))?;
     let list: List = toml::from_str(&text).map_err(|error| Failure(format!("{FILE}: {error}")))?;
-    for mutation in &list.mutation {
+    for (index, mutation) in list.mutation.iter().enumerate() {
+        let is_named_before = list.mutation[..index]
+            .iter()
+            .any(|other| other.name == mutation.name);
+        if is_named_before {
+            return Err(Failure(format!(
+                "{FILE}: two faults are named {}",
+                mutation.name
+            )));
+        }
         mutation.witness()?;
         let text = std::fs::read_to_string(workspace.root.join(&mutation.file))?;
         mutation.apply(&text)?;

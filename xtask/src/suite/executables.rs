@@ -1,8 +1,7 @@
 //! The one build of the tests, and the executables that come of it.
 
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -35,24 +34,12 @@ pub(crate) struct Executable {
 
 /// Builds the server and all tests; returns the executables of the tests.
 pub(crate) fn build(workspace: &Workspace) -> Result<Vec<Executable>, Failure> {
-    let mut command = workspace.cargo(&EVERYTHING);
-    let line = run::shown(&command);
-    let failed = |error: std::io::Error| Failure(format!("`{line}`: {error}"));
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
-    let stdout = child.stdout.take().map(BufReader::new);
-    let executables = stdout
-        .into_iter()
-        .flat_map(BufRead::lines)
-        .map_while(Result::ok)
-        .filter_map(|text| serde_json::from_str(&text).ok())
-        .filter_map(|message| Executable::of(&message))
-        .collect();
-    let status = child.wait().map_err(failed)?;
-    if status.success() {
-        Ok(executables)
-    } else {
-        Err(Failure(format!("`{line}`: {status}")))
-    }
+    let mut executables = Vec::new();
+    run::run_lines(&mut workspace.cargo(&EVERYTHING), |line| {
+        let message = serde_json::from_str(line).unwrap_or_default();
+        executables.extend(Executable::of(&message));
+    })?;
+    Ok(executables)
 }
 
 impl Executable {

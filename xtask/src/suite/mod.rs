@@ -16,13 +16,15 @@ use std::process::Command;
 
 pub(crate) use self::durations::{Duration, Durations, record};
 pub(crate) use self::executables::{Executable, build};
-pub(crate) use self::pool::has_test;
 use self::schedule::Schedule;
 use crate::report::Report;
 use crate::run::{Failure, Workspace};
 
 /// Jobs at a time for each processor: most wait for players and clocks.
 const JOBS_PER_PROCESSOR: usize = 4;
+
+/// Where the output of jobs under way is, below the target directory.
+const OUTPUT: &str = "xtask/output";
 
 /// A test that takes longer hangs: the longest take five minutes, and a busy machine doubles that.
 const TIME_MAX: std::time::Duration = std::time::Duration::from_secs(15 * 60);
@@ -120,7 +122,7 @@ pub(crate) fn run(
     };
     report.expect(jobs.len());
     let schedule = Schedule::new(jobs, processors as f64, running_max);
-    let folder = workspace.target.join("xtask/output");
+    let folder = workspace.target.join(OUTPUT);
     let mut failed = Vec::new();
     pool::run(schedule, &folder, |outcome, seconds_left| {
         report.ended(outcome, seconds_left);
@@ -132,6 +134,25 @@ pub(crate) fn run(
         0 => Ok(()),
         count => Err(Failure(format!("{count} failed: {}", failed.join(", ")))),
     }
+}
+
+/// Fails where one of `parts` is in no name: a list of names that has gone stale would leave tests out without a word.
+pub(crate) fn each_names_one<S: AsRef<str>>(parts: &[S], names: &[String]) -> Result<(), Failure> {
+    let is_in_none = |part: &&S| !names.iter().any(|name| name.contains(part.as_ref()));
+    match parts.iter().find(is_in_none) {
+        None => Ok(()),
+        Some(part) => Err(Failure(format!("no test is named like {}", part.as_ref()))),
+    }
+}
+
+/// Runs one that no report counts.
+pub(crate) fn run_one(workspace: &Workspace, job: Job) -> Result<Outcome, Failure> {
+    let schedule = Schedule::new(vec![job], processors() as f64, 1);
+    let mut outcome = None;
+    pool::run(schedule, &workspace.target.join(OUTPUT), |one, _| {
+        outcome = Some(one.clone());
+    })?;
+    outcome.ok_or_else(|| Failure("the job did not run".to_owned()))
 }
 
 /// Processors of this machine that this process may use.

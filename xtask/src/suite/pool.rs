@@ -15,6 +15,9 @@ use crate::run::Failure;
 /// How often children are asked whether they have ended: short beside a test, long beside the question.
 const POLL: Duration = Duration::from_millis(10);
 
+/// Marks all programs that a job starts, also those in process groups of their own.
+const MARK: &str = "CARILLON_XTASK_JOB";
+
 /// Ticks of the processor time in `/proc`, which the kernel fixes for all programs.
 const TICKS_PER_SECOND: f64 = 100.0;
 
@@ -25,6 +28,7 @@ struct Running {
     output: PathBuf,
     began: Instant,
     is_killed: bool,
+    has_ended: bool,
 }
 
 /// Runs all jobs; `each` is given every outcome, and the seconds that the rest will take.
@@ -69,6 +73,7 @@ impl Running {
         let file = File::create(&output)?;
         let command: &mut Command = &mut job.command;
         let child = command
+            .env(MARK, &output)
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
             .stderr(file)
@@ -80,6 +85,7 @@ impl Running {
             output,
             began: Instant::now(),
             is_killed: false,
+            has_ended: false,
         })
     }
 
@@ -91,13 +97,29 @@ impl Running {
         }
         if !self.is_killed && self.began.elapsed() > self.job.time_max {
             self.is_killed = true;
-            self.child.kill()?;
+            self.kill();
         }
         Ok(None)
     }
 
+    /// Kills the child and what it has started: servers and players would go on beside the next tests.
+    fn kill(&mut self) {
+        self.child.kill().ok();
+        let mark = format!("{MARK}={}\0", self.output.display());
+        for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            // Of a process that has ended, or of another user, it cannot be read.
+            let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+            if String::from_utf8_lossy(&environment).contains(&mark) {
+                let mut kill = Command::new("kill");
+                kill.arg("-KILL").arg(process.file_name());
+                kill.stderr(Stdio::null()).status().ok();
+            }
+        }
+    }
+
     fn finish(mut self, seconds_used: f64) -> Result<Outcome, Failure> {
         let status: ExitStatus = self.child.wait()?;
+        self.has_ended = true;
         let seconds = self.began.elapsed().as_secs_f64();
         let bytes = std::fs::read(&self.output)?;
         std::fs::remove_file(&self.output)?;
@@ -112,8 +134,8 @@ impl Running {
             output.push_str("\nit ran no test\n");
         }
         Ok(Outcome {
-            name: self.job.name,
-            again: self.job.again,
+            name: self.job.name.clone(),
+            again: self.job.again.clone(),
             is_passed: status.success() && !is_empty,
             seconds,
             processors: seconds_used / seconds.max(0.01),
@@ -122,8 +144,18 @@ impl Running {
     }
 }
 
+impl Drop for Running {
+    /// When the run ends by an error of its own.
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.kill();
+            self.child.wait().ok();
+        }
+    }
+}
+
 /// Whether a harness that said this ran a test.
-pub(crate) fn has_test(output: &str) -> bool {
+fn has_test(output: &str) -> bool {
     output
         .lines()
         .any(|line| line.starts_with("test ") && line.contains(" ... "))
@@ -184,6 +216,30 @@ mod tests {
         assert!(!empty.is_passed && empty.output.contains("it ran no test"));
         assert!(of("fine").is_some_and(|outcome| outcome.is_passed));
         assert!(of("busy").is_some_and(|outcome| outcome.processors > 0.1));
+    }
+
+    #[test]
+    fn what_a_job_has_started_is_killed_with_it() {
+        let folder = std::env::temp_dir().join(format!("carillon-kill-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("made");
+        let left = folder.join("left");
+        let mut job = shell("hangs", "setsid sleep 1000 & echo $! > $0; wait");
+        job.command.arg(&left);
+        let mut running = Running::begin(job, folder.join("output")).expect("it begins");
+        let pid = loop {
+            match std::fs::read_to_string(&left) {
+                Ok(pid) if pid.ends_with('\n') => break pid,
+                _ => std::thread::sleep(POLL),
+            }
+        };
+        running.kill();
+        drop(running);
+        let stat = format!("/proc/{}/stat", pid.trim());
+        // Whoever inherits it has to take note of its end.
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            std::thread::sleep(POLL);
+        }
+        std::fs::remove_dir_all(&folder).expect("removed");
     }
 
     #[test]

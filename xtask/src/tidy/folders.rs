@@ -26,9 +26,20 @@ pub(super) fn errors(root: &Path) -> Result<Vec<String>, Failure> {
     }
     for entry in std::fs::read_dir(root.join(SCENARIOS))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        let is_step = STEPS.iter().any(|step| step.name == name);
-        if !name.contains('.') && name != SUPPORT && !is_step {
-            errors.push(format!("{SCENARIOS}/{name}: no step of xtask has its name"));
+        let is_run = STEPS
+            .iter()
+            .any(|step| step.name == name && step.has_scenarios());
+        if ![SUPPORT, "main.rs"].contains(&&*name) && !is_run {
+            errors.push(format!("{SCENARIOS}/{name}: no step of xtask runs it"));
+        }
+    }
+    for path in source::rust_files(&root.join(SCENARIOS).join(SUPPORT))? {
+        if !source::tests(&std::fs::read_to_string(&path)?).is_empty() {
+            let name = path.strip_prefix(root).unwrap_or(&path);
+            errors.push(format!(
+                "{}: no step of xtask runs its tests",
+                name.display()
+            ));
         }
     }
     for path in source::rust_files(&root.join(SCENARIOS).join(CORE))? {
