@@ -69,8 +69,11 @@ pub(crate) fn everything(workspace: &Workspace, report: &mut Report) -> Result<(
     Ok(())
 }
 
-/// Criterion benches that measure code and not a server, which takes a quiet machine.
-const BENCHES: [&str; 6] = ["container", "fanout", "http1", "rtmp", "srtp", "transcode"];
+/// Benches that measure a server, which takes a quiet machine: no step runs them.
+pub(crate) const BENCHES_OF_SERVERS: [&str; 2] = ["backends", "combine"];
+
+/// Benches that measure code, by criterion.
+pub(crate) const BENCHES: [&str; 6] = ["container", "fanout", "http1", "rtmp", "srtp", "transcode"];
 
 /// Runs each bench once, and the unit tests of what measures.
 pub(crate) fn benches(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {

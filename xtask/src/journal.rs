@@ -53,6 +53,10 @@ impl Journal {
         self.green.get(name).copied().filter(|_| self.is_resumed)
     }
 
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.is_resumed
+    }
+
     /// Forgets everything, and keeps nothing from here on.
     pub(crate) fn forget(&mut self) {
         if let Some(path) = self.path.take() {

@@ -344,6 +344,8 @@ impl Report {
     /// How long the tests and steps took that passed.
     pub(crate) fn seen(&self) -> Vec<(String, suite::Duration)> {
         let passed = self.rows.iter().filter(|row| row.end == End::Passed);
+        // What a resumed run leaves out of a step makes it short.
+        let passed = passed.filter(|_| !self.journal.is_resumed());
         let steps = passed.map(|row| {
             let duration = suite::Duration {
                 seconds: row.seconds,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::build::{BENCHES, BENCHES_OF_SERVERS};
 use crate::run::Failure;
 use crate::source;
 use crate::steps::STEPS;
@@ -96,13 +97,19 @@ fn unnamed_modules(root: &Path, folder: &str) -> Result<Vec<String>, Failure> {
     Ok(errors)
 }
 
-/// Criterion benches without a target.
+/// Benches without a target, and those that no step knows.
 fn benches(root: &Path) -> Result<Vec<String>, Failure> {
     let manifest = std::fs::read_to_string(root.join("benches/Cargo.toml"))?;
     let mut errors = Vec::new();
     for path in source::rust_files(&root.join("benches"))? {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let is_top = path.parent() == Some(&root.join("benches"));
+        let known = BENCHES.iter().chain(&BENCHES_OF_SERVERS);
+        if is_top && !known.into_iter().any(|name| *name == stem) {
+            errors.push(format!(
+                "benches/{stem}.rs: xtask's build.rs has no such bench"
+            ));
+        }
         if is_top && !manifest.contains(&format!("path = \"{stem}.rs\"")) {
             errors.push(format!(
                 "benches/{stem}.rs: Cargo.toml has no [[bench]] with this path"
