@@ -57,8 +57,11 @@ impl Journal {
         self.is_resumed
     }
 
-    /// Forgets everything, and keeps nothing from here on.
-    pub(crate) fn forget(&mut self) {
+    /// Forgets everything, and keeps nothing from here on, if the state is another than when it was opened.
+    pub(crate) fn check(&mut self, workspace: &Workspace) {
+        if state(workspace).is_ok_and(|now| now == self.state) {
+            return;
+        }
         if let Some(path) = self.path.take() {
             std::fs::remove_file(path).ok();
         }
@@ -93,7 +96,7 @@ impl Journal {
 
 /// All on which a result depends, as far as it is known: the files, the compiler, and the variables that tests and the
 /// server read.
-pub(crate) fn state(workspace: &Workspace) -> Result<String, Failure> {
+fn state(workspace: &Workspace) -> Result<String, Failure> {
     let compiler = run::capture(&mut workspace.command("rustc", &["-vV"]))?;
     let mut variables: Vec<_> = std::env::vars()
         .filter(|(name, _)| name.starts_with("CARILLON_"))

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::journal::Journal;
-use crate::run::Failure;
+use crate::run::{Failure, Workspace};
 use crate::suite::{self, Durations, Outcome};
 
 /// Tests that are named at the end for their time.
@@ -142,9 +142,9 @@ impl Report {
         self.step.again = command;
     }
 
-    /// Forgets what passed and keeps nothing from here on: the files have changed since the run began.
-    pub(crate) fn distrust_journal(&mut self) {
-        self.journal.forget();
+    /// Has the journal compare the files with those that the run began with.
+    pub(crate) fn check_journal(&mut self, workspace: &Workspace) {
+        self.journal.check(workspace);
     }
 
     /// Ends the step.

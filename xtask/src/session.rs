@@ -1,7 +1,7 @@
 //! A run of steps: which are left out, what is built ahead, and when it ends.
 
 use crate::ahead::Ahead;
-use crate::journal::{self, Journal};
+use crate::journal::Journal;
 use crate::report::Report;
 use crate::run::{Failure, Workspace};
 use crate::scenarios;
@@ -17,7 +17,6 @@ pub(crate) fn run(
     is_resumed: bool,
 ) -> Result<bool, Failure> {
     let journal = Journal::open(workspace, is_resumed)?;
-    let state = journal::state(workspace).ok();
     let names = steps.iter().map(|step| step.name).collect();
     let mut report = Report::new(journal, Durations::committed(workspace), names);
     let mut ahead = None;
@@ -37,9 +36,7 @@ pub(crate) fn run(
         report.open(step.name, step.about);
         let result = step.run(workspace, &mut report);
         let is_over = result.is_err() && (!keeps_going || step.name == TOOLS);
-        if journal::state(workspace).ok() != state {
-            report.distrust_journal();
-        }
+        report.check_journal(workspace);
         report.close(&result);
         if is_over {
             break;
@@ -76,7 +73,8 @@ pub(crate) fn scenarios(workspace: &Workspace, filters: &[String]) -> Result<boo
     Ok(finish(workspace, report))
 }
 
-/// Runs one thing that is no step and that `again` repeats. Nothing remembers how long its tests took: they ran longer, or beside busy loops.
+/// Runs one thing that is no step and that `again` repeats. Nothing remembers how long its tests took: they ran longer,
+/// or beside busy loops.
 pub(crate) fn alone(
     workspace: &Workspace,
     name: &'static str,
