@@ -1917,7 +1917,6 @@
       /** Nothing is loaded before the first click. */
       this.isHeld = false;
       this.pausedAt = null;
-      this.isAskedToPause = false;
       /** The browser paused what cannot be seen. */
       this.wasSuspended = false;
       this.frozenAt = null;
@@ -1972,8 +1971,8 @@
     /** What has not played yet is not begun before the next click. */
     pause() {
       if (this.hasPlayed) {
-        this.isAskedToPause = true;
         this.element?.pause();
+        this.paused(false);
       } else {
         this.stop();
         this.isHeld = true;
@@ -2052,6 +2051,12 @@
       if (this.pausedAt === null) this.choose(this.wish);
       else this.release();
     }
+    /** At once, and not when the element says so: until then it would count as playing. */
+    paused(isSuspended) {
+      this.wasSuspended = isSuspended;
+      this.pausedAt = performance.now();
+      this.set("paused");
+    }
     set(state) {
       this.state = state;
       this.changed();
@@ -2069,7 +2074,6 @@
       this.way = null;
       this.hasPlayed = false;
       [this.isAsking, this.isAway] = [false, false];
-      this.isAskedToPause = false;
       this.isSwitching = false;
     }
     /** Makes the connection again after a pause, which grows. */
@@ -2334,6 +2338,7 @@
         if (media === this.element) act();
       });
       on("playing", () => {
+        if (media.paused) return;
         if (this.way) this.attempts.succeed(this.way.name);
         [this.isSwitching, this.isAway] = [false, false];
         [this.hasPlayed, this.hasEverPlayed, this.pausedAt, this.problem] = [true, true, null, ""];
@@ -2346,11 +2351,8 @@
         if (this.hasPlayed && !media.paused) this.set(this.isAway ? "away" : "buffering");
       });
       on("pause", () => {
-        if (!this.hasPlayed || !media.paused) return;
-        this.wasSuspended = !this.isAskedToPause && (document.hidden || this.frozenAt !== null);
-        this.isAskedToPause = false;
-        this.pausedAt = performance.now();
-        this.set("paused");
+        if (!this.hasPlayed || !media.paused || this.pausedAt !== null) return;
+        this.paused(document.hidden || this.frozenAt !== null);
       });
       on("play", () => {
         const isLate = this.pausedAt !== null && performance.now() - this.pausedAt > PAUSE_MS;

@@ -114,11 +114,20 @@ fn a_recording_in_object_storage_alone_is_played_at_its_address() {
     });
     let browser = Browser::open();
     browser.go(&server.http_url(&format!("/{STREAM}/")));
+    wait_until("the stream to play", DEADLINE, || {
+        browser
+            .run("return document.getElementById('video').currentTime;")
+            .as_f64()
+            > Some(0.5)
+    });
     wait_until("the recording in the list", DEADLINE, || {
+        // What the stream's own player had still to say does not stop the recording.
         let script = format!(
             "const rows = [...document.querySelectorAll('#recorded li')]; \
              const row = rows.find(row => row.querySelector('a').href.includes('{id}')); \
-             row?.querySelector('button').click(); return Boolean(row);"
+             row?.querySelector('button').click(); \
+             if (row) document.getElementById('video').dispatchEvent(new Event('playing')); \
+             return Boolean(row);"
         );
         browser.run(&script) == true
     });

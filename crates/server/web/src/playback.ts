@@ -55,7 +55,6 @@ export class Playback {
   /** Nothing is loaded before the first click. */
   private isHeld = false;
   private pausedAt: number | null = null;
-  private isAskedToPause = false;
   /** The browser paused what cannot be seen. */
   private wasSuspended = false;
   private frozenAt: number | null = null;
@@ -126,8 +125,8 @@ export class Playback {
   /** What has not played yet is not begun before the next click. */
   pause(): void {
     if (this.hasPlayed) {
-      this.isAskedToPause = true;
       this.element?.pause();
+      this.paused(false);
     } else {
       this.stop();
       this.isHeld = true;
@@ -219,6 +218,13 @@ export class Playback {
     else this.release();
   }
 
+  /** At once, and not when the element says so: until then it would count as playing. */
+  private paused(isSuspended: boolean): void {
+    this.wasSuspended = isSuspended;
+    this.pausedAt = performance.now();
+    this.set("paused");
+  }
+
   private set(state: State): void {
     this.state = state;
     this.changed();
@@ -237,7 +243,6 @@ export class Playback {
     this.way = null;
     this.hasPlayed = false;
     [this.isAsking, this.isAway] = [false, false];
-    this.isAskedToPause = false;
     this.isSwitching = false;
   }
 
@@ -521,6 +526,8 @@ export class Playback {
       if (media === this.element) act();
     });
     on("playing", () => {
+      // Said before it was paused.
+      if (media.paused) return;
       if (this.way) this.attempts.succeed(this.way.name);
       [this.isSwitching, this.isAway] = [false, false];
       [this.hasPlayed, this.hasEverPlayed, this.pausedAt, this.problem] = [true, true, null, ""];
@@ -531,11 +538,8 @@ export class Playback {
     });
     on("waiting", () => { if (this.hasPlayed && !media.paused) this.set(this.isAway ? "away" : "buffering"); });
     on("pause", () => {
-      if (!this.hasPlayed || !media.paused) return;
-      this.wasSuspended = !this.isAskedToPause && (document.hidden || this.frozenAt !== null);
-      this.isAskedToPause = false;
-      this.pausedAt = performance.now();
-      this.set("paused");
+      if (!this.hasPlayed || !media.paused || this.pausedAt !== null) return;
+      this.paused(document.hidden || this.frozenAt !== null);
     });
     on("play", () => {
       const isLate = this.pausedAt !== null && performance.now() - this.pausedAt > PAUSE_MS;
