@@ -153,6 +153,7 @@ impl Body {
             reads: Arc::clone(&rest.reads),
             ranges: rest.ranges.clone(),
             pace: self.pace,
+            count: None,
         })
     }
 

@@ -57,8 +57,8 @@ pub use self::answer::{Answer, Request, answer};
 pub use self::body::Body;
 pub use self::counts::{Outcome, Sums};
 pub use self::film::{Film, Kind};
-pub use self::past::{Copied, Found, Past, PastAddress, PastRequest, is_past};
-pub use self::transfer::Transfer;
+pub use self::past::{Copied, Found, Past, PastAddress, PastRequest, Played, is_past};
+pub use self::transfer::{Count, Transfer};
 
 use self::counts::Counts;
 use self::folder::Folder;

@@ -25,6 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::pace::Pace;
 use crate::reads::Reads;
+use crate::transfer::Count;
 
 /// Clients whose pace allows them more within this time are served in one go: with steps of a tenth of a second a
 /// thousand cost an eighth more, and with longer ones no less. They have seconds of media in hand.
@@ -68,6 +69,8 @@ pub(crate) struct Job {
     pub(crate) began: Instant,
     /// How long the client may take nothing.
     pub(crate) patience: Duration,
+    /// Is told of what is sent.
+    pub(crate) count: Option<Count>,
 }
 
 /// Why a job came back.
@@ -247,6 +250,9 @@ impl Job {
     /// So many bytes of the first range were sent.
     pub(crate) fn advance(&mut self, bytes: u64) {
         self.sent += bytes;
+        if let Some(count) = &self.count {
+            count.tell(bytes);
+        }
         if let Some(range) = self.ranges.first_mut() {
             range.start += bytes;
             if range.is_empty() {

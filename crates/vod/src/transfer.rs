@@ -5,6 +5,7 @@
 //! the page cache is [read](Reads) first and written by that task, as for every other client, because no thread that
 //! sends to others must wait for a disk.
 
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -30,15 +31,49 @@ pub struct Transfer {
     pub(crate) reads: Arc<Reads>,
     pub(crate) ranges: Vec<Range<u64>>,
     pub(crate) pace: Option<Pace>,
+    pub(crate) count: Option<Count>,
+}
+
+/// Is told of bytes that were sent, on whichever thread sends them.
+#[derive(Clone)]
+pub struct Count(Arc<dyn Fn(u64) + Send + Sync>);
+
+impl Count {
+    /// Calls `count` with each number of bytes.
+    pub fn new(count: impl Fn(u64) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(count))
+    }
+
+    pub(crate) fn tell(&self, bytes: u64) {
+        (self.0)(bytes);
+    }
+}
+
+impl fmt::Debug for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Count")
+    }
 }
 
 impl Transfer {
+    /// Has what is sent counted.
+    #[must_use]
+    pub fn counted(self, count: Count) -> Self {
+        Self {
+            count: Some(count),
+            ..self
+        }
+    }
+
     /// Sends it all. `patience` is for the client to take something. Takes another descriptor for as long as it lasts.
     ///
     /// # Errors
     /// When the client is gone or takes nothing, or the file cannot be read.
     pub async fn send(self, socket: &mut TcpStream, patience: Duration) -> io::Result<()> {
         timeout(patience, socket.write_all(&self.ready)).await??;
+        if let Some(count) = &self.count {
+            count.tell(self.ready.len() as u64);
+        }
         let ranges = self.ranges.into_iter().filter(|range| !range.is_empty());
         let mut job = Job {
             file: self.file,
@@ -49,6 +84,7 @@ impl Transfer {
             sent: self.ready.len() as u64,
             began: Instant::now(),
             patience,
+            count: self.count,
         };
         loop {
             let outcome;

@@ -142,7 +142,8 @@ impl Witness for Told {
                 }
             }),
             Ongoing::Publication(revocation) => self.permitted.begun(move || revocation.revoke()),
-            Ongoing::Other => None,
+            // The hook counts listeners, and is told of what they hear.
+            Ongoing::Beside(_) => return Permit::new(()),
         };
         Permit::new(Permission {
             permitted: Arc::clone(&self.permitted),

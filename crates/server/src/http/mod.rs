@@ -401,10 +401,10 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
 
     async fn answer(mut self, mut response: Response, terms: Terms) -> Option<Self> {
         let now = HttpDate::from(SystemTime::now());
-        let transfer = response.extensions_mut().remove::<vod::Transfer>();
-        let written = match (transfer, self.socket.plain()) {
-            (Some(transfer), Some(socket)) if terms.lasts => {
-                Ok(exchange::write_file(socket, response, transfer, terms, now).await)
+        let sendable = response.extensions_mut().remove::<pages::Sendable>();
+        let written = match (sendable, self.socket.plain()) {
+            (Some(sendable), Some(socket)) if terms.lasts => {
+                Ok(exchange::write_file(socket, response, sendable, terms, now).await)
             }
             _ => {
                 let written = exchange::write(&mut self.socket, response, terms, now);

@@ -47,7 +47,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use recordings::{Container, Recording, RecordingId, Shelf, Upload};
 use tokio::sync::OwnedMutexGuard;
 
-pub use self::address::{PastAddress, is_past};
+pub use self::address::{PastAddress, Played, is_past};
 pub(crate) use self::reader::{Next, RecordingReader};
 pub(crate) use self::shift::Shifted;
 

@@ -9,6 +9,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use hyper::body::Body as _;
 
+use super::playbacks::IsListener;
 use super::{Page, Visitor};
 use crate::access::{AccessLine, AccessLog, request_line};
 use crate::node::Node;
@@ -29,8 +30,9 @@ pub(super) async fn finish(
         without_body(&mut response);
     }
     complete(&node, &mut response);
-    // A viewer of HLS has one line, when it has left, like any other listener.
-    if !matches!(page, Page::Hls(..)) {
+    // A listener has one line, when it has left.
+    let is_listener = response.extensions().get::<IsListener>().is_some();
+    if !is_listener && !matches!(page, Page::Hls(..)) {
         said.log(&node.access, visitor, &response, began);
     }
     response

@@ -16,6 +16,7 @@ mod info;
 mod lasting;
 mod list;
 pub(crate) mod operator;
+mod playbacks;
 mod player;
 mod playlist;
 mod presentation;
@@ -30,6 +31,7 @@ mod xml;
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{Extension, Query, Request, State};
 use axum::http::{StatusCode, Uri, header};
@@ -53,6 +55,7 @@ use crate::node::Node;
 use crate::signalling;
 
 pub(crate) use base::base;
+pub(crate) use files::Sendable;
 pub(crate) use finish::add_common;
 pub(crate) use hls::answer_directly;
 pub(crate) use icecast::watch;
@@ -116,6 +119,15 @@ pub(crate) struct Kept {
     titles: titles::TitleClients,
     /// What SHOUTcast tells of listeners.
     audience: shoutcast::Audience,
+    /// The listeners of what was recorded.
+    playbacks: playbacks::Playbacks,
+}
+
+impl Kept {
+    /// Lets go of listeners of what was recorded that have left. To be called a few times a second.
+    pub(crate) fn expire(&self, is_draining: bool, now: Instant) {
+        self.playbacks.expire(is_draining, now);
+    }
 }
 
 /// The client of a request, as the door knows it.
