@@ -1,7 +1,7 @@
 //! Where a listener of a muxer (FLV, fragmented MP4, MPEG-TS) may start: at keyframes where there are pictures,
 //! else at sound.
 
-use media::{Span, Timestamp};
+use media::{Kind, Span, Timestamp};
 
 /// How long sound waits for a picture that the metadata announces. Publishers send both within the
 /// first packets.
@@ -35,6 +35,14 @@ impl Joins {
         let has = |key: &&[u8]| body.windows(key.len()).any(|window| window == *key);
         self.announces_pictures = VIDEO_KEYS.iter().any(has);
         self.announces_sound = AUDIO_KEYS.iter().any(has);
+    }
+
+    /// Whether the metadata announces tracks of this kind.
+    pub(crate) fn announces(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Audio => self.announces_sound,
+            Kind::Video => self.announces_pictures,
+        }
     }
 
     /// A picture has come.

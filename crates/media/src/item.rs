@@ -13,7 +13,7 @@ pub struct Sample {
     pub track: TrackId,
     /// When it is to be decoded.
     pub dts: Timestamp,
-    /// When it is to be presented; at or after `dts`.
+    /// When it is to be presented: a picture of a publisher that counts so even before `dts`, other samples at it.
     pub pts: Timestamp,
     /// How long it lasts; zero when unknown.
     pub duration: Span,

@@ -34,9 +34,11 @@ pub(super) const STAMP_MODULUS: i64 = 1 << 33;
 pub(super) struct Clock {
     /// The last reference.
     time: Option<Timestamp>,
-    /// The time of the first unit of another track since then. Tracks may have any constant distance, so only
-    /// the movement of the others counts, not their position.
-    others_since: Option<Timestamp>,
+    /// The time in the log of the unit that it came with. Tracks may have any constant distance, so only the movement of
+    /// the others counts, not their position.
+    told_at: Option<Timestamp>,
+    /// The time in the log of the latest unit.
+    unit_at: Option<Timestamp>,
     /// What comes next does not continue what came before.
     is_broken: bool,
 }
@@ -47,10 +49,25 @@ impl Clock {
         self.is_broken = self.time.is_some();
     }
 
-    /// The reference for an access unit, to be decoded at `dts`, of the track that carries the
-    /// clock.
-    pub(super) fn set(&mut self, dts: Timestamp) -> Reference {
-        self.others_since = None;
+    /// References between the last one and that of an access unit of the track that carries the clock: there are more,
+    /// where its pictures are rare and nothing else moves the clock.
+    pub(super) fn between(&mut self, dts: Timestamp) -> impl Iterator<Item = Reference> + use<> {
+        let last = self
+            .time
+            .filter(|last| !self.is_broken && dts - *last <= JUMP_MIN);
+        let next = |time: &Timestamp| Some(*time + CLOCK_EVERY);
+        let times = std::iter::successors(last.as_ref().and_then(next), next);
+        let times = times.take_while(move |time| *time < dts);
+        times.map(|time| Reference {
+            time,
+            is_discontinuity: false,
+        })
+    }
+
+    /// The reference for an access unit of the track that carries the clock, which is to be decoded at `dts` and has the time
+    /// `unit_at` in the log.
+    pub(super) fn set(&mut self, dts: Timestamp, unit_at: Timestamp) -> Reference {
+        (self.told_at, self.unit_at) = (Some(unit_at), Some(unit_at));
         match self.time.filter(|_| !self.is_broken) {
             Some(last) if dts - last > JUMP_MIN || last - dts > JUMP_MIN => self.tell(dts, true),
             Some(last) => self.tell(last.max(dts), false),
@@ -59,22 +76,24 @@ impl Clock {
     }
 
     /// The reference that is needed before a unit of another track, which begins at `dts` and has the time
-    /// `unit_at` in the log; always one if a listener may start there.
+    /// `unit_at` in the log: if the next unit, coming as soon as this one did, would be too late for it. Always one if a
+    /// listener may start there.
     pub(super) fn pass(
         &mut self,
         dts: Timestamp,
         unit_at: Timestamp,
         is_join: bool,
     ) -> Option<Reference> {
-        let since = *self.others_since.get_or_insert(unit_at);
+        let since = *self.told_at.get_or_insert(unit_at);
+        let before = self.unit_at.replace(unit_at).unwrap_or(unit_at);
         let Some(last) = self.time.filter(|_| !self.is_broken) else {
             return Some(self.tell(dts, self.is_broken));
         };
         let step = unit_at - since;
-        if step < CLOCK_EVERY && !is_join {
+        if step + (unit_at - before) <= CLOCK_EVERY && !is_join {
             return None;
         }
-        self.others_since = Some(unit_at);
+        self.told_at = Some(unit_at);
         Some(self.tell(last + step, step > JUMP_MIN))
     }
 

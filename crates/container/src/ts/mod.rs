@@ -31,6 +31,7 @@
 //! copied only into the packet being filled.
 
 mod clock;
+mod decoding;
 mod demuxer;
 mod dolby;
 mod events;

@@ -79,7 +79,7 @@ impl Timeline {
     /// Moves a sample onto the stream's timeline.
     pub(super) fn place(&mut self, sample: &mut Sample) {
         let dts = self.place_dts(sample.track, sample.dts);
-        sample.pts = (dts + (sample.pts - sample.dts)).max(dts);
+        sample.pts = dts + (sample.pts - sample.dts);
         sample.dts = dts;
         self.end = self.end.max(dts + sample.duration);
     }
@@ -164,6 +164,18 @@ mod tests {
 
     const A: TrackId = TrackId::AUDIO;
     const V: TrackId = TrackId::VIDEO;
+
+    #[test]
+    fn a_picture_may_be_presented_before_it_is_decoded() {
+        let mut timeline = Timeline::default();
+        let mut picture = sample(V, 1_000, 40);
+        picture.pts = Timestamp::from_millis(1_120);
+        timeline.place(&mut picture);
+        let mut early = sample(V, 1_120, 40);
+        early.pts = Timestamp::from_millis(1_040);
+        timeline.place(&mut early);
+        assert_eq!((early.dts.millis(), early.pts.millis()), (120, 40));
+    }
 
     #[test]
     fn the_first_sample_is_at_zero_wherever_the_publisher_began() {
