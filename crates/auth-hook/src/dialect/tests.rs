@@ -109,6 +109,19 @@ fn each_dialect_asks_as_its_server_does() {
 }
 
 #[test]
+fn no_argument_of_a_client_is_taken_for_a_field_of_nginx() {
+    let asked = Question {
+        query: "name=other&app=admin&addr=10.0.0.1&CALL=publish&n%61me=x&name[]=x&+name=x&=x&a=1;name=x&b&key=t",
+        user: None,
+        password: None,
+        ..question(Action::Play)
+    };
+    let body = Dialect::NginxRtmp.body(&asked, Moment::Begin, HOST);
+    let (_, arguments) = body.text.split_once("&reset=0").expect("the last field");
+    assert_eq!(arguments, "&a=1%3Bname=x&b&key=t");
+}
+
+#[test]
 fn each_dialect_tells_of_ends_as_its_server_does() {
     let moment = Moment::End {
         lasted: Duration::from_millis(90_500),
