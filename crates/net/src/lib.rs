@@ -49,6 +49,7 @@ pub mod tcp;
 pub mod time_slice;
 pub mod tls;
 mod transport;
+pub mod turns;
 pub mod udp;
 mod uring;
 pub mod url;

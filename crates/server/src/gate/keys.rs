@@ -1,6 +1,7 @@
 //! The built-in authority: keys, users, signed links, tokens, a password for titles, and listening that is free where it is configured
 //! so.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -10,8 +11,9 @@ use fanout::gate::{Action, Denied, Identity, Proof, Request, Terms};
 use media::StreamName;
 use net::link::Connector;
 
-use super::attempts::{Attempts, Kind};
+use super::attempts::Kind;
 use super::authority::{Authority, Fingerprints, Grant, Verdict};
+use super::guesses::Guesses;
 use super::hashes::Hashes;
 use super::holders::{Holders, KeyId};
 use super::links::Links;
@@ -28,7 +30,7 @@ pub(super) struct Keys {
     config: Arc<Config>,
     fingerprints: Fingerprints,
     /// Shared with the gate, which counts them.
-    attempts: Arc<Attempts>,
+    guesses: Arc<Guesses>,
     /// The keys of the file, and who uses them.
     holders: Arc<Holders>,
     hashes: Hashes,
@@ -42,7 +44,7 @@ impl Keys {
     pub(super) fn new(
         config: Arc<Config>,
         fingerprints: Fingerprints,
-        attempts: Arc<Attempts>,
+        guesses: Arc<Guesses>,
         (players, holders): (&Arc<Players>, Holders),
         connector: &Connector,
     ) -> Self {
@@ -65,7 +67,7 @@ impl Keys {
             tokens,
             config,
             fingerprints,
-            attempts,
+            guesses,
         }
     }
 
@@ -98,22 +100,21 @@ impl Keys {
     /// When it is not.
     pub(super) async fn administer(
         &self,
-        peer: std::net::IpAddr,
+        peer: IpAddr,
         secret: &str,
     ) -> Result<Grant, Denied> {
-        if let Some(verdict) = self.tokens.administer(peer, secret).await {
+        let by = Tried {
+            peer,
+            kind: Kind::Administer,
+            guesses: &self.guesses,
+        };
+        if let Some(verdict) = self.tokens.administer(by, secret).await {
             return verdict;
         }
         let further = self.holders.keys();
         let keys = self.config.auth.keys.iter().chain(&*further);
         let keys = keys.filter_map(|key| key.for_scope(Scope::Admin));
-        let is_limited = || {
-            let now = Instant::now();
-            self.attempts.are_used_up(peer, Kind::Administer, now)
-        };
-        let chosen = self
-            .choose(Evidence::Secret(secret), keys, is_limited)
-            .await;
+        let chosen = self.choose(Evidence::Secret(secret), keys, by).await;
         chosen.map(|(grant, _)| grant)
     }
 
@@ -124,7 +125,12 @@ impl Keys {
         if let Some(verdict) = self.links.judge(action, request, SystemTime::now()) {
             return verdict;
         }
-        if let Some(verdict) = self.tokens.judge(action, request).await {
+        let by = Tried {
+            peer: request.peer.ip(),
+            kind: Kind::of(action),
+            guesses: &self.guesses,
+        };
+        if let Some(verdict) = self.tokens.judge(action, request, by).await {
             return verdict;
         }
         let (scope, also) = match action {
@@ -143,17 +149,13 @@ impl Keys {
         let keys = self.config.keys_for(scope, request.stream, &further);
         let named = self.config.auth.keys.iter().chain(&*further);
         let operators = named.filter_map(|key| key.for_scope(also?));
-        let is_limited = || {
-            let (peer, kind) = (request.peer.ip(), Kind::of(action));
-            self.attempts.are_used_up(peer, kind, Instant::now())
-        };
         let keys = keys.chain(operators).chain(password);
-        if let Some(grant) = self.user(scope, request, is_limited).await? {
+        if let Some(grant) = self.user(scope, request, by).await? {
             return Ok(grant);
         }
         match Evidence::of(request) {
             Some(evidence) => {
-                let (grant, key) = self.choose(evidence, keys, is_limited).await?;
+                let (grant, key) = self.choose(evidence, keys, by).await?;
                 Ok(Grant {
                     witness: self.holders.witness(key, action, request),
                     ..grant
@@ -170,16 +172,18 @@ impl Keys {
         &self,
         scope: Scope,
         request: &Request<'_>,
-        is_limited: impl FnOnce() -> bool,
+        by: Tried<'_>,
     ) -> Result<Option<Grant>, Denied> {
         let Some((user, password)) = users::presented(request) else {
             return Ok(None);
         };
-        let hashes = self.users.hashes(&user, scope, request.stream);
-        if hashes.is_empty() {
+        let candidates = self.users.candidates(&user, scope, request.stream);
+        if candidates.is_empty() {
             return Ok(None);
         }
-        let found = self.hashes.find(&password, hashes, is_limited).await?;
+        let hashes = candidates.iter().map(|one| one.hash.clone()).collect();
+        let found = self.hashes.find(&password, hashes, by).await?;
+        let found = found.filter(|at| !candidates[*at].is_decoy);
         Ok(found.map(|_| Grant {
             credential: Some(self.fingerprints.of(&format!("user {user}"))),
             terms: Terms {
@@ -195,7 +199,7 @@ impl Keys {
         &self,
         evidence: Evidence<'_>,
         keys: impl Iterator<Item = Key<'_>>,
-        is_limited: impl FnOnce() -> bool,
+        by: Tried<'_>,
     ) -> Result<(Grant, KeyId), Denied> {
         // Every secret is compared, so that the time does not reveal which one matched.
         let mut fitting = None;
@@ -223,7 +227,7 @@ impl Keys {
             && !hashed.is_empty()
         {
             let hashes = hashed.iter().map(|key| key.hash.clone()).collect();
-            let found = self.hashes.find(secret, hashes, is_limited).await?;
+            let found = self.hashes.find(secret, hashes, by).await?;
             let key = found.map(|at| hashed.swap_remove(at));
             fitting = key.map(|key| {
                 let id = self.fingerprints.of_key(KeySecretRef::Hash(&key.hash));
@@ -243,6 +247,21 @@ impl Keys {
             ..Grant::to_all()
         };
         Ok((grant, key))
+    }
+}
+
+/// Who presents a secret, for what: whoever is about to spend time on it has to know.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tried<'a> {
+    pub(super) peer: IpAddr,
+    pub(super) kind: Kind,
+    pub(super) guesses: &'a Guesses,
+}
+
+impl Tried<'_> {
+    /// Whether its address has no guess left, so that nothing is spent on it.
+    pub(super) fn is_limited(self) -> bool {
+        self.guesses.are_used_up(self.peer, self.kind)
     }
 }
 

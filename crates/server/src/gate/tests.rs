@@ -25,7 +25,7 @@ fn guarded(authority: Option<Arc<dyn Authority>>) -> AuthorityGate {
     )
 }
 
-fn configured_by(source: &str, authority: Option<Arc<dyn Authority>>) -> AuthorityGate {
+pub(super) fn configured_by(source: &str, authority: Option<Arc<dyn Authority>>) -> AuthorityGate {
     let config = Config::parse("test", source, std::iter::empty());
     let mut config = config.expect("a valid configuration");
     config.fanout.workers = 1;
