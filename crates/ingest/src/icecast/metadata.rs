@@ -90,6 +90,9 @@ async fn update(
     parameters: &Parameters<'_>,
     remote: Remote,
 ) -> Result<&'static str, Error> {
+    if http1::is_of_other_site(|name| head.header(name), None) {
+        return Err(Error::OtherSite);
+    }
     let mut credentials = Credentials::of(head);
     if credentials.are_missing() && dialect == Dialect::Shoutcast {
         credentials.password = parameters.get("pass").map(Password::new);

@@ -126,7 +126,13 @@ async fn titles_from_strangers_and_for_nothing_are_refused() {
     );
     let stream = stream(&context, "a").await;
     let (right, wrong) = (basic(KEY), basic("guess"));
+    let of_page = format!("{right}Host: radio.example\r\nReferer: http://evil.example/\r\n");
     for (target, auth, status) in [
+        (
+            "/admin/metadata?mode=updinfo&mount=/a&song=x",
+            &of_page[..],
+            "403 ",
+        ),
         ("/admin/metadata?mode=updinfo&mount=/a&song=x", "", "401 "),
         (
             "/admin/metadata?mode=updinfo&mount=/a&song=x",
