@@ -1024,7 +1024,7 @@
   var ask = async (untilLive) => {
     try {
       const path = untilLive ? "info.json?live" : "info.json";
-      const answer = await fetch(path, { cache: "no-store", signal: untilLive ?? null });
+      const answer = await fetch(admitted(path), { cache: "no-store", signal: untilLive ?? null });
       const offer = await answer.json();
       return Array.isArray(offer.tracks) ? completed(offer) : null;
     } catch {
@@ -2550,7 +2550,7 @@
     follow(isWanted) {
       if (isWanted === Boolean(this.events)) return;
       this.events?.close();
-      this.events = isWanted ? new EventSource("titles") : null;
+      this.events = isWanted ? new EventSource(admitted("titles")) : null;
       if (!this.events) {
         this.tell(null);
         return;

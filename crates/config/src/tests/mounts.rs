@@ -155,3 +155,27 @@ fn aliases_are_paths_of_streams() {
         one_problem(&source, line, key, words);
     }
 }
+
+#[test]
+fn a_fallback_is_no_way_around_a_key() {
+    let source = |own: &str, of_fallback: &str, more: &str| {
+        format!(
+            "[auth.link]\nsecret = \"an-hmac-secret-of-32-characters!\"\n\
+             [[stream]]\nmatch = \"main.mp3\"\nfallback = \"priv.mp3\"\nplay = \"{own}\"\n{more}\n\
+             [[stream]]\nmatch = \"priv.*\"\nplay = \"{of_fallback}\"\n"
+        )
+    };
+    for (own, of_fallback, more) in [
+        ("open", "open", ""),
+        ("key", "key", ""),
+        ("key", "open", ""),
+        ("open", "key", "fallback_open = true"),
+    ] {
+        let source = source(own, of_fallback, more);
+        assert!(parse(&source).is_ok(), "{source}");
+    }
+    let open = source("open", "key", "");
+    one_problem(&open, 5, "stream.0.fallback", "would hear it without one");
+    let by_default = open.replace("play = \"open\"\n", "");
+    one_problem(&by_default, 5, "stream.0.fallback", "would hear it without one");
+}

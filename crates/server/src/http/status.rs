@@ -30,8 +30,8 @@ pub(crate) struct Question<'a> {
     pub(crate) started: SystemTime,
 }
 
-/// The document. A stream that is asked for by name is included whether it is listed or not: a client that
-/// knows the name may open its page, too.
+/// The document. A stream that is asked for by name is included whether it is listed or not; who asks has seen to it that the
+/// client may be told of it.
 pub(crate) fn document(registry: &Registry, question: Question<'_>) -> Value {
     match question.mount {
         None => render(public(registry), question),

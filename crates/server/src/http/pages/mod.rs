@@ -32,7 +32,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{Extension, Query, Request, State};
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
@@ -317,7 +317,8 @@ async fn answer(
     let headers = request.headers();
     let outside = || base(node.config.http.base_url.as_ref(), visitor, headers);
     let has_webrtc = node.rtc.is_some();
-    let presentation = |name| Presentation::of(&node, name);
+    let uri = request.uri();
+    let presentation = |name| Presentation::shown_to(&node, visitor, name, (headers, uri));
     match page {
         Page::List => {
             let asked = request.uri().query().unwrap_or_default();
@@ -328,26 +329,33 @@ async fn answer(
             let kept = &node.pages.public;
             public::answer(kept, &node.registry, has_webrtc, &outside(), headers)
         }
-        Page::Status => status(&node, &outside(), request.uri()),
+        Page::Status => status(&node, visitor, &outside(), (headers, uri)).await,
         Page::Asset(endpoint) => assets::answer(endpoint, headers),
         Page::Player(name) => {
             let view = player::View::Page(&outside());
-            let (status, page) = player::page(&presentation(name), has_webrtc, view);
+            let (status, page) = player::page(&presentation(name).await, has_webrtc, view);
             html_by(&player_policy(node.uploads.as_deref()), status, page)
         }
         Page::Embed(name) => {
             let view = player::View::Frame;
-            let (status, page) = player::page(&presentation(name), has_webrtc, view);
+            let (status, page) = player::page(&presentation(name).await, has_webrtc, view);
             html_by(POLICY_EMBED, status, page)
         }
         Page::Still(name) => still::answer(&node, visitor, &name, request).await,
         Page::Info(name) => {
-            if request.uri().query() == Some(info::WAITS) {
+            let query = http1::Query::new(uri.query().unwrap_or_default().as_bytes());
+            if query.get(info::WAITS).is_some() {
                 info::wait(&node, &name).await;
             }
-            info::answer(&presentation(name), has_webrtc)
+            info::answer(&presentation(name).await, has_webrtc)
         }
-        Page::Titles(name) => titles::answer(&node, &handover, name, request.method()),
+        Page::Titles(name) => {
+            let lead = Presentation::of(&node, name.clone());
+            match presentation::telling(&node, visitor, lead.stream(), headers, uri).await {
+                Ok(until) => titles::answer(&node, &handover, name, request.method(), until),
+                Err(denied) => still::refuse(denied),
+            }
+        }
         Page::Publish(name) => {
             let (status, page) = publish::page(&name, has_webrtc);
             html_by(POLICY_UNFRAMED, status, page)
@@ -392,14 +400,28 @@ struct StatusQuery {
     mount: Option<String>,
 }
 
-fn status(node: &Node, base: &BaseUrl, uri: &Uri) -> Response {
+/// Icecast's status document. A mount that a client is not told of is none.
+async fn status(
+    node: &Node,
+    visitor: Visitor,
+    base: &BaseUrl,
+    (headers, uri): (&HeaderMap, &Uri),
+) -> Response {
     let query = match Query::<StatusQuery>::try_from_uri(uri) {
         Ok(Query(query)) => query,
         Err(rejection) => return rejection.into_response(),
     };
+    let mut mount = query.mount.as_deref();
+    if let Some(stream) = mount.and_then(|mount| StreamName::parse(mount).ok())
+        && presentation::telling(node, visitor, &stream, headers, uri)
+            .await
+            .is_err()
+    {
+        mount = Some("");
+    }
     let question = Question {
         base,
-        mount: query.mount.as_deref(),
+        mount,
         server: &node.config.http.server_header,
         started: node.started,
     };

@@ -190,6 +190,7 @@ fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress
         qualities: None,
         past: None,
         needs_key: false,
+        is_told: true,
     };
     let rows = info::addresses(&alone).into_iter().map(row);
     rows.chain(webrtc).collect()

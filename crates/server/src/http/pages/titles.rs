@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::{Method, StatusCode, header};
@@ -48,12 +48,13 @@ impl Default for TitleClients {
     }
 }
 
-/// Begins to tell the titles of a stream.
+/// Begins to tell the titles of a stream, until the client's permission ends.
 pub(super) fn answer(
     node: &Arc<Node>,
     handover: &Handover,
     name: StreamName,
     method: &Method,
+    until: Option<Instant>,
 ) -> Response {
     let headers = [(header::CONTENT_TYPE, "text/event-stream")];
     if method == Method::HEAD {
@@ -70,6 +71,7 @@ pub(super) fn answer(
         name,
         has_begun: false,
         silence: Silence::begin(),
+        end: Box::pin(net::wait::at(until)),
         _connection: Lasting::begin(handover, place),
     };
     (headers, Body::new(body)).into_response()
@@ -118,6 +120,8 @@ struct TitleBody {
     has_begun: bool,
     next: Pin<Box<dyn Future<Output = Option<Told>> + Send>>,
     silence: Silence,
+    /// Of the permission.
+    end: Pin<Box<dyn Future<Output = ()> + Send>>,
     _connection: Lasting<OwnedSemaphorePermit>,
 }
 
@@ -130,6 +134,9 @@ impl hyper::body::Body for TitleBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = self.get_mut();
+        if this.end.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
         let piece = match this.next.as_mut().poll(cx) {
             Poll::Ready(None) => return Poll::Ready(None),
             Poll::Ready(Some(title)) => {
