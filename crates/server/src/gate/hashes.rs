@@ -48,22 +48,21 @@ impl Hashes {
         }
     }
 
-    /// The number of the hash that a secret fits. Of a client that is limited only pairs are compared that are known already.
+    /// The number of the first hash that the secret beside it fits. Of a client that is limited only pairs are looked for that are
+    /// known already.
     ///
     /// # Errors
     /// [`Denied::Unavailable`] when too many others wait.
     pub(super) async fn find(
         &self,
-        secret: &str,
-        hashes: Vec<KeyHash>,
+        compared: Vec<(KeyHash, String)>,
         by: Tried<'_>,
     ) -> Result<Option<usize>, Denied> {
-        let pairs: Vec<_> = hashes
-            .iter()
-            .map(|hash| self.fingerprints.of_pair(hash.reveal(), secret))
-            .collect();
+        let pairs = compared.iter();
+        let pairs = pairs.map(|(hash, secret)| self.fingerprints.of_pair(hash.reveal(), secret));
+        let pairs: Vec<_> = pairs.collect();
         let known = self.known(&pairs);
-        if known.is_some() || by.is_limited() {
+        if known.is_some() || compared.is_empty() || by.is_limited() {
             return Ok(known);
         }
         let turn = self.turns.take(by.peer).await;
@@ -73,13 +72,13 @@ impl Hashes {
         if known.is_some() || by.is_limited() {
             return Ok(known);
         }
-        let secret = secret.to_owned();
-        let compared = tokio::task::spawn_blocking(move || {
+        let comparing = tokio::task::spawn_blocking(move || {
             // Kept for as long as the thread computes, also if the client hangs up.
             let _turn = turn;
-            hashes.iter().position(|hash| hash.verifies(&secret))
+            let mut compared = compared.iter();
+            compared.position(|(hash, secret)| hash.verifies(secret))
         });
-        let found = compared.await.map_err(|_| Denied::Unavailable)?;
+        let found = comparing.await.map_err(|_| Denied::Unavailable)?;
         if let Some(at) = found {
             self.verified().note(pairs[at]);
         }
@@ -109,8 +108,9 @@ mod tests {
 
     const HASH: &str = include_str!("../../../authority/src/hash.phc");
 
-    fn hash() -> Vec<KeyHash> {
-        vec![KeyHash::parse(HASH.trim()).expect("a hash")]
+    fn with(secret: &str) -> Vec<(KeyHash, String)> {
+        let hash = KeyHash::parse(HASH.trim()).expect("a hash");
+        vec![(hash, secret.to_owned())]
     }
 
     fn by(guesses: &Guesses) -> Tried<'_> {
@@ -138,7 +138,7 @@ mod tests {
         let hashes = Hashes::new(Fingerprints::new().expect("randomness"));
         let (free, limited) = (Guesses::default(), used_up());
         let find = async |secret: &str, guesses: &Guesses| {
-            hashes.find(secret, hash(), by(guesses)).await
+            hashes.find(with(secret), by(guesses)).await
         };
         let none = find("open-sesame-41", &limited).await;
         assert_eq!(none, Ok(None), "it is not computed");
@@ -153,7 +153,7 @@ mod tests {
         hashes.turns = Turns::new(1, WAITING);
         let guesses = Guesses::default();
         let turn = hashes.turns.take(by(&guesses).peer).await.expect("free");
-        let mut right = Box::pin(hashes.find("open-sesame-41", hash(), by(&guesses)));
+        let mut right = Box::pin(hashes.find(with("open-sesame-41"), by(&guesses)));
         assert!(at_once(&mut right).is_none());
         while !by(&guesses).is_limited() {
             let wrong = guesses.believe(Kind::Play, by(&guesses).peer, Err(Denied::Wrong));
@@ -169,7 +169,7 @@ mod tests {
         hashes.turns = Turns::new(0, WAITING);
         let guesses = Guesses::default();
         let waits = (0..=WAITING.share).map(|_| {
-            let mut waits = Box::pin(hashes.find("open-sesame-41", hash(), by(&guesses)));
+            let mut waits = Box::pin(hashes.find(with("open-sesame-41"), by(&guesses)));
             assert!(at_once(&mut waits).is_none());
             waits
         });

@@ -210,9 +210,9 @@ mod tests {
     use fanout::ListenerId;
     use fanout::gate::Gate;
     use net::wait::at_once;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
+    use super::super::testing::permissive_hook;
     use super::super::tests::configured_by;
     use super::*;
     use crate::gate::AuthorityGate;
@@ -221,27 +221,7 @@ mod tests {
 
     /// A gate whose hook permits listeners with the password, and none without one; and how often it was asked.
     async fn guarded(more: &str) -> (AuthorityGate, Arc<AtomicUsize>) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
-        let port = listener.local_addr().expect("an address").port();
-        let asked = Arc::<AtomicUsize>::default();
-        let counted = Arc::clone(&asked);
-        tokio::spawn(async move {
-            while let Ok((mut socket, _)) = listener.accept().await {
-                let mut text = Vec::new();
-                while !text.ends_with(b"}") {
-                    let count = socket.read_buf(&mut text).await.expect("read");
-                    assert!(count > 0, "cut off");
-                }
-                counted.fetch_add(1, Ordering::Relaxed);
-                let text = String::from_utf8_lossy(&text).into_owned();
-                let status = match text.contains(PASSWORD) {
-                    true => "200 OK",
-                    false => "403 No",
-                };
-                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
-                socket.write_all(answer.as_bytes()).await.expect("written");
-            }
-        });
+        let (port, asked) = permissive_hook(PASSWORD).await;
         let source = format!(
             "[auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n{more}\n\
              [auth.hook]\nurl = \"http://127.0.0.1:{port}/\"\n"

@@ -40,6 +40,7 @@ pub(crate) mod testing;
 mod tokens;
 mod users;
 mod watched;
+pub(crate) mod who;
 
 use std::net::IpAddr;
 use std::sync::Arc;

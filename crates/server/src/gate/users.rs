@@ -32,7 +32,7 @@ impl UserFiles {
     }
 
     /// What a user's password is compared with: one hash for each file that is for the stream. Where a file does not have the
-    /// user, it is the dearest of the file's, so that the time does not tell which names there are; these come last.
+    /// user, it is the dearest of the file's, so that the time does not tell which names there are.
     pub(super) fn candidates(
         &self,
         user: &str,
@@ -48,9 +48,7 @@ impl UserFiles {
                 is_decoy: own.is_none(),
             })
         };
-        let mut candidates: Vec<_> = contents.filter_map(of).collect();
-        candidates.sort_by_key(|candidate| candidate.is_decoy);
-        candidates
+        contents.filter_map(of).collect()
     }
 }
 
