@@ -299,6 +299,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_stream_has_is_no_name_to_publish() {
+        for endpoint in Endpoint::ALL {
+            let Some(last) = endpoint.path().strip_prefix("/{stream}/") else {
+                continue;
+            };
+            // What is below a folder has names that no encoder uses.
+            if last.is_empty() || last.contains(['/', '{']) {
+                continue;
+            }
+            assert!(name(&format!("a/b/{last}")).is_resource(), "{last}");
+        }
+    }
+
+    #[test]
     fn a_file_is_no_more_than_a_file() {
         let registry = registry();
         for (method, path, is_file) in [
