@@ -13,6 +13,7 @@ use super::attempts::Kind;
 use super::authority::{Authority, Fingerprints, Grant, Verdict};
 use super::guesses::Guesses;
 use super::keys::Keys;
+use super::users;
 use crate::stamp;
 
 /// See the module's description.
@@ -50,7 +51,8 @@ impl Hooked {
         let (kind, peer) = (Kind::of(action), request.peer.ip());
         let presented = self.fingerprints.of_presented(request);
         // One without a secret is asked about, for it may have to be told that it needs one.
-        let secret = presented.filter(|_| request.secret().is_some());
+        let presents_secret = presents_secret(request);
+        let secret = presented.filter(|_| presents_secret);
         if secret.is_some_and(|secret| !self.guesses.may_try(peer, kind, secret)) {
             return Err(Denied::TooManyAttempts);
         }
@@ -105,10 +107,10 @@ impl Hooked {
                     let (stream, peer) = (request.stream, request.peer);
                     tracing::info!(%stream, %peer, ?action, ?reason, "the hook denies");
                 }
-                let presents_nothing = request.secret().is_none() && request.query.is_empty();
-                Err(match wants_credential || presents_nothing {
-                    true if request.secret().is_none() => Denied::Missing,
-                    _ => Denied::Wrong,
+                let may_lack_one = wants_credential || presented.is_none();
+                Err(match may_lack_one && !presents_secret {
+                    true => Denied::Missing,
+                    false => Denied::Wrong,
                 })
             }
             Err(error) => {
@@ -123,6 +125,11 @@ impl Hooked {
             }
         }
     }
+}
+
+/// Whether a client presents a secret, in a field of its protocol or, as players over RTMP do, in its address.
+fn presents_secret(request: &Request<'_>) -> bool {
+    request.secret().is_some() || users::presented(request).is_some()
 }
 
 /// The stream that the hook has put in the place of the one that was asked for.
@@ -269,6 +276,32 @@ mod tests {
         assert_eq!(play(&gate, 9, Some(PASSWORD)).await, None);
         let challenged = play(&gate, 7, None).await;
         assert_eq!(challenged, Some(Denied::Missing));
+    }
+
+    #[tokio::test]
+    async fn passwords_in_an_address_are_guesses_too() {
+        let (gate, asked) = guarded("").await;
+        let stream = stream();
+        for number in 0.. {
+            let query = format!("user=ann&pass=guess-{number}");
+            let request = Request {
+                query: &query,
+                ..Request::new(&stream, "rtmp", peer(7))
+            };
+            match gate.play(&request).await.err() {
+                Some(Denied::TooManyAttempts) => break,
+                denied => assert_eq!(denied, Some(Denied::Wrong)),
+            }
+        }
+        let before = asked.load(Ordering::Relaxed);
+        let query = format!("user=ann&pass={PASSWORD}");
+        let request = Request {
+            query: &query,
+            ..Request::new(&stream, "rtmp", peer(7))
+        };
+        let right = gate.play(&request).await.err();
+        assert_eq!(right, Some(Denied::TooManyAttempts));
+        assert_eq!(asked.load(Ordering::Relaxed), before);
     }
 
     #[tokio::test]
