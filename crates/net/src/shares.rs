@@ -35,7 +35,7 @@ pub fn network(peer: IpAddr) -> IpAddr {
 }
 
 /// The coarser network that an address belongs to: probably one owner's.
-fn site(network: IpAddr) -> IpAddr {
+pub(crate) fn site(network: IpAddr) -> IpAddr {
     match network {
         IpAddr::V4(address) => {
             let host_bits = Ipv4Addr::BITS - SITE_BITS_V4;
