@@ -148,7 +148,9 @@ impl Shared {
         }
         let pieces = self.pages().pieces(&range)?;
         let bytes = pieces.into_iter().map(|(page, range)| {
-            let piece = PageBytes::new(page, range.start, range.end);
+            // SAFETY: the whole range ends below `committed`, which was loaded above with acquire ordering.
+            #[allow(unsafe_code)]
+            let piece = unsafe { PageBytes::new(page, range.start, range.end) };
             Bytes::from_owner(piece)
         });
         Some(bytes.collect())
