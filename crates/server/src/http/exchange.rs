@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 /// For a client to take a piece of a file, 64 KiB at most. A player that is paused for longer asks for the rest when it
 /// goes on.
-const PIECE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const PIECE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The request that a head and its body make.
 ///
