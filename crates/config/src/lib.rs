@@ -174,6 +174,15 @@ impl Config {
         rule.and_then(|rule| rule.play).unwrap_or(self.auth.play)
     }
 
+    /// Whether it depends on more than what a client shows whether it may listen to a stream: on its address, its program,
+    /// its country, or what a hook knows. Then no cache may give to one what another was given.
+    pub fn is_judged_by_client(&self, name: &StreamName) -> bool {
+        let mut rules = self.access.iter();
+        let hook = &self.auth.hook;
+        rules.any(|rule| rule.is_for(AccessAction::Play, name))
+            || hook.url.is_some() && hook.asks != HookAsks::Publish
+    }
+
     /// The number of the first group of [`variants`](Self::variants) that has a stream.
     pub fn group(&self, name: &StreamName) -> Option<usize> {
         let mut groups = self.variants.iter();

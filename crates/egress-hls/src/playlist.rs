@@ -22,6 +22,7 @@ use crate::keys::Keys;
 use crate::packaging::Packaging;
 use crate::report::Report;
 use crate::resource::Piece;
+use crate::template::OWN;
 use crate::wall::{Wall, iso8601};
 
 /// The protocol version that delta updates need (§8), and the one of old players: durations with decimals.
@@ -41,7 +42,7 @@ const LISTED_TARGETS: i64 = 4;
 /// How long parts are listed, in target durations.
 const PART_TARGETS: i64 = 3;
 
-/// What a playlist is made of.
+/// What a playlist is made of. It is written with [`OWN`] where something of a viewer's own is to stand.
 pub(crate) struct Sheet<'a> {
     pub(crate) packaging: Packaging,
     /// Segments that lie before those of the lane.
@@ -55,8 +56,6 @@ pub(crate) struct Sheet<'a> {
     pub(crate) segmentation: Segmentation,
     /// Nothing follows.
     pub(crate) is_ended: bool,
-    /// How far from the end players are to start, if they are told.
-    pub(crate) start: Option<Span>,
     pub(crate) wall: &'a Wall,
     /// The digest of an initialization segment; empty for an empty one.
     pub(crate) digest: &'a dyn Fn(&Arc<Preamble>) -> &'a str,
@@ -68,8 +67,6 @@ pub(crate) struct Sheet<'a> {
     pub(crate) discontinuity_base: u64,
     /// Where the other playlists of the presentation end.
     pub(crate) reports: &'a [Report],
-    /// What is appended to each address: the viewer's own query with its question mark, or nothing.
-    pub(crate) suffix: &'a str,
     /// How many segments this delta update leaves out; none of a whole playlist.
     pub(crate) skipped: usize,
 }
@@ -83,6 +80,12 @@ pub(crate) fn target_seconds(segmentation: &Segmentation) -> i64 {
 /// How far from the end players with low latency stay.
 fn part_hold_back(segmentation: &Segmentation) -> Span {
     Span::from_ticks(segmentation.part_max.ticks() * HOLD_BACK)
+}
+
+/// Tells players how far from the end they are to start.
+pub(crate) fn start_tag(start: Span, segmentation: &Segmentation) -> String {
+    let start = Seconds(start.max(part_hold_back(segmentation)));
+    format!("#EXT-X-START:TIME-OFFSET=-{start}\n")
 }
 
 /// How many of a lane's segments, its oldest, the live playlist does not list.
@@ -147,7 +150,7 @@ impl fmt::Display for Sheet<'_> {
             _ => Ok(()),
         }?;
         let mut reports = self.reports.iter().filter(|_| !self.is_ended);
-        reports.try_for_each(|report| report.write(f, self.stream, self.packaging, self.suffix))
+        reports.try_for_each(|report| report.write(f, self.stream, self.packaging))
     }
 }
 
@@ -172,13 +175,8 @@ impl Sheet<'_> {
         if self.packaging.has_parts() {
             self.control(f)?;
         }
-        match self.start {
-            Some(start) => {
-                let start = Seconds(start.max(part_hold_back(&self.segmentation)));
-                writeln!(f, "#EXT-X-START:TIME-OFFSET=-{start}")
-            }
-            None => Ok(()),
-        }
+        // Where a viewer's own start is said.
+        f.write_char(OWN)
     }
 
     /// What players with low latency are promised.
@@ -203,7 +201,7 @@ impl Sheet<'_> {
                 f.write_str(kept.date_ranges())?;
             } else {
                 self.map(f, &kept.segment, &kept.map, before)?;
-                writeln!(f, "{}{}", kept.lines, self.suffix)?;
+                writeln!(f, "{}{OWN}", kept.lines)?;
             }
             before = Some((&*kept.segment, &*kept.map));
         }
@@ -277,12 +275,12 @@ impl Sheet<'_> {
             return Ok(());
         }
         whole(f, segment, self.packaging)?;
-        writeln!(f, "{}", self.suffix)
+        writeln!(f, "{OWN}")
     }
 
-    /// The address of a piece, with the viewer's query.
+    /// The address of a piece, with the place of the viewer's query.
     fn address(&self, piece: Piece) -> impl fmt::Display {
-        fmt::from_fn(move |f| write!(f, "{}{}", piece.name(self.packaging), self.suffix))
+        fmt::from_fn(move |f| write!(f, "{}{OWN}", piece.name(self.packaging)))
     }
 
     fn date_ranges(

@@ -88,3 +88,22 @@ fn numbers_of_streams_are_not_shared() {
     let none = rule("one", 0) + &rule("two", 0);
     parse(&none).expect("valid");
 }
+
+#[test]
+fn listeners_are_judged_by_rules_about_them_and_by_a_hook() {
+    let judged = |source: &str| {
+        let config = parse(source).expect("valid");
+        let name = |text| StreamName::parse(text).expect("a name");
+        ["live/show", "radio.mp3"].map(|text| config.is_judged_by_client(&name(text)))
+    };
+    let rule = |actions: &str| {
+        let fit = "[[access]]\nmatch = \"live/*\"\ndeny = [\"192.0.2.0/24\"]\n";
+        format!("{fit}actions = [\"{actions}\"]\n")
+    };
+    let hook = |asks: &str| format!("[auth.hook]\nurl = \"http://h/\"\nasks = \"{asks}\"\n");
+    assert_eq!(judged(""), [false, false]);
+    assert_eq!(judged(&rule("play")), [true, false]);
+    assert_eq!(judged(&rule("publish")), [false, false]);
+    assert_eq!(judged(&hook("play")), [true, true]);
+    assert_eq!(judged(&hook("publish")), [false, false]);
+}

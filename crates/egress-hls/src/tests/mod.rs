@@ -1,6 +1,7 @@
 //! A stream of sound, and what its viewers are answered.
 
 mod encryption;
+mod strangers;
 mod threads;
 mod titles;
 mod variants;
@@ -24,14 +25,18 @@ use media::{
     Codec, Container, Cue, CueAction, EventContent, Framing, Item, Kind, Sample, Span, StreamName,
     Timestamp, Track, TrackId,
 };
+use net::holdings::Holdings;
 use net::wait::at_once;
 
 use crate::{
-    Admission, Answer, Context, Packaging, Piece, Request, Resource, Turned, Variants, answer,
+    Admission, Answer, Context, Packaging, Piece, Request, Resource, Rest, Turned, Variants, answer,
 };
 
 /// What opens the streams below a `secret/`.
 const PASSWORD: &str = "open-sesame";
+
+/// What viewers may have held for them.
+const HOLDINGS_BYTES_MAX: usize = 4 << 20;
 
 /// Two segments.
 const KEY_PERIOD: Duration = Duration::from_secs(6);
@@ -124,6 +129,8 @@ impl TestServer {
                 key_period: KEY_PERIOD,
                 applies: Box::new(|stream| stream.as_str().starts_with("encrypted/")),
             },
+            holdings: Holdings::new(HOLDINGS_BYTES_MAX),
+            judged: Box::new(|stream| stream.as_str().starts_with("judged/")),
         };
         let context = Context::new(
             settings,
@@ -225,8 +232,13 @@ fn name(text: &str) -> StreamName {
     StreamName::parse(text).expect("a name")
 }
 
+/// The bytes of an answer, less what comes from a disk.
 pub(crate) fn body(answer: &Answer) -> Vec<u8> {
-    answer.body.concat()
+    let mut bytes = answer.body.concat();
+    if let Some(Rest::Text(text)) = &answer.rest {
+        bytes.extend(text.peeked());
+    }
+    bytes
 }
 
 pub(crate) fn text(answer: &Answer) -> String {
@@ -589,6 +601,21 @@ async fn what_credentials_open_is_not_for_shared_caches() {
         assert_eq!(answer.status, StatusCode::OK);
         let control = &answer.headers[header::CACHE_CONTROL];
         assert_eq!(control, "private, max-age=1", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_depends_on_who_watches_is_not_for_shared_caches() {
+    let server = TestServer::new();
+    let mut judged = server.publish("judged/show");
+    play(&mut judged, 0, 7_000);
+    let listing = server.text("/judged/show/hls/live.m3u8").await;
+    let init = attribute(tags(&listing, "#EXT-X-MAP")[0], "URI");
+    for file in ["live.m3u8", init] {
+        let answer = server.ask(&format!("/judged/show/hls/{file}")).await;
+        let control = answer.headers[header::CACHE_CONTROL].to_str();
+        let control = control.expect("text");
+        assert!(control.starts_with("private, "), "{file}: {control}");
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Instant;
 use egress_hls::Turned;
 use fanout::Permit;
 
+use super::Counts;
 use super::limits::{Limits, ListenerPermit};
 use super::rejected::Rejected;
 use crate::drain::Drain;
@@ -18,6 +19,8 @@ use crate::drain::Drain;
 pub(crate) struct ListenerAdmission {
     pub(crate) limits: Arc<Limits>,
     pub(crate) drain: Arc<Drain>,
+    /// Notes what viewers over HLS are refused; doors note the rest.
+    pub(crate) counts: Arc<Counts>,
 }
 
 impl ListenerAdmission {
@@ -32,10 +35,16 @@ impl ListenerAdmission {
 
 impl egress_hls::Admission for ListenerAdmission {
     fn admit(&self, peer: SocketAddr) -> Result<Permit, Turned> {
-        let permit = self.listener(peer.ip());
-        permit.map(Permit::new).map_err(|reason| Turned {
-            reason: reason.to_string(),
-            retry_after: self.drain.retry_after(),
+        let permit = match self.drain.has_begun() {
+            true => Err(Rejected::Draining),
+            false => self.limits.viewer(peer.ip(), Instant::now()),
+        };
+        permit.map(Permit::new).map_err(|reason| {
+            self.counts.reject(reason, peer);
+            Turned {
+                reason: reason.to_string(),
+                retry_after: self.drain.retry_after(),
+            }
         })
     }
 }
