@@ -74,6 +74,11 @@ impl fmt::Debug for Body {
 }
 
 impl Body {
+    /// Bytes that are in memory for it, beside windows of files.
+    pub fn in_memory(&self) -> usize {
+        self.ready.bytes.len()
+    }
+
     /// Bytes that are there.
     pub(crate) fn of(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();

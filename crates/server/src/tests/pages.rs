@@ -304,3 +304,25 @@ async fn every_page_is_light() {
     }
     server.close().await;
 }
+
+#[tokio::test]
+async fn a_query_that_playlists_would_repeat_is_bounded_on_each_address_of_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().display();
+    let files = format!("[[files]]\npath = \"vod\"\ndirectory = \"{folder}\"\n");
+    let server = TestServer::open(&files).await;
+    let query = |length| "a".repeat(length);
+    for path in [
+        "/vod/film.mp4/index.m3u8",
+        "/live/show/clip.mp4",
+        "/live/show/index.m3u8",
+    ] {
+        let longer = format!("{path}?{}", query(http1::OWN_QUERY_BYTES_MAX + 1));
+        let answer = ask(server.http, "GET", &longer, "").await;
+        assert_eq!(status(&answer), 414, "{path}: {answer}");
+        let longest = format!("{path}?{}", query(http1::OWN_QUERY_BYTES_MAX));
+        let answer = ask(server.http, "GET", &longest, "").await;
+        assert_ne!(status(&answer), 414, "{path}: {answer}");
+    }
+    server.close().await;
+}

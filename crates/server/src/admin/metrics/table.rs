@@ -104,6 +104,8 @@ metrics! {
         "How close new listeners are to being refused; at 1 they are";
     BACKEND Gauge "carillon_worker_backend" ["backend"]
         "Always 1; its label names the driver of the sockets";
+    HELD_BYTES Gauge "carillon_held_bytes" ["kind"]
+        "Bytes held for clients until they are sent, and what is remembered of requests";
     LOG_BYTES Gauge "carillon_log_bytes" [] "Bytes that the logs of all lanes hold";
     STREAM_UP Gauge "carillon_stream_up" ["stream"]
         "1 while a publisher sends; for `_other` their number";

@@ -13,6 +13,7 @@ use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
+use net::holdings::{Held, Kind};
 use vod::{Address, Answer};
 
 use super::lasting::Lasting;
@@ -36,15 +37,29 @@ pub(super) async fn answer(
         return still::refuse(denied);
     }
     let is_head = request.method() == Method::HEAD;
+    let admitted = match admit(node, visitor, is_head) {
+        Ok(admitted) => admitted,
+        Err(reason) => return turn_away(node, visitor, reason),
+    };
     let wanted = vod::Request {
         address,
         is_head,
         headers,
         query: uri.query().unwrap_or_default(),
-        is_private: still::shows_credential(headers, uri),
+        is_private: still::is_private(node, address.folder(), headers, uri),
     };
     let answer = vod::answer(&node.files, wanted).await;
-    send(node, visitor, handover, (answer, is_head))
+    send(node, visitor, handover, (answer, admitted))
+}
+
+/// A permit for a client that is sent something, before anything is made for it.
+pub(super) fn admit(
+    node: &Node,
+    visitor: Visitor,
+    is_head: bool,
+) -> Result<Option<ListenerPermit>, Rejected> {
+    let permit = (!is_head).then(|| node.admission.listener(visitor.peer.ip()));
+    permit.transpose()
 }
 
 /// Sends what there is to a client that is bounded as a listener meanwhile.
@@ -52,25 +67,26 @@ pub(super) fn send(
     node: &Node,
     visitor: Visitor,
     handover: &Handover,
-    (answer, is_head): (Answer, bool),
+    (answer, admitted): (Answer, Option<ListenerPermit>),
 ) -> Response {
     let Answer {
         status,
         headers,
         body,
     } = answer;
-    let is_sent = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) && !is_head;
-    let listener = match is_sent {
-        true => match node.admission.listener(visitor.peer.ip()) {
-            Ok(permit) => Some(Lasting::begin(handover, permit)),
-            Err(reason) => return turn_away(node, visitor, reason),
-        },
-        false => None,
+    let is_sent = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
+    let listener = admitted.filter(|_| is_sent);
+    let listener = listener.map(|permit| Lasting::begin(handover, permit));
+    let address = visitor.peer.ip();
+    let bytes = body.in_memory();
+    let Some(held) = node.holdings.take(Kind::Answers, address, bytes) else {
+        return turn_away(node, visitor, Rejected::Holdings);
     };
     let transfer = body.transfer();
     let mut response = Response::new(Body::new(FileBody {
         body,
         _listener: listener,
+        _held: held,
     }));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
@@ -81,7 +97,7 @@ pub(super) fn send(
     response
 }
 
-fn turn_away(node: &Node, visitor: Visitor, reason: Rejected) -> Response {
+pub(super) fn turn_away(node: &Node, visitor: Visitor, reason: Rejected) -> Response {
     node.counts.reject(reason, visitor.peer);
     let status = StatusCode::from_u16(refusal::status_of(reason).code());
     let status = status.unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
@@ -93,6 +109,8 @@ fn turn_away(node: &Node, visitor: Visitor, reason: Rejected) -> Response {
 struct FileBody {
     body: vod::Body,
     _listener: Option<Lasting<ListenerPermit>>,
+    /// Of what is in memory for it.
+    _held: Held,
 }
 
 impl hyper::body::Body for FileBody {

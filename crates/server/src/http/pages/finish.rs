@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use hyper::body::Body as _;
 
-use super::{Page, Visitor};
+use super::{Page, Visitor, charged};
 use crate::access::{AccessLine, AccessLog, request_line};
 use crate::node::Node;
 
@@ -25,8 +25,9 @@ pub(super) async fn finish(
     let said = Said::by(&request, &page);
     let is_head = request.method() == Method::HEAD;
     let mut response = next.run(request).await;
-    if is_head {
-        without_body(&mut response);
+    match is_head {
+        true => without_body(&mut response),
+        false => response = charged::charge(&node, visitor, &page, response),
     }
     complete(&node, &mut response);
     // A viewer of HLS has one line, when it has left, like any other listener.

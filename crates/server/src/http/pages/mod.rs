@@ -7,6 +7,7 @@
 
 mod assets;
 mod base;
+mod charged;
 mod files;
 mod finish;
 mod hls;
@@ -15,6 +16,7 @@ mod icecast;
 mod info;
 mod lasting;
 mod list;
+mod lists;
 pub(crate) mod operator;
 mod player;
 mod playlist;
@@ -39,12 +41,14 @@ use axum::{Json, Router};
 use config::BaseUrl;
 use egress_hls::Resource;
 use fanout::gate::{Country, Remote};
+use http1::OWN_QUERY_BYTES_MAX;
 use media::StreamName;
 use serde::Deserialize;
 use uploads::Uploader;
 use vod::PastAddress;
 
 use self::html::nothing_here;
+use self::lists::Which;
 use self::presentation::Presentation;
 use crate::door::limits::Handover;
 use crate::http::routes::Endpoint;
@@ -110,6 +114,7 @@ const EMBED: &str = "/embed/";
 pub(crate) struct Kept {
     stills: still::Stills,
     public: public::Rendered,
+    lists: lists::Lists,
     /// The clients of Icecast's method `STATS`.
     pub(crate) watchers: icecast::Watchers,
     /// The clients that are told titles.
@@ -275,6 +280,12 @@ impl Page {
         matches!(self, Self::File(_) | Self::Past(_) | Self::Titles(_))
     }
 
+    /// Whether the answer may be a playlist with the request's query behind each address. HLS of live streams judges it
+    /// without its directives.
+    fn repeats_query(&self) -> bool {
+        matches!(self, Self::File(_) | Self::Past(_))
+    }
+
     /// Whether the answer may take a while, so that it matters whether the client still waits.
     pub(crate) fn may_wait(&self) -> bool {
         matches!(
@@ -314,10 +325,34 @@ async fn answer(
     Extension(handover): Extension<Handover>,
     request: Request,
 ) -> Response {
+    let outside = || base(node.config.http.base_url.as_ref(), visitor, request.headers());
+    let which = Which::of(&page, request.uri(), outside);
+    match which {
+        Some(which) => {
+            let made = make(&node, page, visitor, handover, request);
+            node.pages.lists.answer(which, visitor, made).await
+        }
+        None => make(&node, page, visitor, handover, request).await,
+    }
+}
+
+/// Makes a page.
+async fn make(
+    node: &Arc<Node>,
+    page: Page,
+    visitor: Visitor,
+    handover: Handover,
+    request: Request,
+) -> Response {
     let headers = request.headers();
+    let query = request.uri().query().unwrap_or_default();
+    if page.repeats_query() && query.len() > OWN_QUERY_BYTES_MAX {
+        let words = format!("The query is longer than {OWN_QUERY_BYTES_MAX} bytes.\n");
+        return (StatusCode::URI_TOO_LONG, words).into_response();
+    }
     let outside = || base(node.config.http.base_url.as_ref(), visitor, headers);
     let has_webrtc = node.rtc.is_some();
-    let presentation = |name| Presentation::of(&node, name);
+    let presentation = |name| Presentation::of(node, name);
     match page {
         Page::List => {
             let asked = request.uri().query().unwrap_or_default();
@@ -325,10 +360,10 @@ async fn answer(
             html_by(POLICY_LIST, StatusCode::OK, page)
         }
         Page::PublicStreams => {
-            let kept = &node.pages.public;
-            public::answer(kept, &node.registry, has_webrtc, &outside(), headers)
+            let base = outside();
+            public::answer(node, visitor.peer.ip(), &base, headers)
         }
-        Page::Status => status(&node, &outside(), request.uri()),
+        Page::Status => status(node, &outside(), request.uri()),
         Page::Asset(endpoint) => assets::answer(endpoint, headers),
         Page::Player(name) => {
             let view = player::View::Page(&outside());
@@ -340,39 +375,42 @@ async fn answer(
             let (status, page) = player::page(&presentation(name), has_webrtc, view);
             html_by(POLICY_EMBED, status, page)
         }
-        Page::Still(name) => still::answer(&node, visitor, &name, request).await,
+        Page::Still(name) => still::answer(node, visitor, &name, request).await,
         Page::Info(name) => {
             if request.uri().query() == Some(info::WAITS) {
-                info::wait(&node, &name).await;
+                info::wait(node, &name).await;
             }
             info::answer(&presentation(name), has_webrtc)
         }
-        Page::Titles(name) => titles::answer(&node, &handover, name, request.method()),
+        Page::Titles(name) => {
+            let wanted = (name, request.method());
+            titles::answer(node, visitor, &handover, wanted)
+        }
         Page::Publish(name) => {
             let (status, page) = publish::page(&name, has_webrtc);
             html_by(POLICY_UNFRAMED, status, page)
         }
         Page::Hls(stream, resource) => {
             let query = request.uri().query().unwrap_or_default();
-            hls::answer(&node, visitor, (&stream, &resource), headers, query).await
+            hls::answer(node, visitor, (&stream, &resource), headers, query).await
         }
-        Page::File(address) => files::answer(&node, visitor, &handover, &address, request).await,
+        Page::File(address) => files::answer(node, visitor, &handover, &address, request).await,
         Page::Playlist(body, playlist) => {
             playlist::answer(&node.registry, &outside(), &body, playlist)
         }
         Page::Icecast(endpoint) => {
             let query = request.uri().query().unwrap_or_default();
-            icecast::answer(&node, visitor, endpoint, &outside(), (headers, query)).await
+            icecast::answer(node, visitor, endpoint, &outside(), (headers, query)).await
         }
         Page::Shoutcast(endpoint) => {
             let query = request.uri().query().unwrap_or_default();
-            shoutcast::answer(&node, visitor, endpoint, &outside(), (headers, query)).await
+            shoutcast::answer(node, visitor, endpoint, &outside(), (headers, query)).await
         }
-        Page::Recordings(name) => recordings::list(&node, visitor, &name, request).await,
+        Page::Recordings(name) => recordings::list(node, visitor, &name, request).await,
         Page::Past(address) => {
-            recordings::answer(&node, visitor, &handover, &address, request).await
+            recordings::answer(node, visitor, &handover, &address, request).await
         }
-        Page::Rtc(address) => signalling::serve(&node, visitor, handover, address, request).await,
+        Page::Rtc(address) => signalling::serve(node, visitor, handover, address, request).await,
         Page::Preflight => StatusCode::NO_CONTENT.into_response(),
         Page::NotAllowed => {
             let allow = [(header::ALLOW, "GET, HEAD, OPTIONS")];

@@ -92,16 +92,20 @@ pub(super) async fn answer(
         return (StatusCode::NOT_FOUND, text).into_response();
     }
     let is_head = request.method() == Method::HEAD;
+    let admitted = match files::admit(node, visitor, is_head) {
+        Ok(admitted) => admitted,
+        Err(reason) => return files::turn_away(node, visitor, reason),
+    };
     let wanted = PastRequest {
         address,
         is_head,
         headers,
         query: uri.query().unwrap_or_default(),
-        is_private: still::shows_credential(headers, uri),
+        is_private: still::is_private(node, address.stream(), headers, uri),
         now: SystemTime::now(),
     };
     match node.past.answer(wanted).await {
-        Found::Here(answer) => files::send(node, visitor, handover, (*answer, is_head)),
+        Found::Here(answer) => files::send(node, visitor, handover, (*answer, admitted)),
         Found::Elsewhere(copied) => {
             let (uploads, retry_after) = (node.uploads.as_deref(), node.drain.retry_after());
             copies::lead(uploads, &copied, is_head, retry_after).await
