@@ -5,7 +5,7 @@
 //! [`Bytes`](Held::over), whatever piece of which is the last.
 //!
 //! A share is what is left, divided: an address may have a quarter of what others leave, and the addresses of one owner
-//! ([`shares::site`]) a half. So the account never gets full, however many take from it: what the next one may have gets
+//! (their site) a half. So the account never gets full, however many take from it: what the next one may have gets
 //! smaller, and is never nothing. The first address may have a quarter of all.
 //!
 //! Callers: `egress-hls` (playlists, pieces of files, request threads), `server` (requests, answers).
@@ -256,7 +256,9 @@ mod tests {
     #[test]
     fn a_part_of_a_charge_is_returned_by_itself() {
         let account = Holdings::new(MAX);
-        let mut whole = account.take(Kind::Answers, host(1, 1), 100).expect("a share");
+        let mut whole = account
+            .take(Kind::Answers, host(1, 1), 100)
+            .expect("a share");
         let part = whole.split(30);
         assert_eq!((whole.bytes(), part.bytes()), (70, 30));
         drop(whole);
@@ -280,12 +282,17 @@ mod tests {
     #[test]
     fn the_addresses_of_one_site_leave_a_half_to_others() {
         let account = Holdings::new(MAX);
-        let flood: Vec<_> = (0..=255).flat_map(|at| fill(&account, host(1, at))).collect();
+        let flood: Vec<_> = (0..=255)
+            .flat_map(|at| fill(&account, host(1, at)))
+            .collect();
         assert!(flood.len() <= MAX / 2, "{}", flood.len());
         assert!(account.take(Kind::Answers, host(2, 1), MAX / 8).is_some());
         let v6 = |text: &str| text.parse::<IpAddr>().expect("an address");
         let network = fill(&account, v6("2001:db8::1"));
-        assert!(account.take(Kind::Answers, v6("2001:db8::2"), 1).is_none(), "one /64");
+        assert!(
+            account.take(Kind::Answers, v6("2001:db8::2"), 1).is_none(),
+            "one /64"
+        );
         drop(network);
     }
 
