@@ -39,7 +39,7 @@ pub use chunked::{ChunkedDecoder, Step};
 pub use date::{HttpDate, civil, days};
 pub use error::{Error, status_of};
 pub use head::{ByteRange, Head, Version};
-pub use negotiate::{accepts_coding, has_version};
+pub use negotiate::{accepts_coding, has_version, wants_version};
 pub use query::Query;
 pub use reader::{HeadLimits, HeadReader};
 pub use response::{CONTINUE, CORS, NO_CACHE, ResponseHead, SOURCE_OK, SWITCHING_TO_TLS, Status};

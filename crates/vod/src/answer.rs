@@ -12,7 +12,7 @@ use crate::address::Resource;
 use crate::body::Body;
 use crate::counts::Outcome;
 use crate::pace::Pace;
-use crate::range::{Requested, requested};
+use crate::range::{Requested, is_indefinite, requested};
 use crate::reads::{Patch, Reads};
 use crate::segments::{self, Piece};
 use crate::{Address, Files, indexes, media_type, radio, resume};
@@ -89,8 +89,8 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
     };
     let (opened, plays, resumed) = served.reads.blocking(open).await?;
     let mut headers = validators(&opened.tag, opened.modified, request.is_private);
-    if is_known(request.headers, &headers) {
-        return Ok(bare(Outcome::Unchanged, StatusCode::NOT_MODIFIED, headers));
+    if let Some((outcome, status)) = precondition(request.headers, &headers) {
+        return Ok(bare(outcome, status, headers));
     }
     if let Some((start, head)) = resumed {
         put(&mut headers, header::CONTENT_TYPE, address.media_type);
@@ -177,7 +177,8 @@ pub(crate) fn validators(tag: &str, modified: u64, is_private: bool) -> HeaderMa
     headers
 }
 
-/// The whole file, or a range of it. Of one that grows the end is not told (RFC 8673 §2.2).
+/// The whole file, or a range of it. The length of one that grows is that of now, without which ffmpeg finds no end and
+/// nothing before it; it is not told to clients that ask for what is to come, as RFC 8673 has it.
 pub(crate) fn of_file(
     version: Version<'_>,
     plays: Option<Duration>,
@@ -186,14 +187,15 @@ pub(crate) fn of_file(
 ) -> (Outcome, Answer) {
     let length = version.length;
     put(&mut headers, header::ACCEPT_RANGES, "bytes");
-    let wanted = text(terms.headers, header::RANGE)
-        .filter(|_| !terms.is_head && may_be_part(terms.headers, version.tag))
-        .map_or(Requested::Whole, |value| requested(value, length));
+    let value = text(terms.headers, header::RANGE)
+        .filter(|_| !terms.is_head && may_be_part(terms.headers, version.tag));
+    let wanted = value.map_or(Requested::Whole, |value| requested(value, length));
+    let goes_on = version.grows && value.is_some_and(is_indefinite);
     let (outcome, status, range) = match wanted {
         Requested::Whole => (Outcome::Whole, StatusCode::OK, 0..length),
         Requested::Part(range) => {
             let (first, last) = (range.start, range.end - 1);
-            let told = match version.grows {
+            let told = match goes_on {
                 true => format!("bytes {first}-{last}/*"),
                 false => format!("bytes {first}-{last}/{length}"),
             };
@@ -270,8 +272,32 @@ fn of_error(address: &Address, error: &io::Error) -> (Outcome, Answer) {
     }
 }
 
+/// What the conditions of a request come to (RFC 9110 §13.2.2); `None` if it is to be answered as without.
+pub(crate) fn precondition(
+    headers: &HeaderMap,
+    validators: &HeaderMap,
+) -> Option<(Outcome, StatusCode)> {
+    let tag = text(validators, header::ETAG).unwrap_or_default();
+    let wanted = headers.get_all(header::IF_MATCH).into_iter();
+    let is_wanted = match headers.contains_key(header::IF_MATCH) {
+        true => http1::wants_version(wanted.filter_map(|line| line.to_str().ok()), tag),
+        false => {
+            let date = |headers, name| HttpDate::parse(text(headers, name)?);
+            let modified = date(validators, header::LAST_MODIFIED);
+            let since = date(headers, header::IF_UNMODIFIED_SINCE);
+            since.is_none_or(|since| modified <= Some(since))
+        }
+    };
+    match is_wanted {
+        false => Some((Outcome::Changed, StatusCode::PRECONDITION_FAILED)),
+        true => {
+            is_known(headers, validators).then_some((Outcome::Unchanged, StatusCode::NOT_MODIFIED))
+        }
+    }
+}
+
 /// Whether the client has this version: by its tag, or if it names none by the date that it was told.
-pub(crate) fn is_known(headers: &HeaderMap, validators: &HeaderMap) -> bool {
+fn is_known(headers: &HeaderMap, validators: &HeaderMap) -> bool {
     let tags = headers.get_all(header::IF_NONE_MATCH).into_iter();
     let tag = text(validators, header::ETAG).unwrap_or_default();
     if headers.contains_key(header::IF_NONE_MATCH) {
@@ -369,8 +395,8 @@ mod tests {
         assert_eq!(ask(&files, "/vod/none.mp3", false, &[]).await.0, 200);
         assert_eq!(ask(&files, "/vod/b.mp3", false, &[]).await.0, 404);
         let sums = files.sums();
-        // In the order whole, part, unchanged, elsewhere, beyond, missing, failed.
-        assert_eq!(sums.requests, [3, 1, 0, 0, 1, 1, 0]);
+        // In the order whole, part, unchanged, changed, elsewhere, beyond, missing, failed.
+        assert_eq!(sums.requests, [3, 1, 0, 0, 0, 1, 1, 0]);
         // The body of the HEAD was read by this test.
         assert_eq!(sums.bytes, 22);
     }
@@ -396,10 +422,59 @@ mod tests {
                 (header::IF_MODIFIED_SINCE, "Thu, 01 Jan 1970 00:00:00 GMT"),
                 206,
             ),
+            ((header::IF_MATCH, tag.as_str()), 206),
+            ((header::IF_MATCH, "*"), 206),
+            ((header::IF_MATCH, weak.as_str()), 412),
+            ((header::IF_MATCH, "\"other\""), 412),
+            ((header::IF_UNMODIFIED_SINCE, date.as_str()), 206),
+            (
+                (header::IF_UNMODIFIED_SINCE, "Fri, 31 Dec 9999 23:59:59 GMT"),
+                206,
+            ),
+            ((header::IF_UNMODIFIED_SINCE, "yesterday"), 206),
+            (
+                (header::IF_UNMODIFIED_SINCE, "Thu, 01 Jan 1970 00:00:00 GMT"),
+                412,
+            ),
         ] {
             let said = [range.clone(), condition.clone()];
             let (status, ..) = ask(&files, "/vod/a.mp3", false, &said).await;
             assert_eq!(status, expected, "{condition:?}");
         }
+    }
+
+    #[test]
+    fn the_length_of_what_grows_is_that_of_now() {
+        let file = Arc::new(tempfile::tempfile().expect("a file"));
+        let reads = Arc::new(Reads::default());
+        let told = |grows: bool, range: &str| {
+            let version = Version {
+                source: (&file, &reads),
+                length: 1_000,
+                tag: "\"1\"",
+                media_type: "video/mp4",
+                grows,
+                patches: Vec::new(),
+            };
+            let mut headers = HeaderMap::new();
+            headers.insert(
+                header::RANGE,
+                HeaderValue::from_str(range).expect("a value"),
+            );
+            let terms = Terms {
+                is_head: false,
+                headers: &headers,
+            };
+            let (_, answer) = of_file(version, None, &terms, HeaderMap::new());
+            let told = answer.headers[header::CONTENT_RANGE].to_str();
+            told.expect("text").to_owned()
+        };
+        for range in ["bytes=0-", "bytes=0-999", "bytes=0-2000", "bytes=-1000"] {
+            assert_eq!(told(true, range), "bytes 0-999/1000", "{range}");
+        }
+        // By RFC 8673, what there is and what is to come.
+        let indefinite = "bytes=0-9007199254740991";
+        assert_eq!(told(true, indefinite), "bytes 0-999/*");
+        assert_eq!(told(false, indefinite), "bytes 0-999/1000");
     }
 }

@@ -58,7 +58,9 @@ use self::reader::is_bare;
 use self::timelines::Timelines;
 use self::when::When;
 use crate::Answer;
-use crate::answer::{Terms, Version, bare, is_download, is_known, of_file, plain, put, validators};
+use crate::answer::{
+    Terms, Version, bare, is_download, of_file, plain, precondition, put, validators,
+};
 use crate::body::Body;
 use crate::counts::{Counts, Outcome, Sums};
 use crate::film::{Film, Kind};
@@ -269,9 +271,8 @@ impl Past {
         }
         let (recording, opened) = self.open(recording).await?;
         let mut headers = validators(&opened.tag, opened.modified, request.is_private);
-        if is_known(request.headers, &headers) {
-            let status = StatusCode::NOT_MODIFIED;
-            return Ok(bare(Outcome::Unchanged, status, headers));
+        if let Some((outcome, status)) = precondition(request.headers, &headers) {
+            return Ok(bare(outcome, status, headers));
         }
         let is_kept = is_download(request.query);
         if is_kept {
