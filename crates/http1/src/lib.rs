@@ -40,7 +40,7 @@ pub use date::{HttpDate, civil, days};
 pub use error::{Error, status_of};
 pub use head::{ByteRange, Head, Version};
 pub use negotiate::{accepts_coding, has_version, wants_version};
-pub use query::Query;
+pub use query::{OWN_QUERY_BYTES_MAX, Query};
 pub use reader::{HeadLimits, HeadReader};
 pub use response::{CONTINUE, CORS, NO_CACHE, ResponseHead, SOURCE_OK, SWITCHING_TO_TLS, Status};
 pub use retry::retry_after;

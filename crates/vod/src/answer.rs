@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use http1::HttpDate;
+use http1::{HttpDate, OWN_QUERY_BYTES_MAX};
 
 use crate::address::Resource;
 use crate::body::Body;
 use crate::counts::Outcome;
 use crate::pace::Pace;
+use crate::playlist::Suffix;
 use crate::range::{Requested, is_indefinite, requested};
-use crate::reads::{Patch, Reads};
-use crate::segments::{self, Piece};
+use crate::reads::{Patches, Reads};
+use crate::segments::{self, Absent, Piece};
 use crate::{Address, Files, indexes, media_type, radio, resume};
 
 /// Files are asked for again each time, by their tags: one that was replaced is seen at once.
@@ -23,7 +24,7 @@ const CACHED: &str = "public, no-cache";
 const CACHED_PRIVATELY: &str = "private, no-cache";
 
 /// Seconds after which a client may try again when the disk does not answer.
-pub(crate) const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
 /// In the query of a client that keeps the file and plays it later: it is sent as fast as it is taken.
 const DOWNLOAD: &str = "download=1";
@@ -67,6 +68,13 @@ pub async fn answer(files: &Files, request: Request<'_>) -> Answer {
 async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Answer)> {
     let address = request.address;
     let served = files.folder_of(address).ok_or(io::ErrorKind::NotFound)?;
+    let repeated = match address.resource {
+        Resource::Playlist => request.query,
+        Resource::File | Resource::Init | Resource::Segment(_) => "",
+    };
+    let Some(suffix) = Suffix::of(repeated, &[]) else {
+        return Ok(too_long());
+    };
     if let Some(answered) = radio::answer(served, request).await? {
         return Ok(answered);
     }
@@ -110,7 +118,7 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
             tag: &opened.tag,
             media_type: address.media_type,
             grows: false,
-            patches: Vec::new(),
+            patches: Patches::default(),
         };
         let terms = Terms {
             is_head: request.is_head,
@@ -118,18 +126,22 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
         };
         return Ok(of_file(version, plays, &terms, headers));
     }
-    let index = match segments::index(served, &opened).await? {
-        Ok(index) => index,
-        Err(error) => {
-            let text = format!("The file has no segments: {error}.\n");
+    let piece = match segments::index(served, &opened).await? {
+        Ok(index) => {
+            let names = (address.name.as_str(), suffix);
+            segments::piece((&index, address.resource), names, (served, &opened)).await?
+        }
+        Err(error) => Err(Absent::Segments(error)),
+    };
+    let Piece { media_type, body } = match piece {
+        Ok(piece) => piece,
+        Err(absent) => {
+            let text = match absent {
+                Absent::Segments(error) => format!("The file has no segments: {error}.\n"),
+                Absent::Segment => "The file has no such segment.\n".to_owned(),
+            };
             return Ok(plain(Outcome::Missing, StatusCode::NOT_FOUND, text));
         }
-    };
-    let wanted = (&*index, address.resource);
-    let names = (address.name.as_str(), request.query);
-    let Some(Piece { media_type, body }) = segments::piece(wanted, names, (served, &opened)) else {
-        let text = "The file has no such segment.\n".to_owned();
-        return Ok(plain(Outcome::Missing, StatusCode::NOT_FOUND, text));
     };
     put(&mut headers, header::CONTENT_TYPE, media_type);
     let answer = Answer {
@@ -153,8 +165,7 @@ pub(crate) struct Version<'a> {
     pub(crate) media_type: &'a str,
     /// It has no end yet: its length is that of its whole part.
     pub(crate) grows: bool,
-    /// In the order of their places.
-    pub(crate) patches: Vec<Patch>,
+    pub(crate) patches: Patches,
 }
 
 /// What a request says of how much it wants.
@@ -248,6 +259,13 @@ pub(crate) fn plain(outcome: Outcome, status: StatusCode, text: String) -> (Outc
     (outcome, answer)
 }
 
+/// A query that no playlist repeats.
+pub(crate) fn too_long() -> (Outcome, Answer) {
+    let text =
+        format!("The addresses in a playlist repeat {OWN_QUERY_BYTES_MAX} bytes of a query.\n");
+    plain(Outcome::Missing, StatusCode::URI_TOO_LONG, text)
+}
+
 /// What a file that cannot be had is answered with.
 fn of_error(address: &Address, error: &io::Error) -> (Outcome, Answer) {
     let (folder, file) = (address.folder(), &address.name);
@@ -261,15 +279,25 @@ fn of_error(address: &Address, error: &io::Error) -> (Outcome, Answer) {
             tracing::warn!(%folder, ?file, %error, "a file may not be read by this server");
             missing()
         }
+        io::ErrorKind::ResourceBusy => busy(),
         _ => {
             tracing::warn!(%folder, ?file, %error, "a file could not be read");
-            let text = "The file cannot be read now.\n".to_owned();
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            let (outcome, mut answer) = plain(Outcome::Failed, status, text);
-            answer.headers.insert(header::RETRY_AFTER, RETRY_AFTER);
-            (outcome, answer)
+            later("The file cannot be read now.\n")
         }
     }
+}
+
+/// Others have the memory for what is made.
+pub(crate) fn busy() -> (Outcome, Answer) {
+    later("Too many long segments, playlists or clips are being sent.\n")
+}
+
+/// An answer to clients that may try again.
+pub(crate) fn later(text: &str) -> (Outcome, Answer) {
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    let (outcome, mut answer) = plain(Outcome::Failed, status, text.to_owned());
+    answer.headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+    (outcome, answer)
 }
 
 /// What the conditions of a request come to (RFC 9110 §13.2.2); `None` if it is to be answered as without.
@@ -454,7 +482,7 @@ mod tests {
                 tag: "\"1\"",
                 media_type: "video/mp4",
                 grows,
-                patches: Vec::new(),
+                patches: Patches::default(),
             };
             let mut headers = HeaderMap::new();
             headers.insert(
@@ -476,5 +504,24 @@ mod tests {
         let indefinite = "bytes=0-9007199254740991";
         assert_eq!(told(true, indefinite), "bytes 0-999/*");
         assert_eq!(told(false, indefinite), "bytes 0-999/1000");
+    }
+
+    #[tokio::test]
+    async fn a_playlist_with_a_long_query_is_refused() {
+        let (directory, files) = files();
+        fs::write(directory.path().join("a.mp4"), "no film").expect("a file");
+        let address = files.find("/vod/a.mp4/index.m3u8").expect("an address");
+        let ask = async |bytes| {
+            let request = Request {
+                address: &address,
+                is_head: false,
+                headers: &HeaderMap::new(),
+                query: &"a".repeat(bytes),
+                is_private: false,
+            };
+            answer(&files, request).await.status.as_u16()
+        };
+        assert_eq!(ask(OWN_QUERY_BYTES_MAX).await, 404);
+        assert_eq!(ask(OWN_QUERY_BYTES_MAX + 1).await, 414);
     }
 }

@@ -39,10 +39,12 @@ mod past;
 mod playlist;
 mod radio;
 mod range;
+mod ranges;
 mod reads;
 mod resume;
 mod segments;
 mod sender;
+mod text;
 mod titled;
 mod transfer;
 

@@ -1,6 +1,7 @@
 //! Delays and counts: each needs the machine to itself, so they run one after another (`cargo xtask measured`).
 
 mod fallbacks_come_soon;
+mod films_hurt_no_others;
 mod first_pictures;
 mod glass_to_glass;
 mod hls_plays_without_stalls;

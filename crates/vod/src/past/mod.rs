@@ -52,7 +52,7 @@ pub(crate) use self::reader::{Next, RecordingReader};
 pub(crate) use self::shift::Shifted;
 
 use self::absent::Absent;
-use self::address::{AT, FilmName, Resource};
+use self::address::{AT, CLIP_FROM, CLIP_TO, FilmName, Resource};
 use self::file::Opened;
 use self::reader::is_bare;
 use self::timelines::Timelines;
@@ -65,8 +65,8 @@ use crate::body::Body;
 use crate::counts::{Counts, Outcome, Sums};
 use crate::film::{Film, Kind};
 use crate::pace::Pace;
-use crate::playlist::MEDIA_TYPE;
-use crate::reads::Reads;
+use crate::playlist::{MEDIA_TYPE, Suffix};
+use crate::reads::{Patches, Reads};
 
 /// What an address of fragments leads to is the same for as long as it leads to anything.
 const LASTING: &str = "public, max-age=3600";
@@ -285,7 +285,7 @@ impl Past {
             tag: &opened.tag,
             media_type: container.media_type(),
             grows: opened.grows,
-            patches: opened.beginning,
+            patches: Patches::Known(opened.beginning.into()),
         };
         let terms = Terms {
             is_head: request.is_head,
@@ -371,8 +371,13 @@ fn whole(media_type: &str, caching: &str, body: Body) -> (Outcome, Answer) {
 }
 
 /// A playlist.
-fn text(text: String) -> (Outcome, Answer) {
-    whole(MEDIA_TYPE, CHANGING, Body::of(text))
+fn listing(body: Body) -> (Outcome, Answer) {
+    whole(MEDIA_TYPE, CHANGING, body)
+}
+
+/// What the addresses in a playlist end with; `None` if that is more than they repeat.
+fn suffix(request: &PastRequest<'_>) -> Option<Suffix> {
+    Suffix::of(request.query, &[AT, CLIP_FROM, CLIP_TO])
 }
 
 /// The time that a query tells.
