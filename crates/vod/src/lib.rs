@@ -32,6 +32,8 @@ mod body;
 mod counts;
 mod film;
 mod folder;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod indexes;
 mod media_type;
 mod pace;
