@@ -1298,6 +1298,7 @@
   var BACK_BUFFER_S = 30;
   var STALL_INCREASE_S = 0.25;
   var RATE_MAX = 1.1;
+  var RECOVERY_MS = 1e4;
   var ANSWERED_MS = 100;
   var NATIVE_DELAY_S = 6;
   var loadHls = library("hls.js", () => globalThis.Hls);
@@ -1306,7 +1307,8 @@
       super(task);
       this.hls = null;
       this.parts = 0;
-      this.hasRecovered = false;
+      /** When it last recovered from a media error. */
+      this.recovered = -Infinity;
       /** The delay that hls.js aims at, and for how many steps it has not grown. */
       this.target = 0;
       this.calm = 0;
@@ -1340,10 +1342,10 @@
           owner.fails("This browser does not decode what the publisher sends.");
         } else if (type !== ErrorTypes.MEDIA_ERROR) {
           owner.lost();
-        } else if (this.hasRecovered) {
+        } else if (performance.now() - this.recovered < RECOVERY_MS) {
           owner.undecoded();
         } else {
-          this.hasRecovered = true;
+          this.recovered = performance.now();
           hls.recoverMediaError();
         }
       });
