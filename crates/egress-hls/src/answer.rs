@@ -2,7 +2,8 @@
 //!
 //! How long an answer may be cached follows RFC 8216bis Appendix B: what its address determines (a segment, a part, a
 //! playlist that was waited for) six target durations, the present playlist half of one by shared caches, refusals a
-//! short time. What was incomplete when the lane opened is not cached, because another server may have all of it.
+//! short time. Playlists are for shared caches: video.js asks for the one that it has waited for until it is another
+//! one, which no browser's cache would ever answer. What was incomplete when the lane opened is not cached, because another server may have all of it.
 
 use std::io;
 
@@ -24,6 +25,9 @@ pub(crate) const PLAYLIST_TYPE: &str = "application/vnd.apple.mpegurl";
 /// What an address determines for good.
 const CACHED_LONG: Caching = Caching::Targets(6);
 
+/// A playlist that was waited for.
+const CACHED_WAITED: Caching = Caching::Shared(6);
+
 /// The present playlist.
 const CACHED_SHORT: Caching = Caching::Present;
 
@@ -41,6 +45,8 @@ const NOT_CACHED: Caching = Caching::Never;
 enum Caching {
     /// For so many target durations.
     Targets(i64),
+    /// The same by shared caches. Browsers revalidate it.
+    Shared(i64),
     /// For half of one by shared caches. Browsers revalidate it, so that a page that is loaded again begins with the
     /// present.
     Present,
@@ -55,6 +61,10 @@ impl Caching {
         let scope = if is_shared { "public" } else { "private" };
         match self {
             Self::Targets(count) => format!("{scope}, max-age={}", count * target),
+            Self::Shared(count) if is_shared => {
+                format!("public, max-age=0, s-maxage={}", count * target)
+            }
+            Self::Shared(_) => format!("{scope}, max-age=0"),
             Self::Present if is_shared => {
                 format!("public, max-age=1, s-maxage={}", (target / 2).max(1))
             }
@@ -138,7 +148,7 @@ impl Answer {
         headers: &HeaderMap,
     ) -> Self {
         let caching = match directives.wait_for {
-            Some(_) => CACHED_LONG,
+            Some(_) => CACHED_WAITED,
             None => CACHED_SHORT,
         };
         let mut answer = Self::new(StatusCode::OK, PLAYLIST_TYPE, caching);

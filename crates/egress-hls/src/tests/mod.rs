@@ -592,6 +592,19 @@ async fn what_credentials_open_is_not_for_shared_caches() {
     }
 }
 
+/// video.js asks for it again and again until it is another one, which its browser's cache would never answer.
+#[tokio::test]
+async fn a_playlist_that_was_waited_for_is_for_shared_caches_alone() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 7_000);
+    let path = "/live/show/hls/live.m3u8?_HLS_skip=YES&_HLS_msn=1&_HLS_part=0";
+    let answer = server.ask(path).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    let control = &answer.headers[header::CACHE_CONTROL];
+    assert_eq!(control, "public, max-age=0, s-maxage=36");
+}
+
 #[tokio::test]
 async fn numbers_go_on_over_a_publisher_s_return() {
     let server = TestServer::new();
