@@ -321,16 +321,16 @@ impl Core {
 
     /// Takes over items, in order, and passes them to every lane, tap and spool.
     pub(super) fn write(&mut self, items: &mut Vec<Item>, now: Instant) {
-        self.place(items);
+        self.place(items, now);
         self.write_placed(items, now);
     }
 
-    /// Moves items onto the stream's timeline.
-    pub(super) fn place(&mut self, items: &mut [Item]) {
+    /// Moves items that came `now` onto the stream's timeline.
+    pub(super) fn place(&mut self, items: &mut [Item], now: Instant) {
         for item in items {
             match item {
                 Item::Sample(sample) if sample.track == TrackId::DERIVED => {}
-                Item::Sample(sample) => self.timeline.place(sample),
+                Item::Sample(sample) => self.timeline.place(sample, now),
                 Item::Metadata(script) | Item::Script(script) => {
                     self.timeline.place_script(script);
                 }
