@@ -14,7 +14,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use fanout::{LaneIndex, ListedPart, Preamble, Segment, Segmentation, TitleChange};
-use media::{Span, StreamName, TICKS_PER_SECOND, TimedEvent, Timestamp};
+use media::{Span, StreamName, TICKS_PER_SECOND, TimedEvent};
 
 use crate::date_range;
 use crate::dvr::Kept;
@@ -87,17 +87,27 @@ fn part_hold_back(segmentation: &Segmentation) -> Span {
 
 /// How many of a lane's segments, its oldest, the live playlist does not list.
 pub(crate) fn unlisted(index: &LaneIndex) -> usize {
-    let (Some(segmentation), Some(end)) = (&index.segmentation, end(&index.segments)) else {
+    let Some(segmentation) = &index.segmentation else {
         return index.segments.len();
     };
-    let time = Span::from_millis(target_seconds(segmentation) * 1_000 * LISTED_TARGETS);
-    let is_old = |segment: &&Arc<Segment>| end - segment.end() > time;
-    index.segments.iter().take_while(is_old).count()
+    beyond(index.segments.iter(), segmentation, LISTED_TARGETS)
 }
 
-/// When the media ends.
-fn end(segments: &[Arc<Segment>]) -> Option<Timestamp> {
-    segments.last().map(|segment| segment.end())
+/// How many segments, the oldest, are followed by more than so many target durations. What counts is what is listed:
+/// after a pause the stream's time is further.
+fn beyond<'a>(
+    segments: impl DoubleEndedIterator<Item = &'a Arc<Segment>>,
+    segmentation: &Segmentation,
+    targets: i64,
+) -> usize {
+    let time = Span::from_millis(target_seconds(segmentation) * 1_000 * targets);
+    let mut following = Span::ZERO;
+    let is_old = |segment: &Arc<Segment>| {
+        let is_old = following > time;
+        following = following + segment.duration;
+        is_old
+    };
+    segments.rev().map(is_old).filter(|is_old| *is_old).count()
 }
 
 /// What a playlist lists: first what is kept, then what the lane has.
@@ -114,12 +124,7 @@ pub(crate) fn skipped(
     segments: &[Arc<Segment>],
     segmentation: &Segmentation,
 ) -> usize {
-    let all = all(kept, segments);
-    let Some(end) = all.clone().next_back().map(|segment| segment.end()) else {
-        return 0;
-    };
-    let time = Span::from_millis(target_seconds(segmentation) * 1_000 * SKIP_TARGETS);
-    all.take_while(|segment| end - segment.end() > time).count()
+    beyond(all(kept, segments), segmentation, SKIP_TARGETS)
 }
 
 /// A segment that is whole: its length and its address, without the end of the line.
@@ -207,6 +212,7 @@ impl Sheet<'_> {
             }
             before = Some((&*kept.segment, &*kept.map));
         }
+        let with_parts = self.kept.len() + self.without_parts();
         for (at, segment) in (self.kept.len()..).zip(self.segments) {
             let map = (self.digest)(&segment.preamble);
             self.key(f, segment, before.map(|(before, _)| before))?;
@@ -214,7 +220,7 @@ impl Sheet<'_> {
                 self.date_ranges(f, &segment.events, &segment.titles)?;
             } else {
                 self.map(f, segment, map, before)?;
-                self.segment(f, segment)?;
+                self.segment(f, segment, at >= with_parts)?;
             }
             before = Some((segment, map));
         }
@@ -263,12 +269,17 @@ impl Sheet<'_> {
     }
 
     /// The rest about a segment.
-    fn segment(&self, f: &mut fmt::Formatter<'_>, segment: &Segment) -> fmt::Result {
+    fn segment(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        segment: &Segment,
+        lists_parts: bool,
+    ) -> fmt::Result {
         if let Some(millis) = self.wall.began(segment) {
             writeln!(f, "#EXT-X-PROGRAM-DATE-TIME:{}", iso8601(millis))?;
         }
         self.date_ranges(f, &segment.events, &segment.titles)?;
-        if self.lists_parts(segment) {
+        if lists_parts {
             for (number, part) in segment.parts.iter().enumerate() {
                 self.part(f, segment.number, number, part)?;
             }
@@ -314,12 +325,12 @@ impl Sheet<'_> {
         date_range::write_titles(f, std::slice::from_ref(change), |_| began)
     }
 
-    fn lists_parts(&self, segment: &Segment) -> bool {
-        if !self.packaging.has_parts() {
-            return false;
+    /// How many segments of the lane, its oldest, are listed without their parts.
+    fn without_parts(&self) -> usize {
+        match self.packaging.has_parts() {
+            true => beyond(self.segments.iter(), &self.segmentation, PART_TARGETS),
+            false => self.segments.len(),
         }
-        let time = Span::from_millis(target_seconds(&self.segmentation) * 1_000 * PART_TARGETS);
-        end(self.segments).is_some_and(|end| end - segment.end() <= time)
     }
 
     fn part(

@@ -1,6 +1,7 @@
 //! A stream of sound, and what its viewers are answered.
 
 mod encryption;
+mod publishers;
 mod threads;
 mod titles;
 mod variants;
@@ -144,6 +145,13 @@ impl TestServer {
     }
 
     fn publish_from(&self, stream: &str, peer: Option<SocketAddr>) -> Publisher {
+        let mut publisher = self.begin(stream, peer, Instant::now());
+        write(&mut publisher, vec![aac()]);
+        publisher
+    }
+
+    /// A publisher that has announced nothing yet.
+    fn begin(&self, stream: &str, peer: Option<SocketAddr>, now: Instant) -> Publisher {
         let name = name(stream);
         let request =
             fanout::gate::Request::new(&name, "test", SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
@@ -158,24 +166,8 @@ impl TestServer {
             content_type: String::new(),
             headers: Vec::new(),
         };
-        let mut publisher = self
-            .registry
-            .publish(&permission, source, Instant::now())
-            .expect("published");
-        write(
-            &mut publisher,
-            vec![Item::Track(Arc::new(Track {
-                id: TrackId::AUDIO,
-                kind: Kind::Audio,
-                codec: Codec::Aac,
-                framing: Framing::Bare,
-                config: Bytes::from_static(&ASC),
-                sample_rate: RATE,
-                channels: 2,
-                flv: None,
-            }))],
-        );
-        publisher
+        let publisher = self.registry.publish(&permission, source, now);
+        publisher.expect("published")
     }
 
     /// The answer to a request of `agent` for a path with its query.
@@ -231,6 +223,20 @@ pub(crate) fn body(answer: &Answer) -> Vec<u8> {
 
 pub(crate) fn text(answer: &Answer) -> String {
     String::from_utf8(body(answer)).expect("text")
+}
+
+/// The track of sound.
+fn aac() -> Item {
+    Item::Track(Arc::new(Track {
+        id: TrackId::AUDIO,
+        kind: Kind::Audio,
+        codec: Codec::Aac,
+        framing: Framing::Bare,
+        config: Bytes::from_static(&ASC),
+        sample_rate: RATE,
+        channels: 2,
+        flv: None,
+    }))
 }
 
 fn write(publisher: &mut Publisher, mut items: Vec<Item>) {

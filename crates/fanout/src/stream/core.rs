@@ -39,6 +39,10 @@ pub(super) const TRACKS_MAX: usize = 16;
 /// tracks within the first packets.
 const VIDEO_TRACK_AWAITED: Duration = Duration::from_secs(2);
 
+/// How much sound a publisher may send before the pictures that it announces: encoders whose camera takes its time
+/// begin with sound.
+const PICTURES_AWAITED: Span = Span::from_millis(15_000);
+
 /// The longest interval between keyframes while the stream has a listener that cannot request one, so that new
 /// listeners find one. A browser sends none by itself for minutes.
 const KEYFRAME_INTERVAL: Span = Span::from_millis(3_000);
@@ -190,6 +194,15 @@ impl Core {
             .iter()
             .find(|track| track.kind == Kind::Video)
             .map(|track| track.id)
+    }
+
+    /// Whether the publisher has announced pictures whose track it may yet send.
+    pub(super) fn awaits_pictures(&self) -> bool {
+        let metadata = self.metadata.as_ref();
+        let are_announced =
+            metadata.is_some_and(|script| Script::announces(&script.body, Kind::Video));
+        let is_young = self.timeline.since_epoch() < PICTURES_AWAITED;
+        are_announced && is_young && self.video().is_none()
     }
 
     /// The newest keyframe, and its track.

@@ -137,6 +137,8 @@ pub struct Info {
     pub rates: Vec<Option<Rate>>,
     /// The order in which the pictures of this epoch are sent.
     pub picture_order: PictureOrder,
+    /// The publisher has announced pictures, has sent none, and has not been there for long.
+    pub awaits_pictures: bool,
     /// Its pictures have closed captions (CEA-608 or CEA-708), as far as the beginning of this epoch shows.
     pub captions: bool,
     /// How far apart its keyframes are; `None` without a picture track.

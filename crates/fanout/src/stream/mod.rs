@@ -213,6 +213,7 @@ impl Stream {
             tracks: core.tracks.clone(),
             rates: core.rates(),
             picture_order: core.picture_order.order(),
+            awaits_pictures: core.awaits_pictures(),
             captions: core.captions.has_captions(),
             keyframes: core.keyframes(),
             offer: core.offer.clone(),

@@ -12,9 +12,7 @@
 
 use std::sync::Arc;
 
-use container::fmp4::{
-    self, Collected, Content, FragmentCandidate, Fragmentation, Init, Muxer, Turn, Unit,
-};
+use container::fmp4::{self, Collected, Content, FragmentCandidate, Init, Muxer, Turn, Unit};
 use fanout::{Entry, Part, Preamble, SegmentStart, Segmentation, Sink};
 use media::{Codec, Item, Span, Timestamp, Track};
 
@@ -47,7 +45,7 @@ pub(crate) struct Segments<W> {
 impl<W: PartWriter> Segments<W> {
     pub(crate) fn new(bounds: Segmentation, writer: W) -> Self {
         Self {
-            muxer: Muxer::new(Fragmentation::of_parts(bounds.part_max)),
+            muxer: Muxer::of_parts(bounds.part_max),
             segmenter: Segmenter::new(bounds),
             writer,
             starts: None,
@@ -185,15 +183,19 @@ impl<W: PartWriter> fmp4::Sink for Parts<'_, '_, W> {
     }
 
     fn splits_at(&self, next: FragmentCandidate) -> bool {
-        let epoch = self.sink.epoch();
-        self.segmenter
-            .splits_at(next.at, next.is_independent, epoch)
+        self.segmenter.splits_at(next, self.sink.epoch())
     }
 
     fn split(&mut self, next: FragmentCandidate) {
         self.close();
         self.sink.end_segment();
         self.segmenter.split(next.at, self.sink.epoch());
+    }
+
+    fn break_off(&mut self) {
+        self.close();
+        self.sink.end_segment();
+        self.segmenter.break_off();
     }
 
     fn init(&mut self, _init: &Init) {

@@ -271,6 +271,7 @@ pub(crate) mod tests {
             rates: Vec::new(),
             tracks: Vec::new(),
             picture_order: fanout::PictureOrder::Unknown,
+            awaits_pictures: false,
             captions: false,
             keyframes: None,
             offer: fanout::DerivedOffer::Nothing,
