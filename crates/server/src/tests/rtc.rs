@@ -90,6 +90,7 @@ async fn requests_are_refused_with_their_reason() {
     let mute = offer(&[SOUND]) + "a=inactive\r\n";
     let unknown = offer(&[UNKNOWN]) + "a=sendonly\r\n";
     let twice = offer(&[SOUND, SOUND]);
+    let apart = twice.replace("a=group:BUNDLE", "a=nothing");
     let long = "v".repeat(64 * 1024 + 1);
     let huge = "v".repeat(200_000);
     let whep = "/radio.mp3/whep";
@@ -109,6 +110,7 @@ async fn requests_are_refused_with_their_reason() {
         ("POST", whep, SDP, &plain, 400, "fingerprint"),
         ("POST", whep, SDP, &data, 422, "usable media section"),
         ("POST", whep, SDP, &no_picture, 422, ""),
+        ("POST", whep, SDP, &apart, 422, "max-bundle"),
         ("POST", whep, SDP, &long, 413, "65536"),
         ("POST", whep, SDP, &huge, 413, "65536"),
         ("POST", "/live/none/whep", SDP, &listener, 409, "live/none"),

@@ -259,10 +259,11 @@ impl Answer<'_> {
     fn transport(&self, out: &mut String, is_first: bool) -> fmt::Result {
         write!(
             out,
-            "a=ice-ufrag:{}\r\na=ice-pwd:{}\r\na=fingerprint:sha-256 {}\r\na=setup:passive\r\n",
+            "a=ice-ufrag:{}\r\na=ice-pwd:{}\r\na=fingerprint:{}\r\na=setup:{}\r\n",
             self.ice.ufrag(),
             self.ice.password(),
             self.fingerprint,
+            self.offer.setup.word(),
         )?;
         if is_first {
             candidates(out, self.candidates)?;

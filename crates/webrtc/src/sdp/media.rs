@@ -176,7 +176,7 @@ impl Media {
         let is_bundled = bundle.is_empty() || bundle.contains(&mid);
         let is_rtp = matches!(
             protocol.as_str(),
-            "UDP/TLS/RTP/SAVPF" | "TCP/TLS/RTP/SAVPF" | "UDP/TLS/RTP/SAVP" | "RTP/SAVPF"
+            "UDP/TLS/RTP/SAVPF" | "TCP/DTLS/RTP/SAVPF" | "UDP/TLS/RTP/SAVP" | "RTP/SAVPF"
         );
         Ok(Self {
             kind,

@@ -55,7 +55,11 @@ fn a_browsers_offer_is_read() {
     let offer = parsed(&chromium());
     assert_eq!(offer.ice.ufrag(), "TdB7");
     assert_eq!(offer.ice.password(), "ZxVHyLxWTDEZdb7pUvXZVLAY");
-    assert_eq!(offer.fingerprint.to_string(), FINGERPRINT);
+    assert_eq!(
+        offer.fingerprint.to_string(),
+        format!("sha-256 {FINGERPRINT}")
+    );
+    assert_eq!(offer.setup, Setup::Passive);
     let [audio, video] = &offer.media[..] else {
         panic!("two sections");
     };
@@ -123,7 +127,9 @@ fn answer_to(offer: &Offer, sections: &[Section<'_>]) -> String {
         sections,
         session_id: u64::MAX,
         ice: &Credentials::generate(&[3; RANDOM_LEN]),
-        fingerprint: &FINGERPRINT.parse().expect("a fingerprint"),
+        fingerprint: &format!("sha-256 {FINGERPRINT}")
+            .parse()
+            .expect("a fingerprint"),
         candidates: &[
             Candidate {
                 address: ([192, 0, 2, 7], 8189).into(),
@@ -280,10 +286,43 @@ fn data_channels_and_switched_off_sections_are_rejected() {
 }
 
 #[test]
-fn without_a_bundle_only_the_first_section_is_used() {
-    let offer = parsed(&chromium().replace("a=group:BUNDLE 0 1\r\n", ""));
-    let usable: Vec<_> = offer.media.iter().map(|media| media.usable).collect();
-    assert_eq!(usable, [true, false]);
+fn without_a_bundle_there_is_one_section() {
+    let text = chromium().replace("a=group:BUNDLE 0 1\r\n", "");
+    let error = Offer::parse(&text).map(|_| ());
+    assert_eq!(error, Err(OfferError::NoBundle));
+    let one = text.replacen("a=recvonly", "a=inactive", 1);
+    assert!(parsed(&one).media.iter().all(|media| media.usable));
+}
+
+#[test]
+fn a_peer_that_waits_for_the_handshake_is_answered_that_we_open_it() {
+    let offer = parsed(&chromium().replace("actpass", "passive"));
+    assert_eq!(offer.setup, Setup::Active);
+    let (opus, _) = offer.media[0].choose(Wanted::Opus).expect("opus");
+    let section = Section::Receives {
+        format: opus,
+        parameters: None,
+        more: &[],
+        extensions: &[],
+        layers: &[],
+    };
+    let answer = answer_to(&offer, &[section, section]);
+    assert_eq!(answer.matches("a=setup:active\r\n").count(), 2);
+    assert!(!answer.contains("a=setup:passive"), "{answer}");
+}
+
+#[test]
+fn other_digests_and_other_names_of_the_same_transport_are_read() {
+    let long = vec!["0F"; 64].join(":");
+    let text = chromium().replace(
+        &format!("sha-256 {FINGERPRINT}"),
+        &format!("sha-1 00\r\na=fingerprint:SHA-512 {long}"),
+    );
+    let offer = parsed(&text.replace("UDP/TLS", "TCP/DTLS"));
+    assert_eq!(offer.fingerprint.to_string(), format!("sha-512 {long}"));
+    assert!(offer.media.iter().all(|media| media.usable));
+    let answer = answer_to(&offer, &[]);
+    assert!(answer.contains("m=audio 0 TCP/DTLS/RTP/SAVPF "), "{answer}");
 }
 
 #[test]
@@ -357,7 +396,7 @@ fn what_is_missing_or_wrong_is_named() {
     assert_eq!(error("TdB7", "T"), Err(OfferError::Ice));
     assert_eq!(error("sha-256", "sha-1"), Err(OfferError::Fingerprint));
     assert_eq!(error(":19:08", ":19"), Err(OfferError::Fingerprint));
-    assert_eq!(error("actpass", "passive"), Err(OfferError::Setup));
+    assert_eq!(error("actpass", "holdconn"), Err(OfferError::Setup));
     assert_eq!(error("a=rtcp-mux\r\n", ""), Err(OfferError::NoRtcpMux));
     assert_eq!(error("a=mid:1", "a=mid:0"), Err(OfferError::Mid));
     assert_eq!(error("a=mid:1", "a=mid:a b"), Err(OfferError::Mid));

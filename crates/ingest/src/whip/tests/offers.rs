@@ -94,7 +94,9 @@ fn answer(sections: &[String]) -> String {
         sections: &agreed.sections(),
         session_id: 1,
         ice: &Credentials::generate(&[3; RANDOM_LEN]),
-        fingerprint: &FINGERPRINT.parse().expect("a fingerprint"),
+        fingerprint: &format!("sha-256 {FINGERPRINT}")
+            .parse()
+            .expect("a fingerprint"),
         candidates: &[],
         stream: "carillon",
         cname: "c4",
