@@ -15,3 +15,4 @@ mod samples_are_combined;
 mod slow_listeners_hurt_no_others;
 mod small_audiences_wait_for_nothing;
 mod stalled_players_hurt_no_others;
+mod uplinks_are_kept_to;

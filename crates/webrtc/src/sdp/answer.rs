@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::net::SocketAddr;
 
 use super::fingerprint::Fingerprint;
-use super::media::{Extension, Media, MediaKind, OfferedFormat};
+use super::media::{Extension, Media, MediaKind, OfferedFormat, TRANSPORT_CC};
 use super::offer::Offer;
 use crate::ice::{Credentials, Transport};
 
@@ -311,22 +311,29 @@ fn format(
 ) -> fmt::Result {
     let payload_type = format.payload_type;
     write!(out, "a=rtpmap:{payload_type} {}\r\n", format.codec.rtpmap())?;
-    let (parameters, receives) = match section {
-        Section::Sends { parameters, .. } => (parameters, false),
-        Section::Receives { parameters, .. } => (parameters, true),
-        Section::Rejected => (None, false),
+    let (parameters, receives, extensions): (_, _, &[Extension]) = match section {
+        Section::Sends { parameters, .. } => (parameters, false, &[]),
+        Section::Receives {
+            parameters,
+            extensions,
+            ..
+        } => (parameters, true, extensions),
+        Section::Rejected => (None, false, &[]),
     };
     let parameters = parameters.unwrap_or(&format.parameters);
     if !parameters.is_empty() {
         write!(out, "a=fmtp:{payload_type} {parameters}\r\n")?;
     }
     let offered = format.feedback;
+    let numbers_packets = extensions.iter().any(|one| &*one.uri == TRANSPORT_CC);
+    let transport_cc = offered.transport_cc && numbers_packets;
     for (is_offered, word) in [
         (offered.nack, "nack"),
         (offered.pli, "nack pli"),
         (offered.fir, "ccm fir"),
-        // No receiver tells us how much to send.
-        (offered.remb && receives, "goog-remb"),
+        (transport_cc, "transport-cc"),
+        // No receiver tells us how much to send, and a sender that is told of each packet finds out by itself.
+        (offered.remb && receives && !transport_cc, "goog-remb"),
     ] {
         if is_offered {
             write!(out, "a=rtcp-fb:{payload_type} {word}\r\n")?;

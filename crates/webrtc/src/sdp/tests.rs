@@ -92,6 +92,7 @@ fn a_browsers_offer_is_read() {
             pli: true,
             fir: true,
             remb: true,
+            transport_cc: true,
         }
     );
     assert_eq!(video.formats[3].feedback, Feedback::default());
