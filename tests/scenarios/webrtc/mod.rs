@@ -1,5 +1,6 @@
 //! WHIP and WHEP with peers of other makes, over good networks and bad ones.
 
+mod ffmpeg_publishes;
 mod joiners_see_a_picture_soon;
 mod players_of_other_makes_watch;
 mod simulcast_is_several_streams;

@@ -103,7 +103,9 @@ impl Session {
                 .chosen()
                 .any(Chosen::takes_bit_rate)
                 .then(|| Allowance::new(now)),
-            takes_bare_feedback: agreed.chosen().all(|chosen| chosen.reduced_size_rtcp),
+            // In a bundle all sections have one transport, so what one says is true of all (RFC 8859). ffmpeg says it
+            // of pictures alone, and reads a request only where no report is before it.
+            takes_bare_feedback: agreed.chosen().any(|chosen| chosen.reduced_size_rtcp),
             compound: Vec::new(),
         }
     }
