@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, http, pion_viewer, wait_until};
 
+use crate::support::aiortc::Viewer;
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 use crate::webrtc::sound_shares_packets::crowded;
 
@@ -100,6 +101,34 @@ fn pion_and_werift_watch_what_a_large_audience_gets() {
     let programme = Programme::on(crowded().start());
     programme.is_watched_by(pion);
     programme.is_watched_by(werift);
+}
+
+/// aiortc refuses an answer whose rejected section has not all that it wants of each.
+#[test]
+fn aiortc_hears_a_radio() {
+    let server = Server::start();
+    let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let mut viewer = Viewer::of_sound(PACKETS.into());
+    viewer.watch(&server, "/radio.mp3/whep");
+    let counts = viewer.read();
+    assert!(counts["audio"].as_u64() >= Some(PACKETS.into()), "{counts}");
+}
+
+/// What `whepsrc` offers says neither of Opus that it has two channels nor of H.264 that pictures may be in pieces.
+#[test]
+fn gstreamer_watches_by_the_caps_of_whepsrc() {
+    let server = Server::start();
+    let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(90), "live/show");
+    wait_for_stream(&server, "live/show");
+    let script =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/support/gstreamer_viewer.py");
+    let watched = Tool::new("/usr/bin/python3")
+        .arg(script)
+        .arg(server.http_url("/live/show/whep"))
+        .args(["3", "whepsrc"])
+        .finish(DEADLINE);
+    assert!(watched.status.success(), "{}", watched.stderr);
 }
 
 /// What a browser offers, less what does not matter.

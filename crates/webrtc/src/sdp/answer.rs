@@ -8,6 +8,10 @@ use super::media::{Extension, Media, MediaKind, OfferedFormat};
 use super::offer::Offer;
 use crate::ice::{Credentials, Transport};
 
+/// The format of a data channel's section (RFC 8841 §4.4), and the port that browsers name there.
+const DATA_CHANNEL: &str = "webrtc-datachannel";
+const SCTP_PORT: u16 = 5_000;
+
 /// An address of ours that a peer may check.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Candidate {
@@ -220,10 +224,10 @@ impl Answer<'_> {
     }
 
     /// A rejected section keeps its index, with port 0 (RFC 3264 §6). Its other contents mean
-    /// nothing, yet pion and werift refuse a whole answer in which one of its formats is not
-    /// described; werift also refuses one without any of the offered formats, and takes missing
-    /// credentials of a section for the session's. So credentials are written, and an offered
-    /// format is described; where none is known, 0 stands for it, which pion skips.
+    /// nothing, yet peers refuse a whole answer for what a rejected section lacks: pion and werift
+    /// the description of one of its formats, werift one of the offered formats, credentials of the
+    /// section's own and a data channel's port, GStreamer a fingerprint, aiortc `rtcp-mux`. So all
+    /// of these are written; where no format is known, 0 stands for it, which pion skips.
     fn rejection(&self, out: &mut String, media: &Media) -> fmt::Result {
         let Media {
             media: word,
@@ -243,13 +247,20 @@ impl Answer<'_> {
             out,
             "m={word} 0 {protocol} {format}\r\nc=IN IP4 0.0.0.0\r\n"
         )?;
+        self.transport(out, false)?;
         if let Some(known) = known {
             let (number, codec) = (known.payload_type, known.codec.rtpmap());
-            self.transport(out, false)?;
             write!(out, "a=rtpmap:{number} {codec}\r\n")?;
         }
         if !mid.is_empty() {
             write!(out, "a=mid:{mid}\r\n")?;
+        }
+        match media.kind {
+            MediaKind::Other if format == DATA_CHANNEL => {
+                write!(out, "a=sctp-port:{SCTP_PORT}\r\n")?;
+            }
+            MediaKind::Other => {}
+            MediaKind::Audio | MediaKind::Video => out.push_str("a=rtcp-mux\r\n"),
         }
         out.push_str("a=inactive\r\n");
         Ok(())

@@ -279,6 +279,84 @@ fn data_channels_and_switched_off_sections_are_rejected() {
     assert!(!answer.contains("BUNDLE"));
 }
 
+/// What GStreamer's `whepsrc` offers, whose default caps say neither the packetization mode nor the channels.
+fn whepsrc() -> String {
+    let transport = format!(
+        "c=IN IP4 0.0.0.0\r\na=setup:actpass\r\na=ice-ufrag:1KGnYNUnQfsshSN8f9TWzV9JAgu7a2/Y\r\n\
+         a=ice-pwd:UV24c3byHGoT4ZHvDvJ3YKULoC4iZddl\r\na=rtcp-mux\r\na=rtcp-rsize\r\na=recvonly\r\n\
+         a=fingerprint:sha-256 {FINGERPRINT}\r\na=rtcp-mux-only\r\n"
+    );
+    let codecs = ["VP8", "VP9", "H264", "H265", "AV1"].into_iter().zip(101..);
+    let pictures: String = codecs
+        .map(|(name, number)| {
+            format!(
+                "a=rtpmap:{number} {name}/90000\r\na=rtcp-fb:{number} nack pli\r\n\
+                 a=rtcp-fb:{number} ccm fir\r\na=rtcp-fb:{number} transport-cc\r\n"
+            )
+        })
+        .collect();
+    format!(
+        "v=0\r\no=- 6458053733555993216 0 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n\
+         a=ice-options:trickle\r\na=group:BUNDLE audio0 video1\r\n\
+         m=audio 9 UDP/TLS/RTP/SAVPF 96\r\n{transport}a=rtpmap:96 OPUS/48000\r\n\
+         a=rtcp-fb:96 transport-cc\r\na=mid:audio0\r\n\
+         m=video 0 UDP/TLS/RTP/SAVPF 101 102 103 104 105\r\n{transport}a=bundle-only\r\n\
+         {pictures}a=mid:video1\r\n"
+    )
+}
+
+#[test]
+fn a_mode_or_channels_that_gstreamer_leaves_out_are_the_usual_ones() {
+    let offer = parsed(&whepsrc());
+    let chosen = |place: usize, wanted| {
+        let found = offer.media[place].choose(wanted);
+        found.map(|(format, _)| format.payload_type)
+    };
+    assert_eq!(chosen(0, Wanted::Opus), Some(96));
+    assert_eq!(chosen(1, h264("64001f")), Some(103));
+    assert_eq!(chosen(1, Wanted::Vp8), Some(101));
+    let mono = parsed(&whepsrc().replace("OPUS/48000", "OPUS/48000/1"));
+    assert!(
+        mono.media[0].choose(Wanted::Opus).is_none(),
+        "no such thing"
+    );
+}
+
+#[test]
+fn a_rejected_section_has_what_peers_demand_of_each() {
+    let more = format!(
+        "{}m=application 0 UDP/DTLS/SCTP webrtc-datachannel\r\na=mid:2\r\n\
+         m=application 9 DTLS/SCTP 5000\r\na=mid:3\r\n",
+        whepsrc().replace("OPUS/48000", "PCMU/8000"),
+    );
+    let answer = answer_to(&parsed(&more), &[]);
+    let sections: Vec<&str> = answer.split("m=").skip(1).collect();
+    let [sound, picture, data, old] = sections[..] else {
+        panic!("{answer}");
+    };
+    for section in [sound, picture, data, old] {
+        for line in [
+            "a=ice-ufrag:",
+            "a=ice-pwd:",
+            "a=fingerprint:sha-256 ",
+            "a=setup:passive\r\n",
+        ] {
+            assert!(section.contains(line), "{line} in {section}");
+        }
+        assert!(section.ends_with("a=inactive\r\n"), "{section}");
+    }
+    // Neither takes what the other demands.
+    for (section, lines) in [
+        (sound, [true, false]),
+        (picture, [true, false]),
+        (data, [false, true]),
+        (old, [false; 2]),
+    ] {
+        let has = ["a=rtcp-mux\r\n", "a=sctp-port:5000\r\n"].map(|line| section.contains(line));
+        assert_eq!(has, lines, "{section}");
+    }
+}
+
 #[test]
 fn without_a_bundle_only_the_first_section_is_used() {
     let offer = parsed(&chromium().replace("a=group:BUNDLE 0 1\r\n", ""));
