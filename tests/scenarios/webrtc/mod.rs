@@ -6,3 +6,4 @@ mod simulcast_is_several_streams;
 mod sound_shares_packets;
 mod webrtc_peers_play;
 mod webrtc_sessions_go_on;
+mod web_players_watch;

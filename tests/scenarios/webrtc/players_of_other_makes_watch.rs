@@ -14,7 +14,7 @@ use crate::webrtc::sound_shares_packets::crowded;
 const PACKETS: u32 = 100;
 
 /// Where `cargo xtask tools-all` puts what it makes.
-fn tools() -> PathBuf {
+pub(crate) fn tools() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools")
 }
 

@@ -262,7 +262,8 @@ async fn a_session_is_opened_changed_and_ended() {
         };
         send(&server, "PATCH", &location, &headers, body).await
     };
-    assert_problem(&patch("", candidates).await, 428, "If-Match");
+    assert_problem(&patch("", restart).await, 428, "If-Match");
+    assert_problem(&patch("", "v=0\r\n").await, 400, "fragment");
     assert_problem(&patch("\"other\"", candidates).await, 412, "ETag");
     assert_problem(&patch("\"other\"", restart).await, 412, "ETag");
     assert_problem(&patch(&etag, "v=0\r\n").await, 400, "fragment");
@@ -284,7 +285,7 @@ async fn a_session_is_opened_changed_and_ended() {
         header(&wrong, "accept-patch"),
         Some("application/trickle-ice-sdpfrag")
     );
-    for condition in [&etag[..], "*", "\"*\""] {
+    for condition in [&etag[..], "*", "\"*\"", ""] {
         let answer = patch(condition, candidates).await;
         assert_eq!(status(&answer), 204, "{answer}");
         assert_eq!(header(&answer, "etag"), None, "{answer}");
