@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, http, pion_viewer, wait_until};
 
 use crate::support::aiortc::Viewer;
@@ -101,6 +102,33 @@ fn pion_and_werift_watch_what_a_large_audience_gets() {
     let programme = Programme::on(crowded().start());
     programme.is_watched_by(pion);
     programme.is_watched_by(werift);
+}
+
+/// The transcoder begins with the four seconds that the stream remembers; a receiver would play all of them, late.
+#[test]
+fn the_first_listener_of_a_radio_hears_the_present() {
+    const SECONDS: u32 = 5;
+    /// Of 20 ms each; 70 more for a busy machine. The past would be 200.
+    const SOUNDS_MAX: u64 = 50 * SECONDS as u64 + 70;
+    let server = Server::start();
+    let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    wait_until("four seconds", DEADLINE, || {
+        server.metrics().sum("carillon_ingest_bytes_total", &[]) >= 64_000.0
+    });
+    let heard = pion()
+        .args(["watch", &SECONDS.to_string()])
+        .arg(server.http_url("/radio.mp3/whep"))
+        .finish(DEADLINE);
+    let lines = String::from_utf8(heard.stdout).unwrap();
+    let seconds = lines
+        .lines()
+        .map(|line| -> Value { serde_json::from_str(line).unwrap() });
+    let sounds: u64 = seconds
+        .map(|second| second["sounds"].as_u64().unwrap())
+        .sum();
+    println!("{sounds} packets of 20 ms in {SECONDS} s");
+    assert!((100..=SOUNDS_MAX).contains(&sounds), "{sounds}: {lines}");
 }
 
 /// aiortc refuses an answer whose rejected section has not all that it wants of each.

@@ -1,10 +1,13 @@
 //! Sound in packets of several frames: for a large audience, as far as every viewer takes them.
 
+use std::sync::Arc;
+
 use media::codec::opus::Frames;
+use media::{Codec, Item, StreamName, TrackId};
 
 use super::*;
 use crate::agree::testing::limited;
-use crate::testing::{Picture, picture, sound};
+use crate::testing::{Picture, picture, sound, sound_track};
 
 /// So many that a worker may visit them once in 50 ms, and once in 75 ms.
 const LARGE: usize = 200;
@@ -206,4 +209,45 @@ fn what_waits_is_sent_when_the_publisher_leaves() {
         lengths.contains(&3) && lengths.last() < Some(&3),
         "{lengths:?}"
     );
+}
+
+/// What a transcoder makes of the stream's memory goes to listeners of other formats.
+#[test]
+fn the_first_viewer_of_derived_sound_hears_the_present() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &[]);
+    let aac = Track {
+        codec: Codec::Aac,
+        ..sound_track()
+    };
+    let at = |tick: i64| media::Timestamp::from_millis(tick * 20);
+    let mut items = vec![Item::Track(Arc::new(aac))];
+    let written = camera.publisher.write(&mut items, worker.now);
+    written.expect("it is ours");
+    for tick in 0..200 {
+        camera.write(sound(at(tick), 80, 0), worker.now);
+        worker.pass(TICK);
+    }
+    let mut viewer = worker.join("show", &[Kind::Audio]);
+    let name = StreamName::parse("show").expect("a name");
+    let stream = worker.server.registry.stream(&name).expect("the stream");
+    let derivation = stream.derive().expect("it has none");
+    let writer = derivation.writer();
+    let opus = Track {
+        id: TrackId::DERIVED,
+        ..sound_track()
+    };
+    writer.track(&opus, worker.now);
+    for tick in 0..199 {
+        writer.sample(sound(at(tick), 80, 0), worker.now);
+        worker.pass(Duration::ZERO);
+    }
+    let heard = of(&worker.take(&mut viewer), PayloadFormat::Opus).len();
+    assert!((1..=6).contains(&heard), "{heard} packets of 20 ms at once");
+    for tick in 200..250 {
+        camera.write(sound(at(tick), 80, 0), worker.now);
+        writer.sample(sound(at(tick - 1), 80, 0), worker.now);
+        worker.pass(TICK);
+    }
+    assert_eq!(of(&worker.take(&mut viewer), PayloadFormat::Opus).len(), 50);
 }
