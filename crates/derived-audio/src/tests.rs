@@ -293,6 +293,48 @@ async fn opus_in_ogg_is_taken_out_of_it_while_there_are_listeners() {
     until(|| recorder.recorded().last() == Some(&packet(24))).await;
 }
 
+/// A page with those packets, as encoders make them that put a second into each.
+fn page(numbers: std::ops::Range<u8>) -> Item {
+    let at = Timestamp::from_millis(i64::from(numbers.start) * 20);
+    let count = numbers.len() as u8;
+    let mut bytes = b"OggS\0\0".to_vec();
+    bytes.extend((u64::from(numbers.end) * 960).to_le_bytes());
+    // Serial number, number, and a checksum that nobody compares here.
+    bytes.extend([0; 12]);
+    bytes.push(count);
+    bytes.extend(vec![packet(0).len() as u8; usize::from(count)]);
+    numbers.for_each(|number| bytes.extend(packet(number)));
+    Item::Sample(Sample {
+        track: TrackId::AUDIO,
+        dts: at,
+        pts: at,
+        duration: Span::from_millis(20 * i64::from(count)),
+        keyframe: true,
+        data: bytes.into(),
+        flv: None,
+    })
+}
+
+#[tokio::test]
+async fn the_packets_of_a_long_page_are_written_as_they_are_heard() {
+    let deriving = DerivingRegistry::new(Duration::ZERO);
+    let mut publisher = deriving.publish(Container::Ogg);
+    write(&mut publisher, ogg(0..1));
+    let (_guard, recorder) = deriving.listen();
+    let count = || recorder.recorded().len() - 1;
+    until(|| recorder.recorded().len() == 2).await;
+    let began = Instant::now();
+    write(&mut publisher, vec![page(1..51)]);
+    until(|| count() == 51).await;
+    assert!(began.elapsed() >= Duration::from_millis(49 * 20));
+    // What is left when the next page comes is written before it.
+    write(&mut publisher, vec![page(51..101)]);
+    write(&mut publisher, vec![page(101..102)]);
+    until(|| count() == 102).await;
+    let packets: Vec<_> = (0..102).map(packet).collect();
+    assert_eq!(recorder.recorded()[1..], packets);
+}
+
 #[tokio::test]
 async fn what_is_impossible_is_counted_when_a_listener_wants_it() {
     let deriving = DerivingRegistry::new(Duration::ZERO);
