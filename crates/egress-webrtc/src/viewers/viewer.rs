@@ -467,10 +467,12 @@ impl Viewer {
             };
             let len = usize::from(packet.len) + REPEATED_EXTRA;
             let repair = &mut self.books.repair;
-            if !repair.may_repeat(kind, sequence, millis) || !self.credit.spend(len) {
+            let times = repair.times(kind, sequence, millis);
+            let Some(times) = times.filter(|times| self.credit.spend(len, *times)) else {
                 counters.nacks_refused += 1;
                 continue;
-            }
+            };
+            repair.repeated(kind, sequence, millis, times);
             let bytes = lane
                 .follower
                 .bytes(packet.offset, len - REPEATED_EXTRA, scratch);
