@@ -18,9 +18,11 @@ mod group;
 mod line;
 mod meter;
 mod pace;
+mod picture;
 mod repair;
 mod report;
 mod run;
+mod start;
 #[cfg(test)]
 mod tests;
 mod track;
@@ -264,9 +266,7 @@ impl Viewers {
                 }
                 Packet::PictureLoss { .. } | Packet::FullIntra { .. } => {
                     context.counters.keyframe_requests += 1;
-                    if let Some(viewer) = group.viewer(at) {
-                        viewer.books.handle.request_keyframe();
-                    }
+                    group.lost_picture(at, now);
                 }
                 Packet::ReceiverReport { reports, .. } | Packet::SenderReport { reports, .. } => {
                     let middle = context.wall.ntp_middle(now);

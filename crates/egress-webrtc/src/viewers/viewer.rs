@@ -14,6 +14,7 @@ use super::line::Line;
 use super::pace::{PACKETS_PER_VISIT, Pace};
 use super::repair::{Credit, Repair};
 use super::run::Run;
+use super::start::Start;
 use super::track::{Packet, Track};
 use crate::agree::Agreed;
 use crate::out::{Sent, ViewerOutbox};
@@ -48,7 +49,7 @@ pub(super) struct Viewer {
     sealer: Sealer,
     /// Sound and picture.
     pub(super) lines: [Option<Line>; 2],
-    pace: Pace,
+    pub(super) pace: Pace,
     credit: Credit,
     /// Bytes and sends not yet reported to its handle.
     unsaid: (u32, u32),
@@ -67,6 +68,7 @@ pub(super) struct Viewer {
 pub(super) struct Books {
     pub(super) handle: ListenerHandle,
     pub(super) repair: Repair,
+    pub(super) start: Start,
     /// Sender reports so far.
     pub(super) reports: u32,
     /// The most sound in one packet.
@@ -125,6 +127,7 @@ impl Viewer {
             books: Box::new(Books {
                 handle,
                 repair: Repair::default(),
+                start: Start::default(),
                 reports: 0,
                 packet_time: agreed
                     .of(Kind::Audio)
@@ -261,6 +264,7 @@ impl Viewer {
                 Some((join, packet)) => {
                     line.go(join);
                     self.pace.catch_up(packet.at, now);
+                    books.start.began(now);
                     if lane.newest - packet.at > OLD_KEYFRAME {
                         books.ask_for_keyframe(now);
                     }

@@ -7,6 +7,7 @@ mod play;
 mod repairs;
 mod reports;
 mod sound;
+mod starts;
 
 use std::sync::Arc;
 use std::task::Waker;
