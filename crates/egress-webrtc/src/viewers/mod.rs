@@ -11,11 +11,13 @@
 //! segment. A call of [`Viewers::turn`] makes a bounded number of visits.
 //!
 //! A viewer that cannot be sent to keeps its position; one that falls behind `skip_after` goes on at the
-//! newest keyframe, one that falls behind `drop_after` is let go. Nothing is queued per viewer.
+//! newest keyframe, one that falls behind `drop_after` is let go. One whose link loses more than chance does is sent the
+//! sound, and a keyframe now and then, until its link takes the picture again. Nothing is queued per viewer.
 
 mod bells;
 mod group;
 mod line;
+mod link;
 mod meter;
 mod pace;
 mod picture;
@@ -272,7 +274,7 @@ impl Viewers {
                     let middle = context.wall.ntp_middle(now);
                     if let Some(viewer) = group.viewer(at) {
                         for report in reports {
-                            viewer.heard(&report, middle, &mut context.counters);
+                            viewer.heard(&report, now, middle, &mut context.counters);
                         }
                     }
                 }

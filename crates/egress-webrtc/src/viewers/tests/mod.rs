@@ -3,6 +3,7 @@
 
 mod books;
 mod keeping_up;
+mod links;
 mod play;
 mod repairs;
 mod reports;
