@@ -1,10 +1,13 @@
-//! Viewers whose links take less than their stream: the sound is whole, and the picture comes back with the link.
+//! Viewers whose links take less than their stream: the sound is whole, the picture comes back with the link, and a
+//! page plays by another way meanwhile.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use testkit::{Clip, Impaired, Impairment, Process, Server, Tool, pion_viewer, wait_until};
 
+use crate::support::browser::Browser;
+use crate::support::player_page::Played;
 use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 
 /// A quarter of what the stream has.
@@ -83,4 +86,38 @@ fn pion_hears_on_and_sees_again() {
     });
     println!("it plays again {after} s after the link is free");
     assert!(after <= AGAIN_SECONDS_MAX, "{after} s");
+}
+
+/// The page's sessions go through the proxy.
+const VIA: &str = r"
+    const original = RTCPeerConnection.prototype.setRemoteDescription;
+    RTCPeerConnection.prototype.setRemoteDescription = function ({type, sdp}) {
+        return original.call(this, {type, sdp: sdp
+            .replace(/^a=candidate:.* tcp .*\r\n/gim, '')
+            .replace(/^(a=candidate:\S+ \d+ udp \d+) \S+ \d+/gim, '$1 HOST PORT')});
+    };
+";
+
+#[test]
+fn a_page_plays_by_another_way_and_says_why() {
+    let (server, _publisher) = show();
+    let proxy = Impaired::udp(server.addr("webrtc"), Impairment::NONE, SMALL);
+    let browser = Browser::open();
+    let via = VIA
+        .replace("HOST", &proxy.addr().ip().to_string())
+        .replace("PORT", &proxy.addr().port().to_string());
+    browser.before_each_page(&via);
+    browser.go(&server.http_url("/live/show/"));
+    let mut ways = Vec::new();
+    wait_until("another way", DEADLINE, || {
+        let played = Played::of(&browser);
+        ways.push(played.way.clone());
+        played.state == "playing" && played.way != "webrtc" && played.frames > 0
+    });
+    assert!(ways.iter().any(|way| way == "webrtc"), "{ways:?}");
+    let played = Played::of(&browser);
+    assert!(
+        played.note.contains("WebRTC does not work now") && played.note.contains("no picture"),
+        "{played:?}"
+    );
 }
