@@ -300,7 +300,7 @@ impl Fanout {
     ) -> ListenerHandle {
         let (id, requested) = (record.id, record.requested);
         let protocol = record.format.protocol;
-        let control = Arc::new(Control::new(standing));
+        let control = Arc::new(Control::new(lane.is_waiting(), standing));
         self.directory.enter(record);
         self.directory.joined(id);
         self.controls().insert(id, Arc::clone(&control));

@@ -43,6 +43,8 @@ pub struct ListenerHandle {
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     kicked: AtomicBool,
+    /// It has yet to connect.
+    waiting: AtomicBool,
     waker: Mutex<Option<Waker>>,
     sent_bytes: AtomicU64,
     skips: AtomicU64,
@@ -55,8 +57,9 @@ pub(crate) struct Control {
 const LAG_UNKNOWN: i64 = i64::MAX;
 
 impl Control {
-    pub(crate) fn new(standing: Option<Standing>) -> Self {
+    pub(crate) fn new(is_waiting: bool, standing: Option<Standing>) -> Self {
         Self {
+            waiting: is_waiting.into(),
             standing,
             ..Self::default()
         }
@@ -83,6 +86,7 @@ impl Control {
         let ticks = self.lag_ticks.load(Ordering::Relaxed);
         ListenerReport {
             id,
+            is_waiting: self.waiting.load(Ordering::Relaxed),
             sent_bytes: self.sent_bytes.load(Ordering::Relaxed),
             skips: self.skips.load(Ordering::Relaxed) as u32,
             lag: (ticks != LAG_UNKNOWN).then(|| Span::from_ticks(ticks)),
@@ -133,6 +137,7 @@ impl ListenerHandle {
     /// is room, what it needs of its `stream` beside the publisher's tracks is made.
     pub fn connected(&mut self, stream: &Arc<Stream>) {
         self.guard.connected();
+        self.control.waiting.store(false, Ordering::Relaxed);
         stream.want_derived();
     }
 

@@ -210,6 +210,11 @@ impl LaneGuard {
         self
     }
 
+    /// Whether its listener has yet to connect.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
     /// Its listener has connected.
     pub(crate) fn connected(&mut self) {
         if std::mem::take(&mut self.is_waiting) {

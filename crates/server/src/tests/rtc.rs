@@ -251,6 +251,10 @@ async fn a_session_is_opened_changed_and_ended() {
         "{etag}"
     );
 
+    // Nobody listens before its peer has connected.
+    let listed = ask(server.admin, "GET", "/api/v1/listeners", "").await;
+    assert!(body(&listed).contains("\"listeners\":[]"), "{listed}");
+
     let candidates = "a=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
         m=audio 9 RTP/AVP 0\r\na=mid:0\r\n\
         a=candidate:1 1 udp 1 192.0.2.1 5000 typ host\r\na=end-of-candidates\r\n";
