@@ -10,8 +10,8 @@ use crate::agree::testing::limited;
 use crate::testing::{Picture, picture, sound, sound_track};
 
 /// So many that a worker may visit them once in 50 ms, and once in 75 ms.
-const LARGE: usize = 200;
-const LARGER: usize = 300;
+const LARGE: usize = 100;
+const LARGER: usize = 150;
 
 /// How long the packets of sound are, in ticks of the camera, and all their frames.
 fn heard(got: &[Got]) -> (Vec<usize>, Vec<Vec<u8>>) {
