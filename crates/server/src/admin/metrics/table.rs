@@ -178,6 +178,10 @@ metrics! {
     UPLOADS Counter "carillon_uploads" ["result"] "Attempts to copy a recording to object storage";
     UPLOAD_BACKLOG Gauge "carillon_upload_backlog_bytes" []
         "Bytes of complete recordings that are not in object storage yet";
+    JOURNAL_FAILING Gauge "carillon_journal_failing" ["journal"]
+        "1 while the disk does not take what is to survive a restart";
+    JOURNALS_DAMAGED Counter "carillon_journals_damaged" ["journal"]
+        "Damaged journals that were set aside";
     FILE_BYTES Counter "carillon_file_bytes" [] "Bytes read from the files of `[[files]]`, and from recordings for viewers";
     FILE_REQUESTS Counter "carillon_file_requests" ["result"] "Requests for such files, and for viewers' recordings and their playlists and segments";
     LATE_READS Counter "carillon_late_reads" [] "Reads of files that took longer than a second";
