@@ -82,7 +82,7 @@ pub use lane::{Format, LaneGuard, LaneId, Protocol};
 pub use log::{Entry, Lead, Preamble};
 pub use origin::{Expected, Located, Origin, UNKNOWN_KEPT};
 pub use packager::{Packager, Sink};
-pub use policy::{BURST_MARGIN, Class, Policy};
+pub use policy::{BURST_MARGIN, BURST_SPAN_MAX, Class, Policy};
 pub use ranges::RangeReader;
 pub use reader::LogReader;
 pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Takeover};

@@ -107,6 +107,13 @@ impl View {
         self.end
     }
 
+    /// First byte that a new listener may be sent; see [`Writer::forget_joins`](crate::Writer::forget_joins).
+    #[must_use]
+    #[inline]
+    pub fn joins_from(&self) -> u64 {
+        self.shared.joins_from()
+    }
+
     /// Whether the log has grown since the last refresh.
     #[must_use]
     #[inline]

@@ -362,7 +362,7 @@ impl Stream {
             return None;
         }
         let (writer, tap) = tap::tap(kind);
-        core.recall(false, |item, kind| writer.push(item, kind));
+        core.recall(false, core.burst_begins(), |item, kind| writer.push(item, kind));
         core.taps.push(writer);
         Some(tap)
     }
