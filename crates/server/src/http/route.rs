@@ -100,9 +100,10 @@ impl Route {
     /// players need to follow no redirect. Sessions have that stream's name from then on.
     fn of_single(self, registry: &Registry, variants: &Variants) -> Self {
         let single = |name: &StreamName| variants.single(registry, name);
-        let target = |target: Target| match single(target.name()) {
-            Some(name) => target.of(name),
-            None => target,
+        let best = |target: &Target| Some(target.clone().of(single(target.name())?));
+        let target = |target: Target| {
+            let of_group = best(&target).or_else(|| best(&target.otherwise()?));
+            of_group.unwrap_or(target)
         };
         match self {
             Self::Listen(asked) => Self::Listen(target(asked)),
