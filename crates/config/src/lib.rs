@@ -174,6 +174,17 @@ impl Config {
         rule.and_then(|rule| rule.play).unwrap_or(self.auth.play)
     }
 
+    /// Whether the hook is asked about clients that want that of a stream and are permitted it by nothing else. Where clients
+    /// have to be in a file of users it is not, unless the file's rule says so: what permits all that it does not know would
+    /// let everyone in.
+    pub fn asks_hook(&self, scope: Scope, name: &StreamName) -> bool {
+        let mut patterns = self.auth.hook.patterns.iter();
+        let needs_credential = scope != Scope::Play || self.play_access(name) == PlayAccess::Key;
+        let files = || self.auth.users.iter().filter(|rule| rule.is_for(scope, name));
+        let leaves_to_files = needs_credential && files().any(|rule| !rule.asks_hook);
+        patterns.any(|pattern| fits(pattern, name)) && !leaves_to_files
+    }
+
     /// The number of the first group of [`variants`](Self::variants) that has a stream.
     pub fn group(&self, name: &StreamName) -> Option<usize> {
         let mut groups = self.variants.iter();

@@ -3,6 +3,42 @@
 use super::*;
 
 #[test]
+fn a_hook_is_asked_about_what_it_matches_and_not_where_files_of_users_decide() {
+    let source = "[auth.hook]\nurl = \"http://h/\"\nmatch = [\"free.mp3\", \"paid/*\"]\n\
+        [[auth.htpasswd]]\nfile = \"/dev/null\"\nmatch = \"paid/*\"\nscopes = [\"play\"]\n\
+        [[stream]]\nmatch = \"paid/open\"\n\
+        [[stream]]\nmatch = \"paid/*\"\nplay = \"key\"\n";
+    let asked = |source: &str, scope, stream: &str| {
+        let mut walk = Walk::new(source, std::iter::empty());
+        let (table, _) = DeTable::parse_recoverable(source);
+        let mut config = Config::default();
+        // Without the check, for which there would have to be a file.
+        walk.root(table.get_ref(), |section| config.read(section));
+        config.asks_hook(scope, &StreamName::parse(stream).expect("a name"))
+    };
+    for (stream, plays, publishes) in [
+        ("free.mp3", true, true),
+        ("free.mp3~low", true, true),
+        ("other.mp3", false, false),
+        ("paid/a", false, true),
+        ("paid/open", true, true),
+    ] {
+        assert_eq!(asked(source, Scope::Play, stream), plays, "{stream}");
+        assert_eq!(asked(source, Scope::Publish, stream), publishes, "{stream}");
+    }
+    let asks = source.replace("scopes", "ask_hook = true\nscopes");
+    assert!(asked(&asks, Scope::Play, "paid/a"));
+    let everywhere = "[auth.hook]\nurl = \"http://h/\"\n";
+    assert!(asked(everywhere, Scope::Play, "other.mp3"));
+    one_problem(
+        "[auth.hook]\nurl = \"http://h/\"\nmatch = []",
+        3,
+        "auth.hook.match",
+        "is empty",
+    );
+}
+
+#[test]
 fn the_first_matching_rule_decides() {
     let config = parse(
         "[auth]\npublish_key = \"x7Kq-92mPz\"\n\

@@ -26,12 +26,13 @@ pub(super) struct Hooked {
 }
 
 impl Hooked {
-    fn is_asked_about(&self, action: Action) -> bool {
-        match (self.asks, action) {
+    fn is_asked_about(&self, action: Action, stream: &StreamName) -> bool {
+        let is_its_business = match (self.asks, action) {
             (HookAsks::All, _) => true,
             (HookAsks::Play, action) => action == Action::Play,
             (HookAsks::Publish, action) => action != Action::Play,
-        }
+        };
+        is_its_business && self.keys.leave_to_hook(action, stream)
     }
 
     /// What tells the hook of what it has permitted, if it is to be told.
@@ -168,7 +169,7 @@ impl Drop for Permission {
 
 impl Authority for Hooked {
     fn decide<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Verdict<'a> {
-        if !self.is_asked_about(action) {
+        if !self.is_asked_about(action, request.stream) {
             return self.keys.decide(action, request);
         }
         Box::pin(async move {

@@ -92,6 +92,16 @@ impl Keys {
         action != Action::Play || self.config.play_access(stream) == PlayAccess::Key
     }
 
+    /// Whether a hook may permit what none of them does.
+    pub(super) fn leave_to_hook(&self, action: Action, stream: &StreamName) -> bool {
+        let scope = match action {
+            Action::Publish => Scope::Publish,
+            Action::Play => Scope::Play,
+            Action::UpdateMetadata => Scope::Metadata,
+        };
+        self.config.asks_hook(scope, stream)
+    }
+
     /// Whether a secret is that of a key for administrators.
     ///
     /// # Errors
