@@ -11,6 +11,8 @@ use config::Config;
 use egress_hls::Variants;
 use egress_hls::threads::RequestThreads;
 use fallback::Orders;
+use ingest::icecast::ShoutcastStreams;
+use media::StreamName;
 use net::intake::Intake;
 use recordings::Shelf;
 use rtmp::auth::Challenger;
@@ -101,6 +103,18 @@ fn dvr(config: &Arc<Config>) -> Option<egress_hls::dvr::Settings> {
 }
 
 /// Which streams are encrypted over HLS, and from what their keys are derived.
+/// Which streams programs of SHOUTcast mean: a number is that of a stream and not of a pattern.
+fn shoutcast_streams(config: &Config) -> ShoutcastStreams {
+    let numbered = config.streams.iter().filter_map(|rule| {
+        let name = StreamName::parse(rule.pattern.as_str()).ok()?;
+        Some((rule.sid?.get(), name))
+    });
+    ShoutcastStreams {
+        usual: config.shoutcast.stream.clone(),
+        numbered: numbered.collect(),
+    }
+}
+
 fn encryption(config: &Arc<Config>, generated: [u8; 32]) -> egress_hls::encryption::Settings {
     let configured = config.hls.encryption_secret.as_ref();
     let secret = configured.map_or(&generated[..], |secret| secret.reveal().as_bytes());
@@ -147,6 +161,7 @@ impl Node {
             settings: ingest::Settings {
                 source_timeout: config.ingest.source_timeout,
                 server_name: config.http.server_header.clone(),
+                shoutcast: shoutcast_streams(&config),
                 ..Default::default()
             },
             stats: Arc::default(),

@@ -48,7 +48,7 @@ pub fn status_of(error: &Error) -> (Status, String) {
             );
         }
         Error::NoSuchStream => {
-            return (Status::NOT_FOUND, "Source does not exist".to_owned());
+            return (Status::BAD_REQUEST, "Source does not exist".to_owned());
         }
         Error::Refused(PublishRefused::Ended) | Error::Ended | Error::Superseded => {
             Status::SERVICE_UNAVAILABLE
