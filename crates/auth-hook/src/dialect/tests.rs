@@ -63,8 +63,22 @@ fn each_dialect_asks_as_its_server_does() {
     );
     assert_eq!(
         form_of(Dialect::Icecast, Action::UpdateMetadata),
-        format!("action=stream_auth&{mount}&admin=1")
+        format!(
+            "action=stream_auth&{}&admin=1",
+            mount.replace("%3Fkey%3Dt%252F1%26x%3Dy", "")
+        )
     );
+    let pass = |query| {
+        let question = Question {
+            password: None,
+            query,
+            ..question(Action::Play)
+        };
+        let body = Dialect::Icecast.body(&question, Moment::Begin, HOST);
+        body.text.contains("&pass=t%2F1&")
+    };
+    // It is in `mount` already, or else nowhere.
+    assert_eq!((pass("a=b&token=t%2F1"), pass("")), (false, true));
     assert_eq!(
         form_of(Dialect::Icecast, Action::Play),
         format!(
