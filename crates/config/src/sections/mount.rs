@@ -16,6 +16,8 @@ pub struct MountRule {
     pub fallback: Option<Fallback>,
     /// How long the publisher may be away before.
     pub fallback_after: Duration,
+    /// A fallback of another sample rate or number of channels is heard, where each frame tells.
+    pub fallback_any_format: bool,
     /// A publisher takes over from the fallback. Otherwise it is refused until that ends.
     pub fallback_override: bool,
     /// Listeners beyond the limit are sent the fallback.
@@ -46,6 +48,7 @@ impl Default for MountRule {
         Self {
             fallback: None,
             fallback_after: Duration::from_millis(500),
+            fallback_any_format: false,
             fallback_override: true,
             fallback_when_full: false,
             listeners_max: None,
@@ -65,6 +68,7 @@ impl MountRule {
         s.set_some("fallback", &mut stream);
         s.set("fallback_file", &mut files);
         s.set("fallback_after", &mut rule.fallback_after);
+        s.set("fallback_any_format", &mut rule.fallback_any_format);
         s.set("fallback_override", &mut rule.fallback_override);
         s.set("fallback_when_full", &mut rule.fallback_when_full);
         s.set("listeners_max", &mut rule.listeners_max);
