@@ -53,7 +53,8 @@ pub(super) fn aliases(config: &Config, walk: &mut Walk<'_>) {
             let key = format!("{}.path", rule.key);
             walk.problem(&key, "is the path of another alias", None);
         }
-        let is_alias = |name: &StreamName| config.aliases.iter().any(|rule| rule.path == *name);
+        let is_alias =
+            |name: &StreamName| config.aliases.iter().any(|rule| rule.path == name.as_str());
         if is_alias(&rule.stream) {
             let message = format!("`{}` is an alias itself", rule.stream);
             let help = "name the stream that it leads to";

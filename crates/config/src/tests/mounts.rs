@@ -129,6 +129,17 @@ fn aliases_are_paths_of_streams() {
     ] {
         assert_eq!(config.aliased(path).as_deref(), expected, "{path}");
     }
+    // What listeners of SHOUTcast have stored.
+    for path in ["/", "/;", "/;stream.mp3", "/stream/1/", "/my radio (old)", "/r\u{e4}dio"] {
+        let source = format!("[[alias]]\npath = \"{path}\"\nstream = \"new.mp3\"\n");
+        let config = parse(&source).expect(path);
+        assert_eq!(config.aliased(path).as_deref(), Some("/new.mp3"));
+        assert_eq!(config.aliased("/other"), None);
+    }
+    let both = "[[alias]]\npath = \"/a\"\nstream = \"b\"\n[[alias]]\npath = \"/a/1/\"\nstream = \"c\"\n";
+    let config = parse(both).expect("valid");
+    assert_eq!(config.aliased("/a/1/").as_deref(), Some("/c"));
+    assert_eq!(config.aliased("/a/1").as_deref(), Some("/b/1"));
     let alias =
         |path: &str, stream: &str| format!("[[alias]]\npath = \"{path}\"\nstream = \"{stream}\"\n");
     for (source, line, key, words) in [
