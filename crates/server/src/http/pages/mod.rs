@@ -400,7 +400,7 @@ fn status(node: &Node, base: &BaseUrl, uri: &Uri) -> Response {
     let question = Question {
         base,
         mount: query.mount.as_deref(),
-        server: &node.config.http.server_header,
+        http: &node.config.http,
         started: node.started,
     };
     Json(status::document(&node.registry, question)).into_response()
