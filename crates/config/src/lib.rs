@@ -203,8 +203,7 @@ impl Config {
 
     /// Whether a stream is listed on `/`.
     pub fn is_public(&self, name: &StreamName) -> bool {
-        let is_filler = self.fillers().any(|(filler, _)| filler == *name);
-        !is_filler && self.rule(name).is_none_or(|rule| rule.public)
+        !self.is_filler(name) && self.rule(name).is_none_or(|rule| rule.public)
     }
 }
 

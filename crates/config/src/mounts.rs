@@ -76,6 +76,12 @@ impl Config {
             .collect()
     }
 
+    /// Whether a stream is one of files that are a fallback.
+    pub fn is_filler(&self, name: &StreamName) -> bool {
+        let is_named_so = name.as_str().starts_with(FILLERS);
+        is_named_so && self.fillers().any(|(filler, _)| filler == *name)
+    }
+
     /// The streams that are played from files as fallbacks, and the file or the folder of each.
     pub fn fillers(&self) -> impl Iterator<Item = (StreamName, &Path)> {
         let rules = self.streams.iter().enumerate();

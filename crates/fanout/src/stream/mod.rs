@@ -161,10 +161,10 @@ impl Stream {
         self.core().phase
     }
 
-    /// Whether it has a publisher of its own: the publisher of a rendition is that of its parent.
-    pub(crate) fn has_own_publisher(&self) -> bool {
+    /// Whether it has a publisher that counts: the publisher of a rendition is that of its parent.
+    pub(crate) fn has_counted_publisher(&self) -> bool {
         let core = self.core();
-        core.phase == Phase::Live && !core.is_rendition
+        core.phase == Phase::Live && !core.is_rendition && core.settings.counts
     }
 
     /// Whether the publisher of another stream writes it as a rendition.
