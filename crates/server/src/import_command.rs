@@ -178,22 +178,20 @@ fn tell(file: &Path, kind: Kind, imported: &Imported, notes: &mut impl Write) ->
         _ => writeln!(notes, "{name} of {server}: not carried over:")?,
     }
     for (account, reason) in imported.left() {
-        let directive: String = account.directive.chars().map(printable).collect();
+        let directive = printable(&account.directive);
+        let reason = printable(reason);
         writeln!(notes, "  line {}: {directive}: {reason}", account.line)?;
     }
     for message in &imported.unsettled {
+        let message = printable(message);
         writeln!(notes, "  still refused by `carillon check`: {message}")?;
     }
     Ok(())
 }
 
-/// Names come from the file, and go to a terminal.
-fn printable(character: char) -> char {
-    if character.is_control() {
-        '?'
-    } else {
-        character
-    }
+/// Names come from the file, and so may what is said of a value that is refused; they go to a terminal.
+fn printable(text: &str) -> String {
+    text.replace(char::is_control, "?")
 }
 
 #[cfg(test)]
@@ -240,6 +238,27 @@ mod tests {
             "{notes}"
         );
         assert!(!notes.contains("hackme"), "{notes}");
+    }
+
+    #[test]
+    fn notes_are_lines_whatever_the_file_has_in_its_values() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("icecast.xml");
+        let source = "<icecast><mount><mount-name>/a\nb</mount-name></mount></icecast>";
+        fs::write(&file, source).unwrap();
+        let arguments = Arguments {
+            file,
+            kind: None,
+            output: None,
+            force: false,
+        };
+        let mut notes = Vec::new();
+        run(&arguments, &mut io::sink(), &mut notes).unwrap();
+        let notes = String::from_utf8(notes).unwrap();
+        let is_printable = |c: char| c == '\n' || !c.is_control();
+        assert!(notes.chars().all(is_printable), "{notes:?}");
+        let is_note = |line: &str| line.starts_with("  line ");
+        assert!(notes.contains("a?b") && notes.lines().skip(1).all(is_note), "{notes}");
     }
 
     #[test]
