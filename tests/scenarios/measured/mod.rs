@@ -11,6 +11,7 @@ mod pages_are_live;
 mod pages_resume;
 mod pages_start_at_once;
 mod publishers_return;
+mod radios_begin_at_once;
 mod samples_are_combined;
 mod slow_listeners_hurt_no_others;
 mod small_audiences_wait_for_nothing;
