@@ -54,7 +54,7 @@ fn chunks(c: &mut Criterion) {
         group.throughput(Throughput::Bytes(bytes.len() as u64));
         group.bench_function(format!("chunk_size_{chunk_size}"), |b| {
             b.iter(|| {
-                let mut reader = Reader::new(Limits::PUBLISHER, 128);
+                let mut reader = Reader::new(Limits::PUBLISHER);
                 let mut count = 0;
                 for mut read in bytes.chunks(READ_BYTES) {
                     while let Ok(Some(message)) = reader.read(&mut read) {

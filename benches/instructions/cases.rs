@@ -358,7 +358,7 @@ fn read_chunks(run: &mut Run) -> Result<(), String> {
         messages += 1;
     }
     for _ in 0..REPETITIONS {
-        let mut reader = Reader::new(Limits::PUBLISHER, 128);
+        let mut reader = Reader::new(Limits::PUBLISHER);
         let mut count = 0;
         run.count(1, || {
             let mut read = &bytes[..];

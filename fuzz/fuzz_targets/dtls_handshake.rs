@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
     let now = *START;
     let mut client = Client::new(&CM_FIRST, now);
     let mut acceptor = Acceptor::new(&IDENTITY);
-    let mut association = Association::new(Key(1), client.fingerprint);
+    let mut association = Association::new(Key(1), client.fingerprint, sdp::Setup::Passive);
     let mut steps = bytes.chunks_exact(4);
     let mut kept: Vec<Vec<u8>> = Vec::new();
     // The first flights are the client's own, so that the input is about what comes after them.

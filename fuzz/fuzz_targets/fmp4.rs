@@ -20,8 +20,10 @@ use reader::File;
 /// Samples of a fragment at the most, with the one that ends it.
 const FRAGMENT_SAMPLES_MAX: usize = 4_097;
 
-/// What an item costs beside its bytes: the boxes of a fragment, or a segment; and parameter sets.
+/// What an item costs beside its bytes: the boxes of a fragment, or a segment; and parameter sets. A keyframe may stand
+/// for pictures that are away, and one that lasts long is in fragments of two milliseconds at the least.
 const ITEM_BYTES: usize = 4 * 1024;
+const LASTING_BYTES: usize = 256 * 1024;
 
 /// Joins that are read from, of many.
 const JOINS: usize = 8;
@@ -102,8 +104,10 @@ fuzz_target!(|data: &[u8]| {
         span: millis(*span),
     });
     let mut allowed = ITEM_BYTES;
+    let mut largest = 0;
     for item in script::items(script) {
-        allowed += script::bytes_of(&item) + ITEM_BYTES;
+        largest = largest.max(script::bytes_of(&item));
+        allowed += 2 * largest + ITEM_BYTES + LASTING_BYTES;
         muxer.push(&item, &mut log);
     }
     muxer.finish(&mut log);

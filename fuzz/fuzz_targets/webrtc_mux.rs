@@ -54,6 +54,7 @@ fn connected(path: Path, now: Instant) -> Mux {
         local,
         remote_ufrag: "them".into(),
         fingerprint: client.fingerprint,
+        setup: sdp::Setup::Passive,
     };
     mux.adopt(session, now).unwrap();
     mux.receive(path, &mut check, now);

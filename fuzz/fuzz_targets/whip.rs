@@ -159,7 +159,7 @@ impl PublisherOutbox for Said {
     }
 }
 
-fn offer(format: PayloadFormat, has_layers: bool) -> Offer {
+fn offer(format: PayloadFormat, has_layers: bool, is_numbered: bool) -> Offer {
     let name = format.encoding_name();
     let layers = match has_layers {
         true => {
@@ -169,32 +169,51 @@ fn offer(format: PayloadFormat, has_layers: bool) -> Offer {
         }
         false => "",
     };
+    let numbers = match is_numbered {
+        true => {
+            "a=rtcp-fb:* transport-cc\r\na=extmap:5 \
+             http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01\r\n"
+        }
+        false => "",
+    };
     let transport = "c=IN IP4 0.0.0.0\r\na=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
         a=setup:actpass\r\na=rtcp-mux\r\na=rtcp-rsize\r\na=sendonly\r\na=fingerprint:sha-256 \
         7B:8B:F0:65:5F:78:E2:51:3B:AC:6F:F3:3F:46:1B:35:DC:B8:5F:64:1A:24:C2:43:F0:A1:58:D0:A1:2C:19:08";
     let text = format!(
         "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0 1\r\n\
-         m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n{transport}\r\na=mid:0\r\na=rtpmap:111 opus/48000/2\r\n\
+         m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n{transport}\r\na=mid:0\r\na=rtpmap:111 opus/48000/2\r\n{numbers}\
          m=video 9 UDP/TLS/RTP/SAVPF 96 97\r\n{transport}\r\na=mid:1\r\na=rtpmap:96 {name}/90000\r\n\
          a=fmtp:96 packetization-mode=1\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n\
-         a=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\na=rtcp-fb:96 goog-remb\r\n{layers}"
+         a=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\na=rtcp-fb:96 goog-remb\r\n{layers}{numbers}"
     );
     Offer::parse(&text).unwrap()
 }
 
-/// A packet's header that names its layer, if its section has any and the number is not past them.
-fn head(header: Header, layer: Option<&&str>) -> Vec<u8> {
+/// A packet's header that names its layer, if its section has any and the number is not past them, and that has a number
+/// among all packets.
+fn head(header: Header, layer: Option<&&str>, number: Option<u16>) -> Vec<u8> {
     let mut head = header.to_bytes().to_vec();
+    let mut elements = Vec::new();
     if let Some(name) = layer {
         let id = if header.payload_type == 97 { 4 } else { 3 };
+        elements.extend([id << 4, name.as_bytes()[0]]);
+    }
+    if let Some(number) = number {
+        elements.push(5 << 4 | 1);
+        elements.extend(number.to_be_bytes());
+    }
+    if !elements.is_empty() {
+        elements.resize(elements.len().next_multiple_of(4), 0);
         head[0] |= 0x10;
-        head.extend([0xBE, 0xDE, 0, 1, id << 4, name.as_bytes()[0], 0, 0]);
+        head.extend([0xBE, 0xDE, 0, (elements.len() / 4) as u8]);
+        head.extend(elements);
     }
     head
 }
 
-// The first byte chooses the format of the pictures, and whether they have layers. Then packets, each behind what it is, its
-// length, how the sequence number and how the time moves, so that the fuzzer need not count.
+// The first byte chooses the format of the pictures, whether they have layers, and whether packets are numbered. Then
+// packets, each behind what it is, its length, how the sequence number and how the time moves, so that the fuzzer need not
+// count.
 fuzz_target!(|data: &[u8]| {
     let Some((format, mut rest)) = data.split_first() else {
         return;
@@ -203,7 +222,8 @@ fuzz_target!(|data: &[u8]| {
         PayloadFormat::ALL[usize::from(*format >> 1) % 5],
         format & 1 == 1,
     );
-    let agreed = whip::agree(&offer(format, has_layers)).unwrap();
+    let is_numbered = data[0] & 0x80 != 0;
+    let agreed = whip::agree(&offer(format, has_layers, is_numbered)).unwrap();
     let permission = publishing(&StreamName::parse(STREAM).unwrap());
     let ticket = whip::admit(&CONTEXT, permission, peer(), "", agreed).unwrap();
     let _lane = watch();
@@ -215,6 +235,7 @@ fuzz_target!(|data: &[u8]| {
     publishers.connected(SESSION, ticket, &keys, path, now, &mut said);
     // By line and layer.
     let mut sequences = [[0u16; 4]; 3];
+    let mut count = 0u16;
     while let Some(([kind, length, step, passed], after)) = rest.split_first_chunk::<4>() {
         let (bytes, after) = after.split_at(usize::from(*length).min(after.len()));
         rest = after;
@@ -230,6 +251,8 @@ fuzz_target!(|data: &[u8]| {
                 let number = &mut sequences[line][name.map_or(0, |_| layer)];
                 let sequence = number.wrapping_add_signed(i16::from(*step as i8));
                 *number = sequence;
+                // Steps of the other bits are jumps.
+                count = count.wrapping_add_signed(i16::from(*step as i8) << (kind >> 3 & 3) * 3);
                 let (stamp, payload) = bytes.split_at(bytes.len().min(2));
                 let header = Header {
                     marker: kind & 0x80 != 0,
@@ -240,7 +263,8 @@ fuzz_target!(|data: &[u8]| {
                         .fold(0, |sum, byte| sum << 8 | u32::from(*byte)),
                     ssrc: 1_000 + line as u32 + 10 * name.map_or(0, |_| layer as u32),
                 };
-                let packet = [&head(header, name)[..], payload].concat();
+                let number = is_numbered.then_some(count);
+                let packet = [&head(header, name, number)[..], payload].concat();
                 publishers.rtp(SESSION, 0, &packet, now, &mut said);
             }
             3 => publishers.rtp(SESSION, 0, bytes, now, &mut said),

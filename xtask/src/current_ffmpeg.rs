@@ -1,5 +1,5 @@
 //! An ffmpeg of this year beside the distribution's: Debian's cannot carry HEVC, AV1, VP9 and Opus
-//! over RTMP. The Python package `imageio-ffmpeg` ships a static build that needs nothing else.
+//! over RTMP, nor publish over WebRTC. The Python package `imageio-ffmpeg` ships a static build that needs nothing else.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -32,15 +32,15 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
         println!("downloading ffmpeg {VERSION} (imageio-ffmpeg)");
         download(workspace, &program).map_err(|failure| {
             Failure(format!(
-                "{failure}\na current ffmpeg could not be had through pip; the RTMP scenarios need \
-                 version {VERSION} at {}",
+                "{failure}\na current ffmpeg could not be had through pip; the scenarios of RTMP and WebRTC \
+                 need version {VERSION} at {}",
                 program.display()
             ))
         })?;
     }
     if !is_in_place(workspace, &program) {
         return Err(Failure(format!(
-            "{} is not ffmpeg {VERSION} with RTMPS",
+            "{} is not ffmpeg {VERSION} with RTMPS and WHIP",
             program.display()
         )));
     }
@@ -60,6 +60,7 @@ fn is_in_place(workspace: &Workspace, program: &Path) -> bool {
     let says = |argument| run::capture(&mut workspace.command(program, &[argument]));
     says("-version").is_ok_and(|text| text.contains(VERSION))
         && says("-protocols").is_ok_and(|text| text.contains("rtmps"))
+        && says("-muxers").is_ok_and(|text| text.contains(" whip "))
 }
 
 fn download(workspace: &Workspace, program: &Path) -> Result<(), Failure> {

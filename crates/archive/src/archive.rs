@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use fanout::gate::{Authorized, Play};
 use fanout::{Registry, Stream};
 use media::StreamName;
-use recordings::{RecordingId, Shelf, State};
+use recordings::{RecordingId, Shelf};
 
 use crate::Settings;
 use crate::choice;
@@ -22,6 +22,7 @@ use crate::event::Tell;
 use crate::jobs::{self, JOBS_MAX, Job};
 use crate::pin::pin;
 use crate::recorder::Recorder;
+use crate::removal;
 use crate::shared::{Active, Shared};
 use crate::snapshot::Snapshots;
 use crate::turn::{self, ORDERS_MAX, Order};
@@ -52,7 +53,7 @@ pub enum Refused {
     NotRecorded,
     /// The threads that write have too much to do.
     Busy,
-    /// The disk does not keep what is to be said of it.
+    /// The disk does not keep what is to be said of it, or does not let it go.
     Disk,
 }
 
@@ -209,28 +210,12 @@ impl Archive {
         self.tell(stream.name(), Order::Split(stream.name().clone()))
     }
 
-    /// Removes a recording that is closed.
+    /// Removes a recording that is closed. It blocks as long as the disk does.
     ///
     /// # Errors
     /// See [`Refused`].
     pub fn remove(&self, id: RecordingId) -> Result<(), Refused> {
-        let shelf = &self.shared.shelf;
-        let recording = shelf.get(id).ok_or(Refused::Unknown)?;
-        if recording.state == State::Open {
-            return Err(Refused::Open);
-        }
-        if !recording.is_local {
-            // The uploader removes the copy of what is not on the shelf any more.
-            shelf.remove(id);
-            return Ok(());
-        }
-        match self.shared.jobs.try_send(Job::Remove(recording)) {
-            Ok(()) => {
-                shelf.remove(id);
-                Ok(())
-            }
-            Err(_) => Err(Refused::Busy),
-        }
+        removal::remove(&self.shared, id)
     }
 
     /// Says that no rule removes a recording, or that rules do again. It is written down with the file, so it blocks as

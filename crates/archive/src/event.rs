@@ -14,7 +14,7 @@ pub type Tell = Box<dyn Fn(Event) + Send + Sync>;
 /// because it is full, nothing is told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// It has begun.
+    /// It has begun: the disk has taken something of it.
     Started(Arc<Recording>),
     /// It grows no more, and has its name.
     Closed(Arc<Recording>),
@@ -22,7 +22,7 @@ pub enum Event {
     Finalised(Arc<Recording>),
     /// An earlier run of the server has left it open; it is closed now, and whole as far as it was on the disk.
     Recovered(Arc<Recording>),
-    /// Its file is gone.
+    /// Its file is gone; of one that the operator has removed, its copy as well.
     Deleted {
         /// As it was.
         recording: Arc<Recording>,
@@ -56,8 +56,10 @@ pub enum Removal {
     Retention,
     /// The disk had too little room.
     Space,
-    /// Nothing came that could be recorded.
+    /// Nothing of it could be played.
     Empty,
+    /// Somebody else has moved or deleted its file.
+    Missing,
 }
 
 impl Removal {
@@ -68,6 +70,7 @@ impl Removal {
             Self::Retention => "retention",
             Self::Space => "space",
             Self::Empty => "empty",
+            Self::Missing => "missing",
         }
     }
 }

@@ -231,6 +231,7 @@ impl OpenFile {
             path: self.path,
             output: self.output,
             bytes: self.bytes,
+            has_failed: false,
         }
     }
 }
@@ -243,6 +244,8 @@ pub(crate) struct Closing {
     pub(crate) path: PathBuf,
     pub(crate) output: Box<dyn Output>,
     pub(crate) bytes: u64,
+    /// The disk did not let it be closed, and that was told.
+    pub(crate) has_failed: bool,
 }
 
 /// A fragment as the file has it.

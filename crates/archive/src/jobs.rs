@@ -1,14 +1,14 @@
 //! What is done to closed files, one after another, on a thread of its own: naming, finalising, and
-//! [removing](crate::removal).
+//! [removing](crate::removal). What the disk does not let be closed is tried again, as long as the server runs.
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use recordings::{Container, Recording, RecordingId, State};
 
+use crate::ages::Ages;
 use crate::directories::Directories;
 use crate::disk::Output;
 use crate::event::{Event, Removal};
@@ -16,13 +16,16 @@ use crate::file::Closing;
 use crate::finalise::{Mended, Unfinalised, finalise, mend, settle};
 use crate::name::{FileName, part};
 use crate::pin::is_pinned;
-use crate::removal::{drop_file, remove, tidy};
+use crate::removal::{drop_file, tidy};
 use crate::shared::Shared;
-use crate::snapshot::Beside;
 use crate::sweep::{Leftover, sweep};
 
 /// Jobs that wait at most: every stream's file ends at the same moment. A recorder that finds no room waits for it.
 pub(crate) const JOBS_MAX: usize = 4_096;
+
+/// Files at most that the disk does not let be closed, each of which has a descriptor: all that a few hundred streams
+/// bring forth while a disk fails for hours. Those beyond are closed at the next start.
+const UNCLOSED_MAX: usize = 1_024;
 
 /// How often it is looked whether recordings are to be removed.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
@@ -32,8 +35,6 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) enum Job {
     /// Name a file, and finalise it.
     Close(Box<Closing>),
-    /// Remove one that is on no shelf any more.
-    Remove(Arc<Recording>),
     /// Nothing more comes.
     Finish,
 }
@@ -41,30 +42,60 @@ pub(crate) enum Job {
 /// Does the jobs until the last.
 pub(crate) fn run(shared: &Shared, jobs: &Receiver<Job>) {
     let mut directories = Directories::of(shared);
+    let mut work = Work::default();
     let mut look = Instant::now();
     loop {
         let now = Instant::now();
         if now >= look {
             directories.take_over(shared);
-            tidy(shared);
+            work.look(shared, SystemTime::now(), now);
             look = now + LOOK_INTERVAL;
         }
         match jobs.recv_timeout(look.saturating_duration_since(Instant::now())) {
             Ok(Job::Finish) | Err(RecvTimeoutError::Disconnected) => return,
-            Ok(job) => perform(shared, job),
+            Ok(job) => work.perform(shared, job),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }
 
-/// Does one job.
-pub(crate) fn perform(shared: &Shared, job: Job) {
-    match job {
-        Job::Close(closing) => close(shared, *closing),
-        Job::Remove(recording) => {
-            remove(shared, recording, Removal::Operator, &mut Beside::default());
+/// What the thread owns.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    /// Those that the disk did not let be closed.
+    unclosed: Vec<Closing>,
+    ages: Ages,
+}
+
+impl Work {
+    /// Does one job.
+    pub(crate) fn perform(&mut self, shared: &Shared, job: Job) {
+        match job {
+            Job::Close(closing) => self.close(shared, *closing),
+            Job::Finish => {}
         }
-        Job::Finish => {}
+    }
+
+    /// What is done now and then: it is tried again to close what is not, and what is not to be kept goes.
+    pub(crate) fn look(&mut self, shared: &Shared, time: SystemTime, now: Instant) {
+        for closing in std::mem::take(&mut self.unclosed) {
+            self.close(shared, closing);
+        }
+        let exists = |id| shared.shelf.get(id).is_some();
+        self.ages.look(time, now, exists);
+        tidy(shared, &self.ages);
+    }
+
+    fn close(&mut self, shared: &Shared, closing: Closing) {
+        let id = closing.name.id();
+        match close(shared, closing) {
+            None => self.ages.closed(id, Instant::now()),
+            Some(closing) if self.unclosed.len() < UNCLOSED_MAX => self.unclosed.push(closing),
+            Some(closing) => {
+                let path = closing.path.display();
+                tracing::error!(%path, "a recording stays open; it is closed when the server starts again");
+            }
+        }
     }
 }
 
@@ -73,27 +104,24 @@ pub(crate) fn take_over_all(shared: &Shared, root: &Path) {
     sweep(root, &mut |leftover| take_over(shared, leftover));
 }
 
-/// A recording has ended.
-fn close(shared: &Shared, mut closing: Closing) {
+/// A recording has ended. Returns what is to be closed again, because the disk does not let it be now.
+fn close(shared: &Shared, mut closing: Closing) -> Option<Closing> {
     let id = closing.name.id();
     let from = part(&closing.path);
     if closing.bytes == 0 {
-        if let Some(recording) = shared.shelf.remove(id)
-            && drop_file(shared, &from)
-        {
-            let why = Removal::Empty;
-            shared.tell(Event::Deleted { recording, why });
-        }
-        return;
+        // Nothing came, and nobody was told of it.
+        shared.shelf.remove(id);
+        drop_file(shared, &from);
+        return None;
     }
     let container = closing.name.container;
     if !container.is_mp4() {
         // First, so that a file that has its name does not change any more.
         match settle(container, &mut *closing.output) {
             Ok((0, _)) => {
-                shared.shelf.remove(id);
                 drop_file(shared, &from);
-                return;
+                leave(shared, id, Removal::Empty);
+                return None;
             }
             Ok((bytes, duration)) => {
                 shared.shelf.update(id, |recording| {
@@ -104,15 +132,21 @@ fn close(shared: &Shared, mut closing: Closing) {
             Err(error) => tell_unfinalised(&closing.path, &error),
         }
     }
-    let named = closing
-        .output
-        .sync()
-        .and_then(|()| shared.disk.rename(&from, &closing.path));
-    if let Err(error) = named {
-        let path = closing.path.display();
-        tracing::error!(%path, %error, "a recording stays open; it is closed when the server starts again");
-        shared.failed(&closing.name.stream, &error);
-        return;
+    match name(shared, &mut closing, &from) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            tracing::warn!(path = %from.display(), "the file of a recording was moved or deleted while it was written");
+            leave(shared, id, Removal::Missing);
+            return None;
+        }
+        Err(error) => {
+            if !std::mem::replace(&mut closing.has_failed, true) {
+                let path = closing.path.display();
+                tracing::error!(%path, %error, "a recording stays open; it is tried again every ten seconds to close it");
+                shared.failed(&closing.name.stream, &error);
+            }
+            return Some(closing);
+        }
     }
     shared.shelf.update(id, |recording| {
         recording.path.clone_from(&closing.path);
@@ -129,6 +163,28 @@ fn close(shared: &Shared, mut closing: Closing) {
             Ok(mended) => complete(shared, id, &mut *closing.output, mended),
             Err(error) => tell_unfinalised(&closing.path, &error),
         }
+    }
+    None
+}
+
+/// Gives a file its name. That it has it already is no error: it was given by an attempt that failed afterwards.
+fn name(shared: &Shared, closing: &mut Closing, from: &Path) -> io::Result<()> {
+    closing.output.sync()?;
+    match shared.disk.rename(from, &closing.path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match shared.disk.exists(&closing.path) {
+                true => Ok(()),
+                false => Err(error),
+            }
+        }
+        renamed => renamed,
+    }
+}
+
+/// A recording that was begun is none.
+fn leave(shared: &Shared, id: RecordingId, why: Removal) {
+    if let Some(recording) = shared.shelf.remove(id) {
+        shared.tell(Event::Deleted { recording, why });
     }
 }
 

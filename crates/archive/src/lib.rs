@@ -22,6 +22,7 @@
 //! Called by `server`, which asks [`Archive::look`] a few times a second, knows the operator's rules, and is told what
 //! becomes of recordings ([`Event`]).
 
+mod ages;
 mod archive;
 mod choice;
 mod counts;

@@ -301,11 +301,15 @@ impl Recorder {
             return Ok(0);
         };
         let bytes = file.flush()?;
-        let (whole, duration) = (file.bytes, file.duration);
+        let (id, whole, duration) = (file.name.id(), file.bytes, file.duration);
         shared.counts.wrote(bytes);
-        shared.shelf.update(file.name.id(), |recording| {
+        shared.shelf.update(id, |recording| {
             (recording.bytes, recording.duration) = (whole, duration);
         });
+        // A disk that is full takes names, and nothing more.
+        if bytes > 0 && bytes == whole {
+            shared.tell_of(id, Event::Started);
+        }
         if bytes > 0 && std::mem::take(&mut self.is_failing) {
             let path = file.path.display();
             tracing::info!(stream = %self.stream.name(), %path, "the disk takes recordings again");
@@ -358,11 +362,8 @@ fn create(
         }
     }
     let output = shared.disk.create(&part(&path));
-    match output {
-        Ok(_) => shared.tell_of(id, Event::Started),
-        Err(_) => {
-            shared.shelf.remove(id);
-        }
+    if output.is_err() {
+        shared.shelf.remove(id);
     }
     output
 }

@@ -1,15 +1,21 @@
-//! Which files go and when: what has a copy and is spare, what no rule keeps, and the oldest of a disk that is full.
+//! Which files go and when: what the operator removes, what has a copy and is spare, what no rule keeps, and the oldest
+//! of a disk that is full.
+//!
+//! A file goes before its recording leaves the shelf, so one that the disk keeps is listed still. Who takes the recording
+//! off the shelf tells of it.
 //!
 //! A look lists the recordings once. One that has changed since (it was pinned, or the operator has removed it) is not
 //! touched.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use recordings::{LIST_MAX, Recording, RecordingId, Upload};
+use recordings::{LIST_MAX, Recording, RecordingId, State, Upload};
 
+use crate::ages::Ages;
+use crate::archive::Refused;
 use crate::event::{Event, Removal};
 use crate::retention::{Kept, surplus};
 use crate::shared::Shared;
@@ -20,12 +26,12 @@ use crate::sweep::prune;
 const REMOVALS_MAX: usize = 100;
 
 /// Removes what is not to be kept any longer.
-pub(crate) fn tidy(shared: &Shared) {
+pub(crate) fn tidy(shared: &Shared, ages: &Ages) {
     let mut files = counted(shared);
     if shared.settings.is_uploaded {
         remove_spare(shared, &mut files);
     }
-    remove_surplus(shared, &files);
+    remove_surplus(shared, &files, ages);
     if shared.settings.min_free > 0 {
         make_room(shared, &files);
     }
@@ -55,21 +61,20 @@ fn remove_spare(shared: &Shared, files: &mut Vec<Arc<Recording>>) {
 }
 
 /// Removes what the rules do not keep.
-fn remove_surplus(shared: &Shared, files: &[Arc<Recording>]) {
+fn remove_surplus(shared: &Shared, files: &[Arc<Recording>], ages: &Ages) {
     let mut by_rule: HashMap<usize, Vec<Kept>> = HashMap::new();
     for recording in files {
         if let Some(rule) = shared.settings.rule_of(&recording.stream) {
             by_rule.entry(rule).or_default().push(Kept {
                 id: recording.id,
-                ended: recording.ended(),
+                age: ages.of(recording),
                 bytes: recording.bytes,
                 is_removable: recording.is_removable(),
             });
         }
     }
-    let now = SystemTime::now();
     for (rule, kept) in by_rule {
-        let gone = surplus(&shared.settings.rules[rule].keep, &kept, now);
+        let gone = surplus(&shared.settings.rules[rule].keep, &kept);
         let gone = gone.into_iter().filter_map(|id| shared.shelf.get(id));
         discard_all(shared, gone.collect());
     }
@@ -117,30 +122,57 @@ fn discard(shared: &Shared, id: RecordingId, why: Removal, beside: &mut Beside) 
     let Some(recording) = removable(shared, id) else {
         return;
     };
-    match recording.upload.is_stored() {
-        // First, so that no reader is sent to a file that goes.
-        true => drop(shared.shelf.update(id, |known| known.is_local = false)),
-        false => drop(shared.shelf.remove(id)),
+    if recording.upload.is_stored() {
+        // First, so that no reader is sent to a file that goes. What is in object storage is there still.
+        shared.shelf.update(id, |known| known.is_local = false);
+        remove_files(shared, &recording, beside);
+    } else if remove_files(shared, &recording, beside)
+        && let Some(recording) = shared.shelf.remove(id)
+    {
+        shared.tell(Event::Deleted { recording, why });
     }
-    remove(shared, recording, why, beside);
 }
 
-/// Removes a recording's file with the snapshots beside it, and the directories that are empty then.
-pub(crate) fn remove(
-    shared: &Shared,
-    recording: Arc<Recording>,
-    why: Removal,
-    beside: &mut Beside,
-) {
+/// Removes a recording because the operator says so: when it returns, the file has gone for good.
+///
+/// # Errors
+/// See [`Refused`].
+pub(crate) fn remove(shared: &Shared, id: RecordingId) -> Result<(), Refused> {
+    let recording = shared.shelf.get(id).ok_or(Refused::Unknown)?;
+    if recording.state == State::Open {
+        return Err(Refused::Open);
+    }
+    if recording.is_local {
+        if !remove_files(shared, &recording, &mut Beside::default()) {
+            return Err(Refused::Disk);
+        }
+        sync_folder(&recording.path);
+    }
+    if let Some(recording) = shared.shelf.remove(id) {
+        let why = Removal::Operator;
+        shared.tell(Event::Deleted { recording, why });
+    }
+    Ok(())
+}
+
+/// Removes a recording's file with the snapshots beside it, and the directories that are empty then. False if the disk
+/// refuses.
+fn remove_files(shared: &Shared, recording: &Recording, beside: &mut Beside) -> bool {
     for snapshot in beside.of(&recording.path) {
         drop_file(shared, &snapshot);
     }
-    if drop_file(shared, &recording.path) {
+    let is_gone = drop_file(shared, &recording.path);
+    if is_gone {
         tracing::info!(stream = %recording.stream, id = %recording.id, "a recording's file is removed");
-        // What is in object storage is there still, unless the operator removes it.
-        if why == Removal::Operator || !recording.upload.is_stored() {
-            shared.tell(Event::Deleted { recording, why });
-        }
+    }
+    is_gone
+}
+
+/// Has it written down that a file has gone from its folder, or that folder from the one above.
+fn sync_folder(path: &Path) {
+    let folder = path.ancestors().skip(1).find_map(|it| File::open(it).ok());
+    if let Some(Err(error)) = folder.map(|it| it.sync_all()) {
+        tracing::warn!(path = %path.display(), %error, "a loss of power may bring back a file that is removed");
     }
 }
 

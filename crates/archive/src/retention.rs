@@ -1,6 +1,6 @@
 //! Which recordings are to be removed.
 
-use std::time::SystemTime;
+use std::time::Duration;
 
 use recordings::RecordingId;
 
@@ -10,17 +10,18 @@ use crate::Keep;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
     pub(crate) id: RecordingId,
-    pub(crate) ended: SystemTime,
+    /// How long ago it ended; `None` if nobody knows.
+    pub(crate) age: Option<Duration>,
     pub(crate) bytes: u64,
     /// Its file may be removed; else a copy is still to be made.
     pub(crate) is_removable: bool,
 }
 
 /// Those of one rule's recordings, oldest first, that it does not keep.
-pub(crate) fn surplus(keep: &Keep, recordings: &[Kept], now: SystemTime) -> Vec<RecordingId> {
+pub(crate) fn surplus(keep: &Keep, recordings: &[Kept]) -> Vec<RecordingId> {
     let is_old = |one: &Kept| {
-        let age = now.duration_since(one.ended).unwrap_or_default();
-        keep.max_age.is_some_and(|max| age > max)
+        let known = one.age.zip(keep.max_age);
+        known.is_some_and(|(age, max)| age > max)
     };
     let mut bytes: u64 = recordings.iter().map(|one| one.bytes).sum();
     let mut count = recordings.len() as u64;
@@ -40,7 +41,7 @@ pub(crate) fn surplus(keep: &Keep, recordings: &[Kept], now: SystemTime) -> Vec<
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
+    use std::time::{SystemTime, UNIX_EPOCH};
 
     use media::StreamName;
 
@@ -55,7 +56,7 @@ mod tests {
         (1..=5)
             .map(|n| Kept {
                 id: RecordingId::new(&stream, at(100 * n), 0),
-                ended: at(100 * n + 50),
+                age: Some(Duration::from_secs(950 - 100 * n)),
                 bytes: 10,
                 is_removable: true,
             })
@@ -65,7 +66,7 @@ mod tests {
     /// How many go; always the oldest.
     fn gone(keep: Keep) -> usize {
         let all = recordings();
-        let gone = surplus(&keep, &all, at(1_000));
+        let gone = surplus(&keep, &all);
         let ids: Vec<_> = all.iter().map(|one| one.id).take(gone.len()).collect();
         assert_eq!(gone, ids);
         gone.len()
@@ -81,7 +82,7 @@ mod tests {
             ..Keep::default()
         };
         let ids: Vec<_> = all[1..4].iter().map(|one| one.id).collect();
-        assert_eq!(surplus(&keep, &all, at(1_000)), ids);
+        assert_eq!(surplus(&keep, &all), ids);
     }
 
     #[test]

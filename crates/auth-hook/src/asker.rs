@@ -12,12 +12,13 @@ use bytes::Bytes;
 use http::{Method, header, response};
 use http_body_util::Full;
 use net::link::Connector;
+use net::shares::Bounds;
+use net::turns::{TurnedAway, Turns};
 use net::url::Url;
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::breaker::{Breaker, Change, REST};
-use crate::cache::Cache;
+use crate::cache::{Cache, Digest};
 use crate::dialect::{Body, Dialect};
 use crate::ends::Ends;
 use crate::exchange::{Failure, Meaningless, exchange};
@@ -26,6 +27,14 @@ use crate::updates::Updates;
 
 /// Questions under way at a time, each a connection: what a hook on a small machine answers side by side.
 pub const IN_FLIGHT_MAX: usize = 64;
+
+/// Questions that wait for one of these to be answered, in all and of one address: what a hook answers within the gate's time,
+/// and an audience behind one address that begins at the same moment.
+pub(crate) const WAITING: Bounds = Bounds {
+    max: 1_024,
+    share: 256,
+    reserve: 0,
+};
 
 /// The label of the protocol whose clients connect before they ask for something.
 const RTMP: &str = "rtmp";
@@ -73,9 +82,9 @@ impl fmt::Debug for Settings {
 /// Why there is no verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
-    /// Too many questions are under way.
-    #[error("{IN_FLIGHT_MAX} questions are under way")]
-    TooMany,
+    /// Too many wait to be asked about, and most of them come from this client's address. It says nothing about the hook.
+    #[error("{IN_FLIGHT_MAX} questions are under way, and {0}")]
+    TooMany(#[from] TurnedAway),
     /// It has failed too often just now.
     #[error("it has failed, and is tried again within {} s", REST.as_secs())]
     Resting,
@@ -89,7 +98,7 @@ pub enum Unanswered {
 pub struct Asker {
     pub(crate) settings: Settings,
     connector: Connector,
-    in_flight: Semaphore,
+    turns: Turns,
     pub(crate) ends: Ends,
     pub(crate) updates: Updates,
     asked: AtomicU64,
@@ -113,7 +122,7 @@ impl Asker {
         Self {
             settings,
             connector,
-            in_flight: Semaphore::new(IN_FLIGHT_MAX),
+            turns: Turns::new(IN_FLIGHT_MAX, WAITING),
             ends: Ends::default(),
             updates: Updates::default(),
             asked: AtomicU64::new(1),
@@ -131,16 +140,15 @@ impl Asker {
     /// # Errors
     /// When it says nothing of use.
     pub async fn ask(&self, question: &Question<'_>) -> Result<Verdict, Unanswered> {
-        let digest = {
-            let memory = self.memory();
-            let digest = memory.cache.digest(question);
-            if let Some(verdict) = memory.cache.find(digest, Instant::now()) {
-                return Ok(verdict);
-            }
-            digest
-        };
-        let permit = self.in_flight.try_acquire();
-        let _permit = permit.map_err(|_| Unanswered::TooMany)?;
+        let digest = self.memory().cache.digest(question);
+        if let Some(verdict) = self.said(digest) {
+            return Ok(verdict);
+        }
+        let _turn = self.turns.take(question.peer.ip()).await?;
+        // The same may have been asked meanwhile.
+        if let Some(verdict) = self.said(digest) {
+            return Ok(verdict);
+        }
         if !self.memory().breaker.lets_through(Instant::now()) {
             return Err(Unanswered::Resting);
         }
@@ -162,6 +170,11 @@ impl Asker {
             (Change::None, _) => {}
         }
         Ok(answer?)
+    }
+
+    /// What the hook has said to the same question, if that is still good.
+    fn said(&self, digest: Digest) -> Option<Verdict> {
+        self.memory().cache.find(digest, Instant::now())
     }
 
     async fn question(&self, question: &Question<'_>) -> Result<Verdict, Failure> {

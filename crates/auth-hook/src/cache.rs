@@ -40,7 +40,7 @@ impl Cache {
         }
     }
 
-    /// What names a question. The port of the client, the number and the protocol do not count: a viewer's further connections
+    /// What names a question. The port of the client and the number do not count: a viewer's further connections over a protocol
     /// are the same viewer's.
     pub(crate) fn digest(&self, question: &Question<'_>) -> Digest {
         let [first, second] = self.hashers.each_ref().map(|hasher| {
@@ -54,12 +54,12 @@ impl Cache {
                 password,
                 token,
                 query,
-                protocol: _,
+                protocol,
                 time: _,
                 number: _,
             } = question;
             (action, stream, peer.ip(), agent).hash(&mut hasher);
-            (user, password, token, query).hash(&mut hasher);
+            (protocol, user, password, token, query).hash(&mut hasher);
             hasher.finish()
         });
         Digest(first, second)
@@ -132,7 +132,6 @@ mod tests {
         let again = Question {
             peer: SocketAddr::from(([192, 0, 2, 7], 4712)),
             number: 2,
-            protocol: "rtmp",
             ..question()
         };
         assert!(cache.find(cache.digest(&again), now).is_some());
@@ -153,6 +152,10 @@ mod tests {
             },
             Question {
                 agent: "mpv",
+                ..base
+            },
+            Question {
+                protocol: "webrtc",
                 ..base
             },
             Question {

@@ -9,7 +9,7 @@
 //! * The question goes out in the [`Dialect`] of another server, so that a hook which was written for that server
 //!   works unchanged, or in our own.
 //! * An answer comes within [`Settings::timeout`] or is [`Unanswered`]. At most [`IN_FLIGHT_MAX`] questions are under way;
-//!   one more is unanswered at once, so a hook that hangs holds no queue of clients.
+//!   others wait for their turn, shared out by address (`net::turns`), so no client keeps another one's question back.
 //! * After some failures in a row nothing is asked for a while: a hook that is down is not kept down by
 //!   everyone who waits for it.
 //! * A verdict is kept for as long as the operator says. A denial is asked anew each time, for a client may have got

@@ -63,7 +63,11 @@ pub struct Question<'a> {
     pub number: u64,
 }
 
-/// A question that outlives its request, to tell of the end.
+/// Longest text of a client that is kept for as long as what was permitted lasts: a token of twice the usual length.
+const KEPT_BYTES_MAX: usize = 1_024;
+
+/// A question that outlives its request, to tell of the end. What is kept of it is bounded, for there are as many as listeners: a
+/// longer name of a program is cut, a longer secret or argument is left out.
 #[derive(Clone)]
 pub(crate) struct KeptQuestion {
     action: Action,
@@ -104,13 +108,34 @@ impl From<&Question<'_>> for KeptQuestion {
             stream: question.stream.into(),
             protocol: question.protocol.into(),
             peer: question.peer,
-            agent: question.agent.into(),
-            user: question.user.map(Into::into),
-            password: question.password.map(Into::into),
-            token: question.token.map(Into::into),
-            query: question.query.into(),
+            agent: cut(question.agent).into(),
+            user: kept(question.user),
+            password: kept(question.password),
+            token: kept(question.token),
+            query: kept_query(question.query).into(),
             number: question.number,
         }
+    }
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(KEPT_BYTES_MAX)]
+}
+
+fn kept(text: Option<&str>) -> Option<Box<str>> {
+    let text = text.filter(|text| text.len() <= KEPT_BYTES_MAX);
+    text.map(Into::into)
+}
+
+/// The first arguments, whole ones.
+fn kept_query(query: &str) -> &str {
+    if query.len() <= KEPT_BYTES_MAX {
+        return query;
+    }
+    let first = cut(query);
+    match query.as_bytes().get(first.len()) {
+        Some(b'&') => first,
+        _ => first.rsplit_once('&').map_or("", |(whole, _)| whole),
     }
 }
 
@@ -202,4 +227,31 @@ impl Verdict {
         reason: None,
         wants_credential: false,
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::question;
+
+    #[test]
+    fn what_is_kept_of_a_question_is_bounded() {
+        let long = "x".repeat(16 * 1024);
+        let query = format!("key=a&more={long}");
+        let asked = Question {
+            agent: &long,
+            password: Some(&long),
+            query: &query,
+            ..question(1)
+        };
+        let kept = KeptQuestion::from(&asked);
+        let told = kept.at("");
+        assert_eq!(told.agent.len(), KEPT_BYTES_MAX);
+        assert_eq!((told.password, told.query), (None, "key=a"));
+        assert_eq!(told.token, asked.token);
+        let fits = "y".repeat(KEPT_BYTES_MAX);
+        assert_eq!(kept_query(&fits), fits);
+        assert_eq!(kept_query(&format!("{fits}&z=1")), fits);
+        assert_eq!(kept_query(&format!("{fits}y&z=1")), "");
+    }
 }

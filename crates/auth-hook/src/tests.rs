@@ -12,6 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
+use crate::asker::WAITING;
 use crate::breaker::FAILURES;
 use crate::{
     Action, Asker, Dialect, Failure, IN_FLIGHT_MAX, Question, Settings, Unanswered, Verdict,
@@ -168,8 +169,16 @@ async fn a_permission_is_asked_for_once_while_it_is_kept() {
     assert_eq!(again.expect("kept"), Verdict::ALLOWED);
 }
 
+/// The same of a client at another address.
+fn question_of(host: u8) -> Question<'static> {
+    Question {
+        peer: SocketAddr::from(([192, 0, 2, host], 4711)),
+        ..question(1)
+    }
+}
+
 #[tokio::test]
-async fn a_hook_that_hangs_holds_up_so_many_and_no_more() {
+async fn a_hook_that_hangs_is_asked_so_much_and_who_waits_gives_way_by_address() {
     let (listener, port) = hook().await;
     let asker = Arc::new(asker(port, LONG, Duration::ZERO));
     let mut asking = JoinSet::new();
@@ -179,14 +188,31 @@ async fn a_hook_that_hangs_holds_up_so_many_and_no_more() {
         asking.spawn(async move { asker.ask(&question(number)).await });
         hanging.push(asked(&listener).await.0);
     }
-    let more = asker.ask(&question(1)).await;
-    assert!(matches!(more, Err(Unanswered::TooMany)), "{more:?}");
+    let (own, other) = (question_of(7), question_of(8));
+    let mut honest = Box::pin(asker.ask(&other));
+    assert!(net::wait::at_once(&mut honest).is_none());
+    let crowd = (0..WAITING.share + 3).map(|_| {
+        let mut waits = Box::pin(asker.ask(&own));
+        assert!(net::wait::at_once(&mut waits).is_none());
+        waits
+    });
+    let mut crowd: Vec<_> = crowd.collect();
+    let away: Vec<_> = crowd.iter_mut().filter_map(net::wait::at_once).collect();
+    let is_away = |told: &Result<_, _>| matches!(told, Err(Unanswered::TooMany(_)));
+    assert!(away.len() == 3 && away.iter().all(is_away), "{away:?}");
+    drop(crowd);
     for mut socket in hanging {
         socket.write_all(YES.as_bytes()).await.expect("written");
     }
     while let Some(told) = asking.join_next().await {
         assert_eq!(told.expect("no panic").expect("answered"), Verdict::ALLOWED);
     }
+    let hook = async {
+        let (mut socket, _) = asked(&listener).await;
+        socket.write_all(YES.as_bytes()).await.expect("written");
+    };
+    let (told, ()) = tokio::join!(honest, hook);
+    assert_eq!(told.expect("answered"), Verdict::ALLOWED);
 }
 
 #[tokio::test]

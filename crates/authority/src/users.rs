@@ -12,7 +12,11 @@ const NAME_BYTES_MAX: usize = 128;
 
 /// Users with the hashes of their passwords.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Users(HashMap<String, KeyHash>);
+pub struct Users {
+    hashes: HashMap<String, KeyHash>,
+    /// The one of these that takes longest.
+    dearest: Option<KeyHash>,
+}
 
 /// Why a text is no file of users. It repeats nothing of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -58,22 +62,31 @@ impl Users {
                 return Err(UsersRejected::TooMany);
             }
         }
-        Ok(Self(users))
+        let dearest = users.values().max_by_key(|hash| hash.cost()).cloned();
+        Ok(Self {
+            hashes: users,
+            dearest,
+        })
     }
 
     /// The hash of a user's password.
     pub fn find(&self, name: &str) -> Option<&KeyHash> {
-        self.0.get(name)
+        self.hashes.get(name)
+    }
+
+    /// The hash that takes longest, to be compared with where there is no such user: names are not told apart by the time.
+    pub fn dearest(&self) -> Option<&KeyHash> {
+        self.dearest.as_ref()
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.hashes.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.hashes.is_empty()
     }
 }
 
@@ -102,6 +115,9 @@ mod tests {
             assert!(!hash.verifies("open-sesame-42"), "{name}");
         }
         assert!(users.find("Ann").is_none());
+        // bcrypt of the least cost takes longer than argon2id of one MiB.
+        assert_eq!(users.dearest(), users.find("ann"));
+        assert_eq!(Users::default().dearest(), None);
         assert!(!format!("{users:?}").contains("apr1"));
     }
 

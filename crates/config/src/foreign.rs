@@ -59,7 +59,7 @@ const INSTEAD: &[(&[&str], &str)] = &[
     ),
     (
         &["burst_size", "burst_on_connect"],
-        "`fanout.audio.burst` is how much a new listener is given, as a time",
+        "`fanout.audio.burst_bytes` is how much a new listener is given, and `burst` the same as a time",
     ),
     (
         &["gop_cache", "wait_key", "wait_video"],

@@ -32,6 +32,7 @@ mod hours;
 mod keys_file;
 mod mounts;
 mod network;
+mod outbound;
 mod read;
 mod remote;
 mod report;
@@ -49,6 +50,7 @@ pub use glob::Glob;
 pub use hours::WeekHours;
 pub use keys_file::{read_keys, read_token_keys, read_users};
 pub use network::{Network, NotANetwork};
+pub use outbound::Outbound;
 pub use remote::{PullRule, PullUrl, Pulled, PushUrl};
 pub use report::{Location, Problem, Report};
 pub use secret::Secret;
@@ -174,6 +176,31 @@ impl Config {
         rule.and_then(|rule| rule.play).unwrap_or(self.auth.play)
     }
 
+    /// Whether the hook is asked about clients that want that of a stream and are permitted it by nothing else. Where clients
+    /// have to be in a file of users it is not, unless the file's rule says so: what permits all that it does not know would
+    /// let everyone in.
+    pub fn asks_hook(&self, scope: Scope, name: &StreamName) -> bool {
+        let mut patterns = self.auth.hook.patterns.iter();
+        let needs_credential = scope != Scope::Play || self.play_access(name) == PlayAccess::Key;
+        let files = || {
+            self.auth
+                .users
+                .iter()
+                .filter(|rule| rule.is_for(scope, name))
+        };
+        let leaves_to_files = needs_credential && files().any(|rule| !rule.asks_hook);
+        patterns.any(|pattern| fits(pattern, name)) && !leaves_to_files
+    }
+
+    /// Whether it depends on more than what a client shows whether it may listen to a stream: on its address, its program,
+    /// its country, or what a hook knows. Then no cache may give to one what another was given.
+    pub fn is_judged_by_client(&self, name: &StreamName) -> bool {
+        let mut rules = self.access.iter();
+        let hook = &self.auth.hook;
+        rules.any(|rule| rule.is_for(AccessAction::Play, name))
+            || hook.url.is_some() && hook.asks != HookAsks::Publish
+    }
+
     /// The number of the first group of [`variants`](Self::variants) that has a stream.
     pub fn group(&self, name: &StreamName) -> Option<usize> {
         let mut groups = self.variants.iter();
@@ -192,8 +219,7 @@ impl Config {
 
     /// Whether a stream is listed on `/`.
     pub fn is_public(&self, name: &StreamName) -> bool {
-        let is_filler = self.fillers().any(|(filler, _)| filler == *name);
-        !is_filler && self.rule(name).is_none_or(|rule| rule.public)
+        !self.is_filler(name) && self.rule(name).is_none_or(|rule| rule.public)
     }
 }
 

@@ -22,14 +22,19 @@ impl Config {
         self.rule(name).map(|rule| rule.sound).unwrap_or_default()
     }
 
-    /// What a path stands for: an alias, and what is below it, are those of its stream.
+    /// What a path, percent-decoded once, stands for: an alias, and what is below it, are those of its stream.
     pub fn aliased(&self, path: &str) -> Option<String> {
         let name = path.strip_prefix('/')?;
-        self.aliases.iter().find_map(|rule| {
-            let rest = name.strip_prefix(rule.path.as_str())?;
-            let is_below = rest.is_empty() || rest.starts_with('/');
-            is_below.then(|| format!("/{}{rest}", rule.stream))
-        })
+        let exact = self.aliases.iter().find(|rule| rule.path == name);
+        let below = || {
+            self.aliases.iter().find_map(|rule| {
+                let rest = name.strip_prefix(&rule.path)?;
+                let is_below = rest.starts_with('/') && !rule.path.is_empty();
+                is_below.then_some((rule, rest))
+            })
+        };
+        let (rule, rest) = exact.map(|rule| (rule, "")).or_else(below)?;
+        Some(format!("/{}{rest}", rule.stream))
     }
 
     /// The character set of a stream's texts that are not UTF-8.
@@ -69,6 +74,12 @@ impl Config {
         names
             .filter(|name| !name.is_reserved() && self.fallback(name).is_some())
             .collect()
+    }
+
+    /// Whether a stream is one of files that are a fallback.
+    pub fn is_filler(&self, name: &StreamName) -> bool {
+        let is_named_so = name.as_str().starts_with(FILLERS);
+        is_named_so && self.fillers().any(|(filler, _)| filler == *name)
     }
 
     /// The streams that are played from files as fallbacks, and the file or the folder of each.

@@ -1,40 +1,76 @@
 //! Where a listener of a muxer (FLV, fragmented MP4, MPEG-TS) may start: at keyframes where there are pictures,
 //! else at sound.
 
-use media::{Span, Timestamp};
+use media::{Kind, Script, Span, Timestamp};
 
-/// How long sound waits for a picture that the metadata announces. Publishers send both within the
-/// first packets.
-const VIDEO_AWAITED: Span = Span::from_millis(2_000);
+/// How long a track that the metadata announces is waited for: sound waits for the first picture, and the first
+/// pictures for sound that is not yet known, such as MP3 and Dolby's codecs, which their first frame tells. Publishers
+/// send both within the first packets.
+const AWAITED: Span = Span::from_millis(2_000);
+
+/// The same where players keep to the tracks that they have begun with, as browsers' `MediaSource` does, by which HLS
+/// is played: some publishers begin one track ten seconds after the other.
+const AWAITED_PATIENTLY: Span = Span::from_millis(15_000);
 
 /// A picture track that has been silent for this long no longer holds joiners up: the publisher switched the
 /// camera off, or the next one has none.
 const VIDEO_SILENT_MAX: Span = Span::from_millis(10_000);
 
-/// How long the first pictures wait for announced sound that is not yet known: MP3 and Dolby's codecs are
-/// known by their first frame. Some players lose the stream when another segment follows the first.
-const SOUND_AWAITED: Span = Span::from_millis(2_000);
-
-/// Keys of `onMetaData` that only a stream with pictures has, or with sound.
-const VIDEO_KEYS: &[&[u8]] = &[b"videocodecid", b"width"];
-const AUDIO_KEYS: &[&[u8]] = &[b"audiocodecid"];
-
 /// The state of an epoch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Joins {
+    awaited: Span,
     announces_pictures: bool,
     announces_sound: bool,
+    expects_no_sound: bool,
+    expects_no_pictures: bool,
     first_sample: Option<Timestamp>,
     first_picture: Option<Timestamp>,
     last_picture: Option<Timestamp>,
 }
 
+impl Default for Joins {
+    fn default() -> Self {
+        Self::waiting(AWAITED)
+    }
+}
+
 impl Joins {
+    /// For players that keep to the tracks that they have begun with.
+    pub(crate) fn patient() -> Self {
+        Self::waiting(AWAITED_PATIENTLY)
+    }
+
+    /// The same for another epoch.
+    pub(crate) fn anew(&self) -> Self {
+        Self::waiting(self.awaited)
+    }
+
+    fn waiting(awaited: Span) -> Self {
+        Self {
+            awaited,
+            announces_pictures: false,
+            announces_sound: false,
+            expects_no_sound: false,
+            expects_no_pictures: false,
+            first_sample: None,
+            first_picture: None,
+            last_picture: None,
+        }
+    }
+
     /// Takes `onMetaData` and its values.
     pub(crate) fn metadata(&mut self, body: &[u8]) {
-        let has = |key: &&[u8]| body.windows(key.len()).any(|window| window == *key);
-        self.announces_pictures = VIDEO_KEYS.iter().any(has);
-        self.announces_sound = AUDIO_KEYS.iter().any(has);
+        self.announces_pictures = Script::announces(body, Kind::Video);
+        self.announces_sound = Script::announces(body, Kind::Audio);
+    }
+
+    /// Whether the metadata announces tracks of this kind.
+    pub(crate) fn announces(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Audio => self.announces_sound,
+            Kind::Video => self.announces_pictures,
+        }
     }
 
     /// A picture has come.
@@ -43,10 +79,24 @@ impl Joins {
         self.last_picture = Some(now);
     }
 
+    /// Media goes on after a pause: pictures, if there have been any, are not silent yet.
+    pub(crate) fn resume(&mut self, now: Timestamp) {
+        self.last_picture = self.last_picture.map(|last| last.max(now));
+    }
+
+    /// The track of this kind is none that is carried.
+    pub(crate) fn expect_none(&mut self, kind: Kind) {
+        match kind {
+            Kind::Audio => self.expects_no_sound = true,
+            Kind::Video => self.expects_no_pictures = true,
+        }
+    }
+
     /// Whether unwritten pictures wait for sound of which at most the track is known.
     pub(crate) fn awaits_sound(&self, now: Timestamp, has_sound_track: bool) -> bool {
         let first = self.first_picture.unwrap_or(now);
-        (has_sound_track || self.announces_sound) && now - first < SOUND_AWAITED
+        let may_come = self.announces_sound && !self.expects_no_sound;
+        (has_sound_track || may_come) && now - first < self.awaited
     }
 
     /// Whether a listener may start at sound that has come.
@@ -56,6 +106,7 @@ impl Joins {
             return now - last >= VIDEO_SILENT_MAX;
         }
         let first = *self.first_sample.get_or_insert(now);
-        !self.announces_pictures || now - first >= VIDEO_AWAITED
+        let may_come = self.announces_pictures && !self.expects_no_pictures;
+        !may_come || now - first >= self.awaited
     }
 }

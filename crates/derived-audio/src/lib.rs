@@ -17,6 +17,7 @@ mod output;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod unpacker;
 mod way;
 mod work;
 

@@ -293,6 +293,61 @@ async fn opus_in_ogg_is_taken_out_of_it_while_there_are_listeners() {
     until(|| recorder.recorded().last() == Some(&packet(24))).await;
 }
 
+/// CRC-32 as Ogg has it (RFC 3533 §6.1), bit by bit.
+fn page_checksum(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| match sum >> 31 {
+            0 => sum << 1,
+            _ => sum << 1 ^ 0x04C1_1DB7,
+        })
+    })
+}
+
+/// A page with those packets, as encoders make them that put a second into each.
+fn page(numbers: std::ops::Range<u8>) -> Item {
+    let at = Timestamp::from_millis(i64::from(numbers.start) * 20);
+    let count = numbers.len() as u8;
+    let mut bytes = b"OggS\0\0".to_vec();
+    bytes.extend((u64::from(numbers.end) * 960).to_le_bytes());
+    // Serial number, number, and the checksum, which counts as zero in itself.
+    bytes.extend([0; 12]);
+    bytes.push(count);
+    bytes.extend(vec![packet(0).len() as u8; usize::from(count)]);
+    numbers.for_each(|number| bytes.extend(packet(number)));
+    let sum = page_checksum(&bytes).to_le_bytes();
+    bytes[22..26].copy_from_slice(&sum);
+    Item::Sample(Sample {
+        track: TrackId::AUDIO,
+        dts: at,
+        pts: at,
+        duration: Span::from_millis(20 * i64::from(count)),
+        keyframe: true,
+        data: bytes.into(),
+        flv: None,
+    })
+}
+
+#[tokio::test]
+async fn the_packets_of_a_long_page_are_written_as_they_are_heard() {
+    let deriving = DerivingRegistry::new(Duration::ZERO);
+    let mut publisher = deriving.publish(Container::Ogg);
+    // The muxer's pages have five packets.
+    write(&mut publisher, ogg(0..5));
+    let (_guard, recorder) = deriving.listen();
+    let count = || recorder.recorded().len() - 1;
+    until(|| recorder.recorded().len() == 6).await;
+    let began = Instant::now();
+    write(&mut publisher, vec![page(5..55)]);
+    until(|| count() == 55).await;
+    assert!(began.elapsed() >= Duration::from_millis(49 * 20));
+    // What is left when the next page comes is written before it.
+    write(&mut publisher, vec![page(55..105)]);
+    write(&mut publisher, vec![page(105..106)]);
+    until(|| count() == 106).await;
+    let packets: Vec<_> = (0..106).map(packet).collect();
+    assert_eq!(recorder.recorded()[1..], packets);
+}
+
 #[tokio::test]
 async fn what_is_impossible_is_counted_when_a_listener_wants_it() {
     let deriving = DerivingRegistry::new(Duration::ZERO);

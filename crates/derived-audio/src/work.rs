@@ -4,16 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use container::ogg::OpusPackets;
-use fanout::{Derivation, DerivedOffer, DerivedWriter, Stream, Tapped};
-use media::codec::opus;
-use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
+use fanout::{Derivation, DerivedOffer, Stream, Tapped};
+use media::{Item, Kind, Track, TrackId};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use transcode::{Feed, State};
 
 use super::output::{Output, refuse};
 use super::tally::{BROKEN, TranscodingPermit};
+use super::unpacker::Unpacker;
 use super::way::Way;
 use super::{Shared, Transcoders};
 
@@ -49,19 +48,30 @@ pub(super) async fn derive(shared: Arc<Shared>, stream: Arc<Stream>) {
     let mut looks = interval(LOOK_INTERVAL);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut unwanted_since = None;
+    let mut batch = Vec::new();
+    // The tap begins with what the stream remembers.
+    let mut is_past = true;
     loop {
+        let due = work.due();
         tokio::select! {
-            tapped = tap.next() => match tapped {
-                Some(Tapped::Item(item)) => {
-                    work.take(&item);
+            goes_on = tap.take_all(&mut batch) => {
+                for tapped in batch.drain(..) {
+                    match tapped {
+                        Tapped::Item(item) => work.take(&item, is_past),
+                        Tapped::Lost(samples) => shared.tally.miss(samples),
+                    }
                     // The next listener that finds a free permit starts another task.
                     if matches!(work.source, Source::Refused) {
                         return;
                     }
                 }
-                Some(Tapped::Lost(samples)) => shared.tally.miss(samples),
-                None => return,
-            },
+                is_past = false;
+                if !goes_on {
+                    work.flush();
+                    return;
+                }
+            }
+            () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => work.release(),
             now = looks.tick() => {
                 work.check();
                 if work.is_over(now, &mut unwanted_since) {
@@ -100,7 +110,8 @@ struct Running {
 }
 
 impl Work<'_> {
-    fn take(&mut self, item: &Item) {
+    /// Takes the next item; `is_past` if the stream remembered it.
+    fn take(&mut self, item: &Item, is_past: bool) {
         match item {
             Item::Epoch => {
                 self.sound = None;
@@ -109,7 +120,7 @@ impl Work<'_> {
             Item::Header(header) => {
                 self.header = Some(header.clone());
                 if let Source::Pages(unpacker) = &mut self.source {
-                    unpacker.is_announced = false;
+                    unpacker.begin_link();
                 }
             }
             Item::Track(track) if self.is_read(track) => {
@@ -121,7 +132,7 @@ impl Work<'_> {
         match (&mut self.source, item) {
             (Source::Transcoder(running), item) => running.feed.push(item),
             (Source::Pages(unpacker), Item::Sample(page)) if self.sound == Some(page.track) => {
-                unpacker.push(page, self.header.as_deref());
+                unpacker.push(page, self.header.as_deref(), is_past);
             }
             _ => {}
         }
@@ -134,6 +145,7 @@ impl Work<'_> {
     /// Starts what `track` needs and ends what it does not need. A running transcoder goes on when the
     /// publisher changes to another track that needs one.
     fn tune(&mut self, track: &Track) {
+        self.flush();
         let container = self.derivation.stream().info().source.container;
         match (Way::of(container, track), &self.source) {
             (Way::Transcode(_), Source::Transcoder(_)) | (Way::Unpack, Source::Pages(_)) => {}
@@ -173,6 +185,28 @@ impl Work<'_> {
         }
     }
 
+    /// When something is to be written that was taken before.
+    fn due(&self) -> Option<Instant> {
+        match &self.source {
+            Source::Pages(unpacker) => unpacker.due(),
+            _ => None,
+        }
+    }
+
+    /// Writes what is due.
+    fn release(&mut self) {
+        if let Source::Pages(unpacker) = &mut self.source {
+            unpacker.release(Instant::now());
+        }
+    }
+
+    /// Writes all that was taken.
+    fn flush(&mut self) {
+        if let Source::Pages(unpacker) = &mut self.source {
+            unpacker.flush();
+        }
+    }
+
     /// Withdraws the offer if the transcoder has panicked.
     fn check(&mut self) {
         let Source::Transcoder(running) = &self.source else {
@@ -201,62 +235,5 @@ impl Work<'_> {
             tracing::debug!(%stream, "its Opus has no listeners any more");
         }
         is_over
-    }
-}
-
-/// Takes Opus out of Ogg pages.
-struct Unpacker {
-    writer: DerivedWriter,
-    packets: OpusPackets,
-    channels: u8,
-    /// The track that was announced last.
-    track: Option<Track>,
-    /// The track was announced with the header in force.
-    is_announced: bool,
-    /// Kept for its allocation.
-    out: Vec<Sample>,
-}
-
-impl Unpacker {
-    fn new(writer: DerivedWriter, channels: u8) -> Self {
-        Self {
-            writer,
-            packets: OpusPackets::default(),
-            channels,
-            track: None,
-            is_announced: false,
-            out: Vec::new(),
-        }
-    }
-
-    fn push(&mut self, page: &Sample, header: Option<&[u8]>) {
-        let now = std::time::Instant::now();
-        if !std::mem::replace(&mut self.is_announced, true) {
-            self.packets = OpusPackets::default();
-            self.announce(header, now);
-        }
-        self.packets.push(page, &mut self.out);
-        for packet in self.out.drain(..) {
-            self.writer.sample(packet, now);
-        }
-    }
-
-    /// Every title brings a new header, and usually the same track: only a changed one is announced.
-    fn announce(&mut self, header: Option<&[u8]>, now: std::time::Instant) {
-        let usual = || Bytes::copy_from_slice(&opus::head(self.channels));
-        let track = Track {
-            id: TrackId::DERIVED,
-            kind: Kind::Audio,
-            codec: Codec::Opus,
-            framing: Framing::Bare,
-            config: header.and_then(OpusPackets::head).unwrap_or_else(usual),
-            sample_rate: opus::RATE,
-            channels: self.channels,
-            flv: None,
-        };
-        if self.track.as_ref() != Some(&track) {
-            self.writer.track(&track, now);
-            self.track = Some(track);
-        }
     }
 }

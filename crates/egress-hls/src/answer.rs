@@ -2,27 +2,36 @@
 //!
 //! How long an answer may be cached follows RFC 8216bis Appendix B: what its address determines (a segment, a part, a
 //! playlist that was waited for) six target durations, the present playlist half of one by shared caches, refusals a
-//! short time. What was incomplete when the lane opened is not cached, because another server may have all of it.
+//! short time. Playlists are for shared caches: video.js asks for the one that it has waited for until it is another
+//! one, which no browser's cache would ever answer. What was incomplete when the lane opened is not cached, because another server may have all of it.
 
 use std::io;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use fanout::gate::Denied;
 use fanout::{JoinRefused, LaneRefused};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http1::OWN_QUERY_BYTES_MAX;
+use net::holdings::Kind;
 
 use crate::Turned;
 use crate::dvr::{self, FileBody};
-use crate::encoding::{Coding, Encoded};
+use crate::encoding::{self, Coding, LONG_TEXT};
 use crate::keys::KEY_BYTES;
 use crate::packaging::Packaging;
 use crate::reload::Directives;
 use crate::renderer::Rendered;
+use crate::share::Share;
+use crate::template::{self, Filled, Own};
 
 pub(crate) const PLAYLIST_TYPE: &str = "application/vnd.apple.mpegurl";
 
 /// What an address determines for good.
 const CACHED_LONG: Caching = Caching::Targets(6);
+
+/// A playlist that was waited for.
+const CACHED_WAITED: Caching = Caching::Shared(6);
 
 /// The present playlist.
 const CACHED_SHORT: Caching = Caching::Present;
@@ -41,6 +50,8 @@ const NOT_CACHED: Caching = Caching::Never;
 enum Caching {
     /// For so many target durations.
     Targets(i64),
+    /// The same by shared caches. Browsers revalidate it.
+    Shared(i64),
     /// For half of one by shared caches. Browsers revalidate it, so that a page that is loaded again begins with the
     /// present.
     Present,
@@ -55,6 +66,10 @@ impl Caching {
         let scope = if is_shared { "public" } else { "private" };
         match self {
             Self::Targets(count) => format!("{scope}, max-age={}", count * target),
+            Self::Shared(count) if is_shared => {
+                format!("public, max-age=0, s-maxage={}", count * target)
+            }
+            Self::Shared(_) => format!("{scope}, max-age=0"),
             Self::Present if is_shared => {
                 format!("public, max-age=1, s-maxage={}", (target / 2).max(1))
             }
@@ -81,9 +96,36 @@ pub struct Answer {
     pub headers: HeaderMap,
     /// Its body, in pieces that share the memory of the log.
     pub body: Vec<Bytes>,
-    /// What follows it from a disk.
-    pub rest: Option<FileBody>,
+    /// What follows it.
+    pub rest: Option<Rest>,
     caching: Caching,
+}
+
+/// What of a body is made as its client takes it.
+#[derive(Debug)]
+pub enum Rest {
+    /// It is read from a disk.
+    File(FileBody),
+    /// It is put together for one viewer.
+    Text(Filled),
+}
+
+impl Rest {
+    /// Bytes that are still to come.
+    pub fn left(&self) -> u64 {
+        match self {
+            Self::File(file) => file.left(),
+            Self::Text(text) => text.left(),
+        }
+    }
+
+    /// The next piece; `None` at the end.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        match self {
+            Self::File(file) => file.poll_next(cx),
+            Self::Text(text) => Poll::Ready(text.next_piece().map(Ok)),
+        }
+    }
 }
 
 impl Answer {
@@ -99,10 +141,9 @@ impl Answer {
         answer
     }
 
-    /// States how long it may be cached, where a target duration has so many seconds: by the client alone if it showed
-    /// credentials in a header, of which an address tells nothing (RFC 9111 §3.5).
-    pub(crate) fn cached_by(mut self, target: i64, headers: &HeaderMap) -> Self {
-        let is_shared = !headers.contains_key(header::AUTHORIZATION);
+    /// States how long it may be cached, where a target duration has so many seconds: by the client alone unless it
+    /// `is_shared`.
+    pub(crate) fn cached_by(mut self, target: i64, is_shared: bool) -> Self {
         if let Ok(control) = HeaderValue::try_from(self.caching.control(target, is_shared)) {
             self.headers.insert(header::CACHE_CONTROL, control);
         }
@@ -115,7 +156,7 @@ impl Answer {
 
     /// Bytes of its body.
     pub(crate) fn length(&self) -> u64 {
-        let rest = self.rest.as_ref().map_or(0, FileBody::left);
+        let rest = self.rest.as_ref().map_or(0, Rest::left);
         self.body
             .iter()
             .map(|piece| piece.len() as u64)
@@ -124,21 +165,34 @@ impl Answer {
     }
 
     /// The multivariant playlist.
-    pub(crate) fn multivariant(text: String, headers: &HeaderMap) -> Self {
+    ///
+    /// # Errors
+    /// When the client's address has its share.
+    pub(crate) fn multivariant(
+        text: String,
+        headers: &HeaderMap,
+        share: Share<'_>,
+    ) -> Result<Self, Refused> {
         let mut answer = Self::new(StatusCode::OK, PLAYLIST_TYPE, CACHED_MOMENT);
         answer.set(PRIORITY, PLAYLIST_PRIORITY);
-        answer.encode(&Encoded::new(text), headers);
-        answer
+        let coding = answer.coding(headers);
+        let text = encoding::encoded_once(text.into_bytes(), coding);
+        answer.body.push(share.answer(text)?);
+        Ok(answer)
     }
 
-    /// A media playlist, or that the client has it already.
+    /// A media playlist with what is the viewer's own, or that the client has it already.
+    ///
+    /// # Errors
+    /// When the client's address has its share.
     pub(crate) fn playlist(
         rendered: &Rendered,
+        own: &Own,
         directives: &Directives,
-        headers: &HeaderMap,
-    ) -> Self {
+        (headers, share): (&HeaderMap, Share<'_>),
+    ) -> Result<Self, Refused> {
         let caching = match directives.wait_for {
-            Some(_) => CACHED_LONG,
+            Some(_) => CACHED_WAITED,
             None => CACHED_SHORT,
         };
         let mut answer = Self::new(StatusCode::OK, PLAYLIST_TYPE, caching);
@@ -152,19 +206,72 @@ impl Answer {
             answer.status = StatusCode::NOT_MODIFIED;
             answer.set(header::VARY, "Accept-Encoding");
             answer.headers.remove(header::CONTENT_TYPE);
+        } else if own.is_empty() {
+            let coding = answer.coding(headers);
+            let text = rendered.text.plain.bytes(coding);
+            // All viewers have a short one in common, and soon the next. A long one that is not taken is kept from being
+            // replaced.
+            answer.body.push(match text.len() > LONG_TEXT {
+                true => share.answer(text)?,
+                false => text,
+            });
         } else {
-            answer.encode(&rendered.text, headers);
+            answer.fill(rendered.text.filled(own), headers, share)?;
         }
-        answer
+        Ok(answer)
     }
 
-    fn encode(&mut self, text: &Encoded, headers: &HeaderMap) {
-        let coding = Coding::accepted(headers);
+    /// The text of one viewer: compressed, unless that would cost more than it saves, or made as it is sent.
+    fn fill(
+        &mut self,
+        mut text: Filled,
+        headers: &HeaderMap,
+        share: Share<'_>,
+    ) -> Result<(), Refused> {
+        let is_long = text.left() > LONG_TEXT as u64;
+        let coding = match is_long {
+            true => self.coding_of(Coding::Identity),
+            false => self.coding(headers),
+        };
+        if coding == Coding::Identity {
+            // As where a viewer has nothing of its own: what all have in common is nobody's if it is short.
+            let shared = Some(text.shared()).filter(|bytes| *bytes > LONG_TEXT);
+            let bytes = shared.unwrap_or_default() + template::PIECE_BYTES;
+            let held = share.take(Kind::Answers, bytes)?;
+            text.hold(held);
+            self.rest = Some(Rest::Text(text));
+        } else {
+            let text = encoding::encoded_once(text.whole(), coding);
+            self.body.push(share.answer(text)?);
+        }
+        Ok(())
+    }
+
+    /// The same without what is made as its client takes it, unless that is long or comes from a disk.
+    ///
+    /// # Errors
+    /// When the client's address has its share.
+    pub(crate) fn in_memory(mut self, share: Share<'_>) -> Result<Self, Refused> {
+        match self.rest.take() {
+            Some(Rest::Text(text)) if text.left() <= LONG_TEXT as u64 => {
+                self.body.push(share.answer(text.whole().into())?);
+            }
+            rest => self.rest = rest,
+        }
+        Ok(self)
+    }
+
+    /// Chooses a coding, and says so.
+    fn coding(&mut self, headers: &HeaderMap) -> Coding {
+        self.coding_of(Coding::accepted(headers))
+    }
+
+    fn coding_of(&mut self, coding: Coding) -> Coding {
         self.set(header::VARY, "Accept-Encoding");
         if let Some(token) = coding.token() {
             self.set(header::CONTENT_ENCODING, token);
         }
-        self.body.push(text.bytes(coding));
+        coding
     }
 
     /// An initialization segment.
@@ -183,7 +290,7 @@ impl Answer {
     /// A segment that is read from a disk; see [`media`](Self::media).
     pub(crate) fn file(mut body: FileBody, is_whole: bool) -> Self {
         let mut answer = Self::media(dvr::PACKAGING, vec![body.take_first()], is_whole);
-        answer.rest = Some(body);
+        answer.rest = Some(Rest::File(body));
         answer
     }
 
@@ -210,6 +317,9 @@ pub enum Refused {
     /// A malformed directive.
     #[error("{0}")]
     Directives(&'static str),
+    /// A query that playlists would have to repeat in each address.
+    #[error("the query is longer than {OWN_QUERY_BYTES_MAX} bytes")]
+    QueryTooLong,
     /// A segment or part that no player that follows asks for.
     #[error("that is too far ahead")]
     TooFarAhead,
@@ -241,6 +351,9 @@ pub enum Refused {
     /// A limit of the server.
     #[error("{}", .0.reason)]
     Turned(Turned),
+    /// What was made for the client's address, and it has not taken, is its share.
+    #[error("answers for your address wait to be read; no more are made meanwhile")]
+    HoldsEnough,
     /// The stream has as many viewers as it may.
     #[error("the stream has as many viewers as it may")]
     Full,
@@ -301,6 +414,7 @@ impl Refused {
             Self::Denied(Denied::Unavailable)
             | Self::Turned(_)
             | Self::Full
+            | Self::HoldsEnough
             | Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, NOT_CACHED),
             // A cache must not keep an audience from a publisher that has returned; but without any caching it would
             // pass on its whole audience, one request after the other.
@@ -309,6 +423,7 @@ impl Refused {
                 (StatusCode::FORBIDDEN, NOT_CACHED)
             }
             Self::Directives(_) => (StatusCode::BAD_REQUEST, CACHED_WAITED_REFUSAL),
+            Self::QueryTooLong => (StatusCode::URI_TOO_LONG, NOT_CACHED),
             // It is in time that decides, so a cache must not keep it.
             Self::TooFarAhead => (StatusCode::BAD_REQUEST, NOT_CACHED),
             Self::NoSuchPiece => (StatusCode::NOT_FOUND, CACHED_REFUSAL),
@@ -332,7 +447,7 @@ impl Refused {
                     .headers
                     .insert(header::RETRY_AFTER, turned.retry_after.into());
             }
-            Self::NotBegun | Self::NotInTime | Self::Unavailable(_) => {
+            Self::NotBegun | Self::NotInTime | Self::HoldsEnough | Self::Unavailable(_) => {
                 answer.set(header::RETRY_AFTER, "2")
             }
             _ => {}

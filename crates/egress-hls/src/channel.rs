@@ -11,6 +11,7 @@ use fanout::{
     Info, LaneGuard, LaneIndex, LaneRefused, PartState, RangeReader, Segment, Segmentation, Stream,
     Subscription,
 };
+use net::holdings::Holdings;
 use tokio::time::timeout;
 
 use crate::answer::Answer;
@@ -43,7 +44,7 @@ impl Channel {
         packaging: Packaging,
         segmentation: Segmentation,
         discontinuity_base: u64,
-        keys: &Arc<Keys>,
+        (keys, holdings): (&Arc<Keys>, &Arc<Holdings>),
         now: Instant,
     ) -> Result<Self, LaneRefused> {
         let stream = Arc::clone(subscription.stream());
@@ -55,7 +56,14 @@ impl Channel {
             segmentation,
             reader,
             viewers: Viewers::new(waits::silence(&segmentation), now),
-            renderer: Renderer::new(name, packaging, segmentation, discontinuity_base, keys),
+            renderer: Renderer::new(
+                name,
+                packaging,
+                segmentation,
+                discontinuity_base,
+                keys,
+                holdings,
+            ),
             keys: Arc::clone(keys),
             stream,
         })

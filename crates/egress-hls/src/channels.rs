@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use fanout::{LaneRefused, Registry, Segmentation, Subscription};
 use media::StreamName;
+use net::holdings::Holdings;
 
 use crate::channel::Channel;
 use crate::keys::Keys;
@@ -29,6 +30,7 @@ const ENDED_FOR: Duration = Duration::from_secs(30);
 pub(crate) struct Channels {
     segmentation: Segmentation,
     keys: Arc<Keys>,
+    holdings: Arc<Holdings>,
     all: Mutex<HashMap<Key, Arc<Channel>>>,
 }
 
@@ -36,10 +38,15 @@ type Key = (StreamName, Packaging);
 
 impl Channels {
     /// None yet. All will have the same bounds of segments, and keys of the same secret.
-    pub(crate) fn new(segmentation: Segmentation, keys: Arc<Keys>) -> Self {
+    pub(crate) fn new(
+        segmentation: Segmentation,
+        keys: Arc<Keys>,
+        holdings: Arc<Holdings>,
+    ) -> Self {
         Self {
             segmentation,
             keys,
+            holdings,
             all: Mutex::default(),
         }
     }
@@ -74,7 +81,7 @@ impl Channels {
             }
             entry => {
                 let bounds = self.segmentation;
-                let keys = &self.keys;
+                let keys = (&self.keys, &self.holdings);
                 let base = discontinuity_base;
                 let channel = Channel::new(subscription, packaging, bounds, base, keys, now)?;
                 let channel = Arc::new(channel);

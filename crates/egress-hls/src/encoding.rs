@@ -1,20 +1,22 @@
 //! Playlists compressed, once per version.
 
 use std::io::Write;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::{HeaderMap, header};
+use net::holdings::{Holdings, Kind};
 
 /// Brotli's quality and window (RFC 7932): better than gzip's best, at about its cost, for texts of some kilobytes.
 const BROTLI_QUALITY: u32 = 5;
 const BROTLI_WINDOW_BITS: u32 = 18;
 
-/// The same for texts from so many bytes on, those of long DVR windows: quick rather than small.
-const LONG_TEXT: usize = 256 << 10;
-const BROTLI_QUALITY_LONG: u32 = 1;
+/// The same for texts from so many bytes on, those of long DVR windows, and for those of one viewer, which are compressed
+/// for each request: quick rather than small.
+pub(crate) const LONG_TEXT: usize = 256 << 10;
+const BROTLI_QUALITY_QUICK: u32 = 1;
 
 /// How a body is encoded (RFC 9110 §8.4.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -54,42 +56,65 @@ impl Coding {
 /// A text in all codings, each made when it is first wanted.
 #[derive(Debug)]
 pub(crate) struct Encoded {
+    holdings: Arc<Holdings>,
     identity: Bytes,
     gzip: OnceLock<Bytes>,
     brotli: OnceLock<Bytes>,
 }
 
 impl Encoded {
-    pub(crate) fn new(text: String) -> Self {
+    pub(crate) fn new(text: String, holdings: &Arc<Holdings>) -> Self {
         Self {
-            identity: text.into(),
+            identity: counted(holdings, text.into()),
             gzip: OnceLock::new(),
             brotli: OnceLock::new(),
+            holdings: Arc::clone(holdings),
         }
     }
 
+    pub(crate) fn identity(&self) -> Bytes {
+        self.identity.clone()
+    }
+
     pub(crate) fn bytes(&self, coding: Coding) -> Bytes {
+        let text = &self.identity;
+        let (gzip_level, brotli_quality) = match text.len() < LONG_TEXT {
+            true => (Compression::default(), BROTLI_QUALITY),
+            false => (Compression::fast(), BROTLI_QUALITY_QUICK),
+        };
+        let counted = |coded| counted(&self.holdings, coded);
         match coding {
-            Coding::Identity => &self.identity,
-            Coding::Gzip => self.gzip.get_or_init(|| gzip(&self.identity)),
-            Coding::Brotli => self.brotli.get_or_init(|| brotli(&self.identity)),
+            Coding::Identity => text,
+            Coding::Gzip => self.gzip.get_or_init(|| counted(gzip(text, gzip_level))),
+            Coding::Brotli => self
+                .brotli
+                .get_or_init(|| counted(brotli(text, brotli_quality))),
         }
         .clone()
     }
 }
 
-fn gzip(text: &[u8]) -> Bytes {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+/// A text of one viewer in a coding.
+pub(crate) fn encoded_once(text: Vec<u8>, coding: Coding) -> Bytes {
+    match coding {
+        Coding::Identity => text.into(),
+        Coding::Gzip => gzip(&text, Compression::fast()),
+        Coding::Brotli => brotli(&text, BROTLI_QUALITY_QUICK),
+    }
+}
+
+fn counted(holdings: &Arc<Holdings>, text: Bytes) -> Bytes {
+    holdings.note(Kind::Playlists, text.len()).over(text)
+}
+
+fn gzip(text: &[u8], level: Compression) -> Bytes {
+    let mut encoder = GzEncoder::new(Vec::new(), level);
     let written = encoder.write_all(text).and_then(|()| encoder.finish());
     written.expect("a Vec takes all bytes").into()
 }
 
-fn brotli(text: &[u8]) -> Bytes {
+fn brotli(text: &[u8], quality: u32) -> Bytes {
     let mut out = Vec::new();
-    let quality = match text.len() < LONG_TEXT {
-        true => BROTLI_QUALITY,
-        false => BROTLI_QUALITY_LONG,
-    };
     let mut encoder = brotli::CompressorWriter::new(&mut out, 4_096, quality, BROTLI_WINDOW_BITS);
     encoder.write_all(text).expect("a Vec takes all bytes");
     drop(encoder);
@@ -123,7 +148,8 @@ mod tests {
     #[test]
     fn each_coding_holds_the_same_text() {
         let text = "#EXT-X-PART:DURATION=0.50000,URI=\"41.0.m4s\"\n".repeat(100);
-        let encoded = Encoded::new(text.clone());
+        let holdings = Holdings::new(0);
+        let encoded = Encoded::new(text.clone(), &holdings);
         let mut read = String::new();
         let gzip = encoded.bytes(Coding::Gzip);
         flate2::read::GzDecoder::new(&gzip[..])
@@ -137,5 +163,11 @@ mod tests {
             .expect("brotli");
         assert_eq!(read, text);
         assert!(gzip.len() < text.len() / 10 && brotli.len() < text.len() / 10);
+        let all = text.len() + gzip.len() + brotli.len();
+        assert_eq!(holdings.bytes(Kind::Playlists), all);
+        drop(encoded);
+        assert_eq!(holdings.bytes(Kind::Playlists), gzip.len() + brotli.len());
+        let once = encoded_once(text.into_bytes(), Coding::Gzip);
+        assert!(once.len() < all / 5);
     }
 }

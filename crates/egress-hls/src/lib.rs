@@ -7,7 +7,8 @@
 //! ```
 //!
 //! * A playlist is a view of a lane's index; segments and parts are ranges of its log. Nothing is copied but the
-//!   playlist's text, which is rendered and compressed once per version of the playlist.
+//!   playlist's text, which is rendered and compressed once per version of the playlist. What of it is a viewer's own
+//!   (its query behind each address) is put in as it is sent, and is charged to its address ([`net::holdings`]).
 //! * A stream has one channel for each packaging that has viewers, which keeps its lane open.
 //! * Several streams may be the qualities of one name ([`Variants`]). Each has its own channels and viewers; they have
 //!   a multivariant playlist in common, and each one's media playlist reports where the others end.
@@ -38,6 +39,8 @@ mod renderer;
 mod report;
 mod resource;
 mod respond;
+mod share;
+mod template;
 #[cfg(test)]
 mod tests;
 pub mod threads;
@@ -52,10 +55,11 @@ use std::sync::Arc;
 
 use fanout::gate::{Country, Gate};
 use fanout::{Info, Permit, Registry, Segmentation, Stream};
-use http::HeaderMap;
+use http::{HeaderMap, header};
 use media::StreamName;
+use net::holdings::Holdings;
 
-pub use self::answer::{Answer, Refused};
+pub use self::answer::{Answer, Refused, Rest};
 pub use self::packaging::Packaging;
 pub use self::relative::relative;
 pub use self::resource::{Piece, Resource};
@@ -68,7 +72,8 @@ use self::encryption::Encryption;
 
 /// Lets viewers in, within the server's limits.
 pub trait Admission: Send + Sync {
-    /// A permit for a viewer at `peer`, held for as long as it watches.
+    /// A permit for a viewer at `peer`, held for as long as it watches. It is asked for before the gate, because a question
+    /// to the gate is work.
     ///
     /// # Errors
     /// Why it is turned away.
@@ -85,7 +90,6 @@ pub struct Turned {
 }
 
 /// What holds for all streams, and for as long as the server runs: playlists promise it.
-#[derive(Debug)]
 pub struct Settings {
     /// The bounds of segments and parts.
     pub segmentation: Segmentation,
@@ -93,7 +97,24 @@ pub struct Settings {
     pub dvr: Option<dvr::Settings>,
     /// Which streams are encrypted.
     pub encryption: encryption::Settings,
+    /// What is held for viewers is charged to.
+    pub holdings: Arc<Holdings>,
+    /// Of which streams it depends on who a viewer is whether it may watch.
+    pub judged: Judged,
 }
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("segmentation", &self.segmentation)
+            .field("dvr", &self.dvr)
+            .field("encryption", &self.encryption)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether it depends on more than what a client shows whether it may watch a stream.
+pub type Judged = Box<dyn Fn(&StreamName) -> bool + Send + Sync>;
 
 /// What all requests share.
 pub struct Context {
@@ -104,6 +125,8 @@ pub struct Context {
     gate: Arc<dyn Gate>,
     admission: Box<dyn Admission>,
     variants: Arc<Variants>,
+    holdings: Arc<Holdings>,
+    judged: Judged,
     channels: Arc<Channels>,
 }
 
@@ -126,18 +149,32 @@ impl Context {
             segmentation,
             dvr,
             encryption,
+            holdings,
+            judged,
         } = settings;
         let encryption = Encryption::new(encryption, &segmentation);
         Self {
             segmentation,
             dvr: dvr.map(|settings| Arc::new(Dvr::new(settings, segmentation))),
-            channels: Arc::new(Channels::new(segmentation, Arc::clone(&encryption.keys))),
+            channels: Arc::new(Channels::new(
+                segmentation,
+                Arc::clone(&encryption.keys),
+                Arc::clone(&holdings),
+            )),
+            holdings,
+            judged,
             encryption,
             registry,
             gate,
             admission,
             variants,
         }
+    }
+
+    /// Whether caches may give an answer about a stream to others: not if the client showed credentials in a header, of
+    /// which an address tells nothing (RFC 9111 §3.5), nor if it depends on who it is.
+    fn is_shared(&self, stream: &StreamName, headers: &HeaderMap) -> bool {
+        !headers.contains_key(header::AUTHORIZATION) && !(self.judged)(stream)
     }
 
     /// The DVR windows, if any stream may have one. They are kept by [`Dvr::keep`].
@@ -221,5 +258,5 @@ pub async fn answer(context: &Context, request: Request<'_>) -> Answer {
         Err(refused) => refused.answer(),
     };
     let target = playlist::target_seconds(&context.segmentation);
-    answer.cached_by(target, request.headers)
+    answer.cached_by(target, context.is_shared(request.stream, request.headers))
 }

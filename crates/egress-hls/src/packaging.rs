@@ -109,8 +109,12 @@ impl Packaging {
         }
     }
 
-    /// Whether a stream's tracks can be carried, as its live body in the same container tells.
+    /// Whether a stream's tracks can be carried, as its live body in the same container tells. While announced pictures
+    /// are awaited that is unclear: players would keep to the sound.
     pub(crate) fn choose(self, info: &Info) -> Choice<Self> {
+        if info.awaits_pictures {
+            return Choice::Unclear;
+        }
         let extension = match self {
             Self::Mp4 => Extension::Mp4,
             Self::Ts | Self::Encrypted => Extension::Ts,

@@ -14,7 +14,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use fanout::{LaneIndex, ListedPart, Preamble, Segment, Segmentation, TitleChange};
-use media::{Span, StreamName, TICKS_PER_SECOND, TimedEvent, Timestamp};
+use media::{Span, StreamName, TICKS_PER_SECOND, TimedEvent};
 
 use crate::date_range;
 use crate::dvr::Kept;
@@ -22,6 +22,7 @@ use crate::keys::Keys;
 use crate::packaging::Packaging;
 use crate::report::Report;
 use crate::resource::Piece;
+use crate::template::OWN;
 use crate::wall::{Wall, iso8601};
 
 /// The protocol version that delta updates need (§8), and the one of old players: durations with decimals.
@@ -41,7 +42,7 @@ const LISTED_TARGETS: i64 = 4;
 /// How long parts are listed, in target durations.
 const PART_TARGETS: i64 = 3;
 
-/// What a playlist is made of.
+/// What a playlist is made of. It is written with [`OWN`] where something of a viewer's own is to stand.
 pub(crate) struct Sheet<'a> {
     pub(crate) packaging: Packaging,
     /// Segments that lie before those of the lane.
@@ -55,8 +56,6 @@ pub(crate) struct Sheet<'a> {
     pub(crate) segmentation: Segmentation,
     /// Nothing follows.
     pub(crate) is_ended: bool,
-    /// How far from the end players are to start, if they are told.
-    pub(crate) start: Option<Span>,
     pub(crate) wall: &'a Wall,
     /// The digest of an initialization segment; empty for an empty one.
     pub(crate) digest: &'a dyn Fn(&Arc<Preamble>) -> &'a str,
@@ -68,8 +67,6 @@ pub(crate) struct Sheet<'a> {
     pub(crate) discontinuity_base: u64,
     /// Where the other playlists of the presentation end.
     pub(crate) reports: &'a [Report],
-    /// What is appended to each address: the viewer's own query with its question mark, or nothing.
-    pub(crate) suffix: &'a str,
     /// How many segments this delta update leaves out; none of a whole playlist.
     pub(crate) skipped: usize,
 }
@@ -85,19 +82,35 @@ fn part_hold_back(segmentation: &Segmentation) -> Span {
     Span::from_ticks(segmentation.part_max.ticks() * HOLD_BACK)
 }
 
-/// How many of a lane's segments, its oldest, the live playlist does not list.
-pub(crate) fn unlisted(index: &LaneIndex) -> usize {
-    let (Some(segmentation), Some(end)) = (&index.segmentation, end(&index.segments)) else {
-        return index.segments.len();
-    };
-    let time = Span::from_millis(target_seconds(segmentation) * 1_000 * LISTED_TARGETS);
-    let is_old = |segment: &&Arc<Segment>| end - segment.end() > time;
-    index.segments.iter().take_while(is_old).count()
+/// Tells players how far from the end they are to start.
+pub(crate) fn start_tag(start: Span, segmentation: &Segmentation) -> String {
+    let start = Seconds(start.max(part_hold_back(segmentation)));
+    format!("#EXT-X-START:TIME-OFFSET=-{start}\n")
 }
 
-/// When the media ends.
-fn end(segments: &[Arc<Segment>]) -> Option<Timestamp> {
-    segments.last().map(|segment| segment.end())
+/// How many of a lane's segments, its oldest, the live playlist does not list.
+pub(crate) fn unlisted(index: &LaneIndex) -> usize {
+    let Some(segmentation) = &index.segmentation else {
+        return index.segments.len();
+    };
+    beyond(index.segments.iter(), segmentation, LISTED_TARGETS)
+}
+
+/// How many segments, the oldest, are followed by more than so many target durations. What counts is what is listed:
+/// after a pause the stream's time is further.
+fn beyond<'a>(
+    segments: impl DoubleEndedIterator<Item = &'a Arc<Segment>>,
+    segmentation: &Segmentation,
+    targets: i64,
+) -> usize {
+    let time = Span::from_millis(target_seconds(segmentation) * 1_000 * targets);
+    let mut following = Span::ZERO;
+    let is_old = |segment: &Arc<Segment>| {
+        let is_old = following > time;
+        following = following + segment.duration;
+        is_old
+    };
+    segments.rev().map(is_old).filter(|is_old| *is_old).count()
 }
 
 /// What a playlist lists: first what is kept, then what the lane has.
@@ -114,12 +127,7 @@ pub(crate) fn skipped(
     segments: &[Arc<Segment>],
     segmentation: &Segmentation,
 ) -> usize {
-    let all = all(kept, segments);
-    let Some(end) = all.clone().next_back().map(|segment| segment.end()) else {
-        return 0;
-    };
-    let time = Span::from_millis(target_seconds(segmentation) * 1_000 * SKIP_TARGETS);
-    all.take_while(|segment| end - segment.end() > time).count()
+    beyond(all(kept, segments), segmentation, SKIP_TARGETS)
 }
 
 /// A segment that is whole: its length and its address, without the end of the line.
@@ -147,7 +155,7 @@ impl fmt::Display for Sheet<'_> {
             _ => Ok(()),
         }?;
         let mut reports = self.reports.iter().filter(|_| !self.is_ended);
-        reports.try_for_each(|report| report.write(f, self.stream, self.packaging, self.suffix))
+        reports.try_for_each(|report| report.write(f, self.stream, self.packaging))
     }
 }
 
@@ -172,13 +180,8 @@ impl Sheet<'_> {
         if self.packaging.has_parts() {
             self.control(f)?;
         }
-        match self.start {
-            Some(start) => {
-                let start = Seconds(start.max(part_hold_back(&self.segmentation)));
-                writeln!(f, "#EXT-X-START:TIME-OFFSET=-{start}")
-            }
-            None => Ok(()),
-        }
+        // Where a viewer's own start is said.
+        f.write_char(OWN)
     }
 
     /// What players with low latency are promised.
@@ -203,10 +206,11 @@ impl Sheet<'_> {
                 f.write_str(kept.date_ranges())?;
             } else {
                 self.map(f, &kept.segment, &kept.map, before)?;
-                writeln!(f, "{}{}", kept.lines, self.suffix)?;
+                writeln!(f, "{}{OWN}", kept.lines)?;
             }
             before = Some((&*kept.segment, &*kept.map));
         }
+        let with_parts = self.kept.len() + self.without_parts();
         for (at, segment) in (self.kept.len()..).zip(self.segments) {
             let map = (self.digest)(&segment.preamble);
             self.key(f, segment, before.map(|(before, _)| before))?;
@@ -214,7 +218,7 @@ impl Sheet<'_> {
                 self.date_ranges(f, &segment.events, &segment.titles)?;
             } else {
                 self.map(f, segment, map, before)?;
-                self.segment(f, segment)?;
+                self.segment(f, segment, at >= with_parts)?;
             }
             before = Some((segment, map));
         }
@@ -263,12 +267,17 @@ impl Sheet<'_> {
     }
 
     /// The rest about a segment.
-    fn segment(&self, f: &mut fmt::Formatter<'_>, segment: &Segment) -> fmt::Result {
+    fn segment(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        segment: &Segment,
+        lists_parts: bool,
+    ) -> fmt::Result {
         if let Some(millis) = self.wall.began(segment) {
             writeln!(f, "#EXT-X-PROGRAM-DATE-TIME:{}", iso8601(millis))?;
         }
         self.date_ranges(f, &segment.events, &segment.titles)?;
-        if self.lists_parts(segment) {
+        if lists_parts {
             for (number, part) in segment.parts.iter().enumerate() {
                 self.part(f, segment.number, number, part)?;
             }
@@ -277,12 +286,12 @@ impl Sheet<'_> {
             return Ok(());
         }
         whole(f, segment, self.packaging)?;
-        writeln!(f, "{}", self.suffix)
+        writeln!(f, "{OWN}")
     }
 
-    /// The address of a piece, with the viewer's query.
+    /// The address of a piece, with the place of the viewer's query.
     fn address(&self, piece: Piece) -> impl fmt::Display {
-        fmt::from_fn(move |f| write!(f, "{}{}", piece.name(self.packaging), self.suffix))
+        fmt::from_fn(move |f| write!(f, "{}{OWN}", piece.name(self.packaging)))
     }
 
     fn date_ranges(
@@ -314,12 +323,12 @@ impl Sheet<'_> {
         date_range::write_titles(f, std::slice::from_ref(change), |_| began)
     }
 
-    fn lists_parts(&self, segment: &Segment) -> bool {
-        if !self.packaging.has_parts() {
-            return false;
+    /// How many segments of the lane, its oldest, are listed without their parts.
+    fn without_parts(&self) -> usize {
+        match self.packaging.has_parts() {
+            true => beyond(self.segments.iter(), &self.segmentation, PART_TARGETS),
+            false => self.segments.len(),
         }
-        let time = Span::from_millis(target_seconds(&self.segmentation) * 1_000 * PART_TARGETS);
-        end(self.segments).is_some_and(|end| end - segment.end() <= time)
     }
 
     fn part(

@@ -19,6 +19,7 @@ use crate::packaging::Packaging;
 use crate::relative::relative;
 use crate::reload::Directives;
 use crate::resource::{Piece, Resource};
+use crate::share::Share;
 use crate::variants::best_first;
 use crate::viewers::{Caller, Viewer};
 use crate::{Context, Request, encryption, waits};
@@ -77,7 +78,7 @@ pub(crate) async fn answer(
         })
         .collect();
     let text = multivariant::text(&variants, Viewer::of(request).suffix());
-    Ok(Answer::multivariant(text, request.headers))
+    Answer::multivariant(text, request.headers, Share::of(context, request))
 }
 
 /// The description of a stream that the caller may watch.

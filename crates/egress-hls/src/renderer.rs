@@ -1,6 +1,8 @@
-//! The playlists of one channel, rendered and compressed once for each version.
+//! The playlists of one channel, rendered and compressed once for each version, whatever viewers have of their own: see
+//! [`Template`].
 //!
-//! Those with a viewer's own query are rendered for each request, because their addresses differ.
+//! Viewers of the present never wait for the text of a DVR window, which may be a thousand times as long: each of the two
+//! lists has a lock of its own.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -8,15 +10,16 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use fanout::{LaneIndex, Preamble, Segment, Segmentation};
 use media::{StreamName, Timestamp};
+use net::holdings::Holdings;
 
 use crate::digest::digest;
 use crate::dvr::{Past, Window};
-use crate::encoding::Encoded;
 use crate::keys::Keys;
 use crate::packaging::Packaging;
 use crate::playlist::{self, Sheet};
 use crate::reload::Directives;
 use crate::report::Report;
+use crate::template::Template;
 use crate::wall::Wall;
 
 /// See the module's description.
@@ -28,17 +31,18 @@ pub(crate) struct Renderer {
     /// See [`timeline`](crate::timeline).
     discontinuity_base: u64,
     keys: Option<Arc<Keys>>,
-    state: Mutex<State>,
+    holdings: Arc<Holdings>,
+    facts: Mutex<Facts>,
+    /// Of the live playlist, and of the DVR window: the present version, whole and as a delta update.
+    rendered: [Mutex<[Option<Arc<Rendered>>; 2]>; 2],
 }
 
-/// What playlists are made of, and made.
-#[derive(Debug, Default)]
-struct State {
+/// What playlists are made of beside the lane's index.
+#[derive(Clone, Debug, Default)]
+struct Facts {
     wall: Wall,
     /// The digests of the lane's initialization segments; empty for an empty one.
     digests: Vec<(Arc<Preamble>, String)>,
-    /// The present version, whole and as a delta update; of the live playlist, and of the DVR window.
-    rendered: [[Option<Arc<Rendered>>; 2]; 2],
 }
 
 /// A version of a playlist.
@@ -46,8 +50,8 @@ struct State {
 pub(crate) struct Rendered {
     version: Version,
     reports: Vec<Report>,
-    pub(crate) text: Encoded,
-    /// The entity tag.
+    pub(crate) text: Template,
+    /// The entity tag, good for each viewer: what is its own stands in the address.
     pub(crate) tag: String,
 }
 
@@ -77,8 +81,6 @@ pub(crate) struct Wanted<'a> {
     pub(crate) directives: &'a Directives,
     /// Where the other playlists of the presentation end.
     pub(crate) reports: Vec<Report>,
-    /// The viewer's own query with its question mark, which is appended to addresses; or nothing.
-    pub(crate) suffix: &'a str,
 }
 
 impl Renderer {
@@ -88,6 +90,7 @@ impl Renderer {
         segmentation: Segmentation,
         discontinuity_base: u64,
         keys: &Arc<Keys>,
+        holdings: &Arc<Holdings>,
     ) -> Self {
         let is_encrypted = packaging == Packaging::Encrypted;
         Self {
@@ -96,7 +99,9 @@ impl Renderer {
             segmentation,
             discontinuity_base,
             keys: is_encrypted.then(|| Arc::clone(keys)),
-            state: Mutex::default(),
+            holdings: Arc::clone(holdings),
+            facts: Mutex::default(),
+            rendered: Default::default(),
         }
     }
 
@@ -112,32 +117,36 @@ impl Renderer {
         };
         let version = Version::of(&past, index);
         let (list, form) = (usize::from(wanted.is_dvr), usize::from(skipped > 0));
-        let mut state = self.state();
-        if let Some(known) = &state.rendered[list][form]
-            && wanted.suffix.is_empty()
+        // Held while the text is made, so that it is made once: all who wait here want it. A panic leaves an older one.
+        let mut present = self.rendered[list]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &present[form]
             && known.version == version
             && known.reports == wanted.reports
         {
             return Arc::clone(known);
         }
-        state.describe(&index.segments);
-        let text = self.text(&state, index, &past, skipped, &wanted);
+        let facts = {
+            let mut facts = self.facts();
+            facts.describe(&index.segments);
+            facts.clone()
+        };
+        let text = self.text(&facts, index, &past, skipped, &wanted);
         let rendered = Arc::new(Rendered {
             version,
             reports: wanted.reports,
             // Weak, because the codings of a text differ in their bytes (RFC 9110 §8.8.3).
             tag: format!("W/\"{}\"", digest(text.as_bytes())),
-            text: Encoded::new(text),
+            text: Template::new(&text, &self.holdings),
         });
-        if wanted.suffix.is_empty() {
-            state.rendered[list][form] = Some(Arc::clone(&rendered));
-        }
+        present[form] = Some(Arc::clone(&rendered));
         rendered
     }
 
     fn text(
         &self,
-        state: &State,
+        facts: &Facts,
         index: &LaneIndex,
         past: &Past,
         skipped: usize,
@@ -155,14 +164,12 @@ impl Renderer {
             waiting_titles: &index.waiting_titles,
             segmentation: self.segmentation,
             is_ended: index.is_ended,
-            start: wanted.directives.start,
-            wall: wall.as_ref().unwrap_or(&state.wall),
-            digest: &|preamble| state.digest(preamble),
+            wall: wall.as_ref().unwrap_or(&facts.wall),
+            digest: &|preamble| facts.digest(preamble),
             keys: self.keys.as_deref(),
             stream: &self.stream,
             discontinuity_base: self.discontinuity_base,
             reports: &wanted.reports,
-            suffix: wanted.suffix,
             skipped,
         };
         sheet.to_string()
@@ -170,15 +177,15 @@ impl Renderer {
 
     /// The initialization segment of a digest, of a lane that has `index`.
     pub(crate) fn init(&self, index: &LaneIndex, digest: &str) -> Option<Bytes> {
-        let mut state = self.state();
-        state.describe(&index.segments);
-        let found = state.digests.iter().find(|(_, known)| known == digest);
+        let mut facts = self.facts();
+        facts.describe(&index.segments);
+        let found = facts.digests.iter().find(|(_, known)| known == digest);
         found.map(|(preamble, _)| preamble.bytes.clone())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn facts(&self) -> MutexGuard<'_, Facts> {
         // Whatever a panic left undone is made anew by the next request.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -202,7 +209,7 @@ impl Version {
     }
 }
 
-impl State {
+impl Facts {
     /// Takes all that the lane has, of which the playlists list different segments.
     fn describe(&mut self, segments: &[Arc<Segment>]) {
         self.wall.observe(segments, SystemTime::now());

@@ -13,6 +13,7 @@ use crate::Context;
 use crate::packaging::Packaging;
 use crate::relative::relative;
 use crate::resource::{Piece, Resource};
+use crate::template::OWN;
 
 /// The end of another media playlist.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -37,13 +38,12 @@ impl Report {
         })
     }
 
-    /// The tag in the playlist of `stream`, with `suffix` behind the address.
+    /// The tag in the playlist of `stream`, with the place of a viewer's query behind the address.
     pub(crate) fn write(
         &self,
         f: &mut fmt::Formatter<'_>,
         stream: &StreamName,
         packaging: Packaging,
-        suffix: &str,
     ) -> fmt::Result {
         let folder = format!("{stream}/{}", packaging.folder());
         let playlist = Resource::Media(packaging, self.playlist.clone());
@@ -52,7 +52,7 @@ impl Report {
         let (number, part) = self.last;
         writeln!(
             f,
-            "#EXT-X-RENDITION-REPORT:URI=\"{address}{suffix}\",LAST-MSN={number},LAST-PART={part}"
+            "#EXT-X-RENDITION-REPORT:URI=\"{address}{OWN}\",LAST-MSN={number},LAST-PART={part}"
         )
     }
 }

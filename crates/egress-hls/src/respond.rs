@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fanout::Info;
+use net::holdings::Kind;
 
 use crate::answer::{Answer, Refused};
 use crate::channel::Channel;
@@ -12,15 +13,20 @@ use crate::packaging::Packaging;
 use crate::reload::{self, Awaited, Directives};
 use crate::renderer::Wanted;
 use crate::resource::{Piece, Resource};
+use crate::share::Share;
+use crate::template::Own;
 use crate::variants::Quality;
 use crate::viewers::{self, Introduced, Viewer};
-use crate::{Context, Request, encryption, presentation, report};
+use crate::{Context, Request, dvr, encryption, playlist, presentation, report};
 
 /// Answers a request.
 ///
 /// # Errors
 /// Why it is refused.
 pub(crate) async fn resource(context: &Context, request: &Request<'_>) -> Result<Answer, Refused> {
+    if viewers::is_too_long(request.query) {
+        return Err(Refused::QueryTooLong);
+    }
     let directives = Directives::parse(request.query)?;
     if *request.resource == Resource::Multivariant {
         let streams = context.variants.streams(&context.registry, request.stream);
@@ -38,7 +44,7 @@ pub(crate) async fn resource(context: &Context, request: &Request<'_>) -> Result
         viewer: &viewer,
     };
     let answer = match request.resource {
-        Resource::Multivariant => watch.multivariant(),
+        Resource::Multivariant => watch.multivariant()?,
         Resource::Media(_, Piece::Playlist) => watch.playlist(false).await?,
         Resource::Media(_, Piece::Dvr) => watch.playlist(true).await?,
         Resource::Media(_, Piece::Init(digest)) => watch.init(digest).await?,
@@ -59,7 +65,7 @@ pub(crate) async fn resource(context: &Context, request: &Request<'_>) -> Result
 
 /// What a request of a viewer that may watch is answered with, without waiting.
 pub(crate) enum AtOnce {
-    Answer(Answer),
+    Answer(Box<Answer>),
     /// When this part of a segment has come, or what follows it.
     Awaits(u64, usize),
     /// By [`resource`], which may wait for other things, and refuse.
@@ -85,7 +91,7 @@ pub(crate) fn at_once(
     };
     let found = match piece {
         Piece::Playlist => match reload::awaited(channel, directives) {
-            Ok(Awaited::Nothing) => Some(watch.present(false)),
+            Ok(Awaited::Nothing) => watch.present(false).ok(),
             Ok(Awaited::Part(number, part)) => return AtOnce::Awaits(number, part),
             Ok(Awaited::Beginning) | Err(_) => None,
         },
@@ -97,7 +103,7 @@ pub(crate) fn at_once(
         Piece::Init(digest) => channel.init(digest).map(Answer::init),
         Piece::Dvr | Piece::Key(_) => None,
     };
-    found.map_or(AtOnce::Elsewhere, AtOnce::Answer)
+    found.map_or(AtOnce::Elsewhere, |answer| AtOnce::Answer(Box::new(answer)))
 }
 
 /// The channel that a request is about, once the viewer may watch it.
@@ -140,7 +146,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn multivariant(&self) -> Answer {
+    fn multivariant(&self) -> Result<Answer, Refused> {
         let packaging = self.channel.packaging();
         let stream = self.channel.stream();
         let playlist = self.context.playlist_of(stream, self.directives.dvr);
@@ -151,7 +157,11 @@ impl Watch<'_> {
             address: Resource::Media(packaging, playlist).to_string(),
         };
         let text = multivariant::text(&[variant], self.viewer.suffix());
-        Answer::multivariant(text, self.request.headers)
+        Answer::multivariant(text, self.request.headers, self.share())
+    }
+
+    fn share(&self) -> Share<'_> {
+        Share::of(self.context, self.request)
     }
 
     /// The media playlist, or that of the DVR window.
@@ -160,11 +170,11 @@ impl Watch<'_> {
             return Err(Refused::NoWindow);
         }
         reload::wait(self.channel, self.directives).await?;
-        Ok(self.present(is_dvr))
+        self.present(is_dvr)
     }
 
     /// The media playlist as it is.
-    fn present(&self, is_dvr: bool) -> Answer {
+    fn present(&self, is_dvr: bool) -> Result<Answer, Refused> {
         let window = self.context.window(self.channel).map(|(_, window)| window);
         let (stream, packaging) = (self.request.stream, self.channel.packaging());
         let wanted = Wanted {
@@ -172,10 +182,16 @@ impl Watch<'_> {
             is_dvr,
             directives: self.directives,
             reports: report::all(self.context, stream, packaging, is_dvr),
-            suffix: self.viewer.suffix(),
         };
         let rendered = self.channel.playlist(wanted);
-        Answer::playlist(&rendered, self.directives, self.request.headers)
+        let start = self.directives.start;
+        let start = start.map(|start| playlist::start_tag(start, self.channel.segmentation()));
+        let own = Own {
+            start: start.unwrap_or_default(),
+            query: self.viewer.suffix().to_owned(),
+        };
+        let whose = (self.request.headers, self.share());
+        Answer::playlist(&rendered, &own, self.directives, whose)
     }
 
     /// An initialization segment, of the lane or of the DVR window.
@@ -195,7 +211,8 @@ impl Watch<'_> {
         }
         let window = self.context.window(self.channel);
         let (dvr, window) = window.ok_or(Refused::NoSuchPiece)?;
+        let held = self.share().take(Kind::Files, dvr::PIECE_BYTES)?;
         let (body, is_whole) = dvr.segment(&window, number).await?;
-        Ok(Answer::file(body, is_whole))
+        Ok(Answer::file(body.holding(held), is_whole))
     }
 }

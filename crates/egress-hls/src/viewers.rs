@@ -17,7 +17,7 @@ use fanout::{
     Wish, gate, join,
 };
 use http::{HeaderMap, HeaderName, header};
-use http1::{Credentials, Password};
+use http1::{Credentials, OWN_QUERY_BYTES_MAX, Password};
 use media::StreamName;
 
 use crate::answer::Refused;
@@ -46,6 +46,16 @@ pub(crate) struct Viewer {
     key: (IpAddr, u64),
     /// Its own query, with its question mark: the addresses in its playlists need it as well.
     suffix: String,
+}
+
+/// Bytes of directives beside a viewer's own query: several times what players send.
+const DIRECTIVES_BYTES_MAX: usize = 256;
+
+/// Whether a query is longer than is repeated in playlists, or remembered.
+pub(crate) fn is_too_long(query: &str) -> bool {
+    // With its question mark.
+    query.len() > OWN_QUERY_BYTES_MAX + DIRECTIVES_BYTES_MAX
+        || own_query(query).len() > 1 + OWN_QUERY_BYTES_MAX
 }
 
 impl Viewer {
@@ -175,6 +185,7 @@ pub(crate) async fn introduce(
     choose: impl Fn(&Info) -> Choice<Packaging>,
 ) -> Result<Introduced, Refused> {
     let caller = Caller::of(request);
+    let permit = context.admission.admit(request.peer)?;
     let joined = join(
         &context.registry,
         &*context.gate,
@@ -192,7 +203,7 @@ pub(crate) async fn introduce(
         // Addresses of playlists and segments are of the stream that was asked for.
         return Err(Refused::NoSuchStream);
     }
-    subscription.set_permit(context.admission.admit(request.peer)?);
+    subscription.set_permit(permit);
     let now = Instant::now();
     let base = discontinuity_base(&context.variants, &context.registry, subscription.stream());
     let channel = context.channels.open(&subscription, packaging, base, now)?;

@@ -88,6 +88,14 @@ fn is_known(name: &StreamName, registry: &Registry) -> bool {
     registry.stream(name).is_some() || registry.expects(name) == Expected::Named
 }
 
+/// Whether names of mounts end so: those of what Icecast relays. Others are made of a stream.
+const fn is_of_mounts(extension: Extension) -> bool {
+    match extension {
+        Extension::Aac | Extension::Mp3 | Extension::Ogg | Extension::WebM => true,
+        Extension::Flv | Extension::Ts | Extension::Mp4 => false,
+    }
+}
+
 fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(" and ")
 }
@@ -99,27 +107,54 @@ pub struct Target {
     pub(crate) name: StreamName,
     /// The container that is asked for.
     pub(crate) extension: Option<Extension>,
+    /// The stream and the container that are meant if there is no stream of that name. Boxed, because thousands of requests
+    /// may wait, and few have one.
+    otherwise: Option<Box<(StreamName, Extension)>>,
 }
 
 impl Target {
-    /// Reads a path. An exact name wins over an extension, also that of a stream to come. `None` if the path
+    /// Reads a path. An exact name wins over an extension, also that of a stream to come, and that of a mount of another
+    /// server, for as long as it is not known that there is none. `None` if the path
     /// is not this crate's: neither the name of a stream that is here or known elsewhere, nor such a name
     /// with an extension.
     pub fn find(path: &str, registry: &Registry) -> Option<Self> {
         let name = StreamName::parse(path).ok()?;
         if is_known(&name, registry) {
-            return Some(Self {
-                name,
-                extension: None,
-            });
+            return Some(Self::exactly(name));
         }
-        let (name, extension) = Extension::ALL.into_iter().find_map(|extension| {
+        let (stem, extension) = Extension::ALL.into_iter().find_map(|extension| {
             let stem = name.as_str().strip_suffix(extension.suffix())?;
             Some((StreamName::parse(stem).ok()?, extension))
         })?;
-        Some(Self {
+        let may_be_mount = is_of_mounts(extension)
+            && registry.expects(&name) == Expected::Mount
+            && !is_known(&stem, registry);
+        Some(match may_be_mount {
+            true => Self {
+                otherwise: Some(Box::new((stem, extension))),
+                ..Self::exactly(name)
+            },
+            false => Self {
+                extension: Some(extension),
+                ..Self::exactly(stem)
+            },
+        })
+    }
+
+    fn exactly(name: StreamName) -> Self {
+        Self {
             name,
+            extension: None,
+            otherwise: None,
+        }
+    }
+
+    /// What is meant if there is no stream of that name.
+    pub fn otherwise(&self) -> Option<Self> {
+        let (stem, extension) = *self.otherwise.clone()?;
+        Some(Self {
             extension: Some(extension),
+            ..Self::exactly(stem)
         })
     }
 
@@ -135,7 +170,10 @@ impl Target {
 
     /// The same of another stream.
     pub fn of(self, name: StreamName) -> Self {
-        Self { name, ..self }
+        Self {
+            extension: self.extension,
+            ..Self::exactly(name)
+        }
     }
 
     /// Whether its stream is here, or known elsewhere.
@@ -146,10 +184,8 @@ impl Target {
     /// Reads a path that names nothing else: it may be a stream elsewhere, which joining it finds out.
     pub fn perhaps(path: &str, registry: &Registry) -> Option<Self> {
         let name = StreamName::parse(path).ok()?;
-        let is_possible = registry.expects(&name) == Expected::Perhaps;
-        is_possible.then_some(Self {
-            name,
-            extension: None,
-        })
+        let expected = registry.expects(&name);
+        let is_possible = matches!(expected, Expected::Perhaps | Expected::Mount);
+        is_possible.then(|| Self::exactly(name))
     }
 }

@@ -188,6 +188,7 @@ impl TestServer {
             id: fanout.next_id(),
             stream: name(stream),
             format: form.format(),
+            is_live: true,
             peer: (Ipv4Addr::LOCALHOST, 1).into(),
             request: String::new(),
             agent: String::new(),

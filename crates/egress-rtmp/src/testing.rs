@@ -310,7 +310,7 @@ impl ScriptedPlayer {
         };
         let mut player = Self {
             socket,
-            reader: Reader::new(Limits::PUBLISHER, 1),
+            reader: Reader::new(Limits::PUBLISHER),
             heard: Vec::new(),
             input: BytesMut::new(),
             is_closed: false,

@@ -41,6 +41,8 @@ counters! {
     nacks_refused,
     /// Picture loss indications and full intra requests.
     keyframe_requests,
+    /// How often a viewer's picture was held because its link was too small.
+    held_pictures,
     /// Packets lost, as the viewers report.
     lost,
     /// Sum of the round trips in reports, in microseconds.

@@ -91,6 +91,7 @@ impl TestServer {
             id: fanout.next_id(),
             stream: StreamName::parse(name).expect("a name"),
             format: RTP,
+            is_live: true,
             peer: (Ipv4Addr::LOCALHOST, 1).into(),
             request: String::new(),
             agent: String::new(),

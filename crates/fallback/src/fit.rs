@@ -2,7 +2,8 @@
 //!
 //! A decoder goes on with another stream of the same format and not with another format. For sound that is the container,
 //! the codec, the sample rate and the number of channels (the rate tells the version of MPEG). Pictures come with headers
-//! of their own, as after any publisher; only their codec has to be the same.
+//! of their own, as after any publisher; only their codec has to be the same. Where frames or links of sound tell its rate
+//! and channels themselves, many decoders take another, which an operator may say ([`Misfit::is_told_by_frames`]).
 
 use std::fmt;
 
@@ -64,6 +65,22 @@ impl Shape {
             own: self.clone(),
             other: other.clone(),
         })
+    }
+}
+
+impl Misfit {
+    /// Whether nothing differs but what each frame of MP3 and ADTS, and each link of Ogg, says of itself.
+    pub(crate) fn is_told_by_frames(&self) -> bool {
+        let Self { own, other } = self;
+        let codecs = |shape: &Shape| -> Vec<_> {
+            let tracks = shape.tracks.iter();
+            tracks.map(|track| (track.kind, track.codec)).collect()
+        };
+        matches!(
+            own.container,
+            Container::Mp3 | Container::Adts | Container::Ogg
+        ) && own.container == other.container
+            && codecs(own) == codecs(other)
     }
 }
 

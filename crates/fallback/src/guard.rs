@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::board::State;
 use crate::demand::Claim;
-use crate::fit::Shape;
+use crate::fit::{Misfit, Shape};
 use crate::machine::{Here, Machine, Other, Outcome, Sight, Step};
 use crate::splice::{Goes, Splice};
 use crate::{Context, PROTOCOL, Rule};
@@ -18,6 +18,9 @@ use crate::{Context, PROTOCOL, Rule};
 /// How often a guard looks whether somebody listens, and at its fallback: a small part of the second within which the
 /// fallback is to be heard.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// How often a guard looks whether the fallback would fit, while there is a publisher.
+const LOOK_AHEAD: Duration = Duration::from_secs(10);
 
 /// How long a publisher may take to announce all its tracks. Until then its stream is not judged.
 const TRACKS_AWAITED: Duration = Duration::from_secs(2);
@@ -35,6 +38,8 @@ pub(crate) struct Guard {
     machine: Machine,
     /// The last publisher that was none of ours, and what it sent.
     own: Option<(Arc<Source>, Shape)>,
+    /// How the fallback does not fit, as it was told while the publisher is here.
+    foreseen: Option<Misfit>,
     /// The fallback is wanted.
     claim: Option<Claim>,
     /// Changes with each wish for a stream.
@@ -64,6 +69,7 @@ impl Guard {
             rule,
             is_named,
             own: None,
+            foreseen: None,
             claim: None,
         }
     }
@@ -89,7 +95,8 @@ impl Guard {
             self.claim(needs_other);
             match self.machine.look(sight, now()) {
                 Step::Rest => {
-                    self.show(State::Waiting);
+                    let state = self.foresee(stream.as_ref());
+                    self.show(state);
                     self.rest(stream).await;
                 }
                 Step::Watch(until) => self.watch(until).await,
@@ -104,6 +111,22 @@ impl Guard {
             }
         }
         self.context.board.clear(&self.name);
+    }
+
+    /// What would become of the stream if its publisher left now: a fallback that does not fit is told while both are there.
+    fn foresee(&mut self, stream: Option<&Arc<Stream>>) -> State {
+        let is_here = stream.is_some_and(|stream| stream.info().phase == Phase::Live);
+        let Some(Other::Unfit(misfit)) = is_here.then(|| self.other()) else {
+            self.foreseen = None;
+            return State::Waiting;
+        };
+        let state = State::Refused(misfit.to_string());
+        if self.foreseen.as_ref() != Some(&misfit) {
+            let (stream, fallback) = (&self.name, &self.rule.fallback);
+            tracing::warn!(%stream, %fallback, reason = %misfit, "the fallback could not be heard if the publisher left");
+            self.foreseen = Some(misfit);
+        }
+        state
     }
 
     /// The operator has ordered something else.
@@ -156,7 +179,9 @@ impl Guard {
             return Other::Away;
         };
         let own = self.own.as_ref().filter(|(_, shape)| shape.is_known());
-        match own.and_then(|(_, shape)| shape.misfit(&Shape::of(&info))) {
+        let misfit = own.and_then(|(_, shape)| shape.misfit(&Shape::of(&info)));
+        let is_allowed = |misfit: &Misfit| self.rule.any_format && misfit.is_told_by_frames();
+        match misfit.filter(|misfit| !is_allowed(misfit)) {
             None => Other::Ready,
             // It may still announce what is missing.
             Some(_) if is_young(&info) => Other::Away,
@@ -181,6 +206,7 @@ impl Guard {
                 tokio::select! {
                     () = stream.vacated() => {}
                     _ = self.orders.changed() => {}
+                    () = tokio::time::sleep(LOOK_AHEAD) => {}
                 }
             }
             // It has gone this very moment, or nobody listens to it.

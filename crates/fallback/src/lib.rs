@@ -52,6 +52,8 @@ pub const PROTOCOL: &str = "fallback";
 pub struct Rule {
     /// The stream that is heard instead.
     pub fallback: StreamName,
+    /// Sound of another sample rate or number of channels will do, where frames tell.
+    pub any_format: bool,
     /// How long the publisher may be away before.
     pub after: Duration,
     /// A publisher takes over from the fallback. Otherwise it is refused until that ends.

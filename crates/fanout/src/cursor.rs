@@ -9,7 +9,7 @@ use bytes::Bytes;
 use log::{Entry, Preamble, Unit, View};
 use media::{Span, Timestamp};
 
-use crate::policy::Policy;
+use crate::policy::{BURST_MARGIN, BURST_SPAN_MAX, Policy};
 
 /// Why a listener's connection ended.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -74,28 +74,73 @@ pub(crate) enum Verdict {
     Drop(Reason),
 }
 
-/// Where a new listener starts: the newest join point that is at least `burst` old, or else the oldest there
+/// How much of the past a new listener is given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Burst {
+    /// At least this time,
+    time: Span,
+    /// and as many bytes, as far as they are no older than [`BURST_SPAN_MAX`].
+    bytes: u64,
+}
+
+impl From<Span> for Burst {
+    fn from(time: Span) -> Self {
+        Self { time, bytes: 0 }
+    }
+}
+
+impl Burst {
+    fn of(policy: &Policy) -> Self {
+        Self {
+            time: policy.burst,
+            bytes: policy.burst_bytes.into(),
+        }
+    }
+
+    /// Whether what begins at `at` and `offset` is as much.
+    fn is_had(self, view: &View, newest: Timestamp, at: Timestamp, offset: u64) -> bool {
+        let age = newest - at;
+        let has_bytes = view.end() - offset >= self.bytes || age >= BURST_SPAN_MAX;
+        age >= self.time && has_bytes
+    }
+
+    /// How far behind a listener may be that has been given that many bytes and takes its time.
+    fn lag(self, view: &View) -> Span {
+        if self.bytes == 0 {
+            return Span::ZERO;
+        }
+        let begins = view.end().saturating_sub(self.bytes).max(view.start());
+        let lag = lag(view, begins).unwrap_or(Span::ZERO);
+        lag.min(BURST_SPAN_MAX) + BURST_MARGIN
+    }
+}
+
+/// Where a new listener starts: the newest join point with which it is given `burst`, or else the oldest there
 /// is; none that is older than `reach`, and where media time has a gap none before it that is older than
 /// `behind`, at which a listener counts as behind. A listener that has had everything up to `after` starts
-/// later than that.
+/// later than that, and nobody before a [change of the sound](View::joins_from).
 pub(crate) fn start(
     view: &View,
-    burst: Span,
+    burst: impl Into<Burst>,
     behind: Span,
     reach: Span,
     after: Option<Timestamp>,
 ) -> Option<Start> {
+    let burst = burst.into();
     let newest = view.newest()?.at;
+    let from = view.joins_from();
+    let behind = behind.max(burst.lag(view));
     // Folded, for there may be hundreds: a loop would take each through all layers of the iterator.
     let best = view.joins_back().try_fold(None, |best, join| {
         let (unit, preamble) = join;
         let age = newest - unit.at;
-        if age > reach || after.is_some_and(|after| unit.at <= after) {
+        let is_before = unit.offset < from || after.is_some_and(|after| unit.at <= after);
+        if age > reach || is_before {
             return Break(best);
         }
-        match begins(view, unit, preamble) {
+        match begins(view, unit, preamble, from) {
             None => Continue(best),
-            Some(begins) if newest - begins < burst => Continue(Some(join)),
+            Some((at, offset)) if !burst.is_had(view, newest, at, offset) => Continue(Some(join)),
             Some(_) if age <= behind => Break(Some(join)),
             Some(_) => Break(best.or(Some(join))),
         }
@@ -103,7 +148,11 @@ pub(crate) fn start(
     let (Continue(best) | Break(best)) = best;
     best.map(|(unit, preamble)| Start {
         offset: unit.offset,
-        preamble: preamble.opening(view, unit.offset),
+        preamble: match is_led_from(unit, preamble, from) {
+            true => preamble.opening(view, unit.offset),
+            // What it tells is over, too.
+            false => Bytes::new(),
+        },
         generation: unit.generation,
     })
 }
@@ -115,15 +164,25 @@ pub(crate) fn first(
     reach: Span,
     after: Option<Timestamp>,
 ) -> Option<Start> {
-    start(view, policy.burst, policy.skip_after, reach, after)
+    start(view, Burst::of(policy), policy.skip_after, reach, after)
 }
 
-/// When the data that a joiner at `unit` is given begins; `None` if the log no longer has all of it.
-fn begins(view: &View, unit: &Unit, preamble: &Preamble) -> Option<Timestamp> {
+/// When and where the data that a joiner at `unit` is given begins; `None` if the log no longer has all of it.
+fn begins(view: &View, unit: &Unit, preamble: &Preamble, from: u64) -> Option<(Timestamp, u64)> {
     match &preamble.lead {
-        None => Some(unit.at),
-        Some(lead) => Some(view.unit_containing(lead.from(unit.offset)?)?.at),
+        Some(lead) if is_led_from(unit, preamble, from) => {
+            let offset = lead.from(unit.offset)?;
+            Some((view.unit_containing(offset)?.at, offset))
+        }
+        _ => Some((unit.at, unit.offset)),
     }
+}
+
+/// Whether the lead of a join point, if it has one, has nothing from before `from`.
+fn is_led_from(unit: &Unit, preamble: &Preamble, from: u64) -> bool {
+    let lead = preamble.lead.as_ref();
+    lead.and_then(|lead| lead.from(unit.offset))
+        .is_none_or(|begins| begins >= from)
 }
 
 /// How far behind the newest unit a reader at `offset` is. `None` when the log no longer knows.
@@ -159,6 +218,10 @@ pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     if lag <= policy.skip_after {
         return Verdict::Keep;
     }
+    let burst = Burst::of(policy).lag(view);
+    if lag <= burst {
+        return Verdict::Keep;
+    }
     // A picture group longer than the limits is no fault of the reader: there is no newer join point.
     let Some(join) = view.newest_join().filter(|join| join.offset > offset) else {
         return Verdict::Keep;
@@ -166,7 +229,8 @@ pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     let Entry::Join(preamble) = &join.entry else {
         return Verdict::Keep;
     };
-    if lag > policy.drop_after {
+    let until_dropped = policy.drop_after.ticks() - policy.skip_after.ticks();
+    if lag > policy.skip_after.max(burst) + Span::from_ticks(until_dropped) {
         return Verdict::Drop(Reason::Lag);
     }
     let Some(exit) = exit(view, offset) else {

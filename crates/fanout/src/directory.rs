@@ -24,6 +24,8 @@ pub struct ListenerRecord {
     pub stream: StreamName,
     /// In which format, and as what it counts: its lane's protocol, unless another carries the same bytes to it.
     pub format: Format,
+    /// It hears what is on air now, and not what was recorded: then the stream's titles are not those that it hears.
+    pub is_live: bool,
     /// Where it connects from.
     pub peer: SocketAddr,
     /// The first line of its request. Untrusted text.
@@ -282,6 +284,7 @@ mod tests {
                 protocol: Protocol::Http,
                 retention: crate::Retention::Live,
             },
+            is_live: true,
             peer: (Ipv4Addr::LOCALHOST, 1).into(),
             request: String::new(),
             agent: String::new(),

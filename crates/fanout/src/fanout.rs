@@ -19,6 +19,7 @@ use crate::clock::Clock;
 use crate::conversation::Conversation;
 use crate::directory::{Directory, ListenerRecord};
 use crate::events::{Conditions, Events, Refusal};
+use crate::guest::Guest;
 use crate::handle::{Control, ListenerHandle};
 use crate::lane::LaneGuard;
 use crate::placement::{Load, Placement};
@@ -94,9 +95,9 @@ pub struct Fanout {
     directory: Directory,
     events: Arc<Events>,
     conditions: Conditions,
-    /// Listeners that have a [`ListenerHandle`].
+    /// Listeners that have a [`Guest`].
     controls: Mutex<HashMap<ListenerId, Arc<Control>>>,
-    /// Of listeners that tasks serve, and of those with a [`ListenerHandle`] that no thread serves yet.
+    /// Of listeners that tasks serve, and of those with a [`Guest`] that no thread serves.
     task_books: Arc<Books>,
     /// Of threads that serve listeners by themselves.
     other_books: Mutex<Vec<Arc<Books>>>,
@@ -283,28 +284,26 @@ impl Fanout {
     /// Follows a lane without a socket of its own.
     pub fn follow(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> LogReader {
         let standing = Standing::new(lane.lane());
-        LogReader::new(self.enter(record, lane, Some(standing)))
+        let guest = self.enter(record, Control::new(lane.is_waiting(), Some(standing)));
+        LogReader::new(ListenerHandle::new(guest, lane))
     }
 
     /// The handle of a listener that another thread serves, which takes it over by
     /// [`ListenerHandle::serve_in`].
     pub fn handle(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> ListenerHandle {
-        self.enter(record, lane, None)
+        let control = Control::new(lane.is_waiting(), None);
+        ListenerHandle::new(self.enter(record, control), lane)
     }
 
-    fn enter(
-        self: &Arc<Self>,
-        record: ListenerRecord,
-        lane: LaneGuard,
-        standing: Option<Standing>,
-    ) -> ListenerHandle {
+    /// Lists and counts a listener that is served outside the workers.
+    pub(crate) fn enter(self: &Arc<Self>, record: ListenerRecord, control: Control) -> Guest {
         let (id, requested) = (record.id, record.requested);
         let protocol = record.format.protocol;
-        let control = Arc::new(Control::new(standing));
+        let control = Arc::new(control);
         self.directory.enter(record);
         self.directory.joined(id);
         self.controls().insert(id, Arc::clone(&control));
-        ListenerHandle::new((id, protocol), Arc::clone(self), lane, control, requested)
+        Guest::new((id, protocol), Arc::clone(self), control, requested)
     }
 
     /// Removes a listener, wherever it is. Waits for room in the workers' inboxes; not for asynchronous callers.

@@ -108,8 +108,8 @@ pub enum Ongoing {
     Listener(ListenerId),
     /// A publication.
     Publication(Revocation),
-    /// Something that cannot.
-    Other,
+    /// What a listener is told beside what it hears, on another connection. It ends with the permission, and is no listener.
+    Beside(Revocation),
 }
 
 /// Ends a permission before its time. Copies are one.

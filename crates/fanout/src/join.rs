@@ -380,6 +380,7 @@ impl Subscription {
             id,
             stream: self.stream.name().clone(),
             format: lane.format(),
+            is_live: true,
             peer: introduction.peer,
             request: introduction.request,
             agent: introduction.agent,

@@ -47,6 +47,12 @@ impl Protocol {
         Self::Websocket,
     ];
 
+    /// Whether its players begin when they have some bytes, for they know no other measure. Those of the others go by the
+    /// times in what they are sent, and would only be late.
+    const fn counts_bytes(self) -> bool {
+        matches!(self, Self::Http | Self::Icy)
+    }
+
     /// The metric label.
     pub const fn label(self) -> &'static str {
         match self {
@@ -159,7 +165,9 @@ impl Lane {
         if self.wish.is_heeded() && waited < JOIN_PATIENCE {
             self.policy.skip_after
         } else {
-            JOIN_AGE_MAX.max(self.policy.skip_after)
+            JOIN_AGE_MAX
+                .max(self.policy.skip_after)
+                .max(self.policy.burst_span_max())
         }
     }
 
@@ -208,6 +216,11 @@ impl LaneGuard {
             self.lane.waiting.fetch_add(1, Ordering::Relaxed);
         }
         self
+    }
+
+    /// Whether its listener has yet to connect.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.is_waiting
     }
 
     /// Its listener has connected.
@@ -284,7 +297,15 @@ impl LaneWriter {
         account: Account,
         wish: Arc<KeyframeWish>,
     ) -> Option<Self> {
-        let policy = policy.in_order();
+        let burst_bytes = match format.protocol.counts_bytes() {
+            true => policy.burst_bytes,
+            false => 0,
+        };
+        let policy = Policy {
+            burst_bytes,
+            ..policy
+        }
+        .in_order();
         let limits = format.retention.limits(class, &policy);
         let writer = Writer::new(limits, account)?;
         let lane = Arc::new(Lane {
@@ -338,6 +359,14 @@ impl LaneWriter {
         let window = self.lane.window.agreed();
         let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived, window);
         self.packager.push(item, &mut sink);
+    }
+
+    /// The sound is coded in another way from here on. A listener that began before would have a decoder of what is over,
+    /// so none does; where there are pictures, they begin at a keyframe anyway.
+    pub(crate) fn change_sound(&mut self) {
+        if self.lane.class == Class::Audio {
+            self.writer.forget_joins();
+        }
     }
 
     /// The publisher has left.

@@ -17,6 +17,7 @@
 //!   ([`Fanout::open_books`]).
 //! * A lane made of segments has an index, and is read by ranges ([`Stream::ranges`]). A reader that must not
 //!   lose anything is an [`ArchiveReader`] ([`Stream::archive`]). Neither counts as a listener.
+//! * A listener of what was recorded follows no lane: a [`Guest`] is its entry in the books.
 //! * A listener may speak while it listens: its [`Conversation`] answers.
 //! * A listener of any protocol comes in by [`join()`]: permission, stream, tracks; its result opens lanes.
 //!   Streams that are not here may be brought by the registry's [`Origin`].
@@ -39,6 +40,7 @@ pub mod events;
 mod fanout;
 mod follower;
 pub mod gate;
+mod guest;
 mod handle;
 mod index;
 mod join;
@@ -71,6 +73,7 @@ pub use cursor::Reason;
 pub use directory::{Departed, Directory, ListenerRecord, Permit};
 pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
 pub use follower::{Follower, Judgement, LaneUnit};
+pub use guest::Guest;
 pub use handle::ListenerHandle;
 pub use index::{
     LaneIndex, ListedPart, Part, PartState, Segment, SegmentStart, Segmentation, TitleChange,
@@ -82,7 +85,7 @@ pub use lane::{Format, LaneGuard, LaneId, Protocol};
 pub use log::{Entry, Lead, Preamble};
 pub use origin::{Expected, Located, Origin, UNKNOWN_KEPT};
 pub use packager::{Packager, Sink};
-pub use policy::{BURST_MARGIN, Class, Policy};
+pub use policy::{BURST_MARGIN, BURST_SPAN_MAX, Class, Policy};
 pub use ranges::RangeReader;
 pub use reader::LogReader;
 pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Takeover};

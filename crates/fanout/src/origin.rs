@@ -49,6 +49,9 @@ pub enum Expected {
     Named,
     /// There may be such a stream, as there may be of many names.
     Perhaps,
+    /// The same where names end as their media are called: what looks like an extension is part of the name, if there
+    /// is such a stream.
+    Mount,
     /// Not at all.
     No,
 }

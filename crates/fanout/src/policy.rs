@@ -37,10 +37,13 @@ pub struct Policy {
     pub min_wait: Duration,
     /// The longest, while there is something new.
     pub max_wait: Duration,
-    /// How much of the past a new listener is given at once.
+    /// How much of the past a new listener is given at once; zero is nothing.
     pub burst: Span,
-    /// A listener this far behind is moved to the newest join point. Taken as at least the burst and
-    /// [`BURST_MARGIN`]: the initial burst does not count as being behind.
+    /// Over HTTP it is given at least as many bytes, as far as they are no older than [`BURST_SPAN_MAX`]: players
+    /// begin when they have so many bytes, whatever time that is. 0 leaves it to `burst`, as the defaults here do.
+    pub burst_bytes: u32,
+    /// A listener this far behind is moved to the newest join point. Taken as at least the burst, also that in
+    /// bytes, and [`BURST_MARGIN`]: the initial burst does not count as being behind.
     pub skip_after: Span,
     /// A listener this far behind is dropped; at least `skip_after`.
     pub drop_after: Span,
@@ -48,6 +51,9 @@ pub struct Policy {
 
 /// How long a new listener may take over its burst before it counts as behind.
 pub const BURST_MARGIN: Span = Span::from_millis(2_000);
+
+/// The longest time that [`Policy::burst_bytes`] reaches back: 64 KiB of 8 kb/s are 66 s. A player stays late by it.
+pub const BURST_SPAN_MAX: Span = Span::from_millis(80_000);
 
 /// No lane is visited more often for its samples: the shortest of any codec are 2.5 ms long.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
@@ -61,6 +67,14 @@ pub(crate) const JOIN_AGE_MAX: Span = Span::from_millis(30_000);
 pub(crate) const JOIN_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Policy {
+    /// The longest time that a burst may reach back.
+    pub(crate) fn burst_span_max(&self) -> Span {
+        match self.burst_bytes {
+            0 => self.burst,
+            _ => self.burst.max(BURST_SPAN_MAX),
+        }
+    }
+
     /// The same rules, with no limit below another that it builds on.
     pub(crate) fn in_order(self) -> Self {
         let skip_after = if self.burst == Span::ZERO {
@@ -68,7 +82,12 @@ impl Policy {
         } else {
             self.skip_after.max(self.burst + BURST_MARGIN)
         };
+        let burst_bytes = match self.burst {
+            Span::ZERO => 0,
+            _ => self.burst_bytes,
+        };
         Self {
+            burst_bytes,
             skip_after,
             drop_after: self.drop_after.max(skip_after),
             ..self
@@ -84,6 +103,7 @@ impl Policy {
                 min_wait: Duration::ZERO,
                 max_wait: Duration::from_millis(400),
                 burst: Span::from_millis(4_000),
+                burst_bytes: 0,
                 skip_after: Span::from_millis(10_000),
                 drop_after: Span::from_millis(30_000),
             },
@@ -93,6 +113,7 @@ impl Policy {
                 min_wait: Duration::ZERO,
                 max_wait: Duration::from_millis(100),
                 burst: Span::ZERO,
+                burst_bytes: 0,
                 skip_after: Span::from_millis(2_000),
                 drop_after: Span::from_millis(10_000),
             },

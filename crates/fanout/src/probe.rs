@@ -36,6 +36,8 @@ impl LogProbe {
             page_units: 512,
             pages_max: 128,
             time_max: Span::from_millis(32_000),
+            bytes_min: 0,
+            bytes_time_max: Span::ZERO,
             lean_max: Span::from_millis(32_000),
             join_max: Span::from_millis(32_000),
         };

@@ -146,7 +146,7 @@ impl Registry {
         let stream = {
             let mut streams = self.streams();
             streams.retain(|_, stream| !stream.is_over(now));
-            self.has_room(&streams, name)?;
+            self.has_room(&streams, name, &settings)?;
             match streams.get(name) {
                 Some(stream) => Arc::clone(stream),
                 None => {
@@ -273,7 +273,7 @@ impl Registry {
         self.check_block(stream, now)?;
         let settings = (self.rules)(stream);
         let streams = self.streams();
-        self.has_room(&streams, stream)?;
+        self.has_room(&streams, stream, &settings)?;
         match streams.get(stream) {
             Some(present) => present.would_begin(*credential, source, &settings, now),
             None => Ok(()),
@@ -336,14 +336,16 @@ impl Registry {
         &self,
         streams: &BTreeMap<StreamName, Arc<Stream>>,
         name: &StreamName,
+        settings: &Settings,
     ) -> Result<(), PublishRefused> {
         // A publisher's renditions count as one with their parent.
-        let is_live = |stream: &Arc<Stream>| stream.has_own_publisher();
+        let is_live = |stream: &Arc<Stream>| stream.has_counted_publisher();
         let present = streams.get(name);
         let takes_over = present.is_some_and(is_live);
         let live = streams.values().filter(|stream| is_live(stream)).count();
         let is_known = present.is_some();
-        if !takes_over && live >= self.publishers_max || !is_known && streams.len() >= STREAMS_MAX {
+        let is_one_more = settings.counts && !takes_over;
+        if is_one_more && live >= self.publishers_max || !is_known && streams.len() >= STREAMS_MAX {
             return Err(PublishRefused::TooMany);
         }
         Ok(())

@@ -10,6 +10,8 @@ use crate::policy::{Class, JOIN_AGE_MAX, Policy};
 ///
 /// While nothing but recorders reads a lane, nobody lags and no range is asked for: it keeps what a lane that is opened
 /// for a listener begins with, the newest join point, and without pictures `burst` and two seconds.
+///
+/// As many bytes as a new listener is given, and a quarter of them for one that takes its time, stay in any case.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Retention {
     /// What a live listener may still want: the longer of `drop_after` and `burst`, and two seconds; and the
@@ -63,6 +65,8 @@ impl Retention {
             page_units: PAGE_UNITS,
             pages_max: LIVE_PAGES_MAX.max(bytes_max / page_bytes),
             time_max: live.max(time),
+            bytes_min: policy.burst_bytes as usize + policy.burst_bytes as usize / 4,
+            bytes_time_max: policy.burst_span_max() + MARGIN,
             lean_max: lean,
             join_max: JOIN_AGE_MAX.max(policy.skip_after) + MARGIN,
         }

@@ -5,21 +5,22 @@
 //!        ├──────────┼──────────┼──────────┼──────────┤  stream time
 //! key    K    K    K    K    K    K                K
 //! begins │0         │1        │2        ╎3         │4
-//!                                       └ no keyframe came in slot 3: at its last moment
+//!                                       └ no keyframe came in slot 3: with its last picture
 //! ```
 //!
 //! The stream's time is divided into slots. A segment begins at the first keyframe of a slot, or, if the slot
-//! has none, with the last part that would still lie in it. Its number is that of the slot, plus one for each
+//! has none, with the last picture that begins in it. Its number is that of the slot, plus one for each
 //! epoch, since a slot in which one epoch follows another has two segments. So lanes that open at any time,
 //! on any node, number alike what follows the slot that they open in, and no segment is longer than two
 //! slots.
 //!
-//! A segment that begins out of turn, because the headers changed, takes the next number all the same; the
-//! slots that follow then have one segment less.
+//! A segment that begins out of turn, because the headers changed, takes the next number all the same; the slots that
+//! follow then have one segment less. One that begins after a pause of all media takes its slot's, if that is not behind.
 
 use std::sync::Arc;
 
-use fanout::{Preamble, Retention, SegmentStart, Segmentation};
+use container::fmp4::{FragmentCandidate, Turn};
+use fanout::{Preamble, Retention, SegmentStart, Segmentation, Sink};
 use media::{Span, Timestamp};
 
 /// How many slots a lane of segments keeps, two of which are a target duration: what a playlist lists (four target
@@ -58,8 +59,18 @@ pub(crate) struct Segmenter {
     open: Option<Open>,
     /// What a reader needs first.
     preamble: Arc<Preamble>,
-    /// No part refers to the preamble yet.
+    /// No part refers to the preamble yet, or what follows does not continue what came before.
     is_new: bool,
+    /// There was no media for a while.
+    has_paused: bool,
+}
+
+/// The epoch that media of that turn belongs to.
+pub(crate) fn epoch(sink: &Sink<'_>, turn: Turn) -> u32 {
+    match turn {
+        Turn::Late => sink.epoch().saturating_sub(1),
+        Turn::InTime => sink.epoch(),
+    }
 }
 
 /// The segment that parts are added to.
@@ -81,6 +92,7 @@ impl Segmenter {
             open: None,
             preamble: Arc::default(),
             is_new: false,
+            has_paused: false,
         }
     }
 
@@ -88,27 +100,31 @@ impl Segmenter {
         self.bounds
     }
 
-    /// Whether a segment begins with what is to be decoded at `at`, in that epoch.
-    pub(crate) fn splits_at(&self, at: Timestamp, is_independent: bool, epoch: u32) -> bool {
+    /// Whether a segment begins with `next`, in that epoch.
+    pub(crate) fn splits_at(&self, next: FragmentCandidate, epoch: u32) -> bool {
         let Some(open) = &self.open else {
             return true;
         };
-        let part = self.bounds.part_max;
-        let behind = self.slot(at, epoch).saturating_sub(open.number);
-        let is_last_moment = self.slot(at + part, epoch) > self.slot(at, epoch);
-        let is_long = at - open.start + part > self.bounds.segment_max();
-        behind > 0 && (is_independent || is_last_moment) || behind >= LAG_MAX || is_long
+        let slot = self.slot(next.at, epoch);
+        let behind = slot.saturating_sub(open.number);
+        let is_last = |until| self.slot(until, epoch) > slot;
+        let is_too_long = |until: Timestamp| until - open.start > self.bounds.segment_max();
+        behind > 0 && (next.is_independent || next.until.is_some_and(is_last))
+            || behind >= LAG_MAX
+            || !open.is_empty && next.until.is_some_and(is_too_long)
     }
 
     /// A segment begins at `at`, with the next part.
     pub(crate) fn split(&mut self, at: Timestamp, epoch: u32) {
         let slot = self.slot(at, epoch);
+        let has_paused = std::mem::take(&mut self.has_paused);
+        let lag_max = if has_paused { 0 } else { LAG_MAX };
         let number = match self.open {
             None => slot,
             // No reader has seen it.
             Some(open) if open.is_empty => open.number,
             // Slots without media are passed over.
-            Some(open) if slot > open.number + LAG_MAX => slot,
+            Some(open) if slot > open.number + lag_max => slot,
             Some(open) => open.number + 1,
         };
         self.open = Some(Open {
@@ -123,6 +139,13 @@ impl Segmenter {
     pub(crate) fn describe(&mut self, preamble: Arc<Preamble>) {
         self.preamble = preamble;
         self.is_new = true;
+    }
+
+    /// What follows goes into another segment, because it does not continue what came before. The slots in between, which
+    /// have no media, are passed over: a segment that were behind would be cut without a keyframe to catch up.
+    pub(crate) fn break_off(&mut self) {
+        self.is_new = true;
+        self.has_paused = true;
     }
 
     /// The segment that begins with the part at `at`, if one does. The first part of an epoch always begins
@@ -201,12 +224,24 @@ mod tests {
                 all.push((start.number, millis, start.is_whole));
             }
         };
-        for &picture in &pictures[from..] {
+        for (index, &picture) in pictures.iter().enumerate().skip(from) {
             let (millis, is_key, epoch, is_first) = picture;
             if is_first || part.len() == PART || changes.contains(&millis) {
                 end(&mut segmenter, &mut part);
             }
-            if segmenter.splits_at(at(millis), is_key, epoch) {
+            // No picture lasts for longer than two seconds.
+            let follows = |next: &&Picture| next.0 - millis <= 2_000;
+            let next = pictures.get(index + 1).filter(follows);
+            let candidate = |until| FragmentCandidate {
+                at: at(millis),
+                until,
+                is_picture: true,
+                is_independent: is_key,
+                turn: Turn::InTime,
+            };
+            let settled = candidate(next.map(|next| at(next.0)));
+            let splits = |it| segmenter.splits_at(it, epoch);
+            if is_key && splits(candidate(None)) || splits(settled) {
                 end(&mut segmenter, &mut part);
                 segmenter.split(at(millis), epoch);
             }
@@ -243,13 +278,59 @@ mod tests {
         let every_eight = epochs(&[(200, 500)]);
         let begins = [
             (1, 0),
-            (2, 5_520),
+            (2, 5_960),
             (3, 8_000),
-            (4, 11_520),
-            (5, 14_520),
+            (4, 11_960),
+            (5, 14_960),
             (6, 16_000),
         ];
         assert_eq!(segments(&every_eight, &[])[..6], begins);
+    }
+
+    #[test]
+    fn a_segment_begins_with_a_keyframe_if_its_slot_has_one() {
+        // Keyframes as far apart as slots are long, in each phase; and some that wander through all of them.
+        let regular = (0..75).map(|phase| {
+            let begin = phase * 40;
+            let pictures = (0..750).map(move |n| (begin + n * 40, n % 75 == 0, 1, n == 0));
+            pictures.collect::<Vec<Picture>>()
+        });
+        let wandering = [(90, 1_001), (89, 1_000), (91, 1_000)].map(|(group, thousandths)| {
+            let pictures = (0..60_000).map(|n| {
+                let millis = n * thousandths / 30;
+                (millis, n % group == 0, 1, n == 0)
+            });
+            pictures.collect::<Vec<Picture>>()
+        });
+        for pictures in regular.chain(wandering) {
+            let keys: Vec<_> = pictures.iter().filter(|it| it.1).map(|it| it.0).collect();
+            let all = segments(&pictures, &[]);
+            assert!(all.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1));
+            for (number, millis) in all {
+                let slot = millis / 3_000;
+                let has_key = keys.iter().any(|key| key / 3_000 == slot);
+                assert!(!has_key || keys.contains(&millis), "{number} at {millis}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_continue_begins_another_segment() {
+        let mut segmenter = Segmenter::new(BOUNDS);
+        segmenter.describe(Arc::default());
+        let begins = |segmenter: &mut Segmenter, millis, is_first| {
+            let start = segmenter.part(at(millis), is_first, 1);
+            start.map(|start| (start.number, start.is_discontinuous))
+        };
+        assert_eq!(begins(&mut segmenter, 0, true), Some((1, false)));
+        assert_eq!(begins(&mut segmenter, 500, false), None);
+        segmenter.break_off();
+        assert_eq!(begins(&mut segmenter, 5_000, false), Some((2, true)));
+        // Its slot's, so that it is not cut without a keyframe to catch up.
+        segmenter.break_off();
+        assert_eq!(begins(&mut segmenter, 9_000, false), Some((4, true)));
+        segmenter.break_off();
+        assert_eq!(begins(&mut segmenter, 32_000, false), Some((11, true)));
     }
 
     #[test]
@@ -262,6 +343,13 @@ mod tests {
         let last = pictures.last().expect("some").0;
         let slot = last / 3_000;
         assert_eq!(numbers.last(), Some(&(slot as u64 + 3)));
+    }
+
+    #[test]
+    fn an_epoch_that_ends_with_a_slot_leaves_no_number_out() {
+        let all = segments(&epochs(&[(94, 375), (1, 30)]), &[]);
+        assert!(all.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1));
+        assert!(all.contains(&(5, 14_960)), "{all:?}");
     }
 
     #[test]

@@ -11,8 +11,36 @@ const MONTHS: [&str; 12] = [
 
 /// Seconds since 1970-01-01 00:00 UTC, shown as an IMF-fixdate (RFC 9110 §5.6.7):
 /// `Sun, 06 Nov 1994 08:49:37 GMT`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct HttpDate(pub u64);
+
+impl HttpDate {
+    /// Reads an IMF-fixdate. `None` for anything else: the two older forms have not been sent for decades.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (weekday, rest) = text.split_once(", ")?;
+        let mut words = rest.split(' ');
+        let mut word = |length: usize| words.next().filter(|word| word.len() == length);
+        let number = |word: &str| {
+            let is_plain = word.bytes().all(|byte| byte.is_ascii_digit());
+            word.parse::<u64>().ok().filter(|_| is_plain)
+        };
+        let day = number(word(2)?)?;
+        let month = word(3)?;
+        let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
+        let year = number(word(4)?)?;
+        let mut time = word(8)?.split(':').map(number);
+        let [hour, minute, second] = [time.next()??, time.next()??, time.next()??];
+        let is_whole = word(3)? == "GMT" && words.next().is_none() && WEEKDAYS.contains(&weekday);
+        // A minute may have a leap second.
+        if !is_whole || hour > 23 || minute > 59 || second > 60 || time.next().is_some() {
+            return None;
+        }
+        let days = days(year, month, day)?;
+        Some(Self(
+            days * SECONDS_PER_DAY + hour * 3_600 + minute * 60 + second,
+        ))
+    }
+}
 
 /// Cut to whole seconds; a time before 1970 is taken for its beginning.
 impl From<SystemTime> for HttpDate {
@@ -105,6 +133,25 @@ mod tests {
             (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
         ] {
             assert_eq!(HttpDate(seconds).to_string(), expected);
+            assert_eq!(HttpDate::parse(expected), Some(HttpDate(seconds)));
+        }
+        for text in [
+            "",
+            "Sun, 06 Nov 1994",
+            "Sun, 06 Nov 1994 08:49:37",
+            "Sun, 06 Nov 1994 08:49:37 UTC",
+            "Sun, 06 Nov 1994 08:49:37 GMT ",
+            "Sun, 06 Nov 1994 08:49:37 GMT +1",
+            "Sun, 6 Nov 1994 08:49:37 GMT",
+            "Sun, 06 nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 24:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:+7 GMT",
+            "Sun, 06 Nov 1994 08:49.37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+            "1994-11-06T08:49:37Z",
+        ] {
+            assert_eq!(HttpDate::parse(text), None, "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a request says about the answers that its client takes (RFC 9110 §12.5.3, §13.1.2).
+//! What a request says about the answers that its client takes (RFC 9110 §12.5.3, §13.1.1, §13.1.2).
 
 /// Whether a client accepts a content coding: whether the lines of its `Accept-Encoding` name it, and not with the
 /// quality 0.
@@ -16,6 +16,12 @@ pub fn accepts_coding<'a>(lines: impl IntoIterator<Item = &'a str>, coding: &str
 pub fn has_version<'a>(lines: impl IntoIterator<Item = &'a str>, tag: &str) -> bool {
     let opaque = |tag: &'a str| tag.trim_start_matches("W/");
     members(lines).any(|known| known == "*" || opaque(known) == tag.trim_start_matches("W/"))
+}
+
+/// Whether a client wants the version with that entity tag: whether the lines of its `If-Match` name it, by strong
+/// comparison, or any.
+pub fn wants_version<'a>(lines: impl IntoIterator<Item = &'a str>, tag: &str) -> bool {
+    members(lines).any(|wanted| wanted == "*" || wanted == tag && !tag.starts_with("W/"))
 }
 
 fn members<'a>(lines: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
@@ -56,5 +62,16 @@ mod tests {
         for other in ["", "\"b\"", "a", "\"a"] {
             assert!(!has_version([other], "\"a\""), "{other}");
         }
+    }
+
+    #[test]
+    fn tags_that_are_wanted_are_compared_strongly() {
+        for wanted in ["\"a\"", "\"b\", \"a\"", "*"] {
+            assert!(wants_version([wanted], "\"a\""), "{wanted}");
+        }
+        for other in ["", "\"b\"", "a", "W/\"a\""] {
+            assert!(!wants_version([other], "\"a\""), "{other}");
+        }
+        assert!(!wants_version(["W/\"a\""], "W/\"a\""));
     }
 }

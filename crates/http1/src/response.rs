@@ -86,6 +86,8 @@ statuses! {
     CONFLICT = 409, "Conflict";
     /// 413.
     CONTENT_TOO_LARGE = 413, "Content Too Large";
+    /// 414.
+    URI_TOO_LONG = 414, "URI Too Long";
     /// 415.
     UNSUPPORTED_MEDIA_TYPE = 415, "Unsupported Media Type";
     /// 426.

@@ -20,6 +20,8 @@ pub const SHOUTCAST_OK: &[u8] = b"OK2\r\nicy-caps:11\r\n\r\n";
 /// The answer to any other, by which programs tell it from a broken connection.
 pub const SHOUTCAST_REFUSED: &[u8] = b"invalid password\r\n";
 
+const POKE: &[u8] = b"!POKE";
+
 /// Longest first line. A login is far shorter; a request that sets a title in percent-encoding may have this.
 const LINE_BYTES_MAX: usize = 4 * 1024;
 
@@ -39,6 +41,8 @@ pub struct ShoutcastLogin {
 pub enum ShoutcastLine {
     /// It has no end yet.
     NeedMore,
+    /// What libshout sends to find out what speaks here. It is no guess, and is answered as a wrong password.
+    Poke,
     /// A request of HTTP: titles are sent to the same port.
     Http,
     /// A source logs in with so many bytes.
@@ -64,14 +68,18 @@ impl ShoutcastLogin {
         if is_request(line) {
             return Ok(ShoutcastLine::Http);
         }
+        if line == POKE {
+            return Ok(ShoutcastLine::Poke);
+        }
         if line.is_empty() || line.iter().any(u8::is_ascii_control) {
             return Err(Error::RequestLineMalformed);
         }
-        let login = Self::parse(&utf8_or_latin1(line)).ok_or(Error::RequestLineMalformed)?;
+        let login = Self::of(&utf8_or_latin1(line)).ok_or(Error::RequestLineMalformed)?;
         Ok(ShoutcastLine::Login(login, end + 1))
     }
 
-    fn parse(line: &str) -> Option<Self> {
+    /// Reads a password, which titles come with in the query as well. `None` if the number in it is none.
+    pub fn of(line: &str) -> Option<Self> {
         let (line, sid) = match line.rsplit_once(":#") {
             Some((line, sid)) => (line, Some(sid.parse().ok()?)),
             None => (line, None),
@@ -148,6 +156,7 @@ mod tests {
     fn what_is_no_login_is_told_apart() {
         let read = |bytes: &[u8]| ShoutcastLogin::read(bytes);
         assert_eq!(read(b"hack"), Ok(ShoutcastLine::NeedMore));
+        assert_eq!(read(b"!POKE\n"), Ok(ShoutcastLine::Poke));
         assert_eq!(
             read(b"GET /admin.cgi HTTP/1.0\r\n"),
             Ok(ShoutcastLine::Http)
@@ -195,7 +204,7 @@ mod tests {
             match ShoutcastLogin::read(&bytes) {
                 Ok(ShoutcastLine::Login(_, used)) => prop_assert!(used <= bytes.len()),
                 Ok(ShoutcastLine::NeedMore) => prop_assert!(bytes.len() < LINE_BYTES_MAX),
-                Ok(ShoutcastLine::Http) | Err(_) => {}
+                Ok(ShoutcastLine::Http | ShoutcastLine::Poke) | Err(_) => {}
             }
         }
     }

@@ -162,6 +162,43 @@ impl Import {
         }
     }
 
+    /// The section of that name, if that key of it has been set.
+    pub(crate) fn with_key(&self, section: &str, key: &str) -> Option<TableId> {
+        let mut tables = self.draft.tables.iter();
+        let has_it =
+            |table: &Table| table.name == section && table.lines.iter().any(|line| line.key == key);
+        tables.position(has_it).map(TableId)
+    }
+
+    /// Adds to a key that is an array of texts, unless they are in it.
+    pub(crate) fn add(
+        &mut self,
+        TableId(at): TableId,
+        key: &'static str,
+        text: &str,
+        from: &Directive,
+    ) {
+        let added = units::text(text);
+        let table = &mut self.draft.tables[at];
+        match table.lines.iter_mut().find(|line| line.key == key) {
+            Some(line) => {
+                if !line.value.contains(&added) {
+                    let others = line.value.trim_end_matches(']');
+                    line.value = format!("{others}, {added}]");
+                }
+                line.from.push(from.id);
+            }
+            None => table.lines.push(Line {
+                key,
+                value: format!("[{added}]"),
+                from: vec![from.id],
+                refused: None,
+            }),
+        }
+        let key = table.path(key);
+        self.ledger.carry(from, key);
+    }
+
     /// Sets a key of a section.
     pub(crate) fn put(
         &mut self,

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Every directive of the input has an [`Outcome`]: what no importer knows is noted as such (`ledger`), so nothing is
-//! dropped in silence. What `check` refuses is commented out with its message (`settle`). Notes repeat no value, since
-//! any could be a secret; the TOML has them.
+//! dropped in silence. What `check` refuses is commented out with its message (`settle`). Notes repeat no value but what such a
+//! message has, which is no secret; the TOML has them.
 //!
 //! Called by `server`, which reads the file, checks with `config` and writes the result; `config` asks [`Kind::of`] about
 //! files that are no TOML. Reads no file and opens no socket.

@@ -191,3 +191,31 @@ fn what_keeps_listeners_out_stays_although_it_is_refused() {
         assert!(is_kept && !imported.unsettled.is_empty(), "{toml}");
     }
 }
+
+#[test]
+fn one_hook_is_asked_about_the_mounts_that_name_one() {
+    let mount = |name: &str, kind: &str, options: &str| {
+        format!(
+            "<mount><mount-name>/{name}</mount-name><authentication type=\"{kind}\">{options}</authentication></mount>"
+        )
+    };
+    let option = |name: &str, value: &str| format!("<option name=\"{name}\" value=\"{value}\"/>");
+    let source = [
+        mount("free.mp3", "url", &option("listener_add", "http://h/ladd")),
+        mount("paid.mp3", "htpasswd", &option("filename", "/users")),
+        mount("dj.mp3", "url", &option("stream_auth", "http://h/auth")),
+    ];
+    let source = format!("<icecast>{}</icecast>", source.concat());
+    let toml = imported(Kind::Icecast, "x", &source).toml;
+    for line in [
+        "url = \"http://h/auth\"",
+        "play_url = \"http://h/ladd\"",
+        "asks = \"all\"",
+        "match = [\"free.mp3\", \"dj.mp3\"]",
+        "match = \"paid.mp3\"",
+        "play = \"key\"",
+    ] {
+        let is_there = toml.lines().any(|own| own.starts_with(line));
+        assert!(is_there, "{line}: {toml}");
+    }
+}

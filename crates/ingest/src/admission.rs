@@ -58,10 +58,10 @@ impl PublicationWatch {
 /// The name of the stream that a publisher asks for, in a path or an RTMP name.
 ///
 /// # Errors
-/// It is not a valid name, or the server's own.
+/// It is not a valid name, or one of the server's own pages.
 pub fn name(text: &str) -> Result<StreamName, Error> {
     let name = StreamName::parse(text)?;
-    if name.is_reserved() {
+    if name.is_reserved() || name.is_resource() {
         Err(Error::NameReserved)
     } else {
         Ok(name)

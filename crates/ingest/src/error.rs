@@ -30,6 +30,9 @@ pub enum Error {
     /// A metadata request without a parameter it needs.
     #[error("the parameter `{0}` is missing")]
     ParameterMissing(&'static str),
+    /// A metadata request that a page of another site has a browser send, or might.
+    #[error("titles are not set by pages of other sites")]
+    OtherSite,
     /// A metadata request to do something other than to update the title.
     #[error("the only mode is `updinfo`")]
     ModeUnknown,
@@ -185,7 +188,7 @@ impl Error {
             Self::Denied(Denied::TooManyAttempts) => Rejection::Attempts,
             Self::Denied(Denied::Unavailable) => Rejection::Unavailable,
             Self::Denied(Denied::Unfit | Denied::InUse) | Self::Expired => Rejection::Expired,
-            Self::Denied(Denied::Excluded(_)) => Rejection::Excluded,
+            Self::Denied(Denied::Excluded(_)) | Self::OtherSite => Rejection::Excluded,
             Self::Refused(PublishRefused::Busy) => Rejection::Busy,
             Self::Refused(PublishRefused::Replaced) => Rejection::Replaced,
             Self::Refused(PublishRefused::Blocked(_)) => Rejection::Blocked,

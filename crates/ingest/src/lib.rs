@@ -103,6 +103,8 @@ pub struct Settings {
     pub source_timeout: Duration,
     /// The `Server` header of answers to sources.
     pub server_name: String,
+    /// Which streams sources of SHOUTcast mean.
+    pub shoutcast: icecast::ShoutcastStreams,
 }
 
 impl Default for Settings {
@@ -111,6 +113,7 @@ impl Default for Settings {
             first_media_timeout: Duration::from_secs(20),
             source_timeout: Duration::from_secs(10),
             server_name: "Icecast 2.4.4 (Carillon)".to_owned(),
+            shoutcast: icecast::ShoutcastStreams::default(),
         }
     }
 }

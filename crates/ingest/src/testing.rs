@@ -278,6 +278,7 @@ async fn open(context: &Context, name: &str, with_times: bool) -> LogReader {
         id: context.registry.fanout().next_id(),
         stream: stream.name().clone(),
         format,
+        is_live: true,
         peer: PEER,
         request: String::new(),
         agent: String::new(),

@@ -267,6 +267,8 @@ mod tests {
         page_units: 8,
         pages_max: 1_000,
         time_max: Span::from_millis(1_000_000),
+        bytes_min: 0,
+        bytes_time_max: Span::ZERO,
         lean_max: Span::from_millis(1_000_000),
         join_max: Span::from_millis(1_000_000),
     };

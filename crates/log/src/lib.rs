@@ -101,6 +101,10 @@ pub struct Limits {
     pub pages_max: usize,
     /// Upper bound on media time, rounded up to whole pages.
     pub time_max: Span,
+    /// As many of the newest bytes stay although they are older, up to [`bytes_time_max`](Self::bytes_time_max).
+    pub bytes_min: usize,
+    /// Upper bound on the media time of those.
+    pub bytes_time_max: Span,
     /// The same while nothing but [`Hold`]s reads it: what these are behind by is kept for them besides.
     pub lean_max: Span,
     /// What a joiner would start at stays longer, up to this much media time.

@@ -15,6 +15,8 @@ fn writer() -> Writer {
         page_units: 2,
         pages_max: 3,
         time_max: Span::from_millis(1_000),
+        bytes_min: 0,
+        bytes_time_max: Span::ZERO,
         lean_max: Span::from_millis(1_000),
         join_max: Span::from_millis(1_000),
     };

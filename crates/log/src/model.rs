@@ -17,6 +17,8 @@ const LIMITS: Limits = Limits {
     page_units: 8,
     pages_max: 5,
     time_max: Span::from_millis(60),
+    bytes_min: 0,
+    bytes_time_max: Span::ZERO,
     lean_max: Span::from_millis(20),
     join_max: Span::from_millis(200),
 };

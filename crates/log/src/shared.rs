@@ -19,6 +19,8 @@ pub struct Shared {
     pub(crate) committed: AtomicU64,
     /// First byte of the oldest page.
     pub(crate) start: AtomicU64,
+    /// No listener starts before this byte, although the log may have it.
+    pub(crate) joins_from: AtomicU64,
     /// Locked when a page is added or dropped, when a reader (re)builds its view, and by readers of
     /// ranges; never during a visit that keeps up.
     pages: Mutex<Pages>,
@@ -60,6 +62,7 @@ impl Shared {
         Self {
             committed: AtomicU64::new(0),
             start: AtomicU64::new(0),
+            joins_from: AtomicU64::new(0),
             pages: Mutex::new(Pages::new(first)),
             account,
             readers: Readers::default(),
@@ -93,6 +96,13 @@ impl Shared {
     #[inline]
     pub fn start(&self) -> u64 {
         self.start.load(Ordering::Acquire)
+    }
+
+    /// First byte that a new listener may be sent.
+    #[must_use]
+    #[inline]
+    pub fn joins_from(&self) -> u64 {
+        self.joins_from.load(Ordering::Acquire)
     }
 
     /// What the stream holds, and this log of it.
@@ -148,7 +158,9 @@ impl Shared {
         }
         let pieces = self.pages().pieces(&range)?;
         let bytes = pieces.into_iter().map(|(page, range)| {
-            let piece = PageBytes::new(page, range.start, range.end);
+            // SAFETY: the whole range ends below `committed`, which was loaded above with acquire ordering.
+            #[allow(unsafe_code)]
+            let piece = unsafe { PageBytes::new(page, range.start, range.end) };
             Bytes::from_owner(piece)
         });
         Some(bytes.collect())

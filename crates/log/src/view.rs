@@ -107,6 +107,13 @@ impl View {
         self.end
     }
 
+    /// First byte that a new listener may be sent; see [`Writer::forget_joins`](crate::Writer::forget_joins).
+    #[must_use]
+    #[inline]
+    pub fn joins_from(&self) -> u64 {
+        self.shared.joins_from()
+    }
+
     /// Whether the log has grown since the last refresh.
     #[must_use]
     #[inline]
@@ -147,7 +154,11 @@ impl View {
         let index = self.page_index(from);
         let available = self.page_bytes(index, from).len().min(max);
         let page = Arc::clone(&self.pages[index]);
-        Bytes::from_owner(PageBytes::new(page, from, from + available as u64))
+        let to = from + available as u64;
+        // SAFETY: `page_bytes` ends at `end` at the latest, a value of `committed` loaded with acquire ordering.
+        #[allow(unsafe_code)]
+        let bytes = unsafe { PageBytes::new(page, from, to) };
+        Bytes::from_owner(bytes)
     }
 
     /// The `len` bytes at `from` in one piece: where they lie, or copied to `scratch` if a page ends
@@ -300,9 +311,12 @@ pub(crate) struct PageBytes {
 }
 
 impl PageBytes {
-    /// The bytes `from..to` of `page`. `to` must not exceed a value of `committed` that this thread
-    /// loaded with acquire ordering.
-    pub(crate) fn new(page: Arc<Page>, from: u64, to: u64) -> Self {
+    /// The bytes `from..to` of `page`.
+    ///
+    /// # Safety
+    /// `to` does not exceed a value of `committed` that this thread has loaded with acquire ordering.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn new(page: Arc<Page>, from: u64, to: u64) -> Self {
         Self { page, from, to }
     }
 }

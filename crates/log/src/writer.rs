@@ -161,6 +161,13 @@ impl Writer {
         self.epoch = epoch;
     }
 
+    /// New listeners are sent nothing of what has been put so far: those that are reading go on.
+    pub fn forget_joins(&mut self) {
+        self.shared
+            .joins_from
+            .store(self.written, Ordering::Release);
+    }
+
     /// Makes all ended units readable and drops what exceeds the retention. `false` when there was
     /// nothing new.
     #[inline]
@@ -239,15 +246,17 @@ impl Writer {
     }
 
     /// Drops pages beyond the page limit, and those that are followed by units which are older than the time
-    /// limit themselves. What a joiner would start at stays within its own time, for as long as there is memory.
+    /// limit themselves, and by enough bytes. What a joiner would start at stays within its own time, for as long as there is memory.
     fn evict(&mut self) {
         let Limits {
             pages_max,
             time_max,
+            bytes_min,
+            bytes_time_max,
             join_max,
             ..
         } = self.limits_now();
-        let newest = self.newest;
+        let (newest, written) = (self.newest, self.written);
         let age = |at: Timestamp| newest.map(|newest| newest - at);
         let kept_join = self
             .newest_join
@@ -260,9 +269,12 @@ impl Writer {
             let mut later = pages.kept().iter().skip(1);
             let next_unit = later.find_map(|page| page.units().next());
             let next_begins = next_unit.map(|unit| unit.at);
-            let is_old = next_begins.and_then(age).is_some_and(|age| age > time_max);
+            let next_age = next_begins.and_then(age);
+            let is_old = next_age.is_some_and(|age| age > time_max);
             let is_wanted = kept_join.is_some_and(|(offset, _)| next.base > offset);
-            pages.len() > pages_max || is_old && !is_wanted
+            let is_little = written - next.base < bytes_min as u64
+                && next_age.is_some_and(|age| age <= bytes_time_max);
+            pages.len() > pages_max || is_old && !is_wanted && !is_little
         });
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::{Span, TimedEvent, Timestamp, Track, TrackId};
+use crate::{Kind, Span, TimedEvent, Timestamp, Track, TrackId};
 
 /// One audio frame, one video access unit, one Ogg page, or one run of container bytes.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -13,7 +13,7 @@ pub struct Sample {
     pub track: TrackId,
     /// When it is to be decoded.
     pub dts: Timestamp,
-    /// When it is to be presented; at or after `dts`.
+    /// When it is to be presented: a picture of a publisher that counts so even before `dts`, other samples at it.
     pub pts: Timestamp,
     /// How long it lasts; zero when unknown.
     pub duration: Span,
@@ -43,6 +43,22 @@ pub struct Script {
     pub at: Timestamp,
     /// The AMF0 bytes as published: a name (`onMetaData`, `onTextData`, …) and its values.
     pub body: Bytes,
+}
+
+/// Keys of `onMetaData` that only a stream with pictures has, or with sound.
+const PICTURE_KEYS: &[&[u8]] = &[b"videocodecid", b"width"];
+const SOUND_KEYS: &[&[u8]] = &[b"audiocodecid"];
+
+impl Script {
+    /// Whether the values of `onMetaData` announce a track of that kind.
+    pub fn announces(values: &[u8], kind: Kind) -> bool {
+        let keys = match kind {
+            Kind::Video => PICTURE_KEYS,
+            Kind::Audio => SOUND_KEYS,
+        };
+        let has = |key: &&[u8]| values.windows(key.len()).any(|window| window == *key);
+        keys.iter().any(has)
+    }
 }
 
 /// What is playing now, as radio sources announce it. Untrusted text.

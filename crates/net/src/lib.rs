@@ -14,6 +14,8 @@
 //! A panic caused by one peer's bytes is contained by [`panics`]; one that costs a thread its state ends the
 //! process.
 //!
+//! [`shares`] and [`holdings`] bound what peers take of places and of memory.
+//!
 //! [`closing`] and [`wait`] serve connections that have a task; [`link`] makes the server's outgoing
 //! connections, to where a [`url`] says.
 //!
@@ -30,6 +32,7 @@ mod cost;
 pub mod cpu;
 mod epoll;
 mod guard;
+pub mod holdings;
 pub mod intake;
 #[allow(unsafe_code, reason = "the system's list is made of pointers")]
 pub mod interfaces;
@@ -49,6 +52,7 @@ pub mod tcp;
 pub mod time_slice;
 pub mod tls;
 mod transport;
+pub mod turns;
 pub mod udp;
 mod uring;
 pub mod url;

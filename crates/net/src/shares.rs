@@ -10,7 +10,7 @@
 //! Invariants: no more than `max` items, no more than `share` of one address (but a proxy's), each operation
 //! O(log n). It has one owner, reads no clock and has no callbacks: what is evicted is returned.
 //!
-//! Callers: `server` (connections and sessions that wait to be served), `webrtc` (handshakes).
+//! Callers: `server` (connections and sessions that wait to be served), `webrtc` (handshakes), `turns`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -35,7 +35,7 @@ pub fn network(peer: IpAddr) -> IpAddr {
 }
 
 /// The coarser network that an address belongs to: probably one owner's.
-fn site(network: IpAddr) -> IpAddr {
+pub(crate) fn site(network: IpAddr) -> IpAddr {
     match network {
         IpAddr::V4(address) => {
             let host_bits = Ipv4Addr::BITS - SITE_BITS_V4;

@@ -42,9 +42,11 @@ impl Recording {
         self.started + self.duration
     }
 
-    /// Whether the rules of what is kept count its file: it is complete, and not pinned.
+    /// Whether the rules of what is kept count its file: it is complete, and neither pinned nor one that has to stay for
+    /// ever because no copy can be made.
     pub fn is_counted(&self) -> bool {
-        self.is_local && !self.is_pinned && self.state != State::Open
+        let stays = self.is_pinned || self.upload == Upload::Taken;
+        self.is_local && !stays && self.state != State::Open
     }
 
     /// Whether they may also remove it: no copy of it is still to be made.
@@ -61,6 +63,8 @@ pub enum Upload {
     Never,
     /// One is to be made once the recording is complete. The file must stay until then.
     Pending,
+    /// None can be made: another object has the name. The file must stay.
+    Taken,
     /// There is one.
     Stored {
         /// Its name in the bucket.
@@ -74,6 +78,16 @@ impl Upload {
     /// Whether there is a copy.
     pub const fn is_stored(&self) -> bool {
         matches!(self, Self::Stored { .. })
+    }
+
+    /// Its name in the API.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Pending => "pending",
+            Self::Taken => "taken",
+            Self::Stored { .. } => "stored",
+        }
     }
 }
 

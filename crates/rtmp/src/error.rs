@@ -43,14 +43,6 @@ pub enum Error {
     CommandBeforeConnect,
 
     // The peer wants more than it may have.
-    /// SetChunkSize below [`Config::chunk_size_floor`](crate::server::Config::chunk_size_floor).
-    #[error("chunk size {size} is below {floor}")]
-    ChunkSizeTooSmall {
-        /// The size asked for, bytes.
-        size: u32,
-        /// The smallest accepted, bytes.
-        floor: u32,
-    },
     /// A message announced more bytes than its type may have.
     #[error("{kind:?} message of {length} bytes, at most {max} are accepted")]
     MessageTooLong {
@@ -124,8 +116,7 @@ impl Error {
             | Self::ShortControlMessage { .. }
             | Self::MalformedCommand(_)
             | Self::CommandBeforeConnect => Blame::Protocol,
-            Self::ChunkSizeTooSmall { .. }
-            | Self::MessageTooLong { .. }
+            Self::MessageTooLong { .. }
             | Self::TooManyChunks { .. }
             | Self::TooManyChunkStreams
             | Self::TooManyPartialMessages

@@ -316,6 +316,10 @@
     played() {
       return this.element.currentTime;
     }
+    /** Over TCP nothing is lost. */
+    isStuck() {
+      return false;
+    }
     delay() {
       const end = this.end();
       return end === null ? null : Math.max(0, end - this.element.currentTime);
@@ -1024,7 +1028,7 @@
   var ask = async (untilLive) => {
     try {
       const path = untilLive ? "info.json?live" : "info.json";
-      const answer = await fetch(path, { cache: "no-store", signal: untilLive ?? null });
+      const answer = await fetch(admitted(path), { cache: "no-store", signal: untilLive ?? null });
       const offer = await answer.json();
       return Array.isArray(offer.tracks) ? completed(offer) : null;
     } catch {
@@ -1298,6 +1302,7 @@
   var BACK_BUFFER_S = 30;
   var STALL_INCREASE_S = 0.25;
   var RATE_MAX = 1.1;
+  var RECOVERY_MS = 1e4;
   var ANSWERED_MS = 100;
   var NATIVE_DELAY_S = 6;
   var loadHls = library("hls.js", () => globalThis.Hls);
@@ -1306,7 +1311,8 @@
       super(task);
       this.hls = null;
       this.parts = 0;
-      this.hasRecovered = false;
+      /** When it last recovered from a media error. */
+      this.recovered = -Infinity;
       /** The delay that hls.js aims at, and for how many steps it has not grown. */
       this.target = 0;
       this.calm = 0;
@@ -1340,10 +1346,10 @@
           owner.fails("This browser does not decode what the publisher sends.");
         } else if (type !== ErrorTypes.MEDIA_ERROR) {
           owner.lost();
-        } else if (this.hasRecovered) {
+        } else if (performance.now() - this.recovered < RECOVERY_MS) {
           owner.undecoded();
         } else {
-          this.hasRecovered = true;
+          this.recovered = performance.now();
           hls.recoverMediaError();
         }
       });
@@ -1592,6 +1598,53 @@
     return { ready, end, isAnswered: () => hasAnswer };
   };
 
+  // src/watchdog.ts
+  var FROZEN_MS = 5e3;
+  var Watchdog = class {
+    constructor(now2, played, received) {
+      this.played = played;
+      this.received = received;
+      this.lookedAt = 0;
+      this.movedAt = 0;
+      this.arrivedAt = 0;
+      this.reset(now2);
+    }
+    /** Begins anew: what lies before does not count. */
+    reset(now2) {
+      [this.lookedAt, this.movedAt, this.arrivedAt] = [now2, now2, now2];
+    }
+    look(now2, played, received) {
+      if (now2 - this.lookedAt > FROZEN_MS) this.reset(now2);
+      this.lookedAt = now2;
+      const hasMoved = played !== this.played;
+      if (hasMoved) [this.played, this.movedAt] = [played, now2];
+      if (received !== this.received) [this.received, this.arrivedAt] = [received, now2];
+      return {
+        hasMoved,
+        stillMs: now2 - this.movedAt,
+        idleMs: now2 - Math.max(this.movedAt, this.arrivedAt)
+      };
+    }
+  };
+  var STUCK_MS = 5e3;
+  var PictureWatch = class {
+    constructor(now2) {
+      this.lookedAt = 0;
+      this.shownAt = 0;
+      this.frames = 0;
+      /** Losses when the last picture was shown. */
+      this.losses = 0;
+      [this.lookedAt, this.shownAt] = [now2, now2];
+    }
+    /** Takes how many pictures were shown so far and what was lost. Returns whether they have stopped for good. */
+    look(now2, frames, losses) {
+      const isFrozen = now2 - this.lookedAt > FROZEN_MS;
+      this.lookedAt = now2;
+      if (isFrozen || frames !== this.frames) [this.shownAt, this.frames, this.losses] = [now2, frames, losses];
+      return now2 - this.shownAt > STUCK_MS && losses > this.losses;
+    }
+  };
+
   // src/sources/webrtc.ts
   var CONNECT_MS2 = 3500;
   var LOST_MS = 4e3;
@@ -1600,7 +1653,8 @@
       super(task);
       this.peer = new RTCPeerConnection();
       this.session = null;
-      this.last = { bytes: 0, waited: 0, emitted: 0 };
+      this.last = { bytes: 0, frames: 0, losses: 0, waited: 0, emitted: 0 };
+      this.picture = null;
       this.tripS = 0;
       this.delayS = null;
       this.isAsking = false;
@@ -1623,6 +1677,7 @@
         throw new Trouble("This browser would get the sound but no picture.", true);
       }
       this.watchConnection();
+      if (way.picture) this.picture = new PictureWatch(performance.now());
       element2.srcObject = media;
     }
     close() {
@@ -1639,6 +1694,10 @@
     /** The element's own clock runs on without media. */
     played() {
       return this.last.bytes;
+    }
+    isStuck() {
+      const { frames, losses } = this.last;
+      return this.picture?.look(performance.now(), frames, losses) ?? false;
     }
     delay() {
       return this.delayS;
@@ -1675,11 +1734,13 @@
       });
     }
     read(stats) {
-      const report = { bytes: 0, waited: 0, emitted: 0 };
+      const report = { bytes: 0, frames: 0, losses: 0, waited: 0, emitted: 0 };
       stats.forEach((one) => {
         const number = (name) => Number(one[name] ?? 0);
         if (one["type"] === "inbound-rtp") {
           report.bytes += number("bytesReceived");
+          report.frames += number("framesDecoded");
+          if (one["kind"] === "video") report.losses += number("packetsLost") + number("pliCount");
           if (one["kind"] === (this.task.way.picture ? "video" : "audio")) {
             report.waited += number("jitterBufferDelay");
             report.emitted += number("jitterBufferEmittedCount");
@@ -1712,35 +1773,6 @@
         return new NativeHlsSource(task);
       case "http":
         return new HttpSource(task);
-    }
-  };
-
-  // src/watchdog.ts
-  var FROZEN_MS = 5e3;
-  var Watchdog = class {
-    constructor(now2, played, received) {
-      this.played = played;
-      this.received = received;
-      this.lookedAt = 0;
-      this.movedAt = 0;
-      this.arrivedAt = 0;
-      this.reset(now2);
-    }
-    /** Begins anew: what lies before does not count. */
-    reset(now2) {
-      [this.lookedAt, this.movedAt, this.arrivedAt] = [now2, now2, now2];
-    }
-    look(now2, played, received) {
-      if (now2 - this.lookedAt > FROZEN_MS) this.reset(now2);
-      this.lookedAt = now2;
-      const hasMoved = played !== this.played;
-      if (hasMoved) [this.played, this.movedAt] = [played, now2];
-      if (received !== this.received) [this.received, this.arrivedAt] = [received, now2];
-      return {
-        hasMoved,
-        stillMs: now2 - this.movedAt,
-        idleMs: now2 - Math.max(this.movedAt, this.arrivedAt)
-      };
     }
   };
 
@@ -1888,6 +1920,7 @@
   var PAUSE_MS = 2e3;
   var PAUSE_MAX_MS = 6e4;
   var STEADY_MS = 1e4;
+  var STUCK_WORDS = "The network loses too much of it: no picture was shown for 5 s.";
   var isThere = ({ live, tracks, addresses }) => live && (tracks.length > 0 || addresses.length > 0);
   var Playback = class {
     /** `changed` is called after each change of what can be read here, and each second while something plays. */
@@ -1908,6 +1941,8 @@
       this.title = null;
       /** Why the only way there is does not work now. */
       this.problem = "";
+      /** Which way was left for a slower one, and why. */
+      this.left = "";
       this.source = null;
       this.wish = null;
       /** The stream of the chosen rendition, for ways that play one at a time; `null` leaves it to the page. */
@@ -1951,6 +1986,7 @@
     choose(wish) {
       this.wish = wish;
       this.attempts.clear();
+      this.left = "";
       this.hasEverPlayed = false;
       this.start();
     }
@@ -2237,6 +2273,15 @@
       if (this.way) this.attempts.tire(this.way.name, words2);
       this.start();
     }
+    /** Leaves a way that brings no picture any more, if there is another one that has pictures. */
+    leavesStuck() {
+      const { way } = this;
+      const others = this.attempts.left(this.ways()).filter(({ name, picture }) => picture && name !== way?.name);
+      if (!way || others.length === 0) return false;
+      this.left = `${way.label} does not work now. ${STUCK_WORDS}`;
+      this.tooSlow(STUCK_WORDS);
+      return true;
+    }
     undecoded() {
       if (this.attempts.mayDecodeAgain()) this.lost();
       else this.giveUp("This browser does not decode what the publisher sends.");
@@ -2259,7 +2304,7 @@
       this.tracksTimer = setTimeout(() => void this.followTracks(), TRACKS_MS);
     }
     noteOn(way) {
-      const wish = refused(this.offer, this.browser, this.ways(), this.wish) || this.wishFailed();
+      const wish = refused(this.offer, this.browser, this.ways(), this.wish) || this.wishFailed() || this.left;
       const words2 = [wish, way ? missing(this.offer, way) : "", this.problem];
       return words2.filter(Boolean).join(" ");
     }
@@ -2286,6 +2331,7 @@
         else this.changed();
         return;
       }
+      if (source.isStuck() && this.leavesStuck()) return;
       const { hasMoved, stillMs, idleMs } = this.watchdog.look(now2, source.played(), source.received());
       if (this.hasPlayed) {
         if (stillMs > STALL_MS) void this.stalled(stillMs);
@@ -2552,7 +2598,7 @@
     follow(isWanted) {
       if (isWanted === Boolean(this.events)) return;
       this.events?.close();
-      this.events = isWanted ? new EventSource("titles") : null;
+      this.events = isWanted ? new EventSource(admitted("titles")) : null;
       if (!this.events) {
         this.tell(null);
         return;

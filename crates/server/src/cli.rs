@@ -8,11 +8,12 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Args, Parser, Subcommand};
 use config::{Config, Report};
+use media::StreamName;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 
 use crate::admin;
-use crate::gate::Authority;
+use crate::gate::{self, Authority};
 use crate::import_command;
 use crate::log::{self, Log};
 use crate::rec;
@@ -50,6 +51,9 @@ enum Command {
         /// The file to check.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
+        /// Tells as well by what publishers and listeners of this stream are let in.
+        #[arg(long, value_name = "STREAM", value_parser = sign::stream)]
+        who: Option<StreamName>,
     },
     /// Turns a configuration of Icecast, nginx-rtmp, MediaMTX or SRS into one of this server.
     Import(import_command::Arguments),
@@ -111,7 +115,7 @@ pub fn run_with(authority: Arc<dyn Authority>) -> ExitCode {
 fn run_command(authority: Option<Arc<dyn Authority>>) -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve { source, demo } => serve(source.config.as_deref(), demo, authority),
-        Command::Check { config } => check(&config),
+        Command::Check { config, who } => check(&config, who.as_ref()),
         Command::Import(arguments) => {
             import_command::run(&arguments, &mut io::stdout(), &mut io::stderr())
                 .map_err(Failure::from)
@@ -205,9 +209,13 @@ fn raise_descriptor_limit() {
     }
 }
 
-fn check(path: &Path) -> Result<(), Failure> {
-    configuration(Some(path))?;
+fn check(path: &Path, who: Option<&StreamName>) -> Result<(), Failure> {
+    let config = configuration(Some(path))?;
     say(&mut io::stdout(), &format!("{} is valid\n", path.display()));
+    if let Some(stream) = who {
+        let told = gate::who::tell(&config, stream, SystemTime::now());
+        say(&mut io::stdout(), &told.map_err(StartError::from)?);
+    }
     Ok(())
 }
 
@@ -251,7 +259,12 @@ mod tests {
             }
         ));
         let check = parse("carillon check --config a.toml").expect("understood");
-        assert!(matches!(check, Command::Check { config } if config == Path::new("a.toml")));
+        assert!(
+            matches!(check, Command::Check { config, who: None } if config == Path::new("a.toml"))
+        );
+        let who = parse("carillon check --config a.toml --who live/x").expect("understood");
+        assert!(matches!(who, Command::Check { who: Some(who), .. } if who.as_str() == "live/x"));
+        assert!(parse("carillon check --config a.toml --who a//b").is_err());
         assert!(parse("carillon check").is_err());
         assert!(parse("carillon").is_err());
     }

@@ -1,7 +1,7 @@
 //! `carillon import`: reads a configuration of another server, and writes one of this server.
 //!
 //! The file that is written holds passwords, so only its owner may read it. Standard error lists what could not be carried
-//! over, without values.
+//! over, a line each, without values but names.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -178,22 +178,19 @@ fn tell(file: &Path, kind: Kind, imported: &Imported, notes: &mut impl Write) ->
         _ => writeln!(notes, "{name} of {server}: not carried over:")?,
     }
     for (account, reason) in imported.left() {
-        let directive: String = account.directive.chars().map(printable).collect();
-        writeln!(notes, "  line {}: {directive}: {reason}", account.line)?;
+        let note = format!("line {}: {}: {reason}", account.line, account.directive);
+        writeln!(notes, "  {}", printable(&note))?;
     }
     for message in &imported.unsettled {
-        writeln!(notes, "  still refused by `carillon check`: {message}")?;
+        let note = format!("still refused by `carillon check`: {message}");
+        writeln!(notes, "  {}", printable(&note))?;
     }
     Ok(())
 }
 
-/// Names come from the file, and go to a terminal.
-fn printable(character: char) -> char {
-    if character.is_control() {
-        '?'
-    } else {
-        character
-    }
+/// Names come from the file, also within what `check` says of them, and go to a terminal: a note is one line.
+fn printable(note: &str) -> String {
+    note.replace(char::is_control, "?")
 }
 
 #[cfg(test)]
@@ -240,6 +237,29 @@ mod tests {
             "{notes}"
         );
         assert!(!notes.contains("hackme"), "{notes}");
+    }
+
+    #[test]
+    fn a_note_is_one_line_whatever_names_there_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("icecast.xml");
+        let source = "<icecast><mount><mount-name>/a\n  line 9: b</mount-name><fallback-mount>/c\n\
+            \u{9b}31mline 9: d</fallback-mount></mount></icecast>";
+        fs::write(&file, source).unwrap();
+        let arguments = Arguments {
+            file,
+            kind: None,
+            output: None,
+            force: false,
+        };
+        let mut notes = Vec::new();
+        run(&arguments, &mut io::sink(), &mut notes).unwrap();
+        let notes = String::from_utf8(notes).unwrap();
+        assert!(notes.lines().count() > 1, "{notes}");
+        for line in notes.lines().skip(1) {
+            let is_own = !line.starts_with("  line 9") && !line.contains(char::is_control);
+            assert!(is_own, "{notes}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) async fn list(fanout: &Arc<Fanout>) -> Result<Vec<Arc<ListenerRecord>
 }
 
 /// Every listener, the oldest first, and what its worker reports: nothing of one that is just joining or has no worker.
-/// Workers answer within a round of visits.
+/// One that has yet to connect, and may never, is no listener. Workers answer within a round of visits.
 ///
 /// # Errors
 /// When the server ends.
@@ -35,7 +35,10 @@ pub(crate) async fn reported(
             let report = reports.remove(&record.id);
             (record, report)
         });
-        pairs.collect()
+        let has_connected = |(_, report): &(_, Option<ListenerReport>)| {
+            report.as_ref().is_none_or(|report| !report.is_waiting)
+        };
+        pairs.filter(has_connected).collect()
     })
     .await
 }

@@ -11,6 +11,9 @@ use config::Config;
 use egress_hls::Variants;
 use egress_hls::threads::RequestThreads;
 use fallback::Orders;
+use ingest::icecast::ShoutcastStreams;
+use media::StreamName;
+use net::holdings::Holdings;
 use net::intake::Intake;
 use recordings::Shelf;
 use rtmp::auth::Challenger;
@@ -28,6 +31,10 @@ use crate::http::pages::Kept;
 use crate::log::LineLog;
 use crate::services::{Bound, Port};
 use crate::signalling::Rtc;
+
+/// Bytes of what is made for single clients and waits to be sent, of all together: a quarter of it for one address is
+/// what five hundred players behind it read at the same moment.
+const HOLDINGS_BYTES_MAX: usize = 64 << 20;
 
 /// See the module's description.
 pub(crate) struct Node {
@@ -63,7 +70,9 @@ pub(crate) struct Node {
     pub(crate) uploads: Option<Arc<Uploader>>,
     pub(crate) admission: ListenerAdmission,
     pub(crate) limits: Arc<Limits>,
-    pub(crate) counts: Counts,
+    /// What is held for peers.
+    pub(crate) holdings: Arc<Holdings>,
+    pub(crate) counts: Arc<Counts>,
     pub(crate) access: AccessLog,
     pub(crate) session_log: LineLog,
     pub(crate) drain: Arc<Drain>,
@@ -101,6 +110,18 @@ fn dvr(config: &Arc<Config>) -> Option<egress_hls::dvr::Settings> {
 }
 
 /// Which streams are encrypted over HLS, and from what their keys are derived.
+/// Which streams programs of SHOUTcast mean: a number is that of a stream and not of a pattern.
+fn shoutcast_streams(config: &Config) -> ShoutcastStreams {
+    let numbered = config.streams.iter().filter_map(|rule| {
+        let name = StreamName::parse(rule.pattern.as_str()).ok()?;
+        Some((rule.sid?.get(), name))
+    });
+    ShoutcastStreams {
+        usual: config.shoutcast.stream.clone(),
+        numbered: numbered.collect(),
+    }
+}
+
 fn encryption(config: &Arc<Config>, generated: [u8; 32]) -> egress_hls::encryption::Settings {
     let configured = config.hls.encryption_secret.as_ref();
     let secret = configured.map_or(&generated[..], |secret| secret.reveal().as_bytes());
@@ -111,6 +132,12 @@ fn encryption(config: &Arc<Config>, generated: [u8; 32]) -> egress_hls::encrypti
         key_period: config.hls.key_period,
         applies: Box::new(move |stream| config.encryption(stream)),
     }
+}
+
+/// Of which streams it depends on who a client is whether it may watch.
+fn judged(config: &Arc<Config>) -> egress_hls::Judged {
+    let config = Arc::clone(config);
+    Box::new(move |stream| config.is_judged_by_client(stream))
 }
 
 /// Which streams take listeners for whom others have no place.
@@ -147,6 +174,7 @@ impl Node {
             settings: ingest::Settings {
                 source_timeout: config.ingest.source_timeout,
                 server_name: config.http.server_header.clone(),
+                shoutcast: shoutcast_streams(&config),
                 ..Default::default()
             },
             stats: Arc::default(),
@@ -191,17 +219,22 @@ impl Node {
         };
         let limits = Limits::new(config.limits.clone(), host::descriptors_max(), now);
         let drain = Arc::new(drain);
+        let counts = Arc::new(Counts::new(registry.fanout().events()));
         let admission = ListenerAdmission {
             limits: Arc::clone(&limits),
             drain: Arc::clone(&drain),
+            counts: Arc::clone(&counts),
         };
         let groups = config.variants.iter();
         let groups = groups.map(|group| (group.name.clone(), group.streams.clone()));
         let variants = Arc::new(Variants::new(groups));
+        let holdings = Holdings::new(HOLDINGS_BYTES_MAX);
         let settings = egress_hls::Settings {
             segmentation: config.hls.segmentation(),
             dvr: dvr(&config),
             encryption: encryption(&config, hls_secret),
+            holdings: Arc::clone(&holdings),
+            judged: judged(&config),
         };
         let hls = egress_hls::Context::new(
             settings,
@@ -228,7 +261,8 @@ impl Node {
             uploads: None,
             admission,
             limits,
-            counts: Counts::new(registry.fanout().events()),
+            holdings,
+            counts,
             drain,
             started: SystemTime::now(),
             config,

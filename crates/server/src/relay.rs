@@ -322,6 +322,7 @@ fn rules(config: Arc<Config>) -> fanout::Rules {
         public: config.is_public(name),
         takeover: config.takeover(name),
         takeover_back: config.ingest.takeover_back,
+        counts: !config.is_filler(name),
         listeners_max: config.mount(name).listeners_max,
         group: config.group(name),
         unchain: config.unchain(name),

@@ -226,7 +226,7 @@ fn line(text: &mut String, label: &str, value: &str) {
     writeln!(text, "{label:8} {value}").expect("a String takes all text");
 }
 
-fn stream(text: &str) -> Result<StreamName, String> {
+pub(crate) fn stream(text: &str) -> Result<StreamName, String> {
     StreamName::parse(text).map_err(|error| error.to_string())
 }
 

@@ -15,6 +15,9 @@ use crate::track::Unfit;
 /// Levels of folders that are searched: artist, album, disc and some more. A loop of links ends here, too.
 const DEPTH_MAX: usize = 8;
 
+/// Folders that are searched: one for each file that is played. Links may lead from each to all others.
+const FOLDERS_MAX: usize = ENTRIES_MAX;
+
 /// Files of a folder with other extensions are no tracks: covers, texts, playlists. What cannot be played of these is
 /// refused with a reason.
 const EXTENSIONS: [&str; 14] = [
@@ -94,7 +97,8 @@ impl Catalogue {
         match &self.place {
             Place::Folder(folder) => {
                 let root = canonical(folder)?;
-                let names = names_below(&root).map_err(|source| unreadable(folder, source))?;
+                let names = names_below(&root, FOLDERS_MAX);
+                let names = names.map_err(|source| unreadable(folder, source))?;
                 let entries = names.into_iter().map(|location| Entry {
                     location,
                     title: None,
@@ -179,8 +183,9 @@ fn unreadable(path: &Path, source: io::Error) -> ListError {
     ListError::Unreadable { path, source }
 }
 
-/// Sound and films below a folder, relative to it and in order. Hidden files and folders are left out.
-fn names_below(root: &Path) -> io::Result<Vec<String>> {
+/// Sound and films below a folder, relative to it and in order. Hidden files and folders are left out, and those beyond so
+/// many.
+fn names_below(root: &Path, mut folders_max: usize) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     let mut folders = vec![(root.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
@@ -191,7 +196,8 @@ fn names_below(root: &Path) -> io::Result<Vec<String>> {
                 continue;
             }
             if path.is_dir() {
-                if depth < DEPTH_MAX {
+                if depth < DEPTH_MAX && folders_max > 0 {
+                    folders_max -= 1;
                     folders.push((path, depth + 1));
                 }
             } else if is_media(&path)
@@ -255,6 +261,16 @@ mod tests {
         let (listed, refused) = catalogue.list().expect("it can be read");
         assert_eq!(names(&listed), ["a/1.mp3", "a/2.OPUS", "b.mp3"]);
         assert!(refused.is_empty());
+    }
+
+    #[test]
+    fn links_that_lead_in_circles_are_followed_so_often() {
+        let folder = place(&["a.mp3"]);
+        for name in ["b", "c", "d", "e"] {
+            symlink(".", folder.path().join(name)).expect("a link");
+        }
+        let names = names_below(folder.path(), 100).expect("it can be read");
+        assert_eq!(names.len(), 101, "one of each folder");
     }
 
     #[test]

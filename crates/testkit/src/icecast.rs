@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::{Process, Tool, free_address, wait_until};
@@ -18,7 +18,7 @@ pub struct Icecast {
     process: Process,
     addr: SocketAddr,
     /// Holds the configuration file.
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Icecast {
@@ -55,11 +55,10 @@ impl Icecast {
     /// When it is not installed or does not start.
     #[must_use]
     pub fn with(clients: usize, elements: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
-        let home = folder.path().display();
-        let addr = free_address();
-        let text = format!(
-            "<icecast><limits><clients>{clients}</clients><sources>8</sources>\
+        Self::run(|addr, home| {
+            let home = home.display();
+            format!(
+                "<icecast><limits><clients>{clients}</clients><sources>8</sources>\
              <queue-size>524288</queue-size><client-timeout>30</client-timeout>\
              <header-timeout>15</header-timeout><source-timeout>10</source-timeout>\
              <burst-on-connect>1</burst-on-connect><burst-size>65535</burst-size></limits>\
@@ -75,10 +74,22 @@ impl Icecast {
              <loglevel>3</loglevel><logsize>10000</logsize></logging>\
              <security><chroot>0</chroot><changeowner><user>nobody</user>\
              <group>nogroup</group></changeowner></security></icecast>",
-            password = Self::PASSWORD,
-            port = addr.port(),
-            ip = addr.ip(),
-        );
+                password = Self::PASSWORD,
+                port = addr.port(),
+                ip = addr.ip(),
+            )
+        })
+    }
+
+    /// Starts it with a configuration that listens at an address and has its error log, `error.log` of level 3, in a folder.
+    ///
+    /// # Panics
+    /// When it is not installed or does not start.
+    #[must_use]
+    pub fn run(text: impl FnOnce(SocketAddr, &Path) -> String) -> Self {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
+        let addr = free_address();
+        let text = text(addr, folder.path());
         let config = folder.path().join("icecast.xml");
         std::fs::write(&config, text)
             .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
@@ -94,7 +105,7 @@ impl Icecast {
         Self {
             process,
             addr,
-            _folder: folder,
+            folder,
         }
     }
 
@@ -114,6 +125,12 @@ impl Icecast {
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Its configuration.
+    #[must_use]
+    pub fn config(&self) -> PathBuf {
+        self.folder.path().join("icecast.xml")
     }
 
     /// Ends it at once.

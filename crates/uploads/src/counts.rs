@@ -1,6 +1,9 @@
 //! What all uploads together have done.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use journal::{Health, State};
 
 /// How an attempt to copy a recording ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -9,19 +12,22 @@ pub enum Outcome {
     Stored,
     /// The storage takes none from us: the credentials, their rights or the bucket's name are wrong.
     Refused,
+    /// Another object has its name.
+    Taken,
     /// It is tried again.
     Failed,
 }
 
 impl Outcome {
     /// All of them, in the order of their indices.
-    pub const ALL: [Self; 3] = [Self::Stored, Self::Refused, Self::Failed];
+    pub const ALL: [Self; 4] = [Self::Stored, Self::Refused, Self::Taken, Self::Failed];
 
     /// The metric label.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Stored => "stored",
             Self::Refused => "refused",
+            Self::Taken => "taken",
             Self::Failed => "failed",
         }
     }
@@ -34,6 +40,8 @@ pub struct Sums {
     pub outcomes: [u64; Outcome::ALL.len()],
     /// Bytes of complete recordings of which there is no copy yet.
     pub backlog: u64,
+    /// How the file fares in which it is written down what has arrived.
+    pub journal: State,
 }
 
 /// The counts behind [`Sums`].
@@ -41,6 +49,7 @@ pub struct Sums {
 pub(crate) struct Counts {
     outcomes: [AtomicU64; Outcome::ALL.len()],
     backlog: AtomicU64,
+    pub(crate) journal: Arc<Health>,
 }
 
 impl Counts {
@@ -59,6 +68,7 @@ impl Counts {
                 .each_ref()
                 .map(|one| one.load(Ordering::Relaxed)),
             backlog: self.backlog.load(Ordering::Relaxed),
+            journal: self.journal.state(),
         }
     }
 }

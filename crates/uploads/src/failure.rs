@@ -1,13 +1,20 @@
 //! Why there is no copy yet, and whose fault that is.
 
 use std::io;
+use std::time::Duration;
 
 use crate::counts::Outcome;
 use crate::credentials;
-use crate::journal::JournalError;
+use crate::uploader::LOOK_INTERVAL;
 
 /// Bytes of what the storage says that are shown: its code and message, and not a page of HTML.
 const TOLD_BYTES_MAX: usize = 300;
+
+/// How long a recording waits whose name another object has: somebody has to remove that first.
+const TAKEN_PATIENCE: Duration = Duration::from_secs(3_600);
+
+/// How long one waits whose file cannot be read.
+const DISK_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why there is no copy yet.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +42,7 @@ pub enum Failure {
     Disk(#[from] io::Error),
     /// The disk's: it cannot be written down what has arrived.
     #[error("the journal cannot be used: {0}")]
-    Journal(Box<redb::Error>),
+    Journal(#[from] journal::Error),
 }
 
 impl Failure {
@@ -43,14 +50,19 @@ impl Failure {
     pub(crate) const fn outcome(&self) -> Outcome {
         match self {
             Self::Refused(_) | Self::Unknown(_) => Outcome::Refused,
+            Self::Taken(_) => Outcome::Taken,
             _ => Outcome::Failed,
         }
     }
-}
 
-impl From<JournalError> for Failure {
-    fn from(error: JournalError) -> Self {
-        Self::Journal(error.0)
+    /// How long the recording waits, where the failure is its own; `None` where it is most often that of all.
+    pub(crate) const fn patience(&self) -> Option<Duration> {
+        match self {
+            Self::Taken(_) => Some(TAKEN_PATIENCE),
+            Self::Disk(_) => Some(DISK_PATIENCE),
+            Self::Changed => Some(LOOK_INTERVAL),
+            _ => None,
+        }
     }
 }
 

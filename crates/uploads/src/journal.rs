@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use journal::{Error, File, Health};
 use media::StreamName;
 use recordings::{Container, Recording, RecordingId, State, Upload};
-use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
 use crate::local::Generation;
 
@@ -37,16 +39,8 @@ type StoredRow = (
 const STORED: TableDefinition<'_, &str, StoredRow> = TableDefinition::new("stored");
 /// The recordings with copies of which nobody was told yet.
 const UNTOLD: TableDefinition<'_, &str, ()> = TableDefinition::new("untold");
-
-/// The disk refuses, or what is written there makes no sense.
-#[derive(Debug)]
-pub(crate) struct JournalError(pub(crate) Box<redb::Error>);
-
-impl<E: Into<redb::Error>> From<E> for JournalError {
-    fn from(error: E) -> Self {
-        Self(Box::new(error.into()))
-    }
-}
+/// The recordings that the operator has removed, of which something may be in the storage still.
+const REMOVED: TableDefinition<'_, &str, ()> = TableDefinition::new("removed");
 
 /// An upload that has begun.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -86,35 +80,19 @@ pub(crate) struct Stored {
 
 /// See the module's description. Writes return once they are on the disk.
 #[derive(Debug)]
-pub(crate) struct Journal {
-    database: Database,
-}
+pub(crate) struct Journal(File);
 
 impl Journal {
-    /// Opens it, or makes it.
-    ///
-    /// # Errors
-    /// When it cannot be read or written, or another process has it.
-    pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(redb::Error::Io)?;
-        }
-        let database = Builder::new().set_cache_size(CACHE_BYTES).create(path)?;
-        let write = database.begin_write()?;
-        write.open_table(BEGUN)?;
-        write.open_table(PARTS)?;
-        write.open_table(STORED)?;
-        write.open_table(UNTOLD)?;
-        write.open_table(AHEAD)?;
-        write.commit()?;
-        Ok(Self { database })
+    /// The one in a file, which is opened, and made, when it is first used.
+    pub(crate) fn at(path: PathBuf, health: Arc<Health>) -> Self {
+        Self(File::new(path, CACHE_BYTES, make_tables, health))
     }
 
     /// An upload begins; what was known of an earlier one is forgotten.
     ///
     /// # Errors
-    /// When the disk fails, here and below.
-    pub(crate) fn begin(&self, id: RecordingId, begun: &Begun) -> Result<(), JournalError> {
+    /// When the disk fails, here and below, or another process has the file.
+    pub(crate) fn begin(&self, id: RecordingId, begun: &Begun) -> Result<(), Error> {
         self.begin_with(id, begun, &BTreeSet::new())
     }
 
@@ -124,20 +102,22 @@ impl Journal {
         id: RecordingId,
         begun: &Begun,
         kept: &BTreeSet<u32>,
-    ) -> Result<(), JournalError> {
-        let write = self.database.begin_write()?;
-        {
-            let id = id.to_string();
-            let all = (&*id, 0)..=(&*id, u32::MAX);
-            let mut parts = write.open_table(PARTS)?;
-            parts.retain_in(all.clone(), |(_, number), _| kept.contains(&number))?;
-            write.open_table(AHEAD)?.retain_in(all, |_, _| false)?;
-            let Generation { bytes, modified } = begun.generation;
-            let path = begun.path.as_os_str().as_bytes();
-            let mut all = write.open_table(BEGUN)?;
-            all.insert(&*id, (&*begun.key, &*begun.upload, bytes, modified, path))?;
-        }
-        Ok(write.commit()?)
+    ) -> Result<(), Error> {
+        self.0.with(|database| {
+            let write = database.begin_write()?;
+            {
+                let id = id.to_string();
+                let all = (&*id, 0)..=(&*id, u32::MAX);
+                let mut parts = write.open_table(PARTS)?;
+                parts.retain_in(all.clone(), |(_, number), _| kept.contains(&number))?;
+                write.open_table(AHEAD)?.retain_in(all, |_, _| false)?;
+                let Generation { bytes, modified } = begun.generation;
+                let path = begun.path.as_os_str().as_bytes();
+                let mut all = write.open_table(BEGUN)?;
+                all.insert(&*id, (&*begun.key, &*begun.upload, bytes, modified, path))?;
+            }
+            Ok(write.commit()?)
+        })
     }
 
     /// A part has arrived; of one of a file that is still written, with its digest.
@@ -147,186 +127,252 @@ impl Journal {
         number: u32,
         tag: &str,
         digest: Option<[u8; 16]>,
-    ) -> Result<(), JournalError> {
-        let write = self.database.begin_write()?;
-        let id = id.to_string();
-        write.open_table(PARTS)?.insert((&*id, number), tag)?;
-        if let Some(digest) = digest {
-            let mut ahead = write.open_table(AHEAD)?;
-            ahead.insert((&*id, number), digest.as_slice())?;
-        }
-        Ok(write.commit()?)
+    ) -> Result<(), Error> {
+        self.0.with(|database| {
+            let write = database.begin_write()?;
+            let id = id.to_string();
+            write.open_table(PARTS)?.insert((&*id, number), tag)?;
+            if let Some(digest) = digest {
+                let mut ahead = write.open_table(AHEAD)?;
+                ahead.insert((&*id, number), digest.as_slice())?;
+            }
+            Ok(write.commit()?)
+        })
     }
 
     /// The digests of a recording's parts that were sent while its file was still written, by their numbers.
-    pub(crate) fn ahead(&self, id: RecordingId) -> Result<BTreeMap<u32, Vec<u8>>, JournalError> {
-        let read = self.database.begin_read()?;
-        let table = read.open_table(AHEAD)?;
-        let id = id.to_string();
-        let mut digests = BTreeMap::new();
-        for row in table.range((&*id, 0)..=(&*id, u32::MAX))? {
-            let (key, digest) = row?;
-            digests.insert(key.value().1, digest.value().to_owned());
-        }
-        Ok(digests)
+    pub(crate) fn ahead(&self, id: RecordingId) -> Result<BTreeMap<u32, Vec<u8>>, Error> {
+        self.0.with(|database| {
+            let read = database.begin_read()?;
+            let table = read.open_table(AHEAD)?;
+            let id = id.to_string();
+            let mut digests = BTreeMap::new();
+            for row in table.range((&*id, 0)..=(&*id, u32::MAX))? {
+                let (key, digest) = row?;
+                digests.insert(key.value().1, digest.value().to_owned());
+            }
+            Ok(digests)
+        })
     }
 
     /// All uploads that have begun.
-    pub(crate) fn begun(&self) -> Result<Vec<(RecordingId, Begun)>, JournalError> {
-        let read = self.database.begin_read()?;
-        let mut all = Vec::new();
-        for row in read.open_table(BEGUN)?.iter()? {
-            let (id, row) = row?;
-            if let Ok(id) = id.value().parse() {
-                all.push((id, Begun::of(row.value())));
+    pub(crate) fn begun(&self) -> Result<Vec<(RecordingId, Begun)>, Error> {
+        self.0.with(|database| {
+            let read = database.begin_read()?;
+            let mut all = Vec::new();
+            for row in read.open_table(BEGUN)?.iter()? {
+                let (id, row) = row?;
+                if let Ok(id) = id.value().parse() {
+                    all.push((id, Begun::of(row.value())));
+                }
             }
-        }
-        Ok(all)
+            Ok(all)
+        })
     }
 
     /// The upload of a recording that has begun.
-    pub(crate) fn begun_of(&self, id: RecordingId) -> Result<Option<Begun>, JournalError> {
-        let read = self.database.begin_read()?;
-        let row = read.open_table(BEGUN)?.get(&*id.to_string())?;
-        Ok(row.map(|row| Begun::of(row.value())))
+    pub(crate) fn begun_of(&self, id: RecordingId) -> Result<Option<Begun>, Error> {
+        self.0.with(|database| {
+            let read = database.begin_read()?;
+            let row = read.open_table(BEGUN)?.get(&*id.to_string())?;
+            Ok(row.map(|row| Begun::of(row.value())))
+        })
     }
 
     /// The tags of a recording's parts that have arrived, by their numbers.
-    pub(crate) fn parts(&self, id: RecordingId) -> Result<BTreeMap<u32, String>, JournalError> {
-        let read = self.database.begin_read()?;
-        let table = read.open_table(PARTS)?;
-        let id = id.to_string();
-        let mut parts = BTreeMap::new();
-        for row in table.range((&*id, 0)..=(&*id, u32::MAX))? {
-            let (key, tag) = row?;
-            parts.insert(key.value().1, tag.value().to_owned());
-        }
-        Ok(parts)
+    pub(crate) fn parts(&self, id: RecordingId) -> Result<BTreeMap<u32, String>, Error> {
+        self.0.with(|database| {
+            let read = database.begin_read()?;
+            let table = read.open_table(PARTS)?;
+            let id = id.to_string();
+            let mut parts = BTreeMap::new();
+            for row in table.range((&*id, 0)..=(&*id, u32::MAX))? {
+                let (key, tag) = row?;
+                parts.insert(key.value().1, tag.value().to_owned());
+            }
+            Ok(parts)
+        })
     }
 
     /// A recording's copy is complete. It is still to be [told](Self::told) of it.
-    pub(crate) fn complete(
-        &self,
-        recording: &Recording,
-        stored: &Stored,
-    ) -> Result<(), JournalError> {
-        let write = self.database.begin_write()?;
-        let id = recording.id.to_string();
-        {
-            let since = recording.started.duration_since(UNIX_EPOCH);
-            let micros = recording.duration.as_micros();
-            let path = recording.path.clone().into_os_string().into_vec();
-            let row = (
-                &*stored.key,
-                &*stored.tag,
-                stored.bytes,
-                recording.stream.as_str(),
-                since.unwrap_or_default().as_secs(),
-                u64::try_from(micros).unwrap_or(u64::MAX),
-                recording.container.extension(),
-                &*path,
-            );
-            write.open_table(STORED)?.insert(&*id, row)?;
-            write.open_table(UNTOLD)?.insert(&*id, ())?;
-            write.open_table(BEGUN)?.remove(&*id)?;
-            let all = (&*id, 0)..=(&*id, u32::MAX);
-            write
-                .open_table(AHEAD)?
-                .retain_in(all.clone(), |_, _| false)?;
-            write.open_table(PARTS)?.retain_in(all, |_, _| false)?;
-        }
-        Ok(write.commit()?)
+    pub(crate) fn complete(&self, recording: &Recording, stored: &Stored) -> Result<(), Error> {
+        self.0.with(|database| {
+            let write = database.begin_write()?;
+            let id = recording.id.to_string();
+            {
+                let since = recording.started.duration_since(UNIX_EPOCH);
+                let micros = recording.duration.as_micros();
+                let path = recording.path.clone().into_os_string().into_vec();
+                let row = (
+                    &*stored.key,
+                    &*stored.tag,
+                    stored.bytes,
+                    recording.stream.as_str(),
+                    since.unwrap_or_default().as_secs(),
+                    u64::try_from(micros).unwrap_or(u64::MAX),
+                    recording.container.extension(),
+                    &*path,
+                );
+                write.open_table(STORED)?.insert(&*id, row)?;
+                write.open_table(UNTOLD)?.insert(&*id, ())?;
+                write.open_table(BEGUN)?.remove(&*id)?;
+                let all = (&*id, 0)..=(&*id, u32::MAX);
+                write
+                    .open_table(AHEAD)?
+                    .retain_in(all.clone(), |_, _| false)?;
+                write.open_table(PARTS)?.retain_in(all, |_, _| false)?;
+            }
+            Ok(write.commit()?)
+        })
     }
 
     /// It was told that a recording's copy is complete.
-    pub(crate) fn told(&self, id: RecordingId) -> Result<(), JournalError> {
-        let write = self.database.begin_write()?;
-        write.open_table(UNTOLD)?.remove(&*id.to_string())?;
-        Ok(write.commit()?)
+    pub(crate) fn told(&self, id: RecordingId) -> Result<(), Error> {
+        self.0.with(|database| {
+            let write = database.begin_write()?;
+            write.open_table(UNTOLD)?.remove(&*id.to_string())?;
+            Ok(write.commit()?)
+        })
     }
 
     /// The recordings of which that was not told yet.
-    pub(crate) fn untold(&self) -> Result<BTreeSet<RecordingId>, JournalError> {
-        let read = self.database.begin_read()?;
-        let mut untold = BTreeSet::new();
-        for row in read.open_table(UNTOLD)?.iter()? {
-            untold.extend(row?.0.value().parse::<RecordingId>());
-        }
-        Ok(untold)
+    pub(crate) fn untold(&self) -> Result<BTreeSet<RecordingId>, Error> {
+        self.0.with(|database| {
+            let read = database.begin_read()?;
+            let mut untold = BTreeSet::new();
+            for row in read.open_table(UNTOLD)?.iter()? {
+                untold.extend(row?.0.value().parse::<RecordingId>());
+            }
+            Ok(untold)
+        })
     }
 
     /// The copy of a recording.
-    pub(crate) fn stored(&self, id: RecordingId) -> Result<Option<Stored>, JournalError> {
-        let read = self.database.begin_read()?;
-        let row = read.open_table(STORED)?.get(&*id.to_string())?;
-        Ok(row.map(|row| {
-            let (key, tag, bytes, ..) = row.value();
-            Stored {
-                key: key.to_owned(),
-                tag: tag.to_owned(),
-                bytes,
-            }
-        }))
+    pub(crate) fn stored(&self, id: RecordingId) -> Result<Option<Stored>, Error> {
+        self.0.with(|database| {
+            let read = database.begin_read()?;
+            let row = read.open_table(STORED)?.get(&*id.to_string())?;
+            Ok(row.map(|row| {
+                let (key, tag, bytes, ..) = row.value();
+                Stored {
+                    key: key.to_owned(),
+                    tag: tag.to_owned(),
+                    bytes,
+                }
+            }))
+        })
     }
 
     /// Calls `found` for each recording of which there is a copy, oldest first.
-    pub(crate) fn recordings(&self, mut found: impl FnMut(Recording)) -> Result<(), JournalError> {
-        let read = self.database.begin_read()?;
-        for row in read.open_table(STORED)?.iter()? {
-            let (id, row) = row?;
-            let (key, _, bytes, stream, started, micros, extension, path) = row.value();
-            let (Ok(id), Ok(stream), Some(container)) = (
-                id.value().parse(),
-                StreamName::parse(stream),
-                Container::of_extension(extension),
-            ) else {
-                continue;
-            };
-            let path = PathBuf::from(OsStr::from_bytes(path));
-            found(Recording {
-                id,
-                stream,
-                is_local: path.is_file(),
-                path,
-                started: UNIX_EPOCH + Duration::from_secs(started),
-                duration: Duration::from_micros(micros),
-                bytes,
-                state: State::Finalised,
-                container,
-                // Marks are with files; the recorder lists what has one.
-                is_pinned: false,
-                upload: Upload::Stored {
-                    key: key.into(),
-                    is_spare: false,
-                },
-            });
-        }
-        Ok(())
+    pub(crate) fn recordings(&self, mut found: impl FnMut(Recording)) -> Result<(), Error> {
+        self.0.with(|database| {
+            let read = database.begin_read()?;
+            for row in read.open_table(STORED)?.iter()? {
+                let (id, row) = row?;
+                let (key, _, bytes, stream, started, micros, extension, path) = row.value();
+                let (Ok(id), Ok(stream), Some(container)) = (
+                    id.value().parse(),
+                    StreamName::parse(stream),
+                    Container::of_extension(extension),
+                ) else {
+                    continue;
+                };
+                let path = PathBuf::from(OsStr::from_bytes(path));
+                found(Recording {
+                    id,
+                    stream,
+                    is_local: path.is_file(),
+                    path,
+                    started: UNIX_EPOCH + Duration::from_secs(started),
+                    duration: Duration::from_micros(micros),
+                    bytes,
+                    state: State::Finalised,
+                    container,
+                    // Marks are with files; the recorder lists what has one.
+                    is_pinned: false,
+                    upload: Upload::Stored {
+                        key: key.into(),
+                        is_spare: false,
+                    },
+                });
+            }
+            Ok(())
+        })
     }
 
     /// Nothing is known of a recording any more.
-    pub(crate) fn forget(&self, id: RecordingId) -> Result<(), JournalError> {
-        let write = self.database.begin_write()?;
-        let id = id.to_string();
-        {
-            write.open_table(STORED)?.remove(&*id)?;
-            write.open_table(UNTOLD)?.remove(&*id)?;
-            write.open_table(BEGUN)?.remove(&*id)?;
-            let all = (&*id, 0)..=(&*id, u32::MAX);
-            write
-                .open_table(AHEAD)?
-                .retain_in(all.clone(), |_, _| false)?;
-            write.open_table(PARTS)?.retain_in(all, |_, _| false)?;
-        }
-        Ok(write.commit()?)
+    pub(crate) fn forget(&self, id: RecordingId) -> Result<(), Error> {
+        self.0.with(|database| {
+            let write = database.begin_write()?;
+            forget(&write, id)?;
+            Ok(write.commit()?)
+        })
     }
+
+    /// A recording is to be removed, and so is what is in the storage of it.
+    pub(crate) fn remove(&self, id: RecordingId) -> Result<(), Error> {
+        self.0.with(|database| {
+            let write = database.begin_write()?;
+            write.open_table(REMOVED)?.insert(&*id.to_string(), ())?;
+            Ok(write.commit()?)
+        })
+    }
+
+    /// The recordings of which that was said, and not done.
+    pub(crate) fn removed(&self) -> Result<BTreeSet<RecordingId>, Error> {
+        self.0.with(|database| {
+            let read = database.begin_read()?;
+            let mut removed = BTreeSet::new();
+            for row in read.open_table(REMOVED)?.iter()? {
+                removed.extend(row?.0.value().parse::<RecordingId>());
+            }
+            Ok(removed)
+        })
+    }
+
+    /// It is done.
+    pub(crate) fn forget_removed(&self, id: RecordingId) -> Result<(), Error> {
+        self.0.with(|database| {
+            let write = database.begin_write()?;
+            forget(&write, id)?;
+            write.open_table(REMOVED)?.remove(&*id.to_string())?;
+            Ok(write.commit()?)
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn refuse_writes(&self, count: u32) {
+        self.0.refuse_writes(count);
+    }
+}
+
+fn make_tables(write: &WriteTransaction) -> Result<(), Error> {
+    write.open_table(BEGUN)?;
+    write.open_table(PARTS)?;
+    write.open_table(STORED)?;
+    write.open_table(UNTOLD)?;
+    write.open_table(AHEAD)?;
+    write.open_table(REMOVED)?;
+    Ok(())
+}
+
+fn forget(write: &WriteTransaction, id: RecordingId) -> Result<(), Error> {
+    let id = id.to_string();
+    write.open_table(STORED)?.remove(&*id)?;
+    write.open_table(UNTOLD)?.remove(&*id)?;
+    write.open_table(BEGUN)?.remove(&*id)?;
+    let all = (&*id, 0)..=(&*id, u32::MAX);
+    let mut ahead = write.open_table(AHEAD)?;
+    ahead.retain_in(all.clone(), |_, _| false)?;
+    write.open_table(PARTS)?.retain_in(all, |_, _| false)?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn recording(folder: &Path, stream: &str) -> Recording {
+    fn recording(folder: &std::path::Path, stream: &str) -> Recording {
         let stream = StreamName::parse(stream).expect("a name");
         let started = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         Recording {
@@ -361,8 +407,10 @@ mod tests {
             },
             path: one.path.clone(),
         };
-        let journal = Journal::open(&path).expect("made");
-        assert!(Journal::open(&path).is_err(), "one process has it");
+        let open = || Journal::at(path.clone(), Arc::default());
+        let journal = open();
+        journal.begun().expect("made");
+        assert!(open().begun().expect_err("it is taken").is_taken());
         journal.begin(one.id, &begun).expect("written");
         journal.begin(other.id, &begun).expect("written");
         for number in [0, 2] {
@@ -374,7 +422,7 @@ mod tests {
             .arrived(other.id, 1, "other", None)
             .expect("written");
         drop(journal);
-        let journal = Journal::open(&path).expect("there");
+        let journal = open();
         assert_eq!(journal.begun_of(one.id).expect("read"), Some(begun.clone()));
         assert_eq!(journal.begun().expect("read").len(), 2);
         let parts = journal.parts(one.id).expect("read");
@@ -400,7 +448,7 @@ mod tests {
         };
         journal.complete(&one, &stored).expect("written");
         drop(journal);
-        let journal = Journal::open(&path).expect("there");
+        let journal = open();
         assert_eq!(journal.stored(one.id).expect("read"), Some(stored));
         assert_eq!(journal.untold().expect("read"), BTreeSet::from([one.id]));
         journal.told(one.id).expect("written");
@@ -426,5 +474,38 @@ mod tests {
         journal.forget(one.id).expect("written");
         assert_eq!(journal.stored(one.id).expect("read"), None);
         assert_eq!(journal.parts(other.id).expect("read").len(), 1);
+    }
+    #[test]
+    fn a_disk_that_fails_once_costs_one_write() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("journal.redb");
+        let journal = Journal::at(path.clone(), Arc::default());
+        let one = recording(folder.path(), "live/a");
+        journal.begun().expect("made");
+        journal.refuse_writes(1);
+        journal.remove(one.id).expect_err("the disk is full");
+        journal.remove(one.id).expect("it has room again");
+        drop(journal);
+        let journal = Journal::at(path, Arc::default());
+        assert_eq!(journal.removed().expect("read"), BTreeSet::from([one.id]));
+    }
+
+    #[test]
+    fn what_is_removed_is_known_until_its_copy_has_gone() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let journal = Journal::at(folder.path().join("journal.redb"), Arc::default());
+        let one = recording(folder.path(), "live/a");
+        let stored = Stored {
+            key: "p/live/a".to_owned(),
+            tag: "tag".to_owned(),
+            bytes: 77,
+        };
+        journal.complete(&one, &stored).expect("written");
+        journal.remove(one.id).expect("written");
+        assert_eq!(journal.removed().expect("read"), BTreeSet::from([one.id]));
+        assert_eq!(journal.stored(one.id).expect("read"), Some(stored));
+        journal.forget_removed(one.id).expect("written");
+        assert!(journal.removed().expect("read").is_empty());
+        assert_eq!(journal.stored(one.id).expect("read"), None);
     }
 }

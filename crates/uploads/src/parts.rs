@@ -68,9 +68,12 @@ pub(crate) fn composite_tag<'a>(tags: impl Iterator<Item = &'a str>) -> Option<S
         digest.update(from_hex(bare(tag))?);
         count += 1;
     }
-    let digest = digest.finalize();
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(format!("{hex}-{count}"))
+    Some(format!("{}-{count}", hex(&digest.finalize())))
+}
+
+/// A digest, as tags have it.
+pub(crate) fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A tag without its quotes.

@@ -11,7 +11,7 @@ use crate::bucket::Bucket;
 use crate::failure::Failure;
 use crate::journal::{Begun, Journal, Stored};
 use crate::local::{Generation, Local, closed_path};
-use crate::parts::{Parts, bare, composite_tag, digest};
+use crate::parts::{Parts, bare, composite_tag, digest, hex};
 
 /// Parts on their way at a time: enough to fill a path of 100 ms at a gigabit, and 32 MiB of memory.
 const PARTS_IN_FLIGHT: usize = 4;
@@ -33,7 +33,8 @@ pub(crate) struct Transfer {
 
 impl Transfer {
     /// Copies a complete recording, and returns what the storage then has of it. It may be given up at any point; the
-    /// next attempt goes on from there.
+    /// next attempt goes on from there. What is there already, and is the same, is its copy: the journal may have been
+    /// lost.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -58,10 +59,19 @@ impl Transfer {
         if let Some(outdated) = &outdated {
             self.give_up(outdated).await?;
         }
-        if !is_ours && self.bucket.head(&key).await?.is_some() {
-            return Err(Failure::Taken(key));
-        }
         let parts = Parts::of(local.generation().bytes);
+        let found = match is_ours {
+            true => None,
+            false => self.bucket.head(&key).await?,
+        };
+        if let Some(found) = found {
+            if found.bytes != local.generation().bytes
+                || !same(&found.tag, &tag_of(&local, parts).await?)
+            {
+                return Err(Failure::Taken(key));
+            }
+            return self.complete(recording, &local, key, found.tag);
+        }
         let sent = match parts.count() {
             1 => self.at_once(recording, &local, &key, is_ours).await,
             _ => self.in_parts(recording, &local, &key, parts, current).await,
@@ -74,9 +84,21 @@ impl Transfer {
             self.begin(recording, &local, &key, String::new())?;
             return Err(Failure::Unlike);
         }
+        self.complete(recording, &local, key, tag)
+    }
+
+    /// Writes down that there is a copy of the file as it is.
+    fn complete(
+        &self,
+        recording: &Recording,
+        local: &Local,
+        key: String,
+        tag: String,
+    ) -> Result<Stored, Failure> {
         if local.has_changed()? {
             return Err(Failure::Changed);
         }
+        let bytes = local.generation().bytes;
         let stored = Stored { key, tag, bytes };
         self.journal.complete(recording, &stored)?;
         Ok(stored)
@@ -164,6 +186,17 @@ impl Transfer {
         match begun.upload.is_empty() {
             true => Ok(()),
             false => self.bucket.abort(&begun.key, &begun.upload).await,
+        }
+    }
+
+    /// Removes what there is of an upload whose recording is removed: the object may be whole, and that not
+    /// written down.
+    pub(crate) async fn undo(&self, begun: &Begun) -> Result<(), Failure> {
+        self.give_up(begun).await?;
+        let seen = self.bucket.head(&begun.key).await?;
+        match seen.is_some_and(|seen| seen.bytes == begun.generation.bytes) {
+            true => self.bucket.remove(&begun.key).await,
+            false => Ok(()),
         }
     }
 
@@ -308,6 +341,21 @@ impl Transfer {
         };
         Ok(self.journal.begin(recording.id, &begun)?)
     }
+}
+
+/// The tag of a file's copy, if the storage makes it as S3 does.
+async fn tag_of(local: &Local, parts: Parts) -> Result<String, Failure> {
+    let mut tags = Vec::new();
+    for number in 0..parts.count() {
+        tags.push(hex(&digest(&local.read(parts.range(number))?)));
+        // The thread may be about to end.
+        yield_now().await;
+    }
+    let whole = match &mut tags[..] {
+        [only] => Some(std::mem::take(only)),
+        tags => composite_tag(tags.iter().map(String::as_str)),
+    };
+    Ok(whole.unwrap_or_default())
 }
 
 /// Whether two tags are one.

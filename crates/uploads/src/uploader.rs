@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use net::link::Connector;
-use recordings::Shelf;
+use recordings::{Recording, Shelf};
 use tokio::runtime;
 use tokio::sync::oneshot;
 
@@ -16,6 +16,7 @@ use crate::bucket::{Bucket, Link};
 use crate::counts::{Counts, Sums};
 use crate::failure::Failure;
 use crate::http::Http;
+use crate::journal::Journal;
 use crate::pace::Pace;
 use crate::settings::Settings;
 use crate::tell::Tell;
@@ -27,14 +28,6 @@ pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 /// Why there is no uploader.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// What has arrived cannot be written down.
-    #[error("the journal of uploads, {path}, cannot be used: {source}")]
-    Journal {
-        /// Where it is.
-        path: String,
-        /// The reason.
-        source: Box<redb::Error>,
-    },
     /// The settings make no sense together.
     #[error(transparent)]
     Bucket(#[from] object_store::Error),
@@ -43,20 +36,11 @@ pub enum OpenError {
     Thread(#[from] io::Error),
 }
 
-impl OpenError {
-    /// Another process has the journal.
-    fn is_taken(&self) -> bool {
-        let Self::Journal { source, .. } = self else {
-            return false;
-        };
-        matches!(**source, redb::Error::DatabaseAlreadyOpen)
-    }
-}
-
 /// The uploader of all recordings.
 pub struct Uploader {
     bucket: Bucket,
     counts: Arc<Counts>,
+    journal: Arc<Journal>,
     /// Ends the thread, by going.
     end: Mutex<Option<oneshot::Sender<()>>>,
     is_running: Arc<AtomicBool>,
@@ -64,7 +48,8 @@ pub struct Uploader {
 
 impl Uploader {
     /// Lists the recordings of which the copy alone is left, and begins its thread. While another process has the
-    /// journal, the server before this one, it waits for that. It calls `tell` for each copy.
+    /// journal, the server before this one, or the disk does not give it, it waits for that. It calls `tell` for each
+    /// copy.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -77,28 +62,29 @@ impl Uploader {
         let http = Http::new(connector, Pace::new(settings.bytes_per_second));
         let bucket = Bucket::new(&settings, http)?;
         let counts = Arc::<Counts>::default();
+        let journal = Journal::at(settings.journal.clone(), Arc::clone(&counts.journal));
+        let journal = Arc::new(journal);
         let begin = {
             let (bucket, counts) = (bucket.clone(), Arc::clone(&counts));
-            let tell = Arc::new(tell);
+            let (tell, journal) = (Arc::new(tell), Arc::clone(&journal));
             move || {
                 let shared = Shared {
                     shelf: Arc::clone(&shelf),
                     counts: Arc::clone(&counts),
                     tell: Arc::clone(&tell),
+                    journal: Arc::clone(&journal),
                 };
                 Work::begin(&bucket, shared, &settings)
             }
         };
-        let begun = match begin() {
-            Ok(work) => Some(work),
-            Err(error) if error.is_taken() => {
-                tracing::warn!(
-                    "another process has the journal of uploads; they begin when it has ended"
-                );
-                None
-            }
-            Err(error) => return Err(error),
-        };
+        let begun = begin();
+        match &begun {
+            Ok(_) => {}
+            Err(error) if error.is_taken() => tracing::warn!(
+                "another process has the journal of uploads; they begin when it has ended"
+            ),
+            Err(error) => tracing::error!(%error, "uploads cannot begin; it is tried again"),
+        }
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -110,7 +96,7 @@ impl Uploader {
             let _leaving = leaving;
             runtime.block_on(async {
                 tokio::select! {
-                    () = run(begun, begin) => {}
+                    () = run(begun.ok(), begin) => {}
                     _ = ended => {}
                 }
             });
@@ -120,6 +106,7 @@ impl Uploader {
         Ok(Self {
             bucket,
             counts,
+            journal,
             end: Mutex::new(Some(end)),
             is_running,
         })
@@ -138,6 +125,23 @@ impl Uploader {
     /// What the addresses of all copies begin with: scheme, host and port.
     pub fn origin(&self) -> &str {
         self.bucket.origin()
+    }
+
+    /// Writes down that a recording is to be removed, before it is: what is in the storage of it goes then, whatever
+    /// happens to the server. It blocks as long as the disk does.
+    ///
+    /// # Errors
+    /// When it cannot be written down, and there is a copy. Of one without, no copy can be written down either.
+    pub fn remove(&self, recording: &Recording) -> Result<(), Failure> {
+        let written = self.journal.remove(recording.id);
+        match written {
+            Err(error) if recording.upload.is_stored() => Err(error.into()),
+            Err(error) => {
+                tracing::warn!(id = %recording.id, %error, "it cannot be written down that a recording is removed");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
     }
 
     /// An address at which anyone may fetch the copy of a recording, for some time.
@@ -168,15 +172,15 @@ impl fmt::Debug for Uploader {
 }
 
 /// Works for ever, once the journal is there.
-async fn run(begun: Option<Work>, begin: impl Fn() -> Result<Work, OpenError>) {
+async fn run(begun: Option<Work>, begin: impl Fn() -> Result<Work, journal::Error>) {
     let work = match begun {
         Some(work) => work,
         None => loop {
             tokio::time::sleep(LOOK_INTERVAL).await;
-            match begin() {
-                Ok(work) => break work,
-                Err(error) if error.is_taken() => {}
-                Err(error) => tracing::error!(%error, "uploads cannot begin"),
+            // Why it cannot be used was told.
+            if let Ok(work) = begin() {
+                tracing::info!("uploads begin");
+                break work;
             }
         },
     };

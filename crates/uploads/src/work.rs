@@ -1,9 +1,9 @@
 //! What is copied when, and what becomes of the files and of the copies.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use net::link::Backoff;
 use recordings::{LIST_MAX, RECORDINGS_MAX, Recording, RecordingId, Shelf, State, Upload};
@@ -12,12 +12,12 @@ use tokio::time::timeout;
 use crate::bucket::Bucket;
 use crate::counts::{Counts, Outcome};
 use crate::failure::Failure;
-use crate::journal::{Journal, JournalError};
+use crate::journal::Journal;
 use crate::local::exists;
 use crate::settings::Settings;
 use crate::tell::{Tell, Uploaded};
 use crate::transfer::{Transfer, same};
-use crate::uploader::{LOOK_INTERVAL, OpenError};
+use crate::uploader::LOOK_INTERVAL;
 
 /// Recordings that are tried before it is looked again.
 const ROUND_MAX: usize = 100;
@@ -39,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) counts: Arc<Counts>,
     pub(crate) tell: Arc<Tell>,
+    pub(crate) journal: Arc<Journal>,
 }
 
 /// What the thread owns.
@@ -51,47 +52,48 @@ pub(crate) struct Work {
     while_recording: bool,
     /// Those with copies of which an earlier run has not told.
     untold: Vec<Recording>,
-    /// The recordings on the shelf of which there is a copy.
-    stored: BTreeSet<RecordingId>,
     /// Those of an earlier run with a copy and a file, which the recorder has not listed yet.
     unlisted: BTreeMap<RecordingId, Upload>,
+    /// Those that failed for reasons of their own, and when they are tried again.
+    later: BTreeMap<RecordingId, Instant>,
     /// The recording that was tried last.
     last: Option<RecordingId>,
     backoff: Backoff,
 }
 
 impl Work {
-    /// Opens the journal, and lists the recordings of which the copy alone is left.
+    /// Lists the recordings of which the copy alone is left.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
     pub(crate) fn begin(
         bucket: &Bucket,
         shared: Shared,
         settings: &Settings,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, journal::Error> {
         let Shared {
             shelf,
             counts,
             tell,
+            journal,
         } = shared;
-        let failed = |JournalError(source)| OpenError::Journal {
-            path: settings.journal.display().to_string(),
-            source,
-        };
-        let journal = Arc::new(Journal::open(&settings.journal).map_err(failed)?);
-        let (mut stored, mut unlisted) = (BTreeSet::new(), BTreeMap::new());
-        let is_untold = journal.untold().map_err(failed)?;
-        let mut untold = Vec::new();
-        let listed = journal.recordings(|recording| {
+        let (is_untold, removed) = (journal.untold()?, journal.removed()?);
+        let (mut unlisted, mut untold) = (BTreeMap::new(), Vec::new());
+        journal.recordings(|recording| {
             let id = recording.id;
+            if removed.contains(&id) {
+                return;
+            }
             if is_untold.contains(&id) {
                 untold.push(recording.clone());
             }
             if recording.is_local {
                 unlisted.insert(id, recording.upload);
-            } else if shelf.insert(recording).is_ok() {
-                stored.insert(id);
+            } else {
+                // One that finds no room is found again at the next start.
+                shelf.insert(recording).ok();
             }
-        });
-        listed.map_err(failed)?;
+        })?;
         Ok(Self {
             transfer: Transfer {
                 bucket: bucket.clone(),
@@ -103,8 +105,8 @@ impl Work {
             keep_local: settings.keep_local,
             while_recording: settings.while_recording,
             untold,
-            stored,
             unlisted,
+            later: BTreeMap::new(),
             last: None,
             backoff: Backoff::default(),
         })
@@ -119,33 +121,31 @@ impl Work {
         loop {
             self.tell_stored();
             let all = self.all();
-            let mut pending: Vec<_> = all
-                .iter()
-                .filter(|it| is_ready(it) && !self.unlisted.contains_key(&it.id))
+            let ready = all.iter().filter(|it| is_ready(it));
+            let mut left: Vec<_> = ready
+                .filter(|it| !self.unlisted.contains_key(&it.id))
                 .cloned()
                 .collect();
-            self.tell_backlog(&pending);
+            self.tell_backlog(&left);
             let tidied = self.tidy(&all).await;
             self.judge(None, tidied).await;
             self.send_ahead(&all).await;
+            let mut pending: Vec<_> = left.iter().filter(|it| self.is_due(it)).cloned().collect();
             // After the last one: a file that fails again and again keeps no other waiting.
             let next = pending.partition_point(|it| Some(it.id) <= self.last);
             pending.rotate_left(next);
             if pending.is_empty() {
                 tokio::time::sleep(LOOK_INTERVAL).await;
             }
-            let mut left: Vec<_> = pending.clone();
             for recording in pending.iter().take(ROUND_MAX) {
                 self.last = Some(recording.id);
                 let copied = self.copy(recording).await;
-                let has_failed = copied.is_err();
-                if !has_failed {
+                if copied.is_ok() {
                     left.retain(|it| it.id != recording.id);
                     self.tell_backlog(&left);
                 }
-                self.judge(Some(&**recording), copied).await;
                 // What is wrong may last, and other things happen meanwhile.
-                if has_failed {
+                if !self.judge(Some(&**recording), copied).await {
                     break;
                 }
             }
@@ -154,14 +154,10 @@ impl Work {
 
     /// Says of recordings that the recorder has listed meanwhile that there is a copy.
     fn tell_stored(&mut self) {
-        let (shelf, stored) = (&self.shelf, &mut self.stored);
-        self.unlisted.retain(|id, upload| {
-            let is_listed = shelf.update(*id, |known| known.upload = upload.clone());
-            if is_listed {
-                stored.insert(*id);
-            }
-            !is_listed
-        });
+        let shelf = &self.shelf;
+        self.unlisted
+            .retain(|id, upload| !shelf.update(*id, |known| known.upload = upload.clone()));
+        self.later.retain(|id, _| shelf.get(*id).is_some());
     }
 
     /// All recordings, oldest first.
@@ -179,7 +175,8 @@ impl Work {
     }
 
     fn tell_backlog(&self, pending: &[Arc<Recording>]) {
-        let bytes = pending.iter().map(|it| it.bytes).sum();
+        let pending = pending.iter().filter(|it| it.upload == Upload::Pending);
+        let bytes = pending.map(|it| it.bytes).sum();
         self.counts.set_backlog(bytes);
     }
 
@@ -187,20 +184,26 @@ impl Work {
     async fn send_ahead(&mut self, all: &[Arc<Recording>]) {
         let is_growing =
             |it: &&Arc<Recording>| it.state == State::Open && it.upload == Upload::Pending;
-        for recording in all
-            .iter()
-            .filter(is_growing)
-            .filter(|_| self.while_recording)
-        {
+        if !self.while_recording {
+            return;
+        }
+        for recording in all.iter().filter(is_growing) {
+            if !self.is_due(recording) {
+                continue;
+            }
             match self.transfer.ahead(recording).await {
                 Ok(false) => {}
                 Ok(true) => self.backoff = Backoff::default(),
-                Err(failure) => return self.judge(Some(recording), Err(failure)).await,
+                Err(failure) => {
+                    if !self.judge(Some(recording), Err(failure)).await {
+                        return;
+                    }
+                }
             }
         }
     }
 
-    async fn copy(&mut self, recording: &Recording) -> Result<(), Failure> {
+    async fn copy(&self, recording: &Recording) -> Result<(), Failure> {
         let id = recording.id;
         let stored = match self.transfer.copy(recording).await {
             Err(Failure::Disk(error)) if error.kind() == io::ErrorKind::NotFound => {
@@ -212,7 +215,6 @@ impl Work {
             copied => copied?,
         };
         self.counts.ended(Outcome::Stored);
-        self.stored.insert(id);
         let location = self.transfer.bucket.location(&stored.key);
         tracing::info!(stream = %recording.stream, %id, location, bytes = stored.bytes, "a recording is uploaded");
         self.shelf.update(id, |known| {
@@ -246,13 +248,13 @@ impl Work {
     }
 
     /// Waits after a failure, longer each time, up to a minute: whatever is wrong with one recording is most often
-    /// wrong with all.
-    async fn judge(&mut self, recording: Option<&Recording>, done: Result<(), Failure>) {
+    /// wrong with all. Where it is not, that one alone waits. False if the others had to.
+    async fn judge(&mut self, recording: Option<&Recording>, done: Result<(), Failure>) -> bool {
         let Err(failure) = done else {
             if recording.is_some() {
                 self.backoff = Backoff::default();
             }
-            return;
+            return true;
         };
         self.counts.ended(failure.outcome());
         let path = recording.map(|it| it.path.display());
@@ -261,32 +263,57 @@ impl Work {
             Outcome::Refused => {
                 tracing::error!(path, %failure, "uploads are refused; check recording.upload");
             }
+            Outcome::Taken => {
+                tracing::error!(path, %failure, "a recording is not uploaded; it is tried again every hour");
+            }
             _ => tracing::warn!(path, %failure, "an upload failed and is tried again"),
+        }
+        if let (Some(recording), Some(patience)) = (recording, failure.patience()) {
+            self.later.insert(recording.id, Instant::now() + patience);
+            if failure.outcome() == Outcome::Taken {
+                self.shelf
+                    .update(recording.id, |known| known.upload = Upload::Taken);
+            }
+            return true;
         }
         let random = getrandom::u32().unwrap_or(u32::MAX);
         tokio::time::sleep(self.backoff.after(Duration::ZERO, random)).await;
+        false
     }
 
-    /// Follows the shelf: what has left it leaves the bucket, and files that were kept for long enough become spare.
-    async fn tidy(&mut self, all: &[Arc<Recording>]) -> Result<(), Failure> {
-        self.remove_copies(all).await?;
+    /// Whether a recording is not to be left alone for a while.
+    fn is_due(&self, recording: &Recording) -> bool {
+        let later = self.later.get(&recording.id);
+        later.is_none_or(|at| Instant::now() >= *at)
+    }
+
+    /// Follows the operator and the shelf: what is removed leaves the bucket, and files that were kept for long enough
+    /// become spare.
+    async fn tidy(&self, all: &[Arc<Recording>]) -> Result<(), Failure> {
+        // The right to remove objects may be all that is missing.
+        let removed = self.remove_copies().await;
         self.forget_begun().await?;
         self.find_spare(all).await?;
-        self.forget_oldest(all)
+        self.forget_oldest(all)?;
+        removed
     }
 
-    /// Removes the copies of recordings that the operator has removed.
-    async fn remove_copies(&mut self, all: &[Arc<Recording>]) -> Result<(), Failure> {
-        let listed: BTreeSet<_> = all.iter().map(|it| it.id).collect();
-        let gone: Vec<_> = self.stored.difference(&listed).copied().collect();
-        for id in gone {
-            if let Some(stored) = self.transfer.journal.stored(id)? {
-                self.transfer.bucket.remove(&stored.key).await?;
-                let location = self.transfer.bucket.location(&stored.key);
+    /// Removes the copies of recordings that the operator has removed, in this run or in one before.
+    async fn remove_copies(&self) -> Result<(), Failure> {
+        let Transfer { bucket, journal } = &self.transfer;
+        for id in journal.removed()? {
+            if let Some(stored) = journal.stored(id)? {
+                bucket.remove(&stored.key).await?;
+                let location = bucket.location(&stored.key);
                 tracing::info!(%id, location, "the copy of a removed recording is removed");
             }
-            self.transfer.journal.forget(id)?;
-            self.stored.remove(&id);
+            if let Some(begun) = journal.begun_of(id)? {
+                self.transfer.undo(&begun).await?;
+            }
+            journal.forget_removed(id)?;
+            // If its file could not be removed, it is a recording like any other.
+            self.shelf
+                .update(id, |known| known.upload = Upload::Pending);
         }
         Ok(())
     }
@@ -305,7 +332,7 @@ impl Work {
     }
 
     /// Marks the files that have been kept for long enough, once the storage has told again that it has the copies.
-    async fn find_spare(&mut self, all: &[Arc<Recording>]) -> Result<(), Failure> {
+    async fn find_spare(&self, all: &[Arc<Recording>]) -> Result<(), Failure> {
         let now = SystemTime::now();
         for recording in all {
             let Upload::Stored {
@@ -332,7 +359,6 @@ impl Work {
                     "the copy of a recording has gone or changed; it is made again"
                 );
                 self.transfer.journal.forget(id)?;
-                self.stored.remove(&id);
             }
             let key = Arc::clone(key);
             self.shelf.update(id, |known| {
@@ -349,12 +375,11 @@ impl Work {
     }
 
     /// Forgets the oldest recordings of which the copy alone is left, where there are too many. The copies stay.
-    fn forget_oldest(&mut self, all: &[Arc<Recording>]) -> Result<(), Failure> {
+    fn forget_oldest(&self, all: &[Arc<Recording>]) -> Result<(), Failure> {
         let surplus = all.len().saturating_sub(LISTED_MAX);
         let remote = all.iter().filter(|it| !it.is_local);
         for recording in remote.take(surplus) {
             self.transfer.journal.forget(recording.id)?;
-            self.stored.remove(&recording.id);
             self.shelf.remove(recording.id);
         }
         Ok(())
@@ -363,7 +388,7 @@ impl Work {
 
 /// Whether a recording is to be copied now.
 fn is_ready(recording: &Recording) -> bool {
-    if recording.upload != Upload::Pending {
+    if !matches!(recording.upload, Upload::Pending | Upload::Taken) {
         return false;
     }
     match recording.state {

@@ -62,6 +62,16 @@ impl Address {
     pub fn folder(&self) -> &StreamName {
         &self.folder
     }
+
+    /// The name of the file in it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it is something of HLS.
+    pub fn is_hls(&self) -> bool {
+        self.resource != Resource::File
+    }
 }
 
 impl Files {

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use http1::HttpDate;
+use http1::{HttpDate, OWN_QUERY_BYTES_MAX};
 
 use crate::address::Resource;
 use crate::body::Body;
 use crate::counts::Outcome;
 use crate::pace::Pace;
-use crate::range::{Requested, requested};
-use crate::reads::{Patch, Reads};
-use crate::segments::{self, Piece};
+use crate::playlist::Suffix;
+use crate::range::{Requested, is_indefinite, requested};
+use crate::reads::{Patches, Reads};
+use crate::segments::{self, Absent, Piece};
 use crate::{Address, Files, indexes, media_type, radio, resume};
 
 /// Files are asked for again each time, by their tags: one that was replaced is seen at once.
@@ -23,7 +24,7 @@ const CACHED: &str = "public, no-cache";
 const CACHED_PRIVATELY: &str = "private, no-cache";
 
 /// Seconds after which a client may try again when the disk does not answer.
-pub(crate) const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
 /// In the query of a client that keeps the file and plays it later: it is sent as fast as it is taken.
 const DOWNLOAD: &str = "download=1";
@@ -67,6 +68,13 @@ pub async fn answer(files: &Files, request: Request<'_>) -> Answer {
 async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Answer)> {
     let address = request.address;
     let served = files.folder_of(address).ok_or(io::ErrorKind::NotFound)?;
+    let repeated = match address.resource {
+        Resource::Playlist => request.query,
+        Resource::File | Resource::Init | Resource::Segment(_) => "",
+    };
+    let Some(suffix) = Suffix::of(repeated, &[]) else {
+        return Ok(too_long());
+    };
     if let Some(answered) = radio::answer(served, request).await? {
         return Ok(answered);
     }
@@ -89,8 +97,8 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
     };
     let (opened, plays, resumed) = served.reads.blocking(open).await?;
     let mut headers = validators(&opened.tag, opened.modified, request.is_private);
-    if is_known(request.headers, &headers) {
-        return Ok(bare(Outcome::Unchanged, StatusCode::NOT_MODIFIED, headers));
+    if let Some((outcome, status)) = precondition(request.headers, &headers) {
+        return Ok(bare(outcome, status, headers));
     }
     if let Some((start, head)) = resumed {
         put(&mut headers, header::CONTENT_TYPE, address.media_type);
@@ -110,7 +118,7 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
             tag: &opened.tag,
             media_type: address.media_type,
             grows: false,
-            patches: Vec::new(),
+            patches: Patches::default(),
         };
         let terms = Terms {
             is_head: request.is_head,
@@ -118,18 +126,22 @@ async fn found(files: &Files, request: &Request<'_>) -> io::Result<(Outcome, Ans
         };
         return Ok(of_file(version, plays, &terms, headers));
     }
-    let index = match segments::index(served, &opened).await? {
-        Ok(index) => index,
-        Err(error) => {
-            let text = format!("The file has no segments: {error}.\n");
+    let piece = match segments::index(served, &opened).await? {
+        Ok(index) => {
+            let names = (address.name.as_str(), suffix);
+            segments::piece((&index, address.resource), names, (served, &opened)).await?
+        }
+        Err(error) => Err(Absent::Segments(error)),
+    };
+    let Piece { media_type, body } = match piece {
+        Ok(piece) => piece,
+        Err(absent) => {
+            let text = match absent {
+                Absent::Segments(error) => format!("The file has no segments: {error}.\n"),
+                Absent::Segment => "The file has no such segment.\n".to_owned(),
+            };
             return Ok(plain(Outcome::Missing, StatusCode::NOT_FOUND, text));
         }
-    };
-    let wanted = (&*index, address.resource);
-    let names = (address.name.as_str(), request.query);
-    let Some(Piece { media_type, body }) = segments::piece(wanted, names, (served, &opened)) else {
-        let text = "The file has no such segment.\n".to_owned();
-        return Ok(plain(Outcome::Missing, StatusCode::NOT_FOUND, text));
     };
     put(&mut headers, header::CONTENT_TYPE, media_type);
     let answer = Answer {
@@ -153,8 +165,7 @@ pub(crate) struct Version<'a> {
     pub(crate) media_type: &'a str,
     /// It has no end yet: its length is that of its whole part.
     pub(crate) grows: bool,
-    /// In the order of their places.
-    pub(crate) patches: Vec<Patch>,
+    pub(crate) patches: Patches,
 }
 
 /// What a request says of how much it wants.
@@ -177,7 +188,8 @@ pub(crate) fn validators(tag: &str, modified: u64, is_private: bool) -> HeaderMa
     headers
 }
 
-/// The whole file, or a range of it. Of one that grows the end is not told (RFC 8673 §2.2).
+/// The whole file, or a range of it. The length of one that grows is that of now, without which ffmpeg finds no end and
+/// nothing before it; it is not told to clients that ask for what is to come, as RFC 8673 has it.
 pub(crate) fn of_file(
     version: Version<'_>,
     plays: Option<Duration>,
@@ -186,14 +198,15 @@ pub(crate) fn of_file(
 ) -> (Outcome, Answer) {
     let length = version.length;
     put(&mut headers, header::ACCEPT_RANGES, "bytes");
-    let wanted = text(terms.headers, header::RANGE)
-        .filter(|_| !terms.is_head && may_be_part(terms.headers, version.tag))
-        .map_or(Requested::Whole, |value| requested(value, length));
+    let value = text(terms.headers, header::RANGE)
+        .filter(|_| !terms.is_head && may_be_part(terms.headers, version.tag));
+    let wanted = value.map_or(Requested::Whole, |value| requested(value, length));
+    let goes_on = version.grows && value.is_some_and(is_indefinite);
     let (outcome, status, range) = match wanted {
         Requested::Whole => (Outcome::Whole, StatusCode::OK, 0..length),
         Requested::Part(range) => {
             let (first, last) = (range.start, range.end - 1);
-            let told = match version.grows {
+            let told = match goes_on {
                 true => format!("bytes {first}-{last}/*"),
                 false => format!("bytes {first}-{last}/{length}"),
             };
@@ -246,6 +259,13 @@ pub(crate) fn plain(outcome: Outcome, status: StatusCode, text: String) -> (Outc
     (outcome, answer)
 }
 
+/// A query that no playlist repeats.
+pub(crate) fn too_long() -> (Outcome, Answer) {
+    let text =
+        format!("The addresses in a playlist repeat {OWN_QUERY_BYTES_MAX} bytes of a query.\n");
+    plain(Outcome::Missing, StatusCode::URI_TOO_LONG, text)
+}
+
 /// What a file that cannot be had is answered with.
 fn of_error(address: &Address, error: &io::Error) -> (Outcome, Answer) {
     let (folder, file) = (address.folder(), &address.name);
@@ -259,19 +279,53 @@ fn of_error(address: &Address, error: &io::Error) -> (Outcome, Answer) {
             tracing::warn!(%folder, ?file, %error, "a file may not be read by this server");
             missing()
         }
+        io::ErrorKind::ResourceBusy => busy(),
         _ => {
             tracing::warn!(%folder, ?file, %error, "a file could not be read");
-            let text = "The file cannot be read now.\n".to_owned();
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            let (outcome, mut answer) = plain(Outcome::Failed, status, text);
-            answer.headers.insert(header::RETRY_AFTER, RETRY_AFTER);
-            (outcome, answer)
+            later("The file cannot be read now.\n")
+        }
+    }
+}
+
+/// Others have the memory for what is made.
+pub(crate) fn busy() -> (Outcome, Answer) {
+    later("Too many long segments, playlists or clips are being sent.\n")
+}
+
+/// An answer to clients that may try again.
+pub(crate) fn later(text: &str) -> (Outcome, Answer) {
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    let (outcome, mut answer) = plain(Outcome::Failed, status, text.to_owned());
+    answer.headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+    (outcome, answer)
+}
+
+/// What the conditions of a request come to (RFC 9110 §13.2.2); `None` if it is to be answered as without.
+pub(crate) fn precondition(
+    headers: &HeaderMap,
+    validators: &HeaderMap,
+) -> Option<(Outcome, StatusCode)> {
+    let tag = text(validators, header::ETAG).unwrap_or_default();
+    let wanted = headers.get_all(header::IF_MATCH).into_iter();
+    let is_wanted = match headers.contains_key(header::IF_MATCH) {
+        true => http1::wants_version(wanted.filter_map(|line| line.to_str().ok()), tag),
+        false => {
+            let date = |headers, name| HttpDate::parse(text(headers, name)?);
+            let modified = date(validators, header::LAST_MODIFIED);
+            let since = date(headers, header::IF_UNMODIFIED_SINCE);
+            since.is_none_or(|since| modified <= Some(since))
+        }
+    };
+    match is_wanted {
+        false => Some((Outcome::Changed, StatusCode::PRECONDITION_FAILED)),
+        true => {
+            is_known(headers, validators).then_some((Outcome::Unchanged, StatusCode::NOT_MODIFIED))
         }
     }
 }
 
 /// Whether the client has this version: by its tag, or if it names none by the date that it was told.
-pub(crate) fn is_known(headers: &HeaderMap, validators: &HeaderMap) -> bool {
+fn is_known(headers: &HeaderMap, validators: &HeaderMap) -> bool {
     let tags = headers.get_all(header::IF_NONE_MATCH).into_iter();
     let tag = text(validators, header::ETAG).unwrap_or_default();
     if headers.contains_key(header::IF_NONE_MATCH) {
@@ -369,8 +423,8 @@ mod tests {
         assert_eq!(ask(&files, "/vod/none.mp3", false, &[]).await.0, 200);
         assert_eq!(ask(&files, "/vod/b.mp3", false, &[]).await.0, 404);
         let sums = files.sums();
-        // In the order whole, part, unchanged, elsewhere, beyond, missing, failed.
-        assert_eq!(sums.requests, [3, 1, 0, 0, 1, 1, 0]);
+        // In the order whole, part, unchanged, changed, elsewhere, beyond, missing, failed.
+        assert_eq!(sums.requests, [3, 1, 0, 0, 0, 1, 1, 0]);
         // The body of the HEAD was read by this test.
         assert_eq!(sums.bytes, 22);
     }
@@ -396,10 +450,78 @@ mod tests {
                 (header::IF_MODIFIED_SINCE, "Thu, 01 Jan 1970 00:00:00 GMT"),
                 206,
             ),
+            ((header::IF_MATCH, tag.as_str()), 206),
+            ((header::IF_MATCH, "*"), 206),
+            ((header::IF_MATCH, weak.as_str()), 412),
+            ((header::IF_MATCH, "\"other\""), 412),
+            ((header::IF_UNMODIFIED_SINCE, date.as_str()), 206),
+            (
+                (header::IF_UNMODIFIED_SINCE, "Fri, 31 Dec 9999 23:59:59 GMT"),
+                206,
+            ),
+            ((header::IF_UNMODIFIED_SINCE, "yesterday"), 206),
+            (
+                (header::IF_UNMODIFIED_SINCE, "Thu, 01 Jan 1970 00:00:00 GMT"),
+                412,
+            ),
         ] {
             let said = [range.clone(), condition.clone()];
             let (status, ..) = ask(&files, "/vod/a.mp3", false, &said).await;
             assert_eq!(status, expected, "{condition:?}");
         }
+    }
+
+    #[test]
+    fn the_length_of_what_grows_is_that_of_now() {
+        let file = Arc::new(tempfile::tempfile().expect("a file"));
+        let reads = Arc::new(Reads::default());
+        let told = |grows: bool, range: &str| {
+            let version = Version {
+                source: (&file, &reads),
+                length: 1_000,
+                tag: "\"1\"",
+                media_type: "video/mp4",
+                grows,
+                patches: Patches::default(),
+            };
+            let mut headers = HeaderMap::new();
+            headers.insert(
+                header::RANGE,
+                HeaderValue::from_str(range).expect("a value"),
+            );
+            let terms = Terms {
+                is_head: false,
+                headers: &headers,
+            };
+            let (_, answer) = of_file(version, None, &terms, HeaderMap::new());
+            let told = answer.headers[header::CONTENT_RANGE].to_str();
+            told.expect("text").to_owned()
+        };
+        for range in ["bytes=0-", "bytes=0-999", "bytes=0-2000", "bytes=-1000"] {
+            assert_eq!(told(true, range), "bytes 0-999/1000", "{range}");
+        }
+        // By RFC 8673, what there is and what is to come.
+        let indefinite = "bytes=0-9007199254740991";
+        assert_eq!(told(true, indefinite), "bytes 0-999/*");
+        assert_eq!(told(false, indefinite), "bytes 0-999/1000");
+    }
+
+    #[tokio::test]
+    async fn a_playlist_with_a_long_query_is_refused() {
+        let (directory, files) = files();
+        fs::write(directory.path().join("a.mp4"), "no film").expect("a file");
+        let address = files.find("/vod/a.mp4/index.m3u8").expect("an address");
+        let ask = async |bytes| {
+            let request = Request {
+                address: &address,
+                is_head: false,
+                headers: &HeaderMap::new(),
+                query: &"a".repeat(bytes),
+                is_private: false,
+            };
+            answer(&files, request).await.status.as_u16()
+        };
+        assert_eq!(ask(OWN_QUERY_BYTES_MAX).await, 404);
+        assert_eq!(ask(OWN_QUERY_BYTES_MAX + 1).await, 414);
     }
 }

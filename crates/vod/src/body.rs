@@ -1,5 +1,5 @@
 //! The body of an answer: bytes that are there, then ranges of a file, read as the client takes them; or what is made as
-//! it plays.
+//! it is taken, or plays.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,12 +16,14 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::pace::Pace;
 use crate::past::Shifted;
-use crate::reads::{PIECE_BYTES, Patch, Read, Reads};
+use crate::ranges::Ranges;
+use crate::reads::{PIECE_BYTES, Patches, Read, Reads};
+use crate::text::Text;
 use crate::titled::Titled;
 use crate::transfer::Transfer;
 
 /// A read under way: a window, and what is left behind it.
-type Reading = Pin<Box<dyn Future<Output = io::Result<(Read, Vec<Range<u64>>)>> + Send + Sync>>;
+type Reading = Pin<Box<dyn Future<Output = io::Result<(Read, Ranges)>> + Send + Sync>>;
 
 /// The next piece of what is made, under way.
 type Making = Pin<Box<dyn Future<Output = (Box<Shifted>, io::Result<Option<Bytes>>)> + Send>>;
@@ -38,6 +40,8 @@ pub struct Body {
     ready: Read,
     /// Bytes that were not handed out yet.
     left: u64,
+    /// Before all that is read.
+    text: Option<Text>,
     /// What is still to be read: the first of them now.
     rest: VecDeque<Rest>,
     goes_on: Option<GoesOn>,
@@ -54,14 +58,14 @@ pub struct Body {
 struct Rest {
     file: Arc<File>,
     reads: Arc<Reads>,
-    ranges: Vec<Range<u64>>,
-    patches: Arc<[Patch]>,
+    ranges: Ranges,
+    patches: Patches,
     reading: Option<Reading>,
 }
 
 impl Rest {
     fn is_empty(&self) -> bool {
-        self.reading.is_none() && self.ranges.iter().all(Range::is_empty)
+        self.reading.is_none() && self.ranges.is_empty()
     }
 }
 
@@ -74,15 +78,25 @@ impl fmt::Debug for Body {
 }
 
 impl Body {
+    /// Bytes that are in memory for it, beside windows of files.
+    pub fn in_memory(&self) -> usize {
+        self.ready.bytes.len()
+    }
+
     /// Bytes that are there.
     pub(crate) fn of(bytes: impl Into<Bytes>) -> Self {
-        let bytes = bytes.into();
+        Self::made(Read {
+            bytes: bytes.into(),
+            ..Read::default()
+        })
+    }
+
+    /// Bytes that are there, and what they take.
+    pub(crate) fn made(ready: Read) -> Self {
         Self {
-            left: bytes.len() as u64,
-            ready: Read {
-                bytes,
-                ..Read::default()
-            },
+            left: ready.bytes.len() as u64,
+            ready,
+            text: None,
             rest: VecDeque::new(),
             goes_on: None,
             titled: None,
@@ -93,30 +107,38 @@ impl Body {
         }
     }
 
+    /// A text.
+    pub(crate) fn written(text: Text) -> Self {
+        Self {
+            left: text.bytes(),
+            text: Some(text),
+            ..Self::of("")
+        }
+    }
+
     /// The same, and ranges of a file behind them.
     pub(crate) fn followed_by(
         self,
         source: (Arc<File>, Arc<Reads>),
         ranges: Vec<Range<u64>>,
     ) -> Self {
-        self.followed_by_patched(source, ranges, Vec::new())
+        self.followed_by_patched(source, ranges, Patches::default())
     }
 
-    /// The same, and ranges of a file behind them, in which some bytes are others. The patches are in the order of their
-    /// places.
+    /// The same, and ranges of a file behind them, in which some bytes are others.
     pub(crate) fn followed_by_patched(
         mut self,
         (file, reads): (Arc<File>, Arc<Reads>),
         ranges: Vec<Range<u64>>,
-        patches: Vec<Patch>,
+        patches: Patches,
     ) -> Self {
-        let more: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-        self.left += more;
+        let ranges = Ranges::from(ranges);
+        self.left += ranges.bytes();
         self.rest.push_back(Rest {
             file,
             reads,
             ranges,
-            patches: patches.into(),
+            patches,
             reading: None,
         });
         self
@@ -153,6 +175,7 @@ impl Body {
             reads: Arc::clone(&rest.reads),
             ranges: rest.ranges.clone(),
             pace: self.pace,
+            count: None,
         })
     }
 
@@ -187,6 +210,15 @@ impl Body {
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Read>>> {
+        if let Some(text) = &mut self.text {
+            if let Some(bytes) = ready!(text.poll_piece(cx)) {
+                return Poll::Ready(Some(Ok(Read {
+                    bytes,
+                    ..Read::default()
+                })));
+            }
+            self.text = None;
+        }
         while self.rest.front().is_some_and(Rest::is_empty) {
             self.rest.pop_front();
         }
@@ -195,7 +227,7 @@ impl Body {
         };
         let reading = rest.reading.get_or_insert_with(|| {
             let ranges = std::mem::take(&mut rest.ranges);
-            let (file, patches) = (Arc::clone(&rest.file), Arc::clone(&rest.patches));
+            let (file, patches) = (Arc::clone(&rest.file), rest.patches.clone());
             Box::pin(Arc::clone(&rest.reads).window(file, ranges, patches))
         });
         match ready!(reading.as_mut().poll(cx)) {
@@ -258,6 +290,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::reads::Patch;
 
     fn file(bytes: &[u8]) -> (Arc<File>, Arc<Reads>) {
         let file = tempfile::tempfile().expect("a file");
@@ -280,7 +313,7 @@ mod tests {
             all.extend_from_slice(&piece);
         }
         assert_eq!((all.as_slice(), body.left()), (&b"head 7812"[..], Some(0)));
-        let patches = vec![Patch::new(1, b"b")];
+        let patches = Patches::Known(vec![Patch::new(1, b"b")].into());
         let empty = 4..4;
         let whole = 0..3;
         let mut body = Body::of("")

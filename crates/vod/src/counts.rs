@@ -11,6 +11,8 @@ pub enum Outcome {
     Part,
     /// The client has it.
     Unchanged,
+    /// The client wants another version than there is.
+    Changed,
     /// The client is sent to the copy, which is all that is left.
     Elsewhere,
     /// A range that the file does not have.
@@ -23,10 +25,11 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every one.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Whole,
         Self::Part,
         Self::Unchanged,
+        Self::Changed,
         Self::Elsewhere,
         Self::Beyond,
         Self::Missing,
@@ -39,6 +42,7 @@ impl Outcome {
             Self::Whole => "whole",
             Self::Part => "part",
             Self::Unchanged => "unchanged",
+            Self::Changed => "changed",
             Self::Elsewhere => "elsewhere",
             Self::Beyond => "beyond",
             Self::Missing => "missing",

@@ -3,8 +3,9 @@
 //! The kernel resolves a name (`openat2`), so there is no moment between a check and its use: no `..`, no absolute
 //! link and no link out of the folder leads anywhere.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,24 +55,10 @@ impl Folder {
         }
         let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = openat(CWD, &self.0, folder, Mode::empty())?;
-        let mut tries = 0;
-        let file = loop {
-            // Not blocking: a named pipe would wait for its writer.
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-            let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-            match openat2(&folder, Path::new(name), flags, Mode::empty(), within) {
-                Ok(file) => break File::from(file),
-                Err(Errno::AGAIN) if tries < TRIES_MAX => tries += 1,
-                Err(Errno::XDEV | Errno::LOOP | Errno::NOTDIR | Errno::NAMETOOLONG) => {
-                    return Err(io::ErrorKind::NotFound.into());
-                }
-                Err(error) => return Err(error.into()),
-            }
-        };
-        let found = file.metadata()?;
-        if !found.is_file() {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+        // What it is, before it is opened: that alone has a device do something, and a named pipe wait for its writer.
+        regular(resolve(&folder, name, OFlags::PATH)?)?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let (file, found) = regular(resolve(&folder, name, flags)?)?;
         let written = (found.mtime(), found.mtime_nsec());
         let tag = format!(
             "\"{:x}-{:x}-{:x}.{:x}\"",
@@ -89,10 +76,39 @@ impl Folder {
     }
 }
 
+/// Opens a name below a folder, so far as these flags say.
+fn resolve(folder: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::CLOEXEC;
+    let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let mut tries = 0;
+    loop {
+        match openat2(folder, Path::new(name), flags, Mode::empty(), within) {
+            Ok(file) => return Ok(file.into()),
+            Err(Errno::AGAIN) if tries < TRIES_MAX => tries += 1,
+            Err(Errno::XDEV | Errno::LOOP | Errno::NOTDIR | Errno::NAMETOOLONG) => {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A file and what is known of it, if it is one.
+fn regular(file: File) -> io::Result<(File, Metadata)> {
+    let found = file.metadata()?;
+    match found.is_file() {
+        true => Ok((file, found)),
+        false => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::mem::MaybeUninit;
     use std::os::unix::fs::symlink;
+
+    use rustix::fs::{FileType, inotify};
 
     use super::*;
 
@@ -111,7 +127,7 @@ mod tests {
         symlink("/proc/self/root", inner.join("root")).expect("a link");
         symlink("old/b.mp4", inner.join("newest.mp4")).expect("a link");
         let pipe = inner.join("pipe.mp4");
-        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RWXU, 0).expect("a pipe");
+        rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).expect("a pipe");
         let folder = Folder::new(inner);
         let length = |name: &str| folder.open(name).map(|opened| opened.length).ok();
         assert_eq!(length("a film.mp4"), Some(4));
@@ -141,6 +157,33 @@ mod tests {
             let refused = folder.open(name).map(|_| ()).map_err(|error| error.kind());
             assert_eq!(refused, Err(io::ErrorKind::NotFound), "{name:?}");
         }
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_even_opened() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let make = |name: &str| {
+            let path = directory.path().join(name);
+            rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).expect("a pipe");
+        };
+        make("pipe.mp4");
+        fs::write(directory.path().join("a.mp4"), "film").expect("a file");
+        let folder = Folder::new(directory.path().to_owned());
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).expect("a watch");
+        inotify::add_watch(&watch, directory.path(), inotify::WatchFlags::OPEN).expect("watched");
+        assert!(folder.open("pipe.mp4").is_err());
+        folder.open("a.mp4").expect("a file");
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut opened = inotify::Reader::new(&watch, &mut buffer);
+        let mut names = Vec::new();
+        while let Ok(event) = opened.next() {
+            names.extend(
+                event
+                    .file_name()
+                    .map(|name| name.to_string_lossy().into_owned()),
+            );
+        }
+        assert_eq!(names, ["a.mp4"]);
     }
 
     #[test]

@@ -32,6 +32,8 @@ mod body;
 mod counts;
 mod film;
 mod folder;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod indexes;
 mod media_type;
 mod pace;
@@ -39,10 +41,12 @@ mod past;
 mod playlist;
 mod radio;
 mod range;
+mod ranges;
 mod reads;
 mod resume;
 mod segments;
 mod sender;
+mod text;
 mod titled;
 mod transfer;
 
@@ -57,8 +61,8 @@ pub use self::answer::{Answer, Request, answer};
 pub use self::body::Body;
 pub use self::counts::{Outcome, Sums};
 pub use self::film::{Film, Kind};
-pub use self::past::{Copied, Found, Past, PastAddress, PastRequest, is_past};
-pub use self::transfer::Transfer;
+pub use self::past::{Copied, Found, Past, PastAddress, PastRequest, Played, is_past};
+pub use self::transfer::{Count, Transfer};
 
 use self::counts::Counts;
 use self::folder::Folder;

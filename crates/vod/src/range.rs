@@ -11,6 +11,9 @@ const RANGES_MAX: usize = 4;
 /// Bytes between two ranges that are sent along: what the heads of a second part would take.
 const GAP_MAX: u64 = 128;
 
+/// The position that stands for what is to come: the largest whole number that all programs count with.
+const INDEFINITE: u64 = (1 << 53) - 1;
+
 /// What a request wants of a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Requested {
@@ -27,7 +30,7 @@ pub(crate) fn requested(value: &str, length: u64) -> Requested {
     let Some((unit, set)) = value.split_once('=') else {
         return Requested::Whole;
     };
-    if !unit.trim().eq_ignore_ascii_case("bytes") {
+    if !unit.eq_ignore_ascii_case("bytes") {
         return Requested::Whole;
     }
     let specs = set.split(',').map(|spec| spec.trim_matches([' ', '\t']));
@@ -57,6 +60,13 @@ pub(crate) fn requested(value: &str, length: u64) -> Requested {
         whole.end = next.end;
     }
     Requested::Part(whole)
+}
+
+/// Whether a `Range` header is that of a client that asks for what there is and what is to come, by the largest position
+/// that there can be (RFC 8673 §2.2, §4).
+pub(crate) fn is_indefinite(value: &str) -> bool {
+    let last = value.rsplit('-').next().unwrap_or_default();
+    number(last).is_some_and(|last| last >= INDEFINITE)
 }
 
 /// The bytes of one range, none if there are none of it; `None` if it is malformed.
@@ -114,6 +124,9 @@ mod tests {
             ("bytes=x-", Whole),
             ("bytes=+1-2", Whole),
             ("bytes=0 - 1", Whole),
+            ("bytes = 0-1", Whole),
+            ("bytes =0-1", Whole),
+            (" bytes=0-1", Whole),
             ("bytes=0-1-2", Whole),
             ("bytes=0-1,x", Whole),
             ("lines=0-1", Whole),

@@ -3,6 +3,7 @@
 //! A disk that hangs keeps the reads that it has begun, and all others wait for them or give up; nothing else of the
 //! server waits with them.
 
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use crate::ranges::Ranges;
 use crate::sender::Sender;
 
 /// Reads of one folder at once: more than a disk does better in parallel, and few enough threads if it hangs.
@@ -29,6 +31,10 @@ pub(crate) const PIECE_BYTES: u64 = 64 << 10;
 /// Memory of all windows of a folder beyond a piece for each listener: that of 128 listeners who have just begun one.
 const WINDOWS_BYTES_MAX: u64 = 128 << 20;
 
+/// Memory of what is made for listeners of a folder beyond a piece for each: the heads of long segments, and the lists of
+/// long playlists and clips. A hundred clips of an hour have a third of it.
+const MADE_BYTES_MAX: u64 = 64 << 20;
+
 /// How long a read may wait and last. A disk that needs longer is no use to players.
 const READ_TIME: Duration = Duration::from_secs(10);
 
@@ -40,6 +46,7 @@ const LATE_AFTER: Duration = Duration::from_secs(1);
 pub(crate) struct Reads {
     turns: Arc<Semaphore>,
     memory: Arc<Semaphore>,
+    made: Arc<Semaphore>,
     bytes: AtomicU64,
     late: AtomicU64,
     /// Begun with the first client that is sent to from the page cache.
@@ -91,11 +98,59 @@ impl Patch {
     }
 }
 
+/// The bytes of a file that are to be others than they are.
+#[derive(Clone)]
+pub(crate) enum Patches {
+    /// These, in the order of their places.
+    Known(Arc<[Patch]>),
+    /// Those that are found for a range of the file when it is read.
+    Found(Arc<Find>),
+}
+
+/// Finds the patches of a range. Blocks.
+pub(crate) type Find = dyn Fn(&File, &Range<u64>) -> io::Result<Vec<Patch>> + Send + Sync;
+
+impl Default for Patches {
+    fn default() -> Self {
+        Self::Known(Arc::default())
+    }
+}
+
+impl fmt::Debug for Patches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(patches) => f.debug_list().entries(patches.iter()).finish(),
+            Self::Found(_) => f.write_str("Found"),
+        }
+    }
+}
+
+impl Patches {
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Known(patches) if patches.is_empty())
+    }
+
+    /// Changes what was read from a range of a file.
+    fn apply(&self, file: &File, range: &Range<u64>, piece: &mut [u8]) -> io::Result<()> {
+        let patch = |patch: &Patch| patch.apply(piece, range.start);
+        match self {
+            Self::Known(patches) => {
+                let first = patches.partition_point(|patch| patch.end() <= range.start);
+                let within = patches[first..].iter();
+                within.take_while(|it| it.at < range.end).for_each(patch);
+            }
+            Self::Found(find) => find(file, range)?.iter().for_each(patch),
+        }
+        Ok(())
+    }
+}
+
 impl Default for Reads {
     fn default() -> Self {
         Self {
             turns: Arc::new(Semaphore::new(READS_MAX)),
             memory: Arc::new(Semaphore::new((WINDOWS_BYTES_MAX / PIECE_BYTES) as usize)),
+            made: Arc::new(Semaphore::new((MADE_BYTES_MAX / PIECE_BYTES) as usize)),
             bytes: AtomicU64::new(0),
             late: AtomicU64::new(0),
             sender: OnceLock::new(),
@@ -131,30 +186,43 @@ impl Reads {
         self.late.load(Ordering::Relaxed)
     }
 
-    /// Reads the next window of what is left of a body, and takes it from there. The patches are in the order of their
-    /// places.
+    /// Reads the next window of what is left of a body, and takes it from there.
     pub(crate) async fn window(
         self: Arc<Self>,
         file: Arc<File>,
-        mut left: Vec<Range<u64>>,
-        patches: Arc<[Patch]>,
-    ) -> io::Result<(Read, Vec<Range<u64>>)> {
-        let total = left.iter().map(|range| range.end - range.start).sum();
-        let memory = self.memory_for(u64::min(total, WINDOW_BYTES));
+        mut left: Ranges,
+        patches: Patches,
+    ) -> io::Result<(Read, Ranges)> {
+        let memory = self.memory_for(left.bytes().min(WINDOW_BYTES));
         let most = match &memory {
             Some(_) => WINDOW_BYTES,
             None => PIECE_BYTES,
         };
-        let wanted = take(&mut left, most);
-        let read = self
-            .blocking(move || pieces(&file, &wanted, &patches))
-            .await?;
+        let work = move || -> io::Result<_> {
+            let wanted = left.take(most);
+            Ok((pieces(&file, &wanted, &patches)?, left))
+        };
+        let (read, left) = self.blocking(work).await?;
         self.bytes.fetch_add(read.len() as u64, Ordering::Relaxed);
         let read = Read {
             bytes: read.into(),
             _memory: memory,
         };
         Ok((read, left))
+    }
+
+    /// Memory for something that is made for one listener; none is counted for a piece.
+    ///
+    /// # Errors
+    /// `ResourceBusy` when others have it all.
+    pub(crate) fn room(&self, bytes: u64) -> io::Result<Option<OwnedSemaphorePermit>> {
+        if bytes <= PIECE_BYTES {
+            return Ok(None);
+        }
+        let units = u32::try_from(bytes.div_ceil(PIECE_BYTES)).unwrap_or(u32::MAX);
+        let made = Arc::clone(&self.made).try_acquire_many_owned(units);
+        let busy = |_| io::Error::from(io::ErrorKind::ResourceBusy);
+        made.map(Some).map_err(busy)
     }
 
     fn memory_for(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
@@ -191,27 +259,7 @@ impl Reads {
     }
 }
 
-/// Takes the first bytes of what is left, `most` of them at most.
-fn take(left: &mut Vec<Range<u64>>, mut most: u64) -> Vec<Range<u64>> {
-    let mut taken = Vec::new();
-    let mut whole = 0;
-    for range in left.iter_mut() {
-        let end = range.end.min(range.start.saturating_add(most));
-        if range.start < end {
-            taken.push(range.start..end);
-        }
-        most -= end - range.start;
-        range.start = end;
-        if range.start < range.end {
-            break;
-        }
-        whole += 1;
-    }
-    left.drain(..whole);
-    taken
-}
-
-fn pieces(file: &File, ranges: &[Range<u64>], patches: &[Patch]) -> io::Result<Vec<u8>> {
+fn pieces(file: &File, ranges: &[Range<u64>], patches: &Patches) -> io::Result<Vec<u8>> {
     let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     // A window at most.
     let mut bytes = vec![0; total as usize];
@@ -219,11 +267,7 @@ fn pieces(file: &File, ranges: &[Range<u64>], patches: &[Patch]) -> io::Result<V
     for range in ranges {
         let (piece, behind) = rest.split_at_mut((range.end - range.start) as usize);
         file.read_exact_at(piece, range.start)?;
-        let first = patches.partition_point(|patch| patch.end() <= range.start);
-        let within = patches[first..].iter();
-        within
-            .take_while(|patch| patch.at < range.end)
-            .for_each(|patch| patch.apply(piece, range.start));
+        patches.apply(file, range, piece)?;
         rest = behind;
     }
     Ok(bytes)
@@ -234,23 +278,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_taken_from_the_front() {
-        let mut left = vec![0..10, 20..25, 25..25, 40..100];
-        let first = 0..4;
-        assert_eq!(take(&mut left, 4), [first]);
-        assert_eq!(take(&mut left, 8), [4..10, 20..22]);
-        assert_eq!(take(&mut left, 1_000), [22..25, 40..100]);
-        assert!(left.is_empty() && take(&mut left, 1).is_empty());
-    }
-
-    #[test]
     fn patches_replace_what_is_read_of_them() {
         let file = tempfile::tempfile().expect("a file");
         file.write_all_at(b"0123456789", 0).expect("written");
         let patches = [Patch::new(2, b"ab"), Patch::new(6, b"cde")];
-        let read = |ranges: &[Range<u64>]| pieces(&file, ranges, &patches).expect("read");
-        assert_eq!(read(&[0..10, 0..2]), b"01ab45cde901");
-        assert_eq!(read(&[3..4, 4..6, 7..8, 9..10]), b"b45d9");
+        let known = Patches::Known(patches.into());
+        let found = Patches::Found(Arc::new(move |_: &File, range: &Range<u64>| {
+            let within = patches.iter();
+            let within = within.filter(|it| it.at < range.end && range.start < it.end());
+            Ok(within.copied().collect())
+        }));
+        for patches in [known, found] {
+            let read = |ranges: &[Range<u64>]| pieces(&file, ranges, &patches).expect("read");
+            assert_eq!(read(&[0..10, 0..2]), b"01ab45cde901");
+            assert_eq!(read(&[3..4, 4..6, 7..8, 9..10]), b"b45d9");
+        }
+    }
+
+    #[test]
+    fn what_is_made_for_listeners_is_bounded() {
+        let reads = Reads::default();
+        let all = reads.room(MADE_BYTES_MAX).expect("nobody has any");
+        assert!(all.is_some());
+        let more = reads.room(PIECE_BYTES + 1).map(drop);
+        let more = more.map_err(|error| error.kind());
+        assert_eq!(more, Err(io::ErrorKind::ResourceBusy));
+        // What nearly all listeners have is never refused.
+        assert!(matches!(reads.room(PIECE_BYTES), Ok(None)));
+        drop(all);
+        assert!(matches!(reads.room(PIECE_BYTES + 1), Ok(Some(_))));
     }
 
     #[tokio::test]
@@ -260,8 +316,8 @@ mod tests {
         let file = Arc::new(file);
         let reads = Arc::new(Reads::default());
         let whole: Range<u64> = 0..4 * WINDOW_BYTES;
-        let window = |left| Arc::clone(&reads).window(Arc::clone(&file), left, Arc::default());
-        let (first, left) = window(vec![whole.clone()]).await.expect("read");
+        let window = |left| Arc::clone(&reads).window(Arc::clone(&file), left, Patches::default());
+        let (first, left) = window(whole.into()).await.expect("read");
         assert_eq!(first.bytes.len() as u64, WINDOW_BYTES);
         let all = u32::try_from(reads.memory.available_permits()).expect("a number");
         let others = Arc::clone(&reads.memory);
@@ -280,7 +336,7 @@ mod tests {
         file.set_len(10).expect("a length");
         let reads = Arc::new(Reads::default());
         let more = 0..20;
-        let read = reads.window(file, vec![more], Arc::default()).await;
+        let read = reads.window(file, more.into(), Patches::default()).await;
         let error = read.expect_err("there are ten bytes");
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }

@@ -1,16 +1,20 @@
 //! What an MP4 file has over HLS: its playlist, the initialization segment, and segments that are made of its samples.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use container::mp4_file::index::{Index, Packaged, Purpose};
+use container::mp4_file::index::{Error, Index, Packaged, Purpose};
 
+use crate::Served;
 use crate::address::Resource;
 use crate::body::Body;
 use crate::folder::Opened;
 use crate::indexes::Found;
-use crate::{Served, playlist};
+use crate::playlist::{self, Playlist, Suffix};
+use crate::reads::Read;
+use crate::text::Text;
 
 /// The media type of segments.
 const SEGMENT_TYPE: &str = "video/mp4";
@@ -19,6 +23,14 @@ const SEGMENT_TYPE: &str = "video/mp4";
 pub(crate) struct Piece {
     pub(crate) media_type: &'static str,
     pub(crate) body: Body,
+}
+
+/// Why a resource is not there.
+pub(crate) enum Absent {
+    /// The file has no segments at all.
+    Segments(Error),
+    /// It has no such segment.
+    Segment,
 }
 
 /// Reads the index of a file for its segments, if it has one.
@@ -31,28 +43,59 @@ pub(crate) async fn index(served: &Served, opened: &Opened) -> io::Result<Found>
     served.indexes.of(wanted, file, &served.reads).await
 }
 
-/// A resource of a file; `None` if it has no such segment.
-pub(crate) fn piece(
-    (index, resource): (&Index, Resource),
-    (name, query): (&str, &str),
+/// A resource of a file. The addresses in a playlist end with this suffix.
+///
+/// # Errors
+/// When there is no memory for it.
+pub(crate) async fn piece(
+    (index, resource): (&Arc<Index>, Resource),
+    (name, suffix): (&str, Suffix),
     (served, opened): (&Served, &Opened),
-) -> Option<Piece> {
+) -> io::Result<Result<Piece, Absent>> {
+    let segments = match index.segments() {
+        Ok(segments) => segments,
+        Err(error) => return Ok(Err(Absent::Segments(error))),
+    };
     let (media_type, body) = match resource {
-        Resource::File => return None,
+        Resource::File => return Ok(Err(Absent::Segment)),
         Resource::Playlist => {
-            let text = playlist::write(name, &index.segments(), query);
-            (playlist::MEDIA_TYPE, Body::of(text))
+            let playlist = Playlist::new(name, Arc::clone(segments), suffix);
+            let text = Text::of(playlist, None).await;
+            (playlist::MEDIA_TYPE, Body::written(text))
         }
         Resource::Init => {
             let bytes = Bytes::copy_from_slice(index.init());
             (SEGMENT_TYPE, Body::of(bytes))
         }
-        Resource::Segment(number) => {
-            let Packaged { head, ranges } = index.packaged(number)?;
-            let source = (Arc::clone(&opened.file), Arc::clone(&served.reads));
-            let body = Body::of(head).followed_by(source, ranges);
-            (SEGMENT_TYPE, body)
-        }
+        Resource::Segment(number) => match packaged(index, number, served).await? {
+            Some((head, ranges)) => {
+                let source = (Arc::clone(&opened.file), Arc::clone(&served.reads));
+                (SEGMENT_TYPE, Body::made(head).followed_by(source, ranges))
+            }
+            None => return Ok(Err(Absent::Segment)),
+        },
     };
-    Some(Piece { media_type, body })
+    Ok(Ok(Piece { media_type, body }))
+}
+
+/// Makes a segment, of which there may be a hundred thousand samples, where nobody waits for it.
+async fn packaged(
+    index: &Arc<Index>,
+    number: usize,
+    served: &Served,
+) -> io::Result<Option<(Read, Vec<Range<u64>>)>> {
+    let Some(bytes) = index.packaged_memory(number) else {
+        return Ok(None);
+    };
+    let memory = served.reads.room(bytes as u64)?;
+    let index = Arc::clone(index);
+    let make = move || Ok(index.packaged(number));
+    let made = served.reads.blocking(make).await?;
+    Ok(made.map(|Packaged { head, ranges }| {
+        let head = Read {
+            bytes: head.into(),
+            _memory: memory,
+        };
+        (head, ranges)
+    }))
 }

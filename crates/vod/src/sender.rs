@@ -24,7 +24,9 @@ use rustix::net::sockopt::set_tcp_cork;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::pace::Pace;
+use crate::ranges::Ranges;
 use crate::reads::Reads;
+use crate::transfer::Count;
 
 /// Clients whose pace allows them more within this time are served in one go: with steps of a tenth of a second a
 /// thousand cost an eighth more, and with longer ones no less. They have seconds of media in hand.
@@ -32,7 +34,10 @@ const STEP: Duration = Duration::from_millis(250);
 
 /// Bytes of a window at most: what a client may be ahead of its pace, and what is sent to one before another has its
 /// turn.
-const WINDOW_BYTES: u64 = 1 << 20;
+pub(crate) const WINDOW_BYTES: u64 = 1 << 20;
+
+/// The same for a client without a pace, which is sent to by a task of the runtime: a tenth of a millisecond.
+const TURN_BYTES: u64 = 256 << 10;
 
 /// The distance of the bytes by which is found whether a window is in the page cache: the kernel reads ahead so much at
 /// the least.
@@ -59,8 +64,7 @@ pub(crate) struct Job {
     pub(crate) reads: Arc<Reads>,
     /// The client's, once more.
     pub(crate) socket: OwnedFd,
-    /// None of them empty; the first is sent from its start on.
-    pub(crate) ranges: Vec<Range<u64>>,
+    pub(crate) ranges: Ranges,
     /// Without one all is due at once.
     pub(crate) pace: Option<Pace>,
     /// Bytes that were sent before, and since when; of both follows what is due.
@@ -68,6 +72,8 @@ pub(crate) struct Job {
     pub(crate) began: Instant,
     /// How long the client may take nothing.
     pub(crate) patience: Duration,
+    /// Is told of what is sent.
+    pub(crate) count: Option<Count>,
 }
 
 /// Why a job came back.
@@ -223,10 +229,14 @@ impl Job {
             return Ok(Some(Outcome::Sent));
         };
         let paced = self.pace.map(|pace| pace.window(self.sent));
-        let most = paced.map_or(WINDOW_BYTES, |most| most.min(WINDOW_BYTES));
-        let window = range.start..range.end.min(range.start.saturating_add(most));
+        let unread = paced.map_or(WINDOW_BYTES, |most| most.min(WINDOW_BYTES));
+        let turn = paced.map_or(TURN_BYTES, |_| unread);
+        let [window, unread] = [turn, unread].map(|most| {
+            let end = range.start.saturating_add(most);
+            range.start..range.end.min(end)
+        });
         if !is_cached(&self.file, &window)? {
-            return Ok(Some(Outcome::NotCached(window)));
+            return Ok(Some(Outcome::NotCached(unread)));
         }
         // The kernel takes a window from the page cache in pieces, and would send a short packet behind each.
         set_tcp_cork(&self.socket, true)?;
@@ -247,12 +257,10 @@ impl Job {
     /// So many bytes of the first range were sent.
     pub(crate) fn advance(&mut self, bytes: u64) {
         self.sent += bytes;
-        if let Some(range) = self.ranges.first_mut() {
-            range.start += bytes;
-            if range.is_empty() {
-                self.ranges.remove(0);
-            }
+        if let Some(count) = &self.count {
+            count.tell(bytes);
         }
+        self.ranges.advance(bytes);
     }
 }
 

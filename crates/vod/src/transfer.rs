@@ -3,11 +3,12 @@
 //! A client on a plain connection is sent windows of a file, and no byte of them comes through this process: at a pace by
 //! the [thread](crate::sender) of the folder, and as fast as it takes them by the task of its connection. What is not in
 //! the page cache is [read](Reads) first and written by that task, as for every other client, because no thread that
-//! sends to others must wait for a disk.
+//! sends to others must wait for a disk; and so are many small pieces, which are cheaper read together than sent one by
+//! one. Others have their turn after each window.
 
+use std::fmt;
 use std::fs::File;
 use std::io;
-use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,10 +17,12 @@ use bytes::Bytes;
 use rustix::net::{Shutdown, shutdown};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use crate::pace::Pace;
-use crate::reads::Reads;
+use crate::ranges::Ranges;
+use crate::reads::{Patches, Reads};
 use crate::sender::{Job, Outcome};
 
 /// See the module's description. Made of a [`Body`](crate::Body) that nothing was taken from.
@@ -28,27 +31,75 @@ pub struct Transfer {
     pub(crate) ready: Bytes,
     pub(crate) file: Arc<File>,
     pub(crate) reads: Arc<Reads>,
-    pub(crate) ranges: Vec<Range<u64>>,
+    pub(crate) ranges: Ranges,
     pub(crate) pace: Option<Pace>,
+    pub(crate) count: Option<Count>,
+}
+
+/// Is told of bytes that were sent, on whichever thread sends them.
+#[derive(Clone)]
+pub struct Count(Arc<dyn Fn(u64) + Send + Sync>);
+
+impl Count {
+    /// Calls `count` with each number of bytes.
+    pub fn new(count: impl Fn(u64) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(count))
+    }
+
+    pub(crate) fn tell(&self, bytes: u64) {
+        (self.0)(bytes);
+    }
+}
+
+impl fmt::Debug for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Count")
+    }
 }
 
 impl Transfer {
+    /// Has what is sent counted.
+    #[must_use]
+    pub fn counted(self, count: Count) -> Self {
+        Self {
+            count: Some(count),
+            ..self
+        }
+    }
+
     /// Sends it all. `patience` is for the client to take something. Takes another descriptor for as long as it lasts.
     ///
     /// # Errors
     /// When the client is gone or takes nothing, or the file cannot be read.
     pub async fn send(self, socket: &mut TcpStream, patience: Duration) -> io::Result<()> {
         timeout(patience, socket.write_all(&self.ready)).await??;
-        let ranges = self.ranges.into_iter().filter(|range| !range.is_empty());
+        let tell = |bytes| {
+            if let Some(count) = &self.count {
+                count.tell(bytes);
+            }
+        };
+        tell(self.ready.len() as u64);
+        if self.ranges.is_scattered() {
+            return read(
+                &self.file,
+                &self.reads,
+                socket,
+                self.ranges,
+                patience,
+                &tell,
+            )
+            .await;
+        }
         let mut job = Job {
             file: self.file,
             reads: Arc::clone(&self.reads),
             socket: socket.as_fd().try_clone_to_owned()?,
-            ranges: ranges.collect(),
+            ranges: self.ranges,
             pace: self.pace,
             sent: self.ready.len() as u64,
             began: Instant::now(),
             patience,
+            count: self.count.clone(),
         };
         loop {
             let outcome;
@@ -66,7 +117,15 @@ impl Transfer {
                 Outcome::Failed(error) => return Err(error),
                 Outcome::NotCached(window) => {
                     let bytes = window.end - window.start;
-                    read(&job.file, &self.reads, socket, window, patience).await?;
+                    read(
+                        &job.file,
+                        &self.reads,
+                        socket,
+                        window.into(),
+                        patience,
+                        &|_| {},
+                    )
+                    .await?;
                     job.advance(bytes);
                 }
             }
@@ -85,6 +144,8 @@ async fn as_it_takes(socket: &TcpStream, mut job: Job) -> io::Result<(Job, Outco
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+        // A socket that takes all would keep the thread, and the runtime would not see what comes in.
+        yield_now().await;
     }
 }
 
@@ -100,23 +161,24 @@ impl Drop for HangsUp<'_> {
     }
 }
 
-/// Sends a window through this process's memory.
+/// Sends ranges through this process's memory.
 async fn read(
     file: &Arc<File>,
     reads: &Arc<Reads>,
     socket: &mut TcpStream,
-    window: Range<u64>,
+    mut left: Ranges,
     patience: Duration,
+    tell: &(impl Fn(u64) + Sync),
 ) -> io::Result<()> {
-    let mut left = vec![window];
     while !left.is_empty() {
-        let window = Arc::clone(reads).window(Arc::clone(file), left, Arc::default());
+        let window = Arc::clone(reads).window(Arc::clone(file), left, Patches::default());
         let (mut read, rest) = window.await?;
         while !read.bytes.is_empty() {
             let taken = timeout(patience, socket.write_buf(&mut read.bytes)).await??;
             if taken == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
+            tell(taken as u64);
         }
         left = rest;
     }
@@ -132,6 +194,7 @@ mod tests {
 
     use super::*;
     use crate::Body;
+    use crate::sender::WINDOW_BYTES;
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -179,6 +242,64 @@ mod tests {
         .concat();
         assert!(got == wanted);
         assert_eq!(reads.bytes(), wanted.len() as u64 - 4);
+    }
+
+    #[tokio::test]
+    async fn small_pieces_are_read_together() {
+        let bytes: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
+        let (file, reads) = file(&bytes);
+        let ranges: Vec<_> = (0..20_000).map(|at| at * 200..at * 200 + 100).collect();
+        let wanted: Vec<u8> = bytes
+            .chunks(200)
+            .flat_map(|it| it[..100].to_vec())
+            .collect();
+        let body = Body::of("").followed_by((file, Arc::clone(&reads)), ranges);
+        let transfer = of(&body);
+        let (mut ours, mut theirs) = pair().await;
+        let mut got = Vec::new();
+        let (sent, read) = tokio::join!(
+            async {
+                let sent = transfer.send(&mut ours, PATIENCE).await;
+                drop(ours);
+                sent
+            },
+            theirs.read_to_end(&mut got)
+        );
+        sent.expect("sent");
+        read.expect("read");
+        assert!(got == wanted, "{} bytes", got.len());
+        assert_eq!(reads.bytes(), wanted.len() as u64);
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_while_a_socket_takes_all() {
+        let bytes = 64 * WINDOW_BYTES;
+        let (file, reads) = file(&vec![7; bytes as usize]);
+        let whole = 0..bytes;
+        let body = Body::of("").followed_by((file, Arc::clone(&reads)), vec![whole]);
+        let (mut ours, theirs) = pair().await;
+        // A client on a thread of its own empties the socket while it is filled.
+        let mut theirs = theirs.into_std().expect("a socket");
+        theirs.set_nonblocking(false).expect("it blocks");
+        let client = std::thread::spawn(move || io::copy(&mut theirs, &mut io::sink()));
+        let (mut before, mut longest) = (0, 0);
+        let others = async {
+            loop {
+                longest = longest.max(reads.bytes() - before);
+                before = reads.bytes();
+                yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            sent = of(&body).send(&mut ours, PATIENCE) => sent.expect("sent"),
+            () = others => {}
+        }
+        drop(ours);
+        let taken = client.join().expect("a thread").expect("read");
+        assert_eq!(taken, bytes);
+        // What is not in the page cache is read, in larger windows.
+        assert!(longest <= WINDOW_BYTES, "{longest} bytes in one go");
     }
 
     #[tokio::test]

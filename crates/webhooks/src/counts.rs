@@ -1,6 +1,9 @@
 //! What has become of messages.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use journal::{Health, State};
 
 /// What became of a message, or of an attempt to deliver it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -44,6 +47,7 @@ impl Outcome {
 pub struct Counts {
     outcomes: [AtomicU64; Outcome::ALL.len()],
     queued: AtomicU64,
+    pub(crate) journal: Arc<Health>,
 }
 
 impl Counts {
@@ -55,6 +59,11 @@ impl Counts {
     /// Deliveries that are under way or still to come.
     pub fn queued(&self) -> u64 {
         self.queued.load(Ordering::Relaxed)
+    }
+
+    /// How the file fares that messages survive a restart in.
+    pub fn journal(&self) -> State {
+        self.journal.state()
     }
 
     pub(crate) fn add(&self, outcome: Outcome, count: u64) {

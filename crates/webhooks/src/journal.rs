@@ -1,12 +1,11 @@
-//! The file that deliveries survive a restart in.
+//! What deliveries survive a restart in.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
-use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition};
+use journal::{Error, File, Health};
+use redb::{ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
 use crate::queue::Delivery;
 
@@ -16,117 +15,124 @@ const FILE: &str = "webhooks.redb";
 /// Deliveries by their numbers.
 const DELIVERIES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("deliveries");
 
+/// The highest sequence number that was given, alone.
+const SEQUENCE: TableDefinition<'_, (), u64> = TableDefinition::new("sequence");
+
 /// What entries begin with. Those of another version are not understood.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Memory of the database: the file has a few megabytes, and is read once.
 const CACHE_BYTES: usize = 1 << 20;
 
-/// Why the queue cannot be opened.
+/// Why webhooks cannot begin.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The file or its directory cannot be made or read.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// It is not a queue, or another process has it.
-    #[error(transparent)]
-    Database(Box<redb::Error>),
-}
+#[error("another process has {}", .0.display())]
+pub struct OpenError(PathBuf);
 
-impl From<Box<redb::Error>> for OpenError {
-    fn from(error: Box<redb::Error>) -> Self {
-        Self::Database(error)
-    }
+/// Deliveries as they are now, or `None` for those that are no more, by their numbers.
+pub(crate) type Changes = Vec<(u64, Option<Delivery>)>;
+
+/// What an earlier run has left.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub(crate) struct Kept {
+    pub(crate) deliveries: Vec<(u64, Delivery)>,
+    pub(crate) sequence: u64,
 }
 
 /// See the module's description. Everything here blocks.
 #[derive(Debug)]
-pub(crate) struct Journal(Database);
+pub(crate) struct Journal(File);
 
 impl Journal {
-    /// Opens the one of a directory, which is made if need be, and reads what it has.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub(crate) fn open(directory: &Path) -> Result<(Self, Vec<(u64, Delivery)>), OpenError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o750)
-            .create(directory)?;
+    /// The one of a directory, which is made if need be.
+    pub(crate) fn of(directory: &Path, health: Arc<Health>) -> Self {
         let path = directory.join(FILE);
-        // First, so that nobody else may read it.
-        OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)?;
-        let mut builder = Builder::new();
-        builder.set_cache_size(CACHE_BYTES);
-        let database = builder.create(&path).map_err(boxed)?;
-        let journal = Self(database);
-        // Makes the table, too.
-        journal.write(&[])?;
-        let kept = journal.read()?;
-        Ok((journal, kept))
+        Self(File::new(path, CACHE_BYTES, make_tables, health))
     }
 
-    fn read(&self) -> Result<Vec<(u64, Delivery)>, Box<redb::Error>> {
-        let transaction = self.0.begin_read().map_err(boxed)?;
-        let table = transaction.open_table(DELIVERIES).map_err(boxed)?;
-        let mut all = Vec::new();
-        for entry in table.iter().map_err(boxed)? {
-            let (number, bytes) = entry.map_err(boxed)?;
-            match decode(Bytes::copy_from_slice(bytes.value())) {
-                Some(delivery) => all.push((number.value(), delivery)),
-                None => tracing::error!(
-                    number = number.value(),
-                    "an entry of the webhooks' queue is not understood"
-                ),
-            }
-        }
-        Ok(all)
+    /// Why nothing can begin with a file that another process has.
+    pub(crate) fn taken(&self) -> OpenError {
+        OpenError(self.0.path().to_owned())
     }
 
-    /// Writes changes down, all or none: deliveries as they are now, or that they are no more.
+    /// Reads what it has.
     ///
     /// # Errors
-    /// When the disk refuses.
-    pub(crate) fn write(
-        &self,
-        changes: &[(u64, Option<Delivery>)],
-    ) -> Result<(), Box<redb::Error>> {
-        let transaction = self.0.begin_write().map_err(boxed)?;
-        {
-            let mut table = transaction.open_table(DELIVERIES).map_err(boxed)?;
-            for (number, delivery) in changes {
-                match delivery {
-                    Some(delivery) => {
-                        table
-                            .insert(number, encode(delivery).as_slice())
-                            .map_err(boxed)?;
-                    }
-                    None => {
-                        table.remove(number).map_err(boxed)?;
-                    }
+    /// When the disk refuses, here and below, or another process has it.
+    pub(crate) fn read(&self) -> Result<Kept, Error> {
+        self.0.with(|database| {
+            let transaction = database.begin_read()?;
+            let table = transaction.open_table(DELIVERIES)?;
+            let mut deliveries = Vec::new();
+            for entry in table.iter()? {
+                let (number, bytes) = entry?;
+                match decode(Bytes::copy_from_slice(bytes.value())) {
+                    Some(delivery) => deliveries.push((number.value(), delivery)),
+                    None => tracing::error!(
+                        number = number.value(),
+                        "an entry of the webhooks' queue is not understood"
+                    ),
                 }
             }
-        }
-        transaction.commit().map_err(boxed)
+            let sequence = transaction.open_table(SEQUENCE)?.get(())?;
+            Ok(Kept {
+                deliveries,
+                sequence: sequence.map_or(0, |it| it.value()),
+            })
+        })
+    }
+
+    /// Writes changes down, all or none. With `is_all` they are all there is.
+    pub(crate) fn write(
+        &self,
+        changes: &Changes,
+        sequence: u64,
+        is_all: bool,
+    ) -> Result<(), Error> {
+        self.0.with(|database| {
+            let transaction = database.begin_write()?;
+            {
+                let mut table = transaction.open_table(DELIVERIES)?;
+                if is_all {
+                    table.retain(|_, _| false)?;
+                }
+                for (number, delivery) in changes {
+                    match delivery {
+                        Some(delivery) => {
+                            table.insert(number, &*encode(delivery))?;
+                        }
+                        None => {
+                            table.remove(number)?;
+                        }
+                    }
+                }
+                transaction.open_table(SEQUENCE)?.insert((), sequence)?;
+            }
+            Ok(transaction.commit()?)
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn refuse_writes(&self, count: u32) {
+        self.0.refuse_writes(count);
     }
 }
 
-fn boxed(error: impl Into<redb::Error>) -> Box<redb::Error> {
-    Box::new(error.into())
+fn make_tables(write: &WriteTransaction) -> Result<(), Error> {
+    write.open_table(DELIVERIES)?;
+    write.open_table(SEQUENCE)?;
+    Ok(())
 }
 
-/// Identifiers and kinds are ours, and shorter than 256 bytes; what is longer is cut.
+/// Identifiers, kinds and streams are ours, and shorter than 256 bytes; what is longer is cut.
 fn encode(delivery: &Delivery) -> Vec<u8> {
     let mut bytes = vec![VERSION];
     bytes.extend(delivery.receiver.to_be_bytes());
     bytes.extend(delivery.attempts.to_be_bytes());
     bytes.extend(delivery.due.to_be_bytes());
-    for text in [&delivery.id, &delivery.kind] {
+    bytes.extend(delivery.told.to_be_bytes());
+    bytes.push(u8::from(delivery.is_apart));
+    for text in [&delivery.id, &delivery.kind, &delivery.stream] {
         let text = &text.as_bytes()[..text.len().min(usize::from(u8::MAX))];
         bytes.push(text.len() as u8);
         bytes.extend(text);
@@ -142,19 +148,24 @@ fn decode(mut bytes: Bytes) -> Option<Delivery> {
     let receiver = bytes.try_get_u64().ok()?;
     let attempts = bytes.try_get_u32().ok()?;
     let due = bytes.try_get_u64().ok()?;
+    let told = bytes.try_get_u64().ok()?;
+    let is_apart = bytes.try_get_u8().ok()? != 0;
     let mut text = || {
         let length = usize::from(bytes.try_get_u8().ok()?);
         let text = (length <= bytes.len()).then(|| bytes.split_to(length))?;
         std::str::from_utf8(&text).map(Into::into).ok()
     };
-    let (id, kind) = (text()?, text()?);
+    let (id, kind, stream) = (text()?, text()?, text()?);
     Some(Delivery {
         receiver,
+        stream,
         id,
         kind,
         body: bytes,
         attempts,
         due,
+        told,
+        is_apart,
     })
 }
 
@@ -165,30 +176,47 @@ mod tests {
     fn delivery(number: u64) -> Delivery {
         Delivery {
             receiver: u64::MAX - number,
+            stream: "live/show".into(),
             id: format!("msg_{number}").into(),
             kind: "recording.gap".into(),
             body: vec![b'x'; number as usize].into(),
             attempts: 3,
             due: 1_800_000_000_000 + number,
+            told: 1_700_000_000_000 + number,
+            is_apart: number.is_multiple_of(3),
         }
+    }
+
+    fn all(numbers: impl Iterator<Item = u64>) -> Changes {
+        numbers.map(|n| (n, Some(delivery(n)))).collect()
+    }
+
+    fn journal(root: &tempfile::TempDir) -> Journal {
+        Journal::of(&root.path().join("a/b"), Arc::default())
+    }
+
+    fn numbers(journal: &Journal) -> Vec<u64> {
+        let kept = journal.read().expect("read").deliveries;
+        assert!(kept.iter().all(|(n, kept)| *kept == delivery(*n)));
+        kept.into_iter().map(|(number, _)| number).collect()
     }
 
     #[test]
     fn what_was_written_is_there_when_it_is_opened_again() {
         let root = tempfile::tempdir().expect("a directory");
-        let directory = root.path().join("a/b");
-        let (journal, kept) = Journal::open(&directory).expect("opened");
-        assert!(kept.is_empty());
-        let all: Vec<_> = (0..100).map(|n| (n, Some(delivery(n)))).collect();
-        journal.write(&all).expect("written");
-        let gone: Vec<_> = (0..100).filter(|n| n % 2 == 0).map(|n| (n, None)).collect();
-        journal.write(&gone).expect("written");
+        let first = journal(&root);
+        assert_eq!(first.read().expect("made"), Kept::default());
+        first.write(&all(0..100), 7, false).expect("written");
+        let gone = (0..100).step_by(2).map(|n| (n, None)).collect();
+        first.write(&gone, 8, false).expect("written");
         // While it is open no other process may have it.
-        assert!(Journal::open(&directory).is_err());
-        drop(journal);
-        let (_journal, kept) = Journal::open(&directory).expect("opened");
-        let wanted = (0..100).filter(|n| n % 2 == 1).map(|n| (n, delivery(n)));
-        assert_eq!(kept, wanted.collect::<Vec<_>>());
+        assert!(journal(&root).read().expect_err("taken").is_taken());
+        drop(first);
+        let again = journal(&root);
+        assert_eq!(numbers(&again), (1..100).step_by(2).collect::<Vec<_>>());
+        assert_eq!(again.read().expect("read").sequence, 8);
+        again.write(&all(500..503), 9, true).expect("written");
+        assert_eq!(numbers(&again), [500, 501, 502]);
     }
 
     #[test]
@@ -198,14 +226,5 @@ mod tests {
         for bytes in 0..whole.len() {
             assert_eq!(decode(whole[..bytes].to_vec().into()), None, "{bytes}");
         }
-    }
-
-    #[test]
-    fn a_file_of_another_kind_is_left_alone() {
-        let root = tempfile::tempdir().expect("a directory");
-        let file = root.path().join(FILE);
-        std::fs::write(&file, vec![b'?'; 9_000]).expect("written");
-        assert!(Journal::open(root.path()).is_err());
-        assert_eq!(std::fs::read(&file).expect("read"), vec![b'?'; 9_000]);
     }
 }

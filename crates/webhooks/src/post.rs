@@ -16,6 +16,16 @@ use crate::queue::{Answer, Delivery};
 /// From the name of the receiver to the head of its answer, as the specification recommends (15 to 30 s).
 const TIMEOUT: Duration = Duration::from_secs(20);
 
+/// What a receiver answers that does not want one message, and may want the next. Anything else may be of the receiver:
+/// it restarts, is overloaded, or is not there behind its proxy.
+const REFUSALS: [StatusCode; 5] = [
+    StatusCode::BAD_REQUEST,
+    StatusCode::CONFLICT,
+    StatusCode::PAYLOAD_TOO_LARGE,
+    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    StatusCode::UNPROCESSABLE_ENTITY,
+];
+
 /// A receiver: where it is, and the keys of which it has at least one.
 #[derive(Debug)]
 pub(crate) struct Receiver {
@@ -56,7 +66,10 @@ pub(crate) async fn post(
     };
     let (id, kind, url) = (&delivery.id, &delivery.kind, &receiver.url);
     tracing::warn!(%id, %kind, %url, %failure, attempt = delivery.attempts + 1, "a webhook is not delivered");
-    Answer::Failed { retry_after }
+    match failure {
+        Failure::Status(status) if REFUSALS.contains(&status) => Answer::Refused,
+        _ => Answer::Failed { retry_after },
+    }
 }
 
 async fn ask(
@@ -111,11 +124,14 @@ mod tests {
         };
         let delivery = Delivery {
             receiver: 0,
+            stream: "live/show".into(),
             id: "msg_7".into(),
             kind: "a".into(),
             body: Bytes::from_static(b"{}"),
             attempts: 0,
             due: 0,
+            told: 0,
+            is_apart: false,
         };
         let now = UNIX_EPOCH + Duration::from_millis(1_800_000_000_999);
         let request = request(&receiver, &delivery, now).expect("a request");

@@ -1,11 +1,12 @@
-//! When a delivery that failed is tried again.
+//! When what failed is tried again: a receiver that takes nothing, and a message that it refuses.
 
 use std::time::Duration;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 
-/// Seconds from one attempt to the next, as the specification recommends: three days and four hours together.
+/// Seconds from one attempt with a message that is refused to the next, as the specification recommends: three days and
+/// four hours together.
 const DELAYS: [u64; 9] = [
     5,
     5 * MINUTE,
@@ -21,17 +22,34 @@ const DELAYS: [u64; 9] = [
 /// A delay is longer by up to this part of it, so that what failed at one moment is not tried again at one moment.
 const JITTER_PART: u64 = 10;
 
+/// How long a receiver that takes nothing is left alone at first, and at most: what waits for it is late by up to that
+/// when it is back, and being asked once a minute costs it nothing.
+const BACKOFF: [u64; 2] = [5, MINUTE];
+
+/// How long a message waits for a receiver that takes nothing: as long as one that it refuses is tried.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(76 * HOUR);
+
 /// The longest wait that a receiver may ask for: the longest of the schedule.
 pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * HOUR);
 
 /// How long after the attempt with this number, from 1, the next one is; `None` if it was the last. `random` is any
-/// number. A receiver may ask for a longer time.
-pub(crate) fn delay(attempt: u32, random: u64, retry_after: Option<Duration>) -> Option<Duration> {
+/// number.
+pub(crate) fn delay(attempt: u32, random: u64) -> Option<Duration> {
     let delay = DELAYS.get(attempt.checked_sub(1)? as usize)?;
-    let millis = delay * 1_000;
-    let jitter = random % (millis / JITTER_PART + 1);
-    let asked = retry_after.unwrap_or_default().min(RETRY_AFTER_MAX);
-    Some(Duration::from_millis(millis + jitter).max(asked))
+    Some(with_jitter(*delay, random))
+}
+
+/// How long after so many failures in a row, from 1, the next attempt is: twice as long each time.
+pub(crate) fn backoff(failures: u32, random: u64) -> Duration {
+    let [first, most] = BACKOFF;
+    let doubled = 1_u64.checked_shl(failures.saturating_sub(1));
+    let seconds = doubled.map_or(most, |it| first.saturating_mul(it).min(most));
+    with_jitter(seconds, random)
+}
+
+fn with_jitter(seconds: u64, random: u64) -> Duration {
+    let millis = seconds * 1_000;
+    Duration::from_millis(millis + random % (millis / JITTER_PART + 1))
 }
 
 #[cfg(test)]
@@ -40,7 +58,7 @@ mod tests {
 
     #[test]
     fn delays_grow_and_end() {
-        let seconds = |attempt| delay(attempt, 0, None).map(|it| it.as_secs());
+        let seconds = |attempt| delay(attempt, 0).map(|it| it.as_secs());
         let all: Vec<_> = (1..).map_while(seconds).collect();
         assert_eq!(all, DELAYS);
         assert_eq!(all.iter().sum::<u64>(), 75 * HOUR + 35 * MINUTE + 5);
@@ -51,14 +69,20 @@ mod tests {
     }
 
     #[test]
-    fn delays_differ_by_a_tenth_and_a_receiver_may_ask_for_more() {
+    fn a_receiver_that_takes_nothing_is_asked_once_a_minute() {
+        let seconds = |failures| backoff(failures, 0).as_secs();
+        assert_eq!(
+            [1, 2, 3, 4, 5, 99, u32::MAX].map(seconds),
+            [5, 10, 20, 40, 60, 60, 60]
+        );
+        assert!(backoff(5, u64::MAX) <= Duration::from_secs(66));
+    }
+
+    #[test]
+    fn delays_differ_by_a_tenth() {
         for random in [0, 1, 12_345_678_901, u64::MAX] {
-            let delay = delay(2, random, None).expect("not the last").as_millis();
+            let delay = delay(2, random).expect("not the last").as_millis();
             assert!((300_000..=330_000).contains(&delay), "{delay}");
         }
-        let asked = |seconds| delay(1, 0, Some(Duration::from_secs(seconds)));
-        assert_eq!(asked(1), Some(Duration::from_secs(5)));
-        assert_eq!(asked(600), Some(Duration::from_secs(600)));
-        assert_eq!(asked(u64::MAX), Some(RETRY_AFTER_MAX));
     }
 }

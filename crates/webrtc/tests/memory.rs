@@ -38,6 +38,7 @@ fn connect(mux: &mut Mux, number: u16, now: Instant) -> Sealer {
         local,
         remote_ufrag: "them".into(),
         fingerprint: client.fingerprint,
+        setup: sdp::Setup::Passive,
     };
     mux.adopt(session, now).expect("room");
     mux.receive(path, &mut check, now);

@@ -2,7 +2,10 @@ module carillon/pion-viewer
 
 go 1.21
 
-require github.com/pion/webrtc/v4 v4.1.4
+require (
+	github.com/pion/rtp v1.8.21
+	github.com/pion/webrtc/v4 v4.1.4
+)
 
 require (
 	github.com/google/uuid v1.6.0 // indirect
@@ -14,7 +17,6 @@ require (
 	github.com/pion/mdns/v2 v2.0.7 // indirect
 	github.com/pion/randutil v0.1.0 // indirect
 	github.com/pion/rtcp v1.2.15 // indirect
-	github.com/pion/rtp v1.8.21 // indirect
 	github.com/pion/sctp v1.8.39 // indirect
 	github.com/pion/sdp/v3 v3.0.15 // indirect
 	github.com/pion/srtp/v3 v3.0.7 // indirect

@@ -2,6 +2,7 @@
 // stream has, and ends when enough packets of each expected kind have arrived.
 //
 //	pion-viewer URL PACKETS audio|video...
+//	pion-viewer watch [-rtx=false] [-via ADDRESS] SECONDS URL
 package main
 
 import (
@@ -22,6 +23,10 @@ const deadline = 50 * time.Second
 
 func main() {
 	log.SetFlags(0)
+	if len(os.Args) > 1 && os.Args[1] == "watch" {
+		watch(os.Args[2:])
+		return
+	}
 	if len(os.Args) < 4 {
 		log.Fatal("usage: pion-viewer URL PACKETS audio|video...")
 	}
@@ -29,11 +34,7 @@ func main() {
 	check("PACKETS", err)
 	peer, err := webrtc.NewPeerConnection(webrtc.Configuration{})
 	check("a peer", err)
-	for _, kind := range []webrtc.RTPCodecType{webrtc.RTPCodecTypeAudio, webrtc.RTPCodecTypeVideo} {
-		receives := webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}
-		_, err = peer.AddTransceiverFromKind(kind, receives)
-		check("a transceiver", err)
-	}
+	receiveBoth(peer)
 	complete := make(chan string, 2)
 	peer.OnTrack(func(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 		for got := 0; got < wanted; got++ {
@@ -44,7 +45,7 @@ func main() {
 		}
 		complete <- track.Kind().String()
 	})
-	check("the answer", ask(peer, os.Args[1]))
+	check("the answer", ask(peer, os.Args[1], ""))
 	missing := make(map[string]bool)
 	for _, kind := range os.Args[3:] {
 		missing[kind] = true
@@ -61,8 +62,18 @@ func main() {
 	}
 }
 
-// ask sends an offer with all candidates, and takes the answer.
-func ask(peer *webrtc.PeerConnection, url string) error {
+// receiveBoth has a peer offer to receive sound and picture.
+func receiveBoth(peer *webrtc.PeerConnection) {
+	for _, kind := range []webrtc.RTPCodecType{webrtc.RTPCodecTypeAudio, webrtc.RTPCodecTypeVideo} {
+		receives := webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}
+		_, err := peer.AddTransceiverFromKind(kind, receives)
+		check("a transceiver", err)
+	}
+}
+
+// ask sends an offer with all candidates, and takes the answer, in which the address via, if there is one, takes the place of
+// the server's over UDP.
+func ask(peer *webrtc.PeerConnection, url, via string) error {
 	gathered := webrtc.GatheringCompletePromise(peer)
 	offer, err := peer.CreateOffer(nil)
 	if err != nil {
@@ -85,7 +96,11 @@ func ask(peer *webrtc.PeerConnection, url string) error {
 	if answer.StatusCode != http.StatusCreated {
 		return fmt.Errorf("%s: %s", answer.Status, text)
 	}
-	return peer.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: string(text)})
+	sdp := string(text)
+	if via != "" {
+		sdp = rewritten(sdp, via)
+	}
+	return peer.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: sdp})
 }
 
 func check(what string, err error) {

@@ -46,6 +46,8 @@ const fail = error => {
             });
         });
     }
+    // The server rejects it, in words that werift takes.
+    peer.createDataChannel('chat');
     setTimeout(() => fail(`not enough of ${[...missing]}: ${peer.connectionState}`), DEADLINE_MS);
     await peer.setLocalDescription(await peer.createOffer());
     const headers = { 'Content-Type': 'application/sdp' };

@@ -61,5 +61,10 @@ fn a_receiver_is_told_each_step_of_a_recording() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 7, "each once, each with its own");
+    let told = receiver.told();
+    let numbers = told.iter().map(|it| &it["message"]["sequence"]);
+    let numbers: Vec<u64> = numbers.map(|it| it.as_u64().unwrap()).collect();
+    let first = numbers[0];
+    assert_eq!(numbers, (first..first + 7).collect::<Vec<_>>(), "in order");
     assert_eq!(outcomes(&server, "retried"), 0.0);
 }

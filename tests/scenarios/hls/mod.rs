@@ -7,3 +7,4 @@ mod hls_plays_everywhere;
 mod hls_reloads_block_by_the_table;
 mod hls_through_a_cdn;
 mod variants_are_one_presentation;
+mod viewers_share_places;

@@ -16,4 +16,5 @@ mod sources_go_on_within_tls;
 mod station_encoders_are_heard;
 mod station_listeners_hear;
 mod titles_change_as_on_icecast;
+mod vlc_plays_what_it_is_given;
 mod wireshark_agrees;

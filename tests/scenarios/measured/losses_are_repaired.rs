@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use testkit::{Impaired, Impairment, PUBLISH_KEY, Server, Tool};
+use testkit::{Impaired, Impairment, PUBLISH_KEY, Process, Server, Tool, pion_viewer};
 
 use crate::support::{DEADLINE, wait_for_stream};
 
@@ -23,10 +23,13 @@ const REQUESTS_PER_LOSS_MAX: f64 = 2.0;
 /// Keyframes that one viewer asks for, per second.
 const KEYFRAME_REQUESTS_MAX: f64 = 0.5;
 
-#[test]
-fn at_one_five_and_ten_percent() {
+/// How much longer pion's picture may be frozen with repetitions that it does not see as such, and in seconds besides.
+const FROZEN_TIMES_MAX: f64 = 1.5;
+const FROZEN_MORE_MAX: f64 = 0.5;
+
+fn show() -> (Server, Process) {
     let server = Server::start();
-    let _publisher = Tool::carillon()
+    let publisher = Tool::carillon()
         .args([
             "load",
             "publish",
@@ -35,20 +38,62 @@ fn at_one_five_and_ten_percent() {
         .args(["--video-rate", "1M", "--duration", "10m"])
         .start();
     wait_for_stream(&server, "live/show");
+    (server, publisher)
+}
+
+/// Checks and reports are lost on their way as well.
+fn lossy(server: &Server, loss: f64, delay: Duration) -> Impaired {
+    let way = Impairment {
+        loss,
+        delay,
+        seed: 11,
+        ..Impairment::NONE
+    };
+    Impaired::udp(server.addr("webrtc"), way, way)
+}
+
+#[test]
+fn at_one_five_and_ten_percent() {
+    let (server, _publisher) = show();
     for (loss, usable_min) in NETWORKS {
         look(&server, loss, usable_min);
     }
 }
 
+/// With a payload type of their own pion asks for lost packets again and again, also for those that came.
+#[test]
+fn pion_is_frozen_no_longer_with_repetitions_of_their_own_kind() {
+    let (server, _publisher) = show();
+    for (loss, _) in NETWORKS {
+        let frozen = ["-rtx=false", "-rtx=true"].map(|rtx| {
+            let proxy = lossy(&server, loss, DELAY / 5);
+            let watched = Tool::built(&pion_viewer())
+                .args(["watch", rtx, "-via", &proxy.addr().to_string()])
+                .arg(SPAN.as_secs().to_string())
+                .arg(server.http_url("/live/show/whep"))
+                .finish(DEADLINE);
+            let lines = String::from_utf8(watched.stdout).unwrap();
+            let last = lines
+                .lines()
+                .last()
+                .unwrap_or_else(|| panic!("{}", watched.stderr));
+            let last: Value = serde_json::from_str(last).unwrap();
+            last["frozen"].as_f64().unwrap()
+        });
+        let [without, with] = frozen;
+        println!(
+            "{:.0} % lost: frozen for {without:.2} s, with RTX for {with:.2} s",
+            loss * 100.0
+        );
+        assert!(
+            with <= FROZEN_TIMES_MAX * without + FROZEN_MORE_MAX,
+            "{with} s, and {without} s without RTX, at {loss}"
+        );
+    }
+}
+
 fn look(server: &Server, loss: f64, usable_min: f64) {
-    let way = Impairment {
-        loss,
-        delay: DELAY,
-        seed: 11,
-        ..Impairment::NONE
-    };
-    // Checks and reports are lost on their way as well.
-    let proxy = Impaired::udp(server.addr("webrtc"), way, way);
+    let proxy = lossy(server, loss, DELAY);
     let report = listen(server, &proxy);
     let number = |path: &str| {
         let value = report.pointer(path).and_then(Value::as_f64);

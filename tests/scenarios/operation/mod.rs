@@ -11,5 +11,6 @@ mod publisher_churn_leaves_memory_flat;
 mod sessions_are_logged;
 mod sessions_are_told;
 mod silence_is_told;
+mod stations_move_from_icecast;
 mod streams_are_pushed_and_pulled;
 mod webhooks_tell;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use testkit::{Clip, Signal, free_address, wait_until};
+use testkit::{Clip, Server, Signal, Volume, free_address, wait_until};
 
 use crate::support::storage::{self, BUCKET, Storage};
 use crate::support::webhook_receiver::{Receiver, STREAM, outcomes, queued, server, webhook};
@@ -143,4 +143,77 @@ fn a_copy_is_told_of_once_whatever_happens_to_the_server() {
         }
         assert_eq!(data, recording);
     }
+}
+
+fn is_failing(server: &Server) -> bool {
+    let labels = ["journal=\"webhooks\""];
+    server.metrics().sum("carillon_journal_failing", &labels) > 0.0
+}
+
+/// A stream that comes and goes so many times, and is told of each time.
+fn show(server: &Server, times: usize) {
+    for turn in 1..=times {
+        let before = queued(server);
+        publish_rtmp(server, &Clip::Flv.seconds(1), STREAM).wait(DEADLINE);
+        wait_until(&format!("the end of turn {turn}"), DEADLINE, || {
+            queued(server) >= before + 3.0
+        });
+    }
+}
+
+#[test]
+fn a_receiver_that_was_away_is_told_everything_in_order() {
+    let root = tempfile::tempdir().unwrap();
+    let port = free_address().port();
+    let url = format!("http://127.0.0.1:{port}/ok");
+    let hook = webhook(&url, "events = [\"stream.*\"]");
+    let server = server(root.path()).toml(&hook).start();
+    show(&server, 3);
+    let waiting = queued(&server);
+    let receiver = Receiver::at(port);
+    // It is asked within a minute.
+    wait_until("all to be delivered", 3 * DEADLINE, || {
+        queued(&server) == 0.0
+    });
+    let told = receiver.told();
+    assert_eq!(told.len() as f64, waiting);
+    let numbers = told.iter().map(|it| &it["message"]["sequence"]);
+    let numbers: Vec<u64> = numbers.map(|it| it.as_u64().unwrap()).collect();
+    let first = numbers[0];
+    let wanted: Vec<u64> = (first..).take(numbers.len()).collect();
+    assert_eq!(numbers, wanted);
+}
+
+#[test]
+fn what_a_full_disk_did_not_take_survives_a_kill_once_it_has_room() {
+    let root = tempfile::tempdir().unwrap();
+    let volume = Volume::memory(4_096);
+    let ballast = volume.path().join("ballast");
+    let full = std::fs::write(&ballast, vec![0; 8 << 20]);
+    assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    let port = free_address().port();
+    let url = format!("http://127.0.0.1:{port}/ok");
+    let hook = webhook(&url, "events = [\"stream.*\"]");
+    let state = format!("{:?}", volume.path().join("state").display().to_string());
+    let server = || {
+        let server = server(root.path()).set("webhooks", "directory", &state);
+        server.toml(&hook).start()
+    };
+    // It starts all the same.
+    let mut killed = server();
+    killed.wait_for_log("webhooks cannot be written down", DEADLINE);
+    show(&killed, 2);
+    assert!(is_failing(&killed));
+    let waiting = queued(&killed);
+    std::fs::remove_file(ballast).unwrap();
+    wait_until("the disk to take them", DEADLINE, || !is_failing(&killed));
+    killed.process().signal(Signal::KILL);
+    killed.process().wait(DEADLINE);
+    let second = server();
+    assert_eq!(queued(&second), waiting);
+    let receiver = Receiver::at(port);
+    wait_until("all to be delivered", 3 * DEADLINE, || {
+        queued(&second) == 0.0
+    });
+    assert_eq!(receiver.told().len() as f64, waiting);
 }

@@ -6,4 +6,5 @@ mod hooks_decide;
 mod hooks_decide_over_webrtc;
 mod links_are_shared_by_few;
 mod permissions_are_kept;
+mod permissions_end_everywhere;
 mod tokens_permit;

@@ -90,6 +90,30 @@ fn a_mount_of_icecast_is_relayed_and_another_master_takes_its_place() {
 }
 
 #[test]
+fn any_mount_of_a_master_is_fetched_by_its_own_name() {
+    let master = Icecast::start(8);
+    let mounts = [
+        ("radio.mp3", Clip::Mp3),
+        ("radio.ogg", Clip::OggVorbis),
+        ("radio.aac", Clip::Adts),
+    ];
+    let _sources = mounts.map(|(mount, clip)| publish_radio(clip, &master.source_url(mount)));
+    let pull = format!(
+        "[[pull]]\nstream = \"far/**\"\nurl = \"http://{}/{{rest}}\"\non_demand = true\n",
+        master.addr()
+    );
+    let server = Server::builder().toml(&pull).start();
+    for (mount, clip) in mounts {
+        wait_until(mount, DEADLINE, || {
+            Listener::get(master.addr(), &format!("/{mount}")).status() == 200
+        });
+        is_heard(server.addr("http"), &format!("far/{mount}"), clip);
+    }
+    let none = Listener::get(server.addr("http"), "/far/none.mp3");
+    assert_eq!(none.status(), 404);
+}
+
+#[test]
 fn an_icecast_relays_all_mounts_of_this_server() {
     let server = Server::builder().with_admin_password().start();
     let _mp3 = publish_radio(Clip::Mp3, &server.icecast_url("radio.mp3", PUBLISH_KEY));

@@ -100,6 +100,16 @@ fn sources_of_version_one_are_heard_and_monitors_read_of_them() {
     let song = "mode=updinfo&mount=/stream&song=Me+-+Tune%2C+Two";
     assert_eq!(title(&format!("pass=wrong&{song}")), 401);
     assert_eq!(title(&format!("pass={PUBLISH_KEY}&{song}")), 200);
+    // Programs name no stream, or as their source does; and `!POKE` is no guess.
+    for pass in [PUBLISH_KEY.to_owned(), format!("/second:{PUBLISH_KEY}")] {
+        assert_eq!(
+            title(&format!("sid=1&pass={pass}&mode=updinfo&song=Other")),
+            200
+        );
+    }
+    assert_eq!(get(web, "/currentsong?sid=7"), "Other");
+    assert_eq!(title(&format!("pass={PUBLISH_KEY}&{song}")), 200);
+    assert_eq!(log_in(source, "!POKE").1, "invalid password\r\n");
     wait_until("the title", DEADLINE, || {
         get(web, "/currentsong?sid=2") == "Me - Tune, Two"
     });
@@ -153,6 +163,17 @@ fn sources_of_version_one_are_heard_and_monitors_read_of_them() {
     ] {
         assert!(whole.contains(part), "{part}: {whole}");
     }
+    let seven = figures(&format!("&page=7&pass={ADMIN_PASSWORD}")).text();
+    assert!(
+        seven.contains("<CURRENTLISTENERS>1</CURRENTLISTENERS>"),
+        "{seven}"
+    );
+    let json = get(
+        web,
+        &format!("/admin.cgi?sid=2&mode=viewjson&page=3&pass={ADMIN_PASSWORD}"),
+    );
+    let listeners: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(listeners[0]["hostname"], "127.0.0.1", "{json}");
     drop(server);
     for source in [first, second] {
         source.join().unwrap();

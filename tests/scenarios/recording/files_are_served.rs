@@ -10,6 +10,7 @@ use testkit::http::{Response, deinterleave};
 use testkit::{Clip, Tool, framemd5, wait_until};
 
 use crate::support::browser::Browser;
+use crate::support::films::of_one_keyframe;
 use crate::support::hls_page::ChromiumPlayer;
 use crate::support::library::{BYTES, FILM, FRAGMENTED, Library, SECONDS};
 use crate::support::shows::{AAC, H264, Show, check_vlc, start_vlc};
@@ -167,6 +168,20 @@ fn hls_has_every_packet_of_a_file() {
         assert_eq!(listed, packets(library.file(stream)), "{stream}");
         assert_eq!(listed.as_array().map(Vec::len), Some(2));
     }
+}
+
+#[test]
+fn a_film_of_one_keyframe_plays_over_hls() {
+    let library = Library::make();
+    let film = library.folder().join("one.mp4");
+    of_one_keyframe(&film, 400);
+    let server = library.serve();
+    let path = "/vod/one.mp4/index.m3u8";
+    let text = server.get(path).text();
+    let playlist = MediaPlaylist::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert!(playlist.segments.len() > 20, "{text}");
+    assert!(!text.contains("INDEPENDENT"), "{text}");
+    assert_eq!(packets(server.http_url(path)), packets(film));
 }
 
 #[test]

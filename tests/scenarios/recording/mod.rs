@@ -15,3 +15,4 @@ mod recordings_outlive_kills;
 mod uploaded_recordings_are_watched;
 mod uploads_begin_early;
 mod uploads_outlast_outages;
+mod uploads_outlive_their_journal;

@@ -24,12 +24,22 @@ impl Viewer {
 
     /// One that leaves when it has decoded so many frames of either track.
     pub(crate) fn of(frames: u64) -> Self {
+        Self::of_kinds(frames, &[])
+    }
+
+    /// One that offers both, and leaves when it has decoded so many frames of sound.
+    pub(crate) fn of_sound(frames: u64) -> Self {
+        Self::of_kinds(frames, &["audio"])
+    }
+
+    fn of_kinds(frames: u64, kinds: &[&str]) -> Self {
         let mut child = Command::new(aiortc())
             .arg(concat!(
                 env!("CARGO_MANIFEST_DIR"),
                 "/scenarios/support/aiortc_viewer.py"
             ))
             .arg(frames.to_string())
+            .args(kinds)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -1,6 +1,7 @@
 """A WHEP viewer without HTTP: its offer goes to standard output, the answer comes by standard input, both
-as one line of JSON. Prints how many frames it decoded, once there are as many as it was asked for, how many samples the
-longest frame of sound has, and how many frames do not begin where the one before ended."""
+as one line of JSON. Prints how many frames it decoded, once there are as many as it was asked for of sound and picture, or of the
+kinds that are named, how many samples the longest frame of sound has, and how many frames do not begin where the one
+before ended."""
 
 import asyncio
 import json
@@ -9,7 +10,7 @@ import sys
 from aiortc import RTCPeerConnection, RTCSessionDescription
 
 
-async def main(wanted):
+async def main(wanted, kinds):
     pc = RTCPeerConnection()
     counts = {"audio": 0, "video": 0, "size": None, "longest": 0, "gaps": 0}
     done = asyncio.Event()
@@ -25,7 +26,7 @@ async def main(wanted):
                 counts["longest"] = max(counts["longest"], frame.samples)
             if track.kind == "video":
                 counts["size"] = [frame.width, frame.height]
-            if min(counts["audio"], counts["video"]) >= wanted:
+            if min(counts[kind] for kind in kinds) >= wanted:
                 done.set()
 
     tasks = []
@@ -42,4 +43,4 @@ async def main(wanted):
     await pc.close()
 
 
-asyncio.run(main(int(sys.argv[1])))
+asyncio.run(main(int(sys.argv[1]), sys.argv[2:] or ["audio", "video"]))

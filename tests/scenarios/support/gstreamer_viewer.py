@@ -1,5 +1,6 @@
 """A WHEP viewer of GStreamer's making, in the version that has only `webrtcbin`. Plays what is at the address it is
-given until it has decoded that many seconds of sound, and prints what it got as one line of JSON."""
+given until it has decoded that many seconds of sound, and prints what it got as one line of JSON. With a third argument
+it takes what `whepsrc` does by default."""
 
 import json
 import statistics
@@ -13,6 +14,14 @@ TAKES = {
     "audio": "application/x-rtp,media=audio,encoding-name=OPUS,payload=96,clock-rate=48000,encoding-params=(string)2",
     "video": "application/x-rtp,media=video,encoding-name=H264,payload=97,clock-rate=90000,"
     "packetization-mode=(string)1,profile-level-id=(string)42e01f",
+}
+# As `whepsrc` of gst-plugins-rs 0.15 has them: neither channels nor packetization mode.
+WHEPSRC_TAKES = {
+    "audio": "application/x-rtp,media=audio,encoding-name=OPUS,payload=96,clock-rate=48000",
+    "video": ";".join(
+        f"application/x-rtp,media=video,payload={payload},encoding-name={name},clock-rate=90000"
+        for payload, name in enumerate(("VP8", "VP9", "H264", "H265", "AV1"), 101)
+    ),
 }
 DECODES = {
     "audio": "rtpopusdepay ! opusdec ! audio/x-raw,format=S16LE,channels=2 ! fakesink name=end sync=true",
@@ -55,7 +64,7 @@ class Track:
         return Gst.PadProbeReturn.OK
 
 
-def main(url, seconds):
+def main(url, seconds, takes):
     Gst.init(None)
     pipeline = Gst.Pipeline.new()
     session = Gst.ElementFactory.make("webrtcbin", "session")
@@ -78,7 +87,7 @@ def main(url, seconds):
     session.connect("pad-added", added)
     agree_when_needed(session, url)
     receives = GstWebRTC.WebRTCRTPTransceiverDirection.RECVONLY
-    for caps in TAKES.values():
+    for caps in takes.values():
         session.emit("add-transceiver", receives, Gst.Caps.from_string(caps))
     pipeline.set_state(Gst.State.PLAYING)
 
@@ -115,4 +124,4 @@ def main(url, seconds):
     pipeline.set_state(Gst.State.NULL)
 
 
-main(sys.argv[1], float(sys.argv[2]))
+main(sys.argv[1], float(sys.argv[2]), WHEPSRC_TAKES if len(sys.argv) > 3 else TAKES)

@@ -9,6 +9,7 @@ pub(crate) mod encoders;
 pub(crate) mod encrypted;
 pub(crate) mod enhanced;
 pub(crate) mod film;
+pub(crate) mod films;
 pub(crate) mod firefox;
 pub(crate) mod flv;
 pub(crate) mod guarded;

@@ -107,6 +107,7 @@ impl Relay {
             local,
             remote_ufrag: offer.ice.ufrag().into(),
             fingerprint: offer.fingerprint,
+            setup: offer.setup,
         };
         port.expect(session, tracks).unwrap();
         Self {

@@ -91,6 +91,7 @@ const WHEP: &str = r"
                 if (s.type === 'codec') figures[s.mimeType.split('/')[0] + 'Codec'] = s.mimeType;
                 if (s.type === 'transport') figures.cipher = s.srtpCipher;
             }
+            figures.at = performance.now();
             // By how much what is heard is ahead of what is seen, in seconds.
             const [heard, seen] = [figures.audio?.playout, figures.video?.playout];
             figures.apart = heard && seen ? (heard - seen) / 1e3 : null;
@@ -98,9 +99,11 @@ const WHEP: &str = r"
     };
 ";
 
-/// Publishes the tracks of `media`, its picture in one codec, and with `encodings` in several sizes.
+/// Publishes the tracks of `media`, its picture in one codec, with `encodings` in several sizes, and through a proxy if
+/// there is one; `sending` is statistics.
 const WHIP: &str = r"
-    window.publish = async (url, key, media, codec, encodings) => {
+    window.sending = {};
+    window.publish = async (url, key, media, codec, encodings, via) => {
         const pc = new RTCPeerConnection();
         window.publisher = pc;
         for (const track of media.getTracks()) {
@@ -111,7 +114,16 @@ const WHIP: &str = r"
             const codecs = RTCRtpSender.getCapabilities('video').codecs;
             transceiver.setCodecPreferences(codecs.filter(c => c.mimeType.toLowerCase() === codec));
         }
-        window.publication = await open_session(pc, url, key, null);
+        window.publication = await open_session(pc, url, key, via);
+        setInterval(async () => {
+            const now = {at: performance.now()};
+            for (const s of (await pc.getStats()).values()) {
+                if (s.type === 'outbound-rtp') now[s.kind] = {
+                    packets: s.packetsSent, frames: s.framesSent, width: s.frameWidth,
+                };
+            }
+            window.sending = now;
+        }, 100);
     };
 ";
 

@@ -4,8 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, http, pion_viewer, wait_until};
 
+use crate::support::aiortc::Viewer;
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 use crate::webrtc::sound_shares_packets::crowded;
 
@@ -13,7 +15,7 @@ use crate::webrtc::sound_shares_packets::crowded;
 const PACKETS: u32 = 100;
 
 /// Where `cargo xtask tools-all` puts what it makes.
-fn tools() -> PathBuf {
+pub(crate) fn tools() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools")
 }
 
@@ -100,6 +102,61 @@ fn pion_and_werift_watch_what_a_large_audience_gets() {
     let programme = Programme::on(crowded().start());
     programme.is_watched_by(pion);
     programme.is_watched_by(werift);
+}
+
+/// The transcoder begins with the four seconds that the stream remembers; a receiver would play all of them, late.
+#[test]
+fn the_first_listener_of_a_radio_hears_the_present() {
+    const SECONDS: u32 = 5;
+    /// Of 20 ms each; 70 more for a busy machine. The past would be 200.
+    const SOUNDS_MAX: u64 = 50 * SECONDS as u64 + 70;
+    let server = Server::start();
+    let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    wait_until("four seconds", DEADLINE, || {
+        server.metrics().sum("carillon_ingest_bytes_total", &[]) >= 64_000.0
+    });
+    let heard = pion()
+        .args(["watch", &SECONDS.to_string()])
+        .arg(server.http_url("/radio.mp3/whep"))
+        .finish(DEADLINE);
+    let lines = String::from_utf8(heard.stdout).unwrap();
+    let seconds = lines
+        .lines()
+        .map(|line| -> Value { serde_json::from_str(line).unwrap() });
+    let sounds: u64 = seconds
+        .map(|second| second["sounds"].as_u64().unwrap())
+        .sum();
+    println!("{sounds} packets of 20 ms in {SECONDS} s");
+    assert!((100..=SOUNDS_MAX).contains(&sounds), "{sounds}: {lines}");
+}
+
+/// aiortc refuses an answer whose rejected section has not all that it wants of each.
+#[test]
+fn aiortc_hears_a_radio() {
+    let server = Server::start();
+    let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let mut viewer = Viewer::of_sound(PACKETS.into());
+    viewer.watch(&server, "/radio.mp3/whep");
+    let counts = viewer.read();
+    assert!(counts["audio"].as_u64() >= Some(PACKETS.into()), "{counts}");
+}
+
+/// What `whepsrc` offers says neither of Opus that it has two channels nor of H.264 that pictures may be in pieces.
+#[test]
+fn gstreamer_watches_by_the_caps_of_whepsrc() {
+    let server = Server::start();
+    let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(90), "live/show");
+    wait_for_stream(&server, "live/show");
+    let script =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/support/gstreamer_viewer.py");
+    let watched = Tool::new("/usr/bin/python3")
+        .arg(script)
+        .arg(server.http_url("/live/show/whep"))
+        .args(["3", "whepsrc"])
+        .finish(DEADLINE);
+    assert!(watched.status.success(), "{}", watched.stderr);
 }
 
 /// What a browser offers, less what does not matter.

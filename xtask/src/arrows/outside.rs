@@ -42,7 +42,7 @@ const WITH_TOKIO: Members = AboveProtocolsBut(&["log", "formats", "transcode", "
 /// Crates that may use WebRTC's building blocks; the rest of the server knows sessions and keys.
 const WITH_WEBRTC: Members = These(&["webrtc", "load"]);
 /// Crates with what is still to be done, which survives a restart.
-const WITH_JOURNALS: Members = These(&["uploads", "webhooks"]);
+const WITH_JOURNALS: Members = These(&["journal", "uploads", "webhooks"]);
 /// Crates that seal or encrypt what they send.
 const WITH_CIPHERS: Members = These(&["auth-hook", "webrtc", "load", "egress-hls", "net"]);
 

@@ -165,6 +165,7 @@ pub(super) const NEEDS: &[Need] = &[
         "vlc-plugin-base",
     ),
     need("mpv", &["mpv", "--version"], "mpv"),
+    need("mplayer", &["which", "mplayer"], "mplayer"),
     need("valgrind", &["valgrind", "--version"], "valgrind"),
     core("setpriv", &["setpriv", "--version"], "util-linux"),
     need("tshark", &["tshark", "--version"], "tshark"),

@@ -1,6 +1,7 @@
 //! Which files stay.
 
 use super::*;
+use crate::Refused;
 
 /// Records so many files of a second.
 fn record(archive: &mut TestArchive, files: usize) {
@@ -20,16 +21,72 @@ fn what_a_rule_does_not_keep_is_removed_with_its_directory() {
     let mut archive = TestArchive::with(TURN, keep, 0);
     record(&mut archive, 4);
     let before = archive.recordings();
-    removal::tidy(&archive.shared);
+    archive.tidy();
     assert_eq!(archive.recordings(), before[2..]);
     let left: Vec<_> = before[2..].iter().map(|it| it.path.clone()).collect();
     assert_eq!(archive.files(), left);
     for recording in archive.recordings() {
-        archive.shared.shelf.remove(recording.id);
-        jobs::perform(&archive.shared, Job::Remove(recording));
+        removal::remove(&archive.shared, recording.id).expect("removed");
     }
     assert!(archive.files().is_empty());
     assert!(archive.root.path().exists() && !archive.root.path().join("live").exists());
+}
+
+#[test]
+fn a_step_of_the_clock_makes_no_recording_old() {
+    let days = |days: u64| Duration::from_secs(days * 24 * 3_600);
+    let keep = Keep {
+        max_age: Some(days(30)),
+        ..Keep::default()
+    };
+    let mut archive = TestArchive::with(TURN, keep, 0);
+    record(&mut archive, 2);
+    let (time, now) = (SystemTime::now(), Instant::now());
+    archive.look(time, now);
+    archive.look(time + days(500), now + 10 * TURN);
+    archive.look(time + days(501), now + days(1));
+    assert_eq!(archive.recordings().len(), 2);
+    // They are as old as the time that passes.
+    archive.look(time + days(531), now + days(31));
+    assert!(archive.recordings().is_empty());
+}
+
+#[test]
+fn what_the_disk_does_not_let_go_is_listed_still() {
+    let keep = Keep {
+        max_count: Some(0),
+        ..Keep::default()
+    };
+    let mut archive = TestArchive::with(TURN, keep, 0);
+    record(&mut archive, 1);
+    let before = archive.recordings();
+    // A directory in its place cannot be removed as a file.
+    let path = &before[0].path;
+    std::fs::remove_file(path).expect("removed");
+    std::fs::create_dir(path).expect("made");
+    archive.tidy();
+    let refused = removal::remove(&archive.shared, before[0].id);
+    assert_eq!(refused, Err(Refused::Disk));
+    assert_eq!(archive.recordings(), before);
+    std::fs::remove_dir(path).expect("removed");
+    archive.tidy();
+    assert!(archive.recordings().is_empty());
+}
+
+#[test]
+fn one_of_which_no_copy_can_be_made_stays_and_counts_for_nothing() {
+    let keep = Keep {
+        max_count: Some(1),
+        ..Keep::default()
+    };
+    let mut archive = TestArchive::with(TURN, keep, 0);
+    record(&mut archive, 3);
+    let before = archive.recordings();
+    let shelf = &archive.shared.shelf;
+    assert!(shelf.update(before[0].id, |it| it.upload = Upload::Taken));
+    archive.tidy();
+    let left: Vec<_> = archive.recordings().iter().map(|it| it.id).collect();
+    assert_eq!(left, [before[0].id, before[2].id]);
 }
 
 #[test]
@@ -44,7 +101,7 @@ fn what_is_pinned_stays_and_counts_for_nothing() {
     crate::pin::pin(&before[1].path, true).expect("marked");
     let shelf = &archive.shared.shelf;
     assert!(shelf.update(before[1].id, |it| it.is_pinned = true));
-    removal::tidy(&archive.shared);
+    archive.tidy();
     let left = |archive: &TestArchive| -> Vec<_> {
         let all = archive.recordings().into_iter();
         all.map(|it| (it.id, it.is_pinned)).collect()
@@ -67,9 +124,9 @@ fn the_oldest_make_room_on_a_disk_that_fills() {
     let before = archive.recordings();
     // Each one removed frees a byte.
     archive.switches.free.store(1, Ordering::Relaxed);
-    removal::tidy(&archive.shared);
+    archive.tidy();
     assert_eq!(archive.recordings(), before[2..]);
-    removal::tidy(&archive.shared);
+    archive.tidy();
     assert_eq!(archive.recordings(), before[2..]);
 }
 
@@ -85,7 +142,7 @@ fn what_is_to_be_uploaded_stays_and_what_was_loses_its_file_alone() {
     let before = archive.recordings();
     assert!(before.iter().all(|it| it.upload == Upload::Pending));
     // Neither the rule nor a full disk costs one that is nowhere else.
-    removal::tidy(&archive.shared);
+    archive.tidy();
     assert_eq!(archive.recordings(), before);
     let shelf = Arc::clone(&archive.shared.shelf);
     let store = |number: usize, is_spare| {
@@ -100,10 +157,10 @@ fn what_is_to_be_uploaded_stays_and_what_was_loses_its_file_alone() {
     // Those that are go, by the rule or because they are spare, and stay on the shelf.
     archive.switches.free.store(3, Ordering::Relaxed);
     store(1, false);
-    removal::tidy(&archive.shared);
+    archive.tidy();
     assert_eq!(local(), [true, false, true, true]);
     store(2, true);
-    removal::tidy(&archive.shared);
+    archive.tidy();
     assert_eq!(local(), [true, false, false, true]);
     let left = [&before[0].path, &before[3].path].map(Clone::clone);
     assert_eq!(archive.files(), left);
@@ -164,7 +221,7 @@ const LOOK_CPU_MAX: Duration = Duration::from_secs(1);
 fn look(archive: &TestArchive) {
     let used = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     let begin = used();
-    removal::tidy(&archive.shared);
+    archive.tidy();
     let cost = Duration::try_from(used() - begin).expect("it goes forward");
     assert!(cost < LOOK_CPU_MAX, "{cost:?}");
 }
@@ -177,7 +234,7 @@ fn filled(keep: Keep, min_free: u64) -> TestArchive {
     for number in 0..MANY {
         let stream = StreamName::parse(&format!("live/{}", number % 1_000)).expect("a name");
         let ended = MANY / 1_000 - number / 1_000;
-        let started = std::time::SystemTime::now() - hour * (1 + ended as u32);
+        let started = SystemTime::now() - hour * (1 + ended as u32);
         let name = crate::name::FileName::new(stream.clone(), started, recordings::Container::Mp4);
         let recording = Recording {
             id: name.id(),

@@ -14,9 +14,9 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use container::flv::Reader;
 use fanout::gate::{Authorized, Credential, Gatekeeper, Play, Publish};
@@ -25,9 +25,10 @@ use media::{Container, Item, Span, StreamName, TrackId};
 use recordings::{Recording, State, Upload};
 use testkit::{Clip, framemd5};
 
+use crate::ages::Ages;
 use crate::choice::open;
 use crate::disk::{Disk, Files, Output};
-use crate::jobs::{self, JOBS_MAX, Job};
+use crate::jobs::{self, JOBS_MAX, Job, Work};
 use crate::recorder::{Next, Recorder};
 use crate::removal;
 use crate::shared::Shared;
@@ -50,6 +51,19 @@ struct Switches {
     free: AtomicU64,
     /// How often everything was written down.
     syncs: AtomicU64,
+    /// Files that will not be written down, or not renamed, or renamed and then not be known to be.
+    unsynced: AtomicU32,
+    unnamed: AtomicU32,
+    unsure: AtomicU32,
+}
+
+/// Whether it is this one's turn to fail.
+fn strikes(left: &AtomicU32) -> io::Result<()> {
+    let one_less = |left: u32| left.checked_sub(1);
+    match left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) {
+        Ok(_) => Err(io::Error::from_raw_os_error(5)),
+        Err(_) => Ok(()),
+    }
 }
 
 impl Disk for Flaky {
@@ -64,7 +78,9 @@ impl Disk for Flaky {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        Files.rename(from, to)
+        strikes(&self.switches.unnamed)?;
+        Files.rename(from, to)?;
+        strikes(&self.switches.unsure)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -116,6 +132,7 @@ impl Output for FlakyFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        strikes(&self.switches.unsynced)?;
         self.file.sync()
     }
 }
@@ -128,6 +145,7 @@ struct TestArchive {
     switches: Arc<Switches>,
     shared: Shared,
     jobs: Receiver<Job>,
+    work: Work,
     /// What was told of recordings.
     told: Receiver<Event>,
     now: Instant,
@@ -173,6 +191,7 @@ impl TestArchive {
             switches,
             shared,
             jobs: work,
+            work: Work::default(),
             told,
             now: Instant::now(),
         }
@@ -185,6 +204,7 @@ impl TestArchive {
         let (tell, told) = tell();
         self.shared = Shared::new(Arc::new(Files), settings, Arc::default(), jobs, tell);
         (self.jobs, self.told) = (work, told);
+        self.work = Work::default();
         jobs::take_over_all(&self.shared, self.root.path());
     }
 
@@ -279,10 +299,22 @@ impl TestArchive {
     }
 
     /// Does the jobs there are.
-    fn work(&self) {
+    fn work(&mut self) {
         while let Ok(job) = self.jobs.try_recv() {
-            jobs::perform(&self.shared, job);
+            self.work.perform(&self.shared, job);
         }
+    }
+
+    /// It is looked what is to be closed still, and what is to be removed.
+    fn look(&mut self, time: SystemTime, now: Instant) {
+        self.work.look(&self.shared, time, now);
+    }
+
+    /// Removes what is not to be kept.
+    fn tidy(&self) {
+        let mut ages = Ages::default();
+        ages.look(SystemTime::now(), Instant::now(), |_| true);
+        removal::tidy(&self.shared, &ages);
     }
 
     /// The recordings, oldest first.

@@ -29,6 +29,6 @@ fn the_newest_keyframe_is_kept_every_so_often_and_goes_with_its_recording() {
     assert_eq!(archive.recordings().len(), 1);
     assert_eq!(archive.files().len(), 3);
     archive.shared.settings.rules[0].keep.max_count = Some(0);
-    removal::tidy(&archive.shared);
+    archive.tidy();
     assert!(archive.recordings().is_empty() && archive.files().is_empty());
 }

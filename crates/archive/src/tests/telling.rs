@@ -47,13 +47,70 @@ fn each_step_of_a_recording_is_told_once() {
     archive.restart();
     assert!(told(&archive).is_empty());
     let recording = archive.recordings().remove(0);
-    archive.shared.shelf.remove(recording.id);
-    let last = Event::Deleted {
-        recording: Arc::clone(&recording),
-        why: Removal::Operator,
-    };
-    jobs::perform(&archive.shared, Job::Remove(recording));
+    removal::remove(&archive.shared, recording.id).expect("removed");
+    let why = Removal::Operator;
+    let last = Event::Deleted { recording, why };
     assert_eq!(archive.told.try_iter().collect::<Vec<_>>(), [last]);
+}
+
+#[test]
+fn a_full_disk_tells_of_no_recording_that_never_was() {
+    let mut archive = TestArchive::new();
+    let mut left = items(Clip::Flv);
+    archive.switches.is_full.store(true, Ordering::Relaxed);
+    let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
+    for millis in [1_500, 2_500] {
+        write(&mut publisher, until(&mut left, millis));
+        archive.visit(&mut recorder, 10 * TURN);
+    }
+    let gap = format!("gap {} None", GapReason::Disk.label());
+    assert_eq!(told(&archive), [&*gap, "failed live/show"]);
+    archive.switches.is_full.store(false, Ordering::Relaxed);
+    write(&mut publisher, left);
+    archive.visit(&mut recorder, 10 * TURN);
+    assert_eq!(told(&archive), ["started Open Some(\"part\")"]);
+}
+
+#[test]
+fn what_cannot_be_closed_is_closed_when_the_disk_lets_it() {
+    for fault in 0..3 {
+        let mut archive = TestArchive::new();
+        let mut left = items(Clip::Flv);
+        let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
+        write(&mut publisher, left);
+        archive.visit(&mut recorder, TURN);
+        let switches = &archive.switches;
+        let faults = [&switches.unsynced, &switches.unnamed, &switches.unsure];
+        faults[fault].store(2, Ordering::Relaxed);
+        archive.end(publisher, &mut recorder);
+        assert_eq!(archive.only().state, State::Open);
+        let wanted = ["started Open Some(\"part\")", "failed live/show"];
+        assert_eq!(told(&archive), wanted, "{fault}");
+        let (time, now) = (SystemTime::now(), Instant::now());
+        archive.look(time, now);
+        archive.look(time, now);
+        assert_eq!(archive.only().state, State::Finalised);
+        assert_eq!(archive.files(), [archive.only().path.clone()]);
+        let wanted = [
+            "closed Closed Some(\"mp4\")",
+            "finalised Finalised Some(\"mp4\")",
+        ];
+        assert_eq!(told(&archive), wanted, "{fault}");
+    }
+}
+
+#[test]
+fn a_file_that_was_moved_while_it_was_written_is_told_as_missing() {
+    let mut archive = TestArchive::new();
+    let mut left = items(Clip::Flv);
+    let (mut publisher, mut recorder) = archive.begin(Container::Tracks, &mut left);
+    write(&mut publisher, left);
+    archive.visit(&mut recorder, TURN);
+    std::fs::remove_file(&archive.only().path).expect("removed");
+    archive.end(publisher, &mut recorder);
+    assert!(archive.recordings().is_empty());
+    let wanted = ["started Open Some(\"part\")", "deleted missing"];
+    assert_eq!(told(&archive), wanted);
 }
 
 #[test]

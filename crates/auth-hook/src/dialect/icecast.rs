@@ -13,7 +13,12 @@ use crate::question::{Action, Moment, Question, Verdict};
 
 pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> String {
     let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
-    let mount = format!("/{}{}", question.stream, question.with_mark());
+    // Icecast appends the query of a listener's or a source's address. That of a request for titles is about the title.
+    let query = match question.action {
+        Action::Play | Action::Publish => question.with_mark(),
+        Action::UpdateMetadata => String::new(),
+    };
+    let mount = format!("/{}{query}", question.stream);
     let action = match (question.action, moment) {
         (Action::Play, Moment::End { .. }) => "listener_remove",
         (Action::Play, _) => "listener_add",
@@ -27,8 +32,10 @@ pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Strin
         }
         (Action::Publish | Action::UpdateMetadata, _) => "stream_auth",
     };
-    // A source has one secret, wherever it puts it.
-    let password = question.password.or(question.token).unwrap_or_default();
+    // A source has one secret, wherever it puts it; that of a listener in its address is in `mount`.
+    let is_told = question.action == Action::Play && has_key(question.query);
+    let token = question.token.filter(|_| !is_told);
+    let password = question.password.or(token).unwrap_or_default();
     let form = Form::default()
         .field("action", action)
         .field("mount", &mount)
@@ -49,6 +56,11 @@ pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Strin
             .field("agent", question.agent),
     };
     form.finish()
+}
+
+fn has_key(query: &str) -> bool {
+    let is_key = |part: &str| part.starts_with("key=") || part.starts_with("token=");
+    query.split('&').any(is_key)
 }
 
 pub(super) fn verdict(status: StatusCode, headers: &HeaderMap) -> Verdict {

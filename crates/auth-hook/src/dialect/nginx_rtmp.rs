@@ -1,7 +1,7 @@
 //! nginx-rtmp's `on_connect`, `on_publish`, `on_play`, `on_update`, `on_publish_done` and `on_play_done` (`ngx_rtmp_notify_module.c`).
 //!
-//! A form; the arguments of the address are appended as the client wrote them, and as `user`, `password` and `key` what it
-//! presents elsewhere. 2xx permits. A redirection permits under another name of the same application, that of `Location`; one
+//! A form; the arguments of the address are appended as the client wrote them, but for those that a hook could take for a
+//! field of the server's, and as `user`, `password` and `key` what it presents elsewhere. 2xx permits. A redirection permits under another name of the same application, that of `Location`; one
 //! to an `rtmp://` address would relay the stream, which is not done here: it is no answer, so that nothing is published that
 //! the hook did not mean. Anything else denies. An update goes on at a redirection as there, wherever that points to. Titles have no counterpart and are asked for as publishing.
 
@@ -13,6 +13,27 @@ use crate::question::{Action, Moment, Question, Verdict};
 
 /// Longest program name that nginx-rtmp passes on, in bytes: its buffer of 32 with the zero at the end.
 const FLASHVER_BYTES_MAX: usize = 31;
+
+/// The fields that tell the hook what is asked. Readers of forms take the first, the last or a list of fields with one name, so
+/// no argument of a client may have one of these.
+const OWN: [&str; 16] = [
+    "addr",
+    "app",
+    "call",
+    "clientid",
+    "duration",
+    "epoch",
+    "flashver",
+    "name",
+    "pageurl",
+    "reset",
+    "start",
+    "swfurl",
+    "tcurl",
+    "time",
+    "timestamp",
+    "type",
+];
 
 /// `start` of a player that asks for the live stream, which is -2 s in 32 bits.
 const START_LIVE: &str = "4294965296";
@@ -54,7 +75,20 @@ pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Strin
     let form = form.field("name", question.last_segment());
     let fields = more.iter();
     let form = fields.fold(form, |form, (name, value)| form.field(name, value));
-    form.raw(&question.arguments()).finish()
+    form.raw(&of_client(&question.arguments())).finish()
+}
+
+/// The arguments that no reader takes for [`OWN`] ones: with a plain name, whose spelling every reader takes for what it is
+/// (PHP, for one, reads `name[]` and ` name` as `name`), and without a semicolon, which some take for the end of a field.
+fn of_client(arguments: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let is_harmless = |argument: &&str| {
+        let name = argument.split('=').next().unwrap_or_default();
+        let is_own = OWN.iter().any(|own| own.eq_ignore_ascii_case(name));
+        !name.is_empty() && name.bytes().all(is_plain) && !is_own
+    };
+    let harmless: Vec<_> = arguments.split('&').filter(is_harmless).collect();
+    harmless.join("&").replace(';', "%3B")
 }
 
 pub(super) fn verdict(

@@ -63,8 +63,22 @@ fn each_dialect_asks_as_its_server_does() {
     );
     assert_eq!(
         form_of(Dialect::Icecast, Action::UpdateMetadata),
-        format!("action=stream_auth&{mount}&admin=1")
+        format!(
+            "action=stream_auth&{}&admin=1",
+            mount.replace("%3Fkey%3Dt%252F1%26x%3Dy", "")
+        )
     );
+    let pass = |query| {
+        let question = Question {
+            password: None,
+            query,
+            ..question(Action::Play)
+        };
+        let body = Dialect::Icecast.body(&question, Moment::Begin, HOST);
+        body.text.contains("&pass=t%2F1&")
+    };
+    // It is in `mount` already, or else nowhere.
+    assert_eq!((pass("a=b&token=t%2F1"), pass("")), (false, true));
     assert_eq!(
         form_of(Dialect::Icecast, Action::Play),
         format!(
@@ -106,6 +120,19 @@ fn each_dialect_asks_as_its_server_does() {
         },
     });
     assert_eq!(json_of(Dialect::Ome, Action::Publish), ome);
+}
+
+#[test]
+fn no_argument_of_a_client_is_taken_for_a_field_of_nginx() {
+    let asked = Question {
+        query: "name=other&app=admin&addr=10.0.0.1&CALL=publish&n%61me=x&name[]=x&+name=x&=x&a=1;name=x&b&key=t",
+        user: None,
+        password: None,
+        ..question(Action::Play)
+    };
+    let body = Dialect::NginxRtmp.body(&asked, Moment::Begin, HOST);
+    let (_, arguments) = body.text.split_once("&reset=0").expect("the last field");
+    assert_eq!(arguments, "&a=1%3Bname=x&b&key=t");
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 
-/// Keys of a set that are used at most: an issuer has two or three at a time, and a token without a key's name is tried
-/// with all.
+use super::KEYS_TRIED_MAX;
+
+/// Keys of a set at most: an issuer has two or three at a time.
 pub const KEYS_MAX: usize = 32;
 
 /// Keys of one origin.
@@ -23,6 +24,11 @@ pub enum KeysRejected {
     /// There are too many.
     #[error("has more than {KEYS_MAX} keys")]
     TooMany,
+    /// There are too many that no token can name.
+    #[error(
+        "has more than {KEYS_TRIED_MAX} keys without a `kid`, and a token is tried with no more"
+    )]
+    Nameless,
 }
 
 /// A key, with the algorithms that it is for.
@@ -70,9 +76,11 @@ impl KeySet {
         }
         let keys = document.keys.into_iter().filter_map(Key::of);
         let keys: Vec<_> = keys.collect();
-        match keys.is_empty() {
-            true => Err(KeysRejected::None),
-            false => Ok(Self(keys)),
+        let nameless = keys.iter().filter(|key| !key.is_named()).count();
+        match nameless {
+            _ if keys.is_empty() => Err(KeysRejected::None),
+            _ if nameless > KEYS_TRIED_MAX => Err(KeysRejected::Nameless),
+            _ => Ok(Self(keys)),
         }
     }
 

@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 use jsonwebtoken::{Algorithm, Validation};
 
 pub use self::claims::{Claims, Permission, Streams};
+use self::keys::Key;
 pub use self::keys::{KEYS_MAX, KeySet, KeysRejected};
 pub use self::known::{KNOWN_BYTES_MAX, KNOWN_MAX, Known};
 
@@ -22,6 +23,9 @@ pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
 
 /// By how much the clocks of this host and the issuer's may differ.
 pub const LEEWAY: Duration = Duration::from_secs(30);
+
+/// Keys that a token is tried with: an issuer that names none of its keys has one, and another while it changes them.
+const KEYS_TRIED_MAX: usize = 4;
 
 /// Longest name of a key that is looked at.
 const KEY_ID_BYTES_MAX: usize = 256;
@@ -104,14 +108,13 @@ pub fn verify<'k>(
     if id.is_some_and(|id| id.len() > KEY_ID_BYTES_MAX) {
         return Err(Refused::Forged);
     }
-    let mut is_known = false;
-    for key in sets.flat_map(|set| set.named(id)) {
-        // A key of that name makes other signatures: the token is not the issuer's.
-        is_known |= key.is_named();
-        if !key.takes(header.alg) {
-            continue;
-        }
-        is_known = true;
+    let keys: Vec<&Key> = sets.flat_map(|set| set.named(id)).collect();
+    // A key of that name may make other signatures: the token is not the issuer's.
+    let is_known = |key: &&Key| key.is_named() || key.takes(header.alg);
+    if !keys.iter().any(is_known) {
+        return Err(Refused::UnknownKey);
+    }
+    for key in tried(&keys, header.alg, id.is_some()) {
         let signed = jsonwebtoken::decode(token, key.decoding(), &of_signature_alone(header.alg));
         if let Ok(signed) = signed {
             // Nothing that a header can declare critical is understood here (RFC 7515 §4.1.11).
@@ -121,10 +124,19 @@ pub fn verify<'k>(
             return claims::judge(&signed.claims, rules, now);
         }
     }
-    match is_known {
-        true => Err(Refused::Forged),
-        false => Err(Refused::UnknownKey),
-    }
+    Err(Refused::Forged)
+}
+
+/// The keys that a token is tried with: that of the name that it says if there is one, else those without a name and, if the
+/// token says none, all.
+fn tried<'k>(keys: &[&'k Key], algorithm: Algorithm, is_named: bool) -> Vec<&'k Key> {
+    let fitting = keys.iter().copied().filter(|key| key.takes(algorithm));
+    let (of_name, nameless): (Vec<_>, Vec<_>) = fitting.partition(|key| key.is_named());
+    let tried = match is_named && !of_name.is_empty() {
+        true => of_name,
+        false => nameless.into_iter().chain(of_name).collect(),
+    };
+    tried.into_iter().take(KEYS_TRIED_MAX).collect()
 }
 
 /// Checks no claim: those are judged here, at a time that is given.

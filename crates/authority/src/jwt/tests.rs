@@ -232,6 +232,35 @@ fn a_set_has_the_public_keys_for_signatures_that_are_known() {
 }
 
 #[test]
+fn a_token_is_tried_with_few_keys() {
+    let key = |id: &str| {
+        let place = SET.rfind("{\"kty\": \"EC\"").expect("a key");
+        let end = SET.rfind(",\n    {\"kty\": \"oct\"").expect("the next");
+        SET[place..end].replace("\"kid\": \"one\", ", id)
+    };
+    let set = |ids: &[&str]| {
+        let keys: Vec<_> = ids.iter().map(|id| key(id)).collect();
+        KeySet::parse(format!("{{\"keys\": [{}]}}", keys.join(",")).as_bytes())
+    };
+    let named: Vec<_> = (0..8)
+        .map(|number| format!("\"kid\": \"{number}\", "))
+        .collect();
+    let mut ids: Vec<&str> = named.iter().map(String::as_str).collect();
+    ids.extend([""; KEYS_TRIED_MAX]);
+    let many = set(&ids).expect("a set");
+    let count = |id: Option<&str>, algorithm| {
+        let keys: Vec<_> = many.named(id).collect();
+        tried(&keys, algorithm, id.is_some()).len()
+    };
+    assert_eq!(count(Some("7"), Algorithm::ES256), 1, "the one of its name");
+    assert_eq!(count(Some("8"), Algorithm::ES256), KEYS_TRIED_MAX);
+    assert_eq!(count(None, Algorithm::ES256), KEYS_TRIED_MAX);
+    assert_eq!(count(None, Algorithm::RS256), 0);
+    let nameless = set(&[""; KEYS_TRIED_MAX + 1]);
+    assert!(matches!(nameless, Err(KeysRejected::Nameless)));
+}
+
+#[test]
 fn what_no_key_has_signed_is_told_from_what_an_unknown_one_may_have() {
     let set = KeySet::parse(SET.as_bytes()).expect("a set");
     let secret = KeySet::of_secret(SECRET);

@@ -7,6 +7,7 @@ mod mounts;
 mod streams;
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use super::read::Walk;
 use super::sections::{Listen, Transport};
@@ -174,6 +175,9 @@ fn directories(config: &Config, walk: &mut Walk<'_>) {
 /// Keys with a hash, of all keys: each guess is tried with those that are for the stream, which takes some ten milliseconds each.
 const HASHED_KEYS_MAX: usize = 32;
 
+/// The time that a guess may cost: all hashes together are computed for it, and who guesses may do so every two seconds.
+const GUESS_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// Keys that could not be told apart, and listeners that no key is for.
 fn keys(config: &Config, walk: &mut Walk<'_>) {
     let auth = &config.auth;
@@ -253,13 +257,26 @@ fn told_apart<'a>(
 
 /// `keys` and those before them: more hashes than a guess may cost.
 fn hashed_keys<'a>(keys: &[KeyRule], all: impl Iterator<Item = &'a KeyRule>, walk: &mut Walk<'_>) {
+    let hash = |key: &'a KeyRule| match &key.secret {
+        Some(KeySecret::Hash(hash)) => Some(hash),
+        _ => None,
+    };
+    let hashes: Vec<_> = all.filter_map(hash).collect();
     let is_hashed = |key: &&KeyRule| matches!(key.secret, Some(KeySecret::Hash(_)));
-    if all.filter(is_hashed).count() > HASHED_KEYS_MAX
-        && let Some(last) = keys.iter().rfind(is_hashed)
-    {
-        let key = format!("{}.key", last.key);
-        let help = "long random keys need no hash that is slow: write them as they are, in a file of their own";
+    let Some(last) = keys.iter().rfind(is_hashed) else {
+        return;
+    };
+    let key = format!("{}.key", last.key);
+    let time: Duration = hashes.iter().map(|hash| hash.cost()).sum();
+    let help = "long random keys need no hash that is slow: write them as they are, in a file of their own";
+    if hashes.len() > HASHED_KEYS_MAX {
         walk.problem(&key, "is one of more than 32 hashes", Some(help));
+    } else if time > GUESS_TIME_MAX {
+        let message = format!(
+            "with this the hashes take some {:.1} s together, which each guess would cost the server; they may take one second",
+            time.as_secs_f64()
+        );
+        walk.problem(&key, message, Some(help));
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use media::StreamName;
 
 use crate::read::Walk;
-use crate::{Config, Fallback, StreamRule};
+use crate::{Config, Fallback, PlayAccess, StreamRule};
 
 /// Notes every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
@@ -15,7 +15,10 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
         let key = |name: &str| format!("{}.{name}", rule.key);
         match &rule.mount.fallback {
             None => continue,
-            Some(Fallback::Stream(stream)) => fallback(config, rule, stream, &mut told, walk),
+            Some(Fallback::Stream(stream)) => {
+                fallback(config, rule, stream, &mut told, walk);
+                without_key(config, rule, stream, walk);
+            }
             Some(Fallback::Files(path)) => exists(&key("fallback_file"), path, walk),
         }
         let kept = rule.linger.unwrap_or(config.ingest.linger);
@@ -53,12 +56,28 @@ pub(super) fn aliases(config: &Config, walk: &mut Walk<'_>) {
             let key = format!("{}.path", rule.key);
             walk.problem(&key, "is the path of another alias", None);
         }
-        let is_alias = |name: &StreamName| config.aliases.iter().any(|rule| rule.path == *name);
+        let is_alias =
+            |name: &StreamName| config.aliases.iter().any(|rule| rule.path == name.as_str());
         if is_alias(&rule.stream) {
             let message = format!("`{}` is an alias itself", rule.stream);
             let help = "name the stream that it leads to";
             walk.problem(&format!("{}.stream", rule.key), message, Some(help));
         }
+    }
+}
+
+/// A fallback that needs a key, of a stream that needs none: whoever listens to the one would hear the other.
+fn without_key(config: &Config, rule: &StreamRule, fallback: &StreamName, walk: &mut Walk<'_>) {
+    let access = rule.play.unwrap_or(config.auth.play);
+    let is_way_around =
+        access == PlayAccess::Open && config.play_access(fallback) == PlayAccess::Key;
+    if is_way_around && !rule.mount.fallback_open {
+        let message = format!(
+            "`{fallback}` needs a key, and whoever listens to `{}` would hear it without one",
+            rule.pattern
+        );
+        let help = "give both the same `play`, or write fallback_open = true if that is meant";
+        walk.problem(&format!("{}.fallback", rule.key), message, Some(help));
     }
 }
 

@@ -76,6 +76,13 @@ impl PullRule {
         self.url.0.shown(&shown, self.named(stream))
     }
 
+    /// Whether a name goes to the end of the first address, so that those of mounts such as `radio.mp3` are asked for as they
+    /// are: an address that goes on, such as by `.flv`, says what its streams are.
+    pub fn brings_mounts(&self) -> bool {
+        let url = self.url.0.url();
+        is_http(url) && url.path().ends_with('}')
+    }
+
     fn named<'a>(&self, stream: &'a StreamName) -> Named<'a> {
         let rest = self.stream.rest(stream);
         Named { stream, rest }

@@ -4,11 +4,15 @@ use media::StreamName;
 
 use crate::read::Section;
 
+/// Longest path, in bytes: that of a stream's name.
+const PATH_BYTES_MAX: usize = 255;
+
 /// One `[[alias]]`: a path at which listeners find a stream of another name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AliasRule {
-    /// The path, as the name of a stream: without its first slash.
-    pub path: StreamName,
+    /// The path, percent-decoded, without its first slash. It need not be one that a stream could have, but is none of the
+    /// server's own.
+    pub path: String,
     /// What is found there.
     pub stream: StreamName,
     /// `alias.0`, `alias.1`, …, for problems with it.
@@ -32,18 +36,26 @@ impl AliasRule {
             );
         }
         let path = path?;
-        let name = path.strip_prefix('/').map(StreamName::parse);
-        let name = name.and_then(Result::ok).filter(|name| !name.is_reserved());
+        let is_text =
+            |path: &&str| path.len() <= PATH_BYTES_MAX && !path.contains(char::is_control);
+        let path = path.strip_prefix('/').filter(is_text);
+        let path = path.filter(|path| !is_own(path));
         s.require(
             "path",
-            name.is_some(),
-            "is not the path that a stream could have, such as \"/old\"",
+            path.is_some(),
+            "is no path that could be another one of a stream, such as \"/old\"",
         );
         let key = s.path();
         Some(Self {
-            path: name?,
+            path: path?.to_owned(),
             stream: stream?,
             key,
         })
     }
+}
+
+/// Whether a path is below one of the server's own.
+fn is_own(path: &str) -> bool {
+    let first = path.split('/').next().unwrap_or_default();
+    StreamName::parse(first).is_ok_and(|name| name.is_reserved())
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use auth_hook::Dialect;
 use net::url::Url;
 
-use crate::Secret;
 use crate::read::Section;
+use crate::{Glob, Secret};
 
 /// Shortest and longest time for an answer: below it no answer comes over a network, and the gate itself waits no
 /// longer than ten seconds.
@@ -39,6 +39,8 @@ pub struct AuthHook {
     pub dialect: Dialect,
     /// Which actions are asked about.
     pub asks: HookAsks,
+    /// Which streams are; see [`Config::asks_hook`](crate::Config::asks_hook).
+    pub patterns: Vec<Glob>,
     /// What clients call this server, with the port if it has to be named.
     pub host: String,
     /// How long an answer may take.
@@ -83,6 +85,7 @@ impl Default for AuthHook {
             secret: None,
             dialect: Dialect::default(),
             asks: HookAsks::default(),
+            patterns: Glob::parse("**").into_iter().collect(),
             host: "localhost".to_owned(),
             timeout: Duration::from_secs(2),
             cache: Duration::ZERO,
@@ -141,6 +144,12 @@ impl AuthHook {
             "is for dialect = \"carillon\" and \"nginx-rtmp\": others are not told of what goes on",
         );
         s.set("asks", &mut self.asks);
+        s.set("match", &mut self.patterns);
+        s.require(
+            "match",
+            !self.patterns.is_empty(),
+            "is empty, so the hook would be asked about nothing",
+        );
         s.set("host", &mut self.host);
         let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
         s.require(

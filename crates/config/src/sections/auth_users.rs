@@ -20,6 +20,8 @@ pub struct UsersRule {
     pub pattern: Glob,
     /// What they may.
     pub scopes: Scopes,
+    /// Whether a hook is asked about clients that are none of them.
+    pub asks_hook: bool,
     /// `auth.htpasswd.0`, `auth.htpasswd.1`, …, for problems with it.
     pub(crate) key: String,
 }
@@ -30,9 +32,11 @@ impl UsersRule {
         let mut file = None::<Option<PathBuf>>;
         let mut pattern = None::<Glob>;
         let mut scopes = None::<Vec<Scope>>;
+        let mut asks_hook = false;
         s.set_some("file", &mut file);
         s.set_some("match", &mut pattern);
         s.set_some("scopes", &mut scopes);
+        s.set("ask_hook", &mut asks_hook);
         if file.is_none() {
             s.missing(
                 "file",
@@ -54,6 +58,7 @@ impl UsersRule {
             file: file??,
             pattern: pattern.or_else(|| Glob::parse("**").ok())?,
             scopes: scopes.into_iter().fold(Scopes::NONE, Scopes::with),
+            asks_hook,
             key: s.path(),
         })
     }

@@ -11,6 +11,12 @@ const SUBGROUP_MAX: usize = 10_000;
 /// Largest log budget, 1 TiB in MiB: beyond any memory this will run in.
 const LOG_MIB_MAX: usize = 1 << 20;
 
+/// What players want before they begin: mplayer 64 KiB, browsers half of that. Icecast has the same.
+const BURST_BYTES: u32 = 64 * 1024;
+
+/// Most bytes of a burst: 26 s at 1.28 Mb/s, for lossless sound.
+const BURST_BYTES_MAX: u32 = 4 * 1024 * 1024;
+
 /// Section `[fanout]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fanout {
@@ -46,7 +52,10 @@ impl Default for Fanout {
             backend: Backend::Auto,
             target_utilisation: 0.02,
             log_mib: 1024,
-            audio: Policy::default_for(Class::Audio),
+            audio: Policy {
+                burst_bytes: BURST_BYTES,
+                ..Policy::default_for(Class::Audio)
+            },
             video: Policy::default_for(Class::Video),
         }
     }
@@ -80,10 +89,17 @@ impl Fanout {
         s.section("audio", |s| {
             read_policy(s, &mut self.audio);
             s.set("burst", &mut self.audio.burst);
+            s.set("burst_bytes", &mut self.audio.burst_bytes);
+            require_burst_bytes(s, self.audio.burst_bytes);
         });
         // A picture starts at the newest keyframe, so a burst of the past has no key here.
         s.section("video", |s| read_policy(s, &mut self.video));
     }
+}
+
+/// A burst in bytes is kept for each stream, twice where it has listeners.
+pub(super) fn require_burst_bytes(s: &mut Section<'_, '_>, bytes: u32) {
+    s.require("burst_bytes", bytes <= BURST_BYTES_MAX, "is above 4 MiB");
 }
 
 fn read_policy(s: &mut Section<'_, '_>, policy: &mut Policy) {

@@ -23,6 +23,10 @@ pub struct Http {
     pub private_key: Option<PathBuf>,
     /// The Server header.
     pub server_header: String,
+    /// Where the server is, and who has it, for whoever asks as of an Icecast.
+    pub location: String,
+    /// See `location`.
+    pub contact: String,
     /// How long a request head may take to arrive; never zero.
     pub head_timeout: Duration,
     /// Peers whose X-Forwarded-… headers are believed.
@@ -65,6 +69,8 @@ impl Default for Http {
             certificate: None,
             private_key: None,
             server_header: "Icecast 2.4.4 (Carillon)".to_owned(),
+            location: "Earth".to_owned(),
+            contact: "icemaster@localhost".to_owned(),
             head_timeout: Duration::from_secs(10),
             trusted_proxies: Vec::new(),
             client_header: ClientHeader::XForwardedFor,
@@ -83,6 +89,8 @@ impl Http {
         s.set("certificate", &mut self.certificate);
         s.set("private_key", &mut self.private_key);
         s.set("server_header", &mut self.server_header);
+        s.set("location", &mut self.location);
+        s.set("contact", &mut self.contact);
         s.set("head_timeout", &mut self.head_timeout);
         s.set("trusted_proxies", &mut self.trusted_proxies);
         s.set("client_header", &mut self.client_header);

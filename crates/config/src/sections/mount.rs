@@ -16,8 +16,12 @@ pub struct MountRule {
     pub fallback: Option<Fallback>,
     /// How long the publisher may be away before.
     pub fallback_after: Duration,
+    /// A fallback of another sample rate or number of channels is heard, where each frame tells.
+    pub fallback_any_format: bool,
     /// A publisher takes over from the fallback. Otherwise it is refused until that ends.
     pub fallback_override: bool,
+    /// Listeners hear the fallback although they could not listen to it under its own name.
+    pub fallback_open: bool,
     /// Listeners beyond the limit are sent the fallback.
     pub fallback_when_full: bool,
     /// How many listeners there may be.
@@ -46,7 +50,9 @@ impl Default for MountRule {
         Self {
             fallback: None,
             fallback_after: Duration::from_millis(500),
+            fallback_any_format: false,
             fallback_override: true,
+            fallback_open: false,
             fallback_when_full: false,
             listeners_max: None,
             listen_duration_max: Duration::ZERO,
@@ -65,7 +71,9 @@ impl MountRule {
         s.set_some("fallback", &mut stream);
         s.set("fallback_file", &mut files);
         s.set("fallback_after", &mut rule.fallback_after);
+        s.set("fallback_any_format", &mut rule.fallback_any_format);
         s.set("fallback_override", &mut rule.fallback_override);
+        s.set("fallback_open", &mut rule.fallback_open);
         s.set("fallback_when_full", &mut rule.fallback_when_full);
         s.set("listeners_max", &mut rule.listeners_max);
         s.set("listen_duration_max", &mut rule.listen_duration_max);

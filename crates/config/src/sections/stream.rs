@@ -6,6 +6,7 @@ use std::time::Duration;
 use fanout::{Policy, Takeover};
 use media::Span;
 
+use super::fanout::require_burst_bytes;
 use super::hls::require_window;
 use super::{MountRule, PlayAccess, SoundRule};
 use crate::read::Section;
@@ -53,6 +54,8 @@ pub struct PolicyOverrides {
     pub max_wait: Option<Duration>,
     /// See [`Policy::burst`].
     pub burst: Option<Span>,
+    /// See [`Policy::burst_bytes`].
+    pub burst_bytes: Option<u32>,
     /// See [`Policy::skip_after`].
     pub skip_after: Option<Span>,
     /// See [`Policy::drop_after`].
@@ -119,6 +122,7 @@ impl PolicyOverrides {
             min_wait: self.min_wait.unwrap_or(base.min_wait),
             max_wait: self.max_wait.unwrap_or(base.max_wait),
             burst: self.burst.unwrap_or(base.burst),
+            burst_bytes: self.burst_bytes.unwrap_or(base.burst_bytes),
             skip_after: self.skip_after.unwrap_or(base.skip_after),
             drop_after: self.drop_after.unwrap_or(base.drop_after),
         }
@@ -129,6 +133,8 @@ impl PolicyOverrides {
         s.set_some("min_wait", &mut self.min_wait);
         s.set_some("max_wait", &mut self.max_wait);
         s.set_some("burst", &mut self.burst);
+        s.set_some("burst_bytes", &mut self.burst_bytes);
+        require_burst_bytes(s, self.burst_bytes.unwrap_or_default());
         s.set_some("skip_after", &mut self.skip_after);
         s.set_some("drop_after", &mut self.drop_after);
     }

@@ -209,6 +209,13 @@ fn hashes_of_keys_are_checked_and_not_shown() {
         .collect();
     let report = parse(&keys.join("\n")).expect_err("too many").to_string();
     assert!(report.contains("more than 32 hashes"), "{report}");
+    let dear = |count: usize| {
+        let keys = keys.iter().take(count);
+        let dear = keys.map(|key| key.replace("m=1024,t=1", "m=65536,t=8"));
+        dear.collect::<Vec<_>>().join("\n")
+    };
+    assert!(parse(&dear(3)).is_ok());
+    one_problem(&dear(4), 16, "auth.key.3.key", "may take one second");
     parse(&keys[..32].join("\n")).expect("as many as may be");
 }
 

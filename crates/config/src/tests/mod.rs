@@ -6,6 +6,7 @@ mod files;
 mod keys;
 mod links;
 mod mounts;
+mod outbound;
 mod recordings;
 mod rules;
 mod shipped;

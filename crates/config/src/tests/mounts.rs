@@ -129,6 +129,25 @@ fn aliases_are_paths_of_streams() {
     ] {
         assert_eq!(config.aliased(path).as_deref(), expected, "{path}");
     }
+    // What listeners of SHOUTcast have stored.
+    for path in [
+        "/",
+        "/;",
+        "/;stream.mp3",
+        "/stream/1/",
+        "/my radio (old)",
+        "/r\u{e4}dio",
+    ] {
+        let source = format!("[[alias]]\npath = \"{path}\"\nstream = \"new.mp3\"\n");
+        let config = parse(&source).expect(path);
+        assert_eq!(config.aliased(path).as_deref(), Some("/new.mp3"));
+        assert_eq!(config.aliased("/other"), None);
+    }
+    let both =
+        "[[alias]]\npath = \"/a\"\nstream = \"b\"\n[[alias]]\npath = \"/a/1/\"\nstream = \"c\"\n";
+    let config = parse(both).expect("valid");
+    assert_eq!(config.aliased("/a/1/").as_deref(), Some("/c"));
+    assert_eq!(config.aliased("/a/1").as_deref(), Some("/b/1"));
     let alias =
         |path: &str, stream: &str| format!("[[alias]]\npath = \"{path}\"\nstream = \"{stream}\"\n");
     for (source, line, key, words) in [
@@ -154,4 +173,33 @@ fn aliases_are_paths_of_streams() {
     ] {
         one_problem(&source, line, key, words);
     }
+}
+
+#[test]
+fn a_fallback_is_no_way_around_a_key() {
+    let source = |own: &str, of_fallback: &str, more: &str| {
+        format!(
+            "[auth.link]\nsecret = \"an-hmac-secret-of-32-characters!\"\n\
+             [[stream]]\nmatch = \"main.mp3\"\nfallback = \"priv.mp3\"\nplay = \"{own}\"\n{more}\n\
+             [[stream]]\nmatch = \"priv.*\"\nplay = \"{of_fallback}\"\n"
+        )
+    };
+    for (own, of_fallback, more) in [
+        ("open", "open", ""),
+        ("key", "key", ""),
+        ("key", "open", ""),
+        ("open", "key", "fallback_open = true"),
+    ] {
+        let source = source(own, of_fallback, more);
+        assert!(parse(&source).is_ok(), "{source}");
+    }
+    let open = source("open", "key", "");
+    one_problem(&open, 5, "stream.0.fallback", "would hear it without one");
+    let by_default = open.replace("play = \"open\"\n", "");
+    one_problem(
+        &by_default,
+        5,
+        "stream.0.fallback",
+        "would hear it without one",
+    );
 }

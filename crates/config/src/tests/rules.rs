@@ -3,6 +3,42 @@
 use super::*;
 
 #[test]
+fn a_hook_is_asked_about_what_it_matches_and_not_where_files_of_users_decide() {
+    let source = "[auth.hook]\nurl = \"http://h/\"\nmatch = [\"free.mp3\", \"paid/*\"]\n\
+        [[auth.htpasswd]]\nfile = \"/dev/null\"\nmatch = \"paid/*\"\nscopes = [\"play\"]\n\
+        [[stream]]\nmatch = \"paid/open\"\n\
+        [[stream]]\nmatch = \"paid/*\"\nplay = \"key\"\n";
+    let asked = |source: &str, scope, stream: &str| {
+        let mut walk = Walk::new(source, std::iter::empty());
+        let (table, _) = DeTable::parse_recoverable(source);
+        let mut config = Config::default();
+        // Without the check, for which there would have to be a file.
+        walk.root(table.get_ref(), |section| config.read(section));
+        config.asks_hook(scope, &StreamName::parse(stream).expect("a name"))
+    };
+    for (stream, plays, publishes) in [
+        ("free.mp3", true, true),
+        ("free.mp3~low", true, true),
+        ("other.mp3", false, false),
+        ("paid/a", false, true),
+        ("paid/open", true, true),
+    ] {
+        assert_eq!(asked(source, Scope::Play, stream), plays, "{stream}");
+        assert_eq!(asked(source, Scope::Publish, stream), publishes, "{stream}");
+    }
+    let asks = source.replace("scopes", "ask_hook = true\nscopes");
+    assert!(asked(&asks, Scope::Play, "paid/a"));
+    let everywhere = "[auth.hook]\nurl = \"http://h/\"\n";
+    assert!(asked(everywhere, Scope::Play, "other.mp3"));
+    one_problem(
+        "[auth.hook]\nurl = \"http://h/\"\nmatch = []",
+        3,
+        "auth.hook.match",
+        "is empty",
+    );
+}
+
+#[test]
 fn the_first_matching_rule_decides() {
     let config = parse(
         "[auth]\npublish_key = \"x7Kq-92mPz\"\n\
@@ -87,4 +123,23 @@ fn numbers_of_streams_are_not_shared() {
     parse(&two(0)).expect("valid");
     let none = rule("one", 0) + &rule("two", 0);
     parse(&none).expect("valid");
+}
+
+#[test]
+fn listeners_are_judged_by_rules_about_them_and_by_a_hook() {
+    let judged = |source: &str| {
+        let config = parse(source).expect("valid");
+        let name = |text| StreamName::parse(text).expect("a name");
+        ["live/show", "radio.mp3"].map(|text| config.is_judged_by_client(&name(text)))
+    };
+    let rule = |actions: &str| {
+        let fit = "[[access]]\nmatch = \"live/*\"\ndeny = [\"192.0.2.0/24\"]\n";
+        format!("{fit}actions = [\"{actions}\"]\n")
+    };
+    let hook = |asks: &str| format!("[auth.hook]\nurl = \"http://h/\"\nasks = \"{asks}\"\n");
+    assert_eq!(judged(""), [false, false]);
+    assert_eq!(judged(&rule("play")), [true, false]);
+    assert_eq!(judged(&rule("publish")), [false, false]);
+    assert_eq!(judged(&hook("play")), [true, true]);
+    assert_eq!(judged(&hook("publish")), [false, false]);
 }

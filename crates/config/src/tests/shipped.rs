@@ -6,7 +6,7 @@ const SHIPPED: &str = include_str!("../../../../config/carillon.toml");
 
 /// The shipped file with its examples of `[[push]]`, `[[pull]]`, `[[station]]`, `[[webhook]]` and so on taken out of the
 /// comments.
-fn shipped_with_examples() -> String {
+pub(super) fn shipped_with_examples() -> String {
     let code = |line: &str| {
         let line = line
             .strip_prefix('#')
@@ -20,7 +20,7 @@ fn shipped_with_examples() -> String {
 }
 
 /// Every `key = value` line of a file: its number from 1, its section, key, and value.
-fn assignments(source: &str) -> Vec<(usize, String, String, String)> {
+pub(super) fn assignments(source: &str) -> Vec<(usize, String, String, String)> {
     let mut section = String::new();
     let mut found = Vec::new();
     for (index, line) in source.lines().enumerate() {
@@ -38,7 +38,7 @@ fn assignments(source: &str) -> Vec<(usize, String, String, String)> {
     found
 }
 
-fn dotted(section: &str, key: &str) -> String {
+pub(super) fn dotted(section: &str, key: &str) -> String {
     if section.is_empty() {
         key.to_owned()
     } else {
@@ -47,7 +47,7 @@ fn dotted(section: &str, key: &str) -> String {
 }
 
 /// The source with one line replaced.
-fn replace(source: &str, number: usize, new: &str) -> String {
+pub(super) fn replace(source: &str, number: usize, new: &str) -> String {
     let line = |(index, line): (usize, &str)| {
         if index + 1 == number {
             format!("{new}\n")
@@ -169,7 +169,8 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
             let accepted = match wrong {
                 // Text fields take any text, and numbers any number that is in range.
                 "\"5 apples\"" => {
-                    ["server_header", "access", "sessions"].contains(&key.as_str())
+                    ["server_header", "location", "contact", "access", "sessions"]
+                        .contains(&key.as_str())
                         || [
                             "certificate",
                             "private_key",

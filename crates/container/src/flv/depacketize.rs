@@ -26,6 +26,10 @@ pub const WIRE_TRACKS_MAX: u8 = 16;
 /// parameter sets.
 pub const CONFIG_BYTES_MAX: usize = 64 * 1024;
 
+/// How long before its decoding a picture may be presented, in milliseconds: more than any encoder reorders. Only muxers of
+/// other containers have to do with it, and delay pictures by as much.
+const COMPOSITION_MILLIS_MIN: i32 = -10_000;
+
 /// Turns the bodies of RTMP audio and video messages, or FLV tags, into items.
 ///
 /// The first audio and video tracks are [`TrackId::AUDIO`] and [`TrackId::VIDEO`]; track `n` of a multitrack
@@ -346,7 +350,8 @@ fn duration(track: &Track, data: &[u8]) -> Span {
     duration.unwrap_or_default()
 }
 
-/// A negative composition time would present a frame before it is decoded.
+/// When a picture is presented: before it is decoded, where its publisher says so (FLV v10.1, E.4.3.1: `SI24`).
 fn presentation(at: Timestamp, parsed: Body) -> Timestamp {
-    at + Span::from_millis(parsed.composition_millis.max(0).into())
+    let millis = parsed.composition_millis.max(COMPOSITION_MILLIS_MIN);
+    at + Span::from_millis(millis.into())
 }

@@ -100,6 +100,7 @@ pub struct Opening<'a> {
     generation: u32,
     metadata: Option<&'a Bytes>,
     tracks: &'a [Carried],
+    joins: &'a Joins,
 }
 
 impl<P: Clone> Muxer<P> {
@@ -247,6 +248,7 @@ impl<P: Clone> Muxer<P> {
             generation: self.generation,
             metadata: self.metadata.as_ref(),
             tracks: &self.tracks,
+            joins: &self.joins,
         });
         self.preamble = Some((at, preamble.clone()));
         preamble
@@ -264,9 +266,9 @@ impl Opening<'_> {
         self.generation
     }
 
-    /// Whether the stream has a track of `kind`.
+    /// Whether the stream has a track of `kind`, or announces one.
     pub fn has(&self, kind: Kind) -> bool {
-        self.tracks.iter().any(|c| c.track.kind == kind)
+        self.tracks.iter().any(|c| c.track.kind == kind) || self.joins.announces(kind)
     }
 
     /// Emits the metadata and the sequence headers, these stamped with the time of the join. The metadata is

@@ -108,7 +108,7 @@ impl Prelude {
 
 /// Presentation minus decoding time in milliseconds, as an `SI24`.
 fn composition(sample: &Sample) -> [u8; 3] {
-    let millis = (sample.pts.millis() - sample.dts.millis()).clamp(0, 0x7F_FFFF) as u32;
+    let millis = (sample.pts.millis() - sample.dts.millis()).clamp(-0x80_0000, 0x7F_FFFF) as i32;
     let [_, time @ ..] = millis.to_be_bytes();
     time
 }

@@ -4,11 +4,14 @@ use media::{Span, TICKS_PER_SECOND, Timestamp};
 
 use super::PICTURE_TIMESCALE;
 
-/// Sound whose time is this near to the end of the sound before it follows that without a gap or an overlap.
-/// Times rounded to milliseconds are off by one; times that an encoder took when it received a frame are off
-/// by up to a frame. Sound may be 40 ms ahead of its picture before that is noticed (EBU R 37), so the
-/// correction is inaudible, and a clock that drifts by more is followed again.
+/// Sound follows the sound before it without a gap or an overlap as long as its times are, on average, this near to
+/// that. Times rounded to milliseconds are off by one; times that an encoder took when it received a frame are off
+/// by up to some frames, to either side. Sound may be 40 ms ahead of its picture before that is noticed (EBU R 37), so
+/// the correction is inaudible, and a clock that drifts by more is followed again.
 const SOUND_DRIFT_MAX: Span = Span::from_millis(40);
+
+/// Sound that is further off than this has a hole before it, or lies over what came before: jitter is less.
+const SOUND_JITTER_MAX: Span = Span::from_millis(200);
 
 /// A picture's time in units of [`PICTURE_TIMESCALE`].
 #[derive(Debug, Default)]
@@ -31,22 +34,26 @@ impl PictureClock {
     }
 }
 
-/// Sound's time in samples: a running count, corrected by the stream's times when it is too far away from
-/// them.
+/// Sound's time in samples: a running count, corrected by the stream's times when these are, on average of a second,
+/// too far away from it.
 #[derive(Debug, Default)]
 pub(super) struct SoundClock {
     rate: u32,
     /// Where the sound so far ends; `None` before the first.
     next: Option<u64>,
+    /// How far the stream's times are ahead of the count, on average.
+    drift: i64,
+    /// The next frame belongs to another run.
+    is_interrupted: bool,
 }
 
 /// Where a frame of sound belongs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum FramePosition {
-    /// Right behind the one before it.
-    Next(u64),
-    /// After a gap.
-    Jump(u64),
+    /// Right behind the one before it, and as much longer as it has samples.
+    Next { at: u64, longer: u32 },
+    /// After a gap, which begins where the run before it ends, if it is of the same run.
+    Jump { from: Option<u64>, at: u64 },
     /// Nowhere: the sound before it lasts too far beyond its time. With one frame less, the times meet again.
     Behind,
 }
@@ -63,6 +70,7 @@ impl SoundClock {
             let convert = |next: u64| (u128::from(next) * u128::from(rate)).div_ceil(old) as u64;
             self.next = self.next.map(convert);
             self.rate = rate;
+            self.drift = 0;
         }
     }
 
@@ -71,20 +79,69 @@ impl SoundClock {
         self.next = self.next.map(|next| next.max(end));
     }
 
+    /// What follows does not continue what came before.
+    pub(super) fn interrupt(&mut self) {
+        self.is_interrupted = true;
+        self.drift = 0;
+    }
+
     /// Places a frame of `samples` that should be at `dts`.
     pub(super) fn place(&mut self, dts: Timestamp, samples: u32) -> FramePosition {
         let wanted = to_units(dts, self.rate);
-        let drift_max = to_units(Timestamp::ZERO + SOUND_DRIFT_MAX, self.rate);
-        let place = match self.next {
-            None => FramePosition::Jump(wanted),
-            Some(next) if wanted > next + drift_max => FramePosition::Jump(wanted),
-            Some(next) if wanted + drift_max < next => FramePosition::Behind,
-            Some(next) => FramePosition::Next(next),
+        let is_interrupted = std::mem::take(&mut self.is_interrupted);
+        let position = match self.next {
+            None => FramePosition::Jump {
+                from: None,
+                at: wanted,
+            },
+            Some(next) => self.follow(next, wanted, samples, is_interrupted),
         };
-        if let FramePosition::Next(at) | FramePosition::Jump(at) = place {
-            self.next = Some(at + u64::from(samples));
+        let end = match position {
+            FramePosition::Next { at, longer } => Some(at + u64::from(longer)),
+            FramePosition::Jump { at, .. } => Some(at),
+            FramePosition::Behind => None,
+        };
+        self.is_interrupted = is_interrupted && end.is_none();
+        self.next = end.map(|end| end + u64::from(samples)).or(self.next);
+        position
+    }
+
+    fn follow(
+        &mut self,
+        next: u64,
+        wanted: u64,
+        samples: u32,
+        is_interrupted: bool,
+    ) -> FramePosition {
+        let units = |span| to_units(Timestamp::ZERO + span, self.rate) as i64;
+        let drift_max = units(SOUND_DRIFT_MAX);
+        let jitter_max = match is_interrupted {
+            // There is no average yet.
+            true => drift_max,
+            false => units(SOUND_JITTER_MAX),
+        };
+        let off = wanted as i64 - next as i64;
+        if off > jitter_max {
+            self.drift = 0;
+            let from = (!is_interrupted).then_some(next);
+            return FramePosition::Jump { from, at: wanted };
         }
-        place
+        let share = i128::from(samples.min(self.rate));
+        let change = i128::from(off - self.drift) * share / i128::from(self.rate.max(1));
+        self.drift += change as i64;
+        if self.drift > drift_max {
+            let longer = std::mem::take(&mut self.drift).unsigned_abs();
+            let longer = u32::try_from(longer).unwrap_or(u32::MAX);
+            return FramePosition::Next { at: next, longer };
+        }
+        if self.drift < -drift_max || off < -jitter_max {
+            self.drift = (self.drift + i64::from(samples)).min(0);
+            return FramePosition::Behind;
+        }
+        FramePosition::Next {
+            at: next,
+            longer: 0,
+        }
     }
 }
 

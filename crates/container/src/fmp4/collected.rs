@@ -42,9 +42,19 @@ impl Collected<'_> {
         Some(&carried.track)
     }
 
-    /// When the first of its pictures, or without any of its sound, is presented.
+    /// When the first of its pictures, or without any of its sound, is presented; of nothing, when it begins.
     pub fn presented_at(&self) -> MediaTime {
         let (pictures, sounds) = self.fragment.pieces();
+        if let Some((at, _)) = self
+            .fragment
+            .pictures()
+            .filter(|_| self.fragment.is_empty())
+        {
+            return MediaTime {
+                count: at,
+                timescale: PICTURE_TIMESCALE,
+            };
+        }
         let (pieces, timescale) = if pictures.is_empty() {
             (sounds, self.sound_rate)
         } else {

@@ -36,6 +36,8 @@ const COMPOSITION: u32 = 0x800;
 const MFHD_BYTES: usize = 16;
 /// A `traf` without the rows of its table: its header, `tfhd`, `tfdt` and `trun`.
 const TRAF_BYTES: usize = HEADER_BYTES + 16 + 20 + 20;
+/// A `traf` without samples: its header, `tfhd` and `tfdt`.
+const EMPTY_TRAF_BYTES: usize = HEADER_BYTES + 16 + 20;
 const PICTURE_ROW_BYTES: usize = 16;
 const SOUND_ROW_BYTES: usize = 8;
 
@@ -65,6 +67,8 @@ pub(super) struct Fragment {
     pictures: Vec<Piece>,
     sounds: Vec<Piece>,
     bytes: usize,
+    /// Where it begins, and until when a picture of the fragment before lasts on in it.
+    lasting: Option<(u64, u64)>,
     /// Kept for its allocation.
     head: Boxes,
 }
@@ -85,9 +89,13 @@ impl Fragment {
             || self.pictures.len() + self.sounds.len() >= FRAGMENT_SAMPLES_MAX
     }
 
-    /// Where the pictures begin and end.
+    /// Where the pictures begin and end, one that lasts on included.
     pub(super) fn pictures(&self) -> Option<(u64, u64)> {
-        range(&self.pictures)
+        let own = range(&self.pictures);
+        match (self.lasting, own) {
+            (Some((begin, _)), Some((_, end))) => Some((begin, end)),
+            (lasting, own) => own.or(lasting),
+        }
     }
 
     /// Where the sound begins and ends.
@@ -103,9 +111,29 @@ impl Fragment {
         }
     }
 
+    /// Takes the sound that begins at `from` or later out of it.
+    pub(super) fn split_sound(&mut self, from: u64) -> Vec<Piece> {
+        let first = self.sounds.partition_point(|sound| sound.at < from);
+        let later = self.sounds.split_off(first);
+        self.bytes -= later.iter().map(|sound| sound.data.len()).sum::<usize>();
+        later
+    }
+
+    /// Has nothing but that sound, and the picture that lasts on until the end of `lasting`.
+    pub(super) fn begin_within(&mut self, lasting: (u64, u64), sounds: Vec<Piece>) {
+        self.clear();
+        self.lasting = Some(lasting);
+        sounds.into_iter().for_each(|sound| self.push_sound(sound));
+    }
+
+    /// Whether it has no sample.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pictures.is_empty() && self.sounds.is_empty()
+    }
+
     /// Whether it begins with a keyframe.
     pub(super) fn begins_with_keyframe(&self) -> bool {
-        self.pictures.first().is_some_and(|first| first.is_sync)
+        self.lasting.is_none() && self.pictures.first().is_some_and(|first| first.is_sync)
     }
 
     /// Whether it has a keyframe.
@@ -145,6 +173,8 @@ impl Fragment {
         ];
         let tables = tables.iter().filter(|(rows, _)| *rows > 0);
         let trafs: usize = tables.map(|(rows, row)| TRAF_BYTES + rows * row).sum();
+        let nothing = self.lasting.filter(|_| self.is_empty());
+        let trafs = nothing.map_or(trafs, |_| EMPTY_TRAF_BYTES);
         let moof_bytes = HEADER_BYTES + MFHD_BYTES + trafs;
         let pictures_at = moof_bytes + HEADER_BYTES;
         let picture_bytes: usize = self.pictures.iter().map(|piece| piece.data.len()).sum();
@@ -153,6 +183,9 @@ impl Fragment {
             moof.put_full_box(b"mfhd", 0, 0, |mfhd| mfhd.put_u32(number));
             put_pictures(moof, &self.pictures, pictures_at);
             put_sounds(moof, &self.sounds, pictures_at + picture_bytes);
+            if let Some((_, end)) = nothing {
+                put_nothing(moof, end);
+            }
         });
         debug_assert_eq!(self.head.as_slice().len(), moof_bytes);
         self.head.put_u32((HEADER_BYTES + self.bytes) as u32);
@@ -163,6 +196,7 @@ impl Fragment {
     pub(super) fn clear(&mut self) {
         self.pictures.clear();
         self.sounds.clear();
+        self.lasting = None;
         self.bytes = 0;
     }
 }
@@ -192,6 +226,16 @@ fn put_sounds(moof: &mut Boxes, sounds: &[Piece], data_at: usize) {
     put_track(moof, SOUND_ID, sounds, (columns, data_at), |row, piece| {
         row.put_u32(piece.duration);
         row.put_u32(piece.data.len() as u32);
+    });
+}
+
+/// Of a time in which a picture lasts on there is a fragment, too; parsers want a track in it. The next picture is at
+/// `at`.
+fn put_nothing(moof: &mut Boxes, at: u64) {
+    moof.put_box(b"traf", |traf| {
+        let flags = DEFAULT_BASE_IS_MOOF;
+        traf.put_full_box(b"tfhd", 0, flags, |tfhd| tfhd.put_u32(PICTURE_ID));
+        traf.put_full_box(b"tfdt", 1, 0, |tfdt| tfdt.put_u64(at));
     });
 }
 

@@ -21,14 +21,6 @@ pub struct Fragmentation {
 }
 
 impl Fragmentation {
-    /// For fragments that end by their sink's [`room`](Sink::room) of `room_max`, and never before they are as
-    /// long as that.
-    pub fn of_parts(room_max: Span) -> Self {
-        Self {
-            span: room_max + room_max,
-        }
-    }
-
     pub(super) fn bounded(self) -> Span {
         self.span.min(FRAGMENT_SPAN_MAX)
     }
@@ -65,22 +57,27 @@ pub trait Sink {
     fn end_unit(&mut self, unit: Unit, join: Option<Self::Preamble>);
 
     /// How much the fragment that begins at `at` may span, if that is limited by more than [`Fragmentation`]:
-    /// it ends before the first sample that does not fit. It always takes its first sample.
+    /// it ends before the first sample that does not fit. Of a picture that lasts longer the first fragment has it
+    /// whole, and those that follow, until it ends, have only sound.
     fn room(&self, at: Timestamp) -> Option<Span> {
         let _ = at;
         None
     }
 
-    /// Whether a fragment has to begin with `next`, however short the one before it is. Called for each
-    /// picture, and for sound where there are no pictures.
+    /// Whether a fragment has to begin with `next`, however short the one before it is. Called for each picture when
+    /// it is known how long that lasts, before that for those that are independent, and for sound where there are no
+    /// pictures.
     fn splits_at(&self, next: FragmentCandidate) -> bool {
-        next.is_picture && next.is_independent
+        next.is_picture && next.is_independent && next.until.is_none()
     }
 
     /// [`splits_at`](Self::splits_at) asked for a split: everything before `next` has been written.
     fn split(&mut self, next: FragmentCandidate) {
         let _ = next;
     }
+
+    /// What follows does not continue what has been written: for a while there was no media.
+    fn break_off(&mut self) {}
 
     /// That segment is in force from the next fragment on.
     fn init(&mut self, init: &Init) {
@@ -93,10 +90,14 @@ pub trait Sink {
 pub struct FragmentCandidate {
     /// When it is to be decoded.
     pub at: Timestamp,
+    /// When it ends, once that is known.
+    pub until: Option<Timestamp>,
     /// It is a picture, and no sound.
     pub is_picture: bool,
     /// A listener may start at it.
     pub is_independent: bool,
+    /// Whether its epoch is still the present one.
+    pub turn: Turn,
 }
 
 /// A run of bytes that is complete in itself.

@@ -115,6 +115,12 @@ impl<'a> Packet<'a> {
     pub fn elements(&self) -> Elements<'a> {
         self.extension.elements()
     }
+
+    /// The data of the element of this number.
+    pub fn element(&self, id: u8) -> Option<&'a [u8]> {
+        let found = self.elements().find(|(of, _)| *of == id);
+        found.map(|(_, data)| data)
+    }
 }
 
 /// Whether a datagram of an RTP port is RTCP: the packet types 192 to 223 (RFC 5761 §4), which no
@@ -177,6 +183,10 @@ mod tests {
         assert_eq!(packet.contributing, [1, 1, 1, 1, 2, 2, 2, 2]);
         assert_eq!(packet.payload, b"payload");
         assert_eq!(packet.elements().collect::<Vec<_>>(), [(3, &[0x55][..])]);
+        assert_eq!(
+            (packet.element(3), packet.element(4)),
+            (Some(&[0x55][..]), None)
+        );
         for length in 0..bytes.len() - b"payload\0\0\x03".len() {
             let cut = Packet::parse(&bytes[..length]);
             assert!(matches!(cut, Err(HeaderError::Truncated)), "{length} bytes");

@@ -34,9 +34,14 @@ pub(super) const STAMP_MODULUS: i64 = 1 << 33;
 pub(super) struct Clock {
     /// The last reference.
     time: Option<Timestamp>,
-    /// The time of the first unit of another track since then. Tracks may have any constant distance, so only
+    /// The time in the log of the first unit of another track since then. Tracks may have any constant distance, so only
     /// the movement of the others counts, not their position.
     others_since: Option<Timestamp>,
+    /// That of the latest of them.
+    others_at: Option<Timestamp>,
+    /// When the latest access unit of the track that carries the clock was decoded, and how far they were apart of late.
+    decoded: Option<Timestamp>,
+    apart: Span,
     /// What comes next does not continue what came before.
     is_broken: bool,
 }
@@ -47,10 +52,30 @@ impl Clock {
         self.is_broken = self.time.is_some();
     }
 
+    /// References between the last one and that of an access unit of the track that carries the clock: there are more,
+    /// where its pictures are rare and nothing else moves the clock.
+    pub(super) fn between(&self, dts: Timestamp) -> impl Iterator<Item = Reference> + use<> {
+        let last = self
+            .time
+            .filter(|last| !self.is_broken && dts - *last <= JUMP_MIN);
+        let next = |time: &Timestamp| Some(*time + CLOCK_EVERY);
+        let times = std::iter::successors(last.as_ref().and_then(next), next);
+        let times = times.take_while(move |time| *time < dts);
+        times.map(|time| Reference {
+            time,
+            is_discontinuity: false,
+        })
+    }
+
     /// The reference for an access unit, to be decoded at `dts`, of the track that carries the
     /// clock.
     pub(super) fn set(&mut self, dts: Timestamp) -> Reference {
         self.others_since = None;
+        let apart = self
+            .decoded
+            .replace(dts)
+            .map_or(Span::ZERO, |last| dts - last);
+        self.apart = apart.max(Span::from_ticks(self.apart.ticks() / 8 * 7));
         match self.time.filter(|_| !self.is_broken) {
             Some(last) if dts - last > JUMP_MIN || last - dts > JUMP_MIN => self.tell(dts, true),
             Some(last) => self.tell(last.max(dts), false),
@@ -59,7 +84,8 @@ impl Clock {
     }
 
     /// The reference that is needed before a unit of another track, which begins at `dts` and has the time
-    /// `unit_at` in the log; always one if a listener may start there.
+    /// `unit_at` in the log; always one if a listener may start there. Where the access units that carry the clock are rare,
+    /// it is needed as soon as the next such unit would be too late for it.
     pub(super) fn pass(
         &mut self,
         dts: Timestamp,
@@ -67,11 +93,13 @@ impl Clock {
         is_join: bool,
     ) -> Option<Reference> {
         let since = *self.others_since.get_or_insert(unit_at);
+        let pace = unit_at - self.others_at.replace(unit_at).unwrap_or(unit_at);
         let Some(last) = self.time.filter(|_| !self.is_broken) else {
             return Some(self.tell(dts, self.is_broken));
         };
         let step = unit_at - since;
-        if step < CLOCK_EVERY && !is_join {
+        let is_rare = self.apart > CLOCK_EVERY && step + pace + pace > CLOCK_EVERY;
+        if step < CLOCK_EVERY && !is_rare && !is_join {
             return None;
         }
         self.others_since = Some(unit_at);

@@ -31,6 +31,7 @@
 //! copied only into the packet being filled.
 
 mod clock;
+mod decoding;
 mod demuxer;
 mod dolby;
 mod events;
@@ -55,7 +56,7 @@ use media::{Timestamp, Track};
 pub use clock::CLOCK_LEAD;
 pub use demuxer::Demuxer;
 pub use muxer::{Muxer, TRACKS_MAX};
-pub use packet::PACKET_BYTES;
+pub use packet::{NULL_PACKET, PACKET_BYTES};
 pub use stream::Unsupported;
 
 /// The media type of a transport stream (RFC 3555).

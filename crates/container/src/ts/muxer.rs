@@ -3,6 +3,7 @@
 use media::{EventContent, Item, Kind, Sample, Span, TimedEvent, Timestamp, Track};
 
 use super::clock::{CLOCK_EVERY, stamp};
+use super::decoding::DecodingTimes;
 use super::events::{Carriage, EventStreams};
 use super::picture::Picture;
 use super::program::{Program, Unit};
@@ -56,7 +57,7 @@ struct Carried {
 
 #[derive(Debug)]
 enum Media {
-    Picture(Picture),
+    Picture(Picture, DecodingTimes),
     Sound(Sound, Held),
 }
 
@@ -245,7 +246,7 @@ impl Muxer {
             .is_some_and(|carried| carried.track.id == sample.track);
         let at = self.at.max(sample.dts);
         let carried = &mut self.tracks[index];
-        let Media::Picture(picture) = &mut carried.media else {
+        let Media::Picture(picture, decoding) = &mut carried.media else {
             return;
         };
         let Some(access_unit) = picture.access_unit(&sample.data, sample.keyframe) else {
@@ -261,7 +262,7 @@ impl Muxer {
         }
         let unit = Unit {
             at,
-            dts: sample.dts,
+            dts: decoding.place(sample.dts, sample.pts),
             pts: sample.pts,
             bytes: access_unit.bytes,
             is_entry: access_unit.is_entry,
@@ -295,8 +296,8 @@ impl Carried {
     fn new(track: &Track) -> Result<Self, Unsupported> {
         let stream = Stream::new(track)?;
         let media = match stream.coding {
-            Coding::H264 => Media::Picture(Picture::h264(&track.config)),
-            Coding::Hevc => Media::Picture(Picture::hevc(&track.config)),
+            Coding::H264 => Media::Picture(Picture::h264(&track.config), DecodingTimes::default()),
+            Coding::Hevc => Media::Picture(Picture::hevc(&track.config), DecodingTimes::default()),
             coding => {
                 let sound = Sound::new(coding, track);
                 let sound = sound.ok_or(Unsupported::Config(track.codec))?;
@@ -328,7 +329,7 @@ impl Carried {
     fn holds_until(&self, dts: Timestamp) -> bool {
         match &self.media {
             Media::Sound(_, held) => held.began().is_some_and(|began| began <= dts),
-            Media::Picture(_) => false,
+            Media::Picture(..) => false,
         }
     }
 }

@@ -19,6 +19,13 @@ const HEADER_BYTES: usize = 4;
 /// Bytes of a packet behind its header.
 const BODY_BYTES: usize = PACKET_BYTES - HEADER_BYTES;
 
+/// A packet that says nothing (§2.4.1, Table 2-3): what there is of a time without samples.
+pub const NULL_PACKET: [u8; PACKET_BYTES] = {
+    let mut packet = [0xFF; PACKET_BYTES];
+    [packet[0], packet[1], packet[3]] = [SYNC, 0x1F, HAS_PAYLOAD];
+    packet
+};
+
 pub(super) const SYNC: u8 = 0x47;
 const UNIT_START: u8 = 0x40;
 const HAS_FIELD: u8 = 0x20;

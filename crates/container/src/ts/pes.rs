@@ -30,7 +30,7 @@ impl Header {
     /// Of a packet with a payload of `payload_bytes`, which begins with an access unit. The length
     /// of video is left open: it may be more than the field can say.
     pub(super) fn new(stream_id: u8, dts: Timestamp, pts: Timestamp, payload_bytes: usize) -> Self {
-        let (dts, pts) = (stamp(dts), stamp(pts.max(dts)));
+        let (dts, pts) = (stamp(dts), stamp(pts));
         let (flags, stamps): (u8, &[(u8, u64)]) = if dts == pts {
             (0x80, &[(0x20, pts)])
         } else {

@@ -115,14 +115,19 @@ impl Program {
             random_access: unit.is_entry,
             reference: None,
         };
-        if stream.pid == tables.clock_pid() {
-            field.reference = Some(clock.set(dts));
-        } else if let Some(reference) = clock.pass(dts, at, unit.is_join) {
+        let clock_pid = tables.clock_pid();
+        let mut tell = |reference| {
             let alone = Field {
                 random_access: false,
                 reference: Some(reference),
             };
-            write_field(&alone, tables.clock_pid(), counters, sink);
+            write_field(&alone, clock_pid, counters, sink);
+        };
+        if stream.pid == clock_pid {
+            clock.between(dts).for_each(&mut tell);
+            field.reference = Some(clock.set(dts));
+        } else if let Some(reference) = clock.pass(dts, at, unit.is_join) {
+            tell(reference);
         }
         let header = Header::new(stream.coding.stream_id(), dts, pts, unit.bytes);
         let header = header.as_slice();

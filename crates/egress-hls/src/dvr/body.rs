@@ -10,13 +10,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use net::holdings::Held;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::disk::Disk;
 
-/// Bytes of a piece: what a connection may hold, and some tens of milliseconds of a slow disk.
-const PIECE_BYTES: u64 = 256 << 10;
+/// Bytes of a piece: of these an address may have some hundreds at a time, and one is some ten milliseconds of a slow disk.
+pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
 /// How long a read may wait and last. A disk that needs longer is no use to players.
 const READ_TIME: Duration = Duration::from_secs(5);
@@ -33,6 +34,8 @@ pub struct FileBody {
     left: u64,
     reading: Option<Reading>,
     reads: Arc<Semaphore>,
+    /// Returned when it is sent.
+    _held: Option<Held>,
 }
 
 impl fmt::Debug for FileBody {
@@ -66,7 +69,14 @@ impl FileBody {
             file: Some(file),
             reading: None,
             reads,
+            _held: None,
         })
+    }
+
+    /// Keeps the charge of a piece for as long as it is being sent.
+    pub(crate) fn holding(mut self, held: Held) -> Self {
+        self._held = Some(held);
+        self
     }
 
     /// Bytes that follow the first piece.
@@ -111,7 +121,7 @@ impl FileBody {
 
 /// The next piece of a file that has so many bytes.
 fn piece(file: &mut File, left: u64) -> io::Result<Bytes> {
-    let mut bytes = vec![0; left.min(PIECE_BYTES) as usize];
+    let mut bytes = vec![0; left.min(PIECE_BYTES as u64) as usize];
     file.read_exact(&mut bytes)?;
     Ok(bytes.into())
 }

@@ -45,6 +45,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub use self::body::FileBody;
+pub(crate) use self::body::PIECE_BYTES;
 pub(crate) use self::kept::Kept;
 pub(crate) use self::past::Past;
 pub(crate) use self::window::Window;

@@ -1,6 +1,8 @@
 //! A stream of sound, and what its viewers are answered.
 
 mod encryption;
+mod publishers;
+mod strangers;
 mod threads;
 mod titles;
 mod variants;
@@ -24,14 +26,18 @@ use media::{
     Codec, Container, Cue, CueAction, EventContent, Framing, Item, Kind, Sample, Span, StreamName,
     Timestamp, Track, TrackId,
 };
+use net::holdings::Holdings;
 use net::wait::at_once;
 
 use crate::{
-    Admission, Answer, Context, Packaging, Piece, Request, Resource, Turned, Variants, answer,
+    Admission, Answer, Context, Packaging, Piece, Request, Resource, Rest, Turned, Variants, answer,
 };
 
 /// What opens the streams below a `secret/`.
 const PASSWORD: &str = "open-sesame";
+
+/// What viewers may have held for them.
+const HOLDINGS_BYTES_MAX: usize = 4 << 20;
 
 /// Two segments.
 const KEY_PERIOD: Duration = Duration::from_secs(6);
@@ -124,6 +130,8 @@ impl TestServer {
                 key_period: KEY_PERIOD,
                 applies: Box::new(|stream| stream.as_str().starts_with("encrypted/")),
             },
+            holdings: Holdings::new(HOLDINGS_BYTES_MAX),
+            judged: Box::new(|stream| stream.as_str().starts_with("judged/")),
         };
         let context = Context::new(
             settings,
@@ -144,6 +152,13 @@ impl TestServer {
     }
 
     fn publish_from(&self, stream: &str, peer: Option<SocketAddr>) -> Publisher {
+        let mut publisher = self.begin(stream, peer, Instant::now());
+        write(&mut publisher, vec![aac()]);
+        publisher
+    }
+
+    /// A publisher that has announced nothing yet.
+    fn begin(&self, stream: &str, peer: Option<SocketAddr>, now: Instant) -> Publisher {
         let name = name(stream);
         let request =
             fanout::gate::Request::new(&name, "test", SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
@@ -158,24 +173,8 @@ impl TestServer {
             content_type: String::new(),
             headers: Vec::new(),
         };
-        let mut publisher = self
-            .registry
-            .publish(&permission, source, Instant::now())
-            .expect("published");
-        write(
-            &mut publisher,
-            vec![Item::Track(Arc::new(Track {
-                id: TrackId::AUDIO,
-                kind: Kind::Audio,
-                codec: Codec::Aac,
-                framing: Framing::Bare,
-                config: Bytes::from_static(&ASC),
-                sample_rate: RATE,
-                channels: 2,
-                flv: None,
-            }))],
-        );
-        publisher
+        let publisher = self.registry.publish(&permission, source, now);
+        publisher.expect("published")
     }
 
     /// The answer to a request of `agent` for a path with its query.
@@ -225,12 +224,31 @@ fn name(text: &str) -> StreamName {
     StreamName::parse(text).expect("a name")
 }
 
+/// The bytes of an answer, less what comes from a disk.
 pub(crate) fn body(answer: &Answer) -> Vec<u8> {
-    answer.body.concat()
+    let mut bytes = answer.body.concat();
+    if let Some(Rest::Text(text)) = &answer.rest {
+        bytes.extend(text.peeked());
+    }
+    bytes
 }
 
 pub(crate) fn text(answer: &Answer) -> String {
     String::from_utf8(body(answer)).expect("text")
+}
+
+/// The track of sound.
+fn aac() -> Item {
+    Item::Track(Arc::new(Track {
+        id: TrackId::AUDIO,
+        kind: Kind::Audio,
+        codec: Codec::Aac,
+        framing: Framing::Bare,
+        config: Bytes::from_static(&ASC),
+        sample_rate: RATE,
+        channels: 2,
+        flv: None,
+    }))
 }
 
 fn write(publisher: &mut Publisher, mut items: Vec<Item>) {
@@ -589,6 +607,34 @@ async fn what_credentials_open_is_not_for_shared_caches() {
         assert_eq!(answer.status, StatusCode::OK);
         let control = &answer.headers[header::CACHE_CONTROL];
         assert_eq!(control, "private, max-age=1", "{path}");
+    }
+}
+
+/// video.js asks for it again and again until it is another one, which its browser's cache would never answer.
+#[tokio::test]
+async fn a_playlist_that_was_waited_for_is_for_shared_caches_alone() {
+    let server = TestServer::new();
+    let mut publisher = server.publish("live/show");
+    play(&mut publisher, 0, 7_000);
+    let path = "/live/show/hls/live.m3u8?_HLS_skip=YES&_HLS_msn=1&_HLS_part=0";
+    let answer = server.ask(path).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    let control = &answer.headers[header::CACHE_CONTROL];
+    assert_eq!(control, "public, max-age=0, s-maxage=36");
+}
+
+#[tokio::test]
+async fn what_depends_on_who_watches_is_not_for_shared_caches() {
+    let server = TestServer::new();
+    let mut judged = server.publish("judged/show");
+    play(&mut judged, 0, 7_000);
+    let listing = server.text("/judged/show/hls/live.m3u8").await;
+    let init = attribute(tags(&listing, "#EXT-X-MAP")[0], "URI");
+    for file in ["live.m3u8", init] {
+        let answer = server.ask(&format!("/judged/show/hls/{file}")).await;
+        let control = answer.headers[header::CACHE_CONTROL].to_str();
+        let control = control.expect("text");
+        assert!(control.starts_with("private, "), "{file}: {control}");
     }
 }
 

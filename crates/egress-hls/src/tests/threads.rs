@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue};
 use media::StreamName;
+use net::holdings::Kind;
 use tokio::task::JoinHandle;
 
 use super::{TestServer, attribute, body, name, play, tags, text};
@@ -186,6 +187,33 @@ async fn all_who_wait_for_a_part_get_it() {
         }
     }
     assert_eq!(playlists, 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_nobody_will_ask_for_again_are_let_go_of() {
+    let server = TestServer::new();
+    let (_publisher, _) = playing(&server).await;
+    let threads = Threads::start(&server);
+    let mut client = threads.carry("");
+    let held = |kind| server.context.holdings.bytes(kind);
+    for viewer in 0..50 {
+        let target = format!("/live/show/hls/live.m3u8?k={viewer}");
+        let expected = server.text(&target).await;
+        client.send(&target);
+        let (_, found) = client.answer();
+        assert_eq!(String::from_utf8(found).as_deref(), Ok(&expected[..]));
+    }
+    let begun = Instant::now();
+    while held(Kind::Answers) > 0 {
+        assert!(begun.elapsed() < DEADLINE, "{} bytes", held(Kind::Answers));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // A part of a head is counted while it is unread.
+    client.socket.write_all(&[b'a'; 10_000]).expect("room");
+    while held(Kind::Threads) < 10_000 {
+        assert!(begun.elapsed() < DEADLINE, "{} bytes", held(Kind::Threads));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

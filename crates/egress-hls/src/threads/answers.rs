@@ -14,6 +14,7 @@ use super::targets::{Known, Target, Targets};
 use crate::answer::{Answer, Refused};
 use crate::channel::Channel;
 use crate::respond::{AtOnce, at_once};
+use crate::share::Share;
 use crate::{Context, playlist};
 
 /// See the module's description.
@@ -56,8 +57,23 @@ impl Answers {
 
     /// What follows is another batch: other answers may be right.
     pub(super) fn begin_batch(&mut self) {
-        self.targets.begin_batch();
+        self.end_batch();
         self.is_leaving = self.site.is_leaving();
+    }
+
+    /// Lets go of what was found for a batch.
+    pub(super) fn end_batch(&mut self) {
+        self.targets.end_batch();
+    }
+
+    /// Forgets what targets mean.
+    pub(super) fn forget(&mut self) {
+        self.targets.forget();
+    }
+
+    /// Bytes that are remembered, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.targets.bytes()
     }
 
     /// The answer to a request on a connection.
@@ -84,7 +100,8 @@ impl Answers {
             let request = connection.request(&target, profile);
             let whose = (&*channel, &viewer);
             let found = at_once(&self.context, &request, &target.directives, whose);
-            keep(known, found, profile, &self.headers, &channel)
+            let share = Share::of(&self.context, &request);
+            keep(known, found, profile, &self.headers, (&channel, share))
         });
         match common {
             Common::Answer(answer) => {
@@ -103,7 +120,9 @@ impl Answers {
     /// What a request with a head like `profile` is told that waited in vain.
     pub(super) fn not_in_time(&self, profile: &Profile) -> Option<Arc<Prepared>> {
         let answer = Refused::NotInTime.answer();
-        prepare(answer, &self.context.segmentation, profile, &self.headers)
+        // Whoever it is: it is for a moment.
+        let caching = (&self.context.segmentation, !profile.is_private);
+        prepare(answer, caching, &self.headers)
     }
 }
 
@@ -123,14 +142,20 @@ fn keep(
     found: AtOnce,
     profile: &Profile,
     headers: &HeaderMap,
-    channel: &Channel,
+    (channel, share): (&Channel, Share<'_>),
 ) -> Common {
     match found {
         AtOnce::Answer(answer) => {
-            let Some(answer) = prepare(answer, channel.segmentation(), profile, headers) else {
+            let answer = answer.in_memory(share).ok();
+            let caching = (channel.segmentation(), share.is_public());
+            let answer = answer.and_then(|answer| prepare(answer, caching, headers));
+            let Some(answer) = answer else {
                 return Common::Elsewhere;
             };
-            known.keep(profile, &answer);
+            // Nobody else asks for what is one viewer's own.
+            if known.target.suffix.is_empty() {
+                known.keep(profile, &answer);
+            }
             Common::Answer(answer)
         }
         AtOnce::Awaits(number, part) => {
@@ -141,14 +166,13 @@ fn keep(
     }
 }
 
-/// An answer to requests with heads like `profile`, as it is sent.
+/// An answer as it is sent, which caches may give to others or not.
 fn prepare(
     answer: Answer,
-    segmentation: &Segmentation,
-    profile: &Profile,
+    (segmentation, is_shared): (&Segmentation, bool),
     common: &HeaderMap,
 ) -> Option<Arc<Prepared>> {
     let target = playlist::target_seconds(segmentation);
-    let answer = answer.cached_by(target, &profile.headers);
+    let answer = answer.cached_by(target, is_shared);
     Prepared::new(answer, common, SystemTime::now()).map(Arc::new)
 }

@@ -22,6 +22,10 @@ const IDLE_MAX: Duration = Duration::from_secs(10);
 /// For a client to take an answer: one that takes longer is not reading.
 const SEND_MAX: Duration = Duration::from_secs(30);
 
+/// Bytes of requests that a client may send before the last one is answered. A player waits for each answer; this is a
+/// read and more.
+const AHEAD_BYTES_MAX: usize = 8 * 1024;
+
 /// See the module's description.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -94,10 +98,14 @@ impl Connection {
         matches!(self.phase, Phase::Idle { .. })
     }
 
-    /// Keeps bytes for later. False when there are more than a client may send ahead.
+    /// Keeps bytes for later. False when there are more than a client may send ahead, or than a head may have.
     pub(super) fn keep(&mut self, bytes: &[u8]) -> bool {
         self.unread.extend_from_slice(bytes);
-        self.unread.len() <= 2 * HEAD_BYTES_MAX
+        let most = match self.is_idle() {
+            true => HEAD_BYTES_MAX + AHEAD_BYTES_MAX,
+            false => AHEAD_BYTES_MAX,
+        };
+        self.unread.len() <= most
     }
 
     /// The request for `target` with the connection's present profile.

@@ -14,9 +14,9 @@ use crate::encoding::Coding;
 /// Bytes of a head: the same as the server takes from other connections.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Kinds of heads that a thread remembers: versions of players, and hosts. Each takes some kilobytes. When there are
-/// more, all are forgotten; connections hold on to theirs.
-const KINDS_MAX: usize = 1_024;
+/// Kinds of heads that a thread remembers, in bytes of what follows their request lines: some thousand versions of players
+/// and hosts, which take some four times as much. When there are more, all are forgotten; connections hold on to theirs.
+const KINDS_BYTES_MAX: usize = 512 << 10;
 
 /// What a request line must be, around its target.
 const GET: &[u8] = b"GET ";
@@ -79,7 +79,11 @@ pub(super) enum Found<'a> {
 
 /// The kinds of heads that a thread has seen.
 #[derive(Debug, Default)]
-pub(super) struct Profiles(HashMap<Box<[u8]>, Arc<Profile>>);
+pub(super) struct Profiles {
+    kinds: HashMap<Box<[u8]>, Arc<Profile>>,
+    /// Of what they are found by.
+    bytes: usize,
+}
 
 impl Profiles {
     /// Takes a request from the beginning of `bytes`, on a connection whose last one had the profile `last`.
@@ -124,15 +128,27 @@ impl Profiles {
         }
     }
 
+    /// Forgets all; connections hold on to theirs.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Bytes that are remembered, about: each as it came twice, and as it was parsed.
+    pub(super) fn bytes(&self) -> usize {
+        4 * self.bytes
+    }
+
     fn profile(&mut self, head: &Head, bytes: &[u8]) -> Option<Arc<Profile>> {
-        if let Some(known) = self.0.get(bytes) {
+        if let Some(known) = self.kinds.get(bytes) {
             return Some(Arc::clone(known));
         }
         let profile = Arc::new(Profile::of(head, bytes)?);
-        if self.0.len() >= KINDS_MAX {
-            self.0.clear();
+        if self.bytes + bytes.len() > KINDS_BYTES_MAX {
+            self.kinds.clear();
+            self.bytes = 0;
         }
-        self.0.insert(bytes.into(), Arc::clone(&profile));
+        self.bytes += bytes.len();
+        self.kinds.insert(bytes.into(), Arc::clone(&profile));
         Some(profile)
     }
 }
@@ -185,6 +201,18 @@ mod tests {
         // The same bytes, told again by another connection of the thread.
         let (_, _, other) = target(profiles.take(first.as_bytes(), None)).expect("one");
         assert!(Arc::ptr_eq(&profile, &other));
+    }
+
+    #[test]
+    fn heads_are_remembered_in_a_bounded_number_of_bytes() {
+        let mut profiles = Profiles::default();
+        for number in 0..100 {
+            let padding = "a".repeat(HEAD_BYTES_MAX - 200);
+            let head = format!("GET /a HTTP/1.1\r\nHost: h{number}\r\nX-A: {padding}\r\n\r\n");
+            target(profiles.take(head.as_bytes(), None)).expect("one");
+            assert!(profiles.bytes() <= 4 * KINDS_BYTES_MAX, "{number}");
+            assert!(!profiles.kinds.is_empty());
+        }
     }
 
     #[test]

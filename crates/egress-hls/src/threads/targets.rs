@@ -1,4 +1,7 @@
 //! What targets mean, and how they are answered at the moment.
+//!
+//! What a target means is remembered, if all viewers may ask for it; how it is answered is known for one batch and no
+//! longer: an answer is megabytes, and most are never asked for again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,9 +17,13 @@ use crate::reload::Directives;
 use crate::viewers;
 use crate::{Context, Resource};
 
-/// Targets that a thread remembers. A stream has some tens at a time; where each viewer has a query of its own, those
-/// of the last thousand requests. When there are more, all are forgotten.
+/// Targets that a thread remembers, and bytes of each: together two megabytes. A stream has some tens at a time, of less
+/// than a hundred bytes. When there are more, all are forgotten; those with a viewer's own query are not remembered.
 const TARGETS_MAX: usize = 1_024;
+const TARGET_BYTES_MAX: usize = 512;
+
+/// Targets that a batch's answers may be kept room for.
+const BATCH_KEPT: usize = 1_024;
 
 /// What a target means.
 #[derive(Debug)]
@@ -40,6 +47,9 @@ impl Target {
         if path.contains('%') {
             return None;
         }
+        if viewers::is_too_long(query) {
+            return None;
+        }
         let (stream, resource) = site.resource(path)?;
         Some(Self {
             text: text.to_owned(),
@@ -56,7 +66,6 @@ impl Target {
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) target: Arc<Target>,
-    batch: u64,
     pub(super) channel: Option<Arc<Channel>>,
     /// The part that this batch's requests wait for.
     pub(super) awaited: Option<(u64, usize)>,
@@ -64,6 +73,22 @@ pub(super) struct Known {
 }
 
 impl Known {
+    fn new(target: Arc<Target>, context: &Context) -> Self {
+        let channel = match &target.resource {
+            Resource::Media(packaging, _) => {
+                let stream = &target.stream;
+                context.channels.get(&context.registry, stream, *packaging)
+            }
+            Resource::Multivariant => None,
+        };
+        Self {
+            target,
+            channel,
+            awaited: None,
+            answers: Vec::new(),
+        }
+    }
+
     /// The answer to this batch's requests with heads like `profile`.
     pub(super) fn answer(&self, profile: &Profile) -> Option<Arc<Prepared>> {
         let is_it = |(coding, is_private, _): &&(Coding, bool, Arc<Prepared>)| {
@@ -80,36 +105,26 @@ impl Known {
         self.answers
             .push((profile.coding, profile.is_private, Arc::clone(answer)));
     }
-
-    /// Forgets what may have changed since an earlier batch.
-    fn renew(&mut self, batch: u64, context: &Context) {
-        if self.batch == batch {
-            return;
-        }
-        self.batch = batch;
-        self.awaited = None;
-        self.answers.clear();
-        self.channel = match &self.target.resource {
-            Resource::Media(packaging, _) => {
-                let stream = &self.target.stream;
-                context.channels.get(&context.registry, stream, *packaging)
-            }
-            Resource::Multivariant => None,
-        };
-    }
 }
 
 /// The targets that a thread knows.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
-    all: HashMap<Box<[u8]>, Known>,
-    batch: u64,
+    remembered: HashMap<Box<[u8]>, Arc<Target>>,
+    /// Those of this batch.
+    batch: HashMap<Box<[u8]>, Known>,
 }
 
 impl Targets {
-    /// What follows is another batch: other answers may be right.
-    pub(super) fn begin_batch(&mut self) {
-        self.batch += 1;
+    /// The batch is over: other answers may be right in the next, and these are let go of.
+    pub(super) fn end_batch(&mut self) {
+        self.batch.clear();
+        self.batch.shrink_to(BATCH_KEPT);
+    }
+
+    /// Forgets what targets mean: old ones are not asked for again.
+    pub(super) fn forget(&mut self) {
+        self.remembered = HashMap::new();
     }
 
     /// The target of a request; `None` if it is not for a thread.
@@ -119,22 +134,31 @@ impl Targets {
         context: &Context,
         site: &dyn Site,
     ) -> Option<&mut Known> {
-        if !self.all.contains_key(text) {
-            let target = Arc::new(Target::of(text, site)?);
-            if self.all.len() >= TARGETS_MAX {
-                self.all.clear();
-            }
-            let known = Known {
-                target,
-                batch: 0,
-                channel: None,
-                awaited: None,
-                answers: Vec::new(),
-            };
-            self.all.insert(text.into(), known);
+        if !self.batch.contains_key(text) {
+            let target = self.target(text, site)?;
+            self.batch.insert(text.into(), Known::new(target, context));
         }
-        let known = self.all.get_mut(text)?;
-        known.renew(self.batch, context);
-        Some(known)
+        self.batch.get_mut(text)
+    }
+
+    fn target(&mut self, text: &[u8], site: &dyn Site) -> Option<Arc<Target>> {
+        if let Some(target) = self.remembered.get(text) {
+            return Some(Arc::clone(target));
+        }
+        let target = Arc::new(Target::of(text, site)?);
+        if target.suffix.is_empty() && text.len() <= TARGET_BYTES_MAX {
+            if self.remembered.len() >= TARGETS_MAX {
+                self.remembered.clear();
+            }
+            self.remembered.insert(text.into(), Arc::clone(&target));
+        }
+        Some(target)
+    }
+
+    /// Bytes that are remembered, about.
+    pub(super) fn bytes(&self) -> usize {
+        let bytes = |text: &[u8]| 3 * text.len() + size_of::<Target>();
+        let remembered = self.remembered.keys().map(|text| bytes(text));
+        remembered.sum()
     }
 }

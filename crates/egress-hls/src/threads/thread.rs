@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use net::holdings::{Held, Kind};
 use net::panics::{self, Part};
 use net::{Backend, Epoll, Event, Inbound, Received, Slab, Slot};
 use tokio::sync::oneshot;
@@ -18,6 +19,10 @@ use crate::{Context, waits};
 
 /// How often deadlines are looked at.
 const SWEEP: Duration = Duration::from_secs(1);
+
+/// How long it is remembered what requests mean, at most: what nobody asks for any more is forgotten, and the rest is
+/// parsed again.
+const REMEMBERED_FOR: Duration = Duration::from_secs(30);
 
 /// One read: a head of a player is a few hundred bytes.
 const READ_BYTES: usize = 4 * 1024;
@@ -36,7 +41,10 @@ pub(super) struct RequestThread {
     profiles: Profiles,
     answers: Answers,
     waits: Waits,
+    /// Counts what is unread and remembered.
+    held: Held,
     next_sweep: Instant,
+    next_forget: Instant,
     /// Answers to send: media before playlists, which list what comes after that media.
     media: Vec<Slot>,
     others: Vec<Slot>,
@@ -53,6 +61,7 @@ impl RequestThread {
     ) -> Self {
         Self {
             patience: waits::patience(&context.segmentation),
+            held: context.holdings.note(Kind::Threads, 0),
             answers: Answers::new(context, Arc::clone(&site)),
             site,
             backend,
@@ -62,6 +71,7 @@ impl RequestThread {
             connections: Slab::new(),
             profiles: Profiles::default(),
             next_sweep: Instant::now() + SWEEP,
+            next_forget: Instant::now() + REMEMBERED_FOR,
             media: Vec::new(),
             others: Vec::new(),
             progress: Vec::new(),
@@ -78,7 +88,8 @@ impl RequestThread {
             if !self.turn(&mut events, now) {
                 return;
             }
-            let timeout = match self.connections.is_empty() {
+            let is_blank = self.connections.is_empty() && self.held.bytes() == 0;
+            let timeout = match is_blank && self.bytes() == 0 {
                 true => None,
                 false => Some(self.next_sweep.saturating_duration_since(Instant::now())),
             };
@@ -112,8 +123,27 @@ impl RequestThread {
             self.next_sweep = now + SWEEP;
             self.sweep(now);
             self.send_all(now);
+            self.forget(now);
         }
+        self.answers.end_batch();
         true
+    }
+
+    /// Forgets what is remembered of requests, now and then, and counts what is left.
+    fn forget(&mut self, now: Instant) {
+        if now >= self.next_forget {
+            self.next_forget = now + REMEMBERED_FOR;
+            self.answers.forget();
+            self.profiles.forget();
+        }
+        self.held.set(self.bytes());
+    }
+
+    /// Bytes of what is unread and remembered.
+    fn bytes(&self) -> usize {
+        let connections = self.connections.iter();
+        let unread = connections.map(|(_, connection)| connection.unread.capacity());
+        unread.sum::<usize>() + self.answers.bytes() + self.profiles.bytes()
     }
 
     fn take_commands(&mut self, now: Instant) -> bool {

@@ -148,7 +148,8 @@ impl Request<'_> {
         })
     }
 
-    /// Joins the stream, or the one that takes listeners for whom there is no place.
+    /// Joins the stream, or the one that is meant if there is none of its name, or the one that takes listeners for whom there
+    /// is no place.
     async fn find(
         &self,
         target: &Target,
@@ -158,16 +159,20 @@ impl Request<'_> {
             Ok(joined) => return Ok(joined),
             Err(refused) => refused,
         };
+        let of = |name| target.clone().of(name);
         let other = match refused {
-            JoinRefused::Full => (self.context.overflow)(target.name()),
+            JoinRefused::Full => (self.context.overflow)(target.name()).map(of),
+            JoinRefused::NotFound => target.otherwise(),
             _ => None,
         };
         let Some(other) = other else {
             return Err(self.refuse(target, refused));
         };
-        let other = target.clone().of(other);
         let joined = Box::pin(self.join(&other, permit)).await;
-        joined.map_err(|refused| self.refuse(&other, refused))
+        joined.map_err(|refused| match refused {
+            JoinRefused::NotFound => self.refuse(target, refused),
+            _ => self.refuse(&other, refused),
+        })
     }
 
     async fn join(

@@ -338,6 +338,64 @@ async fn what_an_origin_says_decides_about_a_stream_that_is_not_here() {
     assert!(read_head(&mut client).await.contains(" 200 OK\r\n"));
 }
 
+/// A server of mounts below `far/`, which has some of them.
+struct Master(&'static [&'static str]);
+
+impl Origin for Master {
+    fn expects(&self, name: &StreamName) -> Expected {
+        match name.as_str().starts_with("far/") {
+            true => Expected::Mount,
+            false => Expected::No,
+        }
+    }
+
+    fn locate(&self, name: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
+        Box::pin(std::future::ready(match self.0.contains(&name.as_str()) {
+            true => Located::Coming,
+            false => Located::Unknown,
+        }))
+    }
+}
+
+#[tokio::test]
+async fn a_mount_elsewhere_has_its_whole_name_and_else_that_without_extension() {
+    for (published, path) in [("far/a.mp3", "/far/a.mp3"), ("far/b", "/far/b.mp3")] {
+        let server = TestServer::new(no_burst());
+        let mounts = Box::leak(Box::new([published]));
+        server.context.registry.set_origin(Arc::new(Master(mounts)));
+        let (status, text) = answer_to(&server, &get("/far/none.ogg")).await;
+        assert_eq!(status, Status::NOT_FOUND);
+        assert!(
+            text.ends_with("There is no stream far/none.ogg.\n"),
+            "{text}"
+        );
+        let (mut client, _serving) = ask(&server, &get(path)).await;
+        let _publisher = server.publish(published, Container::Mp3);
+        let head = read_head(&mut client).await;
+        assert!(head.contains(" 200 OK\r\n"), "{path}: {head}");
+    }
+}
+
+#[test]
+fn what_is_here_or_is_no_mount_is_asked_for_without_extension() {
+    let server = TestServer::new(Settings::default());
+    let registry = &server.context.registry;
+    registry.set_origin(Arc::new(Master(&[])));
+    let _here = server.publish("far/here", Container::Mp3);
+    for (path, named, extension) in [
+        ("/far/1.mp3", "far/1.mp3", None),
+        ("/far/here.mp3", "far/here", Some(Extension::Mp3)),
+        ("/far/1.flv", "far/1", Some(Extension::Flv)),
+        ("/near/1.mp3", "near/1", Some(Extension::Mp3)),
+    ] {
+        let target = Target::find(path, registry).expect("a stream's address");
+        assert_eq!(
+            (target.name(), target.extension()),
+            (&name(named), extension)
+        );
+    }
+}
+
 #[test]
 fn names_of_streams_elsewhere_mean_themselves_only_where_nothing_else_is_meant() {
     let server = TestServer::new(Settings::default());

@@ -7,8 +7,8 @@ use ::rtmp::server::{Event, Rejection, Request, RequestId, Start};
 use bytes::Buf;
 use fanout::gate;
 use fanout::{
-    Choice, Info, Introduction, JoinRefused, Joined, LaneGuard, ListenerRecord, Permit,
-    Subscription, Waits, Wish, join,
+    Choice, Format, Guest, Info, Introduction, JoinRefused, Joined, LaneGuard, ListenerRecord,
+    Permit, Protocol, Retention, Subscription, Waits, Wish, join,
 };
 use media::{StreamName, Timestamp};
 use net::{closing, wait};
@@ -40,6 +40,13 @@ const CHATTER_BYTES: Rate = Rate {
 const FLOWS: Rate = Rate {
     burst: 10.0,
     per_second: 0.5,
+};
+
+/// As what the books have the player of a file.
+const RECORDED: Format = Format {
+    name: "recorded",
+    protocol: Protocol::Rtmp,
+    retention: Retention::Live,
 };
 
 /// See the module's description.
@@ -189,7 +196,7 @@ impl PlayerSession {
                 password: user.map(|(_, password)| password.as_str()),
                 token: key.as_deref(),
                 query: &path.query,
-                ..gate::Request::new(&name, fanout::Protocol::Rtmp.label(), self.connection.peer)
+                ..gate::Request::new(&name, Protocol::Rtmp.label(), self.connection.peer)
             },
             introduction: self.introduction(&name),
         };
@@ -263,11 +270,7 @@ impl PlayerSession {
             password: user.map(|(_, password)| password.as_str()),
             token: key.as_deref(),
             query: &path.query,
-            ..gate::Request::new(
-                &folder,
-                fanout::Protocol::Rtmp.label(),
-                self.connection.peer,
-            )
+            ..gate::Request::new(&folder, Protocol::Rtmp.label(), self.connection.peer)
         };
         let opening = async {
             let permission = context.gate.play(&asked).await;
@@ -292,6 +295,11 @@ impl PlayerSession {
                 None => return Ok(None),
             },
         };
+        let introduction = Introduction {
+            request: format!("PLAY /{} RTMP/1.0", ListenerRecord::cut(&name)),
+            ..self.introduction(&folder)
+        };
+        let listener = Guest::enter(&context.registry, &permission, RECORDED, introduction)?;
         let RtmpConnection {
             session,
             peer,
@@ -302,7 +310,7 @@ impl PlayerSession {
             return Ok(Some(Act::Next(Next::Listen)));
         };
         tracing::debug!(file = ?name, %peer, ?agent, "a file is played");
-        let show = Show::new(film, playback, request.passage, &permission);
+        let show = Show::new(film, playback, request.passage, listener);
         Ok(Some(Act::Show(Box::new(show))))
     }
 

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use ::rtmp::server::{Event, Passage, Playback, RequestId, Start};
 use bytes::{Buf, BytesMut};
-use fanout::Permit;
-use fanout::gate::{Authorized, Ongoing, Play};
+use fanout::Guest;
 use formats::rtmp::Shape;
 use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -36,11 +35,8 @@ const SEEKS: Rate = Rate {
 pub(crate) struct Show {
     id: RequestId,
     reel: Reel,
-    /// When the permission ends.
-    until: Option<Instant>,
-    /// Tells the gate's authority when the player has gone on.
-    #[expect(dead_code, reason = "held for its Drop")]
-    witness: Option<Permit>,
+    /// The player, as the books have it: it ends with its permission, or when it is removed.
+    listener: Guest,
     seeks: Allowance,
     /// Since when the player has had everything.
     ended: Option<Instant>,
@@ -64,7 +60,7 @@ impl Show {
         film: Box<dyn Film>,
         playback: Playback,
         passage: Passage,
-        permission: &Authorized<Play>,
+        listener: Guest,
     ) -> Self {
         let shape = Shape {
             message_stream: playback.id.stream(),
@@ -83,8 +79,7 @@ impl Show {
         Self {
             id: playback.id,
             reel,
-            until: permission.until(),
-            witness: permission.begin(Ongoing::Other),
+            listener,
             seeks: Allowance::new(SEEKS, Instant::now()),
             ended: None,
             unsent: BytesMut::new(),
@@ -105,6 +100,7 @@ impl PlayerSession {
     {
         let (mut input, mut output) = tokio::io::split(socket);
         let mut moved = now();
+        let ended = show.listener.ended().clone();
         loop {
             while let Some(event) = self.next_event()? {
                 if let Some(other) = self.decide(&mut show, event).await? {
@@ -141,6 +137,7 @@ impl PlayerSession {
                 written = write, if is_sending => match (written, has_unsent) {
                     (Ok(0), true) => return Ok(None),
                     (Ok(count), _) => {
+                        show.listener.sent(count as u64, 1);
                         show.unsent.advance(count);
                         show.is_unflushed = has_unsent;
                         moved = now();
@@ -160,7 +157,7 @@ impl PlayerSession {
                         return Ok(None);
                     }
                 }
-                () = wait::at(show.until) => return Err(Error::Ended),
+                () = ended.revoked() => return Err(Error::Ended),
             }
         }
     }

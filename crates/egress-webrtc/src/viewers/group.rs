@@ -432,6 +432,18 @@ impl ViewerGroup {
         (present != agreed).then_some(Reason::Ended)
     }
 
+    /// A viewer cannot go on without a keyframe.
+    pub(super) fn lost_picture(&mut self, index: usize, now: Instant) {
+        let lane = Lane {
+            follower: &self.follower,
+            tracks: &self.tracks,
+            newest: self.newest,
+        };
+        if let Some(viewer) = self.viewers.get_mut(index) {
+            viewer.lost_picture(lane, now);
+        }
+    }
+
     /// Sends a viewer the packets again that it lost.
     pub(super) fn repeat<O: ViewerOutbox>(
         &mut self,

@@ -13,7 +13,7 @@ const CATCH_UP_SPEED: u32 = 3;
 pub(super) const PACKETS_PER_VISIT: usize = 16;
 
 /// The pause between those visits: 16 packets in 2 ms are 75 Mb/s.
-const REST: Duration = Duration::from_millis(2);
+pub(super) const REST: Duration = Duration::from_millis(2);
 
 /// See the module's description.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,10 +38,10 @@ impl Pace {
         self.catch_up.is_some()
     }
 
-    /// Pauses after a visit that could not send everything. Returns the end of the pause. Sound does not wait
-    /// for pictures.
-    pub(super) fn rest(&mut self, kind: usize, now: Instant) -> Instant {
-        let until = now + REST;
+    /// Pauses for so long after a visit that could not send everything. Returns the end of the pause. Sound does
+    /// not wait for pictures.
+    pub(super) fn rest(&mut self, kind: usize, pause: Duration, now: Instant) -> Instant {
+        let until = now + pause;
         if kind == PICTURE {
             self.rest_until = Some(until);
         }
@@ -96,9 +96,9 @@ mod tests {
         let now = Instant::now();
         let mut pace = Pace::default();
         let at = Timestamp::ZERO;
-        let until = pace.rest(SOUND, now);
+        let until = pace.rest(SOUND, REST, now);
         assert_eq!(pace.waits(at, now), None);
-        assert_eq!(pace.rest(PICTURE, now), until);
+        assert_eq!(pace.rest(PICTURE, REST, now), until);
         assert_eq!(pace.waits(at, now), Some(until));
         assert_eq!(pace.waits(at, until), None);
     }

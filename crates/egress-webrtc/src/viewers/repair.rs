@@ -18,8 +18,17 @@ const ROUND_TRIP_FIRST: Duration = Duration::from_millis(50);
 /// A shorter round trip counts as this: a request and its repetition may come in one batch.
 const ROUND_TRIP_MIN: Duration = Duration::from_millis(5);
 
-/// Packets whose last repetition is remembered.
-const MEMORY: usize = 128;
+/// Credit that is kept for packets that were not sent again yet. Some receivers do not see what comes again as a
+/// repetition (pion's asks for each packet every 100 ms for seconds), and would spend all of it on copies.
+const CREDIT_KEPT_BYTES: u32 = CREDIT_FIRST_BYTES / 2;
+
+/// How often one packet is sent again: of ten thousand packets that a network loses which loses a tenth, one is still
+/// missing then.
+const REPETITIONS_MAX: u8 = 4;
+
+/// Packets whose repetitions are remembered: more than are lost in the seconds in which a receiver asks for them,
+/// at some megabits.
+const MEMORY: usize = 256;
 
 /// Bytes that may be sent again, beyond the sends themselves.
 #[derive(Clone, Copy, Debug)]
@@ -38,14 +47,15 @@ impl Credit {
         self.0 = self.0.saturating_add(share).min(CREDIT_MAX_BYTES);
     }
 
-    /// Takes the cost of a packet, if the credit suffices.
-    pub(super) const fn spend(&mut self, bytes: usize) -> bool {
+    /// Takes the cost of a packet that was sent again so many times before, if the credit suffices.
+    pub(super) const fn spend(&mut self, bytes: usize, times: u8) -> bool {
+        let kept = if times == 0 { 0 } else { CREDIT_KEPT_BYTES };
         match self.0.checked_sub(bytes as u32) {
-            Some(left) => {
+            Some(left) if left >= kept => {
                 self.0 = left;
                 true
             }
-            None => false,
+            _ => false,
         }
     }
 }
@@ -54,8 +64,8 @@ impl Credit {
 #[derive(Debug)]
 pub(super) struct Repair {
     round_trip: Option<Duration>,
-    /// By the last bits of their numbers, packets and when they were last sent again. Allocated with the
-    /// first request.
+    /// By the last bits of their numbers, packets, and when and how often they were sent again. Allocated with
+    /// the first request.
     repeated: Option<Box<[Repeated; MEMORY]>>,
     /// The numbers of the next repeated packets, for each kind.
     pub(super) rtx: [u64; 2],
@@ -66,8 +76,18 @@ pub(super) struct Repair {
 #[derive(Clone, Copy, Debug)]
 struct Repeated {
     kind: u8,
+    times: u8,
     sequence: u16,
     millis: u32,
+}
+
+impl Repeated {
+    const NEVER: Self = Self {
+        kind: u8::MAX,
+        times: 0,
+        sequence: 0,
+        millis: 0,
+    };
 }
 
 impl Default for Repair {
@@ -82,31 +102,33 @@ impl Default for Repair {
 }
 
 impl Repair {
-    /// Whether enough time has passed since this packet was last sent again. If so, it counts as sent again
-    /// now.
-    pub(super) fn may_repeat(&mut self, kind: usize, sequence: u16, millis: u32) -> bool {
-        const NEVER: Repeated = Repeated {
-            kind: u8::MAX,
-            sequence: 0,
-            millis: 0,
-        };
+    /// How often this packet was sent again; `None` if it may not be now, so soon after the last time or at all.
+    pub(super) fn times(&mut self, kind: usize, sequence: u16, millis: u32) -> Option<u8> {
         let patience = self.round_trip.unwrap_or(ROUND_TRIP_FIRST);
         let patience = patience.max(ROUND_TRIP_MIN).as_millis() as u32;
-        let memory = self
-            .repeated
-            .get_or_insert_with(|| Box::new([NEVER; MEMORY]));
-        let place = &mut memory[usize::from(sequence) % MEMORY];
-        let now = Repeated {
+        let last = *self.place(sequence);
+        if (last.kind, last.sequence) != (kind as u8, sequence) {
+            return Some(0);
+        }
+        let is_soon = millis.wrapping_sub(last.millis) < patience;
+        (!is_soon && last.times < REPETITIONS_MAX).then_some(last.times)
+    }
+
+    /// The packet is sent again after so many times.
+    pub(super) fn repeated(&mut self, kind: usize, sequence: u16, millis: u32, times: u8) {
+        *self.place(sequence) = Repeated {
             kind: kind as u8,
+            times: times + 1,
             sequence,
             millis,
         };
-        let is_same = (place.kind, place.sequence) == (now.kind, now.sequence);
-        if is_same && millis.wrapping_sub(place.millis) < patience {
-            return false;
-        }
-        *place = now;
-        true
+    }
+
+    fn place(&mut self, sequence: u16) -> &mut Repeated {
+        let memory = self
+            .repeated
+            .get_or_insert_with(|| Box::new([Repeated::NEVER; MEMORY]));
+        &mut memory[usize::from(sequence) % MEMORY]
     }
 
     /// Records a round trip from a report.
@@ -129,30 +151,55 @@ mod tests {
     #[test]
     fn a_fifth_of_what_was_sent_may_be_sent_again() {
         let mut credit = Credit::default();
-        assert!(credit.spend(CREDIT_FIRST_BYTES as usize) && !credit.spend(1));
+        assert!(credit.spend(CREDIT_FIRST_BYTES as usize, 0) && !credit.spend(1, 0));
         credit.earn(10_000);
-        assert!(!credit.spend(2_001) && credit.spend(2_000));
+        assert!(!credit.spend(2_001, 0) && credit.spend(2_000, 0));
         for _ in 0..100 {
             credit.earn(1 << 20);
         }
-        assert!(credit.spend(CREDIT_MAX_BYTES as usize) && !credit.spend(1));
+        assert!(credit.spend(CREDIT_MAX_BYTES as usize, 0) && !credit.spend(1, 0));
+    }
+
+    #[test]
+    fn copies_of_one_packet_leave_the_others_their_share() {
+        let mut credit = Credit::default();
+        let half = CREDIT_FIRST_BYTES as usize / 2;
+        assert!(!credit.spend(half + 1, 1) && credit.spend(half, 1) && !credit.spend(1, 1));
+        assert!(credit.spend(half, 0));
+    }
+
+    /// Whether a packet is sent again now, for a viewer with credit.
+    fn repeats(repair: &mut Repair, kind: usize, sequence: u16, millis: u32) -> bool {
+        let times = repair.times(kind, sequence, millis);
+        times
+            .inspect(|times| repair.repeated(kind, sequence, millis, *times))
+            .is_some()
     }
 
     #[test]
     fn repeats_wait_for_a_round_trip() {
         let mut repair = Repair::default();
-        assert!(repair.may_repeat(1, 7, 100));
-        assert!(!repair.may_repeat(1, 7, 149));
-        assert!(repair.may_repeat(0, 8, 149));
-        assert!(repair.may_repeat(1, 7, 150));
+        assert!(repeats(&mut repair, 1, 7, 100));
+        assert!(!repeats(&mut repair, 1, 7, 149));
+        assert!(repeats(&mut repair, 0, 8, 149));
+        assert!(repeats(&mut repair, 1, 7, 150));
         repair.went_round(Duration::from_millis(10));
-        assert!(!repair.may_repeat(1, 7, 159) && repair.may_repeat(1, 7, 160));
-        repair.went_round(Duration::ZERO);
-        repair.went_round(Duration::ZERO);
-        for _ in 0..100 {
+        assert!(!repeats(&mut repair, 1, 7, 159) && repeats(&mut repair, 1, 7, 160));
+        for _ in 0..102 {
             repair.went_round(Duration::ZERO);
         }
-        assert!(!repair.may_repeat(1, 7, 164) && repair.may_repeat(1, 7, 165));
+        assert!(!repeats(&mut repair, 1, 7, 164) && repeats(&mut repair, 1, 7, 165));
+    }
+
+    #[test]
+    fn one_packet_is_sent_again_so_many_times() {
+        let mut repair = Repair::default();
+        let asked = (0..40).map(|time| 100 * time);
+        let sent = asked
+            .filter(|millis| repeats(&mut repair, 1, 7, *millis))
+            .count();
+        assert_eq!(sent, usize::from(REPETITIONS_MAX));
+        assert_eq!(repair.times(0, 7, 9_999), Some(0), "another packet");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use media::Timestamp;
 use webrtc::rtcp::{ReportBlock, SenderReport, write_sdes};
 
 use super::line::Line;
+use super::link::{Heard, PROBE_PATIENCE, Turn};
 use super::viewer::Viewer;
 use crate::stats::Counters;
 use formats::rtp::codes::{self, CNAME, PICTURE, SOUND};
@@ -19,13 +20,20 @@ const REPORTS_FIRST: u32 = 4;
 /// A longer round trip means that a clock was set.
 const ROUND_TRIP_MAX: Duration = Duration::from_secs(10);
 
+/// 65,536ths of a second.
+fn duration(units: u32) -> Duration {
+    Duration::from_micros((u64::from(units) * 1_000_000) >> 16)
+}
+
 impl Viewer {
     /// Appends a report on each line that something was sent on: the same moment on all of them, `at` on the
     /// stream's clock and `ntp` on the wall clock, so that they are played in step. Sound and picture come first in
     /// turn: GStreamer reads only the first of a compound's reports.
     pub(super) fn report(&mut self, at: Timestamp, ntp: u64, now: Instant, compound: &mut Vec<u8>) {
         self.books.reports = self.books.reports.saturating_add(1);
-        let interval = if self.books.reports < REPORTS_FIRST {
+        let interval = if self.books.link.awaits_answer() {
+            PROBE_PATIENCE
+        } else if self.books.reports < REPORTS_FIRST {
             REPORT_INTERVAL_FIRST
         } else {
             REPORT_INTERVAL
@@ -63,21 +71,42 @@ impl Viewer {
         self.lines.iter().position(is_it)
     }
 
-    /// Takes the viewer's report on one line; `ntp_middle` is the wall clock now.
-    pub(super) fn heard(&mut self, report: &ReportBlock, ntp_middle: u32, counters: &mut Counters) {
+    /// Takes the viewer's report on one line, which comes `now`; `ntp_middle` is the wall clock then.
+    pub(super) fn heard(
+        &mut self,
+        report: &ReportBlock,
+        now: Instant,
+        ntp_middle: u32,
+        counters: &mut Counters,
+    ) {
         let Some(kind) = self.kind_of(report.ssrc) else {
             return;
         };
         let repair = &mut self.books.repair;
         counters.lost += repair.lost(kind, report.lost);
-        let Some(units) = report.round_trip(ntp_middle) else {
-            return;
-        };
-        let took = Duration::from_micros((u64::from(units) * 1_000_000) >> 16);
-        if took <= ROUND_TRIP_MAX {
+        let round_trip = report.round_trip(ntp_middle).map(duration);
+        let round_trip = round_trip.filter(|took| *took <= ROUND_TRIP_MAX);
+        if let Some(took) = round_trip {
             repair.went_round(took);
             counters.round_trips += 1;
             counters.round_trip_micros += took.as_micros() as u64;
+        }
+        if kind != PICTURE {
+            return;
+        }
+        let age = round_trip.map(|_| duration(ntp_middle.wrapping_sub(report.last_report)));
+        let heard = Heard {
+            now,
+            round_trip,
+            answers: age.and_then(|age| now.checked_sub(age)),
+        };
+        match self.books.link.heard(report, heard) {
+            Some(Turn::Hold) => {
+                counters.held_pictures += 1;
+                self.hold_picture(now);
+            }
+            Some(Turn::Resume) => self.resume_picture(),
+            None => {}
         }
     }
 }

@@ -87,6 +87,23 @@ impl Track {
         self.newest_join.filter(|join| *join >= self.base)
     }
 
+    /// The number after the last packet of the frame that begins at `first`, as far as it is known.
+    pub(super) fn frame_end(&self, first: u64) -> u64 {
+        let mut end = first + 1;
+        while self.get(end).is_some_and(|packet| !packet.begins) {
+            end += 1;
+        }
+        end
+    }
+
+    /// Bytes that all tracks of the lane have in a second, while these packets came; `None` if that was too short a time.
+    pub(super) fn lane_rate(&self) -> Option<u32> {
+        let (first, last) = (self.packets.front()?, self.packets.back()?);
+        let time = (last.at - first.at).seconds();
+        let bytes = last.offset.saturating_sub(first.offset) as f64;
+        (time >= 1.0).then(|| (bytes / time) as u32)
+    }
+
     fn pop(&mut self) {
         if self.packets.pop_front().is_some() {
             self.base += 1;
@@ -134,6 +151,19 @@ mod tests {
         track.push(500, packet(5_000, false), false);
         assert_eq!((track.base, track.end()), (500, 501));
         assert_eq!((track.newest(), track.newest_join()), (None, None));
+    }
+
+    #[test]
+    fn a_frame_and_a_lane_are_measured() {
+        let mut track = Track::default();
+        for number in 0..10u64 {
+            let mut packet = packet(number * 1_000, number % 4 == 0);
+            packet.at = Timestamp::from_millis(number as i64 * 250);
+            track.push(number as u16, packet, false);
+            let rate = (number >= 4).then_some(4_000);
+            assert_eq!(track.lane_rate(), rate, "of {number}");
+        }
+        assert_eq!([0, 4, 8].map(|first| track.frame_end(first)), [4, 8, 10]);
     }
 
     #[test]

@@ -11,9 +11,11 @@ use webrtc::mux::Handle;
 use webrtc::srtp::{Keys, Sealer};
 
 use super::line::Line;
-use super::pace::{PACKETS_PER_VISIT, Pace};
+use super::link::{Flow, Link, PROBE_PACKETS};
+use super::pace::{PACKETS_PER_VISIT, Pace, REST};
 use super::repair::{Credit, Repair};
 use super::run::Run;
+use super::start::Start;
 use super::track::{Packet, Track};
 use crate::agree::Agreed;
 use crate::out::{Sent, ViewerOutbox};
@@ -48,13 +50,15 @@ pub(super) struct Viewer {
     sealer: Sealer,
     /// Sound and picture.
     pub(super) lines: [Option<Line>; 2],
-    pace: Pace,
+    /// What its link takes.
+    pub(super) flow: Flow,
+    pub(super) pace: Pace,
     credit: Credit,
     /// Bytes and sends not yet reported to its handle.
     unsaid: (u32, u32),
     has_begun: bool,
     /// Whether it had everything there was after its last visit.
-    is_in_step: bool,
+    pub(super) is_in_step: bool,
     /// Whether its path is gone; it may come back on another, until its session ends.
     is_adrift: bool,
     /// When it is sent the next report on its lines.
@@ -67,11 +71,13 @@ pub(super) struct Viewer {
 pub(super) struct Books {
     pub(super) handle: ListenerHandle,
     pub(super) repair: Repair,
+    pub(super) link: Link,
+    pub(super) start: Start,
     /// Sender reports so far.
     pub(super) reports: u32,
     /// The most sound in one packet.
     pub(super) packet_time: Duration,
-    skipped_at: Option<Instant>,
+    pub(super) skipped_at: Option<Instant>,
     asked_for_keyframe: Option<Instant>,
 }
 
@@ -115,6 +121,7 @@ impl Viewer {
             path,
             sealer: Sealer::new(keys).ok()?,
             lines: [line(Kind::Audio), line(Kind::Video)],
+            flow: Flow::default(),
             pace: Pace::default(),
             credit: Credit::default(),
             unsaid: (0, 0),
@@ -125,6 +132,8 @@ impl Viewer {
             books: Box::new(Books {
                 handle,
                 repair: Repair::default(),
+                link: Link::default(),
+                start: Start::default(),
                 reports: 0,
                 packet_time: agreed
                     .of(Kind::Audio)
@@ -137,9 +146,10 @@ impl Viewer {
     }
 
     /// It is to be sent to another address.
-    pub(super) const fn go(&mut self, path: Path) {
+    pub(super) fn go(&mut self, path: Path) {
         self.path = path;
         self.is_adrift = false;
+        self.books.link.moved();
     }
 
     pub(super) const fn path(&self) -> Path {
@@ -250,6 +260,10 @@ impl Viewer {
 
     /// Pictures start at the newest keyframe, and go on there when a viewer falls too far behind.
     fn place_picture(&mut self, lane: Lane<'_>, now: Instant) -> Result<bool, Reason> {
+        if self.flow != Flow::Whole {
+            self.probe(lane, now);
+            return Ok(false);
+        }
         let Some(line) = &mut self.lines[PICTURE] else {
             return Ok(false);
         };
@@ -259,11 +273,17 @@ impl Viewer {
         if line.is_waiting() {
             match join.and_then(|join| Some((join, track.get(join)?))) {
                 Some((join, packet)) => {
-                    line.go(join);
-                    self.pace.catch_up(packet.at, now);
-                    if lane.newest - packet.at > OLD_KEYFRAME {
+                    let is_old = lane.newest - packet.at > OLD_KEYFRAME;
+                    if is_old {
                         books.ask_for_keyframe(now);
                     }
+                    // Catching up takes three times as much of a link that has just proved to take the stream.
+                    if is_old && books.link.is_on_trial(now) {
+                        return Ok(false);
+                    }
+                    line.go(join);
+                    self.pace.catch_up(packet.at, now);
+                    books.start.began(now);
                 }
                 None => books.ask_for_keyframe(now),
             }
@@ -333,8 +353,19 @@ impl Viewer {
             let Some(track) = self.track(lane, kind) else {
                 continue;
             };
-            let mut left = PACKETS_PER_VISIT;
+            let probing = (kind == PICTURE && self.flow == Flow::Probe)
+                .then(|| self.books.link.probing())
+                .flatten();
+            let (mut left, rest) = match probing {
+                Some((_, rest)) => (PROBE_PACKETS, rest),
+                None => (PACKETS_PER_VISIT, REST),
+            };
             while let Some(packet) = self.next(track, kind) {
+                if let Some((end, _)) = probing
+                    && self.lines[kind].is_some_and(|line| line.next() >= end)
+                {
+                    break;
+                }
                 if kind == PICTURE
                     && let Some(due) = self.pace.waits(packet.at, now)
                 {
@@ -342,7 +373,7 @@ impl Viewer {
                     break;
                 }
                 if left == 0 {
-                    sooner(self.pace.rest(kind, now));
+                    sooner(self.pace.rest(kind, rest, now));
                     break;
                 }
                 left -= 1;
@@ -376,6 +407,7 @@ impl Viewer {
         {
             self.pace.caught_up();
         }
+        self.end_probe(now);
         again.map_or(Visit::Settled, Visit::Again)
     }
 
@@ -455,10 +487,15 @@ impl Viewer {
         let (Some(line), Some(track)) = (self.lines[kind], self.track(lane, kind)) else {
             return;
         };
+        let may_repeat = kind != PICTURE || self.books.link.may_repeat();
         let mut run = Run::default();
         let mut rtx = self.books.repair.rtx[kind];
         for sequence in lost {
             counters.nacked += 1;
+            if !may_repeat {
+                counters.nacks_refused += 1;
+                continue;
+            }
             let found = line.sent(sequence);
             let found = found.and_then(|(own, at)| Some((own, track.get(at)?)));
             let Some((own, packet)) = found else {
@@ -467,10 +504,12 @@ impl Viewer {
             };
             let len = usize::from(packet.len) + REPEATED_EXTRA;
             let repair = &mut self.books.repair;
-            if !repair.may_repeat(kind, sequence, millis) || !self.credit.spend(len) {
+            let times = repair.times(kind, sequence, millis);
+            let Some(times) = times.filter(|times| self.credit.spend(len, *times)) else {
                 counters.nacks_refused += 1;
                 continue;
-            }
+            };
+            repair.repeated(kind, sequence, millis, times);
             let bytes = lane
                 .follower
                 .bytes(packet.offset, len - REPEATED_EXTRA, scratch);
@@ -538,6 +577,9 @@ impl Viewer {
             handle, skipped_at, ..
         } = &mut *self.books;
         handle.lags(lag);
+        if self.flow != Flow::Whole {
+            *skipped_at = Some(now);
+        }
         if skipped_at.is_some_and(|at| now.saturating_duration_since(at) >= DEGRADED_FOR) {
             *skipped_at = None;
             handle.set_degraded(false);

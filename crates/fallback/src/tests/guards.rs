@@ -77,6 +77,7 @@ impl World {
                 })?;
                 Some(Rule {
                     fallback,
+                    any_format: stream.as_str() == "any",
                     after: Duration::from_millis(500),
                     yields: yields || is_move,
                     keep: Duration::from_secs(15),
@@ -362,6 +363,51 @@ async fn nothing_is_played_to_nobody() {
     assert_eq!(world.protocol("radio"), "");
 }
 
+/// Waits until a fallback of `radio` is refused.
+async fn refusal(world: &World) {
+    let is_refused = |world: &World| matches!(world.state("radio"), Some(State::Refused(_)));
+    // The kernel's clock decides when a stream is no longer young.
+    let real = Instant::now();
+    while !is_refused(world) {
+        assert!(real.elapsed() < PATIENCE, "it is refused in time");
+        std::thread::sleep(Duration::from_millis(20));
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fallback_that_does_not_fit_is_told_before_it_is_needed() {
+    let world = World::new(&[("radio", "backup")], &[], true);
+    let _studio = world.sends("radio", b's', RATE);
+    let backup = world.sends("backup", b'b', 22_050);
+    refusal(&world).await;
+    assert_eq!(world.protocol("radio"), "icecast");
+    assert_eq!(
+        world.stats.outcomes(Outcome::Refused),
+        0,
+        "nobody misses it"
+    );
+    drop(backup);
+    world
+        .until(|world| world.state("radio") == Some(State::Waiting))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_rate_is_heard_where_the_rule_takes_any() {
+    let world = World::new(&[("any", "backup")], &[], true);
+    let _listener = world.listener("any");
+    let studio = world.sends("any", b's', RATE);
+    let _backup = world.sends("backup", b'b', 22_050);
+    world
+        .until(|world| world.protocol("any") == "icecast")
+        .await;
+    drop(studio);
+    world.until(|world| world.protocol("any") == PROTOCOL).await;
+    let info = world.info("any").expect("it is fed");
+    assert_eq!(info.tracks[0].sample_rate, 22_050);
+}
+
 #[tokio::test(start_paused = true)]
 async fn another_format_is_refused_and_said() {
     let world = World::new(&[("radio", "backup")], &[], true);
@@ -372,14 +418,7 @@ async fn another_format_is_refused_and_said() {
         .until(|world| world.protocol("radio") == "icecast")
         .await;
     drop(studio);
-    let is_refused = |world: &World| matches!(world.state("radio"), Some(State::Refused(_)));
-    // The kernel's clock decides when a stream is no longer young.
-    let real = Instant::now();
-    while !is_refused(&world) {
-        assert!(real.elapsed() < PATIENCE, "it is refused in time");
-        std::thread::sleep(Duration::from_millis(20));
-        sleep(Duration::from_millis(100)).await;
-    }
+    refusal(&world).await;
     let Some(State::Refused(reason)) = world.state("radio") else {
         panic!("it is refused")
     };

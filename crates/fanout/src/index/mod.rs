@@ -77,7 +77,8 @@ impl SharedIndex {
     #[inline(never)]
     pub(crate) fn add(&self, marks: &mut Vec<Mark>, start: u64) {
         let mut segments = self.segments();
-        marks.drain(..).for_each(|mark| segments.add(mark));
+        let longest = self.segmentation.segment_max();
+        marks.drain(..).for_each(|mark| segments.add(mark, longest));
         segments.forget_before(start);
     }
 
@@ -145,9 +146,10 @@ struct Last {
 }
 
 impl Segments {
-    fn add(&mut self, mut mark: Mark) {
+    /// Takes a part of a lane whose segments are no longer than `longest`.
+    fn add(&mut self, mut mark: Mark, longest: Span) {
         if let Some(start) = mark.part.starts.take() {
-            self.begin(&mark, start);
+            self.begin(&mark, start, longest);
         }
         // Without a segment that it belongs to it is not listed: a packager begins with one, and the log
         // may drop the beginning of one that is open.
@@ -162,7 +164,7 @@ impl Segments {
         }
     }
 
-    fn begin(&mut self, mark: &Mark, start: SegmentStart) {
+    fn begin(&mut self, mark: &Mark, start: SegmentStart, longest: Span) {
         if let Some(open) = self.list.back_mut() {
             Arc::make_mut(open).is_complete = true;
         }
@@ -172,7 +174,7 @@ impl Segments {
                 let epochs = mark.epoch.saturating_sub(last.epoch);
                 let changes = u64::from(epochs.max(start.is_discontinuous.into()));
                 let number = start.number.max(last.number + 1);
-                self.pass_over(last, number, mark.at);
+                self.pass_over(last, number, (mark.at, longest));
                 (number, last.discontinuity + changes)
             }
         };
@@ -195,13 +197,15 @@ impl Segments {
     }
 
     /// Lists the numbers between `last` and `next`, which begins at `until`, as gaps of equal length.
-    fn pass_over(&mut self, last: Last, next: u64, until: Timestamp) {
+    fn pass_over(&mut self, last: Last, next: u64, (until, longest): (Timestamp, Span)) {
         let count = next - last.number - 1;
         if count >= SEGMENTS_MAX as u64 {
             self.list.clear();
             return;
         }
-        let pause = i128::from((until - last.end).ticks().max(0));
+        // A pause may take more than its numbers can; behind them times do not continue.
+        let most = i128::from(longest.ticks()) * i128::from(count);
+        let pause = i128::from((until - last.end).ticks().max(0)).min(most);
         let begin = |gap: u64| {
             let ticks = pause * i128::from(gap) / i128::from(count);
             last.end + Span::from_ticks(ticks as i64)

@@ -15,7 +15,7 @@ const PARTS_MAX: usize = 128;
 /// The bounds of parts and segments; they hold for as long as the lane is open.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Segmentation {
-    /// The longest duration of a part, unless its only sample lasts longer.
+    /// The longest duration of a part.
     pub part_max: Span,
     /// The distance of segments: each begins at the first keyframe of its slot of the stream's time.
     pub segment: Span,
@@ -24,14 +24,14 @@ pub struct Segmentation {
 impl Segmentation {
     /// Half a second and three. A part that ends before the sample that would be too much is longer than
     /// 85 % of that from 14 pictures a second on (RFC 8216bis §4.4.4.9), and a segment has a keyframe at its
-    /// beginning if there is one every two and a half seconds.
+    /// beginning if there is one every three seconds.
     pub const DEFAULT: Self = Self {
         part_max: Span::from_millis(500),
         segment: Span::from_millis(3_000),
     };
 
-    /// The longest duration of a segment, unless its last sample lasts longer: the slot it begins in, and the
-    /// next.
+    /// The longest duration of a segment, unless the last sample of its epoch lasts longer: the slot it begins in, and
+    /// the next.
     pub fn segment_max(&self) -> Span {
         self.segment + self.segment
     }

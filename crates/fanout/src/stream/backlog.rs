@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use media::{Sample, Span, TICKS_PER_SECOND, Timestamp, TrackId};
 
-use crate::policy::JOIN_AGE_MAX;
+use crate::policy::{BURST_SPAN_MAX, JOIN_AGE_MAX};
 
 /// Bytes kept at the most. A group of pictures of a 20 Mb/s stream with keyframes every five
 /// seconds fits; beyond it a new lane begins with the next keyframe.
@@ -86,8 +86,10 @@ struct Group {
 /// How much a backlog keeps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
-    /// Without video.
+    /// Without video: this time,
     pub(super) burst: Span,
+    /// and at least as many bytes, as far as they are no older than [`BURST_SPAN_MAX`].
+    pub(super) burst_bytes: u32,
     /// The slot of segments; see [`Segmentation::segment`](crate::Segmentation::segment).
     pub(super) segment: Span,
 }
@@ -110,7 +112,7 @@ impl Backlog {
     }
 
     /// All of it.
-    pub(super) fn samples(&self) -> impl Iterator<Item = &Sample> {
+    pub(super) fn samples(&self) -> impl DoubleEndedIterator<Item = &Sample> + Clone {
         self.samples.iter()
     }
 
@@ -157,7 +159,7 @@ impl Backlog {
             // Before the first keyframe nothing is of use to a joiner.
             Some(_) if self.samples.is_empty() => return,
             Some(_) => {}
-            None => self.forget_before(&sample, extent.burst),
+            None => self.forget_before(&sample, extent),
         }
         self.bytes += sample.bytes();
         self.newest_bytes += sample.bytes();
@@ -199,13 +201,15 @@ impl Backlog {
         }
     }
 
-    fn forget_before(&mut self, newest: &Sample, burst: Span) {
+    fn forget_before(&mut self, newest: &Sample, extent: Extent) {
         // The sample in which the burst begins stays, so that a joiner gets the whole of it.
-        while self
-            .samples
-            .get(1)
-            .is_some_and(|second| newest.dts - second.dts >= burst)
-        {
+        while let [Some(oldest), Some(second)] = [0, 1].map(|at| self.samples.get(at)) {
+            let age = newest.dts - second.dts;
+            let left = self.bytes - oldest.bytes() + newest.bytes();
+            let has_bytes = left >= extent.burst_bytes as usize || age >= BURST_SPAN_MAX;
+            if age < extent.burst || !has_bytes {
+                break;
+            }
             self.pop();
         }
     }
@@ -251,7 +255,11 @@ mod tests {
 
     fn extent(burst: Span) -> Extent {
         let segment = Span::from_millis(3_000);
-        Extent { burst, segment }
+        Extent {
+            burst,
+            burst_bytes: 0,
+            segment,
+        }
     }
 
     fn sample(track: TrackId, millis: i64, keyframe: bool, len: usize) -> Sample {
@@ -387,6 +395,28 @@ mod tests {
         }
         assert_eq!(millis(&backlog), [9_400, 9_500, 9_600, 9_700, 9_800, 9_900]);
         assert_eq!(backlog.bitrate(), None);
+    }
+
+    #[test]
+    fn audio_keeps_the_bytes_of_a_burst_while_they_are_young() {
+        let kept = |sample_bytes, burst_bytes| {
+            let mut backlog = Backlog::default();
+            for step in 0..1_000 {
+                let extent = Extent {
+                    burst_bytes,
+                    ..extent(Span::from_millis(450))
+                };
+                backlog.push(
+                    sample(TrackId::AUDIO, step * 100, true, sample_bytes),
+                    None,
+                    extent,
+                );
+            }
+            99_900 - millis(&backlog)[0]
+        };
+        assert_eq!(kept(100, 2_000), 1_900, "twenty samples");
+        assert_eq!(kept(1_000, 2_000), 500, "the time is longer");
+        assert_eq!(kept(1, 2_000), 80_000);
     }
 
     #[test]

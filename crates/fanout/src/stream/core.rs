@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use media::codec::captions::CaptionWatch;
-use media::{Container, Item, Kind, Sample, Script, Span, Title, Track, TrackId};
+use media::{Codec, Container, Item, Kind, Sample, Script, Span, Timestamp, Title, Track, TrackId};
 
 use super::aside::Aside;
 use super::backlog::{Backlog, Extent};
@@ -38,6 +38,10 @@ pub(super) const TRACKS_MAX: usize = 16;
 /// How long after an epoch began a stream without a video track counts as audio only: publishers announce both
 /// tracks within the first packets.
 const VIDEO_TRACK_AWAITED: Duration = Duration::from_secs(2);
+
+/// How much sound a publisher may send before the pictures that it announces: encoders whose camera takes its time
+/// begin with sound.
+const PICTURES_AWAITED: Span = Span::from_millis(15_000);
 
 /// The longest interval between keyframes while the stream has a listener that cannot request one, so that new
 /// listeners find one. A browser sends none by itself for minutes.
@@ -72,6 +76,8 @@ pub(super) struct Core {
     pub(super) taken_over: Option<Instant>,
     pub(super) replaced: Replaced,
     pub(super) tracks: Vec<Arc<Track>>,
+    /// Codec, sample rate and channels of the sound, also that of the last publisher.
+    pub(super) sound: Option<(Codec, u32, u8)>,
     pub(super) header: Option<Bytes>,
     pub(super) metadata: Option<Script>,
     pub(super) title: Option<Arc<Title>>,
@@ -149,6 +155,7 @@ impl Core {
             taken_over: None,
             replaced: Replaced::default(),
             tracks: Vec::new(),
+            sound: None,
             header: None,
             metadata: None,
             title: None,
@@ -190,6 +197,15 @@ impl Core {
             .iter()
             .find(|track| track.kind == Kind::Video)
             .map(|track| track.id)
+    }
+
+    /// Whether the publisher has announced pictures whose track it may yet send.
+    pub(super) fn awaits_pictures(&self) -> bool {
+        let metadata = self.metadata.as_ref();
+        let are_announced =
+            metadata.is_some_and(|script| Script::announces(&script.body, Kind::Video));
+        let is_young = self.timeline.since_epoch() < PICTURES_AWAITED;
+        are_announced && is_young && self.video().is_none()
     }
 
     /// The newest keyframe, and its track.
@@ -252,7 +268,9 @@ impl Core {
     /// Brings a lane that has just opened to the present.
     pub(super) fn replay(&self, lane: &mut LaneWriter, now: Instant) {
         let is_segmented = lane.lane.index.is_some();
-        let oldest = self.backlog.recent(is_segmented).next();
+        let takes_bytes = lane.lane.policy.burst_bytes > 0;
+        let since = self.burst_begins().filter(|_| !takes_bytes);
+        let oldest = self.past(is_segmented, since).next();
         let begins = oldest.map(|oldest| oldest.dts);
         if let Some(begins) = begins {
             for event in self.timed.since(begins) {
@@ -271,7 +289,7 @@ impl Core {
                 begins.is_some_and(|begins| sample.dts + sample.duration <= begins)
             })
             .peekable();
-        self.recall(is_segmented, |item, _| {
+        self.recall(is_segmented, since, |item, _| {
             // After the publisher's own tracks, and each sample before later ones of other tracks.
             let is_track = matches!(item, Item::Track(_));
             if let Some(track) = track.take_if(|_| !is_track) {
@@ -293,9 +311,33 @@ impl Core {
         lane.publish();
     }
 
-    /// Replays what the publisher announced and sent recently, for a reader of segments or of anything else; each
-    /// sample with the kind of its track.
-    pub(super) fn recall(&self, is_segmented: bool, mut tell: impl FnMut(&Item, Option<Kind>)) {
+    /// The recent past of a stream of sound alone begins here, for readers whose burst is a time: at the newest sample that
+    /// is as old and at which decoders can begin, as in [a lane](crate::cursor::start). `None` if there is none, and with
+    /// pictures.
+    pub(super) fn burst_begins(&self) -> Option<Timestamp> {
+        if self.video().is_some() {
+            return None;
+        }
+        let mut samples = self.backlog.samples().rev();
+        let since = samples.clone().next()?.dts - self.settings.audio.burst;
+        let begins = samples.find(|sample| sample.keyframe && sample.dts <= since)?;
+        Some(begins.dts)
+    }
+
+    /// What was sent recently, from `since` on.
+    fn past(&self, is_segmented: bool, since: Option<Timestamp>) -> impl Iterator<Item = &Sample> {
+        let recent = self.backlog.recent(is_segmented);
+        recent.skip_while(move |sample| since.is_some_and(|since| sample.dts < since))
+    }
+
+    /// Replays what the publisher announced and sent recently, from `since` on, for a reader of segments or of anything
+    /// else; each sample with the kind of its track.
+    pub(super) fn recall(
+        &self,
+        is_segmented: bool,
+        since: Option<Timestamp>,
+        mut tell: impl FnMut(&Item, Option<Kind>),
+    ) {
         for track in &self.tracks {
             tell(&Item::Track(Arc::clone(track)), None);
         }
@@ -308,7 +350,7 @@ impl Core {
         if let Some(title) = &self.title {
             tell(&Item::Title(Arc::clone(title)), None);
         }
-        for sample in self.backlog.recent(is_segmented) {
+        for sample in self.past(is_segmented, since) {
             let kind = self.kind(sample.track);
             tell(&Item::Sample(sample.clone()), kind);
         }
@@ -321,16 +363,16 @@ impl Core {
 
     /// Takes over items, in order, and passes them to every lane, tap and spool.
     pub(super) fn write(&mut self, items: &mut Vec<Item>, now: Instant) {
-        self.place(items);
+        self.place(items, now);
         self.write_placed(items, now);
     }
 
-    /// Moves items onto the stream's timeline.
-    pub(super) fn place(&mut self, items: &mut [Item]) {
+    /// Moves items that came `now` onto the stream's timeline.
+    pub(super) fn place(&mut self, items: &mut [Item], now: Instant) {
         for item in items {
             match item {
                 Item::Sample(sample) if sample.track == TrackId::DERIVED => {}
-                Item::Sample(sample) => self.timeline.place(sample),
+                Item::Sample(sample) => self.timeline.place(sample, now),
                 Item::Metadata(script) | Item::Script(script) => {
                     self.timeline.place_script(script);
                 }
@@ -343,19 +385,25 @@ impl Core {
     /// Takes over items that are on the stream's timeline.
     pub(super) fn write_placed(&mut self, items: &mut Vec<Item>, now: Instant) {
         let video = self.video();
+        let audio = self.settings.audio.in_order();
         let extent = Extent {
-            burst: self.settings.audio.burst,
+            burst: audio.burst,
+            burst_bytes: audio.burst_bytes,
             segment: self.settings.segment,
         };
         let mut has_new_tracks = false;
         for item in items.drain(..) {
+            let mut is_other_sound = false;
             match &item {
                 // Only the stream itself writes it.
                 Item::Epoch => continue,
                 // That number is reserved.
                 Item::Track(track) if track.id == TrackId::DERIVED => continue,
                 Item::Sample(sample) if sample.track == TrackId::DERIVED => continue,
-                Item::Track(track) => has_new_tracks |= self.remember_track(track, now),
+                Item::Track(track) => {
+                    has_new_tracks |= self.remember_track(track, now);
+                    is_other_sound = self.is_other_sound(track);
+                }
                 Item::Header(header) => {
                     // What was sent under the old header cannot be decoded with this one.
                     self.backlog.clear();
@@ -389,6 +437,9 @@ impl Core {
             }
             for lane in &mut self.lanes {
                 lane.push(&item, now);
+                if is_other_sound {
+                    lane.change_sound();
+                }
             }
             if !self.taps.is_empty() {
                 let kind = match &item {
@@ -453,6 +504,17 @@ impl Core {
         };
         self.news.ring();
         is_news
+    }
+
+    /// Whether a track that has just been remembered is the sound, and coded otherwise than what was sent before.
+    fn is_other_sound(&mut self, track: &Track) -> bool {
+        let mut audio = self.tracks.iter().filter(|track| track.kind == Kind::Audio);
+        if audio.next().is_none_or(|first| first.id != track.id) {
+            return false;
+        }
+        let form = (track.codec, track.sample_rate, track.channels);
+        let former = self.sound.replace(form);
+        former.is_some_and(|former| former != form)
     }
 
     /// Whether there was room for it.

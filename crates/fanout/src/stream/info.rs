@@ -30,6 +30,8 @@ pub struct Settings {
     /// For this long after its last attempt a replaced publisher may not take the stream back, as long as its
     /// replacement sends.
     pub takeover_back: Duration,
+    /// Whether its publisher is one of those of which there may be so many.
+    pub counts: bool,
     /// How many listeners may join it; `None` for no limit of its own.
     pub listeners_max: Option<NonZeroU32>,
     /// The group of streams that show one programme, by any number that other groups do not have. The time of a new
@@ -53,6 +55,7 @@ impl Default for Settings {
             public: true,
             takeover: Takeover::SameCredential,
             takeover_back: Duration::from_secs(30),
+            counts: true,
             listeners_max: None,
             group: None,
             unchain: false,
@@ -137,6 +140,8 @@ pub struct Info {
     pub rates: Vec<Option<Rate>>,
     /// The order in which the pictures of this epoch are sent.
     pub picture_order: PictureOrder,
+    /// The publisher has announced pictures, has sent none, and has not been there for long.
+    pub awaits_pictures: bool,
     /// Its pictures have closed captions (CEA-608 or CEA-708), as far as the beginning of this epoch shows.
     pub captions: bool,
     /// How far apart its keyframes are; `None` without a picture track.

@@ -26,7 +26,7 @@ impl Keyframes {
         is_long.then(|| {
             format!(
                 "The publisher sends a keyframe every {:.1} s; joiners start up to that far behind, or \
-                 wait that long. Set the encoder's keyframe interval to 2 s.",
+                 wait that long, and players of HLS that have stalled. Set the encoder's keyframe interval to 2 s.",
                 interval.seconds()
             )
         })

@@ -161,10 +161,10 @@ impl Stream {
         self.core().phase
     }
 
-    /// Whether it has a publisher of its own: the publisher of a rendition is that of its parent.
-    pub(crate) fn has_own_publisher(&self) -> bool {
+    /// Whether it has a publisher that counts: the publisher of a rendition is that of its parent.
+    pub(crate) fn has_counted_publisher(&self) -> bool {
         let core = self.core();
-        core.phase == Phase::Live && !core.is_rendition
+        core.phase == Phase::Live && !core.is_rendition && core.settings.counts
     }
 
     /// Whether the publisher of another stream writes it as a rendition.
@@ -213,6 +213,7 @@ impl Stream {
             tracks: core.tracks.clone(),
             rates: core.rates(),
             picture_order: core.picture_order.order(),
+            awaits_pictures: core.awaits_pictures(),
             captions: core.captions.has_captions(),
             keyframes: core.keyframes(),
             offer: core.offer.clone(),
@@ -362,7 +363,9 @@ impl Stream {
             return None;
         }
         let (writer, tap) = tap::tap(kind);
-        core.recall(false, |item, kind| writer.push(item, kind));
+        core.recall(false, core.burst_begins(), |item, kind| {
+            writer.push(item, kind)
+        });
         core.taps.push(writer);
         Some(tap)
     }

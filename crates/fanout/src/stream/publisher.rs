@@ -160,7 +160,7 @@ impl Publisher {
         }
         self.is_unheard = false;
         core.last_item = now;
-        core.place(items);
+        core.place(items, now);
         divide(&mut self.renditions, items);
         core.write_placed(items, now);
         self.is_awaited = core.is_awaited();

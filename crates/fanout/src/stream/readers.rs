@@ -69,7 +69,7 @@ impl Stream {
             return None;
         }
         let (writer, spool) = spool::spool(SpoolShare::new(&self.budget));
-        core.recall(false, |item, _| writer.push(item, now));
+        core.recall(false, core.burst_begins(), |item, _| writer.push(item, now));
         if core.phase == Phase::Lingering {
             writer.pause();
         }

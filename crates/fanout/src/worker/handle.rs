@@ -49,6 +49,8 @@ pub(crate) enum Command {
 pub struct ListenerReport {
     /// Which one.
     pub id: ListenerId,
+    /// Whether it has yet to connect, and may never.
+    pub is_waiting: bool,
     /// Bytes its socket has taken, the response head included.
     pub sent_bytes: u64,
     /// How often it was moved forward.

@@ -40,6 +40,7 @@ impl Worker {
         self.listeners()
             .map(|(_, lane, listener)| ListenerReport {
                 id: listener.id,
+                is_waiting: false,
                 sent_bytes: listener.sent_bytes,
                 skips: listener.skips,
                 lag: lag(&lane.view, listener.offset),

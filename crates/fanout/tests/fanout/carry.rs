@@ -288,6 +288,17 @@ fn two_publishers_with_one_key_cannot_tear_a_stream_apart() {
 }
 
 #[test]
+fn what_does_not_count_is_let_in_beyond_the_limit_and_takes_no_place() {
+    let settings = Settings {
+        counts: false,
+        ..Settings::default()
+    };
+    let setup = TestFanout::with(settings, Takeover::SameCredential, 1);
+    let _first = setup.publish("a", 1).unwrap();
+    let _second = setup.publish("b", 1).unwrap();
+}
+
+#[test]
 fn a_lingering_stream_is_no_publisher() {
     let setup = TestFanout::with(Settings::default(), Takeover::SameCredential, 1);
     let first = setup.publish("a", 1).unwrap();

@@ -14,6 +14,7 @@ mod support;
 
 mod appear;
 mod archive;
+mod bursts;
 mod carry;
 mod converse;
 mod derive;

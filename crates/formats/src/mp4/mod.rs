@@ -62,7 +62,7 @@ impl Mp4 {
     /// Fragments that are parts of segments.
     pub fn segmented(bounds: Segmentation) -> Self {
         Self {
-            muxer: Muxer::new(Fragmentation::of_parts(bounds.part_max)),
+            muxer: Muxer::of_parts(bounds.part_max),
             segments: Some(Segmented {
                 segmenter: Segmenter::new(bounds),
                 titles: Titles::default(),
@@ -154,16 +154,23 @@ impl fmp4::Sink for Fragments<'_, '_> {
     fn splits_at(&self, next: FragmentCandidate) -> bool {
         match &self.segments {
             Some(Segmented { segmenter, .. }) => {
-                segmenter.splits_at(next.at, next.is_independent, self.sink.epoch())
+                segmenter.splits_at(next, segmenter::epoch(self.sink, next.turn))
             }
-            None => next.is_picture && next.is_independent,
+            None => next.is_picture && next.is_independent && next.until.is_none(),
         }
     }
 
     fn split(&mut self, next: FragmentCandidate) {
         if let Some(Segmented { segmenter, .. }) = &mut self.segments {
             self.sink.end_segment();
-            segmenter.split(next.at, self.sink.epoch());
+            segmenter.split(next.at, segmenter::epoch(self.sink, next.turn));
+        }
+    }
+
+    fn break_off(&mut self) {
+        if let Some(Segmented { segmenter, .. }) = &mut self.segments {
+            self.sink.end_segment();
+            segmenter.break_off();
         }
     }
 

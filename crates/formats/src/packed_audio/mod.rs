@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use container::adts;
-use container::fmp4::{self, Collected};
+use container::fmp4::{self, Collected, Turn};
 use container::id3::{self, Tag};
 use fanout::{Format, Packager, Protocol, Segmentation, Sink};
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
@@ -169,7 +169,10 @@ impl PartWriter for FrameWriter {
         let codec = part.track(Kind::Audio).map(|track| track.codec);
         // ffmpeg loses a frame of MP3 at a tag that is not at a segment's beginning.
         let may_tell = is_start || codec == Some(Codec::Aac);
-        let news = may_tell.then(|| self.titles.take_news()).flatten();
+        // What the last epoch has left is not what the next one's titles are about.
+        let is_late = part.unit().turn == Turn::Late;
+        let may_tell_title = may_tell && !is_late;
+        let news = may_tell_title.then(|| self.titles.take_news()).flatten();
         let has_tag = is_start || news.is_some();
         let title = news.or_else(|| self.titles.now());
         let end = part.unit().at + part.unit().duration;

@@ -109,7 +109,7 @@ fn read(bytes: &[u8]) -> Vec<Seen> {
 }
 
 fn read_ours(bytes: &[u8]) -> Vec<Seen> {
-    let mut reader = Reader::new(Limits::PUBLISHER, 1);
+    let mut reader = Reader::new(Limits::PUBLISHER);
     let mut announced = BytesMut::new();
     let size = Header {
         csid: 2,

@@ -4,11 +4,13 @@
 //! that a publisher's own sound comes before sound derived from another. Sequence numbers go on over epochs,
 //! per format. All tracks share one clock, which goes on while there is no publisher: the times of the lane's
 //! units are that clock's. A unit is a frame; viewers join at keyframes, or anywhere in a stream without
-//! pictures. For a large audience several frames of sound are one unit, in one packet (`sound`).
+//! pictures. For a large audience several frames of sound are one unit, in one packet (`sound`). Sound that is derived from
+//! the stream's past is left out (`present`).
 
 pub mod codes;
 mod lane_clock;
 mod media_clock;
+mod present;
 pub mod record;
 mod sound;
 
@@ -17,11 +19,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use container::rtp::{PADDING_MAX, PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
 use fanout::{Entry, Packager, Preamble, Protocol, Sink};
-use media::{Item, Kind, Sample, StreamName, Track};
+use media::{Item, Kind, Sample, StreamName, Track, TrackId};
 
 use self::codes::FORMATS;
 use self::lane_clock::LaneClock;
 pub use self::media_clock::MediaClock;
+use self::present::Present;
 use self::sound::{Due, HeldSound};
 
 /// The lane's format.
@@ -49,6 +52,7 @@ pub fn packager(stream: &StreamName, tally: &Arc<Tally>) -> Box<dyn Packager> {
         clock: LaneClock::default(),
         payloads: Payloads::default(),
         held: HeldSound::default(),
+        present: Present::default(),
         preamble: Arc::default(),
         has_warned: false,
         tally: Arc::clone(tally),
@@ -90,6 +94,8 @@ struct Rtp {
     payloads: Payloads,
     /// Sound that waits to share a packet.
     held: HeldSound,
+    /// Keeps out sound that is derived from the past.
+    present: Present,
     /// Viewers need nothing first: keyframes bring their parameter sets.
     preamble: Arc<Preamble>,
     /// Whether this epoch's warning was logged.
@@ -176,6 +182,9 @@ impl Packager for Rtp {
 
 impl Rtp {
     fn announce(&mut self, track: &Arc<Track>) {
+        if track.id == TrackId::DERIVED {
+            self.present.begin();
+        }
         let announced = Announced {
             track: Arc::clone(track),
             format: PayloadFormat::of(track),
@@ -193,9 +202,15 @@ impl Rtp {
         if self.held.is_overdue(sink.arrived()) {
             self.release(sink);
         }
+        if sample.track != TrackId::DERIVED && self.is_sound(sample.track) {
+            self.present.saw(sample);
+        }
         let Some((format, track)) = self.carried(sample) else {
             return;
         };
+        if track.id == TrackId::DERIVED && self.present.is_past(sample, sink.arrived()) {
+            return;
+        }
         let due = Due {
             sample: sample.clone(),
             track,
@@ -281,6 +296,11 @@ impl Rtp {
             sink.put(bytes);
             sink.put(padding);
         }
+    }
+
+    fn is_sound(&self, track: TrackId) -> bool {
+        let mut tracks = self.tracks.iter();
+        tracks.any(|known| known.track.id == track && known.track.kind == Kind::Audio)
     }
 
     fn has_picture(&self) -> bool {

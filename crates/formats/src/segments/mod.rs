@@ -12,13 +12,11 @@
 
 use std::sync::Arc;
 
-use container::fmp4::{
-    self, Collected, Content, FragmentCandidate, Fragmentation, Init, Muxer, Turn, Unit,
-};
+use container::fmp4::{self, Collected, Content, FragmentCandidate, Init, Muxer, Turn, Unit};
 use fanout::{Entry, Part, Preamble, SegmentStart, Segmentation, Sink};
 use media::{Codec, Item, Span, Timestamp, Track};
 
-use crate::segmenter::Segmenter;
+use crate::segmenter::{self, Segmenter};
 
 /// How the parts of a lane are written.
 pub(crate) trait PartWriter {
@@ -47,7 +45,7 @@ pub(crate) struct Segments<W> {
 impl<W: PartWriter> Segments<W> {
     pub(crate) fn new(bounds: Segmentation, writer: W) -> Self {
         Self {
-            muxer: Muxer::new(Fragmentation::of_parts(bounds.part_max)),
+            muxer: Muxer::of_parts(bounds.part_max),
             segmenter: Segmenter::new(bounds),
             writer,
             starts: None,
@@ -76,7 +74,7 @@ impl<W: PartWriter> Segments<W> {
     pub(crate) fn end(&mut self, sink: &mut Sink<'_>) {
         let (muxer, mut parts) = self.split(sink);
         muxer.finish(&mut parts);
-        parts.close();
+        parts.close(Turn::InTime);
     }
 
     fn split<'a, 'b>(
@@ -108,7 +106,7 @@ struct Parts<'a, 'b, W> {
 
 impl<W: PartWriter> Parts<'_, '_, W> {
     /// The open segment ends here, with what its writer has held back.
-    fn close(&mut self) {
+    fn close(&mut self, turn: Turn) {
         let mut has_rest = false;
         let sink = &mut *self.sink;
         self.writer.end_segment(&mut |bytes| {
@@ -121,7 +119,15 @@ impl<W: PartWriter> Parts<'_, '_, W> {
                 is_independent: false,
                 starts: None,
             };
-            self.sink.end_part(*self.end, Entry::None, part);
+            self.end_part(turn, *self.end, Entry::None, part);
+        }
+    }
+
+    fn end_part(&mut self, turn: Turn, at: Timestamp, entry: Entry, part: Part) {
+        let end = |sink: &mut Sink<'_>| sink.end_part(at, entry, part);
+        match turn {
+            Turn::Late => self.sink.of_last_epoch(end),
+            Turn::InTime => end(self.sink),
         }
     }
 }
@@ -134,12 +140,9 @@ impl<W: PartWriter> fmp4::Sink for Parts<'_, '_, W> {
 
     fn fragment(&mut self, fragment: Collected<'_>) {
         let unit = fragment.unit();
-        let epoch = match unit.turn {
-            Turn::Late => self.sink.epoch().saturating_sub(1),
-            Turn::InTime => self.sink.epoch(),
-        };
+        let epoch = segmenter::epoch(self.sink, unit.turn);
         if let Some(start) = self.segmenter.part(unit.at, unit.begins_epoch, epoch) {
-            self.close();
+            self.close(unit.turn);
             self.writer.begin_segment(start.number);
             *self.starts = Some(start);
         }
@@ -173,11 +176,7 @@ impl<W: PartWriter> fmp4::Sink for Parts<'_, '_, W> {
             is_independent: unit.is_independent,
             starts,
         };
-        let end = |sink: &mut Sink<'_>| sink.end_part(unit.at, entry, part);
-        match unit.turn {
-            Turn::Late => self.sink.of_last_epoch(end),
-            Turn::InTime => end(self.sink),
-        }
+        self.end_part(unit.turn, unit.at, entry, part);
     }
 
     fn room(&self, _at: Timestamp) -> Option<Span> {
@@ -185,15 +184,21 @@ impl<W: PartWriter> fmp4::Sink for Parts<'_, '_, W> {
     }
 
     fn splits_at(&self, next: FragmentCandidate) -> bool {
-        let epoch = self.sink.epoch();
-        self.segmenter
-            .splits_at(next.at, next.is_independent, epoch)
+        let epoch = segmenter::epoch(self.sink, next.turn);
+        self.segmenter.splits_at(next, epoch)
     }
 
     fn split(&mut self, next: FragmentCandidate) {
-        self.close();
+        self.close(next.turn);
         self.sink.end_segment();
-        self.segmenter.split(next.at, self.sink.epoch());
+        let epoch = segmenter::epoch(self.sink, next.turn);
+        self.segmenter.split(next.at, epoch);
+    }
+
+    fn break_off(&mut self) {
+        self.close(Turn::InTime);
+        self.sink.end_segment();
+        self.segmenter.break_off();
     }
 
     fn init(&mut self, _init: &Init) {

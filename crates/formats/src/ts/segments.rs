@@ -20,7 +20,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use container::fmp4::{self, Collected};
-use container::ts::{self, JoinPoint, Muxer, PACKET_BYTES};
+use container::ts::{self, JoinPoint, Muxer, NULL_PACKET, PACKET_BYTES};
 use fanout::{Format, Packager, Protocol, Segmentation, Sink};
 use media::{Framing, Item, Kind, Timestamp, Track, TrackId};
 
@@ -169,7 +169,12 @@ impl PartWriter for PacketWriter {
 
 impl PacketWriter {
     fn packets(&mut self, part: &Collected<'_>, is_start: bool, put: &mut dyn FnMut(&[u8])) {
-        let packets = &mut PartPackets(put);
+        let mut is_empty = true;
+        let put_packet = &mut |packet: &[u8]| {
+            is_empty = false;
+            put(packet);
+        };
+        let packets = &mut PartPackets(put_packet);
         if part.unit().begins_epoch {
             self.muxer.push(&Item::Epoch, packets);
         }
@@ -189,6 +194,10 @@ impl PacketWriter {
         self.muxer.flush(packets);
         // Behind the samples: the sound may end earlier than the part.
         self.tell(unit.at + unit.duration, packets);
+        // A picture of the part before lasts on: all containers have the same parts.
+        if is_empty {
+            put(&NULL_PACKET);
+        }
     }
 
     /// Writes the events before `until`.

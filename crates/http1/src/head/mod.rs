@@ -72,6 +72,11 @@ impl Head {
         &self.text[..self.method_end]
     }
 
+    /// Bytes of memory that it takes, about.
+    pub fn footprint(&self) -> usize {
+        self.text.capacity() + self.target.capacity() + size_of_val(&self.fields[..])
+    }
+
     /// The version.
     pub fn version(&self) -> Version {
         self.version

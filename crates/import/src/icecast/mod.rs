@@ -28,6 +28,15 @@ pub(crate) fn import(root: &[Directive], import: &mut Import) {
     };
     let station = Station::of(icecast);
     sockets(icecast, import);
+    let mounts = icecast
+        .children
+        .iter()
+        .filter(|child| child.name == "mount");
+    let asking = mounts.filter_map(|mount| mount.child("authentication"));
+    let asking: Vec<_> = asking
+        .filter(|element| element.attribute("type") == Some("url"))
+        .collect();
+    mount::hook(&asking, &station, import);
     let mut defaults = Vec::new();
     for element in &icecast.children {
         match &*element.name {
@@ -41,6 +50,8 @@ pub(crate) fn import(root: &[Directive], import: &mut Import) {
             "relay" => relay::relay(element, import),
             "directory" | "yp-directory" => directory(element, &station, import),
             "shoutcast-mount" => shoutcast_stream(element, import),
+            "location" => import.put("http", "location", units::text(element.value()), element),
+            "admin" => import.put("http", "contact", units::text(element.value()), element),
             "fileserve" => fileserve(element, &station, import),
             "http-headers" => http_headers(element, import),
             _ => words::explain(element, "", import),
@@ -279,12 +290,18 @@ fn shoutcast_stream(element: &Directive, import: &mut Import) {
 }
 
 fn limits(limits: &Directive, import: &mut Import) {
+    // -1 is no limit of its own.
+    let is_limit = |element: &Directive| element.value().parse::<u32>().is_ok();
+    let has_own = limits.child("max-listeners").is_some_and(is_limit);
     let is_burst_off = limits
         .child("burst-on-connect")
         .is_some_and(|burst| !burst.is_on());
     for element in &limits.children {
         match &*element.name {
-            "clients" if limits.child("max-listeners").is_some() => {
+            "max-listeners" if element.value() == "-1" => {
+                import.ledger.needless(element, "there is no limit");
+            }
+            "clients" if has_own => {
                 import
                     .ledger
                     .leave(element, "limits.listeners is that of max-listeners");
@@ -441,11 +458,7 @@ fn alias(element: &Directive, import: &mut Import) {
             .leave(element, "has no source or no destination");
         return;
     };
-    if source == "/" {
-        import
-            .ledger
-            .leave(element, "`/` is the list of public streams");
-    } else if destination.ends_with(".xsl") || destination.contains('?') {
+    if destination.ends_with(".xsl") || destination.contains('?') {
         import
             .ledger
             .leave(element, "[[alias]] leads to streams, not to pages");

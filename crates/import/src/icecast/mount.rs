@@ -6,8 +6,14 @@ use crate::hook::Hook;
 use crate::source::Directive;
 use crate::{Import, units};
 
-/// The bit rate at which bytes of a burst become a time: that of most radio.
+/// The bit rate at which bytes of a short burst become a time: that of most radio.
 const BURST_BITS_PER_SECOND: u64 = 128_000;
+
+/// The burst that there is without a setting, in milliseconds.
+const BURST_MILLIS: u64 = 4_000;
+
+/// Most bytes of a burst.
+const BURST_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// `<mount>`, which becomes a `[[stream]]`.
 pub(super) fn mount(mount: &Directive, station: &Station<'_>, import: &mut Import) {
@@ -53,32 +59,40 @@ pub(super) fn mount(mount: &Directive, station: &Station<'_>, import: &mut Impor
                 "sources say themselves whether they are to be in directories; `match` of a [[directory]] leaves streams out",
             ),
             "dump-file" => dump(&pattern, element, import),
-            "authentication" => authentication(element, (id, &pattern), station, import),
+            "authentication" => authentication(element, (id, &pattern), import),
             _ => words::explain(element, "mount", import),
         }
     }
 }
 
-/// A burst in bytes, as a time: half a second is as exact as it can be.
+/// A burst in bytes. It is also a time: one of fewer bytes would be longer by that, so it has another.
 pub(super) fn burst(id: TableId, element: &Directive, import: &mut Import) {
-    let bytes = element.value().parse::<u64>().ok();
-    match bytes.map(|bytes| bytes.saturating_mul(8_000) / BURST_BITS_PER_SECOND) {
-        Some(millis) => {
-            import.remark(
-                id,
-                "Bytes of a burst became a time by the rate of 128 kb/s.",
-            );
-            let millis = millis.saturating_add(250) / 500 * 500;
-            import.set(id, "burst", units::time(millis), element);
-        }
+    let Ok(bytes) = element.value().parse::<u64>() else {
         // icecast-kh takes seconds.
-        None => import.set_time(id, "burst", 1e3, element),
+        return import.set_time(id, "burst", 1e3, element);
+    };
+    if bytes == 0 {
+        return import.set(id, "burst", units::time(0), element);
+    }
+    let bytes = bytes.min(BURST_BYTES_MAX);
+    import.set(id, "burst_bytes", bytes.to_string(), element);
+    let millis = bytes * 8_000 / BURST_BITS_PER_SECOND;
+    if millis < BURST_MILLIS {
+        import.remark(
+            id,
+            "The time of the burst is that of its bytes at 128 kb/s.",
+        );
+        // Half a second is as exact as it can be.
+        let millis = (millis + 250) / 500 * 500;
+        import.set(id, "burst", units::time(millis.max(500)), element);
     }
 }
 
 /// The fallback is a mount, or a file of icecast-kh with its rate in the name.
 fn fallback(id: TableId, element: &Directive, station: &Station<'_>, import: &mut Import) {
     let name = element.value();
+    // Icecast moves listeners whatever the rate.
+    import.set(id, "fallback_any_format", "true", element);
     let is_mount = station.mounts.contains(&name);
     if !is_mount && name.contains('[') {
         import.set(
@@ -114,14 +128,9 @@ fn dump(pattern: &str, element: &Directive, import: &mut Import) {
     }
 }
 
-fn authentication(
-    element: &Directive,
-    (id, pattern): (TableId, &str),
-    station: &Station<'_>,
-    import: &mut Import,
-) {
+fn authentication(element: &Directive, (id, pattern): (TableId, &str), import: &mut Import) {
     match element.attribute("type") {
-        Some("url") => hook(element, station, import),
+        Some("url") => asks_hook(element, pattern, import),
         Some("htpasswd") => users(element, (id, pattern), import),
         _ => import.ledger.leave(
             element,
@@ -168,15 +177,15 @@ fn url(option: Option<&Directive>) -> &str {
         .unwrap_or_default()
 }
 
-/// One hook is asked about all streams.
-fn hook(element: &Directive, station: &Station<'_>, import: &mut Import) {
-    let option = |name: &str| named(element, name);
-    let credentials = [option("username"), option("password")];
+/// Sets the one hook, by the elements of all mounts that name one: the first address of each kind counts.
+pub(super) fn hook(mounts: &[&Directive], station: &Station<'_>, import: &mut Import) {
     let address = |name| {
-        let option = option(name)?;
-        Some((option, with_credentials(url(Some(option)), credentials)))
+        let mut elements = mounts.iter();
+        elements.find_map(|element| address(element, name))
     };
-    let ends = ["listener_remove", "mount_remove"].map(address);
+    let ends = mounts.iter().flat_map(|element| {
+        ["listener_remove", "mount_remove"].map(|name| self::address(element, name))
+    });
     let hook = Hook {
         dialect: "icecast",
         publish: address("stream_auth"),
@@ -184,21 +193,51 @@ fn hook(element: &Directive, station: &Station<'_>, import: &mut Import) {
         connect: None,
         update: None,
         update_every: None,
-        ends: ends.into_iter().flatten().collect(),
+        ends: ends.flatten().collect(),
     };
-    let set = hook.set(import);
-    if let Some(id) = set {
-        import.remark(id, "It is asked about all streams, not about those of one mount; `mount` says which one is meant.");
-        let host = format!("{}:{}", station.hostname, station.port);
-        import.set(id, "host", units::text(&host), element);
-        for credential in credentials.into_iter().flatten() {
-            import.ledger.carry(credential, "auth.hook.url".to_owned());
-        }
+    let is_for_both = hook.publish.is_some() && hook.play.is_some();
+    let Some(id) = hook.set(import) else {
+        return;
+    };
+    if is_for_both {
+        import.remark(id, "It is asked about publishers and listeners of all streams that `match`; icecast.xml may say so of some only.");
     }
+    let host = format!("{}:{}", station.hostname, station.port);
+    if let Some(first) = mounts.first() {
+        import.set(id, "host", units::text(&host), first);
+    }
+}
+
+/// What a mount asks of the hook, which has been set.
+fn asks_hook(element: &Directive, pattern: &str, import: &mut Import) {
+    let hook = import.with_key("auth.hook", "url");
+    let asks = |name| named(element, name).is_some();
+    if let Some(id) = hook.filter(|_| asks("listener_add") || asks("stream_auth")) {
+        import.add(id, "match", pattern, element);
+    }
+    let play = match import.with_key("auth.hook", "play_url") {
+        Some(_) => "play_url",
+        None => "url",
+    };
     for option in &element.children {
-        let reason = match option.attribute("name").unwrap_or_default() {
-            "listener_add" | "stream_auth" | "listener_remove" | "mount_remove" => continue,
-            "username" | "password" if set.is_some() => continue,
+        let name = option.attribute("name").unwrap_or_default();
+        let reason = match name {
+            "listener_add" | "stream_auth" | "listener_remove" | "mount_remove" => {
+                let key = match name {
+                    "stream_auth" => "url",
+                    "listener_add" => play,
+                    _ => continue,
+                };
+                let address = with_credentials(url(Some(option)), credentials(element));
+                if let Some(id) = hook {
+                    import.set(id, key, units::text(&address), option);
+                }
+                continue;
+            }
+            "username" | "password" if hook.is_some() => {
+                import.ledger.carry(option, "auth.hook.url".to_owned());
+                continue;
+            }
             "username" | "password" => "there is no listener_add and no stream_auth",
             "mount_add" => "a [[webhook]] is told of stream.published",
             "auth_header" if is_usual(option) => {
@@ -211,6 +250,17 @@ fn hook(element: &Directive, station: &Station<'_>, import: &mut Import) {
         };
         import.ledger.leave(option, reason);
     }
+}
+
+fn credentials(element: &Directive) -> [Option<&Directive>; 2] {
+    ["username", "password"].map(|name| named(element, name))
+}
+
+/// The address of that name, and the option that has it.
+fn address<'a>(element: &'a Directive, name: &str) -> Option<(&'a Directive, String)> {
+    let option = named(element, name)?;
+    let address = with_credentials(url(Some(option)), credentials(element));
+    Some((option, address))
 }
 
 fn is_usual(option: &Directive) -> bool {

@@ -7,12 +7,6 @@ use crate::source::Directive;
 const REASONS: &[(&str, &[&str], bool, &str)] = &[
     (
         "",
-        &["location", "admin"],
-        true,
-        "there is no page that shows it",
-    ),
-    (
-        "",
         &["hostname"],
         false,
         "addresses are made from what each request says; http.base_url sets another one",

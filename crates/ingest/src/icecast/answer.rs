@@ -26,7 +26,7 @@ const RETRY_AFTER_SECONDS: &str = "5";
 pub fn status_of(error: &Error) -> (Status, String) {
     let status = match error {
         Error::Name(_) | Error::ParameterMissing(_) | Error::ModeUnknown => Status::BAD_REQUEST,
-        Error::NameReserved => Status::FORBIDDEN,
+        Error::NameReserved | Error::OtherSite => Status::FORBIDDEN,
         Error::Denied(Denied::Missing | Denied::Wrong) => {
             return (Status::UNAUTHORIZED, "You need to authenticate".to_owned());
         }
@@ -48,7 +48,7 @@ pub fn status_of(error: &Error) -> (Status, String) {
             );
         }
         Error::NoSuchStream => {
-            return (Status::NOT_FOUND, "Source does not exist".to_owned());
+            return (Status::BAD_REQUEST, "Source does not exist".to_owned());
         }
         Error::Refused(PublishRefused::Ended) | Error::Ended | Error::Superseded => {
             Status::SERVICE_UNAVAILABLE

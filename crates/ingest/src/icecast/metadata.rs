@@ -1,8 +1,9 @@
 //! Titles sent beside the stream: `/admin/metadata` and Shoutcast's `/admin.cgi`.
 
+use fanout::Phase;
 use fanout::gate::{Denied, Remote};
-use http1::{Head, Password, Query};
-use media::{Charset, Container, SongTitle, StreamName};
+use http1::{Head, Query, ShoutcastLogin};
+use media::{Charset, Container, NameError, SongTitle, StreamName};
 
 use super::{Credentials, answer};
 use crate::Protocol;
@@ -32,8 +33,9 @@ const SENDS_EMPTY: &str = "butt";
 /// after it: the answer says so and has a length.
 ///
 /// Parameters: `mount`, optional while there is only one Icecast stream; `artist` and `title`,
-/// which win over `song` when both are there; `url`; `charset`, without which the stream's own counts. Shoutcast adds `pass`; its `sid` is
-/// ignored. `form` is the body of a `POST`, or empty.
+/// which win over `song` when both are there; `url`; `charset`, without which the stream's own counts. Shoutcast adds `pass`, which
+/// may name the stream as that of a source does, and `sid`; without any of these the stream is that of a source that names
+/// none. `form` is the body of a `POST`, or empty.
 ///
 /// An empty title clears the last one. Ogg with nothing but Vorbis or Opus in it has the title
 /// written into it. Other Ogg, WebM and bodies that are only relayed carry their own titles or none:
@@ -91,13 +93,25 @@ async fn update(
     remote: Remote,
 ) -> Result<&'static str, Error> {
     let mut credentials = Credentials::of(head);
-    if credentials.are_missing() && dialect == Dialect::Shoutcast {
-        credentials.password = parameters.get("pass").map(Password::new);
-    }
-    let name = stream_name(context, parameters, credentials.are_missing())?;
+    let name = match dialect {
+        Dialect::Icecast => stream_name(context, parameters, credentials.are_missing())?,
+        Dialect::Shoutcast => {
+            let login = parameters.get("pass");
+            let login = login.and_then(|pass| ShoutcastLogin::of(&pass));
+            let name = shoutcast_stream(context, parameters, login.as_ref())?;
+            if let Some(login) = login.filter(|_| credentials.are_missing()) {
+                credentials.user = Some(login.credentials.user);
+                credentials.password = Some(login.credentials.password);
+            }
+            name
+        }
+    };
     let request = credentials.request(&name, head, remote);
     // Checked before the answer says anything about existing streams.
     let permission = context.gate.update_metadata(&request).await?;
+    if http1::is_of_other_site(|name| head.header(name), None) {
+        return Err(Error::OtherSite);
+    }
     match parameters.get("mode").as_deref() {
         Some("updinfo") => {}
         Some(_) => return Err(Error::ModeUnknown),
@@ -135,19 +149,53 @@ fn stream_name(
     parameters: &Parameters<'_>,
     is_stranger: bool,
 ) -> Result<StreamName, Error> {
-    if let Some(mount) = parameters.get("mount").filter(|mount| !mount.is_empty()) {
-        return Ok(StreamName::parse(&mount)?);
-    }
-    let streams = context.registry.list();
-    let mut from_sources = streams
-        .iter()
-        .filter(|stream| stream.info().source.protocol == Protocol::Icecast.label());
-    match (from_sources.next(), from_sources.next()) {
-        (Some(only), None) => Ok(only.name().clone()),
+    match parameters.mount() {
+        Some(mount) => Ok(mount?),
         // Without a stream the gate cannot be asked; a client without a permission still learns
         // nothing.
-        _ if is_stranger => Err(Denied::Missing.into()),
-        _ => Err(Error::ParameterMissing("mount")),
+        None => only_stream(context).ok_or(match is_stranger {
+            true => Denied::Missing.into(),
+            false => Error::ParameterMissing("mount"),
+        }),
+    }
+}
+
+/// The stream that a program of SHOUTcast means: the one that it names in one of the ways it has, or else the one that its
+/// source has, which has named none either.
+fn shoutcast_stream(
+    context: &Context,
+    parameters: &Parameters<'_>,
+    login: Option<&ShoutcastLogin>,
+) -> Result<StreamName, Error> {
+    if let Some(mount) = parameters.mount() {
+        return Ok(mount?);
+    }
+    let streams = &context.settings.shoutcast;
+    if let Some(login) = login.filter(|login| login.mount.is_some() || login.sid.is_some()) {
+        return streams.of(login);
+    }
+    let sid = parameters.get("sid").and_then(|sid| sid.parse().ok());
+    let is_live = |name: &&StreamName| {
+        let stream = context.registry.stream(name);
+        stream.is_some_and(|stream| stream.info().phase == Phase::Live)
+    };
+    let named = sid.and_then(|sid| streams.numbered(sid));
+    let usual = || Some(&streams.usual).filter(is_live);
+    let found = named.or_else(usual).cloned();
+    let only = found.or_else(|| only_stream(context));
+    Ok(only.unwrap_or_else(|| streams.usual.clone()))
+}
+
+/// The stream of the only source of Icecast that is here.
+fn only_stream(context: &Context) -> Option<StreamName> {
+    let streams = context.registry.list();
+    let mut from_sources = streams.iter().filter(|stream| {
+        let info = stream.info();
+        info.source.protocol == Protocol::Icecast.label() && info.phase == Phase::Live
+    });
+    match (from_sources.next(), from_sources.next()) {
+        (Some(only), None) => Some(only.name().clone()),
+        _ => None,
     }
 }
 
@@ -176,6 +224,12 @@ struct Parameters<'a> {
 }
 
 impl Parameters<'_> {
+    /// The stream that they name.
+    fn mount(&self) -> Option<Result<StreamName, NameError>> {
+        let mount = self.get("mount").filter(|mount| !mount.is_empty())?;
+        Some(StreamName::parse(&mount))
+    }
+
     fn get(&self, name: &str) -> Option<String> {
         self.query.get(name).or_else(|| self.form.get(name))
     }
@@ -194,7 +248,9 @@ impl Parameters<'_> {
         };
         let text = read(&self.query).or_else(|| read(&self.form));
         let text = text.unwrap_or_default();
-        let mut line: String = text.chars().filter(|c| !c.is_control()).collect();
+        // What separates words in the text does so in the line.
+        let words = text.split(char::is_control).filter(|part| !part.is_empty());
+        let mut line = words.collect::<Vec<_>>().join(" ");
         line.truncate(line.floor_char_boundary(TEXT_BYTES_MAX));
         line.trim().to_owned()
     }

@@ -41,7 +41,7 @@ use crate::{Context, Error, ProtocolError, Rejection, Settings, admission, now};
 
 pub use answer::{Prospects, answer_options, status_of};
 pub use metadata::{Dialect, update_metadata};
-pub use shoutcast::{ShoutcastSource, serve_shoutcast};
+pub use shoutcast::{ShoutcastSource, ShoutcastStreams, serve_shoutcast};
 
 /// Bytes read at once. At most four seconds of a 32 kb/s stream, so that a file sent faster than it
 /// plays does not arrive in lumps.

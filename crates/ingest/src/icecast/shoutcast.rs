@@ -19,6 +19,44 @@ use crate::{Context, Error, Protocol};
 /// Bytes of headers read at once.
 const READ_BYTES: usize = 2 * 1024;
 
+/// Which streams sources mean, and those who send their titles, that name none.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ShoutcastStreams {
+    /// That of a source that says nothing.
+    pub usual: StreamName,
+    /// Those with a number.
+    pub numbered: Vec<(u32, StreamName)>,
+}
+
+impl Default for ShoutcastStreams {
+    fn default() -> Self {
+        Self {
+            usual: StreamName::parse("stream").expect("it is a name"),
+            numbered: Vec::new(),
+        }
+    }
+}
+
+impl ShoutcastStreams {
+    /// The stream that a login means: the one it names, or the one that has its number, or the usual one.
+    ///
+    /// # Errors
+    /// What it names cannot be published.
+    pub fn of(&self, login: &ShoutcastLogin) -> Result<StreamName, Error> {
+        if let Some(mount) = &login.mount {
+            return crate::name(mount);
+        }
+        let numbered = login.sid.and_then(|sid| self.numbered(sid));
+        crate::name(numbered.unwrap_or(&self.usual).as_str())
+    }
+
+    /// The stream that has this number.
+    pub(super) fn numbered(&self, sid: u32) -> Option<&StreamName> {
+        let found = self.numbered.iter().find(|(number, _)| *number == sid);
+        found.map(|(_, name)| name)
+    }
+}
+
 /// A source that has sent its first line.
 #[derive(Debug)]
 pub struct ShoutcastSource {

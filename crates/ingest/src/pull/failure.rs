@@ -23,6 +23,9 @@ pub enum Failure {
     /// It redirects too often, or to an address that is none.
     #[error("the source's redirections lead nowhere")]
     Redirection,
+    /// It is on the internet, and redirects to an address of this host's own network.
+    #[error("the source redirects to an address that is not the internet's")]
+    Inwards,
     /// It sends broken FLV.
     #[error("{0}")]
     Flv(#[from] flv::ReadError),

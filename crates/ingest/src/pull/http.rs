@@ -1,5 +1,6 @@
 //! A source that is downloaded: FLV over HTTP, or what an Icecast or SHOUTcast server sends.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -36,13 +37,16 @@ pub(super) async fn fetch(
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<End, Failure> {
     let mut address = address.clone();
+    // Who has redirected here.
+    let mut sent_by = None;
     for _ in 0..=REDIRECTIONS_MAX {
-        let asking = ask(connector, &address, feed, stop.as_mut());
+        let asking = ask(connector, &address, sent_by, feed, stop.as_mut());
         match asking.await? {
             Went::To(end) => return Ok(end),
-            Went::Elsewhere(location) => {
+            Went::Elsewhere { location, by } => {
                 let next = address.redirected(&location);
                 address = next.ok_or(Failure::Redirection)?;
+                sent_by = Some(by);
             }
         }
     }
@@ -52,12 +56,41 @@ pub(super) async fn fetch(
 /// How one connection ended.
 enum Went {
     To(End),
-    Elsewhere(String),
+    Elsewhere {
+        location: String,
+        /// The address that has said so.
+        by: IpAddr,
+    },
+}
+
+/// Whether a server may redirect to an address: one on the internet to none that this host or its network has for itself,
+/// where what is meant for neighbours takes requests from them.
+fn may_lead(from: IpAddr, to: IpAddr) -> bool {
+    is_of_network(from) || !is_of_network(to)
+}
+
+/// Whether an address is none of the internet's.
+fn is_of_network(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(ip) => {
+            let [first, second, ..] = ip.octets();
+            // Of providers' networks (RFC 6598).
+            let is_shared = first == 100 && second & 0xc0 == 64;
+            // This host (RFC 1122), which 0.0.0.0/8 is.
+            let is_this = first == 0;
+            is_shared || is_this || ip.is_private() || ip.is_loopback() || ip.is_link_local()
+        }
+        IpAddr::V6(ip) => {
+            let is_own = ip.is_loopback() || ip.is_unspecified();
+            is_own || ip.is_unique_local() || ip.is_unicast_link_local()
+        }
+    }
 }
 
 async fn ask(
     connector: &Connector,
     address: &HttpAddress,
+    sent_by: Option<IpAddr>,
     feed: &mut Feed<'_>,
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Went, Failure> {
@@ -66,7 +99,11 @@ async fn ask(
         link = connecting => link?,
         () = &mut stop => return Ok(Went::To(End::Stop)),
     };
-    feed.connected(link.socket().peer_addr()?);
+    let peer = link.socket().peer_addr()?;
+    if !sent_by.is_none_or(|by| may_lead(by, peer.ip())) {
+        return Err(Failure::Inwards);
+    }
+    feed.connected(peer);
     let link = IcyAnswer::new(link);
     let (mut sender, connection) = http1::handshake(TokioIo::new(link)).await?;
     let mut connection = std::pin::pin!(connection);
@@ -80,7 +117,10 @@ async fn ask(
             let location = answer.headers().get(header::LOCATION);
             let location = location.and_then(|value| value.to_str().ok());
             let location = location.ok_or(Failure::Redirection)?;
-            return Ok(Went::Elsewhere(location.to_owned()));
+            return Ok(Went::Elsewhere {
+                location: location.to_owned(),
+                by: peer.ip(),
+            });
         }
         if !answer.status().is_success() {
             return Err(Failure::Status(answer.status()));
@@ -177,4 +217,38 @@ pub(super) fn content_type(answer: &Response<Incoming>) -> String {
     let text = value.and_then(|value| value.to_str().ok());
     let text = text.unwrap_or_default();
     text[..text.floor_char_boundary(CONTENT_TYPE_BYTES_MAX)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_server_of_the_internet_redirects_into_the_network() {
+        let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let public = ["192.0.2.1", "8.8.8.8", "100.128.0.1", "2001:db8::1"];
+        let own = [
+            "127.0.0.1",
+            "0.0.0.0",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "::1",
+            "::",
+            "::ffff:127.0.0.1",
+            "fd00::1",
+            "fe80::1",
+        ];
+        for from in public.map(address) {
+            for to in public.map(address) {
+                assert!(may_lead(from, to), "{from} {to}");
+            }
+            for to in own.map(address) {
+                assert!(!may_lead(from, to), "{from} {to}");
+                assert!(may_lead(to, from) && may_lead(to, to), "{from} {to}");
+            }
+        }
+    }
 }

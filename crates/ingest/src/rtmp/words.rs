@@ -44,6 +44,7 @@ pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
         | Error::Refused(
             PublishRefused::TooMany | PublishRefused::Ended | PublishRefused::Blocked(_),
         )
+        | Error::OtherSite
         | Error::ParameterMissing(_)
         | Error::ModeUnknown => Rejection::Rejected,
         Error::NoSuchStream => Rejection::StreamNotFound,

@@ -5,7 +5,9 @@ use base64::prelude::BASE64_STANDARD;
 use container::rtp;
 use media::Kind;
 use thiserror::Error;
-use webrtc::sdp::{Codec, Extension, Group, Media, MediaKind, Offer, OfferedFormat, Section};
+use webrtc::sdp::{
+    Codec, Extension, Group, Media, MediaKind, Offer, OfferedFormat, Section, TRANSPORT_CC,
+};
 
 /// The header extensions that name a section (RFC 9143 §15), a simulcast layer, and the layer that is repeated
 /// (RFC 8852).
@@ -71,6 +73,10 @@ pub(super) struct Chosen {
     /// Which source repeats lost packets of which, as far as the offer says.
     pub(super) groups: Vec<Group>,
     pub(super) layers: Layers,
+    /// The header extensions that are read, as an answer says them.
+    extensions: Vec<Extension>,
+    /// The one that numbers packets across all sections, for feedback about each of them.
+    pub(super) numbering: Option<u8>,
     /// Whether feedback may be sent without a report before it.
     pub(super) reduced_size_rtcp: bool,
 }
@@ -95,8 +101,6 @@ pub(super) struct Layers {
     pub(super) extension: Option<u8>,
     /// The one that names it in repeated packets.
     pub(super) repeated_extension: Option<u8>,
-    /// All of them, as an answer says them.
-    extensions: Vec<Extension>,
 }
 
 /// Decides on an offer.
@@ -149,8 +153,7 @@ impl Agreed {
                 format: &chosen.formats.best,
                 parameters: (chosen.kind == Kind::Audio).then_some(OPUS_PARAMETERS),
                 more: &chosen.formats.more,
-                // Payload types tell sections apart; only layers need more.
-                extensions: &chosen.layers.extensions,
+                extensions: &chosen.extensions,
                 layers: &chosen.layers.names,
             },
         });
@@ -186,13 +189,30 @@ impl Agreed {
 impl Chosen {
     /// `numbers` are the payload types that are already in use.
     fn new(kind: Kind, media: &Media, numbers: &mut Vec<u8>) -> Result<Self, Unusable> {
+        let formats = Formats::of(kind, media, numbers)?;
+        let layers = Layers::of(kind, media);
+        let numbering = media.extension(TRANSPORT_CC);
+        let numbering = numbering.filter(|_| formats.best.feedback.transport_cc);
+        let is_read = |known: &&Extension| match &*known.uri {
+            TRANSPORT_CC => numbering.is_some(),
+            // Payload types tell sections apart; only layers need more.
+            MID_URI | LAYER_URI | REPEATED_LAYER_URI => !layers.names.is_empty(),
+            _ => false,
+        };
         Ok(Self {
             kind,
-            formats: Formats::of(kind, media, numbers)?,
+            extensions: media.extensions.iter().filter(is_read).cloned().collect(),
+            formats,
             groups: media.groups.clone(),
-            layers: Layers::of(kind, media),
+            layers,
+            numbering,
             reduced_size_rtcp: media.reduced_size_rtcp,
         })
+    }
+
+    /// Whether the sender wants to know how much it may send. One that is told of each packet finds that out by itself.
+    pub(super) const fn takes_bit_rate(&self) -> bool {
+        self.formats.best.feedback.remb && self.numbering.is_none()
     }
 }
 
@@ -239,15 +259,12 @@ impl Layers {
         if names.len() < 2 {
             return Self::default();
         }
-        let is_read =
-            |known: &&Extension| [MID_URI, LAYER_URI, REPEATED_LAYER_URI].contains(&&*known.uri);
         Self {
             names,
             mid: media.mid.clone(),
             mid_extension: media.extension(MID_URI),
             extension: Some(extension),
             repeated_extension: media.extension(REPEATED_LAYER_URI),
-            extensions: media.extensions.iter().filter(is_read).cloned().collect(),
         }
     }
 }

@@ -111,12 +111,13 @@ impl LayerMap {
 
     /// Whether the packet is of this section, as far as it says so (RFC 9143 §9.2).
     fn is_of_section(&self, packet: &Packet<'_>) -> bool {
-        let mid = element(packet, self.agreed.mid_extension);
+        let mid = self.agreed.mid_extension;
+        let mid = mid.and_then(|id| packet.element(id));
         mid.is_none_or(|mid| mid == self.agreed.mid.as_bytes())
     }
 
     fn named(&self, packet: &Packet<'_>, extension: Option<u8>) -> Option<usize> {
-        let name = element(packet, extension)?;
+        let name = packet.element(extension?)?;
         let mut names = self.agreed.names.iter();
         names.position(|known| known.as_bytes() == name)
     }
@@ -128,13 +129,6 @@ impl Sources {
         self.heard
             .is_none_or(|heard| now.saturating_duration_since(heard) >= REPLACED_AFTER)
     }
-}
-
-/// The header extension of this number.
-fn element<'p>(packet: &Packet<'p>, id: Option<u8>) -> Option<&'p [u8]> {
-    let id = id?;
-    let found = packet.elements().find(|(of, _)| *of == id);
-    found.map(|(_, value)| value)
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@
 //!                                   first frame: registry ─────────────────────┐
 //!  RTP ─ whose? ─► order, repair ─► frames ─► sound and picture in step ─► Publisher ──► stream
 //!            │            └► NACK      └► PLI            ▲                    and its renditions
-//!  RTCP ─────┴───────────────────────────────────────────┘ sender reports
+//!            └► when it arrived                           │
+//!  RTCP ──────────────────────────────────────────────────┘ sender reports
 //! ```
 //!
 //! Each layer of simulcast is a track of its own in this picture, from the packets' sources to the requests for
@@ -25,18 +26,21 @@
 //! A publisher that leaves, falls silent or has lost its stream to another ends its epoch;
 //! listeners stay for the next one.
 //!
-//! Congestion: senders are told each second which of their packets are lost, and that up to
-//! [`BIT_RATE_MAX`] is accepted. Browsers begin at 300 kb/s and need half a minute to find out by
-//! themselves that nothing is lost; an estimate of ours would only repeat what their own control
-//! derives from the losses. Feedback about each packet is not agreed on.
+//! Congestion is the sender's to control: only it can pace packets and probe for more. Browsers and others that offer
+//! transport-cc are told when each packet arrived (`arrivals`), some twelve times a second, and find their rate within a
+//! second or two. Others that listen to it are told each second how much they may send (`allowance`); without either,
+//! reports of losses are all that a sender has.
 //!
 //! Bounds: a packet's length, packets that wait per track, requests per packet, a frame's length,
 //! messages per time. Nothing that a peer sends should make this panic; if it does, that session ends.
 //!
 //! Sources: RFC 9725 (WHIP), RFC 3550 (reports), RFC 4585 and 5104 (feedback), RFC 4588
-//! (repetition), RFC 8851 to 8853 (simulcast).
+//! (repetition), RFC 8851 to 8853 (simulcast), draft-holmer-rmcat-transport-wide-cc-extensions-01 and
+//! draft-alvestrand-rmcat-remb-03 (congestion).
 
 mod agree;
+mod allowance;
+mod arrivals;
 mod clock;
 mod counters;
 mod keyframes;
@@ -71,7 +75,6 @@ use crate::{Context, Error, Settings, Stats};
 
 pub use agree::{Agreed, Unusable, agree};
 pub use counters::{Counters, Counts};
-pub use session::BIT_RATE_MAX;
 
 /// What a stream from WebRTC is, for listeners that take it whole: the same as one over RTMP, so
 /// that listeners stay when a publisher changes from one to the other.

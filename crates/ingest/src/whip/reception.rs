@@ -1,9 +1,19 @@
 //! What a sender is told about its packets (RFC 3550 §6.4.1 and appendix A).
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use container::rtp::{Header, Unwrapper};
 use webrtc::rtcp::ReportBlock;
+
+use super::allowance::Travel;
+
+/// Reports whose least travel times are remembered: how long a path's own travel time takes to be forgotten after it has
+/// changed to a longer one.
+const REPORTS_MAX: usize = 10;
+
+/// A packet's travel time does not grow by more: the sender's clock has jumped.
+const DELAY_MAX: Duration = Duration::from_secs(5);
 
 /// The packets of one source, as the network delivered them: repetitions do not count as repairs
 /// here.
@@ -22,6 +32,11 @@ pub(super) struct Reception {
     transit: Option<u32>,
     /// The estimate of appendix A.8, sixteenfold.
     jitter: u32,
+    /// The least travel time since the last report, and of the reports before it.
+    least: Option<u32>,
+    former: VecDeque<u32>,
+    /// What became of packets between the last two reports.
+    travel: Travel,
     sender_report: Option<SenderReport>,
 }
 
@@ -43,6 +58,13 @@ impl Reception {
             reported: (0, 0),
             transit: None,
             jitter: 0,
+            least: None,
+            former: VecDeque::new(),
+            travel: Travel {
+                expected: 0,
+                lost: 0,
+                delay: Duration::ZERO,
+            },
             sender_report: None,
         }
     }
@@ -57,6 +79,8 @@ impl Reception {
         // Modulo 2^32, like the source's.
         let arrival = (nanos * u128::from(self.rate) / 1_000_000_000) as u32;
         let transit = arrival.wrapping_sub(header.timestamp);
+        let is_longer = |least: &u32| transit.wrapping_sub(*least) as i32 > 0;
+        self.least = self.least.filter(is_longer).or(Some(transit));
         if let Some(before) = self.transit.replace(transit) {
             let change = transit.wrapping_sub(before) as i32;
             // A jump of the sender's clock is not jitter.
@@ -93,6 +117,11 @@ impl Reception {
         self.reported = (expected, self.received);
         let interval = expected - expected_before;
         let lost = interval - (self.received - received_before);
+        self.travel = Travel {
+            expected: u64::try_from(interval).unwrap_or_default(),
+            lost: u64::try_from(lost).unwrap_or_default(),
+            delay: self.delay(),
+        };
         let fraction = match interval > 0 && lost > 0 {
             true => (lost * 256 / interval).min(255),
             false => 0,
@@ -114,6 +143,32 @@ impl Reception {
             last_report: last_report as u32,
             since_last_report: u32::try_from(since).unwrap_or(u32::MAX),
         }
+    }
+
+    /// What became of packets between the last two reports.
+    pub(super) const fn travel(&self) -> Travel {
+        self.travel
+    }
+
+    /// How long packets have stood in queues since the last report: by how much the fastest of them took longer than
+    /// others before.
+    fn delay(&mut self) -> Duration {
+        let Some(least) = self.least.take() else {
+            return Duration::ZERO;
+        };
+        let former = self.former.iter();
+        let longer = former.map(|former| least.wrapping_sub(*former) as i32);
+        let ticks = longer.max().unwrap_or_default().max(0);
+        let delay = Duration::from_secs(1) * ticks.unsigned_abs() / self.rate;
+        let has_jumped = delay > DELAY_MAX;
+        if has_jumped {
+            self.former.clear();
+        }
+        if self.former.len() == REPORTS_MAX {
+            self.former.pop_front();
+        }
+        self.former.push_back(least);
+        if has_jumped { Duration::ZERO } else { delay }
     }
 }
 
@@ -170,6 +225,39 @@ mod tests {
         assert_eq!(jitter(0), Duration::ZERO);
         let jittery = jitter(10).as_secs_f64();
         assert!((0.0095..0.0101).contains(&jittery), "{jittery}");
+    }
+
+    #[test]
+    fn a_queue_shows_in_the_fastest_packet_of_a_second() {
+        let start = Instant::now();
+        let mut reception = Reception::new(RATE, start);
+        let mut step = 0;
+        let mut second = |late: u64| {
+            // Of two packets one is late anyway.
+            for packet in 0..50 {
+                let late = late + packet % 2 * 70;
+                let now = start + Duration::from_millis(step * 20 + late);
+                let timestamp = (step as u32 * 1_800).wrapping_sub(200_000);
+                reception.packet(&header(step as u16, timestamp), now);
+                step += 1;
+            }
+            let report = reception.report(7, start + Duration::from_millis(step * 20));
+            assert_eq!(report.lost, 0);
+            assert_eq!(reception.travel().expected, 50);
+            reception.travel().delay.as_millis()
+        };
+        assert_eq!(second(40), 0);
+        assert_eq!(second(40), 0);
+        assert_eq!(second(190), 150);
+        assert_eq!(second(90), 50);
+        assert_eq!(second(20), 0);
+        // A way that has become longer for good.
+        let longer: Vec<_> = (0..12).map(|_| second(150)).collect();
+        assert!(longer[..10].iter().all(|delay| *delay == 130), "{longer:?}");
+        assert_eq!(longer[11], 0, "{longer:?}");
+        // A jump of the sender's clock.
+        assert_eq!(second(60_000), 0);
+        assert_eq!(second(60_000), 0);
     }
 
     #[test]

@@ -9,16 +9,14 @@ use media::{Kind, Span, Timestamp};
 use webrtc::mux::Handle;
 use webrtc::rtcp::{self, ReportBlock};
 
-use super::agree::Agreed;
+use super::agree::{Agreed, Chosen};
+use super::allowance::{Allowance, Travel};
+use super::arrivals::Arrivals;
 use super::layers::LayerMap;
 use super::streams::Streams;
 use super::track::{Moment, Taken, Track};
 use super::{Claim, PublisherOutbox};
 use crate::{Error, Settings, Stats};
-
-/// The bit rate that a sender is told it may send, in bits per second; the number of packets that
-/// may wait for repair is made for it. See the description of [`whip`](super) for the reason.
-pub const BIT_RATE_MAX: u64 = 20_000_000;
 
 /// The longest accepted packet: no path has longer datagrams, and this bounds the memory of those
 /// that wait for repair.
@@ -51,8 +49,10 @@ pub(super) struct Session {
     /// When media last arrived.
     heard: Option<Instant>,
     report_at: Instant,
-    /// Whether the sender wants to know how much it may send.
-    takes_bit_rate: bool,
+    /// When packets arrived, of a sender that wants to know it.
+    arrivals: Arrivals,
+    /// How much the sender may send, if it wants to know it.
+    allowance: Option<Allowance>,
     /// Whether feedback may be sent without a report before it.
     takes_bare_feedback: bool,
     /// Packets being written: reused memory.
@@ -88,7 +88,6 @@ impl Session {
             }
             tracks.extend((0..count).map(|_| Track::new(chosen, stats, now)));
         }
-        let mut chosen = agreed.chosen();
         Self {
             handle,
             streams: Streams::new(claim, agreed),
@@ -99,10 +98,14 @@ impl Session {
             began: now,
             heard: None,
             report_at: now + REPORT_INTERVAL,
-            takes_bit_rate: agreed
+            arrivals: Arrivals::new(now),
+            allowance: agreed
                 .chosen()
-                .any(|chosen| chosen.formats.best.feedback.remb),
-            takes_bare_feedback: chosen.all(|chosen| chosen.reduced_size_rtcp),
+                .any(Chosen::takes_bit_rate)
+                .then(|| Allowance::new(now)),
+            // In a bundle all sections have one transport, so what one says is true of all (RFC 8859). ffmpeg says it
+            // of pictures alone, and reads a request only where no report is before it.
+            takes_bare_feedback: agreed.chosen().any(|chosen| chosen.reduced_size_rtcp),
             compound: Vec::new(),
         }
     }
@@ -120,6 +123,9 @@ impl Session {
     ) -> Result<(), Error> {
         let (track, taken) = self.take(datagram, now);
         self.streams.received(track, datagram.len());
+        if let Some(allowance) = &mut self.allowance {
+            allowance.arrived(datagram.len());
+        }
         match taken {
             Taken::No => {
                 self.stats.whip.refused();
@@ -169,7 +175,8 @@ impl Session {
     pub(super) fn due(&self) -> Instant {
         let tracks = self.tracks.iter().filter_map(Track::due);
         let own = self.report_at.min(self.silent_at());
-        tracks.chain(self.streams.due()).fold(own, Instant::min)
+        let others = self.streams.due().into_iter().chain(self.arrivals.due());
+        tracks.chain(others).fold(own, Instant::min)
     }
 
     /// Gives up on packets, requests them, reports, and ends a publisher that is silent.
@@ -212,7 +219,17 @@ impl Session {
         let Ok(packet) = Packet::parse(datagram) else {
             return (None, Taken::No);
         };
-        let Some(at) = self.track_for(&packet, now) else {
+        let number = packet.header.payload_type;
+        let section = self.tracks.iter().position(|track| track.carries(number));
+        let Some(section) = section else {
+            return (None, Taken::No);
+        };
+        let numbering = self.tracks[section].numbering();
+        if let Some(&[high, low]) = numbering.and_then(|id| packet.element(id)) {
+            let number = u16::from_be_bytes([high, low]);
+            self.arrivals.note(number, packet.header.ssrc, now);
+        }
+        let Some(at) = self.track_for(section, &packet, now) else {
             return (None, Taken::No);
         };
         let moment = self.moment(now);
@@ -220,11 +237,9 @@ impl Session {
         (Some(at), taken)
     }
 
-    /// The track of a packet: its payload type tells the section, and of simulcast its source the layer.
-    fn track_for(&mut self, packet: &Packet<'_>, now: Instant) -> Option<usize> {
+    /// The track of a packet, if the first one of its section is at `at`: of simulcast its source tells the layer.
+    fn track_for(&mut self, at: usize, packet: &Packet<'_>, now: Instant) -> Option<usize> {
         let number = packet.header.payload_type;
-        let mut tracks = self.tracks.iter();
-        let at = tracks.position(|track| track.carries(number))?;
         let layers = self.layers.as_mut().filter(|layers| layers.first == at);
         let Some(LayerTracks { map, .. }) = layers else {
             return Some(at);
@@ -279,6 +294,7 @@ impl Session {
         self.streams
             .take_keyframe_requests(now, |track| tracks[track].want_keyframe(now));
         self.ask(now, out);
+        self.tell(now, out);
         if now >= self.report_at {
             self.report_at = now + REPORT_INTERVAL;
             self.report(now, out);
@@ -302,6 +318,16 @@ impl Session {
         }
     }
 
+    /// Tells when packets arrived, if that is due.
+    fn tell(&mut self, now: Instant, out: &mut impl PublisherOutbox) {
+        if self.arrivals.due().is_none_or(|due| now < due) {
+            return;
+        }
+        self.begin_feedback();
+        self.arrivals.report(OURS, now, &mut self.compound);
+        out.rtcp(self.handle, &self.compound);
+    }
+
     /// Begins a compound packet, and returns its length.
     fn begin_feedback(&mut self) -> usize {
         self.compound.clear();
@@ -314,15 +340,23 @@ impl Session {
 
     /// Reports what arrived, and how much may be sent.
     fn report(&mut self, now: Instant, out: &mut impl PublisherOutbox) {
-        let tracks = self.tracks.iter_mut();
-        let reports: Vec<ReportBlock> = tracks.filter_map(|track| track.report(now)).collect();
+        let mut travel = Travel::default();
+        let tracks = self.tracks.iter_mut().filter_map(|track| {
+            let report = track.report(now)?;
+            travel += track.travel();
+            Some(report)
+        });
+        let reports: Vec<ReportBlock> = tracks.collect();
         self.tracks.iter_mut().for_each(Track::count);
         self.compound.clear();
         rtcp::write_receiver_report(&mut self.compound, OURS, &reports);
         rtcp::write_sdes(&mut self.compound, OURS, NAME);
-        if self.takes_bit_rate && !reports.is_empty() {
+        if let Some(allowance) = &mut self.allowance
+            && !reports.is_empty()
+        {
             let sources: Vec<u32> = reports.iter().map(|report| report.ssrc).collect();
-            rtcp::write_remb(&mut self.compound, OURS, BIT_RATE_MAX, &sources);
+            let bit_rate = allowance.decide(travel, now);
+            rtcp::write_remb(&mut self.compound, OURS, bit_rate, &sources);
         }
         out.rtcp(self.handle, &self.compound);
     }

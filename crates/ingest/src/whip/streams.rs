@@ -21,14 +21,14 @@ use media::{Item, Kind, Timestamp, Track, TrackId};
 
 use super::Claim;
 use super::agree::Agreed;
+use super::allowance::BIT_RATE_MAX;
 use super::picture::{Picture, Show, Supply};
-use super::session::BIT_RATE_MAX;
 use crate::Error;
 use crate::admission::PublishedEpoch;
 
-/// How long pictures wait for the other layers' first ones. Browsers begin all layers that they will send within some
-/// hundred milliseconds, if they are told at once how much they may send; a camera too small for all layers keeps
-/// listeners waiting for this long, once.
+/// How long pictures wait for the other layers' first ones. Browsers need some hundred milliseconds to find out how much
+/// they may send, and then begin all layers that fit; a camera too small for all layers keeps listeners waiting for this
+/// long, once.
 const CHOICE_AFTER: Duration = Duration::from_secs(1);
 
 /// Bytes that may be received while media waits: the time above at the greatest bit rate, with some room for keyframes.

@@ -12,6 +12,7 @@ use webrtc::rtcp::{self, ReportBlock};
 use webrtc::sdp::OfferedFormat;
 
 use super::agree::{self, Chosen};
+use super::allowance::Travel;
 use super::clock::Clock;
 use super::counters::Counters;
 use super::keyframes::Keyframes;
@@ -52,6 +53,7 @@ pub(super) struct Track {
     kind: Kind,
     id: TrackId,
     clock_rate: u32,
+    numbering: Option<u8>,
     /// The formats that may arrive, and the one that does.
     formats: Vec<OfferedFormat>,
     format: usize,
@@ -95,6 +97,7 @@ impl Track {
             kind: chosen.kind,
             id,
             clock_rate,
+            numbering: chosen.numbering,
             formats: chosen.formats.all().cloned().collect(),
             format: 0,
             stats: Arc::clone(stats),
@@ -115,6 +118,11 @@ impl Track {
 
     pub(super) const fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// The header extension that numbers packets across all sections, if this one has it.
+    pub(super) const fn numbering(&self) -> Option<u8> {
+        self.numbering
     }
 
     /// Whether packets of this payload type belong to the track.
@@ -284,6 +292,11 @@ impl Track {
         let report = self.reception.report(self.ssrc()?, now);
         self.counters().jitter(self.reception.jitter());
         Some(report)
+    }
+
+    /// What became of packets between the last two reports.
+    pub(super) const fn travel(&self) -> Travel {
+        self.reception.travel()
     }
 
     /// Adds what has happened since the last time to the shared counters.

@@ -285,6 +285,7 @@ impl PeerTable {
             local,
             remote_ufrag: offer.ice.ufrag().into(),
             fingerprint: offer.fingerprint,
+            setup: offer.setup,
         };
         let handle = self.mux.adopt(session, Instant::now()).expect("room");
         let read = webrtc::client::Answer::parse(&answer).expect("an answer");

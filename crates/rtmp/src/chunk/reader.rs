@@ -66,7 +66,6 @@ impl Limits {
 pub struct Reader {
     limits: Limits,
     chunk_size: u32,
-    chunk_size_floor: u32,
     streams: Vec<ChunkStream>,
     /// Index in `streams` of the last chunk's stream.
     last: usize,
@@ -134,12 +133,11 @@ struct ChunkHeader {
 }
 
 impl Reader {
-    /// A reader at the initial chunk size that accepts no smaller one than `chunk_size_floor`.
-    pub fn new(limits: Limits, chunk_size_floor: u32) -> Self {
+    /// A reader at the initial chunk size.
+    pub fn new(limits: Limits) -> Self {
         Self {
             limits,
             chunk_size: CHUNK_SIZE_INITIAL,
-            chunk_size_floor,
             streams: Vec::new(),
             last: 0,
             partial: 0,
@@ -451,12 +449,6 @@ impl Reader {
     fn set_chunk_size(&mut self, size: u32) -> Result<(), Error> {
         if size == 0 {
             return Err(Error::ChunkSizeZero);
-        }
-        if size < self.chunk_size_floor {
-            return Err(Error::ChunkSizeTooSmall {
-                size,
-                floor: self.chunk_size_floor,
-            });
         }
         self.chunk_size = size.min(CHUNK_SIZE_MAX);
         Ok(())

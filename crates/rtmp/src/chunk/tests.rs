@@ -13,7 +13,7 @@ use crate::{
 };
 
 fn reader() -> Reader {
-    Reader::new(Limits::PUBLISHER, 1)
+    Reader::new(Limits::PUBLISHER)
 }
 
 fn read_all(reader: &mut Reader, mut input: &[u8]) -> Result<Vec<Message>, Error> {
@@ -144,16 +144,8 @@ fn chunk_size_changes_inside_another_message() {
 }
 
 #[test]
-fn small_chunk_sizes_are_refused_below_the_floor() {
+fn a_chunk_has_a_size() {
     assert_eq!(read(&set_chunk_size(0)), Err(Error::ChunkSizeZero));
-    let mut reader = Reader::new(Limits::PUBLISHER, 128);
-    assert_eq!(
-        read_all(&mut reader, &set_chunk_size(1)),
-        Err(Error::ChunkSizeTooSmall {
-            size: 1,
-            floor: 128
-        })
-    );
 }
 
 #[test]
@@ -332,7 +324,7 @@ fn lengths_are_checked_when_announced() {
 
 #[test]
 fn an_announcement_reserves_nothing() {
-    let mut reader = Reader::new(Limits::STRANGER, 1);
+    let mut reader = Reader::new(Limits::STRANGER);
     read_all(&mut reader, &set_chunk_size(1)).unwrap();
     for csid in 3..3 + PARTIAL_MESSAGES_MAX as u8 {
         let bytes = [head(0, csid, 0, 16_000, 9), vec![1]].concat();
@@ -388,7 +380,7 @@ fn chunk_streams_are_counted() {
 
 #[test]
 fn a_stranger_holds_little() {
-    let mut reader = Reader::new(Limits::STRANGER, 1);
+    let mut reader = Reader::new(Limits::STRANGER);
     // A large keyframe is read past.
     let mut bytes = BytesMut::new();
     let header = Header {

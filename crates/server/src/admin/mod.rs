@@ -116,6 +116,10 @@ fn router(context: &Arc<Context>) -> Router {
         stations: context.stations.clone(),
         fallbacks: context.fallbacks.clone(),
     };
+    let remover = recordings::Remover {
+        archive: context.archive.clone(),
+        uploads: context.node.uploads.clone(),
+    };
     let catalogue = recordings::Catalogue {
         shelf: Arc::clone(&node.shelf),
         uploads: node.uploads.clone(),
@@ -156,9 +160,7 @@ fn router(context: &Arc<Context>) -> Router {
             Endpoint::PinRecording => {
                 on(filter, recordings::pin).with_state(context.archive.clone())
             }
-            Endpoint::RemoveRecording => {
-                on(filter, recordings::remove).with_state(context.archive.clone())
-            }
+            Endpoint::RemoveRecording => on(filter, recordings::remove).with_state(remover.clone()),
             Endpoint::Pushes => on(filter, api::pushes).with_state(api.clone()),
             Endpoint::Pulls => on(filter, api::pulls).with_state(api.clone()),
             Endpoint::Fallbacks => on(filter, fallbacks::list).with_state(api.clone()),

@@ -41,6 +41,13 @@ pub(super) struct Catalogue {
     pub(super) uploads: Option<Arc<Uploader>>,
 }
 
+/// What recordings are removed from.
+#[derive(Clone)]
+pub(super) struct Remover {
+    pub(super) archive: Option<Arc<Archive>>,
+    pub(super) uploads: Option<Arc<Uploader>>,
+}
+
 /// Which recordings.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Which {
@@ -182,15 +189,14 @@ pub(super) async fn link(State(catalogue): State<Catalogue>, Path(id): Path<Stri
     }
 }
 
-/// `DELETE /api/v1/recordings/{id}`.
-pub(super) async fn remove(
-    State(archive): State<Option<Arc<Archive>>>,
-    Path(id): Path<String>,
-) -> Response {
-    let (Some(archive), Ok(id)) = (archive, id.parse::<RecordingId>()) else {
+/// `DELETE /api/v1/recordings/{id}`. What is answered with 204 does not come back, whatever happens to the server.
+pub(super) async fn remove(State(remover): State<Remover>, Path(id): Path<String>) -> Response {
+    let Ok(id) = id.parse::<RecordingId>() else {
         return not_found("there is no such recording");
     };
-    match archive.remove(id) {
+    // The disk may be slow. A thread that fails has failed for its sake.
+    let done = spawn_blocking(move || remover.remove(id)).await;
+    match done.unwrap_or(Err(Refused::Disk)) {
         Ok(()) => {
             tracing::info!(%id, "a recording is removed by the operator");
             StatusCode::NO_CONTENT.into_response()
@@ -199,11 +205,28 @@ pub(super) async fn remove(
     }
 }
 
+impl Remover {
+    fn remove(&self, id: RecordingId) -> Result<(), Refused> {
+        let archive = self.archive.as_deref().ok_or(Refused::Unknown)?;
+        let recording = archive.shelf().get(id).ok_or(Refused::Unknown)?;
+        if recording.state == recordings::State::Open {
+            return Err(Refused::Open);
+        }
+        if let Some(uploads) = &self.uploads
+            && let Err(failure) = uploads.remove(&recording)
+        {
+            tracing::error!(%id, %failure, "a recording is not removed");
+            return Err(Refused::Disk);
+        }
+        archive.remove(id)
+    }
+}
+
 impl Catalogue {
     fn view(&self, recording: &Recording) -> Value {
         let key = match &recording.upload {
             Upload::Stored { key, .. } => Some(key),
-            Upload::Never | Upload::Pending => None,
+            Upload::Never | Upload::Pending | Upload::Taken => None,
         };
         let uploads = self.uploads.as_deref();
         let location = uploads.zip(key).map(|(uploads, key)| uploads.location(key));
@@ -314,7 +337,7 @@ fn answer(refused: Refused) -> Response {
         Refused::NotRecorded => (StatusCode::CONFLICT, "the stream is not being recorded"),
         Refused::Disk => (
             StatusCode::CONFLICT,
-            "the disk does not keep it: it has no extended attributes, or refuses",
+            "the disk refuses, or does not keep it: it has no extended attributes",
         ),
         Refused::Busy => (
             StatusCode::SERVICE_UNAVAILABLE,

@@ -9,8 +9,10 @@ use std::time::Instant;
 use egress_hls::Turned;
 use fanout::Permit;
 
+use super::Counts;
 use super::limits::{Limits, ListenerPermit};
 use super::rejected::Rejected;
+use super::tally::SharePlace;
 use crate::drain::Drain;
 
 /// See the module's description.
@@ -18,6 +20,8 @@ use crate::drain::Drain;
 pub(crate) struct ListenerAdmission {
     pub(crate) limits: Arc<Limits>,
     pub(crate) drain: Arc<Drain>,
+    /// Notes what viewers over HLS are refused; doors note the rest.
+    pub(crate) counts: Arc<Counts>,
 }
 
 impl ListenerAdmission {
@@ -28,14 +32,25 @@ impl ListenerAdmission {
         }
         self.limits.listener(address, Instant::now())
     }
+
+    /// A permit for a listener at `address` that has no connection of its own, by which it would be counted.
+    pub(crate) fn viewer(&self, address: IpAddr) -> Result<(ListenerPermit, SharePlace), Rejected> {
+        match self.drain.has_begun() {
+            true => Err(Rejected::Draining),
+            false => self.limits.viewer(address, Instant::now()),
+        }
+    }
 }
 
 impl egress_hls::Admission for ListenerAdmission {
     fn admit(&self, peer: SocketAddr) -> Result<Permit, Turned> {
-        let permit = self.listener(peer.ip());
-        permit.map(Permit::new).map_err(|reason| Turned {
-            reason: reason.to_string(),
-            retry_after: self.drain.retry_after(),
+        let permit = self.viewer(peer.ip());
+        permit.map(Permit::new).map_err(|reason| {
+            self.counts.reject(reason, peer);
+            Turned {
+                reason: reason.to_string(),
+                retry_after: self.drain.retry_after(),
+            }
         })
     }
 }

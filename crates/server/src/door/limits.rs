@@ -14,6 +14,7 @@ use super::permits::ConnectionPermits;
 pub(crate) use super::permits::{ConnectionPermit, Evict, Handover, Pool};
 use super::pressure::{Pressure, Transport};
 use super::rejected::Rejected;
+use super::tally::{AddressShare, SharePlace};
 use crate::address::network;
 use crate::allowance::Allowances;
 
@@ -27,6 +28,34 @@ pub(crate) struct Limits {
     joins: Option<Joins>,
     egress: Egress,
     pub(crate) pressure: Pressure,
+    /// Viewers over HLS.
+    pub(crate) viewers: AddressShare,
+    /// Requests over HTTP/2 that are being answered.
+    pub(crate) requests: AddressShare,
+    /// Connections that the request threads carry.
+    pub(crate) carried: AddressShare,
+}
+
+/// Viewers of one address over HLS, who need no connection each: what a school or a provider's NAT has. Where listeners
+/// have a limit, an eighth of it, and at least the lower number.
+const VIEWERS_SHARE: u32 = 1_024;
+const VIEWERS_SHARE_MIN: u32 = 64;
+
+/// Requests over HTTP/2 of one address: its connections may be a thousand, each with sixteen. A viewer of HLS waits for
+/// two answers at a time.
+const REQUESTS_SHARE: u32 = 4_096;
+
+/// Connections of one address that the request threads carry: two for each of its viewers. They are not pending, and each
+/// may have some kilobytes unread.
+const CARRIED_SHARE: u32 = 2 * VIEWERS_SHARE;
+
+/// What an address may have of viewers over HLS.
+fn viewers_share(settings: &config::Limits) -> u32 {
+    match (settings.per_ip, settings.listeners) {
+        (Some(max), _) => max.get(),
+        (None, Some(all)) => (all.get() / 8).clamp(VIEWERS_SHARE_MIN, VIEWERS_SHARE),
+        (None, None) => VIEWERS_SHARE,
+    }
 }
 
 /// Joins at once that an address may take from the half that is kept for addresses with few, and how long
@@ -71,6 +100,9 @@ impl Limits {
         let joins = joins.map(|rate| Joins::new(rate.get(), now));
         Arc::new(Self {
             permits: ConnectionPermits::new(&settings, descriptors_max),
+            viewers: AddressShare::new(viewers_share(&settings)),
+            requests: AddressShare::new(REQUESTS_SHARE),
+            carried: AddressShare::new(CARRIED_SHARE),
             settings,
             listeners: AtomicU64::new(0),
             joins,
@@ -107,6 +139,16 @@ impl Limits {
         now: Instant,
     ) -> Result<ListenerPermit, Rejected> {
         self.admit(Transport::Tcp, address, now)
+    }
+
+    /// A permit for a viewer over HLS at `address`, who has no connection that would be counted.
+    pub(crate) fn viewer(
+        self: &Arc<Self>,
+        address: IpAddr,
+        now: Instant,
+    ) -> Result<(ListenerPermit, SharePlace), Rejected> {
+        let place = self.viewers.take(address).ok_or(Rejected::Viewers)?;
+        Ok((self.listener(address, now)?, place))
     }
 
     /// A permit for a listener at `address` that is served over WebRTC.
@@ -217,6 +259,41 @@ mod tests {
         assert_eq!(limits.listener(HERE, now).err(), Some(Rejected::Listeners));
         drop(permit);
         assert!(limits.listener(HERE, now).is_ok());
+    }
+
+    #[test]
+    fn viewers_of_one_address_leave_places_to_others() {
+        let now = Instant::now();
+        let other = IpAddr::from([198, 51, 100, 1]);
+        let let_in = |change: fn(&mut config::Limits)| {
+            let limits = limits(change);
+            let watching: Vec<_> = (0..2_000)
+                .map_while(|_| limits.viewer(HERE, now).ok())
+                .collect();
+            assert!(limits.viewer(other, now).is_ok());
+            let count = watching.len();
+            drop(watching);
+            assert!(limits.viewer(HERE, now).is_ok(), "they have left");
+            count
+        };
+        let few = |settings: &mut config::Limits| {
+            settings.listeners = NonZeroU32::new(200);
+            settings.per_ip = NonZeroU32::new(10);
+        };
+        assert_eq!(let_in(few), 10);
+        assert_eq!(
+            let_in(|settings| settings.listeners = NonZeroU32::new(200)),
+            64
+        );
+        assert_eq!(
+            let_in(|settings| settings.listeners = NonZeroU32::new(4_000)),
+            500
+        );
+        assert_eq!(
+            let_in(|_| {}),
+            1_024,
+            "the 500 behind one address all watch"
+        );
     }
 
     #[test]

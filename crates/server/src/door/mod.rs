@@ -18,6 +18,7 @@ mod publishers;
 pub(crate) mod rejected;
 mod rtmp;
 mod shoutcast;
+pub(crate) mod tally;
 pub(crate) mod tls;
 
 use std::fmt::Display;

@@ -11,6 +11,12 @@ pub(crate) enum Rejected {
     PendingShare,
     #[error("too many WebRTC sessions are waiting for their peers, most of them from this address")]
     PendingSessions,
+    #[error("too many viewers from this address")]
+    Viewers,
+    #[error("too many requests from this address are being answered")]
+    Requests,
+    #[error("answers for this address wait to be read; no more are made meanwhile")]
+    Holdings,
     #[error("the server has as many listeners as it may have")]
     Listeners,
     #[error("too many listeners are joining at once")]
@@ -42,11 +48,14 @@ pub(crate) enum Rejected {
 }
 
 impl Rejected {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Address,
         Self::Pending,
         Self::PendingShare,
         Self::PendingSessions,
+        Self::Viewers,
+        Self::Requests,
+        Self::Holdings,
         Self::Listeners,
         Self::Joins,
         Self::Egress,
@@ -70,6 +79,9 @@ impl Rejected {
             Self::Pending => "limit_pending",
             Self::PendingShare => "limit_pending_per_ip",
             Self::PendingSessions => "limit_pending_sessions",
+            Self::Viewers => "limit_viewers_per_ip",
+            Self::Requests => "limit_requests_per_ip",
+            Self::Holdings => "limit_held_bytes",
             Self::Listeners => "limit_listeners",
             Self::Joins => "limit_joins",
             Self::Egress => "limit_egress",

@@ -8,7 +8,6 @@ use axum::Router;
 use bytes::{Buf, BytesMut};
 use http1::{SHOUTCAST_REFUSED, ShoutcastLine, ShoutcastLogin};
 use ingest::icecast::ShoutcastSource;
-use media::StreamName;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -41,6 +40,7 @@ pub(super) async fn serve(
             ))
             .await;
         }
+        Ok(First::Poke) => return head::answer(socket, SHOUTCAST_REFUSED).await,
         Ok(First::Malformed(error)) => {
             node.counts.reject_for(Rejected::Protocol, peer, &error);
             return head::answer(socket, SHOUTCAST_REFUSED).await;
@@ -54,7 +54,7 @@ pub(super) async fn serve(
         return node.counts.reject(reason, peer);
     }
     let source = ShoutcastSource {
-        name: stream(node, &login),
+        name: node.ingest.settings.shoutcast.of(&login),
         login,
         early: received.freeze(),
         peer,
@@ -71,6 +71,7 @@ pub(super) async fn serve(
 enum First {
     Gone,
     Http,
+    Poke,
     Malformed(http1::Error),
     Login(ShoutcastLogin, usize),
 }
@@ -84,30 +85,9 @@ async fn first_line(socket: &mut TcpStream, received: &mut BytesMut) -> First {
         match ShoutcastLogin::read(received) {
             Ok(ShoutcastLine::NeedMore) => received.reserve(READ_BYTES),
             Ok(ShoutcastLine::Http) => return First::Http,
+            Ok(ShoutcastLine::Poke) => return First::Poke,
             Ok(ShoutcastLine::Login(login, used)) => return First::Login(login, used),
             Err(error) => return First::Malformed(error),
         }
     }
-}
-
-/// The stream that a source means: the one it names, or the one that has its number, or the configured one.
-fn stream(node: &Node, login: &ShoutcastLogin) -> Result<StreamName, ingest::Error> {
-    if let Some(mount) = &login.mount {
-        return ingest::name(mount);
-    }
-    let config = &node.config;
-    let numbered = login.sid.and_then(|sid| {
-        let has_it = |own: std::num::NonZeroU32| own.get() == sid;
-        let rule = config
-            .streams
-            .iter()
-            .find(|rule| rule.sid.is_some_and(has_it))?;
-        StreamName::parse(rule.pattern.as_str()).ok()
-    });
-    ingest::name(
-        numbered
-            .as_ref()
-            .unwrap_or(&config.shoutcast.stream)
-            .as_str(),
-    )
 }

@@ -19,6 +19,8 @@ pub struct Grant {
     /// The credential that was shown; `None` if none was needed. A publisher's decides on takeover: equal
     /// credentials are the same publisher come back.
     pub credential: Option<Credential>,
+    /// What stands for the secret that was shown, where `credential` does not: it is remembered as right.
+    pub presented: Option<Credential>,
     /// Until when, and to whom.
     pub terms: Terms,
     /// The stream that it is for, if that is another than the one that was asked for.
@@ -37,6 +39,7 @@ impl Grant {
     pub fn to_all() -> Self {
         Self {
             credential: None,
+            presented: None,
             terms: Terms::default(),
             stream: None,
             witness: None,
@@ -82,6 +85,19 @@ impl Fingerprints {
         self.digest(&[token])
     }
 
+    /// Stands for what a client presents, for who cannot tell which of it counts: its secrets, or the arguments of its address if it
+    /// has none; `None` if it presents nothing.
+    pub(super) fn of_presented(&self, request: &Request<'_>) -> Option<Credential> {
+        let text = |text: Option<&str>| format!("{text:?}\n");
+        let [user, password, token] = [request.user, request.password, request.token].map(text);
+        let digest = match (request.secret(), request.query) {
+            (Some(_), _) => self.digest(&["secrets\n", &user, &password, &token]),
+            (None, "") => return None,
+            (None, query) => self.digest(&["arguments\n", query]),
+        };
+        Some(credential(digest))
+    }
+
     fn digest(&self, parts: &[&str]) -> [u8; 32] {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of any length");
@@ -93,11 +109,14 @@ impl Fingerprints {
 
     /// The credential of a secret; never [`Credential::YIELDS`].
     pub(crate) fn of(&self, secret: &str) -> Credential {
-        let digest = self.digest(&[secret]);
-        let bytes = digest.iter().take(8);
-        let id = bytes.fold(0, |id, byte| id << 8 | u64::from(*byte));
-        Credential(id.max(Credential::YIELDS.0 + 1))
+        credential(self.digest(&[secret]))
     }
+}
+
+fn credential(digest: [u8; 32]) -> Credential {
+    let bytes = digest.iter().take(8);
+    let id = bytes.fold(0, |id, byte| id << 8 | u64::from(*byte));
+    Credential(id.max(Credential::YIELDS.0 + 1))
 }
 
 impl fmt::Debug for Fingerprints {

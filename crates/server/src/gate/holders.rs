@@ -187,9 +187,7 @@ impl Holders {
     fn end(&self, ongoing: Ongoing) {
         match ongoing {
             Ongoing::Listener(listener) => (self.end)(listener),
-            Ongoing::Publication(revocation) => revocation.revoke(),
-            // A file, which ends by itself.
-            Ongoing::Other => {}
+            Ongoing::Publication(revocation) | Ongoing::Beside(revocation) => revocation.revoke(),
         }
     }
 

@@ -3,14 +3,17 @@
 use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime};
 
-use auth_hook::{Asker, Permitted, Question, Updated, Verdict as Answer};
+use auth_hook::{Asker, Permitted, Question, Unanswered, Updated, Verdict as Answer};
 use config::{HookAsks, HookUnanswered};
 use fanout::gate::{Action, Denied, Identity, Ongoing, Request, Terms, Witness};
 use fanout::{Fanout, Permit};
 use media::StreamName;
 
+use super::attempts::Kind;
 use super::authority::{Authority, Fingerprints, Grant, Verdict};
+use super::guesses::Guesses;
 use super::keys::Keys;
+use super::users;
 use crate::stamp;
 
 /// See the module's description.
@@ -20,18 +23,20 @@ pub(super) struct Hooked {
     pub(super) asker: Arc<Asker>,
     pub(super) asks: HookAsks,
     pub(super) unanswered: HookUnanswered,
+    pub(super) guesses: Arc<Guesses>,
     pub(super) fingerprints: Fingerprints,
     /// Whose permissions may end before their time.
     pub(super) fanout: Weak<Fanout>,
 }
 
 impl Hooked {
-    fn is_asked_about(&self, action: Action) -> bool {
-        match (self.asks, action) {
+    fn is_asked_about(&self, action: Action, stream: &StreamName) -> bool {
+        let is_its_business = match (self.asks, action) {
             (HookAsks::All, _) => true,
             (HookAsks::Play, action) => action == Action::Play,
             (HookAsks::Publish, action) => action != Action::Play,
-        }
+        };
+        is_its_business && self.keys.leave_to_hook(action, stream)
     }
 
     /// What tells the hook of what it has permitted, if it is to be told.
@@ -44,6 +49,14 @@ impl Hooked {
     }
 
     async fn ask(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
+        let (kind, peer) = (Kind::of(action), request.peer.ip());
+        let presented = self.fingerprints.of_presented(request);
+        // One without a secret is asked about, for it may have to be told that it needs one.
+        let presents_secret = presents_secret(request);
+        let secret = presented.filter(|_| presents_secret);
+        if secret.is_some_and(|secret| !self.guesses.may_try(peer, kind, secret)) {
+            return Err(Denied::TooManyAttempts);
+        }
         let time = stamp::iso8601_millis(SystemTime::now());
         let question = Question {
             action: match action {
@@ -78,6 +91,7 @@ impl Hooked {
                 let known_by = known_by.or(asked_for).filter(|_| action != Action::Play);
                 Ok(Grant {
                     credential: known_by.map(|secret| self.fingerprints.of(secret)),
+                    presented,
                     terms: Terms {
                         until: lifetime.and_then(|lasts| Instant::now().checked_add(lasts)),
                         identity,
@@ -94,22 +108,29 @@ impl Hooked {
                     let (stream, peer) = (request.stream, request.peer);
                     tracing::info!(%stream, %peer, ?action, ?reason, "the hook denies");
                 }
-                let presents_nothing = request.secret().is_none() && request.query.is_empty();
-                Err(match wants_credential || presents_nothing {
-                    true if request.secret().is_none() => Denied::Missing,
-                    _ => Denied::Wrong,
+                let may_lack_one = wants_credential || presented.is_none();
+                Err(match may_lack_one && !presents_secret {
+                    true => Denied::Missing,
+                    false => Denied::Wrong,
                 })
             }
             Err(error) => {
                 let (stream, peer) = (request.stream, request.peer);
                 tracing::warn!(%stream, %peer, ?action, %error, "the hook for permissions gives no answer");
                 match (self.unanswered, action) {
+                    // Otherwise whoever sends enough clients would be let in.
+                    _ if matches!(error, Unanswered::TooMany(_)) => Err(Denied::Unavailable),
                     (HookUnanswered::Allow, Action::Play) => Ok(Grant::to_all()),
                     _ => Err(Denied::Unavailable),
                 }
             }
         }
     }
+}
+
+/// Whether a client presents a secret, in a field of its protocol or, as players over RTMP do, in its address.
+fn presents_secret(request: &Request<'_>) -> bool {
+    request.secret().is_some() || users::presented(request).is_some()
 }
 
 /// The stream that the hook has put in the place of the one that was asked for.
@@ -142,7 +163,8 @@ impl Witness for Told {
                 }
             }),
             Ongoing::Publication(revocation) => self.permitted.begun(move || revocation.revoke()),
-            Ongoing::Other => None,
+            // The hook counts listeners, and is told of what they hear.
+            Ongoing::Beside(_) => return Permit::new(()),
         };
         Permit::new(Permission {
             permitted: Arc::clone(&self.permitted),
@@ -168,7 +190,7 @@ impl Drop for Permission {
 
 impl Authority for Hooked {
     fn decide<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Verdict<'a> {
-        if !self.is_asked_about(action) {
+        if !self.is_asked_about(action, request.stream) {
             return self.keys.decide(action, request);
         }
         Box::pin(async move {
@@ -177,11 +199,168 @@ impl Authority for Hooked {
                 match self.keys.decide(action, request).await {
                     Ok(grant) => return Ok(grant),
                     // The hook did not make it.
-                    Err(Denied::Unfit) => return Err(Denied::Unfit),
+                    Err(denied @ (Denied::Unfit | Denied::InUse)) => return Err(denied),
                     Err(_) => {}
                 }
             }
             self.ask(action, request).await
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use ::authority::link::{Action as LinkAction, Link, Target};
+    use auth_hook::IN_FLIGHT_MAX;
+    use fanout::ListenerId;
+    use fanout::gate::Gate;
+    use net::wait::at_once;
+    use tokio::net::TcpListener;
+
+    use super::super::testing::permissive_hook;
+    use super::super::tests::configured_by;
+    use super::*;
+    use crate::gate::AuthorityGate;
+
+    const PASSWORD: &str = "bells-at-midnight";
+
+    /// A gate whose hook permits listeners with the password, and none without one; and how often it was asked.
+    async fn guarded(more: &str) -> (AuthorityGate, Arc<AtomicUsize>) {
+        let (port, asked) = permissive_hook(PASSWORD).await;
+        let source = format!(
+            "[auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n{more}\n\
+             [auth.hook]\nurl = \"http://127.0.0.1:{port}/\"\n"
+        );
+        (configured_by(&source, None), asked)
+    }
+
+    fn peer(host: u8) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, host], 1))
+    }
+
+    fn stream() -> StreamName {
+        StreamName::parse("live/a").expect("a name")
+    }
+
+    async fn play(gate: &AuthorityGate, host: u8, password: Option<&str>) -> Option<Denied> {
+        let stream = stream();
+        let request = Request {
+            user: password.map(|_| "ann"),
+            password,
+            ..Request::new(&stream, "http", peer(host))
+        };
+        gate.play(&request).await.err()
+    }
+
+    #[tokio::test]
+    async fn passwords_of_listeners_are_guessed_no_more_often_than_without_a_hook() {
+        let (gate, asked) = guarded("").await;
+        assert_eq!(play(&gate, 8, Some(PASSWORD)).await, None);
+        let limited = Some(Denied::TooManyAttempts);
+        for host in [7, 8] {
+            for number in 0.. {
+                let guess = format!("guess-{number}");
+                match play(&gate, host, Some(&guess)).await {
+                    denied if denied == limited => break,
+                    denied => assert_eq!(denied, Some(Denied::Wrong)),
+                }
+            }
+        }
+        let before = asked.load(Ordering::Relaxed);
+        assert_eq!(play(&gate, 7, Some(PASSWORD)).await, limited);
+        assert_eq!(asked.load(Ordering::Relaxed), before, "it is not asked");
+        let again = play(&gate, 8, Some(PASSWORD)).await;
+        assert_eq!(again, None, "it was right from there before");
+        assert_eq!(play(&gate, 9, Some(PASSWORD)).await, None);
+        let challenged = play(&gate, 7, None).await;
+        assert_eq!(challenged, Some(Denied::Missing));
+    }
+
+    #[tokio::test]
+    async fn passwords_in_an_address_are_guesses_too() {
+        let (gate, asked) = guarded("").await;
+        let stream = stream();
+        for number in 0.. {
+            let query = format!("user=ann&pass=guess-{number}");
+            let request = Request {
+                query: &query,
+                ..Request::new(&stream, "rtmp", peer(7))
+            };
+            match gate.play(&request).await.err() {
+                Some(Denied::TooManyAttempts) => break,
+                denied => assert_eq!(denied, Some(Denied::Wrong)),
+            }
+        }
+        let before = asked.load(Ordering::Relaxed);
+        let query = format!("user=ann&pass={PASSWORD}");
+        let request = Request {
+            query: &query,
+            ..Request::new(&stream, "rtmp", peer(7))
+        };
+        let right = gate.play(&request).await.err();
+        assert_eq!(right, Some(Denied::TooManyAttempts));
+        assert_eq!(asked.load(Ordering::Relaxed), before);
+    }
+
+    #[tokio::test]
+    async fn a_crowd_of_questions_lets_nobody_in() {
+        // It takes connections and does not answer.
+        let silent = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let port = silent.local_addr().expect("an address").port();
+        let gate = configured_by(
+            &format!(
+                "[auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n\
+                 [auth.hook]\nurl = \"http://127.0.0.1:{port}/\"\nunanswered = \"allow\"\ntimeout = \"9s\"\n"
+            ),
+            None,
+        );
+        let stream = stream();
+        let request = Request::new(&stream, "http", peer(7));
+        let mut asked = Vec::new();
+        let first_away = loop {
+            let mut asks = gate.play(&request);
+            assert!(at_once(&mut asks).is_none());
+            asked.push(asks);
+            // Each poll of the test's own task may do so much.
+            tokio::task::yield_now().await;
+            if let Some(first) = asked.get_mut(IN_FLIGHT_MAX).and_then(at_once) {
+                break first;
+            }
+        };
+        assert_eq!(first_away.err(), Some(Denied::Unavailable));
+    }
+
+    #[tokio::test]
+    async fn a_link_that_others_use_is_not_asked_about() {
+        const SECRET: &str = "an-hmac-secret-of-32-characters!";
+        let link = format!("play = \"key\"\n[auth.link]\nsecret = \"{SECRET}\"\n");
+        let (gate, asked) = guarded(&link).await;
+        let token = Link {
+            action: LinkAction::Play,
+            target: Target::Stream(stream()),
+            expires: SystemTime::now() + Duration::from_secs(60),
+            address: None,
+            players_max: std::num::NonZeroU32::new(1),
+            name: None,
+        }
+        .sign(SECRET);
+        let (name, query) = (stream(), format!("link={token}&hook={PASSWORD}"));
+        let request = |host| Request {
+            query: &query,
+            ..Request::new(&name, "http", peer(host))
+        };
+        let mut listening = Vec::new();
+        for host in [1, 2] {
+            let permitted = gate.play(&request(host)).await.expect("permitted");
+            let listener = ListenerId(host.into());
+            listening.push(permitted.begin(Ongoing::Listener(listener)));
+        }
+        let displaced = gate.play(&request(1)).await.err();
+        assert_eq!(displaced, Some(Denied::InUse));
+        assert_eq!(asked.load(Ordering::Relaxed), 0);
     }
 }

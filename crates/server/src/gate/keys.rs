@@ -1,17 +1,19 @@
 //! The built-in authority: keys, users, signed links, tokens, a password for titles, and listening that is free where it is configured
 //! so.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use authority::{KeyHash, Scope};
-use config::{Config, Key, KeySecretRef, PlayAccess, Secret};
+use config::{Config, Key, KeyRule, KeySecretRef, PlayAccess, Secret};
 use fanout::gate::{Action, Denied, Identity, Proof, Request, Terms};
 use media::StreamName;
 use net::link::Connector;
 
-use super::attempts::{Attempts, Kind};
+use super::attempts::Kind;
 use super::authority::{Authority, Fingerprints, Grant, Verdict};
+use super::guesses::Guesses;
 use super::hashes::Hashes;
 use super::holders::{Holders, KeyId};
 use super::links::Links;
@@ -28,7 +30,7 @@ pub(super) struct Keys {
     config: Arc<Config>,
     fingerprints: Fingerprints,
     /// Shared with the gate, which counts them.
-    attempts: Arc<Attempts>,
+    guesses: Arc<Guesses>,
     /// The keys of the file, and who uses them.
     holders: Arc<Holders>,
     hashes: Hashes,
@@ -42,7 +44,7 @@ impl Keys {
     pub(super) fn new(
         config: Arc<Config>,
         fingerprints: Fingerprints,
-        attempts: Arc<Attempts>,
+        guesses: Arc<Guesses>,
         (players, holders): (&Arc<Players>, Holders),
         connector: &Connector,
     ) -> Self {
@@ -65,7 +67,7 @@ impl Keys {
             tokens,
             config,
             fingerprints,
-            attempts,
+            guesses,
         }
     }
 
@@ -92,28 +94,34 @@ impl Keys {
         action != Action::Play || self.config.play_access(stream) == PlayAccess::Key
     }
 
+    /// Whether a hook may permit what none of them does.
+    pub(super) fn leave_to_hook(&self, action: Action, stream: &StreamName) -> bool {
+        let scope = match action {
+            Action::Publish => Scope::Publish,
+            Action::Play => Scope::Play,
+            Action::UpdateMetadata => Scope::Metadata,
+        };
+        self.config.asks_hook(scope, stream)
+    }
+
     /// Whether a secret is that of a key for administrators.
     ///
     /// # Errors
     /// When it is not.
-    pub(super) async fn administer(
-        &self,
-        peer: std::net::IpAddr,
-        secret: &str,
-    ) -> Result<Grant, Denied> {
-        if let Some(verdict) = self.tokens.administer(peer, secret).await {
+    pub(super) async fn administer(&self, peer: IpAddr, secret: &str) -> Result<Grant, Denied> {
+        let by = Tried {
+            peer,
+            kind: Kind::Administer,
+            guesses: &self.guesses,
+        };
+        if let Some(verdict) = self.tokens.administer(by, secret).await {
             return verdict;
         }
         let further = self.holders.keys();
         let keys = self.config.auth.keys.iter().chain(&*further);
         let keys = keys.filter_map(|key| key.for_scope(Scope::Admin));
-        let is_limited = || {
-            let now = Instant::now();
-            self.attempts.are_used_up(peer, Kind::Administer, now)
-        };
-        let chosen = self
-            .choose(Evidence::Secret(secret), keys, is_limited)
-            .await;
+        let evidence = Some(Evidence::Secret(secret));
+        let chosen = self.choose(evidence, keys, Vec::new(), by).await;
         chosen.map(|(grant, _)| grant)
     }
 
@@ -124,133 +132,170 @@ impl Keys {
         if let Some(verdict) = self.links.judge(action, request, SystemTime::now()) {
             return verdict;
         }
-        if let Some(verdict) = self.tokens.judge(action, request).await {
+        let by = Tried {
+            peer: request.peer.ip(),
+            kind: Kind::of(action),
+            guesses: &self.guesses,
+        };
+        if let Some(verdict) = self.tokens.judge(action, request, by).await {
             return verdict;
         }
-        let (scope, also) = match action {
-            Action::Publish => (Scope::Publish, None),
-            Action::Play => (Scope::Play, None),
-            Action::UpdateMetadata => (Scope::Metadata, Some(Scope::Admin)),
-        };
-        let password = self.config.auth.admin_password.as_ref();
-        let password = password.filter(|_| action == Action::UpdateMetadata);
-        let password = password.map(|secret| Key {
-            name: None,
-            secret: KeySecretRef::Plain(secret),
-            expires: None,
-        });
         let further = self.holders.keys();
-        let keys = self.config.keys_for(scope, request.stream, &further);
-        let named = self.config.auth.keys.iter().chain(&*further);
-        let operators = named.filter_map(|key| key.for_scope(also?));
-        let is_limited = || {
-            let (peer, kind) = (request.peer.ip(), Kind::of(action));
-            self.attempts.are_used_up(peer, kind, Instant::now())
-        };
-        let keys = keys.chain(operators).chain(password);
-        if let Some(grant) = self.user(scope, request, is_limited).await? {
-            return Ok(grant);
+        let keys = fitting(&self.config, &further, action, request.stream);
+        let evidence = Evidence::of(request);
+        let user = users::presented(request);
+        if evidence.is_none() && user.is_none() {
+            return Err(Denied::Missing);
         }
-        match Evidence::of(request) {
-            Some(evidence) => {
-                let (grant, key) = self.choose(evidence, keys, is_limited).await?;
-                Ok(Grant {
-                    witness: self.holders.witness(key, action, request),
-                    ..grant
-                })
-            }
-            // Of users alone, whose password was looked at.
-            None if users::presented(request).is_some() => Err(Denied::Wrong),
-            None => Err(Denied::Missing),
-        }
+        let of_users = user.map_or_else(Vec::new, |(user, password)| {
+            let candidates = self.users.candidates(&user, scope(action), request.stream);
+            let compared = candidates.into_iter().map(|one| Hashed {
+                hash: one.hash,
+                secret: (*password).to_owned(),
+                owner: match one.is_decoy {
+                    true => Owner::Nobody,
+                    false => Owner::User((*user).to_owned()),
+                },
+            });
+            compared.collect()
+        });
+        let (grant, key) = self.choose(evidence, keys, of_users, by).await?;
+        let witness = key.and_then(|key| self.holders.witness(key, action, request));
+        Ok(Grant { witness, ..grant })
     }
 
-    /// The permission of the user that a request names, if the password is theirs. Another may still be a key.
-    async fn user(
+    /// The permission of the key or the user that is proven, and which key that is.
+    async fn choose<'a>(
         &self,
-        scope: Scope,
-        request: &Request<'_>,
-        is_limited: impl FnOnce() -> bool,
-    ) -> Result<Option<Grant>, Denied> {
-        let Some((user, password)) = users::presented(request) else {
-            return Ok(None);
-        };
-        let hashes = self.users.hashes(&user, scope, request.stream);
-        if hashes.is_empty() {
-            return Ok(None);
-        }
-        let found = self.hashes.find(&password, hashes, is_limited).await?;
-        Ok(found.map(|_| Grant {
-            credential: Some(self.fingerprints.of(&format!("user {user}"))),
-            terms: Terms {
-                until: None,
-                identity: Identity::new(&user),
-            },
-            ..Grant::to_all()
-        }))
-    }
-
-    /// The permission of the key that the evidence fits, and which key that is.
-    async fn choose(
-        &self,
-        evidence: Evidence<'_>,
-        keys: impl Iterator<Item = Key<'_>>,
-        is_limited: impl FnOnce() -> bool,
-    ) -> Result<(Grant, KeyId), Denied> {
+        evidence: Option<Evidence<'_>>,
+        keys: impl Iterator<Item = Key<'a>>,
+        of_users: Vec<Hashed<'a>>,
+        by: Tried<'_>,
+    ) -> Result<(Grant, Option<KeyId>), Denied> {
         // Every secret is compared, so that the time does not reveal which one matched.
-        let mut fitting = None;
-        let mut hashed: Vec<Hashed> = Vec::new();
+        let mut plain = None;
+        let mut hashed = of_users;
         for key in keys {
             match (key.secret, evidence) {
-                (KeySecretRef::Plain(secret), evidence) => {
+                (KeySecretRef::Plain(secret), Some(evidence)) => {
                     if evidence.fits(secret) {
-                        let id = self.fingerprints.of_key(key.secret);
-                        let secret = secret.reveal().to_owned();
-                        fitting = Some((secret, id, key.name.cloned(), key.expires));
+                        plain = Some((secret.reveal().to_owned(), key));
                     }
                 }
-                (KeySecretRef::Hash(hash), Evidence::Secret(_)) => hashed.push(Hashed {
-                    hash: hash.clone(),
-                    name: key.name.cloned(),
-                    expires: key.expires,
-                }),
+                (KeySecretRef::Hash(hash), Some(Evidence::Secret(offered))) => {
+                    hashed.push(Hashed {
+                        hash: hash.clone(),
+                        secret: offered.to_owned(),
+                        owner: Owner::Key(key),
+                    });
+                }
                 // A hash proves nothing about the answer to a challenge.
-                (KeySecretRef::Hash(_), Evidence::Proof(_)) => {}
+                (_, None | Some(Evidence::Proof(_))) => {}
             }
         }
-        if fitting.is_none()
-            && let Evidence::Secret(secret) = evidence
-            && !hashed.is_empty()
-        {
-            let hashes = hashed.iter().map(|key| key.hash.clone()).collect();
-            let found = self.hashes.find(secret, hashes, is_limited).await?;
-            let key = found.map(|at| hashed.swap_remove(at));
-            fitting = key.map(|key| {
-                let id = self.fingerprints.of_key(KeySecretRef::Hash(&key.hash));
-                (secret.to_owned(), id, key.name, key.expires)
-            });
+        if let Some((secret, key)) = plain {
+            return self.grant(&secret, key);
         }
-        let (secret, key, identity, expires) = fitting.ok_or(Denied::Wrong)?;
+        hashed.sort_by_key(|one| matches!(one.owner, Owner::Nobody));
+        let pairs = hashed.iter();
+        let pairs = pairs.map(|one| (one.hash.clone(), one.secret.clone()));
+        let found = self.hashes.find(pairs.collect(), by).await?;
+        let found = found.and_then(|at| hashed.into_iter().nth(at));
+        match found.map(|one| (one.owner, one.secret)) {
+            Some((Owner::Key(key), secret)) => self.grant(&secret, key),
+            Some((Owner::User(user), _)) => {
+                let grant = Grant {
+                    credential: Some(self.fingerprints.of(&format!("user {user}"))),
+                    terms: Terms {
+                        until: None,
+                        identity: Identity::new(&user),
+                    },
+                    ..Grant::to_all()
+                };
+                Ok((grant, None))
+            }
+            Some((Owner::Nobody, _)) | None => Err(Denied::Wrong),
+        }
+    }
+
+    /// What a key permits whose secret this is.
+    fn grant(&self, secret: &str, key: Key<'_>) -> Result<(Grant, Option<KeyId>), Denied> {
+        let until = key
+            .expires
+            .map(|expires| moment(expires, SystemTime::now()))
+            .transpose()?;
         let grant = Grant {
             // The same key gives the same credential, however it was presented.
-            credential: Some(self.fingerprints.of(&secret)),
+            credential: Some(self.fingerprints.of(secret)),
             terms: Terms {
-                until: expires
-                    .map(|expires| moment(expires, SystemTime::now()))
-                    .transpose()?,
-                identity,
+                until,
+                identity: key.name.cloned(),
             },
             ..Grant::to_all()
         };
-        Ok((grant, key))
+        Ok((grant, Some(self.fingerprints.of_key(key.secret))))
     }
 }
 
-/// A key of which there is a hash, for the time that it takes to compare it.
-struct Hashed {
+/// What a key has to be for to permit an action.
+pub(super) const fn scope(action: Action) -> Scope {
+    match action {
+        Action::Publish => Scope::Publish,
+        Action::Play => Scope::Play,
+        Action::UpdateMetadata => Scope::Metadata,
+    }
+}
+
+/// The keys that permit an action, of the configuration and of `further`; titles are the operator's as well. Some may have
+/// expired.
+pub(super) fn fitting<'a>(
+    config: &'a Config,
+    further: &'a [KeyRule],
+    action: Action,
+    stream: &'a StreamName,
+) -> impl Iterator<Item = Key<'a>> {
+    let is_title = action == Action::UpdateMetadata;
+    let password = config.auth.admin_password.as_ref();
+    let password = password.filter(|_| is_title).map(|secret| Key {
+        name: None,
+        secret: KeySecretRef::Plain(secret),
+        expires: None,
+    });
+    let named = config.auth.keys.iter().chain(further);
+    let operators = named.filter_map(|key| key.for_scope(Scope::Admin));
+    let operators = operators.filter(move |_| is_title);
+    let keys = config.keys_for(scope(action), stream, further);
+    keys.chain(operators).chain(password)
+}
+
+/// Who presents a secret, for what: whoever is about to spend time on it has to know.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tried<'a> {
+    pub(super) peer: IpAddr,
+    pub(super) kind: Kind,
+    pub(super) guesses: &'a Guesses,
+}
+
+impl Tried<'_> {
+    /// Whether its address has no guess left, so that nothing is spent on it.
+    pub(super) fn is_limited(self) -> bool {
+        self.guesses.are_used_up(self.peer, self.kind)
+    }
+}
+
+/// A hash that a secret is compared with.
+struct Hashed<'a> {
     hash: KeyHash,
-    name: Option<Identity>,
-    expires: Option<SystemTime>,
+    secret: String,
+    owner: Owner<'a>,
+}
+
+/// Whose hash it is.
+enum Owner<'a> {
+    Key(Key<'a>),
+    User(String),
+    /// It is compared for the time that it takes.
+    Nobody,
 }
 
 /// When a permission ends by the monotonic clock, which goes on where the other is set.

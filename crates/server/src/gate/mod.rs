@@ -4,11 +4,12 @@
 //! value that was made here. An [`Authority`] decides what a client may do; the gate awaits its answer, for
 //! [`ANSWER_TIMEOUT`] at most, in the task of the connection that asks.
 //!
-//! Secrets are compared in constant time. Wrong ones use up a small allowance per address and kind of action;
+//! Secrets are compared in constant time. Wrong ones use up a small allowance per address and kind of action ([`guesses`]);
 //! while it is used up no credential that the address presents for that kind is accepted, so guessing gains
 //! nothing. The allowance is checked when the answer arrives: thousands of guesses that are asked side by side
-//! while an authority takes its time are worth no more than as many in a row. Pending questions use up
-//! nothing, so that many broadcasters behind one address may wait together.
+//! while an authority takes its time are worth no more than as many in a row. It is also checked before an authority spends
+//! time on a secret, and whoever is to wait for that waits behind its own address ([`net::turns`]): guesses take no time from
+//! others. Pending questions use up nothing, so that many broadcasters behind one address may wait together.
 //!
 //! One exception: a credential that was right from that address before is still accepted, so a publisher that
 //! shares its address with a guesser (behind a NAT or a balancer) can reconnect. Guesses from other addresses,
@@ -23,6 +24,7 @@
 mod access;
 mod attempts;
 mod authority;
+mod guesses;
 mod hashes;
 mod holders;
 mod hooked;
@@ -38,6 +40,7 @@ pub(crate) mod testing;
 mod tokens;
 mod users;
 mod watched;
+pub(crate) mod who;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -54,15 +57,15 @@ use net::link::Connector;
 use tokio::time::timeout;
 
 use self::access::Access;
-use self::attempts::{Attempts, Kind};
+use self::attempts::Kind;
 use self::authority::Fingerprints;
 pub use self::authority::{Authority, Grant, Verdict};
+use self::guesses::Guesses;
 use self::holders::Holders;
 use self::hooked::Hooked;
 use self::keys::Keys;
 use self::players::Players;
 pub(crate) use self::signatures::SignatureCounts;
-use self::successes::Successes;
 
 /// Stands for the secret of publishers without one. No key is as short.
 const NO_KEY: &str = "";
@@ -84,10 +87,7 @@ pub(crate) struct AuthorityGate {
     authority: Arc<dyn Authority>,
     /// The configured ones, whether or not the authority has them.
     keys: Arc<Keys>,
-    attempts: Arc<Attempts>,
-    successes: Successes,
-    /// Those of listeners, apart from the others, which are few: an audience would have them forgotten.
-    listeners: Successes,
+    guesses: Arc<Guesses>,
     fingerprints: Fingerprints,
 }
 
@@ -106,7 +106,7 @@ impl AuthorityGate {
     ) -> Result<Self, getrandom::Error> {
         let fingerprints = Fingerprints::new()?;
         let admin_password = config.auth.admin_password.clone();
-        let attempts = Arc::new(Attempts::default());
+        let guesses = Arc::new(Guesses::default());
         // What is permitted keeps the table, and is kept by the fan-out.
         let listeners = Arc::downgrade(fanout);
         let end = move |listener| {
@@ -119,12 +119,13 @@ impl AuthorityGate {
         let keys = Keys::new(
             Arc::clone(&config),
             fingerprints.clone(),
-            Arc::clone(&attempts),
+            Arc::clone(&guesses),
             (&Arc::new(players), holders),
             connector,
         );
         let keys = Arc::new(keys);
-        let configured = || configured(&config, &keys, &fingerprints, connector, fanout);
+        let configured =
+            || configured(&config, &keys, (&guesses, &fingerprints), connector, fanout);
         let authority = authority.unwrap_or_else(configured);
         Ok(Self {
             admin_password,
@@ -133,9 +134,7 @@ impl AuthorityGate {
             authority,
             keys,
             config,
-            attempts,
-            successes: Successes::default(),
-            listeners: Successes::default(),
+            guesses,
             fingerprints,
         })
     }
@@ -185,7 +184,7 @@ impl AuthorityGate {
             Some(grant) => Ok(grant),
             None => self.keys.administer(peer, offered).await,
         };
-        self.believe(Kind::Administer, peer, verdict)?;
+        self.guesses.believe(Kind::Administer, peer, verdict)?;
         Ok(self.gatekeeper.authorize(Administer))
     }
 
@@ -243,7 +242,8 @@ impl AuthorityGate {
             );
             Err(Denied::Unavailable)
         });
-        let grant = self.believe(Kind::of(action), request.peer.ip(), verdict)?;
+        let (kind, peer) = (Kind::of(action), request.peer.ip());
+        let grant = self.guesses.believe(kind, peer, verdict)?;
         let stream = grant.stream(request);
         if stream != *request.stream {
             self.let_in(action, &stream, request)?;
@@ -265,46 +265,13 @@ impl AuthorityGate {
             Denied::Excluded(excluded)
         })
     }
-
-    /// Counts a guess, and refuses even a right one after too many wrong ones.
-    fn believe(
-        &self,
-        kind: Kind,
-        peer: IpAddr,
-        verdict: Result<Grant, Denied>,
-    ) -> Result<Grant, Denied> {
-        let now = Instant::now();
-        let is_limited = self.attempts.are_used_up(peer, kind, now);
-        let grant = match verdict {
-            Ok(grant) => grant,
-            Err(Denied::Wrong | Denied::Unfit) if is_limited => {
-                return Err(Denied::TooManyAttempts);
-            }
-            Err(Denied::Wrong) => {
-                self.attempts.failed(peer, kind, now);
-                return Err(Denied::Wrong);
-            }
-            Err(other) => return Err(other),
-        };
-        if let Some(credential) = grant.credential {
-            let successes = match kind {
-                Kind::Play => &self.listeners,
-                _ => &self.successes,
-            };
-            if is_limited && !successes.has(peer, kind, credential) {
-                return Err(Denied::TooManyAttempts);
-            }
-            successes.note(peer, kind, credential);
-        }
-        Ok(grant)
-    }
 }
 
 /// What a configuration has decide.
 fn configured(
     config: &Config,
     keys: &Arc<Keys>,
-    fingerprints: &Fingerprints,
+    (guesses, fingerprints): (&Arc<Guesses>, &Fingerprints),
     connector: &Connector,
     fanout: &Arc<Fanout>,
 ) -> Arc<dyn Authority> {
@@ -331,6 +298,7 @@ fn configured(
         asker: Arc::new(auth_hook::Asker::new(settings, connector.clone())),
         asks: hook.asks,
         unanswered: hook.unanswered,
+        guesses: Arc::clone(guesses),
         fingerprints: fingerprints.clone(),
         fanout: Arc::downgrade(fanout),
     })

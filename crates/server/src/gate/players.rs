@@ -179,7 +179,7 @@ struct Admitted {
 impl Witness for Admitted {
     fn begin(&self, ongoing: Ongoing) -> Permit {
         let Ongoing::Listener(listener) = ongoing else {
-            // A file: it is sent to this player alone, and ends by itself.
+            // Beside what the player hears, as which it is counted.
             return Permit::new(());
         };
         let now = Instant::now();

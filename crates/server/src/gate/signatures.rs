@@ -2,8 +2,9 @@
 //!
 //! That of a public key takes some hundred microseconds of a core. So a token is verified once for as long as the keys stay
 //! what they are ([`Known`]), and those that are not known yet are verified on threads that may be blocked, a few at a time:
-//! however many come at once, the tasks of publishers and the workers keep the other cores. Clients wait for their turn in the
-//! order in which they came. Tokens that are signed with a secret are verified at once.
+//! however many come at once, the tasks of publishers and the workers keep the other cores. Who waits gives way by address
+//! ([`Turns`]), and nothing is verified of an address that has no guess left. Tokens that are signed with a secret are verified
+//! at once.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,17 +13,23 @@ use std::thread::available_parallelism;
 use std::time::SystemTime;
 
 use authority::jwt::{self, Claims, KNOWN_BYTES_MAX, KeySet, Known, Refused, Rules};
-use tokio::sync::Semaphore;
+use net::shares::Bounds;
+use net::turns::Turns;
 
 use super::authority::Fingerprints;
+use super::keys::Tried;
 
 /// Signatures that are verified at the same time, at most: 40,000 in a second. On smaller machines they take half of the
 /// cores.
 const AT_ONCE_MAX: usize = 4;
 
-/// Clients that may wait for a verification: those of a second of one core. Beyond, a client is told to come again, before
-/// the gate's time for an answer is over.
-const WAITING_MAX: usize = 10_000;
+/// Clients that may wait for a verification: in all those of a second of one core, so that they are answered before the gate's
+/// time is over; of one address as many as it may have connections that are not served yet.
+const WAITING: Bounds = Bounds {
+    max: 10_000,
+    share: 1_024,
+    reserve: 0,
+};
 
 /// Why a token was not verified.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -33,6 +40,9 @@ pub(super) enum Unverified {
     /// There was no time for it.
     #[error("as many tokens as may be wait to be verified")]
     Busy,
+    /// It was not looked at.
+    #[error("its address has presented too many wrong ones")]
+    Limited,
 }
 
 /// How often what was the case.
@@ -61,8 +71,7 @@ pub(super) struct Signatures {
     rules: Rules,
     fingerprints: Fingerprints,
     known: Mutex<Known>,
-    waiting: Semaphore,
-    turns: Arc<Semaphore>,
+    turns: Turns,
     counts: SignatureCounts,
 }
 
@@ -75,8 +84,7 @@ impl Signatures {
             rules,
             fingerprints,
             known: Mutex::default(),
-            waiting: Semaphore::new(WAITING_MAX),
-            turns: Arc::new(Semaphore::new(at_once)),
+            turns: Turns::new(at_once, WAITING),
             counts: SignatureCounts::default(),
         }
     }
@@ -88,12 +96,13 @@ impl Signatures {
     /// What a token claims that one of the sets has signed and that is in force.
     ///
     /// # Errors
-    /// When it is not, or too many others wait.
+    /// When it is not, too many others wait, or the client is limited and the token not known.
     pub(super) async fn verify(
         &self,
         token: &str,
         sets: &[Arc<KeySet>],
         now: SystemTime,
+        by: Tried<'_>,
     ) -> Result<Arc<Claims>, Unverified> {
         if !jwt::is_costly(token) {
             return self.counted(verified(token, sets, &self.rules, now));
@@ -102,13 +111,17 @@ impl Signatures {
         if let Some(claims) = self.find(&digest, sets, now) {
             return Ok(claims?);
         }
-        let busy = |_| Unverified::Busy;
-        let _waiting = self.waiting.try_acquire().map_err(busy)?;
-        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        if by.is_limited() {
+            return Err(Unverified::Limited);
+        }
+        let turn = self.turns.take(by.peer).await;
         let turn = turn.map_err(|_| Unverified::Busy)?;
-        // Another client may have presented the same one meanwhile.
+        // Another client may have presented the same one meanwhile, and others of its address wrong ones.
         if let Some(claims) = self.find(&digest, sets, now) {
             return Ok(claims?);
+        }
+        if by.is_limited() {
+            return Err(Unverified::Limited);
         }
         let (own, own_sets, rules) = (token.to_owned(), sets.to_vec(), self.rules.clone());
         let verifying = tokio::task::spawn_blocking(move || {
@@ -161,8 +174,13 @@ fn verified(
 
 #[cfg(test)]
 mod tests {
-    use std::pin::pin;
+    use std::net::IpAddr;
 
+    use fanout::gate::Denied;
+    use net::wait::at_once;
+
+    use super::super::attempts::Kind;
+    use super::super::guesses::Guesses;
     use super::*;
 
     /// Of P-256, from RFC 7517 appendix A.1.
@@ -184,21 +202,34 @@ mod tests {
         (signatures, [public, secret].map(Arc::new))
     }
 
+    fn by(guesses: &Guesses) -> Tried<'_> {
+        Tried {
+            peer: IpAddr::from([192, 0, 2, 1]),
+            kind: Kind::Play,
+            guesses,
+        }
+    }
+
+    fn use_up(guesses: &Guesses) {
+        while !by(guesses).is_limited() {
+            let wrong = guesses.believe(Kind::Play, by(guesses).peer, Err(Denied::Wrong));
+            wrong.expect_err("wrong");
+        }
+    }
+
     #[tokio::test]
     async fn one_that_is_costly_waits_for_its_turn_and_others_do_not() {
-        let (signatures, sets) = signatures();
-        let turns = signatures.turns.available_permits();
+        let (mut signatures, sets) = signatures();
+        let turns = signatures.turns.free();
         assert!((1..=AT_ONCE_MAX).contains(&turns), "{turns}");
-        let others = signatures.turns.acquire_many(turns as u32).await;
-        let now = SystemTime::now();
-        let mut waiting = pin!(signatures.verify(OF_KEY, &sets, now));
-        tokio::select! {
-            biased;
-            _ = &mut waiting => panic!("it did not wait"),
-            () = tokio::task::yield_now() => {}
-        }
-        assert_eq!(signatures.verify(OF_SECRET, &sets, now).await, FORGED);
-        drop(others);
+        signatures.turns = Turns::new(1, WAITING);
+        let (now, guesses) = (SystemTime::now(), Guesses::default());
+        let other = signatures.turns.take(by(&guesses).peer).await;
+        let mut waiting = Box::pin(signatures.verify(OF_KEY, &sets, now, by(&guesses)));
+        assert!(at_once(&mut waiting).is_none());
+        let of_secret = signatures.verify(OF_SECRET, &sets, now, by(&guesses));
+        assert_eq!(of_secret.await, FORGED);
+        drop(other);
         assert_eq!(waiting.await, FORGED);
         assert_eq!(
             signatures.counts.all(),
@@ -207,10 +238,36 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_beyond_the_queue_are_told_to_come_again() {
-        let (signatures, sets) = signatures();
-        let _others = signatures.waiting.try_acquire_many(WAITING_MAX as u32);
-        let answer = signatures.verify(OF_KEY, &sets, SystemTime::now()).await;
-        assert_eq!(answer, Err(Unverified::Busy));
+    async fn none_of_an_address_without_a_guess_left_is_verified() {
+        let (mut signatures, sets) = signatures();
+        signatures.turns = Turns::new(1, WAITING);
+        let (now, guesses) = (SystemTime::now(), Guesses::default());
+        let turn = signatures.turns.take(by(&guesses).peer).await;
+        let mut waiting = Box::pin(signatures.verify(OF_KEY, &sets, now, by(&guesses)));
+        assert!(at_once(&mut waiting).is_none());
+        use_up(&guesses);
+        drop(turn);
+        let limited = Err(Unverified::Limited);
+        assert_eq!(waiting.await, limited);
+        let next = signatures.verify(OF_KEY, &sets, now, by(&guesses)).await;
+        assert_eq!(next, limited);
+        let none = [("known", 0), ("right", 0), ("wrong", 0)];
+        assert_eq!(signatures.counts.all(), none);
+    }
+
+    #[tokio::test]
+    async fn those_beyond_an_address_s_share_are_told_to_come_again() {
+        let (mut signatures, sets) = signatures();
+        let few = Bounds {
+            share: 1,
+            ..WAITING
+        };
+        signatures.turns = Turns::new(0, few);
+        let (now, guesses) = (SystemTime::now(), Guesses::default());
+        let mut first = Box::pin(signatures.verify(OF_KEY, &sets, now, by(&guesses)));
+        assert!(at_once(&mut first).is_none());
+        let mut second = Box::pin(signatures.verify(OF_KEY, &sets, now, by(&guesses)));
+        assert!(at_once(&mut second).is_none());
+        assert_eq!(first.await, Err(Unverified::Busy));
     }
 }

@@ -1,7 +1,12 @@
-//! An authority that answers when the test tells it to.
+//! An authority that answers when the test tells it to, and a hook.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fanout::gate::{Action, Credential, Denied, Identity, Request, Terms};
 use fanout::testing::Latch;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use super::authority::{Authority, Grant, Verdict};
 
@@ -61,4 +66,29 @@ impl Authority for Late {
             self.judge(action, request)
         })
     }
+}
+
+/// A hook that permits what is asked with a password: its port, and how often it was asked.
+pub(crate) async fn permissive_hook(password: &'static str) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+    let port = listener.local_addr().expect("an address").port();
+    let asked = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&asked);
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut text = Vec::new();
+            while !text.ends_with(b"}") {
+                let count = socket.read_buf(&mut text).await.expect("read");
+                assert!(count > 0, "cut off");
+            }
+            counted.fetch_add(1, Ordering::Relaxed);
+            let status = match String::from_utf8_lossy(&text).contains(password) {
+                true => "200 OK",
+                false => "403 No",
+            };
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+            socket.write_all(answer.as_bytes()).await.expect("written");
+        }
+    });
+    (port, asked)
 }

@@ -1,6 +1,5 @@
 //! Judges JSON Web Tokens: in the place of a key, as a Bearer token, a password, or a parameter of the address.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -14,7 +13,7 @@ use net::link::Connector;
 
 use super::authority::{Fingerprints, Grant};
 use super::jwks::{Current, Jwks};
-use super::keys::moment;
+use super::keys::{Tried, moment, scope};
 use super::players::{Players, Shared};
 use super::signatures::{SignatureCounts, Signatures, Unverified};
 use super::watched::Watched;
@@ -71,20 +70,16 @@ impl Tokens {
         &self,
         action: Action,
         request: &Request<'_>,
+        by: Tried<'_>,
     ) -> Option<Result<Grant, Denied>> {
         let in_query = http1::Query::new(request.query.as_bytes()).get(PARAMETER);
         let in_query = in_query.filter(|_| self.is_used);
         let token = in_query.as_deref();
         let token = token.or_else(|| self.presented(request.secret()))?;
-        let scope = match action {
-            Action::Publish => Scope::Publish,
-            Action::Play => Scope::Play,
-            Action::UpdateMetadata => Scope::Metadata,
-        };
         let stream = request.stream;
         let is_for = |streams: &Streams| is_for(streams, stream);
         Some(
-            self.permit(token, scope, is_for, Some(request), request.peer)
+            self.permit(token, scope(action), is_for, Some(request), by)
                 .await,
         )
     }
@@ -92,7 +87,7 @@ impl Tokens {
     /// The verdict on a token that is presented to use the operator's port; `None` as for [`judge`](Self::judge).
     pub(super) async fn administer(
         &self,
-        peer: std::net::IpAddr,
+        by: Tried<'_>,
         secret: &str,
     ) -> Option<Result<Grant, Denied>> {
         let token = self.presented(Some(secret))?;
@@ -101,11 +96,7 @@ impl Tokens {
             Streams::Pattern(pattern) => pattern == "**",
             Streams::Named(_) | Streams::Expression(_) => false,
         };
-        let peer = SocketAddr::new(peer, 0);
-        Some(
-            self.permit(token, Scope::Admin, is_for_all, None, peer)
-                .await,
-        )
+        Some(self.permit(token, Scope::Admin, is_for_all, None, by).await)
     }
 
     fn presented<'a>(&self, secret: Option<&'a str>) -> Option<&'a str> {
@@ -118,16 +109,16 @@ impl Tokens {
         scope: Scope,
         is_for: impl FnMut(&Streams) -> bool,
         request: Option<&Request<'_>>,
-        peer: SocketAddr,
+        by: Tried<'_>,
     ) -> Result<Grant, Denied> {
         let now = SystemTime::now();
-        let permitted = self.verified(token, now).await.and_then(|claims| {
+        let permitted = self.verified(token, now, by).await.and_then(|claims| {
             let permission = claims.permission(scope, is_for).cloned();
             let permission = permission.ok_or(Refused::NotPermitted)?;
             Ok((claims, permission))
         });
         let (claims, permission) = permitted.map_err(|refused: Unverified| {
-            let stream = request.map(|request| request.stream.as_str());
+            let (stream, peer) = (request.map(|request| request.stream.as_str()), by.peer);
             tracing::debug!(stream, %peer, ?scope, reason = %refused, "a token is refused");
             self.denied(refused)
         })?;
@@ -164,14 +155,19 @@ impl Tokens {
     }
 
     /// What a token claims. One that names a key which is not known waits for the issuer's newest keys.
-    async fn verified(&self, token: &str, now: SystemTime) -> Result<Arc<Claims>, Unverified> {
+    async fn verified(
+        &self,
+        token: &str,
+        now: SystemTime,
+        by: Tried<'_>,
+    ) -> Result<Arc<Claims>, Unverified> {
         let published = self.published.as_ref();
         let sets = self.sets(published.and_then(Jwks::current));
-        let claims = self.signatures.verify(token, &sets, now).await;
+        let claims = self.signatures.verify(token, &sets, now, by).await;
         match (claims, published) {
             (Err(Unverified::Refused(Refused::UnknownKey)), Some(published)) => {
                 let sets = self.sets(published.newer().await);
-                self.signatures.verify(token, &sets, now).await
+                self.signatures.verify(token, &sets, now, by).await
             }
             (claims, _) => claims,
         }
@@ -191,8 +187,10 @@ impl Tokens {
     /// Whether a refusal is about a guess, about what a right token says, or about an issuer that has told no key yet.
     fn denied(&self, unverified: Unverified) -> Denied {
         let has_none_yet = |published: &Jwks| published.current().is_none();
-        let Unverified::Refused(refused) = unverified else {
-            return Denied::Unavailable;
+        let refused = match unverified {
+            Unverified::Refused(refused) => refused,
+            Unverified::Busy => return Denied::Unavailable,
+            Unverified::Limited => return Denied::TooManyAttempts,
         };
         match refused {
             Refused::UnknownKey if self.published.as_ref().is_some_and(has_none_yet) => {

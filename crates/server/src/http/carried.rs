@@ -77,6 +77,9 @@ impl<S: LiveTransport> Connection<'_, S> {
         else {
             return Some(self);
         };
+        let Some(_place) = self.node.limits.carried.take(self.peer.ip()) else {
+            return Some(self);
+        };
         let socket = match self.socket.carried() {
             Ok(socket) => socket,
             Err(socket) => {

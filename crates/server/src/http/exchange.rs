@@ -17,9 +17,11 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::pages::Sendable;
+
 /// For a client to take a piece of a file, 64 KiB at most. A player that is paused for longer asks for the rest when it
 /// goes on.
-const PIECE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const PIECE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The request that a head and its body make.
 ///
@@ -157,11 +159,11 @@ pub(super) async fn write<S: AsyncWrite + Unpin>(
 /// Writes an answer whose body the kernel sends. Returns whether the connection may carry another request.
 ///
 /// # Errors
-/// When the client is gone or takes nothing, or the file cannot be read.
+/// When the client is gone or takes nothing, may hear no more, or the file cannot be read.
 pub(super) async fn write_file(
     socket: &mut TcpStream,
     response: Response,
-    transfer: vod::Transfer,
+    sendable: Sendable,
     terms: Terms,
     now: HttpDate,
 ) -> io::Result<bool> {
@@ -170,7 +172,11 @@ pub(super) async fn write_file(
     let head = head(&response, framing, Terms { persists, ..terms }, now);
     timeout(PIECE_TIMEOUT, socket.write_all(&head)).await??;
     if framing != Framing::None {
-        transfer.send(socket, PIECE_TIMEOUT).await?;
+        let ended = sendable.ended();
+        tokio::select! {
+            sent = sendable.transfer.send(socket, PIECE_TIMEOUT) => sent?,
+            () = ended => return Err(io::ErrorKind::ConnectionAborted.into()),
+        }
     }
     // Its body holds what its client was admitted with.
     drop(response);

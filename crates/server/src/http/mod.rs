@@ -39,6 +39,7 @@ use fanout::gate::Country;
 use http1::{Body, Head, HttpDate, Status, Version};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
+use net::holdings::{Held, Kind};
 use rustls::ServerConfig;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -135,6 +136,8 @@ struct Connection<'a, S> {
     peer: SocketAddr,
     began: Instant,
     requests: u32,
+    /// Counts the request that is being answered.
+    held: Held,
     /// Times that a thread may carry it.
     carriages_left: u32,
     /// What it goes on in when its client asks for TLS.
@@ -166,6 +169,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             peer,
             began: Instant::now(),
             requests: 0,
+            held: node.holdings.note(Kind::Requests, 0),
             carriages_left: carried::TIMES_MAX,
             tls: None,
         }
@@ -216,6 +220,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
     async fn serve(mut self, head: Head) -> Option<Served<'a, S>> {
         let (node, peer) = (self.node, self.peer);
         self.requests += 1;
+        self.held.set(head.footprint());
         let visitor = visitor(node, &head, peer, S::SCHEME);
         let charged = self.handover.permit().charge(visitor.peer.ip());
         if let Err(reason) = charged {
@@ -272,6 +277,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         if !inbox.is_blank() {
             return true;
         }
+        self.held.set(0);
         self.handover.permit().rest();
         let begun = tokio::select! {
             begun = timeout(IDLE_TIMEOUT, inbox.request(&mut self.socket)) => begun,
@@ -312,6 +318,8 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
                 return None;
             }
         };
+        // Once more as the service takes it.
+        self.held.set(2 * head.footprint() + body.kept.capacity());
         let mut request = match exchange::request(&head, axum::body::Body::from(body.kept)) {
             Ok(request) => request,
             Err(error) => {
@@ -401,10 +409,10 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
 
     async fn answer(mut self, mut response: Response, terms: Terms) -> Option<Self> {
         let now = HttpDate::from(SystemTime::now());
-        let transfer = response.extensions_mut().remove::<vod::Transfer>();
-        let written = match (transfer, self.socket.plain()) {
-            (Some(transfer), Some(socket)) if terms.lasts => {
-                Ok(exchange::write_file(socket, response, transfer, terms, now).await)
+        let sendable = response.extensions_mut().remove::<pages::Sendable>();
+        let written = match (sendable, self.socket.plain()) {
+            (Some(sendable), Some(socket)) if terms.lasts => {
+                Ok(exchange::write_file(socket, response, sendable, terms, now).await)
             }
             _ => {
                 let written = exchange::write(&mut self.socket, response, terms, now);

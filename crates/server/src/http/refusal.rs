@@ -93,11 +93,14 @@ pub(super) async fn say<S: LiveTransport>(
 /// The only function that maps limits to statuses.
 pub(super) const fn status_of(reason: Rejected) -> Status {
     match reason {
-        Rejected::Address | Rejected::PendingShare => Status::TOO_MANY_REQUESTS,
+        Rejected::Address | Rejected::PendingShare | Rejected::Viewers | Rejected::Requests => {
+            Status::TOO_MANY_REQUESTS
+        }
         Rejected::HeadTimeout => Status::REQUEST_TIMEOUT,
         Rejected::HeadMalformed | Rejected::Protocol | Rejected::Tls => Status::BAD_REQUEST,
         Rejected::Pending
         | Rejected::PendingSessions
+        | Rejected::Holdings
         | Rejected::Listeners
         | Rejected::Joins
         | Rejected::Egress

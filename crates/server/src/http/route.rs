@@ -100,9 +100,10 @@ impl Route {
     /// players need to follow no redirect. Sessions have that stream's name from then on.
     fn of_single(self, registry: &Registry, variants: &Variants) -> Self {
         let single = |name: &StreamName| variants.single(registry, name);
-        let target = |target: Target| match single(target.name()) {
-            Some(name) => target.of(name),
-            None => target,
+        let best = |target: &Target| Some(target.clone().of(single(target.name())?));
+        let target = |target: Target| {
+            let of_group = best(&target).or_else(|| best(&target.otherwise()?));
+            of_group.unwrap_or(target)
         };
         match self {
             Self::Listen(asked) => Self::Listen(target(asked)),
@@ -295,6 +296,20 @@ mod tests {
             let route = route.or_file(method, &path, &registry, &files());
             let found = row(endpoint.method(), &route);
             assert_eq!(found, Some(endpoint), "{path}: {route:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_stream_has_is_no_name_to_publish() {
+        for endpoint in Endpoint::ALL {
+            let Some(last) = endpoint.path().strip_prefix("/{stream}/") else {
+                continue;
+            };
+            // What is below a folder has names that no encoder uses.
+            if last.is_empty() || last.contains(['/', '{']) {
+                continue;
+            }
+            assert!(name(&format!("a/b/{last}")).is_resource(), "{last}");
         }
     }
 

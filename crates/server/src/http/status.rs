@@ -5,7 +5,7 @@
 
 use std::time::SystemTime;
 
-use config::BaseUrl;
+use config::{BaseUrl, Http};
 use fanout::{Info, Registry};
 use media::{Codec, Container, Kind, StreamName};
 use serde_json::{Map, Value, json};
@@ -24,14 +24,14 @@ pub(crate) struct Question<'a> {
     pub(crate) base: &'a BaseUrl,
     /// Only this mount, with its leading `/`.
     pub(crate) mount: Option<&'a str>,
-    /// The Server header.
-    pub(crate) server: &'a str,
+    /// The Server header, and what there is to tell of the place and the people.
+    pub(crate) http: &'a Http,
     /// When the server started.
     pub(crate) started: SystemTime,
 }
 
-/// The document. A stream that is asked for by name is included whether it is listed or not: a client that
-/// knows the name may open its page, too.
+/// The document. A stream that is asked for by name is included whether it is listed or not; who asks has seen to it that the
+/// client may be told of it.
 pub(crate) fn document(registry: &Registry, question: Question<'_>) -> Value {
     match question.mount {
         None => render(public(registry), question),
@@ -74,10 +74,10 @@ fn render(infos: impl Iterator<Item = Info>, question: Question<'_>) -> Value {
 /// What there is to tell of the server.
 pub(crate) fn server(question: Question<'_>) -> Map<String, Value> {
     [
-        ("admin", "icemaster@localhost".into()),
+        ("admin", question.http.contact.as_str().into()),
         ("host", without_port(question.base.host()).into()),
-        ("location", "Earth".into()),
-        ("server_id", question.server.into()),
+        ("location", question.http.location.as_str().into()),
+        ("server_id", question.http.server_header.as_str().into()),
         ("server_start", stamp::rfc2822(question.started).into()),
         (
             "server_start_iso8601",
@@ -124,7 +124,8 @@ pub(crate) fn source(view: &StreamView<'_>, base: &BaseUrl) -> Map<String, Value
         ("genre", "genre"),
         ("audio-info", "audio_info"),
     ] {
-        if let Some(text) = view.header(header) {
+        // Some programs send the header of what they do not know.
+        if let Some(text) = view.header(header).filter(|text| !text.is_empty()) {
             set(key, text.into());
         }
     }
@@ -143,7 +144,8 @@ fn sound(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     };
     for (key, value) in audio_info(view) {
         let plain = key.strip_prefix("ice-").unwrap_or(key);
-        if ["bitrate", "samplerate", "channels", "quality"].contains(&plain) {
+        let is_known = ["bitrate", "samplerate", "channels", "quality"].contains(&plain);
+        if is_known && is_told(value) {
             set(key, number(value));
             set(plain, number(value));
         }
@@ -155,7 +157,7 @@ fn sound(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
         ("sr", "samplerate"),
         ("channels", "channels"),
     ] {
-        if let Some(value) = view.header(header) {
+        if let Some(value) = view.header(header).filter(|value| is_told(value)) {
             set(key, number(value));
         }
     }
@@ -224,6 +226,11 @@ fn audio_info<'a>(view: &StreamView<'a>) -> impl Iterator<Item = (&'a str, &'a s
     })
 }
 
+/// Whether a figure is one: GStreamer and ices2 send 0 of what they do not know.
+fn is_told(value: &str) -> bool {
+    !matches!(value, "" | "0")
+}
+
 /// A number if the text is one: some sources write `Quality 4`.
 fn number(text: &str) -> Value {
     text.parse::<u32>()
@@ -271,6 +278,7 @@ pub(crate) mod tests {
             rates: Vec::new(),
             tracks: Vec::new(),
             picture_order: fanout::PictureOrder::Unknown,
+            awaits_pictures: false,
             captions: false,
             keyframes: None,
             offer: fanout::DerivedOffer::Nothing,
@@ -286,6 +294,7 @@ pub(crate) mod tests {
         }
     }
 
+    static HTTP: LazyLock<Http> = LazyLock::new(Http::default);
     static BASE: LazyLock<BaseUrl> =
         LazyLock::new(|| "https://radio.example:8000/tv".parse().expect("an address"));
 
@@ -293,7 +302,7 @@ pub(crate) mod tests {
         Question {
             base: &BASE,
             mount,
-            server: "Icecast 2.4.4 (Carillon)",
+            http: &HTTP,
             started: SystemTime::UNIX_EPOCH,
         }
     }
@@ -337,7 +346,14 @@ pub(crate) mod tests {
     #[test]
     fn what_the_source_does_not_say_its_bytes_do() {
         let mut info = info("a.aac");
-        Arc::make_mut(&mut info.source).headers.clear();
+        // Programs send these of what they do not know.
+        let nothing = [
+            ("ice-bitrate", "0"),
+            ("ice-audio-info", "samplerate=0;ice-channels=0"),
+            ("ice-name", ""),
+        ];
+        let nothing = nothing.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        Arc::make_mut(&mut info.source).headers = nothing.into();
         info.bitrate = Some(63_600);
         info.tracks.push(Arc::new(Track {
             id: TrackId::AUDIO,
@@ -354,6 +370,7 @@ pub(crate) mod tests {
         assert_eq!(source["samplerate"], 48_000);
         assert_eq!(source["audio_samplerate"], 48_000);
         assert_eq!(source["channels"], 1);
+        assert_eq!(source["server_name"], "Unspecified name");
     }
 
     #[test]

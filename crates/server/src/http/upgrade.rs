@@ -78,6 +78,7 @@ impl<'a> Connection<'a, TcpStream> {
             peer: self.peer,
             began: self.began,
             requests: self.requests,
+            held: self.held,
             carriages_left: carried::TIMES_MAX,
             tls: None,
         })

@@ -1,12 +1,12 @@
-//! The certificate authorities that links, uploads and webhooks trust: those of this host.
+//! The certificate authorities by which other servers are trusted: those of this host.
 
 use std::sync::Arc;
 
-use config::{Config, PullRule, PullUrl};
+use config::Config;
 use net::link::Connector;
 use rustls::{ClientConfig, RootCertStore};
 
-/// Why encrypted links are impossible.
+/// Why encrypted connections are impossible.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The host trusts no certificate authority.
@@ -20,8 +20,8 @@ pub enum TrustError {
     Tls(#[from] rustls::Error),
 }
 
-/// What makes connections for the links and hooks of a configuration. The certificates that this host trusts are read if
-/// there is any link, because a plain one may be redirected to an encrypted address; `SSL_CERT_FILE` and
+/// What makes connections to the other servers of a configuration. The certificates that this host trusts are read if
+/// there is any such server, because a plain address may lead on to an encrypted one; `SSL_CERT_FILE` and
 /// `SSL_CERT_DIR` name others.
 ///
 /// # Errors
@@ -36,38 +36,22 @@ pub(crate) fn connector(config: &Config) -> Result<Connector, TrustError> {
     Ok(Connector::new(Arc::new(config)))
 }
 
-/// The trusted certificates, which may be none if no link needs them.
+/// The trusted certificates, which may be none if no address needs them.
 fn roots(
     config: &Config,
     native: impl FnOnce() -> Result<RootCertStore, TrustError>,
 ) -> Result<RootCertStore, TrustError> {
-    let upload = &config.recording.upload;
-    let asked = &config.auth.hook;
-    let mut asked = [&asked.url, &asked.play_url, &asked.end_url]
-        .into_iter()
-        .flatten();
-    let hooks =
-        config.hooks.iter().any(|rule| rule.url.is_secure()) || asked.any(|url| url.is_secure());
-    let is_linked = !config.pushes.is_empty() || !config.pulls.is_empty();
-    if !is_linked && !upload.is_on() && !hooks {
+    let outbound = config.outbound();
+    if outbound.is_empty() {
         return Ok(RootCertStore::empty());
     }
-    let is_needed = hooks
-        || config.pushes.iter().any(|rule| rule.url.is_secure())
-        || config.pulls.iter().any(pulls_securely)
-        || upload.is_on() && upload.is_secure();
     match native() {
-        Err(error) if !is_needed => {
-            tracing::debug!(%error, "links cannot be sent on to encrypted addresses");
+        Err(error) if !outbound.iter().any(|one| one.is_secure) => {
+            tracing::debug!(%error, "encrypted addresses, which plain ones may lead on to, cannot be reached");
             Ok(RootCertStore::empty())
         }
         roots => roots,
     }
-}
-
-/// Whether a pull has an address that is encrypted.
-fn pulls_securely(rule: &PullRule) -> bool {
-    rule.url.is_secure() || rule.alternates.iter().any(PullUrl::is_secure)
 }
 
 fn native_roots() -> Result<RootCertStore, TrustError> {
@@ -118,6 +102,7 @@ mod tests {
         for secure in secure
             .into_iter()
             .chain([pull("https"), pull("rtmps"), push("rtmps")])
+            .chain(["[auth.jwt]\njwks_url = \"https://h/certs\"\n".to_owned()])
         {
             assert_eq!(trusted(&secure, Some(&one)), Some(1), "{secure}");
             assert_eq!(trusted(&secure, None), None, "{secure}");

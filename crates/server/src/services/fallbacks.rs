@@ -167,6 +167,7 @@ fn rule(config: &Config, orders: &Orders, name: &StreamName) -> Option<Rule> {
         .or_else(|| order.fallback.unwrap_or_else(of_config))?;
     Some(Rule {
         fallback,
+        any_format: mount.fallback_any_format,
         after: mount.fallback_after,
         // Another publisher cannot take the place of one that is set aside.
         yields: mount.fallback_override || is_move,

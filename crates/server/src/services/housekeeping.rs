@@ -43,7 +43,9 @@ async fn housekeep(context: Arc<Context>) {
     let mut ticks = ticks();
     loop {
         let now = ticks.tick().await.into_std();
-        context.node.registry.tick(now);
+        let node = &context.node;
+        node.registry.tick(now);
+        node.pages.expire(node.drain.has_begun(), now);
         context.log.sum_up(now);
     }
 }

@@ -1,5 +1,5 @@
 //! Copies of recordings in object storage: what the configuration means for them, their life beside the relay, and their
-//! metrics.
+//! metrics, with those of all journals.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct Uploads;
 /// Starts the uploader, if there is a bucket.
 ///
 /// # Errors
-/// When its journal cannot be used.
+/// When the settings make no sense together, or there is no thread for it.
 pub(crate) fn open(
     node: &Node,
     connector: Connector,
@@ -69,12 +69,18 @@ impl Service for Uploads {
 
     fn metrics(&self, context: &Context) -> Option<Encoder> {
         let uploads = context.node.uploads.clone();
+        let webhooks = Arc::clone(&context.hooks.counts);
         Some(Box::new(move |page| {
             let sums = uploads.as_deref().map(Uploader::sums).unwrap_or_default();
             let outcomes = Outcome::ALL
                 .map(|outcome| (outcome.label(), sums.outcomes[outcome as usize] as f64));
             page.counters(UPLOADS, outcomes)?;
-            page.gauge(UPLOAD_BACKLOG, sums.backlog as f64)
+            page.gauge(UPLOAD_BACKLOG, sums.backlog as f64)?;
+            let journals = [("uploads", sums.journal), ("webhooks", webhooks.journal())];
+            let failing = journals.map(|(label, it)| (label, f64::from(u8::from(it.is_failing))));
+            page.gauges(JOURNAL_FAILING, failing)?;
+            let damaged = journals.map(|(label, it)| (label, it.damaged as f64));
+            page.counters(JOURNALS_DAMAGED, damaged)
         }))
     }
 

@@ -32,7 +32,7 @@ impl WebhookCourier {
 /// Opens the queue, if there is a receiver; `seed` is random. What tells the receivers exists in any case.
 ///
 /// # Errors
-/// When the queue cannot be opened.
+/// When another process has the queue.
 pub(crate) fn open(config: &Config, seed: u64) -> Result<(Option<Courier>, Hooks), OpenError> {
     if config.hooks.is_empty() {
         return Ok((None, Hooks::default()));

@@ -116,6 +116,7 @@ fn media(rtc: Option<&Rtc>, stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
     page.counters(WEBRTC_NACKED, both(out.nacked, into.nacked))?;
     page.counters(WEBRTC_REPEATED, both(out.retransmissions, into.recovered))?;
     page.counter(WEBRTC_NOT_REPEATED, out.nacks_refused as f64)?;
+    page.counter(WEBRTC_HELD_PICTURES, out.held_pictures as f64)?;
     page.counters(
         WEBRTC_KEYFRAMES_ASKED,
         both(out.keyframe_requests, into.plis),

@@ -265,8 +265,12 @@ impl Text {
             reason: KILLED,
         };
         self.text.push(b'\n');
-        let line = SessionLine::ended(run, record, outcome, None);
+        let titles = (!record.is_live).then_some(&[][..]);
+        let line = SessionLine::ended(run, record, outcome, titles);
         serde_json::to_writer(&mut self.text, &line)?;
+        if !record.is_live {
+            return Ok(());
+        }
         if let Some(first) = self.streams.get_mut(&record.stream) {
             *first = (*first).min(record.since);
         } else {

@@ -167,6 +167,7 @@ pub(super) mod tests {
                 protocol: Protocol::Http,
                 retention: Retention::Live,
             },
+            is_live: true,
             peer: "[::ffff:192.0.2.7]:50123".parse().expect("an address"),
             request: String::new(),
             agent: "VLC/3.0.18 \"LibVLC\"".to_owned(),

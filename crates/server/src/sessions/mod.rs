@@ -140,7 +140,10 @@ impl Sessions {
         if !self.log.is_open() && !self.batches.wants_ends {
             return;
         }
-        let titles = self.titles.since(&record.stream, record.since);
+        let titles = match record.is_live {
+            true => self.titles.since(&record.stream, record.since),
+            false => Vec::new(),
+        };
         let outcome = Outcome {
             lasted,
             bytes: Some(departure.sent_bytes),

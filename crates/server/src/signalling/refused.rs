@@ -175,9 +175,12 @@ impl Refused {
             Self::Fragment(FragmentError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Broken | Self::Fragment(_) => StatusCode::BAD_REQUEST,
             // Valid SDP, but unusable (RFC 9725 §4.2).
-            Self::Offer(OfferError::NoMedia | OfferError::Setup | OfferError::NoRtcpMux) => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            Self::Offer(
+                OfferError::NoMedia
+                | OfferError::Setup
+                | OfferError::NoRtcpMux
+                | OfferError::NoBundle,
+            ) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Offer(_) => StatusCode::BAD_REQUEST,
             Self::Unconditional => StatusCode::PRECONDITION_REQUIRED,
             Self::Outdated => StatusCode::PRECONDITION_FAILED,

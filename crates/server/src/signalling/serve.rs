@@ -348,16 +348,17 @@ impl Asked<'_> {
         if !request::is_of_type(&self.headers, SDP_FRAGMENT) {
             return Err(Refused::ContentType(SDP_FRAGMENT));
         }
-        match request::matches(&self.headers, &entry.ufrag) {
-            None => return Err(Refused::Unconditional),
-            Some(false) => return Err(Refused::Outdated),
-            Some(true) => {}
+        let holds = request::matches(&self.headers, &entry.ufrag);
+        if holds == Some(false) {
+            return Err(Refused::Outdated);
         }
         let text = str::from_utf8(body).map_err(|_| FragmentError::Syntax)?;
         let fragment = Fragment::parse(text)?;
         let theirs = fragment.ice.as_ref().map(Credentials::ufrag);
         match theirs.filter(|theirs| **theirs != *entry.remote_ufrag) {
+            Some(_) if holds.is_none() => Err(Refused::Unconditional),
             Some(theirs) => restart(rtc, id, &entry, theirs),
+            // RFC 9725 §4.3.2 wants a condition here, too; the usual web players send none, and nothing changes.
             None => Ok(StatusCode::NO_CONTENT.into_response()),
         }
     }

@@ -221,6 +221,7 @@ impl WebrtcService {
             local,
             remote_ufrag: offer.ice.ufrag().into(),
             fingerprint: offer.fingerprint,
+            setup: offer.setup,
         };
         Ok(self.port.expect(session, ticket)?)
     }

@@ -10,6 +10,7 @@ mod lifecycle;
 mod links;
 mod operator;
 mod pages;
+mod private;
 mod rtc;
 mod secure;
 mod smuggling;

@@ -189,21 +189,6 @@ async fn a_still_is_a_picture_that_counts_no_listener() {
     server.close().await;
 }
 
-#[tokio::test]
-async fn a_stream_whose_name_is_a_stills_comes_first() {
-    let server = with_demo("[auth]\npublish_key = \"bells-at-noon-41\"\n").await;
-    let _radio = server.publish("demo/still.mp4").await;
-    let answer = ask(
-        server.http,
-        "GET",
-        "/demo/still.mp4",
-        "Range: bytes=0-1\r\n",
-    )
-    .await;
-    assert_eq!(header(&answer, "content-type"), Some("audio/mpeg"));
-    server.close().await;
-}
-
 /// Every stream may be published, and none played but by whom it knows.
 #[derive(Debug)]
 struct Members;
@@ -301,6 +286,28 @@ async fn every_page_is_light() {
         assert!(plain < PAGE_BYTES_MAX, "{path}: {plain} bytes");
         assert!(packed < PACKED_BYTES_MAX, "{path}: {packed} bytes by gzip");
         assert!(plain > 10_000, "{path}: {plain} bytes");
+    }
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_query_that_playlists_would_repeat_is_bounded_on_each_address_of_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().display();
+    let files = format!("[[files]]\npath = \"vod\"\ndirectory = \"{folder}\"\n");
+    let server = TestServer::open(&files).await;
+    let query = |length| "a".repeat(length);
+    for path in [
+        "/vod/film.mp4/index.m3u8",
+        "/live/show/clip.mp4",
+        "/live/show/index.m3u8",
+    ] {
+        let longer = format!("{path}?{}", query(http1::OWN_QUERY_BYTES_MAX + 1));
+        let answer = ask(server.http, "GET", &longer, "").await;
+        assert_eq!(status(&answer), 414, "{path}: {answer}");
+        let longest = format!("{path}?{}", query(http1::OWN_QUERY_BYTES_MAX));
+        let answer = ask(server.http, "GET", &longest, "").await;
+        assert_ne!(status(&answer), 414, "{path}: {answer}");
     }
     server.close().await;
 }

@@ -90,6 +90,7 @@ async fn requests_are_refused_with_their_reason() {
     let mute = offer(&[SOUND]) + "a=inactive\r\n";
     let unknown = offer(&[UNKNOWN]) + "a=sendonly\r\n";
     let twice = offer(&[SOUND, SOUND]);
+    let apart = twice.replace("a=group:BUNDLE", "a=nothing");
     let long = "v".repeat(64 * 1024 + 1);
     let huge = "v".repeat(200_000);
     let whep = "/radio.mp3/whep";
@@ -109,6 +110,7 @@ async fn requests_are_refused_with_their_reason() {
         ("POST", whep, SDP, &plain, 400, "fingerprint"),
         ("POST", whep, SDP, &data, 422, "usable media section"),
         ("POST", whep, SDP, &no_picture, 422, ""),
+        ("POST", whep, SDP, &apart, 422, "max-bundle"),
         ("POST", whep, SDP, &long, 413, "65536"),
         ("POST", whep, SDP, &huge, 413, "65536"),
         ("POST", "/live/none/whep", SDP, &listener, 409, "live/none"),
@@ -251,6 +253,10 @@ async fn a_session_is_opened_changed_and_ended() {
         "{etag}"
     );
 
+    // Nobody listens before its peer has connected.
+    let listed = ask(server.admin, "GET", "/api/v1/listeners", "").await;
+    assert!(body(&listed).contains("\"listeners\":[]"), "{listed}");
+
     let candidates = "a=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
         m=audio 9 RTP/AVP 0\r\na=mid:0\r\n\
         a=candidate:1 1 udp 1 192.0.2.1 5000 typ host\r\na=end-of-candidates\r\n";
@@ -262,7 +268,8 @@ async fn a_session_is_opened_changed_and_ended() {
         };
         send(&server, "PATCH", &location, &headers, body).await
     };
-    assert_problem(&patch("", candidates).await, 428, "If-Match");
+    assert_problem(&patch("", restart).await, 428, "If-Match");
+    assert_problem(&patch("", "v=0\r\n").await, 400, "fragment");
     assert_problem(&patch("\"other\"", candidates).await, 412, "ETag");
     assert_problem(&patch("\"other\"", restart).await, 412, "ETag");
     assert_problem(&patch(&etag, "v=0\r\n").await, 400, "fragment");
@@ -284,7 +291,7 @@ async fn a_session_is_opened_changed_and_ended() {
         header(&wrong, "accept-patch"),
         Some("application/trickle-ice-sdpfrag")
     );
-    for condition in [&etag[..], "*", "\"*\""] {
+    for condition in [&etag[..], "*", "\"*\"", ""] {
         let answer = patch(condition, candidates).await;
         assert_eq!(status(&answer), 204, "{answer}");
         assert_eq!(header(&answer, "etag"), None, "{answer}");

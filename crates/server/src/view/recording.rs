@@ -21,6 +21,7 @@ pub(crate) fn recording(recording: &Recording) -> Value {
         "bytes": recording.bytes,
         "pinned": recording.is_pinned,
         "uploaded": recording.upload.is_stored(),
+        "upload": recording.upload.as_str(),
     })
 }
 

@@ -132,7 +132,7 @@ export const delivered = (): Offer => completed(JSON.parse(byId("offer").textCon
 export const ask = async (untilLive?: AbortSignal): Promise<Offer | null> => {
   try {
     const path = untilLive ? "info.json?live" : "info.json";
-    const answer = await fetch(path, { cache: "no-store", signal: untilLive ?? null });
+    const answer = await fetch(admitted(path), { cache: "no-store", signal: untilLive ?? null });
     const offer = await answer.json() as Partial<Offer>;
     return Array.isArray(offer.tracks) ? completed(offer as Offer) : null;
   } catch {

@@ -29,6 +29,9 @@ const PAUSE_MAX_MS = 60_000;
 /** A decoder that has worked for this long works. */
 const STEADY_MS = 10_000;
 
+/** Why a way is left that brings no picture any more. */
+const STUCK_WORDS = "The network loses too much of it: no picture was shown for 5 s.";
+
 /** Whether there is something to play. */
 const isThere = ({ live, tracks, addresses }: Offer): boolean => live && (tracks.length > 0 || addresses.length > 0);
 
@@ -46,6 +49,8 @@ export class Playback {
   private title: Title | null = null;
   /** Why the only way there is does not work now. */
   private problem = "";
+  /** Which way was left for a slower one, and why. */
+  private left = "";
   private source: Source | null = null;
   private wish: WayName | null = null;
   /** The stream of the chosen rendition, for ways that play one at a time; `null` leaves it to the page. */
@@ -104,6 +109,7 @@ export class Playback {
   choose(wish: WayName | null): void {
     this.wish = wish;
     this.attempts.clear();
+    this.left = "";
     this.hasEverPlayed = false;
     this.start();
   }
@@ -415,6 +421,16 @@ export class Playback {
     this.start();
   }
 
+  /** Leaves a way that brings no picture any more, if there is another one that has pictures. */
+  private leavesStuck(): boolean {
+    const { way } = this;
+    const others = this.attempts.left(this.ways()).filter(({ name, picture }) => picture && name !== way?.name);
+    if (!way || others.length === 0) return false;
+    this.left = `${way.label} does not work now. ${STUCK_WORDS}`;
+    this.tooSlow(STUCK_WORDS);
+    return true;
+  }
+
   private undecoded(): void {
     if (this.attempts.mayDecodeAgain()) this.lost();
     else this.giveUp("This browser does not decode what the publisher sends.");
@@ -441,7 +457,7 @@ export class Playback {
   }
 
   private noteOn(way: Way | null): string {
-    const wish = refused(this.offer, this.browser, this.ways(), this.wish) || this.wishFailed();
+    const wish = refused(this.offer, this.browser, this.ways(), this.wish) || this.wishFailed() || this.left;
     const words = [wish, way ? missing(this.offer, way) : "", this.problem];
     return words.filter(Boolean).join(" ");
   }
@@ -471,6 +487,7 @@ export class Playback {
       else this.changed();
       return;
     }
+    if (source.isStuck() && this.leavesStuck()) return;
     const { hasMoved, stillMs, idleMs } = this.watchdog.look(now, source.played(), source.received());
     if (this.hasPlayed) {
       if (stillMs > STALL_MS) void this.stalled(stillMs);

@@ -3,7 +3,7 @@
 // Only where an answer without an end takes no connection from others. Elsewhere, and while there are no events, the page
 // has the title with the rest of what it asks for.
 
-import { IS_MULTIPLEXED, type Title } from "./offer";
+import { IS_MULTIPLEXED, type Title, admitted } from "./offer";
 
 export class Titles {
   private events: EventSource | null = null;
@@ -20,7 +20,7 @@ export class Titles {
   private follow(isWanted: boolean): void {
     if (isWanted === Boolean(this.events)) return;
     this.events?.close();
-    this.events = isWanted ? new EventSource("titles") : null;
+    this.events = isWanted ? new EventSource(admitted("titles")) : null;
     if (!this.events) {
       this.tell(null);
       return;

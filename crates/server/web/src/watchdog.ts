@@ -1,4 +1,4 @@
-// Whether a player gets on. Reads no clock.
+// Whether a player gets on, and its picture. Reads no clock.
 
 /** A gap between two looks that no timer has by itself: the page was frozen, or hidden for long. */
 const FROZEN_MS = 5_000;
@@ -39,5 +39,32 @@ export class Watchdog {
       stillMs: now - this.movedAt,
       idleMs: now - Math.max(this.movedAt, this.arrivedAt),
     };
+  }
+}
+
+/** A picture for which a decoder has waited so long, and in vain asked for what it lacks, does not come. */
+const STUCK_MS = 5_000;
+
+/**
+ * Watches the pictures of a session whose packets may be lost. Without a loss they only pause: the publisher has none to
+ * send.
+ */
+export class PictureWatch {
+  private lookedAt = 0;
+  private shownAt = 0;
+  private frames = 0;
+  /** Losses when the last picture was shown. */
+  private losses = 0;
+
+  constructor(now: number) {
+    [this.lookedAt, this.shownAt] = [now, now];
+  }
+
+  /** Takes how many pictures were shown so far and what was lost. Returns whether they have stopped for good. */
+  look(now: number, frames: number, losses: number): boolean {
+    const isFrozen = now - this.lookedAt > FROZEN_MS;
+    this.lookedAt = now;
+    if (isFrozen || frames !== this.frames) [this.shownAt, this.frames, this.losses] = [now, frames, losses];
+    return now - this.shownAt > STUCK_MS && losses > this.losses;
   }
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import test from "node:test";
 
 const { Attempts } = await import(join(process.env.CARILLON_MODULES, "attempts.mjs"));
-const { Watchdog } = await import(join(process.env.CARILLON_MODULES, "watchdog.mjs"));
+const { PictureWatch, Watchdog } = await import(join(process.env.CARILLON_MODULES, "watchdog.mjs"));
 
 const way = (name) => ({ name, label: name, path: name, picture: true, sound: true });
 const ALL = [way("webrtc"), way("flv"), way("hls")];
@@ -22,6 +22,19 @@ test("a page that was frozen has missed nothing", () => {
   const dog = new Watchdog(0, 1, 1);
   assert.equal(dog.look(4_000, 1, 1).stillMs, 4_000);
   assert.deepEqual(dog.look(60_000, 1, 1), { hasMoved: false, stillMs: 0, idleMs: 0 });
+});
+
+test("a picture that is lost does not come, one that pauses does", () => {
+  const looks = (watch, looks) => looks.map(([now, frames, losses]) => watch.look(now, frames, losses));
+  assert.deepEqual(
+    looks(new PictureWatch(0), [[1_000, 5, 0], [2_000, 9, 40], [5_000, 9, 90], [7_000, 9, 90], [7_001, 9, 90], [8_000, 10, 95]]),
+    [false, false, false, false, true, false],
+  );
+  assert.deepEqual(looks(new PictureWatch(0), [[1_000, 9, 4], [4_000, 9, 4], [8_000, 9, 4]]), [false, false, false]);
+  // It never begins.
+  assert.deepEqual(looks(new PictureWatch(0), [[3_000, 0, 40], [5_001, 0, 80]]), [false, true]);
+  // The page was frozen.
+  assert.deepEqual(looks(new PictureWatch(0), [[1_000, 9, 4], [60_000, 9, 8], [62_000, 9, 9]]), [false, false, false]);
 });
 
 test("ways that were too slow come back with more time, ways that failed do not", () => {

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use tokio::task::{JoinError, spawn_blocking};
 
-use crate::track::{Chunk, FlvReader, Layout, Mp4Reader, Track};
+use crate::track::{self, Chunk, FlvReader, Layout, Mp4Reader, Track};
 
 /// What is read of a file at once: four seconds at 128 kb/s.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -26,11 +26,7 @@ impl OpenFile {
     pub(super) async fn open(track: &Track) -> io::Result<Self> {
         let track = track.clone();
         let opening = spawn_blocking(move || {
-            // A link that has been put in its place since the scan may lead elsewhere.
-            if track.path.canonicalize()? != track.path || !track.path.metadata()?.is_file() {
-                return Err(io::Error::other("it is another file than before"));
-            }
-            let mut file = File::open(&track.path)?;
+            let mut file = track::open(&track.path)?;
             match track.layout {
                 Layout::Run => {
                     file.seek(SeekFrom::Start(track.start))?;

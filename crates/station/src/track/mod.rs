@@ -14,8 +14,9 @@ mod ogg;
 mod reel;
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -212,9 +213,22 @@ impl fmt::Display for Format {
     }
 }
 
+/// Opens the file at a path without links, if it is there: a link that was put into the path since that was found may lead
+/// elsewhere, so what counts is where the opened file is.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    // A named pipe would wait for its writer.
+    let is_file = path.metadata()?.is_file();
+    let file = File::open(path)?;
+    let place = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    match is_file && place == path && file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is another file than before")),
+    }
+}
+
 /// Looks into a file.
 pub(crate) fn inspect(path: &Path) -> Result<Contents, Unfit> {
-    let file = File::open(path)?;
+    let file = open(path)?;
     let length = file.metadata()?.len();
     let tail = read(&file, length.saturating_sub(TAIL_BYTES as u64), TAIL_BYTES)?;
     let mut tag_title = None;
@@ -274,3 +288,24 @@ fn read(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 pub(crate) mod testing;
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_opened_where_it_was_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("it is there");
+        fs::create_dir(root.join("found")).expect("a folder");
+        fs::write(root.join("found/a.mp3"), "sound").expect("a file");
+        symlink("found", root.join("swapped")).expect("a link");
+        symlink("a.mp3", root.join("found/b.mp3")).expect("a link");
+        assert!(open(&root.join("found/a.mp3")).is_ok());
+        for path in ["swapped/a.mp3", "found/b.mp3", "found", "found/none.mp3"] {
+            assert!(open(&root.join(path)).is_err(), "{path}");
+        }
+    }
+}

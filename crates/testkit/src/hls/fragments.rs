@@ -71,12 +71,16 @@ pub(super) fn tracks(init: &[u8]) -> Vec<Track> {
     tracks.collect()
 }
 
-/// The runs of a part, one for each track that has samples in it; `None` if it is no fragmented MP4.
+/// The runs of a part, one for each track that has samples in it; `None` if it is no fragmented MP4. There is none where
+/// a picture of the part before lasts on.
 pub(super) fn runs(part: &[u8], tracks: &[Track]) -> Option<Vec<Run>> {
     let mut all: Vec<Run> = Vec::new();
+    let mut is_one = false;
     for (_, moof) in boxes(part).filter(|(name, _)| *name == b"moof") {
         for (_, traf) in boxes(moof).filter(|(name, _)| *name == b"traf") {
-            let Some(run) = run(traf, tracks)? else {
+            let run = run(traf, tracks)?;
+            is_one = true;
+            let Some(run) = run else {
                 continue;
             };
             match all.iter_mut().find(|own| own.track.id == run.track.id) {
@@ -88,7 +92,7 @@ pub(super) fn runs(part: &[u8], tracks: &[Track]) -> Option<Vec<Run>> {
             }
         }
     }
-    (!all.is_empty()).then_some(all)
+    is_one.then_some(all)
 }
 
 /// The samples of a `traf`; the inner `None` if there are none.
@@ -199,6 +203,11 @@ pub(super) mod testing {
 
     /// A part with one sample in each track, from `begin` on for `duration`.
     pub(crate) fn part(begin: u32, duration: u32, is_sync: bool) -> Vec<u8> {
+        part_of(&[1, 2], begin, duration, is_sync)
+    }
+
+    /// The same of some tracks.
+    pub(crate) fn part_of(ids: &[u32], begin: u32, duration: u32, is_sync: bool) -> Vec<u8> {
         let flags: u32 = if is_sync { 0 } else { super::IS_NO_SYNC_SAMPLE };
         let traf = |id: u32| {
             let header = boxed(b"tfhd", &[&[0; 4], &id.to_be_bytes()]);
@@ -207,7 +216,8 @@ pub(super) mod testing {
             let run = boxed(b"trun", &[words.as_flattened()]);
             boxed(b"traf", &[&header, &time, &run])
         };
-        boxed(b"moof", &[&traf(1), &traf(2)])
+        let trafs: Vec<u8> = ids.iter().flat_map(|id| traf(*id)).collect();
+        boxed(b"moof", &[&trafs])
     }
 }
 

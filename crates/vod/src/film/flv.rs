@@ -10,7 +10,7 @@ use container::flv::{FILE_HEAD_BYTES, FileHead, Reader, TagHead};
 use media::Item;
 
 use super::{malformed, metadata};
-use crate::reads::{Read, Reads};
+use crate::reads::{Patches, Read, Reads};
 
 /// Looks of a search in one turn: a second of a disk that must be asked for each.
 const LOOKS_MAX: usize = 128;
@@ -105,7 +105,8 @@ impl Flv {
         while items.is_empty() && self.at < self.length {
             let rest = self.at..self.length;
             let (reads, file) = (Arc::clone(&self.reads), Arc::clone(&self.file));
-            let (Read { bytes, .. }, _) = reads.window(file, vec![rest], Arc::default()).await?;
+            let window = reads.window(file, rest.into(), Patches::default());
+            let (Read { bytes, .. }, _) = window.await?;
             self.at += bytes.len() as u64;
             self.reader.push(&bytes, &mut items).map_err(malformed)?;
         }

@@ -180,10 +180,7 @@ impl Film {
     pub async fn seek(&mut self, to: Duration) -> io::Result<()> {
         let millis = u32::try_from(to.as_millis()).unwrap_or(u32::MAX);
         match &mut self.source {
-            Source::Mp4(mp4) => {
-                mp4.seek(Timestamp::from_millis(millis.into()));
-                Ok(())
-            }
+            Source::Mp4(mp4) => mp4.seek(Timestamp::from_millis(millis.into())).await,
             Source::Flv(flv) => flv.seek(millis).await,
             Source::Recording(reader, _) => reader.seek(to).await,
         }

@@ -15,7 +15,8 @@ use media::{Item, Sample, Timestamp};
 use super::{malformed, metadata};
 use crate::Served;
 use crate::folder::Opened;
-use crate::reads::{Read, Reads};
+use crate::ranges::Ranges;
+use crate::reads::{Patches, Read, Reads};
 
 /// Bytes of the samples that are read together, if they are not few large ones, and their number.
 const PLAN_BYTES: u64 = 1 << 20;
@@ -31,7 +32,7 @@ pub(super) struct Mp4 {
     cursor: Cursor,
     /// Samples that are being read, and where what was not read of them yet is.
     plan: VecDeque<Placed>,
-    left: Vec<Range<u64>>,
+    left: Ranges,
     /// The last window; its memory is counted until the next.
     window: Read,
     /// The beginning of a sample whose end is in the next window.
@@ -49,17 +50,20 @@ impl Mp4 {
             let why = "it has no track that can be played over RTMP";
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
-        let length = Duration::from_secs_f64(index.length().seconds().max(0.0));
+        let whole = Arc::clone(&index);
+        let look = move || Ok((whole.length(), whole.seek(Timestamp::ZERO)));
+        let (length, cursor) = served.reads.blocking(look).await?;
+        let length = Duration::from_secs_f64(length.seconds().max(0.0));
         let told = metadata::item(index.tracks(), index.dimensions(), Some(length));
         let tracks = index.tracks().map(|track| Item::Track(Arc::clone(track)));
         let mp4 = Self {
             file: Arc::clone(&opened.file),
             reads: Arc::clone(&served.reads),
             opening: std::iter::once(told).chain(tracks).collect(),
-            cursor: index.seek(Timestamp::ZERO),
+            cursor,
             index,
             plan: VecDeque::new(),
-            left: Vec::new(),
+            left: Ranges::default(),
             window: Read::default(),
             cut: BytesMut::new(),
         };
@@ -70,12 +74,16 @@ impl Mp4 {
         &self.opening
     }
 
-    pub(super) fn seek(&mut self, at: Timestamp) {
-        self.cursor = self.index.seek(at);
+    pub(super) async fn seek(&mut self, at: Timestamp) -> io::Result<()> {
+        let index = Arc::clone(&self.index);
+        // It goes through all samples.
+        let look = move || Ok(index.seek(at));
+        self.cursor = self.reads.blocking(look).await?;
         self.plan.clear();
-        self.left.clear();
+        self.left = Ranges::default();
         self.window = Read::default();
         self.cut = BytesMut::new();
+        Ok(())
     }
 
     pub(super) async fn next(&mut self) -> io::Result<Vec<Item>> {
@@ -87,7 +95,7 @@ impl Mp4 {
             if self.window.bytes.is_empty() {
                 let left = std::mem::take(&mut self.left);
                 let (reads, file) = (Arc::clone(&self.reads), Arc::clone(&self.file));
-                (self.window, self.left) = reads.window(file, left, Arc::default()).await?;
+                (self.window, self.left) = reads.window(file, left, Patches::default()).await?;
             }
             while let Some(data) = self.take() {
                 let Some(placed) = self.plan.pop_front() else {
@@ -109,7 +117,7 @@ impl Mp4 {
 
     /// Decides what is read next; `false` at the end.
     fn make_plan(&mut self) -> io::Result<bool> {
-        let mut bytes = 0;
+        let (mut bytes, mut ranges) = (0, Vec::<Range<u64>>::new());
         while bytes < PLAN_BYTES && self.plan.len() < PLAN_SAMPLES {
             let Some(placed) = self.index.next(&mut self.cursor) else {
                 break;
@@ -120,13 +128,13 @@ impl Mp4 {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, why));
             }
             bytes += length;
-            match self.left.last_mut() {
+            match ranges.last_mut() {
                 Some(last) if last.end == placed.range.start => last.end = placed.range.end,
-                _ if length == 0 => {}
-                _ => self.left.push(placed.range.clone()),
+                _ => ranges.push(placed.range.clone()),
             }
             self.plan.push_back(placed);
         }
+        self.left = ranges.into();
         Ok(!self.plan.is_empty())
     }
 

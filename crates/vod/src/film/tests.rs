@@ -178,5 +178,5 @@ async fn names_need_no_extension() {
     assert_eq!(folder("vod/none"), Some("vod".to_owned()));
     assert_eq!(folder("vodka/none"), None);
     // In the order whole, part, unchanged, beyond, missing, failed.
-    assert_eq!(files.sums().requests, [5, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(files.sums().requests, [5, 0, 0, 0, 0, 0, 0, 1]);
 }

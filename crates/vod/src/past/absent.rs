@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
-use http::{StatusCode, header};
+use http::StatusCode;
 use media::StreamName;
 use recordings::Recording;
 
 use super::refused;
 use crate::Answer;
-use crate::answer::{RETRY_AFTER, plain};
+use crate::answer::{busy, later};
 use crate::counts::Outcome;
 
 /// See the module's description.
@@ -64,14 +64,11 @@ impl Absent {
             Self::Disk(error) if error.kind() == io::ErrorKind::NotFound => {
                 return refused(StatusCode::NOT_FOUND, "There is no such recording.");
             }
+            Self::Disk(error) if error.kind() == io::ErrorKind::ResourceBusy => return busy(),
             Self::Disk(error) => error,
         };
         tracing::warn!(%stream, %error, "a recording could not be read");
-        let text = "The recording cannot be read now.\n".to_owned();
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        let (outcome, mut answer) = plain(Outcome::Failed, status, text);
-        answer.headers.insert(header::RETRY_AFTER, RETRY_AFTER);
-        (outcome, answer)
+        later("The recording cannot be read now.\n")
     }
 }
 

@@ -61,6 +61,15 @@ pub(super) enum Resource {
     Clip,
 }
 
+/// What players ask for in several requests.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Played {
+    /// The file of a recording, in ranges.
+    File(RecordingId),
+    /// Recordings over HLS, one after another.
+    Hls,
+}
+
 /// Whether the query of a request for a stream's playlist, or for a live body, wants its past.
 pub fn is_past(query: Query<'_>) -> bool {
     // Most have none.
@@ -79,6 +88,15 @@ impl PastAddress {
             self.resource,
             Resource::File(..) | Resource::Body(_) | Resource::Clip
         )
+    }
+
+    /// What it is a part of, where players ask for several; `None` for a body that one answer is all of.
+    pub fn played(&self) -> Option<Played> {
+        match self.resource {
+            Resource::File(id, _) => Some(Played::File(id)),
+            Resource::Body(_) | Resource::Clip => None,
+            _ => Some(Played::Hls),
+        }
     }
 
     /// A stream from a time on, which the query tells.

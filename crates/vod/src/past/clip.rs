@@ -19,9 +19,9 @@ use super::catalogue::before;
 use super::when::When;
 use super::{Absent, Answered, CHANGING, FRAGMENTS, Past, PastRequest, pace, refused, whole};
 use crate::body::Body;
-use crate::reads::Patch;
+use crate::reads::{Patch, Patches};
 
-/// The longest clip: its fragments' headers are read before it is sent.
+/// The longest clip: where its fragments are is in memory while it is sent.
 const LENGTH_MAX: Duration = Duration::from_secs(3_600);
 
 /// Recordings that a clip is made of: an hour of the shortest there can be, of ten seconds.
@@ -35,7 +35,7 @@ const HEADER_BYTES_MAX: u64 = 1 << 20;
 struct Part {
     file: Arc<File>,
     range: Range<u64>,
-    patches: Vec<Patch>,
+    patches: Patches,
 }
 
 /// A clip as it is put together.
@@ -144,10 +144,14 @@ impl Past {
         let number = clip.fragments + 1;
         clip.fragments += u32::try_from(points.len()).unwrap_or(u32::MAX);
         clip.lasts += lasts;
-        let file = Arc::clone(&opened.file);
-        let read = move || patches(&file, &points, (&init, base), number);
+        let memory = self.reads.room(size_of_val(points.as_slice()) as u64)?;
+        // When it is read, which it is not for a `HEAD`, and of what its client takes.
+        let find = move |file: &File, range: &Range<u64>| {
+            let _held = &memory;
+            patches((file, range), &points, (&init, base), number)
+        };
         clip.parts.push(Part {
-            patches: self.reads.blocking(read).await?,
+            patches: Patches::Found(Arc::new(find)),
             file: opened.file,
             range,
         });
@@ -178,16 +182,20 @@ fn within(timeline: &Timeline, from: Duration, to: Duration) -> Vec<Point> {
     all.to_vec()
 }
 
-/// What the headers of fragments are to have instead. Blocks.
+/// What the headers of the fragments in a range are to have instead, of which the first has this number. Blocks.
 fn patches(
-    file: &File,
+    (file, wanted): (&File, &Range<u64>),
     points: &[Point],
     (init, base): (&Init, Base),
     first: u32,
 ) -> io::Result<Vec<Patch>> {
     let mut patches = Vec::new();
-    for (number, point) in (first..).zip(points) {
+    let before = points.partition_point(|point| point.range().end <= wanted.start);
+    for (number, point) in (first..).zip(points).skip(before) {
         let range = point.range();
+        if range.start >= wanted.end {
+            break;
+        }
         let header = header(file, &range)?;
         let changes = changes(&header, number, base, init).ok_or(io::ErrorKind::InvalidData)?;
         let patch = changes

@@ -12,7 +12,7 @@ use container::{Place, Search, ogg, ts, webm};
 use media::{Item, Span};
 
 use super::reader::tracks_of;
-use crate::reads::{PIECE_BYTES, Reads};
+use crate::reads::{PIECE_BYTES, Patches, Reads};
 
 /// Bytes that are read until every track is known: headers of Ogg and WebM are no longer than half of it, and in MPEG-TS a
 /// track tells what it is with its first sound or keyframe.
@@ -154,7 +154,8 @@ impl Demuxed {
             return Ok(false);
         }
         let (reads, file) = (Arc::clone(&self.reads), Arc::clone(&self.file));
-        let (read, _) = reads.window(file, vec![piece], Arc::default()).await?;
+        let window = reads.window(file, piece.into(), Patches::default());
+        let (read, _) = window.await?;
         self.at += read.bytes.len() as u64;
         self.demuxer.push(&read.bytes, items);
         Ok(true)

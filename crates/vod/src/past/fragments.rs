@@ -17,6 +17,8 @@ use super::Past;
 use super::absent::Absent;
 use super::reader::Next;
 use crate::film::malformed;
+use crate::ranges::Ranges;
+use crate::reads::Patches;
 
 /// Fragments whose places are looked up at once: a minute.
 const PLAN_MAX: usize = 60;
@@ -119,10 +121,11 @@ impl Fragments {
         if length > FRAGMENT_BYTES_MAX {
             return Err(malformed(Malformed));
         }
-        let (mut left, mut unit) = (vec![range], BytesMut::with_capacity(length as usize));
+        let mut left = Ranges::from(range);
+        let mut unit = BytesMut::with_capacity(length as usize);
         while !left.is_empty() {
             let (reads, file) = (Arc::clone(&past.reads), Arc::clone(&self.file));
-            let (read, rest) = reads.window(file, left, Arc::default()).await?;
+            let (read, rest) = reads.window(file, left, Patches::default()).await?;
             unit.extend_from_slice(&read.bytes);
             left = rest;
         }

@@ -10,7 +10,7 @@ use container::frames::{Demuxer, Syntax};
 use media::{Item, Span, Track};
 
 use crate::film::malformed;
-use crate::reads::{PIECE_BYTES, Reads};
+use crate::reads::{PIECE_BYTES, Patches, Reads};
 
 /// A file without frames.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,8 @@ impl Frames {
         plays: Duration,
     ) -> io::Result<Self> {
         let first = 0..length.min(PIECE_BYTES);
-        let window = Arc::clone(reads).window(Arc::clone(file), vec![first], Arc::default());
+        let file_again = Arc::clone(file);
+        let window = Arc::clone(reads).window(file_again, first.into(), Patches::default());
         let (read, _) = window.await?;
         let mut items = Vec::new();
         Demuxer::new(Syntax::MpegAudio).push(&read.bytes, &mut items);
@@ -86,7 +87,8 @@ impl Frames {
             let piece = self.at..self.length.min(self.at + PIECE_BYTES);
             self.at = piece.end;
             let (reads, file) = (Arc::clone(&self.reads), Arc::clone(&self.file));
-            let (read, _) = reads.window(file, vec![piece], Arc::default()).await?;
+            let window = reads.window(file, piece.into(), Patches::default());
+            let (read, _) = window.await?;
             self.demuxer.push(&read.bytes, &mut items);
         }
         for item in &mut items {

@@ -9,9 +9,13 @@ use media::StreamName;
 use recordings::{Recording, RecordingId, State};
 
 use super::catalogue::{after, at, may_go_on, run_of_newest};
-use super::playlist::{Section, leading_to, write};
+use super::playlist::{Playlist, Section, leading_to};
 use super::when::When;
-use super::{Answered, Past, PastRequest, no_time, refused, text, when};
+use super::{Answered, Past, PastRequest, listing, no_time, refused, suffix, when};
+use crate::answer::too_long;
+use crate::body::Body;
+use crate::playlist::Suffix;
+use crate::text::Text;
 
 /// How long a playlist may be. Longer ones are too much for players, and are loaded again and again while they grow.
 const LENGTH_MAX: Duration = Duration::from_secs(6 * 3_600);
@@ -27,6 +31,9 @@ impl Past {
         id: RecordingId,
         request: &PastRequest<'_>,
     ) -> Answered {
+        let Some(suffix) = suffix(request) else {
+            return Ok(too_long());
+        };
         let (recording, timeline) = self.timeline(self.recording(stream, id)?).await?;
         let has_ended = recording.state != State::Open;
         let section = Section::of((id, recording.started), &timeline, (0, has_ended));
@@ -35,7 +42,7 @@ impl Past {
             let text = "The recording has no segments.";
             return Ok(refused(StatusCode::NOT_FOUND, text));
         }
-        Ok(text(write(&[section], has_ended, request.query)))
+        self.sections(vec![section], has_ended, suffix).await
     }
 
     /// The playlist from one fragment of a recording on, through those that follow it. It grows with the newest.
@@ -45,6 +52,9 @@ impl Past {
         (id, first): (RecordingId, usize),
         request: &PastRequest<'_>,
     ) -> Answered {
+        let Some(suffix) = suffix(request) else {
+            return Ok(too_long());
+        };
         let begins = self.recording(stream, id)?;
         let before = begins.started + LENGTH_MAX;
         let later = after(&self.shelf, stream, Some(id));
@@ -71,13 +81,30 @@ impl Past {
             }
         }
         let is_complete = is_full || !may_go_on(&newest, request.now);
-        Ok(text(write(&sections, is_complete, request.query)))
+        self.sections(sections, is_complete, suffix).await
+    }
+
+    /// A playlist of sections, whose memory is counted.
+    async fn sections(
+        &self,
+        sections: Vec<Section>,
+        is_complete: bool,
+        suffix: Suffix,
+    ) -> Answered {
+        let bytes: usize = sections.iter().map(Section::memory).sum();
+        let memory = self.reads.room(bytes as u64)?;
+        let playlist = Playlist::new(sections, is_complete, suffix);
+        let text = Text::of(playlist, memory).await;
+        Ok(listing(Body::written(text)))
     }
 
     /// The multivariant playlist that leads to what a stream was from a time on.
     pub(super) async fn since(&self, stream: &StreamName, request: &PastRequest<'_>) -> Answered {
         let Some(when) = when(request) else {
             return Ok(no_time());
+        };
+        let Some(suffix) = suffix(request) else {
+            return Ok(too_long());
         };
         let found = match when {
             When::Start => run_of_newest(&self.shelf, stream, Some(LENGTH_MAX), is_played),
@@ -102,7 +129,8 @@ impl Past {
         });
         let bandwidth = rates.max().unwrap_or(0).max(1);
         let lead = (recording.id, first);
-        Ok(text(leading_to(lead, bandwidth, request.query)))
+        let text = leading_to(lead, bandwidth, &suffix);
+        Ok(listing(Body::of(text)))
     }
 }
 

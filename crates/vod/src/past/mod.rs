@@ -47,24 +47,26 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use recordings::{Container, Recording, RecordingId, Shelf, Upload};
 use tokio::sync::OwnedMutexGuard;
 
-pub use self::address::{PastAddress, is_past};
+pub use self::address::{PastAddress, Played, is_past};
 pub(crate) use self::reader::{Next, RecordingReader};
 pub(crate) use self::shift::Shifted;
 
 use self::absent::Absent;
-use self::address::{AT, FilmName, Resource};
+use self::address::{AT, CLIP_FROM, CLIP_TO, FilmName, Resource};
 use self::file::Opened;
 use self::reader::is_bare;
 use self::timelines::Timelines;
 use self::when::When;
 use crate::Answer;
-use crate::answer::{Terms, Version, bare, is_download, is_known, of_file, plain, put, validators};
+use crate::answer::{
+    Terms, Version, bare, is_download, of_file, plain, precondition, put, validators,
+};
 use crate::body::Body;
 use crate::counts::{Counts, Outcome, Sums};
 use crate::film::{Film, Kind};
 use crate::pace::Pace;
-use crate::playlist::MEDIA_TYPE;
-use crate::reads::Reads;
+use crate::playlist::{MEDIA_TYPE, Suffix};
+use crate::reads::{Patches, Reads};
 
 /// What an address of fragments leads to is the same for as long as it leads to anything.
 const LASTING: &str = "public, max-age=3600";
@@ -269,9 +271,8 @@ impl Past {
         }
         let (recording, opened) = self.open(recording).await?;
         let mut headers = validators(&opened.tag, opened.modified, request.is_private);
-        if is_known(request.headers, &headers) {
-            let status = StatusCode::NOT_MODIFIED;
-            return Ok(bare(Outcome::Unchanged, status, headers));
+        if let Some((outcome, status)) = precondition(request.headers, &headers) {
+            return Ok(bare(outcome, status, headers));
         }
         let is_kept = is_download(request.query);
         if is_kept {
@@ -284,7 +285,7 @@ impl Past {
             tag: &opened.tag,
             media_type: container.media_type(),
             grows: opened.grows,
-            patches: opened.beginning,
+            patches: Patches::Known(opened.beginning.into()),
         };
         let terms = Terms {
             is_head: request.is_head,
@@ -370,8 +371,13 @@ fn whole(media_type: &str, caching: &str, body: Body) -> (Outcome, Answer) {
 }
 
 /// A playlist.
-fn text(text: String) -> (Outcome, Answer) {
-    whole(MEDIA_TYPE, CHANGING, Body::of(text))
+fn listing(body: Body) -> (Outcome, Answer) {
+    whole(MEDIA_TYPE, CHANGING, body)
+}
+
+/// What the addresses in a playlist end with; `None` if that is more than they repeat.
+fn suffix(request: &PastRequest<'_>) -> Option<Suffix> {
+    Suffix::of(request.query, &[AT, CLIP_FROM, CLIP_TO])
 }
 
 /// The time that a query tells.

@@ -2,14 +2,17 @@
 
 use std::fmt::Write;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use container::mp4_file::Timeline;
 use recordings::RecordingId;
 
-use super::address::{AT, CLIP_FROM, CLIP_TO, FOLDER, FROM, SUFFIX};
+use super::address::{FOLDER, FROM, SUFFIX};
 use super::when::stamp;
 use crate::address::{INIT, SEGMENT};
+use crate::playlist::{Lasts, Suffix};
+use crate::text::Entries;
 
 /// What a playlist lists of one recording.
 #[derive(Debug)]
@@ -49,77 +52,125 @@ impl Section {
             segments: segments.filter_map(listed).collect(),
         }
     }
+
+    /// Bytes that it takes.
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.segments.len() * size_of::<Listed>()
+    }
 }
 
-/// Writes a playlist of sections, that are complete or will grow. The addresses in it are relative to the folder of one
-/// recording.
-pub(super) fn write(sections: &[Section], is_complete: bool, query: &str) -> String {
-    let all = || sections.iter().flat_map(|section| &section.segments);
-    let longest = all().map(|segment| segment.lasts).max().unwrap_or_default();
-    // What is to come must fit as well.
-    let longest = match is_complete {
-        true => longest,
-        false => longest.max(Timeline::SEGMENT_MAX),
-    };
-    let target = longest.as_secs_f64().round().max(1.0);
-    let mut out = format!(
-        "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:{target}\n#EXT-X-MEDIA-SEQUENCE:0\n"
-    );
-    out.push_str(match is_complete {
-        true => "#EXT-X-PLAYLIST-TYPE:VOD\n",
-        // Players would begin where it ends now.
-        false => "#EXT-X-PLAYLIST-TYPE:EVENT\n#EXT-X-START:TIME-OFFSET=0,PRECISE=YES\n",
-    });
-    if is_complete && all().all(|segment| segment.is_sync) {
-        out.push_str("#EXT-X-INDEPENDENT-SEGMENTS\n");
-    }
-    let suffix = suffix(query);
-    let with_segments = sections.iter().filter(|it| !it.segments.is_empty());
-    for (number, Section { id, segments }) in with_segments.enumerate() {
-        if number > 0 {
-            out.push_str("#EXT-X-DISCONTINUITY\n");
+/// A playlist of sections, that are complete or will grow. The addresses in it are relative to the folder of one recording.
+#[derive(Clone, Debug)]
+pub(super) struct Playlist {
+    /// None of them empty.
+    sections: Arc<[Section]>,
+    is_complete: bool,
+    suffix: Suffix,
+    next: Entry,
+}
+
+/// An entry of a playlist.
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    Head,
+    /// A section, and its segment.
+    Segment(usize, usize),
+    None,
+}
+
+impl Playlist {
+    pub(super) fn new(mut sections: Vec<Section>, is_complete: bool, suffix: Suffix) -> Self {
+        sections.retain(|section| !section.segments.is_empty());
+        Self {
+            sections: sections.into(),
+            is_complete,
+            suffix,
+            next: Entry::Head,
         }
+    }
+
+    fn head(&self, out: &mut String) {
+        let all = || self.sections.iter().flat_map(|section| &section.segments);
+        let longest = all().map(|segment| segment.lasts).max().unwrap_or_default();
+        // What is to come must fit as well.
+        let longest = match self.is_complete {
+            true => longest,
+            false => longest.max(Timeline::SEGMENT_MAX),
+        };
+        let target = Lasts::from(longest).target();
         // A String takes all text.
-        let _written = writeln!(out, "#EXT-X-MAP:URI=\"../{id}/{INIT}{suffix}\"");
-        for segment in segments {
-            let Range { start, end } = segment.fragments;
-            let _written = writeln!(
-                out,
-                "#EXT-X-PROGRAM-DATE-TIME:{}\n#EXTINF:{:.6},\n../{id}/{start}-{end}{SEGMENT}{suffix}",
-                stamp(segment.begins),
-                segment.lasts.as_secs_f64(),
-            );
+        let _written = write!(
+            out,
+            "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:{target}\n#EXT-X-MEDIA-SEQUENCE:0\n"
+        );
+        out.push_str(match self.is_complete {
+            true => "#EXT-X-PLAYLIST-TYPE:VOD\n",
+            // Players would begin where it ends now.
+            false => "#EXT-X-PLAYLIST-TYPE:EVENT\n#EXT-X-START:TIME-OFFSET=0,PRECISE=YES\n",
+        });
+        if self.is_complete && all().all(|segment| segment.is_sync) {
+            out.push_str("#EXT-X-INDEPENDENT-SEGMENTS\n");
         }
     }
-    if is_complete {
-        out.push_str("#EXT-X-ENDLIST\n");
+
+    fn segment(&self, (section, number): (usize, usize), out: &mut String) -> Option<()> {
+        let Section { id, segments } = self.sections.get(section)?;
+        let segment = segments.get(number)?;
+        let suffix = self.suffix.as_str();
+        if number == 0 {
+            if section > 0 {
+                out.push_str("#EXT-X-DISCONTINUITY\n");
+            }
+            let _written = writeln!(out, "#EXT-X-MAP:URI=\"../{id}/{INIT}{suffix}\"");
+        }
+        let Range { start, end } = segment.fragments;
+        let _written = writeln!(
+            out,
+            "#EXT-X-PROGRAM-DATE-TIME:{}\n#EXTINF:{},\n../{id}/{start}-{end}{SEGMENT}{suffix}",
+            stamp(segment.begins),
+            Lasts::from(segment.lasts),
+        );
+        Some(())
     }
-    out
+}
+
+impl Entries for Playlist {
+    fn next(&mut self, out: &mut String) -> bool {
+        self.next = match self.next {
+            Entry::Head => {
+                self.head(out);
+                Entry::Segment(0, 0)
+            }
+            Entry::Segment(section, number) => match self.segment((section, number), out) {
+                Some(()) => Entry::Segment(section, number + 1),
+                None if section < self.sections.len() => {
+                    self.next = Entry::Segment(section + 1, 0);
+                    return self.next(out);
+                }
+                None if self.is_complete => {
+                    out.push_str("#EXT-X-ENDLIST\n");
+                    Entry::None
+                }
+                None => return false,
+            },
+            Entry::None => return false,
+        };
+        true
+    }
 }
 
 /// Writes the multivariant playlist that leads to a playlist from a fragment on, with segments of so many bits in a
 /// second. Its address is fixed where that of a time before now is not.
-pub(super) fn leading_to((id, first): (RecordingId, usize), bandwidth: u64, query: &str) -> String {
-    let suffix = suffix(query);
+pub(super) fn leading_to(
+    (id, first): (RecordingId, usize),
+    bandwidth: u64,
+    suffix: &Suffix,
+) -> String {
+    let suffix = suffix.as_str();
     format!(
         "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-STREAM-INF:BANDWIDTH={bandwidth}\n\
          {FOLDER}/{id}/{FROM}{first}{SUFFIX}{suffix}\n"
     )
-}
-
-/// The query of all addresses in a playlist: the playlist's, in which a key may be, without what is for itself.
-fn suffix(query: &str) -> String {
-    let is_own = |pair: &&str| {
-        let name = pair.split('=').next().unwrap_or_default();
-        [AT, CLIP_FROM, CLIP_TO].contains(&name)
-    };
-    let rest = query.split('&').filter(|pair| !pair.is_empty());
-    let rest: Vec<_> = rest.filter(|pair| !is_own(pair)).collect();
-    match rest.is_empty() {
-        true => String::new(),
-        // A line's end or a quotation mark cannot be in a query that was sent; they would be no part of an address.
-        false => format!("?{}", rest.join("&").replace(['"', '\r', '\n'], "")),
-    }
 }
 
 #[cfg(test)]
@@ -127,6 +178,16 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use super::*;
+    use crate::past::address::AT;
+    use crate::text::tests::whole;
+
+    fn suffix(query: &str) -> Suffix {
+        Suffix::of(query, &[AT]).expect("a short query")
+    }
+
+    fn write(sections: impl Into<Vec<Section>>, is_complete: bool, query: &str) -> String {
+        whole(Playlist::new(sections.into(), is_complete, suffix(query)))
+    }
 
     fn section(id: &str, begins: u64, segments: &[(usize, usize)]) -> Section {
         let listed = |(start, end): &(usize, usize)| Listed {
@@ -145,7 +206,7 @@ mod tests {
     fn one_that_ended_lists_everything() {
         let one = section("006b0a5f2000010203040506", 0, &[(0, 6), (6, 8)]);
         assert_eq!(
-            write(&[one], true, "key=k&at=-5"),
+            write([one], true, "key=k&at=-5"),
             "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:6\n#EXT-X-MEDIA-SEQUENCE:0\n\
              #EXT-X-PLAYLIST-TYPE:VOD\n#EXT-X-INDEPENDENT-SEGMENTS\n\
              #EXT-X-MAP:URI=\"../006b0a5f2000010203040506/init.mp4?key=k\"\n\
@@ -161,7 +222,7 @@ mod tests {
         let first = section("006b0a5f2000010203040506", 0, &[(0, 6)]);
         let empty = section("006b0a5f2000010203040507", 7, &[]);
         let second = section("006b0a5f2000010203040508", 9, &[(0, 7)]);
-        let text = write(&[first, empty, second], false, "");
+        let text = write([first, empty, second], false, "");
         assert!(text.contains("#EXT-X-TARGETDURATION:12\n"), "{text}");
         assert!(text.contains("#EXT-X-PLAYLIST-TYPE:EVENT\n"), "{text}");
         assert!(!text.contains("ENDLIST"), "{text}");
@@ -172,7 +233,7 @@ mod tests {
     #[test]
     fn a_time_is_answered_with_a_fixed_address() {
         let id = "006b0a5f2000010203040506".parse().expect("an identifier");
-        let text = leading_to((id, 7), 800_000, "at=-600s&key=k");
+        let text = leading_to((id, 7), 800_000, &suffix("at=-600s&key=k"));
         let line = "\nrecordings/006b0a5f2000010203040506/from-7.m3u8?key=k\n";
         assert!(text.ends_with(line), "{text}");
     }

@@ -56,8 +56,8 @@ pub enum AnswerError {
     /// It lacks well-formed ICE credentials.
     #[error("the answer has no ice-ufrag and ice-pwd, or they are not well formed")]
     Ice,
-    /// It lacks a SHA-256 fingerprint.
-    #[error("the answer has no sha-256 fingerprint, or it is not well formed")]
+    /// It lacks a fingerprint by a function that is known.
+    #[error("the answer has no fingerprint that is known, or it is not well formed")]
     Fingerprint,
     /// The server wants to open the DTLS connection.
     #[error("the answer must have setup:passive")]
@@ -83,11 +83,7 @@ impl Answer {
             .and_then(|(ufrag, password)| Credentials::parse(ufrag, password).ok())
             .ok_or(AnswerError::Ice)?;
         let fingerprint = attributes(text, "fingerprint")
-            .find_map(|value| {
-                let (hash, digits) = value.split_once(' ')?;
-                hash.eq_ignore_ascii_case("sha-256").then(|| digits.trim())
-            })
-            .and_then(|digits| digits.parse().ok())
+            .find_map(|value| value.parse().ok())
             .ok_or(AnswerError::Fingerprint)?;
         if first("setup").is_some_and(|setup| setup == "active") {
             return Err(AnswerError::Setup);

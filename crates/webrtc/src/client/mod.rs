@@ -16,7 +16,6 @@
 
 mod answer;
 mod checks;
-mod handshake;
 mod identity;
 mod offer;
 mod peer;

@@ -68,7 +68,7 @@ pub fn write_offer(
         write!(
             out,
             "\r\nc=IN IP4 0.0.0.0\r\na=rtcp:9 IN IP4 0.0.0.0\r\na=ice-ufrag:{}\r\na=ice-pwd:{}\r\n\
-             a=fingerprint:sha-256 {fingerprint}\r\na=setup:actpass\r\na=mid:{mid}\r\na={direction}\r\n\
+             a=fingerprint:{fingerprint}\r\na=setup:actpass\r\na=mid:{mid}\r\na={direction}\r\n\
              a=rtcp-mux\r\na=rtcp-rsize\r\n",
             ice.ufrag(),
             ice.password(),

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::checks::Checks;
-use super::handshake::Handshake;
 use super::{Answer, ClientIdentity, Error};
-use crate::dtls::Progress;
+use crate::dtls::{Initiator, Progress};
 use crate::ice::{Check, Credentials, looks_like_check};
 use crate::sdp::Fingerprint;
 use crate::srtp::Keys;
@@ -51,7 +50,7 @@ pub struct Peer {
     local: Credentials,
     expected: Fingerprint,
     checks: Checks,
-    handshake: Option<Handshake>,
+    handshake: Option<Initiator>,
     /// When the server's consent was last given; before that, when the session began.
     heard: Instant,
     is_proved: bool,
@@ -108,7 +107,7 @@ impl Peer {
 
     /// When [`Peer::handle_timeout`] is next due.
     pub fn timeout(&self) -> Instant {
-        let handshake = self.handshake.as_ref().and_then(Handshake::timeout);
+        let handshake = self.handshake.as_ref().and_then(Initiator::timeout);
         let due = self.next_check.min(self.heard + CONSENT);
         handshake.map_or(due, |repeat| repeat.min(due))
     }
@@ -181,7 +180,8 @@ impl Peer {
             return Ok(());
         }
         self.next_check = now + CONSENT_INTERVAL_MIN;
-        self.handshake = Some(Handshake::begin(&self.identity, self.expected, now)?);
+        let config = &self.identity.config;
+        self.handshake = Some(Initiator::begin(config, self.expected, now)?);
         self.flush();
         Ok(())
     }

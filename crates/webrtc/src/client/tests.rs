@@ -53,6 +53,7 @@ impl Pair {
             local: server_credentials(),
             remote_ufrag: offer.ice.ufrag().into(),
             fingerprint: offer.fingerprint,
+            setup: offer.setup,
         };
         let handle = mux.adopt(session, now).expect("room");
         let answer = Answer::parse(&answer).expect("an answer");
@@ -324,6 +325,7 @@ fn another_certificate_than_the_answers_is_refused() {
         local: server_credentials(),
         remote_ufrag: local.ufrag().into(),
         fingerprint: offer.fingerprint,
+        setup: offer.setup,
     };
     pair.mux.adopt(session, pair.now).expect("room");
     pair.peer = Peer::new(&identity, local, &answer, 8, pair.now);

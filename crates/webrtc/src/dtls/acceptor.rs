@@ -1,23 +1,24 @@
 //! A worker's handshakes.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::BytesMut;
 use net::panics::{self, Part};
 use net::shares::{Bounds, ShareTicket, Shares, Standing};
+use rtc_dtls::config::HandshakeConfig;
 use rtc_dtls::endpoint::{Endpoint, EndpointEvent};
 use rtc_shared::TransportProtocol;
 use rtc_shared::error::Error::ErrAlertFatalOrClose;
-use rtc_srtp::config::LABEL_EXTRACTOR_DTLS_SRTP;
 
 use super::guard::{CLIENT_HELLO, Guard, SERVER_HELLO, has, is_only};
 use super::hello::HelloReader;
-use super::identity::theirs;
-use super::{Error, ServerIdentity};
-use crate::sdp::Fingerprint;
+use super::keys::{Side, keys};
+use super::{Error, Initiator, ServerIdentity};
+use crate::sdp::{Fingerprint, Setup};
 use crate::srtp::{Keys, Profile};
 
 /// Handshakes that may be under way in one worker, each of which costs some ten kilobytes; and
@@ -47,6 +48,7 @@ pub struct Association {
     key: Key,
     /// The certificate that the peer's offer named.
     expected: Fingerprint,
+    setup: Setup,
     stage: Stage,
     /// Its share of the half-open handshakes.
     ticket: Option<ShareTicket>,
@@ -54,18 +56,27 @@ pub struct Association {
 
 #[derive(Debug)]
 enum Stage {
-    /// Nothing was received.
+    /// Nothing was received or sent.
     Idle,
     /// The ClientHello is arriving.
     Hello(Box<HelloReader>),
     /// The library has it.
-    Open {
-        profile: Profile,
-        guard: Guard,
-        /// Whether our long flight has been sent, and the next to come is the client's.
-        is_answered: bool,
-        is_complete: bool,
-    },
+    Open { role: Role, guard: Guard },
+}
+
+#[derive(Debug)]
+enum Role {
+    Server(Server),
+    Client,
+}
+
+/// What is known of a handshake in which the peer is the client.
+#[derive(Debug)]
+struct Server {
+    profile: Profile,
+    /// Whether our long flight has been sent, and the next to come is the client's.
+    is_answered: bool,
+    is_complete: bool,
 }
 
 /// The result of a datagram.
@@ -80,14 +91,20 @@ pub enum Progress {
 }
 
 impl Association {
-    /// An association that waits for its peer.
-    pub fn new(key: Key, expected: Fingerprint) -> Self {
+    /// An association that waits for its peer, or to be [opened](Acceptor::open): `setup` says which.
+    pub fn new(key: Key, expected: Fingerprint, setup: Setup) -> Self {
         Self {
             key,
             expected,
+            setup,
             stage: Stage::Idle,
             ticket: None,
         }
+    }
+
+    /// Who opens it.
+    pub const fn setup(&self) -> Setup {
+        self.setup
     }
 }
 
@@ -95,6 +112,9 @@ impl Association {
 pub struct Acceptor {
     gcm: Endpoint,
     cm: Endpoint,
+    opening: Arc<HandshakeConfig>,
+    /// Of the associations that we opened.
+    initiators: HashMap<Key, Initiator>,
     transmits: VecDeque<(Key, BytesMut)>,
     half_open: Shares<Key>,
     evicted: VecDeque<Key>,
@@ -116,6 +136,8 @@ impl Acceptor {
         Self {
             gcm: endpoint(identity.gcm.clone()),
             cm: endpoint(identity.cm.clone()),
+            opening: identity.opening.clone(),
+            initiators: HashMap::new(),
             transmits: VecDeque::new(),
             half_open: Shares::new(HALF_OPEN),
             evicted: VecDeque::new(),
@@ -125,6 +147,36 @@ impl Acceptor {
     /// How many handshakes are under way.
     pub fn half_open(&self) -> usize {
         self.half_open.len()
+    }
+
+    /// Opens an association with the peer at the address `from`, if that is ours to do and was not done. What follows
+    /// is as after [`Acceptor::receive`].
+    pub fn open(
+        &mut self,
+        association: &mut Association,
+        from: IpAddr,
+        now: Instant,
+    ) -> Result<(), Error> {
+        let (Setup::Active, Stage::Idle) = (association.setup, &association.stage) else {
+            return Ok(());
+        };
+        self.begin(association, from);
+        let initiator = Initiator::begin(&self.opening, association.expected, now)?;
+        self.initiators.insert(association.key, initiator);
+        association.stage = Stage::Open {
+            role: Role::Client,
+            guard: Guard::new(),
+        };
+        self.drain(association.key, &Role::Client);
+        Ok(())
+    }
+
+    /// Takes a share of the half-open handshakes for an association.
+    fn begin(&mut self, association: &mut Association, from: IpAddr) {
+        let key = association.key;
+        let (ticket, evicted) = self.half_open.take(from, Standing::Stranger, key);
+        association.ticket = Some(ticket);
+        self.evicted.extend(evicted.map(|(key, _)| key));
     }
 
     /// Takes a datagram of an association's peer at the address `from`. Datagrams to send are in
@@ -139,12 +191,10 @@ impl Acceptor {
         now: Instant,
     ) -> Result<Progress, Error> {
         if let Stage::Idle = association.stage {
-            let taken = self
-                .half_open
-                .take(from, Standing::Stranger, association.key);
-            let (ticket, evicted) = taken;
-            association.ticket = Some(ticket);
-            self.evicted.extend(evicted.map(|(key, _)| key));
+            if association.setup == Setup::Active {
+                return Err(Error::NotHello);
+            }
+            self.begin(association, from);
             association.stage = Stage::Hello(Box::new(HelloReader::new(now)));
         }
         if let Stage::Hello(reader) = &mut association.stage {
@@ -157,10 +207,12 @@ impl Acceptor {
                 _ => return Err(Error::NoProfile),
             };
             let open = Stage::Open {
-                profile,
+                role: Role::Server(Server {
+                    profile,
+                    is_answered: false,
+                    is_complete: false,
+                }),
                 guard: Guard::new(),
-                is_answered: false,
-                is_complete: false,
             };
             let mut progress = Progress::Pending;
             if let Stage::Hello(reader) = std::mem::replace(&mut association.stage, open) {
@@ -184,38 +236,58 @@ impl Acceptor {
             expected,
             stage,
             ticket,
+            ..
         } = association;
-        let Stage::Open {
-            profile,
-            guard,
-            is_answered,
-            is_complete,
-        } = stage
-        else {
+        let Stage::Open { role, guard } = stage else {
             return Ok(Progress::Pending);
         };
-        if *is_answered && is_only(datagram, CLIENT_HELLO) {
+        if let Role::Server(server) = role
+            && server.is_answered
+            && is_only(datagram, CLIENT_HELLO)
+        {
             // Our flight was lost, or is under way. A repeated hello would stop the library's
             // clock, and nothing would be sent again; so the library does not get it, and its clock
             // repeats the flight.
             return Ok(Progress::Pending);
         }
         guard.admit(datagram)?;
+        let progress = match role {
+            Role::Server(server) => self.serve(*key, server, expected, datagram, now),
+            Role::Client => self.follow(*key, datagram, now),
+        }?;
+        if let Progress::Connected(_) = progress {
+            guard.complete();
+            if let Some(ticket) = ticket.take() {
+                self.half_open.give_back(ticket);
+            }
+        }
+        Ok(progress)
+    }
+
+    /// Gives the library a datagram of a client's.
+    fn serve(
+        &mut self,
+        key: Key,
+        server: &mut Server,
+        expected: &Fingerprint,
+        datagram: &[u8],
+        now: Instant,
+    ) -> Result<Progress, Error> {
         let address = key.address();
-        let endpoint = match profile {
+        let endpoint = match server.profile {
             Profile::Aes128Gcm => &mut self.gcm,
             Profile::Aes128CmSha1_80 => &mut self.cm,
         };
         let read = endpoint.read(now, address, None, BytesMut::from(datagram));
         while let Some(transmit) = endpoint.poll_transmit() {
-            *is_answered |= has(&transmit.message, SERVER_HELLO);
-            self.transmits.push_back((*key, transmit.message));
+            server.is_answered |= has(&transmit.message, SERVER_HELLO);
+            self.transmits.push_back((key, transmit.message));
         }
         let events = match read {
             Ok(events) => events,
             // An authenticated association ends only by an alert; all other errors could be caused
             // by a forged datagram.
-            Err(error) if *is_complete && !matches!(error, ErrAlertFatalOrClose) => {
+            Err(error) if server.is_complete && !matches!(error, ErrAlertFatalOrClose) => {
                 return Err(Error::Flood);
             }
             Err(error) => {
@@ -227,20 +299,23 @@ impl Acceptor {
         for event in events {
             match event {
                 EndpointEvent::HandshakeComplete => {
-                    progress = Progress::Connected(keys(endpoint, address, *profile, expected)?);
+                    let state = endpoint.get_connection_state(address);
+                    progress = Progress::Connected(keys(state, Side::Server, expected)?);
+                    server.is_complete = true;
                 }
                 EndpointEvent::PeerClosed => progress = Progress::Closed,
                 _ => {}
             }
         }
-        if let Progress::Connected(_) = progress {
-            guard.complete();
-            *is_complete = true;
-            if let Some(ticket) = ticket.take() {
-                self.half_open.give_back(ticket);
-            }
-        }
         Ok(progress)
+    }
+
+    /// Gives the library a datagram of a peer's whose association we opened.
+    fn follow(&mut self, key: Key, datagram: &[u8], now: Instant) -> Result<Progress, Error> {
+        let initiator = self.initiators.get_mut(&key).ok_or(Error::Handshake)?;
+        let progress = initiator.receive(datagram, now);
+        self.drain(key, &Role::Client);
+        progress
     }
 
     /// The next datagram to send, and whose it is.
@@ -256,30 +331,39 @@ impl Acceptor {
 
     /// When an association is to be woken.
     pub fn timeout(&self, association: &Association) -> Option<Instant> {
-        let address = association.key.address();
-        match association.stage {
-            Stage::Open {
-                profile: Profile::Aes128Gcm,
-                ..
-            } => self.gcm.poll_timeout(&address),
-            Stage::Open {
-                profile: Profile::Aes128CmSha1_80,
-                ..
-            } => self.cm.poll_timeout(&address),
-            _ => None,
+        let key = association.key;
+        let Stage::Open { role, .. } = &association.stage else {
+            return None;
+        };
+        match role {
+            Role::Client => self.initiators.get(&key)?.timeout(),
+            Role::Server(server) => match server.profile {
+                Profile::Aes128Gcm => self.gcm.poll_timeout(&key.address()),
+                Profile::Aes128CmSha1_80 => self.cm.poll_timeout(&key.address()),
+            },
         }
     }
 
     /// Wakes an association: what was lost is sent again.
     pub fn handle_timeout(&mut self, association: &Association, now: Instant) -> Result<(), Error> {
-        let Stage::Open { profile, .. } = association.stage else {
+        let key = association.key;
+        let Stage::Open { role, .. } = &association.stage else {
             return Ok(());
         };
-        let woken = self
-            .endpoint(profile)
-            .handle_timeout(association.key.address(), now);
-        self.drain(association.key, profile);
-        woken.map_err(|_| Error::TimedOut)
+        let woken = match role {
+            Role::Client => match self.initiators.get_mut(&key) {
+                Some(initiator) => initiator.handle_timeout(now),
+                None => Ok(()),
+            },
+            Role::Server(server) => {
+                let woken = self
+                    .endpoint(server.profile)
+                    .handle_timeout(key.address(), now);
+                woken.map_err(|_| Error::TimedOut)
+            }
+        };
+        self.drain(key, role);
+        woken
     }
 
     /// Ends an association. A peer that has completed its handshake is notified.
@@ -287,13 +371,22 @@ impl Acceptor {
         if let Some(ticket) = association.ticket {
             self.half_open.give_back(ticket);
         }
-        if let Stage::Open { profile, .. } = association.stage {
-            let stopped = panics::contain(|| {
-                drop(self.endpoint(profile).stop(now, association.key.address()));
+        let key = association.key;
+        if let Stage::Open { role, .. } = &association.stage {
+            let stopped = panics::contain(|| match role {
+                Role::Server(server) => {
+                    drop(self.endpoint(server.profile).stop(now, key.address()));
+                }
+                Role::Client => {
+                    if let Some(initiator) = self.initiators.get_mut(&key) {
+                        initiator.close(now);
+                    }
+                }
             });
             // What is left in the library's queue, at the latest after a panic, belongs to this
             // association.
-            self.drain(association.key, profile);
+            self.drain(key, role);
+            self.initiators.remove(&key);
             if let Err(panic) = stopped {
                 panic.report(Part::Webrtc, &"the end of a WebRTC session");
             }
@@ -301,9 +394,21 @@ impl Acceptor {
     }
 
     /// Moves what the library wants to send for an association to our queue.
-    fn drain(&mut self, key: Key, profile: Profile) {
-        while let Some(transmit) = self.endpoint(profile).poll_transmit() {
-            self.transmits.push_back((key, transmit.message));
+    fn drain(&mut self, key: Key, role: &Role) {
+        match role {
+            Role::Server(server) => {
+                while let Some(transmit) = self.endpoint(server.profile).poll_transmit() {
+                    self.transmits.push_back((key, transmit.message));
+                }
+            }
+            Role::Client => {
+                let Some(initiator) = self.initiators.get_mut(&key) else {
+                    return;
+                };
+                while let Some(datagram) = initiator.poll_transmit() {
+                    self.transmits.push_back((key, datagram));
+                }
+            }
         }
     }
 
@@ -313,31 +418,4 @@ impl Acceptor {
             Profile::Aes128CmSha1_80 => &mut self.cm,
         }
     }
-}
-
-/// Verifies the peer's certificate and exports the keys of a complete handshake.
-fn keys(
-    endpoint: &Endpoint,
-    address: SocketAddr,
-    profile: Profile,
-    expected: &Fingerprint,
-) -> Result<Keys, Error> {
-    let state = endpoint
-        .get_connection_state(address)
-        .ok_or(Error::Handshake)?;
-    let certificate = state
-        .peer_certificates
-        .first()
-        .ok_or(Error::WrongFingerprint)?;
-    if Fingerprint::of_certificate(certificate) != *expected {
-        return Err(Error::WrongFingerprint);
-    }
-    if state.srtp_protection_profile() != theirs(profile) {
-        return Err(Error::NoProfile);
-    }
-    let len = Keys::exported_len(profile);
-    let material = state
-        .export_keying_material(LABEL_EXTRACTOR_DTLS_SRTP, &[], len)
-        .map_err(|_| Error::Crypto)?;
-    Keys::from_exported(profile, material.as_ref()).map_err(|_| Error::Crypto)
 }

@@ -18,9 +18,10 @@ pub(super) const HANDSHAKE: u8 = 22;
 /// `content_type` of application data.
 const APPLICATION_DATA: u8 = 23;
 
-/// `handshake_type` of a client's and a server's hello.
+/// `handshake_type` of a client's and a server's hello, and of a server's request for another one of the client's.
 pub(super) const CLIENT_HELLO: u8 = 1;
-pub(crate) const SERVER_HELLO: u8 = 2;
+pub(super) const SERVER_HELLO: u8 = 2;
+pub(super) const HELLO_VERIFY_REQUEST: u8 = 3;
 
 /// Bytes of a record's header.
 const RECORD_HEADER_LEN: usize = 13;
@@ -31,11 +32,11 @@ const MESSAGE_HEADER_LEN: usize = 12;
 /// Bytes of a handshake message: a chain of certificates is the longest.
 const MESSAGE_LEN_MAX: usize = 16 * 1024;
 
-/// Handshake messages a client numbers: hellos, certificate, keys, verification, end.
+/// Handshake messages a peer numbers: hellos, certificate, keys, verification, end.
 const SEQUENCE_MAX: u16 = 16;
 
 /// Fragments of readable handshake messages over an association's life. A handshake has some ten, and
-/// a client repeats a flight a handful of times.
+/// a peer repeats a flight a handful of times.
 const FRAGMENTS_MAX: u16 = 160;
 
 /// An encrypted handshake record is a `Finished`: 24 bytes, with nonce and tag less than this.
@@ -146,7 +147,7 @@ pub(super) fn is_only(datagram: &[u8], kind: u8) -> bool {
 }
 
 /// Whether a datagram carries a readable handshake message of this type at a record's beginning.
-pub(crate) fn has(datagram: &[u8], kind: u8) -> bool {
+pub(super) fn has(datagram: &[u8], kind: u8) -> bool {
     records(datagram).any(|record| {
         record.kind == HANDSHAKE && record.epoch == 0 && record.body.first() == Some(&kind)
     })

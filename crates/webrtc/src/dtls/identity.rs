@@ -25,6 +25,8 @@ pub struct ServerIdentity {
     pub(super) provider: Arc<dyn RTCCryptoProvider>,
     pub(super) gcm: Arc<HandshakeConfig>,
     pub(super) cm: Arc<HandshakeConfig>,
+    /// For handshakes that we open.
+    pub(super) opening: Arc<HandshakeConfig>,
     fingerprint: Fingerprint,
 }
 
@@ -41,10 +43,12 @@ impl ServerIdentity {
             .map_err(|_| Error::Crypto)?;
         let der = certificate.certificate.first().ok_or(Error::Crypto)?;
         let fingerprint = Fingerprint::of_certificate(der);
+        let opening = opening(&provider, certificate.clone())?;
         let config = |profile| config(&provider, certificate.clone(), profile).map(Arc::new);
         Ok(Self {
             gcm: config(Profile::Aes128Gcm)?,
             cm: config(Profile::Aes128CmSha1_80)?,
+            opening: Arc::new(opening),
             provider,
             fingerprint,
         })
@@ -90,6 +94,28 @@ fn config(
         .with_extended_master_secret(ExtendedMasterSecretType::Require)
         .with_flight_interval(FLIGHT_INTERVAL)
         .build(false, None)
+        .map_err(|_| Error::Crypto)
+}
+
+/// A client's configuration. The server chooses, of both profiles and of certificates of both kinds.
+fn opening(
+    provider: &Arc<dyn RTCCryptoProvider>,
+    certificate: Certificate,
+) -> Result<HandshakeConfig, Error> {
+    let profiles = [Profile::Aes128Gcm, Profile::Aes128CmSha1_80];
+    ConfigBuilder::default()
+        .with_crypto_provider(provider.clone())
+        .with_certificates(vec![certificate])
+        .with_cipher_suites(vec![
+            CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Gcm_Sha256,
+            CipherSuiteId::Tls_Ecdhe_Rsa_With_Aes_128_Gcm_Sha256,
+        ])
+        .with_srtp_protection_profiles(profiles.map(theirs).to_vec())
+        // The certificate is compared with the offer once the handshake is done.
+        .with_insecure_skip_verify(true)
+        .with_extended_master_secret(ExtendedMasterSecretType::Require)
+        .with_flight_interval(FLIGHT_INTERVAL)
+        .build(true, None)
         .map_err(|_| Error::Crypto)
 }
 

@@ -5,21 +5,27 @@
 //! the client's order of SRTP profiles and ours is the other one; a `guard` bounds what a peer can
 //! make the library keep; and the peer's certificate is compared with its offer.
 //!
+//! A peer opens the handshake, unless its offer says that it waits for ours: then we do, as a client, once ICE has
+//! proved a path. `initiator` is what a client must do beyond the library.
+//!
 //! A [`ServerIdentity`] is made once per process. Each worker has an [`Acceptor`], each session an
 //! [`Association`]. Associations are named by a [`Key`] and not by an address, so they outlive a
 //! change of address. The clock is the caller's; random numbers are the library's own.
 
 mod acceptor;
+mod flight;
 mod guard;
 mod hello;
 mod identity;
+mod initiator;
+mod keys;
 #[cfg(test)]
 mod tests;
 
 use thiserror::Error;
 
-pub(crate) use guard::{SERVER_HELLO, has};
 pub(crate) use identity::theirs;
+pub(crate) use initiator::Initiator;
 
 pub use acceptor::{Acceptor, Association, Key, Progress};
 pub use hello::{HelloReader, OfferedProfiles};

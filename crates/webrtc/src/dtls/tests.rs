@@ -6,13 +6,14 @@ use rtc_dtls::extension::extension_use_srtp::SrtpProtectionProfile;
 
 use super::guard::Guard;
 use super::*;
+use crate::sdp::{Fingerprint, Setup};
 use crate::srtp::{Keys, Profile};
 use crate::testing::{CM_FIRST, Client};
 
 const KEY: Key = Key(7);
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A server and its one association.
+/// Our side, mostly the server's, and its one association.
 struct Server {
     acceptor: Acceptor,
     association: Association,
@@ -22,9 +23,13 @@ struct Server {
 impl Server {
     fn new(client: &Client) -> Self {
         let identity = ServerIdentity::generate().expect("an identity");
+        Self::with(&identity, client.fingerprint, Setup::Passive)
+    }
+
+    fn with(identity: &ServerIdentity, expected: Fingerprint, setup: Setup) -> Self {
         Self {
-            acceptor: Acceptor::new(&identity),
-            association: Association::new(KEY, client.fingerprint),
+            acceptor: Acceptor::new(identity),
+            association: Association::new(KEY, expected, setup),
             keys: None,
         }
     }
@@ -239,7 +244,7 @@ fn handshakes_under_way_are_bounded_and_shared_out() {
     let mut associations = Vec::new();
     let mut begin = |server: &mut Server, from: IpAddr| {
         let key = Key(associations.len() as u64);
-        let mut association = Association::new(key, client.fingerprint);
+        let mut association = Association::new(key, client.fingerprint, Setup::Passive);
         let begun = server.acceptor.receive(&mut association, from, part, now);
         associations.push(association);
         begun.expect("a new peer gets a share");
@@ -269,6 +274,105 @@ fn handshakes_under_way_are_bounded_and_shared_out() {
         server.acceptor.close(association, now);
     }
     assert_eq!(server.acceptor.half_open(), 0);
+}
+
+/// Two sides of which `ours` opens the handshake.
+fn waiting() -> (Server, Server) {
+    let identity = || ServerIdentity::generate().expect("an identity");
+    let (ours, theirs) = (identity(), identity());
+    let (mine, other) = (*ours.fingerprint(), *theirs.fingerprint());
+    (
+        Server::with(&ours, other, Setup::Active),
+        Server::with(&theirs, mine, Setup::Passive),
+    )
+}
+
+/// Carries what one side sends to the other; of a waiting peer each record as a datagram of its own, as OpenSSL sends
+/// them. Returns whether there was any.
+fn carry(from: &mut Server, to: &mut Server, now: Instant, mut lose: impl FnMut() -> bool) -> bool {
+    let mut any = false;
+    let is_cut = from.association.setup() == Setup::Passive;
+    while let Some((_, datagram)) = from.acceptor.poll_transmit() {
+        any = true;
+        let mut rest = &datagram[..];
+        while !rest.is_empty() {
+            let len = match is_cut {
+                true => 13 + usize::from(u16::from_be_bytes([rest[11], rest[12]])),
+                false => rest.len(),
+            };
+            let (part, after) = rest.split_at(len);
+            rest = after;
+            if lose() {
+                continue;
+            }
+            match to.receive(part, now) {
+                Ok(()) => {}
+                Err(error) => assert!(!error.is_fatal(), "{error}"),
+            }
+        }
+    }
+    any
+}
+
+/// Every fifth datagram of either side is lost, a different one each time.
+#[test]
+fn a_handshake_that_we_open_survives_loss() {
+    for seed in 0..40u32 {
+        let mut dice = seed;
+        let mut is_lost = || {
+            dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (dice >> 16) % 5 == 0
+        };
+        let start = Instant::now();
+        let mut now = start;
+        let (mut ours, mut theirs) = waiting();
+        let opened = ours.acceptor.open(&mut ours.association, HERE, now);
+        opened.expect("a hello");
+        assert_eq!(ours.acceptor.half_open(), 1);
+        while ours.keys.is_none() {
+            let went = carry(&mut ours, &mut theirs, now, &mut is_lost);
+            let came = carry(&mut theirs, &mut ours, now, &mut is_lost);
+            if went || came {
+                continue;
+            }
+            let due = |side: &Server| side.acceptor.timeout(&side.association);
+            let timers = [due(&ours), due(&theirs)];
+            now = timers.into_iter().flatten().min().expect("a timer");
+            assert!(now < start + Duration::from_secs(15), "seed {seed}");
+            for side in [&mut ours, &mut theirs] {
+                let woken = side.acceptor.handle_timeout(&side.association, now);
+                woken.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            }
+        }
+        let (ours_keys, their_keys) = (ours.keys.expect("connected"), theirs.keys);
+        let their_keys = their_keys.expect("connected");
+        assert_eq!(ours_keys.profile, Profile::Aes128Gcm);
+        assert_eq!(ours_keys.local, their_keys.remote, "seed {seed}");
+        assert_eq!(ours.acceptor.half_open(), 0);
+    }
+}
+
+#[test]
+fn goodbyes_go_both_ways_where_we_opened() {
+    let now = Instant::now();
+    for we_close in [true, false] {
+        let (mut ours, mut theirs) = waiting();
+        let opened = ours.acceptor.open(&mut ours.association, HERE, now);
+        opened.expect("a hello");
+        while carry(&mut ours, &mut theirs, now, || false)
+            || carry(&mut theirs, &mut ours, now, || false)
+        {}
+        let (from, to) = match we_close {
+            true => (&mut ours, &mut theirs),
+            false => (&mut theirs, &mut ours),
+        };
+        from.acceptor.close(&from.association, now);
+        let (_, goodbye) = from.acceptor.poll_transmit().expect("a goodbye");
+        let progress = to
+            .acceptor
+            .receive(&mut to.association, HERE, &goodbye, now);
+        assert!(matches!(progress, Ok(Progress::Closed)), "{progress:?}");
+    }
 }
 
 #[test]
@@ -366,12 +470,17 @@ proptest! {
     fn any_bytes_are_taken(
         datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..10),
         shaped in any::<bool>(),
+        opened in any::<bool>(),
     ) {
         let now = Instant::now();
         let mut client = Client::new(&CM_FIRST, now);
         let mut server = Server::new(&client);
         let hello = client.send().expect("a hello");
-        if shaped {
+        if opened {
+            server.association = Association::new(KEY, client.fingerprint, Setup::Active);
+            let opened = server.acceptor.open(&mut server.association, HERE, now);
+            opened.expect("a hello");
+        } else if shaped {
             server.receive(&hello, now).expect("a good beginning");
         }
         for mut datagram in datagrams {

@@ -8,7 +8,8 @@
 //!
 //! A [`Mux`] owns its sessions and nothing else: datagrams and the clock come in, events and
 //! datagrams go out. A session is named by a [`Handle`], which is never mistaken for a later one. A
-//! path belongs to a session once ICE has proved it; from any other path only STUN is read.
+//! path belongs to a session once ICE has proved it; from any other path only STUN is read. Where the handshake is ours
+//! to open, the first proof of a path opens it there.
 //!
 //! # One socket per worker
 //! With `SO_REUSEPORT` the kernel spreads peers over the workers' sockets by address, so it is not
@@ -60,7 +61,7 @@ use thiserror::Error;
 
 use crate::dtls::{self, Acceptor, ServerIdentity};
 use crate::ice::{Credentials, Path};
-use crate::sdp::Fingerprint;
+use crate::sdp::{Fingerprint, Setup};
 use crate::srtp::{self, Keys};
 
 pub use counters::Counters;
@@ -121,6 +122,8 @@ pub struct NewSession {
     pub remote_ufrag: Box<str>,
     /// The peer's certificate, as in its offer.
     pub fingerprint: Fingerprint,
+    /// Who opens the DTLS connection, as in the answer.
+    pub setup: Setup,
 }
 
 /// What happened to a session.

@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use net::panics::{self, Part};
 
-use super::session::Secure;
+use super::session::{Secure, Session};
 use super::{CloseReason, Event, Handle, Mux, Transmit, report};
 use crate::dtls::{self, Progress};
 use crate::ice::{CheckError, Path, looks_like_check, username};
 use crate::rtcp;
+use crate::sdp::Setup;
 use crate::srtp::Keys;
 
 /// The result of a datagram.
@@ -162,6 +163,9 @@ impl Mux {
         if let Some(retired) = answered.retired {
             self.retire(retired.ufrag());
         }
+        if answered.proved || answered.moved {
+            self.open(slot, path, now);
+        }
         let session = self.sessions.at(slot as usize);
         if answered.moved
             && session.is_some_and(|session| session.secure.is_some())
@@ -178,6 +182,45 @@ impl Mux {
         }
     }
 
+    /// Opens the handshake of a session on a path that is proved, if that is ours to do; a path that the peer nominates
+    /// later takes its place.
+    fn open(&mut self, slot: u32, path: Path, now: Instant) {
+        let session = self.sessions.at_mut(slot as usize);
+        let opens = |session: &&mut Box<Session>| {
+            session.association.setup() == Setup::Active && session.secure.is_none()
+        };
+        let Some(session) = session.filter(opens) else {
+            return;
+        };
+        let chosen = session.agent.selected() == Some(path);
+        if chosen || session.dtls_path.is_none() {
+            session.dtls_path = Some(path);
+        }
+        let from = path.remote.ip();
+        let (acceptor, association) = (&mut self.acceptor, &mut session.association);
+        let opened = panics::contain(|| acceptor.open(association, from, now));
+        self.flush_dtls();
+        self.evict(now);
+        match opened {
+            Ok(Ok(())) => self.schedule(slot),
+            Ok(Err(error)) => self.fail(slot, error, now),
+            Err(panic) => {
+                report(&panic, Some(path));
+                self.end(slot, CloseReason::Panicked, now);
+            }
+        }
+    }
+
+    /// Ends the sessions whose handshakes gave way for another's.
+    fn evict(&mut self, now: Instant) {
+        while let Some(key) = self.acceptor.poll_evicted() {
+            let evicted = Handle::of_key(key);
+            if self.session(evicted).is_some() {
+                self.end(evicted.slot, CloseReason::Dtls(dtls::Error::Busy), now);
+            }
+        }
+    }
+
     fn dtls(&mut self, slot: u32, path: Path, datagram: &[u8], now: Instant) {
         let Some(session) = self.sessions.at_mut(slot as usize) else {
             return;
@@ -187,12 +230,7 @@ impl Mux {
         let (acceptor, association) = (&mut self.acceptor, &mut session.association);
         let progress = panics::contain(|| acceptor.receive(association, from, datagram, now));
         self.flush_dtls();
-        while let Some(key) = self.acceptor.poll_evicted() {
-            let evicted = Handle::of_key(key);
-            if self.session(evicted).is_some() {
-                self.end(evicted.slot, CloseReason::Dtls(dtls::Error::Busy), now);
-            }
-        }
+        self.evict(now);
         match progress {
             Ok(Ok(Progress::Pending)) => {}
             Ok(Ok(Progress::Connected(keys))) => self.connected(slot, path, keys, now),

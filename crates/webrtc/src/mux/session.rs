@@ -11,7 +11,7 @@ use crate::srtp::{self, Keys, Opener, RtcpOpener, RtcpSealer};
 pub(super) struct Session {
     pub(super) agent: Agent,
     pub(super) association: Association,
-    /// Where the peer's handshake comes from: the best guess until it has nominated a path.
+    /// Where the handshake is: the best guess until the peer has nominated a path.
     pub(super) dtls_path: Option<Path>,
     pub(super) secure: Option<Box<Secure>>,
     adopted: Instant,
@@ -39,7 +39,7 @@ impl Session {
     pub(super) fn new(handle: Handle, new: NewSession, now: Instant) -> Self {
         Self {
             agent: Agent::new(new.local, &new.remote_ufrag, now),
-            association: Association::new(handle.key(), new.fingerprint),
+            association: Association::new(handle.key(), new.fingerprint, new.setup),
             dtls_path: None,
             secure: None,
             adopted: now,

@@ -46,6 +46,7 @@ impl Peer {
             local: self.local.clone(),
             remote_ufrag: "them".into(),
             fingerprint: self.dtls.fingerprint,
+            setup: Setup::Passive,
         }
     }
 
@@ -258,6 +259,110 @@ fn an_unproved_path_gets_no_handshake() {
     assert!(mux.poll_transmit().is_some());
 }
 
+/// A peer that waits for our handshake.
+struct Waiting {
+    identity: ServerIdentity,
+    acceptor: Acceptor,
+    association: dtls::Association,
+    keys: Option<Keys>,
+}
+
+impl Waiting {
+    /// A peer of the server with this identity.
+    fn new(server: &ServerIdentity) -> Self {
+        let identity = ServerIdentity::generate().expect("an identity");
+        let expected = *server.fingerprint();
+        Self {
+            acceptor: Acceptor::new(&identity),
+            association: dtls::Association::new(dtls::Key(1), expected, Setup::Passive),
+            identity,
+            keys: None,
+        }
+    }
+
+    fn session(&self) -> NewSession {
+        NewSession {
+            local: credentials(1),
+            remote_ufrag: "them".into(),
+            fingerprint: *self.identity.fingerprint(),
+            setup: Setup::Active,
+        }
+    }
+
+    /// Takes the handshake's datagrams, which must all come on one path, and replies to them. Returns their number.
+    fn exchange(&mut self, mux: &mut Mux, path: Path, now: Instant) -> usize {
+        let mut count = 0;
+        while let Some(transmit) = mux.poll_transmit() {
+            if transmit.datagram[0] < 20 {
+                continue;
+            }
+            assert_eq!(transmit.path, path);
+            count += 1;
+            let ip = path.remote.ip();
+            let (acceptor, association) = (&mut self.acceptor, &mut self.association);
+            let progress = acceptor.receive(association, ip, &transmit.datagram, now);
+            if let dtls::Progress::Connected(keys) = progress.expect("no error") {
+                self.keys = Some(keys);
+            }
+            while let Some((_, datagram)) = self.acceptor.poll_transmit() {
+                mux.receive(path, &mut datagram.to_vec(), now);
+            }
+        }
+        count
+    }
+}
+
+#[test]
+fn a_peer_that_waits_is_called_on_the_path_that_it_proves_and_nominates() {
+    let mut now = Instant::now();
+    let identity = ServerIdentity::generate().expect("an identity");
+    let mut mux = Mux::new(&identity);
+    let mut peer = Waiting::new(&identity);
+    let handle = mux.adopt(peer.session(), now).expect("room");
+    mux.handle_timeout(now);
+    assert_eq!(mux.poll_transmit(), None, "no path is proved");
+    let check = |mux: &mut Mux, number, flags: &[_], now| {
+        let mut check = check_request(&credentials(1), "them", flags);
+        mux.receive(path(number), &mut check, now);
+    };
+    check(&mut mux, 1, &[], now);
+    let hello = std::iter::from_fn(|| mux.poll_transmit()).last();
+    assert_eq!(hello.map(|hello| hello.path), Some(path(1)));
+    // It nominates another one before it has heard the hello.
+    check(&mut mux, 2, &[ATTR_USE_CANDIDATE], now);
+    assert_eq!(peer.exchange(&mut mux, path(2), now), 0, "not begun twice");
+    now = mux.timeout().expect("a timer");
+    mux.handle_timeout(now);
+    assert!(peer.exchange(&mut mux, path(2), now) >= 2);
+    let (of, event) = mux.poll_event().expect("an event");
+    let Event::Connected { keys, path: chosen } = event else {
+        panic!("not connected: {event:?}");
+    };
+    assert_eq!((of, chosen), (handle, path(2)));
+    let theirs = peer.keys.take().expect("connected");
+    assert_eq!((keys.local, keys.remote), (theirs.remote, theirs.local));
+    assert_eq!(mux.counters().half_open, 0);
+    // Checks go on, and the handshake does not begin again.
+    check(&mut mux, 3, &[ATTR_USE_CANDIDATE], now);
+    assert_eq!(peer.exchange(&mut mux, path(3), now), 0);
+}
+
+#[test]
+fn a_peer_that_waits_with_another_certificate_is_closed() {
+    let now = Instant::now();
+    let identity = ServerIdentity::generate().expect("an identity");
+    let mut mux = Mux::new(&identity);
+    let mut peer = Waiting::new(&identity);
+    let other = Waiting::new(&identity);
+    let handle = mux.adopt(other.session(), now).expect("room");
+    let mut check = check_request(&credentials(1), "them", &[ATTR_USE_CANDIDATE]);
+    mux.receive(path(1), &mut check, now);
+    peer.exchange(&mut mux, path(1), now);
+    let reason = CloseReason::Dtls(dtls::Error::WrongFingerprint);
+    assert_eq!(closed(&mut mux), Some((handle, reason)));
+    assert_eq!(mux.counters().half_open, 0);
+}
+
 #[test]
 fn a_change_of_address_is_followed() {
     let now = Instant::now();
@@ -394,6 +499,7 @@ fn a_handshake_that_gives_way_ends_its_session() {
             local: local.clone(),
             remote_ufrag: "them".into(),
             fingerprint: client.fingerprint,
+            setup: Setup::Passive,
         };
         handles.push(mux.adopt(session, now).expect("room"));
         let mut check = check_request(&local, "them", &[ATTR_USE_CANDIDATE]);

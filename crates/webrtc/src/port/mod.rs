@@ -203,7 +203,7 @@ impl<T: Send + 'static> Port<T> {
                 let session = NewSession {
                     local,
                     remote_ufrag: remote_ufrag.into(),
-                    fingerprint: session.fingerprint,
+                    ..session
                 };
                 return self.expect(session, ticket).is_ok();
             }

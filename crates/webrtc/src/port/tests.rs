@@ -12,6 +12,7 @@ use super::*;
 use crate::framing::{self, Deframer};
 use crate::ice::{Path, RANDOM_LEN, Transport};
 use crate::mux::{CloseReason, Handle};
+use crate::sdp::Setup;
 use crate::srtp::{Keys, Profile, RtcpOpener, Sealer};
 use crate::testing::{CM_FIRST, Client, check_request};
 
@@ -211,6 +212,7 @@ impl Fixture {
             local: local.clone(),
             remote_ufrag: "them".into(),
             fingerprint: dtls.fingerprint,
+            setup: Setup::Passive,
         };
         self.port.expect(session, ticket).expect("room");
         (local, dtls)
@@ -703,6 +705,7 @@ fn a_session_without_a_peer_is_given_up() {
         local: Credentials::generate(&[1; RANDOM_LEN]),
         remote_ufrag: "them".into(),
         fingerprint: *fixture.port.fingerprint(),
+        setup: Setup::Passive,
     };
     let ufrag = session.local.ufrag().to_owned();
     let long_ago = Instant::now() - Duration::from_secs(30);
@@ -736,6 +739,7 @@ fn the_port_says_goodbye_and_can_be_opened_again() {
         local: peer.local.clone(),
         remote_ufrag: "them".into(),
         fingerprint: peer.dtls.fingerprint,
+        setup: Setup::Passive,
     };
     assert_eq!(fixture.port.expect(session, 2), Err(Full));
     let gone = fixture.seen.recv_timeout(DEADLINE);

@@ -1,18 +1,21 @@
 //! RTCP, read and written by hand: what peers report about a relay's packets, and what it reports.
 //!
-//! [`packets`] walks a compound packet and yields the items it knows; everything else (congestion
-//! feedback, application packets, extended reports) is skipped. Reading allocates nothing and
+//! [`packets`] walks a compound packet and yields the items it knows; everything else (feedback about
+//! each packet, application packets, extended reports) is skipped. Reading allocates nothing and
 //! borrows from the packet. Writing appends to the caller's buffer.
 //!
 //! Sources: RFC 3550 §6, RFC 4585 §6 (NACK, PLI), RFC 5104 §4.3.1 (FIR),
-//! draft-alvestrand-rmcat-remb-03 (REMB).
+//! draft-alvestrand-rmcat-remb-03 (REMB), draft-holmer-rmcat-transport-wide-cc-extensions-01 §3
+//! (feedback about each packet).
 
 mod ntp;
 mod read;
+mod transport_cc;
 mod write;
 
 pub use ntp::{ntp, ntp_span};
 pub use read::{FirEntries, Nacks, Packet, Packets, ReportBlock, Reports, packets};
+pub use transport_cc::TransportFeedback;
 pub use write::{
     SenderReport, write_bye, write_nack, write_pli, write_receiver_report, write_remb, write_sdes,
 };
@@ -26,6 +29,8 @@ const PAYLOAD_FEEDBACK: u8 = 206;
 
 /// Transport feedback: generic NACK.
 const FORMAT_NACK: u8 = 1;
+/// Transport feedback: when each packet arrived.
+const FORMAT_TRANSPORT_CC: u8 = 15;
 /// Payload feedback: picture loss indication.
 const FORMAT_PLI: u8 = 1;
 /// Payload feedback: full intra request.

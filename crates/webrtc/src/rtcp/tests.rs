@@ -155,7 +155,7 @@ fn keyframe_requests_and_ends_are_read() {
     // A full intra request for two sources.
     out.extend([0x84, 206, 0, 6, 0, 0, 0, 1, 0, 0, 0, 0]);
     out.extend([0, 0, 0, 7, 3, 0, 0, 0, 0, 0, 0, 8, 4, 0, 0, 0]);
-    // Congestion feedback is skipped.
+    // Feedback about each packet is skipped.
     out.extend([0x8f, 205, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]);
     let found: Vec<_> = packets(&out).collect();
     assert!(matches!(found[0], Packet::PictureLoss { media: 77 }));

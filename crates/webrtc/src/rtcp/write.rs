@@ -138,14 +138,14 @@ fn put_pair(out: &mut Vec<u8>, pair: Option<(u16, u16)>) {
     }
 }
 
-fn put_words(out: &mut Vec<u8>, words: &[u32]) {
+pub(super) fn put_words(out: &mut Vec<u8>, words: &[u32]) {
     for word in words {
         out.extend(word.to_be_bytes());
     }
 }
 
 /// Appends an item's header and body, whose length the body decides.
-fn item(out: &mut Vec<u8>, count: u8, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
+pub(super) fn item(out: &mut Vec<u8>, count: u8, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend([2 << 6 | count, kind, 0, 0]);
     body(out);

@@ -4,9 +4,13 @@ use std::fmt::{self, Write};
 use std::net::SocketAddr;
 
 use super::fingerprint::Fingerprint;
-use super::media::{Extension, Media, MediaKind, OfferedFormat};
+use super::media::{Extension, Media, MediaKind, OfferedFormat, TRANSPORT_CC};
 use super::offer::Offer;
 use crate::ice::{Credentials, Transport};
+
+/// The format of a data channel's section (RFC 8841 §4.4), and the port that browsers name there.
+const DATA_CHANNEL: &str = "webrtc-datachannel";
+const SCTP_PORT: u16 = 5_000;
 
 /// An address of ours that a peer may check.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -220,10 +224,10 @@ impl Answer<'_> {
     }
 
     /// A rejected section keeps its index, with port 0 (RFC 3264 §6). Its other contents mean
-    /// nothing, yet pion and werift refuse a whole answer in which one of its formats is not
-    /// described; werift also refuses one without any of the offered formats, and takes missing
-    /// credentials of a section for the session's. So credentials are written, and an offered
-    /// format is described; where none is known, 0 stands for it, which pion skips.
+    /// nothing, yet peers refuse a whole answer for what a rejected section lacks: pion and werift
+    /// the description of one of its formats, werift one of the offered formats, credentials of the
+    /// section's own and a data channel's port, GStreamer a fingerprint, aiortc `rtcp-mux`. So all
+    /// of these are written; where no format is known, 0 stands for it, which pion skips.
     fn rejection(&self, out: &mut String, media: &Media) -> fmt::Result {
         let Media {
             media: word,
@@ -243,13 +247,20 @@ impl Answer<'_> {
             out,
             "m={word} 0 {protocol} {format}\r\nc=IN IP4 0.0.0.0\r\n"
         )?;
+        self.transport(out, false)?;
         if let Some(known) = known {
             let (number, codec) = (known.payload_type, known.codec.rtpmap());
-            self.transport(out, false)?;
             write!(out, "a=rtpmap:{number} {codec}\r\n")?;
         }
         if !mid.is_empty() {
             write!(out, "a=mid:{mid}\r\n")?;
+        }
+        match media.kind {
+            MediaKind::Other if format == DATA_CHANNEL => {
+                write!(out, "a=sctp-port:{SCTP_PORT}\r\n")?;
+            }
+            MediaKind::Other => {}
+            MediaKind::Audio | MediaKind::Video => out.push_str("a=rtcp-mux\r\n"),
         }
         out.push_str("a=inactive\r\n");
         Ok(())
@@ -259,10 +270,11 @@ impl Answer<'_> {
     fn transport(&self, out: &mut String, is_first: bool) -> fmt::Result {
         write!(
             out,
-            "a=ice-ufrag:{}\r\na=ice-pwd:{}\r\na=fingerprint:sha-256 {}\r\na=setup:passive\r\n",
+            "a=ice-ufrag:{}\r\na=ice-pwd:{}\r\na=fingerprint:{}\r\na=setup:{}\r\n",
             self.ice.ufrag(),
             self.ice.password(),
             self.fingerprint,
+            self.offer.setup.word(),
         )?;
         if is_first {
             candidates(out, self.candidates)?;
@@ -310,22 +322,29 @@ fn format(
 ) -> fmt::Result {
     let payload_type = format.payload_type;
     write!(out, "a=rtpmap:{payload_type} {}\r\n", format.codec.rtpmap())?;
-    let (parameters, receives) = match section {
-        Section::Sends { parameters, .. } => (parameters, false),
-        Section::Receives { parameters, .. } => (parameters, true),
-        Section::Rejected => (None, false),
+    let (parameters, receives, extensions): (_, _, &[Extension]) = match section {
+        Section::Sends { parameters, .. } => (parameters, false, &[]),
+        Section::Receives {
+            parameters,
+            extensions,
+            ..
+        } => (parameters, true, extensions),
+        Section::Rejected => (None, false, &[]),
     };
     let parameters = parameters.unwrap_or(&format.parameters);
     if !parameters.is_empty() {
         write!(out, "a=fmtp:{payload_type} {parameters}\r\n")?;
     }
     let offered = format.feedback;
+    let numbers_packets = extensions.iter().any(|one| &*one.uri == TRANSPORT_CC);
+    let transport_cc = offered.transport_cc && numbers_packets;
     for (is_offered, word) in [
         (offered.nack, "nack"),
         (offered.pli, "nack pli"),
         (offered.fir, "ccm fir"),
-        // No receiver tells us how much to send.
-        (offered.remb && receives, "goog-remb"),
+        (transport_cc, "transport-cc"),
+        // No receiver tells us how much to send, and a sender that is told of each packet finds out by itself.
+        (offered.remb && receives && !transport_cc, "goog-remb"),
     ] {
         if is_offered {
             write!(out, "a=rtcp-fb:{payload_type} {word}\r\n")?;

@@ -49,7 +49,8 @@ impl Codec {
                     Some(text) => ProfileLevelId::parse(text)?,
                     None => ProfileLevelId::DEFAULT,
                 },
-                fragments: small("packetization-mode", 0) == 1,
+                // GStreamer leaves the mode out, and takes fragments; what can take none says 0.
+                fragments: small("packetization-mode", 1) == 1,
             }),
             90_000 if is("H265") => Self::H265 {
                 profile: small("profile-id", 1),
@@ -61,7 +62,8 @@ impl Codec {
             90_000 if is("AV1") => Self::Av1 {
                 profile: small("profile", 0),
             },
-            48_000 if is("opus") && channels == Some("2") => Self::Opus,
+            // GStreamer leaves the channels out, which are two in any case (RFC 7587 §4.1).
+            48_000 if is("opus") && matches!(channels, None | Some("2")) => Self::Opus,
             _ => return None,
         })
     }

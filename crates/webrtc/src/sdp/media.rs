@@ -31,6 +31,11 @@ const PARAMETERS_LEN_MAX: usize = 1_024;
 /// Characters of an extension's name.
 const URI_LEN_MAX: usize = 128;
 
+/// The header extension that numbers the packets of all sections together, so that a receiver can tell when each of them
+/// arrived.
+pub const TRANSPORT_CC: &str =
+    "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+
 /// One media section.
 #[derive(Clone, Debug)]
 pub struct Media {
@@ -130,6 +135,8 @@ pub struct Feedback {
     pub fir: bool,
     /// Tells how much may be sent (draft-alvestrand-rmcat-remb).
     pub remb: bool,
+    /// Tells when each packet arrived ([`TRANSPORT_CC`]).
+    pub transport_cc: bool,
 }
 
 /// A header extension's number and name.
@@ -176,7 +183,7 @@ impl Media {
         let is_bundled = bundle.is_empty() || bundle.contains(&mid);
         let is_rtp = matches!(
             protocol.as_str(),
-            "UDP/TLS/RTP/SAVPF" | "TCP/TLS/RTP/SAVPF" | "UDP/TLS/RTP/SAVP" | "RTP/SAVPF"
+            "UDP/TLS/RTP/SAVPF" | "TCP/DTLS/RTP/SAVPF" | "UDP/TLS/RTP/SAVP" | "RTP/SAVPF"
         );
         Ok(Self {
             kind,
@@ -328,6 +335,7 @@ impl Feedback {
             "nack pli" => self.pli = true,
             "ccm fir" => self.fir = true,
             "goog-remb" => self.remb = true,
+            "transport-cc" => self.transport_cc = true,
             _ => {}
         }
     }

@@ -9,7 +9,8 @@
 //! [`Answer`] writes the outcome.
 //!
 //! Sources: RFC 8829 (JSEP), RFC 8839 (ICE), RFC 8122 (fingerprints), RFC 9143 (BUNDLE), RFC 4588
-//! (retransmission), RFC 9725 (WHIP).
+//! (retransmission), RFC 8842 (DTLS), RFC 9725 (WHIP),
+//! draft-holmer-rmcat-transport-wide-cc-extensions-01 (feedback about each packet).
 
 mod answer;
 mod attributes;
@@ -27,5 +28,7 @@ pub use codec::{Codec, Fit, Wanted};
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use fragment::{Fragment, FragmentError, write_fragment};
 pub use h264::{H264Format, H264Profile, ProfileLevelId};
-pub use media::{Direction, Extension, Feedback, Group, Media, MediaKind, OfferedFormat};
-pub use offer::{Offer, OfferError};
+pub use media::{
+    Direction, Extension, Feedback, Group, Media, MediaKind, OfferedFormat, TRANSPORT_CC,
+};
+pub use offer::{Offer, OfferError, Setup};

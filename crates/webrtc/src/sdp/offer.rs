@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::attributes::{has, value, values};
 use super::fingerprint::Fingerprint;
-use super::media::{Media, MediaKind};
+use super::media::{Direction, Media, MediaKind};
 use crate::ice::Credentials;
 
 /// Bytes of an offer. Chromium's are 7 KiB, with simulcast and all codecs less than 16.
@@ -25,8 +25,29 @@ pub struct Offer {
     pub ice: Credentials,
     /// The certificate that the peer's DTLS must use.
     pub fingerprint: Fingerprint,
+    /// Our part in opening the DTLS connection.
+    pub setup: Setup,
     /// The media sections in their order, which an answer keeps.
     pub media: Vec<Media>,
+}
+
+/// Who opens the DTLS connection (RFC 4145 §4, RFC 8842 §5): of two peers one is active.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Setup {
+    /// We do, once the peer has proved a path.
+    Active,
+    /// The peer does.
+    Passive,
+}
+
+impl Setup {
+    /// The word in a description.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Passive => "passive",
+        }
+    }
 }
 
 /// Why an offer cannot be answered. In every case the peer is at fault.
@@ -50,15 +71,22 @@ pub enum OfferError {
     /// The offer lacks well-formed ICE credentials.
     #[error("the offer has no ice-ufrag and ice-pwd, or they are not well formed")]
     Ice,
-    /// The offer lacks a SHA-256 fingerprint.
-    #[error("the offer has no sha-256 fingerprint, or it is not well formed")]
+    /// The offer lacks a fingerprint by a function that is known.
+    #[error(
+        "the offer has no fingerprint by sha-256, sha-384 or sha-512, or it is not well formed"
+    )]
     Fingerprint,
-    /// The peer wants us to open the DTLS connection.
-    #[error("the offer must have setup:actpass or setup:active")]
+    /// The peer does not say that a DTLS connection may be opened.
+    #[error("the offer must have setup:actpass, setup:active or setup:passive")]
     Setup,
     /// The peer wants RTCP on a port of its own.
     #[error("the offer must have rtcp-mux")]
     NoRtcpMux,
+    /// The peer wants a transport for each section, and there is one for all.
+    #[error(
+        "the offer must bundle its sections (a=group:BUNDLE; of webrtcbin bundle-policy=max-bundle)"
+    )]
+    NoBundle,
 }
 
 impl Offer {
@@ -86,18 +114,19 @@ impl Offer {
             }
             media.push(read);
         }
-        let Transport { ice, fingerprint } = transport.ok_or(OfferError::NoMedia)?;
-        // Without a bundle each section would need its own transport; the first has ours.
-        if bundle.is_empty() {
-            let mut used = false;
-            for section in &mut media {
-                section.usable &= !used;
-                used |= section.usable;
-            }
+        let Transport {
+            ice,
+            fingerprint,
+            setup,
+        } = transport.ok_or(OfferError::NoMedia)?;
+        let is_used = |media: &&Media| media.usable && media.direction != Direction::Inactive;
+        if bundle.is_empty() && media.iter().filter(is_used).count() > 1 {
+            return Err(OfferError::NoBundle);
         }
         Ok(Self {
             ice,
             fingerprint,
+            setup,
             media,
         })
     }
@@ -115,6 +144,7 @@ impl Offer {
 struct Transport {
     ice: Credentials,
     fingerprint: Fingerprint,
+    setup: Setup,
 }
 
 impl Transport {
@@ -124,18 +154,22 @@ impl Transport {
         let ufrag = either("ice-ufrag").ok_or(OfferError::Ice)?;
         let password = either("ice-pwd").ok_or(OfferError::Ice)?;
         let ice = Credentials::parse(ufrag, password).map_err(|_| OfferError::Ice)?;
-        match either("setup") {
-            None | Some("actpass" | "active") => {}
+        let setup = match either("setup") {
+            None | Some("actpass" | "active") => Setup::Passive,
+            Some("passive") => Setup::Active,
             Some(_) => return Err(OfferError::Setup),
-        }
+        };
         if !has(&section.attributes, "rtcp-mux") && !has(session, "rtcp-mux") {
             return Err(OfferError::NoRtcpMux);
         }
-        let fingerprint = sha256(&section.attributes)
-            .or_else(|| sha256(session))
+        let fingerprint = fingerprint(&section.attributes)
+            .or_else(|| fingerprint(session))
             .ok_or(OfferError::Fingerprint)?;
-        let fingerprint = fingerprint.parse().map_err(|_| OfferError::Fingerprint)?;
-        Ok(Self { ice, fingerprint })
+        Ok(Self {
+            ice,
+            fingerprint,
+            setup,
+        })
     }
 }
 
@@ -149,9 +183,7 @@ fn bundle(session: &[Attribute]) -> Vec<&str> {
         .collect()
 }
 
-fn sha256(attributes: &[Attribute]) -> Option<&str> {
-    values(attributes, "fingerprint").find_map(|value| {
-        let (hash, digits) = value.split_once(' ')?;
-        hash.eq_ignore_ascii_case("sha-256").then(|| digits.trim())
-    })
+/// The first fingerprint by a function that is known. All are of one certificate.
+fn fingerprint(attributes: &[Attribute]) -> Option<Fingerprint> {
+    values(attributes, "fingerprint").find_map(|value| value.trim().parse().ok())
 }

@@ -55,7 +55,11 @@ fn a_browsers_offer_is_read() {
     let offer = parsed(&chromium());
     assert_eq!(offer.ice.ufrag(), "TdB7");
     assert_eq!(offer.ice.password(), "ZxVHyLxWTDEZdb7pUvXZVLAY");
-    assert_eq!(offer.fingerprint.to_string(), FINGERPRINT);
+    assert_eq!(
+        offer.fingerprint.to_string(),
+        format!("sha-256 {FINGERPRINT}")
+    );
+    assert_eq!(offer.setup, Setup::Passive);
     let [audio, video] = &offer.media[..] else {
         panic!("two sections");
     };
@@ -88,6 +92,7 @@ fn a_browsers_offer_is_read() {
             pli: true,
             fir: true,
             remb: true,
+            transport_cc: true,
         }
     );
     assert_eq!(video.formats[3].feedback, Feedback::default());
@@ -123,7 +128,9 @@ fn answer_to(offer: &Offer, sections: &[Section<'_>]) -> String {
         sections,
         session_id: u64::MAX,
         ice: &Credentials::generate(&[3; RANDOM_LEN]),
-        fingerprint: &FINGERPRINT.parse().expect("a fingerprint"),
+        fingerprint: &format!("sha-256 {FINGERPRINT}")
+            .parse()
+            .expect("a fingerprint"),
         candidates: &[
             Candidate {
                 address: ([192, 0, 2, 7], 8189).into(),
@@ -279,11 +286,122 @@ fn data_channels_and_switched_off_sections_are_rejected() {
     assert!(!answer.contains("BUNDLE"));
 }
 
+/// What GStreamer's `whepsrc` offers, whose default caps say neither the packetization mode nor the channels.
+fn whepsrc() -> String {
+    let transport = format!(
+        "c=IN IP4 0.0.0.0\r\na=setup:actpass\r\na=ice-ufrag:1KGnYNUnQfsshSN8f9TWzV9JAgu7a2/Y\r\n\
+         a=ice-pwd:UV24c3byHGoT4ZHvDvJ3YKULoC4iZddl\r\na=rtcp-mux\r\na=rtcp-rsize\r\na=recvonly\r\n\
+         a=fingerprint:sha-256 {FINGERPRINT}\r\na=rtcp-mux-only\r\n"
+    );
+    let codecs = ["VP8", "VP9", "H264", "H265", "AV1"].into_iter().zip(101..);
+    let pictures: String = codecs
+        .map(|(name, number)| {
+            format!(
+                "a=rtpmap:{number} {name}/90000\r\na=rtcp-fb:{number} nack pli\r\n\
+                 a=rtcp-fb:{number} ccm fir\r\na=rtcp-fb:{number} transport-cc\r\n"
+            )
+        })
+        .collect();
+    format!(
+        "v=0\r\no=- 6458053733555993216 0 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n\
+         a=ice-options:trickle\r\na=group:BUNDLE audio0 video1\r\n\
+         m=audio 9 UDP/TLS/RTP/SAVPF 96\r\n{transport}a=rtpmap:96 OPUS/48000\r\n\
+         a=rtcp-fb:96 transport-cc\r\na=mid:audio0\r\n\
+         m=video 0 UDP/TLS/RTP/SAVPF 101 102 103 104 105\r\n{transport}a=bundle-only\r\n\
+         {pictures}a=mid:video1\r\n"
+    )
+}
+
 #[test]
-fn without_a_bundle_only_the_first_section_is_used() {
-    let offer = parsed(&chromium().replace("a=group:BUNDLE 0 1\r\n", ""));
-    let usable: Vec<_> = offer.media.iter().map(|media| media.usable).collect();
-    assert_eq!(usable, [true, false]);
+fn a_mode_or_channels_that_gstreamer_leaves_out_are_the_usual_ones() {
+    let offer = parsed(&whepsrc());
+    let chosen = |place: usize, wanted| {
+        let found = offer.media[place].choose(wanted);
+        found.map(|(format, _)| format.payload_type)
+    };
+    assert_eq!(chosen(0, Wanted::Opus), Some(96));
+    assert_eq!(chosen(1, h264("64001f")), Some(103));
+    assert_eq!(chosen(1, Wanted::Vp8), Some(101));
+    let mono = parsed(&whepsrc().replace("OPUS/48000", "OPUS/48000/1"));
+    assert!(
+        mono.media[0].choose(Wanted::Opus).is_none(),
+        "no such thing"
+    );
+}
+
+#[test]
+fn a_rejected_section_has_what_peers_demand_of_each() {
+    let more = format!(
+        "{}m=application 0 UDP/DTLS/SCTP webrtc-datachannel\r\na=mid:2\r\n\
+         m=application 9 DTLS/SCTP 5000\r\na=mid:3\r\n",
+        whepsrc().replace("OPUS/48000", "PCMU/8000"),
+    );
+    let answer = answer_to(&parsed(&more), &[]);
+    let sections: Vec<&str> = answer.split("m=").skip(1).collect();
+    let [sound, picture, data, old] = sections[..] else {
+        panic!("{answer}");
+    };
+    for section in [sound, picture, data, old] {
+        for line in [
+            "a=ice-ufrag:",
+            "a=ice-pwd:",
+            "a=fingerprint:sha-256 ",
+            "a=setup:passive\r\n",
+        ] {
+            assert!(section.contains(line), "{line} in {section}");
+        }
+        assert!(section.ends_with("a=inactive\r\n"), "{section}");
+    }
+    // Neither takes what the other demands.
+    for (section, lines) in [
+        (sound, [true, false]),
+        (picture, [true, false]),
+        (data, [false, true]),
+        (old, [false; 2]),
+    ] {
+        let has = ["a=rtcp-mux\r\n", "a=sctp-port:5000\r\n"].map(|line| section.contains(line));
+        assert_eq!(has, lines, "{section}");
+    }
+}
+
+#[test]
+fn without_a_bundle_there_is_one_section() {
+    let text = chromium().replace("a=group:BUNDLE 0 1\r\n", "");
+    let error = Offer::parse(&text).map(|_| ());
+    assert_eq!(error, Err(OfferError::NoBundle));
+    let one = text.replacen("a=recvonly", "a=inactive", 1);
+    assert!(parsed(&one).media.iter().all(|media| media.usable));
+}
+
+#[test]
+fn a_peer_that_waits_for_the_handshake_is_answered_that_we_open_it() {
+    let offer = parsed(&chromium().replace("actpass", "passive"));
+    assert_eq!(offer.setup, Setup::Active);
+    let (opus, _) = offer.media[0].choose(Wanted::Opus).expect("opus");
+    let section = Section::Receives {
+        format: opus,
+        parameters: None,
+        more: &[],
+        extensions: &[],
+        layers: &[],
+    };
+    let answer = answer_to(&offer, &[section, section]);
+    assert_eq!(answer.matches("a=setup:active\r\n").count(), 2);
+    assert!(!answer.contains("a=setup:passive"), "{answer}");
+}
+
+#[test]
+fn other_digests_and_other_names_of_the_same_transport_are_read() {
+    let long = vec!["0F"; 64].join(":");
+    let text = chromium().replace(
+        &format!("sha-256 {FINGERPRINT}"),
+        &format!("sha-1 00\r\na=fingerprint:SHA-512 {long}"),
+    );
+    let offer = parsed(&text.replace("UDP/TLS", "TCP/DTLS"));
+    assert_eq!(offer.fingerprint.to_string(), format!("sha-512 {long}"));
+    assert!(offer.media.iter().all(|media| media.usable));
+    let answer = answer_to(&offer, &[]);
+    assert!(answer.contains("m=audio 0 TCP/DTLS/RTP/SAVPF "), "{answer}");
 }
 
 #[test]
@@ -357,7 +475,7 @@ fn what_is_missing_or_wrong_is_named() {
     assert_eq!(error("TdB7", "T"), Err(OfferError::Ice));
     assert_eq!(error("sha-256", "sha-1"), Err(OfferError::Fingerprint));
     assert_eq!(error(":19:08", ":19"), Err(OfferError::Fingerprint));
-    assert_eq!(error("actpass", "passive"), Err(OfferError::Setup));
+    assert_eq!(error("actpass", "holdconn"), Err(OfferError::Setup));
     assert_eq!(error("a=rtcp-mux\r\n", ""), Err(OfferError::NoRtcpMux));
     assert_eq!(error("a=mid:1", "a=mid:0"), Err(OfferError::Mid));
     assert_eq!(error("a=mid:1", "a=mid:a b"), Err(OfferError::Mid));

@@ -327,6 +327,71 @@ fn samples_share_the_memory_of_their_message() {
 }
 
 #[test]
+fn a_picture_may_be_presented_before_it_is_decoded() {
+    let bodies: [&'static [u8]; 4] = [
+        avc_header(),
+        b"\x17\x01\0\0\0key",
+        b"\x27\x01\0\0\x78p",
+        // -80, as it is on the wire.
+        b"\x27\x01\xFF\xFF\xB0b",
+    ];
+    let items = video(&bodies);
+    let samples = items.iter().filter_map(|item| match item {
+        Item::Sample(sample) => Some(sample),
+        _ => None,
+    });
+    let distances = samples.clone().map(|it| (it.pts - it.dts).millis());
+    assert_eq!(distances.collect::<Vec<_>>(), [0, 120, -80]);
+    for (sample, body) in samples.zip(&bodies[1..]) {
+        let mut tag = Vec::new();
+        let put = &mut |bytes: &[u8]| tag.extend_from_slice(bytes);
+        Tag::sample(&h264_track(), sample).unwrap().write(put);
+        assert_eq!(&tag[11..tag.len() - 4], *body);
+    }
+}
+
+/// What the heads of listeners' files say of sound and pictures.
+#[derive(Default)]
+struct Heads(Vec<(bool, bool)>);
+
+impl Sink for Heads {
+    type Preamble = ();
+
+    fn tag(&mut self, _: &Tag<'_>) {}
+
+    fn preamble(&mut self, opening: &Opening<'_>) {
+        self.0
+            .push((opening.has(Kind::Audio), opening.has(Kind::Video)));
+    }
+
+    fn end_unit(&mut self, _: Timestamp, _: Option<()>) {}
+}
+
+#[test]
+fn a_file_has_the_tracks_that_its_metadata_announces() {
+    let heads = |metadata: &'static [u8]| {
+        let mut heads = Heads::default();
+        let mut muxer = Muxer::new(Selection::ALL);
+        let script = Script {
+            at: at(0),
+            body: Bytes::from_static(metadata),
+        };
+        let track = h264_track();
+        let picture = sample(&track, 0, 0, true, *b"nal");
+        for item in [
+            Item::Metadata(script),
+            Item::Track(Arc::new(track)),
+            Item::Sample(picture),
+        ] {
+            muxer.push(&item, &mut heads);
+        }
+        heads.0
+    };
+    assert_eq!(heads(b"onMetaData audiocodecid"), [(true, true)]);
+    assert_eq!(heads(b"onMetaData width"), [(false, true)]);
+}
+
+#[test]
 fn the_reader_says_what_is_wrong() {
     let read = |bytes: &[u8]| Reader::default().push(bytes, &mut Vec::new());
     assert_eq!(read(b"FLW"), Err(ReadError::NotFlv));

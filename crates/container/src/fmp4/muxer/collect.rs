@@ -6,21 +6,20 @@ use media::{Kind, Sample, Span, Timestamp};
 use super::super::PICTURE_TIMESCALE;
 use super::super::clock::{FramePosition, to_time, to_units};
 use super::super::fragment::Piece;
-use super::super::sink::{FragmentCandidate, Sink};
+use super::super::sink::{FragmentCandidate, Sink, Turn};
 use super::{Muxer, picture_span};
 
 /// Sound waits for its fragment's pictures this much longer than the fragment should span: long enough for
 /// two pictures a second, and for publishers that send sound ahead.
 const SOUND_HELD_MAX: Span = Span::from_millis(500);
 
-/// The longest wait of a picture for the next one while there is sound. Then it lasts as long as it waited,
-/// and what comes later leaves a gap, after which some players need a keyframe. Pictures that come every two
-/// seconds, slower than any encoder's, leave none.
-const PICTURE_HELD_MAX: Span = Span::from_millis(2_000);
-
 /// How much longer than the one before it a picture seems to be, or shorter, where its times are rounded to
 /// milliseconds.
 const ROUNDING_MAX: Span = Span::from_millis(1);
+
+/// How much of its room a fragment takes at the least before it ends for want of it, in per cent: what parts of HLS have
+/// to have (RFC 8216bis §4.4.4.9). Else its last picture lasts on in the next.
+const ROOM_TAKEN_MIN: i64 = 85;
 
 /// The most by which the last picture and sound of an epoch are extended, until the next epoch's begin. The
 /// stream's time hardly advances in between.
@@ -45,8 +44,11 @@ impl<P: Clone> Muxer<P> {
         if std::mem::take(&mut self.wants_keyframe) {
             data = self.introduce(index, data);
         }
+        self.stand_in.picture(self.now);
+        self.collected = self.collected.max(sample.dts);
         self.has_begun = true;
         let at = self.picture_clock.place(sample.dts);
+        self.withdraw_stand_in(at);
         if self.is_closing {
             self.bridge_epochs(at, sink);
         }
@@ -56,24 +58,43 @@ impl<P: Clone> Muxer<P> {
         if is_due || self.fragment.is_full() {
             self.end_fragment(sink);
         }
-        let next = FragmentCandidate {
-            at: to_time(at, PICTURE_TIMESCALE),
-            is_picture: true,
-            is_independent: sample.keyframe,
-        };
-        self.split_at(next, sink);
-        if !self.has_room_for_picture(at, sink) {
+        if sample.keyframe {
+            self.admit_sound(sink);
+            let next = FragmentCandidate {
+                at: to_time(at, PICTURE_TIMESCALE),
+                until: None,
+                is_picture: true,
+                is_independent: true,
+                turn: Turn::InTime,
+            };
+            self.split_at(next, sink);
+        }
+        if !self.has_room_for_picture(at, sink) && !self.may_split_at(at, sink) {
             self.end_fragment(sink);
         }
         let shown = to_units(sample.pts, PICTURE_TIMESCALE) as i64;
-        let composition = (shown - at as i64).clamp(i32::MIN.into(), i32::MAX.into());
+        let composition = (shown - at as i64).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+        if sample.keyframe {
+            self.stand_in.keyframe(&data, composition);
+        }
         self.pending = Some(Piece {
             at,
             duration: 0,
-            composition: composition as i32,
+            composition,
             is_sync: sample.keyframe,
             data,
         });
+    }
+
+    /// Sound that has waited for a keyframe comes in here, with an initialization segment that tells of it.
+    fn admit_sound(&mut self, sink: &mut impl Sink<Preamble = P>) {
+        let sound = self.carried(Kind::Audio);
+        let is_known = sound.is_some_and(|index| self.tracks[index].is_known());
+        if self.is_sound_late && is_known {
+            self.end_fragment(sink);
+            self.is_sound_late = false;
+            self.is_init_stale = true;
+        }
     }
 
     /// The first keyframe after a change carries its parameter sets: ffmpeg and VLC ignore all segments but
@@ -110,11 +131,13 @@ impl<P: Clone> Muxer<P> {
         data: Bytes,
         sink: &mut impl Sink<Preamble = P>,
     ) {
-        self.learn(index, &data, sink);
         let track = &self.tracks[index];
         let Some(duration) = track.frame_samples(&data).filter(|_| track.is_known()) else {
             return;
         };
+        if self.is_sound_late {
+            return;
+        }
         let rate = track.timescale();
         let has_pictures = self.carried(Kind::Video).is_some();
         let may_join = self.joins.at_sound(self.now, has_pictures);
@@ -122,28 +145,37 @@ impl<P: Clone> Muxer<P> {
         if !self.has_begun {
             return;
         }
+        self.collected = self.collected.max(dts);
         self.close_epoch(sink);
         if self.pending.is_none() && self.fragment.pictures().is_none() {
             let next = FragmentCandidate {
                 at: dts,
+                until: Some(dts + Span::from_samples(duration.into(), rate)),
                 is_picture: false,
                 is_independent: may_join,
+                turn: Turn::InTime,
             };
             self.split_at(next, sink);
         }
         self.sound_clock.set_rate(rate);
-        let at = match self.sound_clock.place(dts, duration) {
-            FramePosition::Next(at) => at,
-            FramePosition::Jump(at) => {
+        let lasts = self.pending.is_some() && !self.is_for_files;
+        let (at, longer) = match self.sound_clock.place(dts, duration) {
+            FramePosition::Next { at, longer } => (at, longer),
+            // A pause of sound alone: the first frame after it begins where it began, and lasts for as long.
+            FramePosition::Jump {
+                from: Some(from),
+                at,
+            } if lasts => (from, u32::try_from(at - from).unwrap_or(u32::MAX)),
+            FramePosition::Jump { at, .. } => {
                 // A fragment has one time for all its sound.
                 self.end_fragment_with_sound(sink);
-                at
+                (at, 0)
             }
             FramePosition::Behind => return,
         };
         let sound = Piece {
             at,
-            duration,
+            duration: duration.saturating_add(longer),
             composition: 0,
             is_sync: true,
             data,
@@ -153,6 +185,7 @@ impl<P: Clone> Muxer<P> {
         }
         if self.fragment.sound().is_none() {
             self.joins_at_sound = may_join;
+            self.sound_since = sound.at + u64::from(longer);
         }
         let end = sound.end();
         self.fragment.push_sound(sound);
@@ -160,8 +193,8 @@ impl<P: Clone> Muxer<P> {
     }
 
     /// Ends the fragment if another one has to begin with `next`.
-    fn split_at(&mut self, next: FragmentCandidate, sink: &mut impl Sink<Preamble = P>) {
-        if sink.splits_at(next) {
+    pub(super) fn split_at(&mut self, next: FragmentCandidate, sink: &mut impl Sink<Preamble = P>) {
+        if self.splits_at(next, sink) {
             self.end_fragment(sink);
             sink.split(next);
         }
@@ -171,19 +204,17 @@ impl<P: Clone> Muxer<P> {
     fn end_fragment_after_sound(&mut self, end: u64, sink: &mut impl Sink<Preamble = P>) {
         let rate = self.sound_clock.rate();
         let now = to_time(end, rate);
-        let mut patience = self.span;
-        if let Some(pending) = &self.pending {
-            if now - to_time(pending.at, PICTURE_TIMESCALE) >= PICTURE_HELD_MAX {
-                let until = to_units(now, PICTURE_TIMESCALE);
-                self.settle(until, sink);
-                self.picture_clock.hold_until(until);
-                self.end_fragment(sink);
-                return;
-            }
-            patience = patience + SOUND_HELD_MAX;
+        if self.cover_pause(now, sink) {
+            return;
         }
-        let begin = self.fragment.sound().map_or(end, |(begin, _)| begin);
-        if now - to_time(begin, rate) >= patience || self.fragment.is_full() {
+        let patience = match self.pending {
+            Some(_) => self.span + SOUND_HELD_MAX,
+            None => self.span,
+        };
+        // Parts are as long as their pictures.
+        let may_end = !self.is_of_parts || self.pending.is_none();
+        let is_due = may_end && now - to_time(self.sound_since, rate) >= patience;
+        if is_due || self.fragment.is_full() {
             self.end_fragment(sink);
         }
     }
@@ -203,39 +234,76 @@ impl<P: Clone> Muxer<P> {
         sink.room(begin).is_none_or(|room| span <= room)
     }
 
-    /// Whether the picture that begins at `at` can be expected to fit into the fragment. What is certain not to gain
-    /// another picture need not wait for the end of this one.
+    /// Whether the picture that begins at `at` can be expected to go into the fragment. What is certain not to gain another picture need not wait for the end of this one.
     fn has_room_for_picture(&self, at: u64, sink: &impl Sink<Preamble = P>) -> bool {
         let Some((begin, _)) = self.fragment.pictures() else {
             return true;
         };
         let room = sink.room(to_time(begin, PICTURE_TIMESCALE));
         let end = at + u64::from(self.picture_span);
-        room.is_none_or(|room| picture_span((begin, end)) <= room + ROUNDING_MAX)
+        let ends_before = |room: Span| ends_before((begin, at, end), room, ROUNDING_MAX);
+        !room.is_some_and(ends_before)
     }
 
-    fn awaits_sound(&self) -> bool {
+    /// Whether another fragment may have to begin with the picture that begins at `at`, and not only after it: then the
+    /// fragment before it is written with that, so that readers are told of both at once.
+    fn may_split_at(&self, at: u64, sink: &impl Sink<Preamble = P>) -> bool {
+        let until = at + 2 * u64::from(self.picture_span);
+        let candidate = FragmentCandidate {
+            at: to_time(at, PICTURE_TIMESCALE),
+            until: Some(to_time(until, PICTURE_TIMESCALE)),
+            is_picture: true,
+            is_independent: false,
+            turn: Turn::InTime,
+        };
+        self.splits_at(candidate, sink)
+    }
+
+    /// What comes after a pause of all media splits nothing until what was before it is written.
+    fn splits_at(&self, next: FragmentCandidate, sink: &impl Sink<Preamble = P>) -> bool {
+        self.rested.is_none() && sink.splits_at(next)
+    }
+
+    pub(super) fn awaits_sound(&self) -> bool {
         let sound = self.carried(Kind::Audio);
         let is_known = sound.is_some_and(|index| self.tracks[index].is_known());
         self.is_first && !is_known && self.joins.awaits_sound(self.now, sound.is_some())
     }
 
     /// The pending picture lasts until `end` and goes into this fragment, or into the next if this one has no
-    /// space for it.
-    fn settle(&mut self, end: u64, sink: &mut impl Sink<Preamble = P>) {
+    /// space for it. One that would leave too much of the space, or has no space anywhere, goes into this one and lasts on
+    /// in those that follow.
+    pub(super) fn settle(&mut self, end: u64, sink: &mut impl Sink<Preamble = P>) {
         let Some(mut picture) = self.pending.take() else {
             return;
         };
         let duration = end.saturating_sub(picture.at).max(1);
         picture.duration = u32::try_from(duration).unwrap_or(u32::MAX);
         self.picture_span = picture.duration;
-        if let Some((begin, _)) = self.fragment.pictures() {
-            let room = sink.room(to_time(begin, PICTURE_TIMESCALE));
-            if room.is_some_and(|room| picture_span((begin, end)) > room) {
-                self.end_fragment(sink);
-            }
+        let (at, until) = (picture.at, picture.end());
+        let candidate = FragmentCandidate {
+            at: to_time(at, PICTURE_TIMESCALE),
+            until: Some(to_time(until, PICTURE_TIMESCALE)),
+            is_picture: true,
+            is_independent: picture.is_sync,
+            turn: self.turn(),
+        };
+        let pictures = self.fragment.pictures();
+        let begin = pictures.map_or(at, |(begin, _)| begin);
+        let room = sink.room(to_time(begin, PICTURE_TIMESCALE));
+        let is_long = room.is_some_and(|room| picture_span((at, until)) > room);
+        // Readers have been told what follows a fragment that is written already.
+        let may_split = pictures.is_some() || is_long;
+        let is_split = may_split && self.splits_at(candidate, sink);
+        let ends_before = |room| ends_before((begin, at, until), room, Span::ZERO);
+        if pictures.is_some() && (is_split || room.is_some_and(ends_before)) {
+            self.end_fragment(sink);
+        }
+        if is_split {
+            sink.split(candidate);
         }
         self.fragment.push_picture(picture);
+        self.end_whole_fragments(sink);
     }
 
     /// The pending picture lasts as long as the one before it.
@@ -246,4 +314,12 @@ impl<P: Clone> Muxer<P> {
             self.picture_clock.hold_until(end);
         }
     }
+}
+
+/// Whether a fragment that began at `begin` ends before the picture from `at` to `end`, within some `tolerance`.
+fn ends_before((begin, at, end): (u64, u64, u64), room: Span, tolerance: Span) -> bool {
+    let is_full = picture_span((begin, end)) > room + tolerance;
+    let is_long = picture_span((at, end)) > room + tolerance;
+    let taken = picture_span((begin, at)).ticks();
+    is_full && !is_long && taken >= room.ticks() / 100 * ROOM_TAKEN_MIN
 }

@@ -3,13 +3,20 @@
 //! The duration of a picture is known when the next one comes, so one picture is pending, and fragments end
 //! when it is settled: before each keyframe, and once the pictures span as much as they should. Sound goes
 //! along, in the order of arrival. Sound alone is written as soon as it spans as much.
+//!
+//! Live media has no holes, because players stop at them, and browsers show nothing behind them before the next
+//! keyframe, of either track. Where one track pauses, its last sample lasts until it goes on; pictures that are away
+//! for longer are replaced by the newest keyframe (`pause`). Where both pause, media begins anew. Files have what
+//! there was.
 
 mod collect;
+mod pause;
 mod write;
 
 use bytes::Bytes;
 use media::{Item, Kind, Sample, Span, Timestamp, Track};
 
+use self::pause::StandIn;
 use super::PICTURE_TIMESCALE;
 use super::carried::Carried;
 use super::clock::{PictureClock, SoundClock, to_time};
@@ -32,8 +39,10 @@ const PICTURE_SPAN_ASSUMED: u32 = PICTURE_TIMESCALE / 25;
 #[derive(Debug)]
 pub struct Muxer<P> {
     span: Span,
-    /// It carries what players take from files alone.
+    /// It carries what players take from files alone, and leaves pauses as they are.
     is_for_files: bool,
+    /// Its fragments are parts.
+    is_of_parts: bool,
     /// Of each kind the first one is carried.
     tracks: Vec<Carried>,
     joins: Joins,
@@ -53,10 +62,21 @@ pub struct Muxer<P> {
     picture_clock: PictureClock,
     sound_clock: SoundClock,
     fragment: Fragment,
+    /// What there was before a pause of all media. It is written with what comes after that, so that readers are told of
+    /// both at once.
+    rested: Option<Fragment>,
     /// The picture that lasts until the next one comes.
     pending: Option<Piece>,
     /// How long the one before it lasted.
     picture_span: u32,
+    /// What stands for pictures that are away.
+    stand_in: StandIn,
+    /// Pictures that wait for sound, from a keyframe on.
+    held: Vec<Sample>,
+    /// The track of sound that has come in mid-group, and waits for a keyframe.
+    is_sound_late: bool,
+    /// When the first sound of the fragment should be decoded.
+    sound_since: u64,
     /// A listener may start at the sound that the fragment begins with.
     joins_at_sound: bool,
     init: Option<Init>,
@@ -64,8 +84,9 @@ pub struct Muxer<P> {
     preamble: Option<P>,
     /// Fragments so far.
     number: u32,
-    /// The latest time of all samples.
+    /// The latest time of all samples, and of those that were collected.
     now: Timestamp,
+    collected: Timestamp,
     /// The time of the latest unit.
     at: Timestamp,
 }
@@ -76,6 +97,7 @@ impl<P: Clone> Muxer<P> {
         Self {
             span: fragmentation.bounded(),
             is_for_files: false,
+            is_of_parts: false,
             tracks: Vec::new(),
             joins: Joins::default(),
             has_begun: false,
@@ -88,15 +110,32 @@ impl<P: Clone> Muxer<P> {
             picture_clock: PictureClock::default(),
             sound_clock: SoundClock::default(),
             fragment: Fragment::default(),
+            rested: None,
             pending: None,
             picture_span: PICTURE_SPAN_ASSUMED,
+            stand_in: StandIn::default(),
+            held: Vec::new(),
+            is_sound_late: false,
+            sound_since: 0,
             joins_at_sound: false,
             init: None,
             is_init_stale: true,
             preamble: None,
             number: 0,
             now: Timestamp::ZERO,
+            collected: Timestamp::ZERO,
             at: Timestamp::ZERO,
+        }
+    }
+
+    /// The same, whose fragments are parts: they end by their sink's [`room`](Sink::room) of `room_max`, and never
+    /// before they are as long as that.
+    pub fn of_parts(room_max: Span) -> Self {
+        let span = room_max + room_max;
+        Self {
+            is_of_parts: true,
+            joins: Joins::patient(),
+            ..Self::new(Fragmentation { span })
         }
     }
 
@@ -122,11 +161,13 @@ impl<P: Clone> Muxer<P> {
     /// Writes what has been collected, because nothing follows: the last picture lasts as long as the one
     /// before it.
     pub fn finish(&mut self, sink: &mut impl Sink<Preamble = P>) {
+        self.release(sink);
         self.close(Kind::Video, sink);
         self.is_closing = false;
     }
 
     fn track(&mut self, track: &Track, sink: &mut impl Sink<Preamble = P>) {
+        self.end_rest(sink);
         let known = self.tracks.iter().position(|known| known.id == track.id);
         let carried = Carried::new(track);
         let carried = carried.filter(|it| self.is_for_files || it.is_live());
@@ -138,6 +179,7 @@ impl<P: Clone> Muxer<P> {
             }
             let kind = known.kind;
             if self.carried(kind) == Some(index) {
+                self.release(sink);
                 self.close(kind, sink);
             }
             self.is_init_stale = true;
@@ -149,26 +191,43 @@ impl<P: Clone> Muxer<P> {
                 _ => drop(self.tracks.remove(index)),
             }
         }
+        if carried.is_none() {
+            self.joins.expect_none(track.kind);
+        }
         if let Some(carried) = carried.filter(|_| self.tracks.len() < TRACKS_MAX) {
+            self.is_sound_late |= self.comes_late(carried.kind);
             self.tracks.push(carried);
             self.is_init_stale = true;
         }
     }
 
+    /// Whether a first track of that kind comes in mid-group: the pictures after it could not be decoded.
+    fn comes_late(&self, kind: Kind) -> bool {
+        let is_live = !self.is_for_files && !self.is_first && !self.wants_keyframe;
+        let has_pictures = self.carried(Kind::Video).is_some();
+        is_live && has_pictures && kind == Kind::Audio && self.carried(kind).is_none()
+    }
+
     /// The next publisher announces its own tracks. Joiners wait for its pictures, if it has any, and for
-    /// nothing of the last one's, whose last picture lasts until then.
+    /// nothing of the last one's, whose last picture lasts until then. What it has left is written with what follows, so
+    /// that readers are told of both at once.
     fn begin_epoch(&mut self, sink: &mut impl Sink<Preamble = P>) {
+        self.release(sink);
+        self.end_rest(sink);
         self.close_epoch(sink);
-        if self.pending.is_some() {
+        if self.pending.is_some() || !self.fragment.is_empty() {
             self.renew_init(sink);
             self.is_closing = true;
             self.is_closing_first = self.is_first;
+            self.keep_stand_in();
             self.closing_tracks = std::mem::take(&mut self.tracks);
         } else {
-            self.end_fragment(sink);
             self.tracks.clear();
         }
-        self.joins = Joins::default();
+        self.joins = self.joins.anew();
+        self.sound_clock.interrupt();
+        self.stand_in = StandIn::default();
+        self.is_sound_late = false;
         self.has_begun = false;
         self.is_first = true;
         self.wants_keyframe = true;
@@ -192,9 +251,27 @@ impl<P: Clone> Muxer<P> {
         let Some(index) = index else {
             return;
         };
+        let kind = self.tracks[index].kind;
+        if kind == Kind::Video && self.holds(sample) {
+            return;
+        }
+        if kind == Kind::Audio
+            && let Some(frame) = self.tracks[index].payload(sample)
+        {
+            self.learn(index, &frame, sink);
+        }
+        if !self.awaits_sound() {
+            self.release(sink);
+        }
+        self.collect(index, sample, sink);
+    }
+
+    /// Collects a sample of a track that is carried.
+    fn collect(&mut self, index: usize, sample: &Sample, sink: &mut impl Sink<Preamble = P>) {
         let Some(data) = self.tracks[index].payload(sample) else {
             return;
         };
+        self.rest(sample.dts, sink);
         self.now = self.now.max(sample.dts);
         match self.tracks[index].kind {
             Kind::Video => self.picture(index, sample, data, sink),
@@ -221,9 +298,11 @@ impl<P: Clone> Muxer<P> {
 
     /// Writes what has been collected of a kind, because what follows has another description or none.
     fn close(&mut self, kind: Kind, sink: &mut impl Sink<Preamble = P>) {
+        self.end_rest(sink);
         if kind == Kind::Video {
             self.settle_as_before(sink);
             self.wants_keyframe = true;
+            self.stand_in = StandIn::default();
         }
         self.end_fragment(sink);
     }

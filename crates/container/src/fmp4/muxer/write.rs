@@ -1,16 +1,15 @@
 //! Fragments to units: where listeners may join, and which segment is in force.
 
-use media::{Kind, Span};
+use media::{Kind, Span, Timestamp};
 
-use super::super::clock::to_time;
+use super::super::clock::{to_time, to_units};
 use super::super::collected::Collected;
 use super::super::sink::{Content, Init, Sink, Turn, Unit};
 use super::super::{PICTURE_TIMESCALE, init};
 use super::{Muxer, picture_span};
 
 impl<P: Clone> Muxer<P> {
-    /// Writes the fragment, without the pending picture; before it its segment, if that is not the one that
-    /// listeners have.
+    /// Writes the fragment, without the pending picture.
     pub(super) fn end_fragment(&mut self, sink: &mut impl Sink<Preamble = P>) {
         let rate = self.sound_clock.rate();
         let (begin, duration) = match (self.fragment.pictures(), self.fragment.sound()) {
@@ -21,6 +20,38 @@ impl<P: Clone> Muxer<P> {
             }
             (None, None) => return,
         };
+        self.end_rest(sink);
+        self.write_fragment(begin, duration, sink);
+    }
+
+    /// Writes what is more than one fragment may be, because its last picture lasts long. That lasts on in what is left.
+    pub(super) fn end_whole_fragments(&mut self, sink: &mut impl Sink<Preamble = P>) {
+        while let Some((begin, end)) = self.fragment.pictures() {
+            let at = to_time(begin, PICTURE_TIMESCALE);
+            let Some(room) = sink.room(at).filter(|room| *room > Span::ZERO) else {
+                return;
+            };
+            let until = begin + to_units(Timestamp::ZERO + room, PICTURE_TIMESCALE).max(1);
+            if until >= end {
+                return;
+            }
+            let until_time = to_time(until, PICTURE_TIMESCALE);
+            let from = to_units(until_time, self.sound_clock.rate());
+            let sounds = self.fragment.split_sound(from);
+            self.end_rest(sink);
+            self.write_fragment(at, until_time - at, sink);
+            self.fragment.begin_within((until, end), sounds);
+        }
+    }
+
+    /// Writes the fragment; before it its segment, if that is not the one that listeners have.
+    fn write_fragment(
+        &mut self,
+        begin: Timestamp,
+        duration: Span,
+        sink: &mut impl Sink<Preamble = P>,
+    ) {
+        let rate = self.sound_clock.rate();
         let is_sound = self.fragment.pictures().is_none();
         let may_join = self.fragment.begins_with_keyframe() || is_sound && self.joins_at_sound;
         if self.number == 0 && !may_join {
@@ -28,11 +59,13 @@ impl<P: Clone> Muxer<P> {
             return;
         }
         self.at = self.at.max(begin);
-        let (turn, begins_epoch) = if self.is_closing {
-            (Turn::Late, std::mem::take(&mut self.is_closing_first))
-        } else {
-            self.renew_init(sink);
-            (Turn::InTime, std::mem::take(&mut self.is_first))
+        let turn = self.turn();
+        let begins_epoch = match turn {
+            Turn::Late => std::mem::take(&mut self.is_closing_first),
+            Turn::InTime => {
+                self.renew_init(sink);
+                std::mem::take(&mut self.is_first)
+            }
         };
         let join = may_join.then(|| self.preamble(sink)).flatten();
         self.number = self.number.wrapping_add(1);
@@ -60,6 +93,14 @@ impl<P: Clone> Muxer<P> {
         sink.end_unit(unit, join);
     }
 
+    /// Whether what is written next belongs to the present epoch.
+    pub(super) fn turn(&self) -> Turn {
+        match self.is_closing {
+            true => Turn::Late,
+            false => Turn::InTime,
+        }
+    }
+
     /// Puts the segment in force that describes the tracks as they are known now. Joiners receive it first,
     /// so in the log it stands only where it changes.
     pub(super) fn renew_init(&mut self, sink: &mut impl Sink<Preamble = P>) {
@@ -68,7 +109,8 @@ impl<P: Clone> Muxer<P> {
         }
         let describe = |index: usize| self.tracks[index].describe();
         let picture = self.carried(Kind::Video).and_then(describe);
-        let sound = self.carried(Kind::Audio).and_then(describe);
+        let sound = self.carried(Kind::Audio).filter(|_| !self.is_sound_late);
+        let sound = sound.and_then(describe);
         let bytes = init::write(picture.as_ref(), sound.as_ref());
         let generation = match &self.init {
             Some(known) if known.bytes == bytes => return,

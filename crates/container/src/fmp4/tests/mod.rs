@@ -8,6 +8,7 @@ mod collected;
 mod cutting;
 mod joining;
 mod made_up;
+mod pausing;
 mod reader;
 mod timing;
 
@@ -34,6 +35,8 @@ struct Log {
     units: Vec<Written>,
     preambles: usize,
     room: Option<Span>,
+    /// Before which units media began anew.
+    breaks: Vec<usize>,
 }
 
 impl Sink for Log {
@@ -59,6 +62,10 @@ impl Sink for Log {
 
     fn room(&self, _at: Timestamp) -> Option<Span> {
         self.room
+    }
+
+    fn break_off(&mut self) {
+        self.breaks.push(self.units.len());
     }
 }
 

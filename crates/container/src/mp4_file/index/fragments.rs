@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::init::brand;
 use super::moof::{Defaults, Part, parts};
 use super::moov::TrackHead;
-use super::{Error, Segment, time};
+use super::{Error, SEGMENTS_MAX, Segment, time};
 use crate::fmp4::boxes::Boxes;
 
 /// One fragment.
@@ -31,7 +31,6 @@ pub(super) struct Fragments {
     timescale: u32,
     defaults: Defaults,
     fragments: Vec<Fragment>,
-    segments: Vec<Segment>,
 }
 
 impl Fragments {
@@ -47,7 +46,6 @@ impl Fragments {
             timescale: head.timescale,
             defaults: Defaults::of(body, head.id),
             fragments: Vec::new(),
-            segments: Vec::new(),
         }
     }
 
@@ -82,8 +80,9 @@ impl Fragments {
     }
 
     /// Groups the fragments that are whole.
-    pub(super) fn finish(&mut self, segment: Duration) -> Result<(), Error> {
+    pub(super) fn finish(&mut self, segment: Duration) -> Result<Vec<Segment>, Error> {
         self.fragments.retain(|fragment| fragment.end > 0);
+        let mut segments = Vec::new();
         let Some(first) = self.fragments.first() else {
             return Err(Error::NoTrack);
         };
@@ -94,27 +93,21 @@ impl Fragments {
             at = fragment.at.unwrap_or(end).max(end);
             let lasted = |(begin, _): &(u64, _)| time(at - begin, self.timescale) >= segment;
             if fragment.is_independent && open.as_ref().is_some_and(lasted) {
-                close(&mut open, at, self.timescale, &mut self.segments);
+                close(&mut open, at, self.timescale, &mut segments);
             }
             end = at.saturating_add(fragment.duration);
             let (_, range) = open.get_or_insert((at, fragment.begin..fragment.end));
             range.end = fragment.end;
         }
-        close(&mut open, end, self.timescale, &mut self.segments);
-        self.fragments = Vec::new();
-        Ok(())
+        close(&mut open, end, self.timescale, &mut segments);
+        match segments.len() <= SEGMENTS_MAX {
+            true => Ok(segments),
+            false => Err(Error::TooLarge),
+        }
     }
 
     pub(super) fn take_init(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.init)
-    }
-
-    pub(super) fn segments(&self) -> Vec<Segment> {
-        self.segments.clone()
-    }
-
-    pub(super) fn memory(&self) -> usize {
-        self.segments.len() * size_of::<Segment>()
     }
 }
 
@@ -128,6 +121,7 @@ fn close(
         segments.push(Segment {
             duration: time(end.saturating_sub(begin), timescale),
             range: Some(range),
+            is_independent: true,
         });
     }
 }

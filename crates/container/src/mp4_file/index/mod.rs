@@ -10,7 +10,7 @@
 //! fragmented file the index has its segments or its samples, whichever it was [read for](Purpose).
 //!
 //! Everything in a file may be wrong. Memory follows from what was read, within [`MOOV_BYTES_MAX`], [`SAMPLES_MAX`] and
-//! [`BOXES_MAX`].
+//! [`BOXES_MAX`]; its segments are bounded in number ([`SEGMENTS_MAX`]), in bytes, in samples and in pieces.
 
 mod collect;
 mod cut;
@@ -23,6 +23,7 @@ mod numbers;
 mod probe;
 mod reel;
 mod samples;
+mod segments;
 mod silence;
 mod tables;
 mod tags;
@@ -59,6 +60,9 @@ pub const SAMPLES_MAX: usize = 2_000_000;
 /// Boxes of a file: more than a day of fragments of a second has.
 pub const BOXES_MAX: usize = 200_000;
 
+/// Segments of a file: a day and a third of ordinary ones. Each takes 48 bytes of memory, and a line of the playlist.
+pub const SEGMENTS_MAX: usize = 20_000;
+
 /// The longest `moof`: some hundred samples take a few kilobytes.
 const MOOF_BYTES_MAX: u64 = 1 << 20;
 
@@ -81,10 +85,10 @@ pub enum Error {
     #[error("it has no track that can be played")]
     NoTrack,
     /// It has more than is read.
-    #[error("it has more samples or boxes than are read")]
+    #[error("it has more samples, boxes or segments than are read")]
     TooLarge,
     /// It needs something that segments cannot have.
-    #[error("it has tracks whose format changes, or keyframes too far apart")]
+    #[error("its format changes, or a segment would have too many bytes, samples or pieces")]
     Unsuitable,
 }
 
@@ -198,7 +202,7 @@ impl Indexer {
                 let Movie { heads, media } = Movie::read(body, self.length)?;
                 let tags = Tags::read(body);
                 match media {
-                    Media::Samples(tracks) => Index::of_samples(&heads, tracks, tags).map(Some),
+                    Media::Samples(tracks) => Ok(Some(Index::of_samples(&heads, tracks, tags))),
                     Media::Fragments(tracks) => {
                         self.tags = tags;
                         self.fragments = Some(match self.purpose {
@@ -225,6 +229,7 @@ impl Indexer {
 #[derive(Debug)]
 pub struct Index {
     init: Vec<u8>,
+    segments: Result<Arc<[Segment]>, Error>,
     layout: Layout,
     reel: Reel,
     tags: Tags,
@@ -233,19 +238,21 @@ pub struct Index {
 #[derive(Debug)]
 enum Layout {
     Samples(Samples),
-    /// The segments of a fragmented file.
-    Fragments(Fragments),
+    /// Nothing beside the segments of a fragmented file.
+    Fragments,
     /// The tracks of one, with what samples there are in its fragments.
     Collected(Vec<Track>),
 }
 
-/// One segment of a file. All but the first begin with a keyframe, if there are pictures.
+/// One segment of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
     /// How long it lasts.
     pub duration: Duration,
     /// Where it is in the file; `None` if it has to be [packaged](Index::packaged).
     pub range: Option<Range<u64>>,
+    /// It begins with a keyframe, if there are pictures, or is the first.
+    pub is_independent: bool,
 }
 
 /// A segment that is made from samples: these bytes, and behind them those of the file.
@@ -258,26 +265,28 @@ pub struct Packaged {
 }
 
 impl Index {
-    fn of_samples(heads: &[TrackHead], tracks: Vec<Track>, tags: Tags) -> Result<Self, Error> {
+    fn of_samples(heads: &[TrackHead], tracks: Vec<Track>, tags: Tags) -> Self {
         let reel = Reel::new(heads, &tracks);
         let init = init::write(heads);
-        let layout = Layout::Samples(Samples::new(tracks, SEGMENT)?);
-        Ok(Self {
+        let (samples, segments) = Samples::new(tracks, SEGMENT);
+        Self {
             init,
-            layout,
+            segments: segments.map(Into::into),
+            layout: Layout::Samples(samples),
             reel,
             tags,
-        })
+        }
     }
 
     fn of_fragments(cut: Cut, tags: Tags) -> Result<Self, Error> {
         match cut {
             Cut::Segments(mut fragments, heads) => {
-                fragments.finish(SEGMENT)?;
+                let segments = fragments.finish(SEGMENT)?;
                 Ok(Self {
                     init: fragments.take_init(),
+                    segments: Ok(segments.into()),
                     reel: Reel::new(&heads, &[]),
-                    layout: Layout::Fragments(fragments),
+                    layout: Layout::Fragments,
                     tags,
                 })
             }
@@ -285,6 +294,7 @@ impl Index {
                 let tracks = collected.finish()?;
                 Ok(Self {
                     init: Vec::new(),
+                    segments: Ok(Arc::default()),
                     reel: Reel::new(&heads, &tracks),
                     layout: Layout::Collected(tracks),
                     tags,
@@ -297,7 +307,7 @@ impl Index {
     pub fn is_for(&self, purpose: Purpose) -> bool {
         match self.layout {
             Layout::Samples(_) => true,
-            Layout::Fragments(_) => purpose == Purpose::Segments,
+            Layout::Fragments => purpose == Purpose::Segments,
             Layout::Collected(_) => purpose == Purpose::Samples,
         }
     }
@@ -308,25 +318,33 @@ impl Index {
     }
 
     /// The segments, in their order.
-    pub fn segments(&self) -> Vec<Segment> {
-        match &self.layout {
-            Layout::Samples(samples) => samples.segments(),
-            Layout::Fragments(fragments) => fragments.segments(),
-            Layout::Collected(_) => Vec::new(),
-        }
+    ///
+    /// # Errors
+    /// Why there are none. The samples can be sent one by one all the same.
+    pub fn segments(&self) -> Result<&Arc<[Segment]>, Error> {
+        self.segments.as_ref().map_err(|error| *error)
     }
 
     /// A segment by its place among them; `None` if there is none, or if it is a range of the file.
     pub fn packaged(&self, number: usize) -> Option<Packaged> {
         match &self.layout {
             Layout::Samples(samples) => samples.packaged(number),
-            Layout::Fragments(_) | Layout::Collected(_) => None,
+            Layout::Fragments | Layout::Collected(_) => None,
+        }
+    }
+
+    /// Memory that such a segment takes, at most.
+    pub fn packaged_memory(&self, number: usize) -> Option<usize> {
+        match &self.layout {
+            Layout::Samples(samples) => samples.packaged_memory(number),
+            Layout::Fragments | Layout::Collected(_) => None,
         }
     }
 
     /// How long it plays.
     pub fn duration(&self) -> Duration {
-        self.segments().iter().map(|segment| segment.duration).sum()
+        let segments = self.segments.iter().flat_map(|segments| segments.iter());
+        segments.map(|segment| segment.duration).sum()
     }
 
     /// The tracks whose samples can be sent one by one: those that FLV can carry. None of a fragmented file that has
@@ -368,17 +386,19 @@ impl Index {
     fn sides(&self) -> &[Track] {
         match &self.layout {
             Layout::Samples(samples) => samples.tracks(),
-            Layout::Fragments(_) => &[],
+            Layout::Fragments => &[],
             Layout::Collected(tracks) => tracks,
         }
     }
 
     /// Memory that it takes, about.
     pub fn memory(&self) -> usize {
+        let segments = self.segments.as_ref().map_or(0, |segments| segments.len());
         self.init.len()
+            + segments * size_of::<Segment>()
             + match &self.layout {
                 Layout::Samples(samples) => samples.memory(),
-                Layout::Fragments(fragments) => fragments.memory(),
+                Layout::Fragments => 0,
                 Layout::Collected(tracks) => {
                     let samples: usize = tracks.iter().map(|track| track.samples.len()).sum();
                     samples * size_of::<Sample>()

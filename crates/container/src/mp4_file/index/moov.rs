@@ -138,7 +138,7 @@ fn align(tracks: &mut [Option<(TrackHead, Track, u64)>; 2]) {
 }
 
 /// Time on one clock as time on another.
-fn scaled(units: u64, from: u32, to: u32) -> u64 {
+pub(super) fn scaled(units: u64, from: u32, to: u32) -> u64 {
     let scaled = u128::from(units) * u128::from(to) / u128::from(from.max(1));
     u64::try_from(scaled).unwrap_or(0)
 }

@@ -98,12 +98,10 @@ impl Side {
             // All of them were found to be within the unit.
             let data = (end <= unit.len()).then(|| unit.slice(at..end))?;
             let time = |units| Timestamp::ZERO + Span::from_samples(units, self.timescale);
-            // None of ours is presented before it is decoded.
-            let later = row.composition.max(0).unsigned_abs();
             out.push(Sample {
                 track: self.track.id,
                 dts: time(units),
-                pts: time(units.saturating_add(later.into())),
+                pts: time(units.saturating_add_signed(row.composition.into())),
                 duration: Span::from_samples(row.duration.into(), self.timescale),
                 keyframe: row.is_sync,
                 data,

@@ -57,6 +57,65 @@ fn the_clock_is_told_often_whatever_the_pictures_do() {
 }
 
 #[test]
+fn the_clock_is_told_often_where_pictures_are_rare() {
+    // Five pictures a second beside sound, and one each second, or now and then, without.
+    let beside = (0..100).map(|number| 200 * number);
+    let mut items: Vec<_> = beside.map(|at| (at, picture(at, true))).collect();
+    items.extend((0..900).map(|number| (number * 1_024 / 48, frame(number as u64))));
+    items.sort_by_key(|(at, _)| *at);
+    let beside: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
+    let alone = |times: &[i64]| -> Vec<_> { times.iter().map(|at| picture(*at, true)).collect() };
+    for items in [
+        [vec![announce(h264()), announce(aac())], beside].concat(),
+        [vec![announce(h264())], alone(&[0, 1_000, 2_000, 3_000])].concat(),
+        [
+            vec![announce(h264())],
+            alone(&[0, 40, 80, 980, 1_020, 2_120]),
+        ]
+        .concat(),
+    ] {
+        let demuxed = Recorder::of(&items).demux();
+        // That they are rare shows with the second.
+        let settled = demuxed
+            .references
+            .iter()
+            .skip_while(|one| one.value < 400 * MILLI);
+        let settled: Vec<_> = settled.collect();
+        assert!(settled.len() > 5);
+        for pair in settled.windows(2) {
+            let step = pair[1].value - pair[0].value;
+            assert!(step <= 100 * MILLI && !pair[1].is_discontinuity, "{step}");
+        }
+        assert!(demuxed.of(H264).iter().all(|pes| lead(pes) == 200));
+    }
+}
+
+#[test]
+fn pictures_are_shown_when_their_publisher_says_also_before_they_are_decoded() {
+    // x264's pyramid, each 80 ms earlier than it can be decoded.
+    let mut items = vec![announce(h264())];
+    let shown = |number: i64| 40 * number + [0, 120, 0, -80, -40][number as usize % 5];
+    for number in 0..50 {
+        let Item::Sample(mut sample) = picture(40 * number, number % 25 == 0) else {
+            unreachable!("a picture is a sample")
+        };
+        sample.pts = Timestamp::from_millis(shown(number));
+        items.push(Item::Sample(sample));
+    }
+    let demuxed = Recorder::of(&items).demux();
+    let mut told: Vec<_> = demuxed.packets.iter().map(|pes| pes.pts / 90).collect();
+    told.sort_unstable();
+    assert!(
+        told.windows(2).all(|pair| pair[1] - pair[0] == 40),
+        "{told:?}"
+    );
+    let decoded: Vec<_> = demuxed.packets.iter().map(|pes| pes.dts).collect();
+    assert!(decoded.is_sorted());
+    // Within the first group it is not known yet.
+    assert!(demuxed.packets[5..].iter().all(|pes| pes.dts <= pes.pts));
+}
+
+#[test]
 fn sound_alone_carries_the_clock_in_every_packet() {
     let items: Vec<_> = std::iter::once(announce(aac()))
         .chain((0..400).map(frame))

@@ -8,8 +8,10 @@
 //!
 //! * A message is what one send carries: players take them as one run of bytes, whose tags and fragments may lie across.
 //!   Nothing is copied for a listener but the head of a frame, which is 2 to 10 bytes.
-//! * What the client says as data is ignored. While it takes nothing, nothing of it is read.
+//! * What the client says as data is ignored, and has a rate ([`chatter`]). While it takes nothing, nothing of it is read.
 //! * It falls behind, skips and is dropped by the rules of all listeners; it is dropped within a message, too.
+
+mod chatter;
 
 use std::pin::{Pin, pin};
 use std::task::{Context as TaskContext, Poll, ready};
@@ -25,6 +27,7 @@ use websocket::{
     CONTROL_BYTES_MAX, CloseCode, Event, FrameHead, FrameReader, Opcode, Peer, Violation,
 };
 
+use self::chatter::Chatter;
 use super::decide::Listen;
 use super::patience::{STALLED_AFTER, patiently};
 use super::{Context, DRAIN_BYTES_MAX, Outcome};
@@ -83,6 +86,8 @@ enum End {
     Closed(Option<u16>),
     /// The client broke the protocol.
     Broken(Violation),
+    /// The client says more than a listener has to say.
+    Chatty,
     /// It is let go within a message that it has not taken.
     Stalled(Reason),
 }
@@ -104,7 +109,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         };
         let reason = match end {
             End::Lane => self.reader.reason(),
-            End::Left | End::Closed(_) | End::Broken(_) => Reason::Left,
+            End::Left | End::Closed(_) | End::Broken(_) | End::Chatty => Reason::Left,
             End::Stalled(reason) => reason,
         };
         self.reader.ended_by(reason);
@@ -124,6 +129,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
             End::Broken(violation) => {
                 let payload = violation.code().payload();
+                self.connection.close(&payload, Answer::Unreadable).await;
+            }
+            End::Chatty => {
+                let payload = CloseCode::POLICY_VIOLATION.payload();
                 self.connection.close(&payload, Answer::Unreadable).await;
             }
             End::Left | End::Stalled(_) => {}
@@ -185,6 +194,7 @@ struct Connection<S> {
     ping: Pin<Box<Sleep>>,
     /// When something of the client came.
     heard: Instant,
+    chatter: Chatter,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
@@ -195,6 +205,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             outbox: Outbox::default(),
             ping: Box::pin(sleep(PING_INTERVAL)),
             heard: Instant::now(),
+            chatter: Chatter::default(),
         }
     }
 
@@ -268,6 +279,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     fn hear(&mut self, mut input: &[u8]) -> Result<(), End> {
         self.heard = Instant::now();
+        if !self.chatter.take(input.len(), self.heard) {
+            return Err(End::Chatty);
+        }
         while let Some(event) = self.frames.next(&mut input).map_err(End::Broken)? {
             match event {
                 Event::Data(_) | Event::Pong => {}

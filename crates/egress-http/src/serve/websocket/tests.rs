@@ -296,6 +296,32 @@ async fn a_client_that_breaks_the_protocol_is_told_how() {
 }
 
 #[tokio::test]
+async fn a_client_that_does_not_stop_talking_is_let_go() {
+    for (opcode, payload) in [(Opcode::Ping, &b""[..]), (Opcode::Binary, &[0; 1_000][..])] {
+        let (server, _publisher) = radio();
+        let (client, serving) = listen(&server, 1 << 20, false);
+        let (mut heard, mut said) = tokio::io::split(client.socket);
+        let mut masked = payload.to_vec();
+        mask(&mut masked, MASK, 0);
+        let head = FrameHead::client(opcode, payload.len(), MASK);
+        let frame = [head.as_bytes(), &masked].concat();
+        let talks = tokio::spawn(async move { while said.write_all(&frame).await.is_ok() {} });
+        let mut all = Vec::new();
+        timeout(PATIENCE, heard.read_to_end(&mut all))
+            .await
+            .unwrap()
+            .unwrap();
+        let close = [0x88, 2, 0x03, 0xF0];
+        assert!(all.ends_with(&close), "{opcode:?}");
+        timeout(PATIENCE, serving).await.unwrap().unwrap();
+        drop(heard);
+        timeout(PATIENCE, talks).await.unwrap().unwrap();
+        let departure = server.departures.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(departure.reason, Reason::Left);
+    }
+}
+
+#[tokio::test]
 async fn the_end_of_a_stream_is_told_with_its_reason() {
     type Ending = fn(&TestServer);
     let end: Ending = |server| server.context.registry.end_all();

@@ -3,10 +3,12 @@
 
 mod books;
 mod keeping_up;
+mod links;
 mod play;
 mod repairs;
 mod reports;
 mod sound;
+mod starts;
 
 use std::sync::Arc;
 use std::task::Waker;

@@ -1,14 +1,17 @@
 //! Sound in packets of several frames: for a large audience, as far as every viewer takes them.
 
+use std::sync::Arc;
+
 use media::codec::opus::Frames;
+use media::{Codec, Item, StreamName, TrackId};
 
 use super::*;
 use crate::agree::testing::limited;
-use crate::testing::{Picture, picture, sound};
+use crate::testing::{Picture, picture, sound, sound_track};
 
 /// So many that a worker may visit them once in 50 ms, and once in 75 ms.
-const LARGE: usize = 200;
-const LARGER: usize = 300;
+const LARGE: usize = 100;
+const LARGER: usize = 150;
 
 /// How long the packets of sound are, in ticks of the camera, and all their frames.
 fn heard(got: &[Got]) -> (Vec<usize>, Vec<Vec<u8>>) {
@@ -31,7 +34,7 @@ fn heard(got: &[Got]) -> (Vec<usize>, Vec<Vec<u8>>) {
 /// The frames of the camera's sound.
 fn filmed(camera: &Camera) -> Vec<Vec<u8>> {
     let sound = camera.samples.iter();
-    let sound = sound.filter(|sample| sample.track == media::TrackId::AUDIO);
+    let sound = sound.filter(|sample| sample.track == TrackId::AUDIO);
     sound.map(|sample| sample.data[1..].to_vec()).collect()
 }
 
@@ -150,11 +153,7 @@ fn a_small_audience_gets_each_packet_as_it_was_published() {
         }
         worker.pass(TICK);
     }
-    let all = packets(
-        PayloadFormat::Opus,
-        &crate::testing::sound_track(),
-        &camera.samples,
-    );
+    let all = packets(PayloadFormat::Opus, &sound_track(), &camera.samples);
     for viewer in &mut audience {
         assert_eq!(plain(&of(&worker.take(viewer), PayloadFormat::Opus)), all);
     }
@@ -206,4 +205,45 @@ fn what_waits_is_sent_when_the_publisher_leaves() {
         lengths.contains(&3) && lengths.last() < Some(&3),
         "{lengths:?}"
     );
+}
+
+/// What a transcoder makes of the stream's memory goes to listeners of other formats.
+#[test]
+fn the_first_viewer_of_derived_sound_hears_the_present() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &[]);
+    let aac = Track {
+        codec: Codec::Aac,
+        ..sound_track()
+    };
+    let at = |tick: i64| media::Timestamp::from_millis(tick * 20);
+    let mut items = vec![Item::Track(Arc::new(aac))];
+    let written = camera.publisher.write(&mut items, worker.now);
+    written.expect("it is ours");
+    for tick in 0..200 {
+        camera.write(sound(at(tick), 80, 0), worker.now);
+        worker.pass(TICK);
+    }
+    let mut viewer = worker.join("show", &[Kind::Audio]);
+    let name = StreamName::parse("show").expect("a name");
+    let stream = worker.server.registry.stream(&name).expect("the stream");
+    let derivation = stream.derive().expect("it has none");
+    let writer = derivation.writer();
+    let opus = Track {
+        id: TrackId::DERIVED,
+        ..sound_track()
+    };
+    writer.track(&opus, worker.now);
+    for tick in 0..199 {
+        writer.sample(sound(at(tick), 80, 0), worker.now);
+        worker.pass(Duration::ZERO);
+    }
+    let heard = of(&worker.take(&mut viewer), PayloadFormat::Opus).len();
+    assert!((1..=6).contains(&heard), "{heard} packets of 20 ms at once");
+    for tick in 200..250 {
+        camera.write(sound(at(tick), 80, 0), worker.now);
+        writer.sample(sound(at(tick - 1), 80, 0), worker.now);
+        worker.pass(TICK);
+    }
+    assert_eq!(of(&worker.take(&mut viewer), PayloadFormat::Opus).len(), 50);
 }

@@ -162,6 +162,7 @@ impl World {
                 id,
                 stream: name,
                 format,
+                is_live: true,
                 peer: (Ipv4Addr::LOCALHOST, 1).into(),
                 request: String::new(),
                 agent: String::new(),

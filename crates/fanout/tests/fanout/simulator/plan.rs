@@ -223,6 +223,7 @@ fn stream(rng: &mut Rng) -> StreamPlan {
         } else {
             seconds(rng, 0, 6)
         },
+        burst_bytes: 0,
         skip_after: seconds(rng, 2, 10),
         drop_after: seconds(rng, 8, 30),
     };

@@ -168,6 +168,7 @@ impl TestFanout {
             id: self.registry.fanout().next_id(),
             stream: StreamName::parse(name).unwrap(),
             format: FORMAT,
+            is_live: true,
             peer: (Ipv4Addr::LOCALHOST, 1).into(),
             request: String::new(),
             agent: String::new(),

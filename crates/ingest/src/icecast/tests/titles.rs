@@ -27,8 +27,8 @@ async fn titles_arrive_in_every_dialect() {
             "http://x/",
         ),
         ("mount=/a&charset=ISO-8859-1&song=Bj%F6rk", "Björk", ""),
-        ("mount=/a&song=a%0d%0ab%00c", "abc", ""),
-        ("mount=/a&url=http://x/", "abc", ""),
+        ("mount=/a&song=a%0d%0ab%09c", "a b c", ""),
+        ("mount=/a&url=http://x/", "a b c", ""),
         ("mount=/a&song=", "", ""),
         ("song=without+mount", "without mount", ""),
     ] {
@@ -126,7 +126,13 @@ async fn titles_from_strangers_and_for_nothing_are_refused() {
     );
     let stream = stream(&context, "a").await;
     let (right, wrong) = (basic(KEY), basic("guess"));
+    let of_page = format!("{right}Host: radio.example\r\nReferer: http://evil.example/\r\n");
     for (target, auth, status) in [
+        (
+            "/admin/metadata?mode=updinfo&mount=/a&song=x",
+            &of_page[..],
+            "403 ",
+        ),
         ("/admin/metadata?mode=updinfo&mount=/a&song=x", "", "401 "),
         (
             "/admin/metadata?mode=updinfo&mount=/a&song=x",
@@ -144,7 +150,7 @@ async fn titles_from_strangers_and_for_nothing_are_refused() {
         (
             "/admin/metadata?mode=updinfo&mount=/b&song=x",
             &right,
-            "404 ",
+            "400 ",
         ),
         (
             "/admin/metadata?mode=updinfo&mount=/../b&song=x",
@@ -182,4 +188,64 @@ async fn titles_from_strangers_and_for_nothing_are_refused() {
         "GET /admin/metadata?mode=updinfo&song=x HTTP/1.1\r\n\r\n",
     );
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn programs_of_shoutcast_mean_the_stream_that_their_source_means() {
+    let mut context = test_context(Takeover::SameCredential, 0);
+    let streams = &mut Arc::get_mut(&mut context)
+        .expect("alone")
+        .settings
+        .shoutcast;
+    streams.numbered = vec![(7, StreamName::parse("b").expect("a name"))];
+    let mut sources = Vec::new();
+    for name in ["stream", "b", "z"] {
+        let head = format!("SOURCE /{name} HTTP/1.0\r\n{}\r\n", basic(KEY));
+        sources.push(source(&context, head));
+        stream(&context, name).await;
+    }
+    let basic = basic(KEY);
+    for (number, (query, auth, name)) in [
+        ("pass=KEY", "", "stream"),
+        // Any number that is no stream's: programs send 1 without being told.
+        ("sid=1&pass=KEY", "", "stream"),
+        ("sid=7&pass=KEY", "", "b"),
+        ("pass=KEY:%237", "", "b"),
+        ("pass=/z:KEY", "", "z"),
+        ("pass=ann:KEY", "", "stream"),
+        ("mount=/z&sid=7&pass=KEY", "", "z"),
+        ("sid=1", &basic[..], "stream"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let query = query.replace("KEY", KEY);
+        let request =
+            format!("GET /admin.cgi?mode=updinfo&song={number}&{query} HTTP/1.0\r\n{auth}\r\n");
+        let answer = ask(&context, &request);
+        assert!(
+            answer.starts_with("HTTP/1.0 200 OK\r\n"),
+            "{query}: {answer}"
+        );
+        let stream = stream(&context, name).await;
+        assert_eq!(title_of(&stream).0, number.to_string(), "{query}");
+    }
+    for query in ["pass=/z:guess", "pass=guess:%237", "pass=", "song=x"] {
+        let request = format!("GET /admin.cgi?mode=updinfo&song=x&{query} HTTP/1.0\r\n\r\n");
+        assert!(
+            ask(&context, &request).starts_with("HTTP/1.0 401 "),
+            "{query}"
+        );
+    }
+    // Its connection ends, and the stream lingers: it is no longer the one that is meant.
+    let (former, task) = sources.remove(0);
+    drop(former);
+    task.await.expect("no panic").ok();
+    let (former, task) = sources.remove(0);
+    drop(former);
+    task.await.expect("no panic").ok();
+    let request = format!("GET /admin.cgi?mode=updinfo&song=only&pass={KEY} HTTP/1.0\r\n\r\n");
+    assert!(ask(&context, &request).starts_with("HTTP/1.0 200 OK\r\n"));
+    let stream = stream(&context, "z").await;
+    assert_eq!(title_of(&stream).0, "only");
 }

@@ -236,9 +236,9 @@ async fn lies_and_excess_are_refused() {
     let context = test_context(Takeover::SameCredential, 0);
     for (what, chunk, reason) in [
         (
-            "a chunk size of 1",
-            &b"\x02\0\0\0\0\0\x04\x01\0\0\0\0\0\0\0\x01"[..],
-            Rejection::Oversized,
+            "a chunk size of 0",
+            &b"\x02\0\0\0\0\0\x04\x01\0\0\0\0\0\0\0\0"[..],
+            Rejection::Malformed,
         ),
         (
             "a command of 16 MiB",

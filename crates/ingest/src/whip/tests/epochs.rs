@@ -12,7 +12,7 @@ use webrtc::ice::Path;
 use webrtc::mux::{CloseReason, Handle};
 use webrtc::rtcp;
 
-use super::super::{BIT_RATE_MAX, PublisherOutbox, Publishers, admit, permit};
+use super::super::{PublisherOutbox, Publishers, admit, permit};
 use super::offers::{FEEDBACK, agreed, offer, picture, sound};
 use super::peer::{Line, ntp};
 use super::trial::{Link, Trial, keys};
@@ -277,7 +277,7 @@ fn a_stream_that_went_to_another_meanwhile_is_not_taken() {
 }
 
 #[test]
-fn reports_tell_what_came_and_that_more_may_come() {
+fn reports_tell_what_came_and_how_much_may_come() {
     let text = offer(&[sound(), picture(PayloadFormat::Vp8, FEEDBACK)]);
     let lines = vec![Line::sound(), Line::pictures(3_000)];
     let link = Link {
@@ -286,13 +286,13 @@ fn reports_tell_what_came_and_that_more_may_come() {
     };
     let mut trial = Trial::new(&text, lines, link).with_reports(Duration::from_millis(500));
     trial.run(Duration::from_millis(100));
-    // At once, so that a browser need not find out by itself.
+    // At once, so that the sender does not begin with too little.
     let (at, first) = &trial.reports[0];
     assert_eq!((*at, first.len()), (link.delay, 1));
-    let mut generous = Vec::new();
-    rtcp::write_remb(&mut generous, 1, BIT_RATE_MAX, &[first[0].ssrc]);
+    let mut allowed = Vec::new();
+    rtcp::write_remb(&mut allowed, 1, 2_500_000, &[first[0].ssrc]);
     let compound = &trial.compounds[0];
-    assert!(compound.ends_with(&generous) && compound[1] == 201);
+    assert!(compound.ends_with(&allowed) && compound[1] == 201);
     // The reports' description of their source.
     assert!(compound.windows(8).any(|bytes| bytes == b"carillon"));
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use container::rtp::PayloadFormat;
 use media::TrackId;
+use webrtc::rtcp;
 
 use super::offers::{FEEDBACK, offer, picture, sound};
 use super::peer::Line;
@@ -88,6 +89,23 @@ fn nothing_is_asked_for_of_encoders_that_repeat_nothing() {
     // Feedback that may not be sent alone follows a report.
     let is_whole = |compound: &Vec<u8>| compound[1] == 201;
     assert!(trial.compounds.iter().all(is_whole));
+}
+
+/// As ffmpeg does, which reads a request only at the beginning of a datagram.
+#[test]
+fn requests_come_alone_where_one_section_says_that_they_may() {
+    let unsaid = sound().replace("a=rtcp-rsize\r\n", "");
+    let text = offer(&[unsaid, picture(PayloadFormat::Vp8, FEEDBACK)]);
+    let mut trial = Trial::new(&text, lines(), FAR);
+    trial.link.lost = 50;
+    trial.run(Duration::from_secs(5));
+    let asks = |compound: &&Vec<u8>| {
+        let mut packets = rtcp::packets(compound);
+        packets.any(|packet| matches!(packet, rtcp::Packet::Nack { .. }))
+    };
+    let requests: Vec<_> = trial.compounds.iter().filter(asks).collect();
+    assert!(requests.len() > 10, "{}", requests.len());
+    assert!(requests.iter().all(|compound| compound[1] == 205));
 }
 
 #[test]

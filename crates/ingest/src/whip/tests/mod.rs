@@ -1,6 +1,7 @@
 //! Simulated publishers, over networks that lose, delay, duplicate and reorder packets.
 
 mod epochs;
+mod feedback;
 mod formats;
 mod hostile;
 mod loss;

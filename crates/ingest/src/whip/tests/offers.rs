@@ -36,6 +36,15 @@ pub(super) fn sound() -> String {
         .to_owned()
 }
 
+/// The same with feedback about each packet.
+fn chromium_microphone() -> String {
+    sound() + NUMBERED + "a=rtcp-fb:111 transport-cc\r\n"
+}
+
+/// The header extension for that.
+pub(super) const NUMBERED: &str =
+    "a=extmap:3 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01\r\n";
+
 /// Pictures under 96, repeated under 97, with further attribute lines.
 pub(in super::super) fn picture(format: rtp::PayloadFormat, more: &str) -> String {
     let name = format.encoding_name();
@@ -56,9 +65,11 @@ pub(super) const FEEDBACK: &str = "a=rtcp-rsize\r\na=rtcp-fb:96 goog-remb\r\n\
 /// What Chromium offers for its camera, shortened.
 fn chromium_camera() -> String {
     "m=video 9 UDP/TLS/RTP/SAVPF 96 97 103 104 107 108 45 46 98 99\r\na=sendonly\r\n\
+     a=extmap:3 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01\r\n\
      a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:mid\r\n\
      a=extmap:10 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
-     a=rtcp-rsize\r\na=rtpmap:96 VP8/90000\r\na=rtcp-fb:96 goog-remb\r\na=rtcp-fb:96 nack\r\n\
+     a=rtcp-rsize\r\na=rtpmap:96 VP8/90000\r\na=rtcp-fb:96 goog-remb\r\n\
+     a=rtcp-fb:96 transport-cc\r\na=rtcp-fb:96 nack\r\n\
      a=rtcp-fb:96 nack pli\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n\
      a=rtpmap:103 H264/90000\r\na=rtcp-fb:103 nack\r\n\
      a=fmtp:103 level-asymmetry-allowed=1;packetization-mode=0;profile-level-id=42001f\r\n\
@@ -94,7 +105,9 @@ fn answer(sections: &[String]) -> String {
         sections: &agreed.sections(),
         session_id: 1,
         ice: &Credentials::generate(&[3; RANDOM_LEN]),
-        fingerprint: &FINGERPRINT.parse().expect("a fingerprint"),
+        fingerprint: &format!("sha-256 {FINGERPRINT}")
+            .parse()
+            .expect("a fingerprint"),
         candidates: &[],
         stream: "carillon",
         cname: "c4",
@@ -104,7 +117,7 @@ fn answer(sections: &[String]) -> String {
 
 #[test]
 fn browsers_send_h264_with_repetition_and_stereo() {
-    let text = answer(&[sound(), chromium_camera()]);
+    let text = answer(&[chromium_microphone(), chromium_camera()]);
     assert!(text.contains("m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"));
     assert!(
         text.contains("a=fmtp:111 minptime=10;useinbandfec=1;stereo=1;maxaveragebitrate=128000")
@@ -115,7 +128,7 @@ fn browsers_send_h264_with_repetition_and_stereo() {
     for map in ["96 VP8/90000", "45 AV1/90000", "98 VP9/90000"] {
         assert!(text.contains(&format!("a=rtpmap:{map}\r\n")), "{map}");
     }
-    for line in ["nack", "nack pli", "ccm fir", "goog-remb"] {
+    for line in ["nack", "nack pli", "ccm fir", "transport-cc"] {
         assert!(
             text.contains(&format!("a=rtcp-fb:107 {line}\r\n")),
             "{line}"
@@ -123,7 +136,11 @@ fn browsers_send_h264_with_repetition_and_stereo() {
     }
     assert!(text.contains("a=rtpmap:108 rtx/90000\r\na=fmtp:108 apt=107\r\n"));
     assert_eq!(text.matches("a=recvonly\r\n").count(), 2);
-    assert!(!text.contains("transport-cc") && !text.contains("extmap"));
+    // Their own control of congestion is told of the packets of both sections, and of no other limit.
+    assert!(text.contains("a=rtcp-fb:111 transport-cc\r\n"));
+    assert_eq!(text.matches(NUMBERED).count(), 2);
+    assert_eq!(text.matches("extmap").count(), 2, "{text}");
+    assert!(!text.contains("goog-remb"));
     let agreed = agreed(&[sound(), chromium_camera()]).expect("usable");
     assert_eq!(agreed.codecs().collect::<Vec<_>>(), ["opus", "h264"]);
     assert!(agreed.layers().is_empty());
@@ -145,6 +162,22 @@ fn another_codec_is_taken_when_it_is_offered_alone() {
         let rtp = agree::rtp_format(best.codec);
         assert_eq!((rtp, best.rtx), (format, Some(97)));
         assert!(best.feedback.nack && best.feedback.remb);
+    }
+}
+
+#[test]
+fn without_numbered_packets_a_sender_is_told_how_much_it_may_send() {
+    let without_feedback = FEEDBACK.replace("a=rtcp-fb:96 transport-cc\r\n", "") + NUMBERED;
+    for lines in [FEEDBACK, &without_feedback] {
+        let camera = [picture(rtp::PayloadFormat::Vp8, lines)];
+        let text = answer(&camera);
+        assert!(text.contains("a=rtcp-fb:96 goog-remb\r\n"), "{text}");
+        assert!(
+            !text.contains("transport-cc") && !text.contains("extmap"),
+            "{text}"
+        );
+        let agreed = agreed(&camera).expect("usable");
+        assert!(agreed.chosen().all(|chosen| chosen.takes_bit_rate()));
     }
 }
 
@@ -237,6 +270,7 @@ fn firefox_simulcast() -> String {
      a=extmap:4 http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time\r\n\
      a=extmap:5 urn:ietf:params:rtp-hdrext:toffset\r\n\
      a=extmap:6/recvonly http://www.webrtc.org/experiments/rtp-hdrext/playout-delay\r\n\
+     a=extmap:7 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01\r\n\
      a=extmap:8/sendonly urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
      a=extmap:9/sendonly urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id\r\n\
      a=fmtp:120 max-fs=12288;max-fr=60\r\na=fmtp:124 apt=120\r\na=msid:{8b2} {77c}\r\n\
@@ -277,8 +311,8 @@ fn browsers_are_answered_with_their_layers_and_how_these_are_named() {
                 "{line}: {text}"
             );
         }
-        assert_eq!(text.matches("extmap").count(), 3, "{text}");
-        assert!(text.contains("goog-remb\r\n") && text.contains("nack pli\r\n"));
+        assert_eq!(text.matches("extmap").count(), 4, "{text}");
+        assert!(text.contains("transport-cc\r\n") && text.contains("nack pli\r\n"));
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use container::rtp::{
-    Header, PAYLOAD_BYTES, Packet, Packetizer, PayloadFormat, Payloads, Sequencer,
+    HEADER_BYTES, Header, PAYLOAD_BYTES, Packet, Packetizer, PayloadFormat, Payloads, Sequencer,
 };
 use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Track, TrackId};
 use webrtc::rtcp::SenderReport;
@@ -281,6 +281,15 @@ fn name_layer(head: &mut Vec<u8>, id: u8, name: &str) {
     head[0] |= 0x10;
     head.extend([0xBE, 0xDE, 0, 1, id << 4 | (name.len() as u8 - 1)]);
     head.extend(name.bytes().chain([0; 3]).take(3));
+}
+
+/// Adds a header extension with the number of a packet among all of the sender's.
+pub(super) fn numbered(mut packet: Vec<u8>, number: u16) -> Vec<u8> {
+    packet[0] |= 0x10;
+    let [high, low] = number.to_be_bytes();
+    let extension = [0xBE, 0xDE, 0, 1, 3 << 4 | 1, high, low, 0];
+    drop(packet.splice(HEADER_BYTES..HEADER_BYTES, extension));
+    packet
 }
 
 /// The sender's wall clock.

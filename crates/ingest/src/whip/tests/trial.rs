@@ -12,7 +12,8 @@ use webrtc::sdp::Offer;
 use webrtc::srtp::{Keys, Profile};
 
 use super::super::{Counts, Publishers, agree};
-use super::peer::Line;
+use super::feedback::{self, Numbered};
+use super::peer::{self, Line};
 use super::{Recording, Said, handle, lingering, ticket};
 use crate::testing::{PEER, test_context};
 use crate::{Context, Settings};
@@ -60,6 +61,8 @@ pub(super) struct Trial {
     pub(super) pli_sources: Vec<u32>,
     pub(super) reports: Vec<(Duration, Vec<rtcp::ReportBlock>)>,
     pub(super) compounds: Vec<Vec<u8>>,
+    /// Packets by their numbers across all lines, if they have them.
+    pub(super) numbered: Option<Numbered>,
     pub(super) closed: Vec<Handle>,
     pub(super) now: Duration,
     start: Instant,
@@ -95,6 +98,7 @@ impl Trial {
             pli_sources: Vec::new(),
             reports: Vec::new(),
             compounds: Vec::new(),
+            numbered: None,
             closed: Vec::new(),
             now: Duration::ZERO,
             start,
@@ -189,7 +193,12 @@ impl Trial {
                 self.schedule(self.now + self.link.delay, Event::Rtcp(report));
                 self.schedule(self.now + Duration::from_secs(1), Event::Report(line));
             }
-            Event::Rtp(packet) => self.publishers.rtp(handle(7), 0, &packet, now, said),
+            Event::Rtp(packet) => {
+                if let Some(numbered) = &mut self.numbered {
+                    numbered.arrive(&packet, self.now);
+                }
+                self.publishers.rtp(handle(7), 0, &packet, now, said);
+            }
             Event::Rtcp(compound) => self.publishers.rtcp(handle(7), &compound, now, said),
             Event::Said(compound) if !self.is_deaf => self.hear(&compound),
             Event::Said(_) => {}
@@ -204,6 +213,10 @@ impl Trial {
 
     /// Sends a packet to the server, if it is not lost.
     fn post(&mut self, packet: Vec<u8>) {
+        let packet = match &mut self.numbered {
+            Some(numbered) => peer::numbered(packet, numbered.next(self.now)),
+            None => packet,
+        };
         if self.chance(self.link.doubled) {
             let at = self.travel();
             self.schedule(at, Event::Rtp(packet.clone()));
@@ -234,6 +247,12 @@ impl Trial {
     }
 
     fn note(&mut self, compound: &[u8]) {
+        let told = feedback::read(compound);
+        if let Some(numbered) = self.numbered.as_mut().filter(|_| !told.is_empty()) {
+            numbered.tell(told, self.now);
+        } else {
+            assert!(told.is_empty(), "nothing was numbered");
+        }
         for packet in rtcp::packets(compound) {
             match packet {
                 rtcp::Packet::Nack { lost, .. } => self.nacks.push((self.now, lost.collect())),

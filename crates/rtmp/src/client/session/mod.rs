@@ -42,8 +42,6 @@ pub enum Purpose {
 pub struct Config {
     /// The size of the chunks we send, bytes; also of those the caller writes media in.
     pub chunk_size: u32,
-    /// The smallest chunk size a server may set, bytes.
-    pub chunk_size_floor: u32,
     /// How many bytes may be received or sent before an acknowledgement.
     pub ack_window: u32,
     /// How long the handshake may take.
@@ -57,7 +55,6 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             chunk_size: CHUNK_SIZE_SHARED,
-            chunk_size_floor: CHUNK_SIZE_INITIAL,
             ack_window: 2_500_000,
             handshake_timeout: Duration::from_secs(10),
             answer_timeout: Duration::from_secs(20),
@@ -131,7 +128,7 @@ impl Session {
             address,
             purpose,
             phase: Phase::Handshake(opening),
-            reader: Reader::new(Limits::STRANGER, config.chunk_size_floor),
+            reader: Reader::new(Limits::STRANGER),
             words,
             held: None,
             aggregate: None,

@@ -25,7 +25,7 @@ impl Scripted {
         let now = Instant::now();
         let mut server = Self {
             client: Session::new(address, purpose, Config::default(), [3; 32], now),
-            reader: Reader::new(Limits::PUBLISHER, 1),
+            reader: Reader::new(Limits::PUBLISHER),
             now,
             chunk_size: chunk::CHUNK_SIZE_INITIAL,
         };

@@ -121,11 +121,15 @@ impl Session {
 
     fn publish(&mut self, command: &Command<'_>, stream: u32) -> Option<Event> {
         if let Some(current) = self.publication.id() {
-            // A repetition of the current request needs no answer; another stream does.
-            if current.stream != stream {
-                let code = Rejection::BadName.code();
-                let why = "One stream per connection.";
-                self.replies.status(stream, Level::Error, code, why);
+            match (current.stream == stream, self.publication.is_live()) {
+                // The answer to the request is that to its repetition.
+                (true, false) => {}
+                (true, true) => self.tell_publishing(stream),
+                (false, _) => {
+                    let code = Rejection::BadName.code();
+                    let why = "One stream per connection.";
+                    self.replies.status(stream, Level::Error, code, why);
+                }
             }
             return None;
         }

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     Error,
-    chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_SHARED, Limits, Reader},
+    chunk::{CHUNK_SIZE_SHARED, Limits, Reader},
     command::Command,
     handshake::Handshake,
     message::{Kind, Message},
@@ -42,8 +42,6 @@ pub struct Config {
     /// The size of the chunks we send, bytes; also that of the media the caller writes to players.
     /// ffmpeg adopts it for what it sends us.
     pub chunk_size: u32,
-    /// The smallest chunk size a peer may set, bytes: a header per byte makes work without purpose.
-    pub chunk_size_floor: u32,
     /// How many bytes a peer may send or receive before an acknowledgement.
     pub ack_window: u32,
     /// How long the handshake may take.
@@ -60,7 +58,6 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             chunk_size: CHUNK_SIZE_SHARED,
-            chunk_size_floor: CHUNK_SIZE_INITIAL,
             ack_window: 2_500_000,
             handshake_timeout: Duration::from_secs(5),
             request_timeout: Duration::from_secs(10),
@@ -133,7 +130,7 @@ impl Session {
         Self {
             nonce: [a, b, c, d, e, f, g, h],
             phase: Phase::Handshake(Handshake::new(seed)),
-            reader: Reader::new(Limits::STRANGER, config.chunk_size_floor),
+            reader: Reader::new(Limits::STRANGER),
             replies: Replies::new(),
             connection: None,
             streams: Vec::new(),
@@ -230,10 +227,14 @@ impl Session {
         }
         self.reader.set_limits(Limits::PUBLISHER);
         self.replies.user_control(control::STREAM_BEGIN, id.stream);
+        self.tell_publishing(id.stream);
+        Ok(())
+    }
+
+    fn tell_publishing(&mut self, stream: u32) {
         let code = "NetStream.Publish.Start";
         self.replies
-            .status(id.stream, Level::Status, code, "Publishing.");
-        Ok(())
+            .status(stream, Level::Status, code, "Publishing.");
     }
 
     /// Frees unused memory, before a long time with little traffic from the peer.

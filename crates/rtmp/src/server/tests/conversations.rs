@@ -58,8 +58,15 @@ fn librtmp_and_obs() {
         client.replies().is_empty(),
         "nothing before the gate has spoken"
     );
+    let again = |e: &mut Encoder<'_>| {
+        e.null().string("show?key=K").string("live");
+    };
+    assert_eq!(client.command(1, "publish", 6.0, again), []);
+    assert!(client.replies().is_empty(), "one answer for both");
     client.session.accept_publish(request.id).unwrap();
     assert_eq!(client.replies(), STARTED);
+    assert_eq!(client.command(1, "publish", 7.0, again), []);
+    assert_eq!(client.replies(), STARTED[1..], "it is what it has");
 
     let name = amf(|e| {
         e.string("onMetaData");
@@ -457,7 +464,7 @@ fn a_withdrawn_request_cannot_be_accepted() {
 fn one_stream_per_connection() {
     let mut client = Client::publishing();
     assert_eq!(client.command(1, "publish", 6.0, named("show")), []);
-    assert!(client.replies().is_empty());
+    assert_eq!(client.replies(), STARTED[1..]);
     assert_eq!(client.command(2, "publish", 6.0, named("other")), []);
     assert_eq!(
         client.replies(),

@@ -39,7 +39,7 @@ impl Client {
         let mut client = Self {
             session: Session::new(config, [9; 32], now),
             now,
-            heard: Reader::new(Limits::PUBLISHER, 1),
+            heard: Reader::new(Limits::PUBLISHER),
             chunk_size: 128,
         };
         assert_eq!(client.feed(&[3; 1]), Ok(vec![]));

@@ -18,6 +18,7 @@ use axum::response::{IntoResponse, Response};
 use fanout::stats::{Counter, Histogram, HistogramValue};
 use fanout::{Books, Class, Protocol, Reason};
 use net::accept::Failure;
+use net::holdings::Kind;
 use net::intake::Intake;
 use net::panics::Part;
 use prometheus_client::collector::Collector;
@@ -259,6 +260,8 @@ impl Gather {
             TOKEN_SIGNATURES,
             signatures.map(|(result, count)| (result, count as f64)),
         )?;
+        let held = Kind::ALL.map(|kind| (kind.label(), node.holdings.bytes(kind) as f64));
+        page.gauges(HELD_BYTES, held)?;
         let levels = node.limits.pressure.levels();
         page.gauges(PRESSURE, levels.chain([("logs", fanout.log_pressure())]))?;
         let failures = Failure::ALL.map(|class| (class.label(), counts.failures(class) as f64));

@@ -104,6 +104,8 @@ metrics! {
         "How close new listeners are to being refused; at 1 they are";
     BACKEND Gauge "carillon_worker_backend" ["backend"]
         "Always 1; its label names the driver of the sockets";
+    HELD_BYTES Gauge "carillon_held_bytes" ["kind"]
+        "Bytes held for clients until they are sent, and what is remembered of requests";
     LOG_BYTES Gauge "carillon_log_bytes" [] "Bytes that the logs of all lanes hold";
     STREAM_UP Gauge "carillon_stream_up" ["stream"]
         "1 while a publisher sends; for `_other` their number";
@@ -151,6 +153,8 @@ metrics! {
         "Packets that were sent again";
     WEBRTC_NOT_REPEATED Counter "carillon_webrtc_not_repeated_packets" []
         "Packets requested but not sent again";
+    WEBRTC_HELD_PICTURES Counter "carillon_webrtc_held_pictures" []
+        "Times that a listener's picture was held because its link was too small";
     WEBRTC_KEYFRAMES_ASKED Counter "carillon_webrtc_keyframe_requests" ["way"]
         "Requests for a keyframe (PLI, FIR)";
     WEBRTC_ROUND_TRIP Counter "carillon_webrtc_round_trip_seconds" []
@@ -178,6 +182,10 @@ metrics! {
     UPLOADS Counter "carillon_uploads" ["result"] "Attempts to copy a recording to object storage";
     UPLOAD_BACKLOG Gauge "carillon_upload_backlog_bytes" []
         "Bytes of complete recordings that are not in object storage yet";
+    JOURNAL_FAILING Gauge "carillon_journal_failing" ["journal"]
+        "1 while the disk does not take what is to survive a restart";
+    JOURNALS_DAMAGED Counter "carillon_journals_damaged" ["journal"]
+        "Damaged journals that were set aside";
     FILE_BYTES Counter "carillon_file_bytes" [] "Bytes read from the files of `[[files]]`, and from recordings for viewers";
     FILE_REQUESTS Counter "carillon_file_requests" ["result"] "Requests for such files, and for viewers' recordings and their playlists and segments";
     LATE_READS Counter "carillon_late_reads" [] "Reads of files that took longer than a second";

@@ -12,9 +12,7 @@
 //!
 //! A permit is a value whose drop returns it.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::hash::Hash;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,6 +24,7 @@ use net::shares::{Bounds, Crowded, ShareTicket, Shares, Standing};
 use super::limits::ListenerPermit;
 use super::publishers::Publishers;
 use super::rejected::Rejected;
+use super::tally::Tally;
 use crate::address::network;
 
 /// Where a connection or session is pending, that is, neither a source nor a listener yet.
@@ -100,7 +99,7 @@ pub(crate) type Evict = Box<dyn FnOnce(Option<Rejected>) + Send>;
 #[derive(Debug)]
 pub(crate) struct ConnectionPermits {
     per_ip: Option<NonZeroU32>,
-    connections: Tally<IpAddr>,
+    connections: Tally,
     pools: [Mutex<Shares<Pending>>; Pool::ALL.len()],
     /// Connections between two requests.
     idle: Mutex<Shares<Idle>>,
@@ -482,39 +481,6 @@ impl Handover {
                 Permit::new((own, permit))
             }
             Err(shared) => Permit::new((shared, permit)),
-        }
-    }
-}
-
-/// How many each key has. Keys without any are removed, so the map is never larger than what it counts.
-#[derive(Debug)]
-struct Tally<K>(Mutex<HashMap<K, u32>>);
-
-impl<K> Default for Tally<K> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<K: Eq + Hash> Tally<K> {
-    /// One more, unless `key` has `max` already.
-    fn take(&self, key: K, max: u32) -> bool {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(key).or_insert(0);
-        let granted = *count < max;
-        if granted {
-            *count += 1;
-        }
-        granted
-    }
-
-    fn give_back(&self, key: K) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&key) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&key);
-            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP/2, by hyper: requests that share a connection. They have the routes, the limits and the answers of
+//! HTTP/2: requests that share a connection, which [`http2`] drives. They have the routes, the limits and the answers of
 //! HTTP/1.
 //!
 //! A request is converted to the head that HTTP/1 would have, and is handled as one from there on. A live body
@@ -10,10 +10,8 @@
 mod body;
 mod wire;
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -23,10 +21,9 @@ use egress_http::{Reply, Target};
 use fanout::Permit;
 use fanout::gate::Remote;
 use http1::{Head, Status};
+use http2::Patience;
 use hyper::body::Incoming;
-use hyper::server::conn::http2::Builder;
-use hyper::service::{Service, service_fn};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use ingest::icecast::{Prospects, answer_options};
 use tokio::sync::{mpsc, watch};
@@ -34,28 +31,15 @@ use tokio::time::{sleep, timeout};
 
 use self::body::{Held, Pieces};
 use self::wire::from_wire;
-use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, exchange, refusal, visitor};
+use super::exchange::{self, PIECE_TIMEOUT};
+use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, refusal, visitor};
 use crate::door::limits::{ConnectionPermit, Evict, Handover};
 use crate::door::rejected::Rejected;
+use crate::door::tally::SharePlace;
 use crate::http::pages::Page;
 use crate::http::pages::Visitor;
 use crate::http::route::Route;
 use crate::node::Node;
-
-/// Requests at once on one connection, and bytes of each one's head: together half of what a connection may own
-/// before its client has shown a credential. A page with its scripts, or an HLS player, needs fewer.
-const STREAMS_MAX: u32 = 16;
-const HEAD_BYTES_MAX: u32 = 8 * 1024;
-
-/// Bytes of bodies that may arrive before they are read, of one request and of all: HTTP/2's own default.
-const WINDOW_BYTES: u32 = 65_535;
-
-/// Bytes of one answer that may wait between its page and the socket.
-const SEND_BYTES_MAX: usize = 64 * 1024;
-
-/// How often a silent client is pinged, and how long it may take to answer.
-const PING_INTERVAL: Duration = Duration::from_secs(20);
-const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Pieces of a live body between the lane and HTTP/2: a client that does not take them falls behind in the log.
 const PIECES_MAX: usize = 1;
@@ -76,21 +60,6 @@ pub(crate) async fn serve(
         handover: Handover::new(permit),
         peer,
     });
-    let service = service_fn(|request| {
-        let session = Arc::clone(&session);
-        async move { Ok::<_, Infallible>(session.answer(request).await) }
-    });
-    let connection = Builder::new(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(HEAD_BYTES_MAX)
-        .initial_stream_window_size(WINDOW_BYTES)
-        .initial_connection_window_size(WINDOW_BYTES)
-        .max_send_buf_size(SEND_BYTES_MAX)
-        .keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_TIMEOUT)
-        .serve_connection(TokioIo::new(socket), service);
-    tokio::pin!(connection);
     let ending = async {
         tokio::select! {
             () = node.drain.begun() => {}
@@ -98,14 +67,8 @@ pub(crate) async fn serve(
             () = sleep(LIFETIME) => {}
         }
     };
-    let served = tokio::select! {
-        served = connection.as_mut() => served,
-        () = ending => {
-            // Its present requests are served to their end.
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
+    let answer = |request| Arc::clone(&session).answer(request);
+    let served = http2::serve(socket, answer, ending, session.is_over()).await;
     if let Err(error) = served {
         tracing::debug!(%peer, %error, "a connection of HTTP/2 ended");
     }
@@ -155,8 +118,16 @@ impl Session {
             Ok(counted) => counted,
             Err(reason) => return self.reject(&asked, reason),
         };
+        let Some(place) = self.node.limits.requests.take(visitor.peer.ip()) else {
+            return self.reject(&asked, Rejected::Requests);
+        };
+        let counted = (counted, place);
         let route = Route::of_request(&head, &self.node);
-        let response = match route {
+        let patience = match &route {
+            Route::Page(page) if page.lasts() => PIECE_TIMEOUT,
+            _ => PAGE_TIMEOUT,
+        };
+        let mut response = match route {
             Route::Page(page) => self.page(page, &head, visitor, body).await,
             Route::Listen(target) => {
                 return self
@@ -180,6 +151,8 @@ impl Session {
                 self.refuse(&asked, http1::status_of(error), &error.to_string())
             }
         };
+        let patience = Patience(Some(patience));
+        response.extensions_mut().insert(patience);
         response.map(|body| {
             Body::new(Held {
                 body,
@@ -242,7 +215,7 @@ impl Session {
         (head, remote): (&Head, Remote),
         asked: &Asked,
         mut busy: Busy,
-        counted: Option<ConnectionPermit>,
+        counted: (Option<ConnectionPermit>, SharePlace),
     ) -> Response {
         let node = &self.node;
         let permit = node.admission.listener(asked.peer.ip());
@@ -262,7 +235,10 @@ impl Session {
                 let (sender, pieces) = mpsc::channel(PIECES_MAX);
                 // The task ends with the lane, or when the client has closed its stream.
                 tokio::spawn(body.feed(sender));
-                from_wire(&head, Some(Body::new(Pieces { pieces, _for: busy })))
+                let mut response = from_wire(&head, Some(Body::new(Pieces { pieces, _for: busy })));
+                // A listener that takes nothing is one that lags.
+                response.extensions_mut().insert(Patience(None));
+                response
             }
         }
     }
@@ -293,6 +269,18 @@ impl Session {
         while requests.wait_for(|requests| *requests == 0).await.is_ok() {
             let next = requests.wait_for(|requests| *requests > 0);
             if timeout(IDLE_TIMEOUT, next).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Resolves when a connection that takes no further request has carried none for as long as the last answer may take:
+    /// what is left are answers of which the client takes nothing.
+    async fn is_over(&self) {
+        let mut requests = self.requests.subscribe();
+        while requests.wait_for(|requests| *requests == 0).await.is_ok() {
+            let next = requests.wait_for(|requests| *requests > 0);
+            if timeout(PAGE_TIMEOUT, next).await.is_err() {
                 return;
             }
         }

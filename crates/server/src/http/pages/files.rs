@@ -1,25 +1,29 @@
 //! Files on demand: the gate, the limits, and the answer as `vod` gives it.
 //!
-//! A client that is sent a file is bounded as a listener, for as long as that lasts, and its connection does not give
-//! way to others meanwhile.
+//! A client that is sent a file is a listener, for as long as its [playback](super::playbacks) lasts, and its connection
+//! does not give way to others while the answer does.
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
 use bytes::Bytes;
+use fanout::Guest;
 use hyper::body::{Frame, SizeHint};
-use vod::{Address, Answer};
+use net::holdings::{Held, Kind};
+use vod::{Address, Answer, Count, Transfer};
 
+use super::Visitor;
 use super::lasting::Lasting;
-use super::{Visitor, still};
-use crate::door::limits::{Handover, ListenerPermit};
+use super::playbacks::{IsListener, Pass, Refused, Subject, Wanted};
+use super::still;
+use crate::door::limits::Handover;
 use crate::door::rejected::Rejected;
-use crate::http::refusal;
 use crate::node::Node;
 
 /// Answers a request for a file.
@@ -31,68 +35,132 @@ pub(super) async fn answer(
     request: Request,
 ) -> Response {
     let (headers, uri) = (request.headers(), request.uri());
-    let permission = still::permit(&*node.gate, visitor, address.folder(), headers, uri).await;
-    if let Err(denied) = permission {
-        return still::refuse(denied);
-    }
-    let is_head = request.method() == Method::HEAD;
-    let wanted = vod::Request {
+    let wanted = Wanted {
+        visitor,
+        headers,
+        uri,
+        is_head: request.method() == Method::HEAD,
+        stream: address.folder(),
+        subject: Subject::File {
+            name: address.name(),
+            is_hls: address.is_hls(),
+        },
+    };
+    let pass = match node.pages.playbacks.admit(node, &wanted).await {
+        Ok(pass) => pass,
+        Err(refused) => return refused.answer(node, visitor),
+    };
+    let asked = vod::Request {
         address,
-        is_head,
+        is_head: wanted.is_head,
         headers,
         query: uri.query().unwrap_or_default(),
-        is_private: still::shows_credential(headers, uri),
+        is_private: still::is_private(node, address.folder(), headers, uri),
     };
-    let answer = vod::answer(&node.files, wanted).await;
-    send(node, visitor, handover, (answer, is_head))
+    let answer = vod::answer(&node.files, asked).await;
+    send(node, handover, (&wanted, pass), answer)
 }
 
-/// Sends what there is to a client that is bounded as a listener meanwhile.
+/// Sends what there is to a client, which is a listener meanwhile.
 pub(super) fn send(
     node: &Node,
-    visitor: Visitor,
     handover: &Handover,
-    (answer, is_head): (Answer, bool),
+    (wanted, pass): (&Wanted<'_>, Pass),
+    answer: Answer,
 ) -> Response {
     let Answer {
         status,
         headers,
         body,
     } = answer;
-    let is_sent = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) && !is_head;
-    let listener = match is_sent {
-        true => match node.admission.listener(visitor.peer.ip()) {
-            Ok(permit) => Some(Lasting::begin(handover, permit)),
-            Err(reason) => return turn_away(node, visitor, reason),
+    let address = wanted.visitor.peer.ip();
+    let Some(held) = node.holdings.take(Kind::Answers, address, body.in_memory()) else {
+        return Refused::Rejected(Rejected::Holdings).answer(node, wanted.visitor);
+    };
+    let has_media = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
+    let guest = match has_media && !wanted.is_head {
+        true => match node.pages.playbacks.begin(node, pass, wanted) {
+            Ok(guest) => Some(guest),
+            Err(refused) => return refused.answer(node, wanted.visitor),
         },
         false => None,
     };
-    let transfer = body.transfer();
+    let is_listener = guest.as_ref().map(|_| IsListener);
+    let sending = guest.clone().zip(body.transfer());
     let mut response = Response::new(Body::new(FileBody {
         body,
-        _listener: listener,
+        playback: guest.map(|guest| Playback::begin(handover, guest)),
+        is_over: false,
+        _held: held,
     }));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
+    if let Some(is_listener) = is_listener {
+        response.extensions_mut().insert(is_listener);
+    }
     // For the connection, if the kernel can send it there.
-    if let Some(transfer) = transfer {
-        response.extensions_mut().insert(transfer);
+    if let Some((guest, transfer)) = sending {
+        response
+            .extensions_mut()
+            .insert(Sendable::new(transfer, guest));
     }
     response
 }
 
-fn turn_away(node: &Node, visitor: Visitor, reason: Rejected) -> Response {
-    node.counts.reject(reason, visitor.peer);
-    let status = StatusCode::from_u16(refusal::status_of(reason).code());
-    let status = status.unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-    let retry_after = [(header::RETRY_AFTER, node.drain.retry_after().to_string())];
-    (status, retry_after, format!("{reason}\n")).into_response()
+/// A body that the kernel can send to a plain socket, for a listener.
+#[derive(Clone, Debug)]
+pub(crate) struct Sendable {
+    pub(crate) transfer: Transfer,
+    guest: Arc<Guest>,
+}
+
+impl Sendable {
+    fn new(transfer: Transfer, guest: Arc<Guest>) -> Self {
+        let counts = Arc::clone(&guest);
+        let count = Count::new(move |bytes| counts.sent(bytes, 1));
+        Self {
+            transfer: transfer.counted(count),
+            guest,
+        }
+    }
+
+    /// Waits until its listener may hear no more.
+    pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
+        ended(&self.guest)
+    }
+}
+
+fn ended(guest: &Arc<Guest>) -> impl Future<Output = ()> + Send + use<> {
+    let ended = guest.ended().clone();
+    async move { ended.revoked().await }
+}
+
+/// An answer that is being sent to a listener.
+struct Playback {
+    ended: Pin<Box<dyn Future<Output = ()> + Send>>,
+    guest: Arc<Guest>,
+    _connection: Lasting<Arc<Guest>>,
+}
+
+impl Playback {
+    fn begin(handover: &Handover, guest: Arc<Guest>) -> Self {
+        Self {
+            ended: Box::pin(ended(&guest)),
+            _connection: Lasting::begin(handover, Arc::clone(&guest)),
+            guest,
+        }
+    }
 }
 
 /// A file as hyper takes it.
 struct FileBody {
     body: vod::Body,
-    _listener: Option<Lasting<ListenerPermit>>,
+    /// `None` if nothing of the media is in it.
+    playback: Option<Playback>,
+    /// The listener may hear no more.
+    is_over: bool,
+    /// Of what is in memory for it.
+    _held: Held,
 }
 
 impl hyper::body::Body for FileBody {
@@ -103,8 +171,25 @@ impl hyper::body::Body for FileBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        let next = self.body.poll_next(cx);
-        next.map(|next| next.map(|piece| piece.map(Frame::data)))
+        let this = &mut *self;
+        if let Some(playback) = &mut this.playback
+            && playback.ended.as_mut().poll(cx).is_ready()
+        {
+            // A body without a length has its end here; one that is shorter than it was to be has broken off.
+            this.playback = None;
+            this.is_over = true;
+            let is_cut = this.body.left().is_some();
+            let error = io::Error::from(io::ErrorKind::ConnectionAborted);
+            return Poll::Ready(is_cut.then_some(Err(error)));
+        }
+        if this.is_over {
+            return Poll::Ready(None);
+        }
+        let next = ready!(this.body.poll_next(cx));
+        if let (Some(Ok(piece)), Some(playback)) = (&next, &this.playback) {
+            playback.guest.sent(piece.len() as u64, 1);
+        }
+        Poll::Ready(next.map(|piece| piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {

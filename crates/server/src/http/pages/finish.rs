@@ -9,7 +9,8 @@ use axum::middleware::Next;
 use axum::response::Response;
 use hyper::body::Body as _;
 
-use super::{Page, Visitor};
+use super::playbacks::IsListener;
+use super::{Page, Visitor, charged};
 use crate::access::{AccessLine, AccessLog, request_line};
 use crate::node::Node;
 
@@ -25,12 +26,14 @@ pub(super) async fn finish(
     let said = Said::by(&request, &page);
     let is_head = request.method() == Method::HEAD;
     let mut response = next.run(request).await;
-    if is_head {
-        without_body(&mut response);
+    match is_head {
+        true => without_body(&mut response),
+        false => response = charged::charge(&node, visitor, &page, response),
     }
     complete(&node, &mut response);
-    // A viewer of HLS has one line, when it has left, like any other listener.
-    if !matches!(page, Page::Hls(..)) {
+    // A listener has one line, when it has left.
+    let is_listener = response.extensions().get::<IsListener>().is_some();
+    if !is_listener && !matches!(page, Page::Hls(..)) {
         said.log(&node.access, visitor, &response, began);
     }
     response

@@ -9,8 +9,7 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::Bytes;
-use egress_hls::dvr::FileBody;
-use egress_hls::{Answer, Resource};
+use egress_hls::{Answer, Resource, Rest};
 use hyper::body::{Frame, SizeHint};
 use media::StreamName;
 
@@ -64,10 +63,10 @@ pub(crate) async fn answer_directly(
     response
 }
 
-/// A body of pieces, and of what follows them from a disk.
+/// A body of pieces, and of what follows them.
 struct Pieces {
     first: VecDeque<Bytes>,
-    rest: Option<FileBody>,
+    rest: Option<Rest>,
 }
 
 impl hyper::body::Body for Pieces {
@@ -94,6 +93,6 @@ impl hyper::body::Body for Pieces {
 
     fn size_hint(&self) -> SizeHint {
         let first: u64 = self.first.iter().map(|piece| piece.len() as u64).sum();
-        SizeHint::with_exact(first + self.rest.as_ref().map_or(0, FileBody::left))
+        SizeHint::with_exact(first + self.rest.as_ref().map_or(0, Rest::left))
     }
 }

@@ -25,7 +25,7 @@ use crate::view::{State, StreamView};
 /// What the address of a picture ends with.
 const PICTURES: [&str; 6] = ["avif", "gif", "jpeg", "jpg", "png", "webp"];
 
-/// The query of a request that waits for the stream.
+/// The parameter of a request that waits for the stream.
 pub(super) const WAITS: &str = "live";
 
 /// How long it waits: less than pages are given to be answered, and than proxies wait (a minute is usual).
@@ -86,12 +86,13 @@ pub(super) fn document(presentation: &Presentation, has_webrtc: bool) -> Value {
     let webrtc = info
         .filter(|_| has_webrtc)
         .map(|info| webrtc(presentation, info));
+    let told = presentation.title();
     let mut document = json!({
         "live": is(State::Live),
         "away": is(State::Lingering),
         "tracks": view.as_ref().map(StreamView::tracks).unwrap_or_default(),
-        "title": view.as_ref().and_then(|view| view.title),
-        "picture": info.and_then(|info| picture(info.title.as_deref()?)),
+        "title": told.map(|title| &*title.text),
+        "picture": told.and_then(picture),
         "listeners": presentation.listeners(),
         "notes": info.map(notes).unwrap_or_default(),
         "addresses": addresses(presentation),

@@ -7,6 +7,7 @@
 
 mod assets;
 mod base;
+mod charged;
 mod files;
 mod finish;
 mod hls;
@@ -15,7 +16,9 @@ mod icecast;
 mod info;
 mod lasting;
 mod list;
+mod lists;
 pub(crate) mod operator;
+mod playbacks;
 mod player;
 mod playlist;
 mod presentation;
@@ -30,21 +33,24 @@ mod xml;
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{Extension, Query, Request, State};
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use config::BaseUrl;
 use egress_hls::Resource;
 use fanout::gate::{Country, Remote};
+use http1::OWN_QUERY_BYTES_MAX;
 use media::StreamName;
 use serde::Deserialize;
 use uploads::Uploader;
 use vod::PastAddress;
 
 use self::html::nothing_here;
+use self::lists::Which;
 use self::presentation::Presentation;
 use crate::door::limits::Handover;
 use crate::http::routes::Endpoint;
@@ -53,6 +59,7 @@ use crate::node::Node;
 use crate::signalling;
 
 pub(crate) use base::base;
+pub(crate) use files::Sendable;
 pub(crate) use finish::add_common;
 pub(crate) use hls::answer_directly;
 pub(crate) use icecast::watch;
@@ -110,12 +117,22 @@ const EMBED: &str = "/embed/";
 pub(crate) struct Kept {
     stills: still::Stills,
     public: public::Rendered,
+    lists: lists::Lists,
     /// The clients of Icecast's method `STATS`.
     pub(crate) watchers: icecast::Watchers,
     /// The clients that are told titles.
     titles: titles::TitleClients,
     /// What SHOUTcast tells of listeners.
     audience: shoutcast::Audience,
+    /// The listeners of what was recorded.
+    playbacks: playbacks::Playbacks,
+}
+
+impl Kept {
+    /// Lets go of listeners of what was recorded that have left. To be called a few times a second.
+    pub(crate) fn expire(&self, is_draining: bool, now: Instant) {
+        self.playbacks.expire(is_draining, now);
+    }
 }
 
 /// The client of a request, as the door knows it.
@@ -275,6 +292,12 @@ impl Page {
         matches!(self, Self::File(_) | Self::Past(_) | Self::Titles(_))
     }
 
+    /// Whether the answer may be a playlist with the request's query behind each address. HLS of live streams judges it
+    /// without its directives.
+    fn repeats_query(&self) -> bool {
+        matches!(self, Self::File(_) | Self::Past(_))
+    }
+
     /// Whether the answer may take a while, so that it matters whether the client still waits.
     pub(crate) fn may_wait(&self) -> bool {
         matches!(
@@ -314,10 +337,41 @@ async fn answer(
     Extension(handover): Extension<Handover>,
     request: Request,
 ) -> Response {
+    let outside = || {
+        base(
+            node.config.http.base_url.as_ref(),
+            visitor,
+            request.headers(),
+        )
+    };
+    let which = Which::of(&page, request.uri(), outside);
+    match which {
+        Some(which) => {
+            let made = make(&node, page, visitor, handover, request);
+            node.pages.lists.answer(which, visitor, made).await
+        }
+        None => make(&node, page, visitor, handover, request).await,
+    }
+}
+
+/// Makes a page.
+async fn make(
+    node: &Arc<Node>,
+    page: Page,
+    visitor: Visitor,
+    handover: Handover,
+    request: Request,
+) -> Response {
     let headers = request.headers();
+    let query = request.uri().query().unwrap_or_default();
+    if page.repeats_query() && query.len() > OWN_QUERY_BYTES_MAX {
+        let words = format!("The query is longer than {OWN_QUERY_BYTES_MAX} bytes.\n");
+        return (StatusCode::URI_TOO_LONG, words).into_response();
+    }
     let outside = || base(node.config.http.base_url.as_ref(), visitor, headers);
     let has_webrtc = node.rtc.is_some();
-    let presentation = |name| Presentation::of(&node, name);
+    let uri = request.uri();
+    let presentation = |name| Presentation::shown_to(node, visitor, name, (headers, uri));
     match page {
         Page::List => {
             let asked = request.uri().query().unwrap_or_default();
@@ -325,54 +379,64 @@ async fn answer(
             html_by(POLICY_LIST, StatusCode::OK, page)
         }
         Page::PublicStreams => {
-            let kept = &node.pages.public;
-            public::answer(kept, &node.registry, has_webrtc, &outside(), headers)
+            let base = outside();
+            public::answer(node, visitor.peer.ip(), &base, headers)
         }
-        Page::Status => status(&node, &outside(), request.uri()),
+        Page::Status => status(node, visitor, &outside(), (headers, uri)).await,
         Page::Asset(endpoint) => assets::answer(endpoint, headers),
         Page::Player(name) => {
             let view = player::View::Page(&outside());
-            let (status, page) = player::page(&presentation(name), has_webrtc, view);
+            let (status, page) = player::page(&presentation(name).await, has_webrtc, view);
             html_by(&player_policy(node.uploads.as_deref()), status, page)
         }
         Page::Embed(name) => {
             let view = player::View::Frame;
-            let (status, page) = player::page(&presentation(name), has_webrtc, view);
+            let (status, page) = player::page(&presentation(name).await, has_webrtc, view);
             html_by(POLICY_EMBED, status, page)
         }
-        Page::Still(name) => still::answer(&node, visitor, &name, request).await,
+        Page::Still(name) => still::answer(node, visitor, &name, request).await,
         Page::Info(name) => {
-            if request.uri().query() == Some(info::WAITS) {
-                info::wait(&node, &name).await;
+            let query = http1::Query::new(query.as_bytes());
+            if query.get(info::WAITS).is_some() {
+                info::wait(node, &name).await;
             }
-            info::answer(&presentation(name), has_webrtc)
+            info::answer(&presentation(name).await, has_webrtc)
         }
-        Page::Titles(name) => titles::answer(&node, &handover, name, request.method()),
+        Page::Titles(name) => {
+            let lead = Presentation::of(node, name.clone());
+            match presentation::telling(node, visitor, lead.stream(), headers, uri).await {
+                Ok(permission) => {
+                    let wanted = (name, request.method());
+                    titles::answer(node, visitor, &handover, wanted, permission)
+                }
+                Err(denied) => still::refuse(denied),
+            }
+        }
         Page::Publish(name) => {
             let (status, page) = publish::page(&name, has_webrtc);
             html_by(POLICY_UNFRAMED, status, page)
         }
         Page::Hls(stream, resource) => {
             let query = request.uri().query().unwrap_or_default();
-            hls::answer(&node, visitor, (&stream, &resource), headers, query).await
+            hls::answer(node, visitor, (&stream, &resource), headers, query).await
         }
-        Page::File(address) => files::answer(&node, visitor, &handover, &address, request).await,
+        Page::File(address) => files::answer(node, visitor, &handover, &address, request).await,
         Page::Playlist(body, playlist) => {
             playlist::answer(&node.registry, &outside(), &body, playlist)
         }
         Page::Icecast(endpoint) => {
             let query = request.uri().query().unwrap_or_default();
-            icecast::answer(&node, visitor, endpoint, &outside(), (headers, query)).await
+            icecast::answer(node, visitor, endpoint, &outside(), (headers, query)).await
         }
         Page::Shoutcast(endpoint) => {
             let query = request.uri().query().unwrap_or_default();
-            shoutcast::answer(&node, visitor, endpoint, &outside(), (headers, query)).await
+            shoutcast::answer(node, visitor, endpoint, &outside(), (headers, query)).await
         }
-        Page::Recordings(name) => recordings::list(&node, visitor, &name, request).await,
+        Page::Recordings(name) => recordings::list(node, visitor, &name, request).await,
         Page::Past(address) => {
-            recordings::answer(&node, visitor, &handover, &address, request).await
+            recordings::answer(node, visitor, &handover, &address, request).await
         }
-        Page::Rtc(address) => signalling::serve(&node, visitor, handover, address, request).await,
+        Page::Rtc(address) => signalling::serve(node, visitor, handover, address, request).await,
         Page::Preflight => StatusCode::NO_CONTENT.into_response(),
         Page::NotAllowed => {
             let allow = [(header::ALLOW, "GET, HEAD, OPTIONS")];
@@ -392,15 +456,29 @@ struct StatusQuery {
     mount: Option<String>,
 }
 
-fn status(node: &Node, base: &BaseUrl, uri: &Uri) -> Response {
+/// Icecast's status document. A mount that a client is not told of is none.
+async fn status(
+    node: &Node,
+    visitor: Visitor,
+    base: &BaseUrl,
+    (headers, uri): (&HeaderMap, &Uri),
+) -> Response {
     let query = match Query::<StatusQuery>::try_from_uri(uri) {
         Ok(Query(query)) => query,
         Err(rejection) => return rejection.into_response(),
     };
+    let mut mount = query.mount.as_deref();
+    if let Some(stream) = mount.and_then(|mount| StreamName::parse(mount).ok())
+        && presentation::telling(node, visitor, &stream, headers, uri)
+            .await
+            .is_err()
+    {
+        mount = Some("");
+    }
     let question = Question {
         base,
-        mount: query.mount.as_deref(),
-        server: &node.config.http.server_header,
+        mount,
+        http: &node.config.http,
         started: node.started,
     };
     Json(status::document(&node.registry, question)).into_response()

@@ -44,8 +44,7 @@ fn render(presentation: &Presentation, has_webrtc: bool, view: View<'_>) -> Stri
         text.filter(|text| !text.is_empty())
     };
     let shown = said("name").unwrap_or(name.as_str());
-    let title = info.and_then(|info| info.title.as_ref());
-    let title = title.map_or("", |title| title.text.as_str());
+    let title = presentation.title().map_or("", |title| title.text.as_str());
     let path = format!("/{name}/");
     let page = match view {
         View::Page(base) => {
@@ -157,6 +156,7 @@ mod tests {
             qualities: None,
             past: None,
             needs_key: false,
+            is_told: true,
         };
         let base = "https://radio.example.com/tv".parse().expect("an address");
         let page = render(&absent, true, View::Page(&base));

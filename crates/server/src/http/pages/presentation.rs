@@ -1,10 +1,13 @@
 //! What the pages show under a name: a stream, or several that are its qualities.
 
+use axum::http::{HeaderMap, Uri};
 use config::PlayAccess;
 use egress_hls::{Address, Quality, relative};
 use fanout::Info;
-use media::StreamName;
+use fanout::gate::{Authorized, Denied, Play};
+use media::{StreamName, Title};
 
+use super::{Visitor, still};
 use crate::node::Node;
 
 /// A name with what is here of it.
@@ -18,6 +21,28 @@ pub(super) struct Presentation {
     pub(super) past: Option<Address>,
     /// Listeners need a credential.
     pub(super) needs_key: bool,
+    /// The client is told what is playing, and to how many: see [`telling`].
+    pub(super) is_told: bool,
+}
+
+/// By what permission a client is told what a stream plays: of one that needs a credential and is in no list, that to listen;
+/// `None` of others, which need none.
+///
+/// # Errors
+/// Why the client may not listen, and is not told.
+pub(super) async fn telling(
+    node: &Node,
+    visitor: Visitor,
+    stream: &StreamName,
+    headers: &HeaderMap,
+    uri: &Uri,
+) -> Result<Option<Authorized<Play>>, Denied> {
+    let config = &node.config;
+    if config.play_access(stream) == PlayAccess::Open || config.is_public(stream) {
+        return Ok(None);
+    }
+    let permission = still::permit(&*node.gate, visitor, stream, headers, uri).await?;
+    Ok(Some(permission))
 }
 
 impl Presentation {
@@ -36,8 +61,10 @@ impl Presentation {
         let others = |one: &Quality| one.info.name != name;
         let qualities = Some(qualities).filter(|all| is_group || all.iter().any(others));
         let past = |lead| egress_hls::dvr_address(&node.hls, lead);
+        let needs_key = |name: &StreamName| node.config.play_access(name) == PlayAccess::Key;
         Self {
-            needs_key: node.config.play_access(&name) == PlayAccess::Key,
+            needs_key: needs_key(&name) || lead.as_ref().is_some_and(|lead| needs_key(&lead.name)),
+            is_told: true,
             name,
             past: lead.as_ref().and_then(past),
             lead,
@@ -45,9 +72,36 @@ impl Presentation {
         }
     }
 
-    /// Listeners of all that is here.
+    /// The same as a client is shown it.
+    pub(super) async fn shown_to(
+        node: &Node,
+        visitor: Visitor,
+        name: StreamName,
+        (headers, uri): (&HeaderMap, &Uri),
+    ) -> Self {
+        let all = Self::of(node, name);
+        let told = telling(node, visitor, all.stream(), headers, uri).await;
+        Self {
+            is_told: told.is_ok(),
+            ..all
+        }
+    }
+
+    /// The stream that leads, or would.
+    pub(super) fn stream(&self) -> &StreamName {
+        self.lead.as_ref().map_or(&self.name, |lead| &lead.name)
+    }
+
+    /// The title in force, if the client is told.
+    pub(super) fn title(&self) -> Option<&Title> {
+        let lead = self.lead.as_ref().filter(|_| self.is_told);
+        lead?.title.as_deref()
+    }
+
+    /// Listeners of all that is here, if the client is told.
     pub(super) fn listeners(&self) -> Option<usize> {
         match &self.qualities {
+            _ if !self.is_told => None,
             Some(qualities) => Some(qualities.iter().map(|one| one.info.listeners).sum()),
             None => self.lead.as_ref().map(|lead| lead.listeners),
         }

@@ -1,9 +1,10 @@
 //! The public streams: which they are, and `/api/v1/public/streams`, where pages of other origins read them.
 //!
 //! The document is rendered at most once in [`FRESH_FOR`] for each address under which the server is reached, since any
-//! number of clients may poll it.
+//! number of clients may poll it; and for a client that names ever other addresses at a rate ([`lists`]).
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -17,8 +18,9 @@ use serde::Serialize;
 
 use super::assets::{is_known, tag};
 use super::presentation::Presentation;
-use super::{EMBED, info, still};
+use super::{EMBED, info, lists, still};
 use crate::http::status::STREAMS_MAX;
+use crate::node::Node;
 use crate::signalling::Way;
 use crate::stamp;
 use crate::view::StreamView;
@@ -190,6 +192,7 @@ fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress
         qualities: None,
         past: None,
         needs_key: false,
+        is_told: true,
     };
     let rows = info::addresses(&alone).into_iter().map(row);
     rows.chain(webrtc).collect()
@@ -208,15 +211,20 @@ struct Document {
 }
 
 impl Rendered {
-    /// The document for `base`, from `make` unless there is a fresh one.
-    fn of(&self, base: &BaseUrl, now: Instant, make: impl FnOnce() -> String) -> Document {
+    /// The document for `base`, from `make` unless there is a fresh one; `None` if that makes none.
+    fn of(
+        &self,
+        base: &BaseUrl,
+        now: Instant,
+        make: impl FnOnce() -> Option<String>,
+    ) -> Option<Document> {
         // Nothing is left half done under this lock.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|one| now.saturating_duration_since(one.made) < FRESH_FOR);
         if let Some(known) = kept.iter().find(|one| one.base == *base) {
-            return known.clone();
+            return Some(known.clone());
         }
-        let text = Bytes::from(make());
+        let text = Bytes::from(make()?);
         let document = Document {
             base: base.clone(),
             made: now,
@@ -225,21 +233,25 @@ impl Rendered {
         };
         kept.truncate(KEPT_MAX - 1);
         kept.insert(0, document.clone());
-        document
+        Some(document)
     }
 }
 
 /// The answer to a request for the document.
 pub(super) fn answer(
-    kept: &Rendered,
-    registry: &Registry,
-    has_webrtc: bool,
+    node: &Node,
+    address: IpAddr,
     base: &BaseUrl,
     headers: &HeaderMap,
 ) -> Response {
-    let document = kept.of(base, Instant::now(), || {
-        render(&streams(registry), has_webrtc, base)
+    let now = Instant::now();
+    let document = node.pages.public.of(base, now, || {
+        let may_make = node.pages.lists.may_make(address, now);
+        may_make.then(|| render(&streams(&node.registry), node.rtc.is_some(), base))
     });
+    let Some(document) = document else {
+        return lists::too_many();
+    };
     let Ok(tag) = HeaderValue::from_str(&document.tag) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
@@ -276,8 +288,9 @@ mod tests {
         let mut ask = |base: &BaseUrl, now| {
             let document = kept.of(base, now, || {
                 made += 1;
-                format!("{base} {made}")
+                Some(format!("{base} {made}"))
             });
+            let document = document.expect("it is made");
             String::from_utf8(document.text.to_vec()).expect("text")
         };
         assert_eq!(ask(&one, now), "https://radio.example 1");
@@ -292,7 +305,8 @@ mod tests {
         let now = Instant::now();
         for host in 0..100 {
             let base = base(&format!("http://host-{host}"));
-            assert_eq!(kept.of(&base, now, || base.to_string()).base, base);
+            let document = kept.of(&base, now, || Some(base.to_string()));
+            assert_eq!(document.map(|one| one.base), Some(base));
         }
         assert_eq!(kept.0.lock().expect("no panic").len(), KEPT_MAX);
     }

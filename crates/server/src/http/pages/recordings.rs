@@ -12,6 +12,7 @@ use recordings::{Recording, RecordingId};
 use serde_json::{Value, json};
 use vod::{Found, PastAddress, PastRequest};
 
+use super::playbacks::{Subject, Wanted};
 use super::{Visitor, files, still};
 use crate::copies;
 use crate::door::limits::Handover;
@@ -82,29 +83,36 @@ pub(super) async fn answer(
     request: Request,
 ) -> Response {
     let (headers, uri) = (request.headers(), request.uri());
-    let permission = still::permit(&*node.gate, visitor, address.stream(), headers, uri).await;
-    if let Err(denied) = permission {
-        return still::refuse(denied);
-    }
+    let wanted = Wanted {
+        visitor,
+        headers,
+        uri,
+        is_head: request.method() == Method::HEAD,
+        stream: address.stream(),
+        subject: address.played().map_or(Subject::Alone, Subject::Recorded),
+    };
+    let pass = match node.pages.playbacks.admit(node, &wanted).await {
+        Ok(pass) => pass,
+        Err(refused) => return refused.answer(node, visitor),
+    };
     if address.is_hls() && node.config.encryption(address.stream()) {
         // Over HLS nothing of it is in clear.
         let text = "Over HLS this stream is encrypted; its recordings are files.\n";
         return (StatusCode::NOT_FOUND, text).into_response();
     }
-    let is_head = request.method() == Method::HEAD;
-    let wanted = PastRequest {
+    let asked = PastRequest {
         address,
-        is_head,
+        is_head: wanted.is_head,
         headers,
         query: uri.query().unwrap_or_default(),
-        is_private: still::shows_credential(headers, uri),
+        is_private: still::is_private(node, address.stream(), headers, uri),
         now: SystemTime::now(),
     };
-    match node.past.answer(wanted).await {
-        Found::Here(answer) => files::send(node, visitor, handover, (*answer, is_head)),
+    match node.past.answer(asked).await {
+        Found::Here(answer) => files::send(node, handover, (&wanted, pass), *answer),
         Found::Elsewhere(copied) => {
             let (uploads, retry_after) = (node.uploads.as_deref(), node.drain.retry_after());
-            copies::lead(uploads, &copied, is_head, retry_after).await
+            copies::lead(uploads, &copied, wanted.is_head, retry_after).await
         }
     }
 }

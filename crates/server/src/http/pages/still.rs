@@ -74,7 +74,7 @@ pub(super) async fn answer(
         }
     };
     match still {
-        Some(still) => still.answer(headers, shows_credential(headers, uri)),
+        Some(still) => still.answer(headers, is_private(node, name, headers, uri)),
         None => (
             StatusCode::NOT_FOUND,
             "There is no picture of this stream.\n",
@@ -115,8 +115,11 @@ pub(super) async fn permit(
     gate.play(&request).await?.only_for(name)
 }
 
-pub(super) fn shows_credential(headers: &HeaderMap, uri: &Uri) -> bool {
-    headers.contains_key(header::AUTHORIZATION) || uri.query().is_some()
+/// Whether no cache may give an answer about a stream to others: the client has shown a credential, or it depends on who it
+/// is.
+pub(super) fn is_private(node: &Node, name: &StreamName, headers: &HeaderMap, uri: &Uri) -> bool {
+    let shows_credential = headers.contains_key(header::AUTHORIZATION) || uri.query().is_some();
+    shows_credential || node.config.is_judged_by_client(name)
 }
 
 /// Without a challenge: a browser would ask for a password in the midst of a list.

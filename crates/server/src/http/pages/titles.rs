@@ -5,25 +5,30 @@
 //! comes at about the time at which it is sent to listeners, so a player that is behind by its buffer shows it early. Under
 //! the name of several qualities it is that of the leading one, as in `info.json`.
 //!
-//! A client costs a connection and its task, which sleeps until the title changes. There are at most [`CLIENTS_MAX`].
+//! A client costs a connection and its task, which sleeps until the title changes. There are at most [`CLIENTS`]; a new one
+//! always has a place, for which the oldest of the address with the most may have to end.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{Method, StatusCode, header};
+use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use fanout::Stream;
+use fanout::gate::{Authorized, Ongoing, Play, Revocation};
+use fanout::{Permit, Stream};
 use hyper::body::Frame;
 use media::{StreamName, Title};
+use net::shares::{Bounds, ShareTicket, Shares, Standing};
 use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::Visitor;
 use super::info::{picture, publisher};
 use super::lasting::Lasting;
 use super::presentation::Presentation;
@@ -31,46 +36,88 @@ use crate::door::limits::Handover;
 use crate::node::Node;
 use crate::sse::{COMMENT, Silence};
 
-/// Clients at a time: a connection each, of which each listener may have one more.
-const CLIENTS_MAX: usize = 2_048;
+/// Clients at a time: a connection each, of which each listener may have one more; a quarter of them behind one address.
+const CLIENTS: Bounds = Bounds {
+    max: 2_048,
+    share: 512,
+    reserve: 0,
+};
 
 /// How often it is looked which of several qualities leads, while the title of the one that did stays the same. Titles of
 /// one programme are the same in all; it matters when a quality ends and others go on.
 const LEAD_LOOK: Duration = Duration::from_secs(2);
 
-/// The places of clients.
+/// The places of clients. What is in one ends its client when it is dropped.
 #[derive(Debug)]
-pub(super) struct TitleClients(Arc<Semaphore>);
+pub(super) struct TitleClients(Mutex<Shares<oneshot::Sender<()>>>);
 
 impl Default for TitleClients {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(CLIENTS_MAX)))
+        Self(Mutex::new(Shares::new(CLIENTS)))
     }
 }
 
-/// Begins to tell the titles of a stream.
+impl TitleClients {
+    /// A place, and what tells that it has to be given up.
+    fn take(&self, address: IpAddr) -> (ShareTicket, oneshot::Receiver<()>) {
+        let (ends, ended) = oneshot::channel();
+        let (ticket, _evicted) = self.shares().take(address, Standing::Stranger, ends);
+        (ticket, ended)
+    }
+
+    fn shares(&self) -> MutexGuard<'_, Shares<oneshot::Sender<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A client's place, until its body is dropped.
+struct Place {
+    node: Arc<Node>,
+    ticket: ShareTicket,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.node.pages.titles.shares().give_back(self.ticket);
+    }
+}
+
+/// Begins to tell the titles of a stream, until the client's permission ends.
 pub(super) fn answer(
     node: &Arc<Node>,
+    visitor: Visitor,
     handover: &Handover,
-    name: StreamName,
-    method: &Method,
+    (name, method): (StreamName, &Method),
+    permission: Option<Authorized<Play>>,
 ) -> Response {
     let headers = [(header::CONTENT_TYPE, "text/event-stream")];
     if method == Method::HEAD {
         return (headers, Body::empty()).into_response();
     }
-    let Ok(place) = Arc::clone(&node.pages.titles.0).try_acquire_owned() else {
-        let retry_after = [(header::RETRY_AFTER, node.drain.retry_after().to_string())];
-        let words = "As many clients as may be are told titles.\n";
-        return (StatusCode::SERVICE_UNAVAILABLE, retry_after, words).into_response();
+    let revocation = Revocation::default();
+    let until = permission.as_ref().and_then(Authorized::until);
+    let ongoing = Ongoing::Beside(revocation.clone());
+    let witness = permission.and_then(|permission| permission.begin(ongoing));
+    let (ticket, given_up) = node.pages.titles.take(visitor.peer.ip());
+    let place = Place {
+        node: Arc::clone(node),
+        ticket,
     };
     let body = TitleBody {
         next: Box::pin(next(Arc::clone(node), name.clone(), None)),
         node: Arc::clone(node),
         name,
         has_begun: false,
+        given_up,
         silence: Silence::begin(),
+        end: Box::pin(async move {
+            tokio::select! {
+                () = net::wait::at(until) => {}
+                () = revocation.revoked() => {}
+            }
+        }),
         _connection: Lasting::begin(handover, place),
+        _witness: witness,
     };
     (headers, Body::new(body)).into_response()
 }
@@ -117,8 +164,14 @@ struct TitleBody {
     /// A piece has been made: the head of the answer goes with the first one.
     has_begun: bool,
     next: Pin<Box<dyn Future<Output = Option<Told>> + Send>>,
+    /// Its place is another's: it ends, and its client begins again.
+    given_up: oneshot::Receiver<()>,
     silence: Silence,
-    _connection: Lasting<OwnedSemaphorePermit>,
+    /// Of the permission.
+    end: Pin<Box<dyn Future<Output = ()> + Send>>,
+    _connection: Lasting<Place>,
+    /// Ends it before its time.
+    _witness: Option<Permit>,
 }
 
 impl hyper::body::Body for TitleBody {
@@ -130,6 +183,10 @@ impl hyper::body::Body for TitleBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = self.get_mut();
+        let is_given_up = Pin::new(&mut this.given_up).poll(cx).is_ready();
+        if is_given_up || this.end.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
         let piece = match this.next.as_mut().poll(cx) {
             Poll::Ready(None) => return Poll::Ready(None),
             Poll::Ready(Some(title)) => {
@@ -162,6 +219,22 @@ fn event(title: Option<&Title>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flood_of_one_address_ends_its_own_clients() {
+        let clients = TitleClients::default();
+        let flood = IpAddr::from([192, 0, 2, 1]);
+        let (_ticket, mut other) = clients.take(IpAddr::from([198, 51, 100, 1]));
+        let mut all: Vec<_> = (0..2 * CLIENTS.max).map(|_| clients.take(flood)).collect();
+        let mut has_place = |at: usize| {
+            let (_, ended) = &mut all[at];
+            ended.try_recv() == Err(oneshot::error::TryRecvError::Empty)
+        };
+        let newest = 2 * CLIENTS.max - 1;
+        assert!(has_place(newest) && has_place(newest + 1 - CLIENTS.share));
+        assert!(!has_place(newest - CLIENTS.share) && !has_place(0));
+        assert_eq!(other.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+    }
 
     #[test]
     fn a_title_is_one_line() {

@@ -44,6 +44,9 @@ impl PullOrigin {
         for (index, rule) in fitting {
             match rule.stream {
                 Pulled::One(_) => return Some((index, Expected::Named)),
+                Pulled::Fitting(_) if rule.brings_mounts() => {
+                    perhaps = perhaps.or(Some((index, Expected::Mount)));
+                }
                 Pulled::Fitting(_) => perhaps = perhaps.or(Some((index, Expected::Perhaps))),
             }
         }
@@ -113,7 +116,9 @@ mod tests {
         [[pull]]\nstream = \"cam/*\"\nurl = \"rtmp://h/x/{name}\"\non_demand = true\n\
         [[pull]]\nstream = \"*\"\nurl = \"rtmp://h/y/{name}\"\non_demand = true\n\
         [[pull]]\nstream = \"cam/a.flv\"\nurl = \"rtmp://h/z/a\"\non_demand = true\n\
-        [[pull]]\nstream = \"always\"\nurl = \"rtmp://h/z/b\"\n";
+        [[pull]]\nstream = \"always\"\nurl = \"rtmp://h/z/b\"\n\
+        [[pull]]\nstream = \"far/**\"\nurl = \"http://h/{rest}?key=k\"\non_demand = true\n\
+        [[pull]]\nstream = \"near/**\"\nurl = \"http://h/{rest}.flv\"\non_demand = true\n";
 
     #[test]
     fn names_are_known_by_their_rule_and_patterns_hide_nothing() {
@@ -123,6 +128,8 @@ mod tests {
             ("cam/a", Some((0, Expected::Perhaps))),
             ("radio", Some((1, Expected::Perhaps))),
             ("cam/a/b", None),
+            ("far/a.mp3", Some((4, Expected::Mount))),
+            ("near/a.mp3", Some((5, Expected::Perhaps))),
             // The server's own.
             ("status-json.xsl", None),
             ("favicon.ico", None),

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use config::LogTarget;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::checkpoint::{CHECKPOINT, Head, is_of};
@@ -142,6 +143,8 @@ struct Line {
     at: String,
     #[serde(default)]
     title: String,
+    /// There, where they need not be looked for.
+    titles: Option<IgnoredAny>,
 }
 
 impl Line {
@@ -236,7 +239,10 @@ fn add(
         let Some(line) = Line::of(&text).filter(Line::is_session) else {
             continue;
         };
-        if missing.contains(&line.id) {
+        if missing.contains(&line.id) && line.titles.is_some() {
+            output.write_all(&text)?;
+            output.write_all(b"\n")?;
+        } else if missing.contains(&line.id) {
             let heard = titles
                 .get(&line.stream)
                 .map_or(&[][..], |all| heard(all, &line.started));

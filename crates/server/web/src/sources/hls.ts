@@ -14,6 +14,8 @@ const BACK_BUFFER_S = 30;
 const STALL_INCREASE_S = 0.25;
 /** Faster playback is noticed. */
 const RATE_MAX = 1.1;
+/** A media error that comes back within this time is no passing one, such as another publisher's other tracks. */
+const RECOVERY_MS = 10_000;
 /** Two requests that the same part answers are answered within this time. */
 const ANSWERED_MS = 100;
 /** The browser's own player does not say how late it wants to be. Half of it is usual. */
@@ -25,7 +27,8 @@ export const loadHls = library<Library>("hls.js", () => (globalThis as { Hls?: L
 export class HlsSource extends ElementSource {
   private hls: Hls | null = null;
   private parts = 0;
-  private hasRecovered = false;
+  /** When it last recovered from a media error. */
+  private recovered = -Infinity;
   /** The delay that hls.js aims at, and for how many steps it has not grown. */
   private target = 0;
   private calm = 0;
@@ -59,10 +62,10 @@ export class HlsSource extends ElementSource {
         owner.fails("This browser does not decode what the publisher sends.");
       } else if (type !== ErrorTypes.MEDIA_ERROR) {
         owner.lost();
-      } else if (this.hasRecovered) {
+      } else if (performance.now() - this.recovered < RECOVERY_MS) {
         owner.undecoded();
       } else {
-        this.hasRecovered = true;
+        this.recovered = performance.now();
         hls.recoverMediaError();
       }
     });

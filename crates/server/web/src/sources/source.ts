@@ -56,6 +56,8 @@ export interface Source {
   received(): number;
   /** A number that changes whenever media is played. */
   played(): number;
+  /** Whether no picture comes any more although media does, because the network loses too much. */
+  isStuck(): boolean;
   /** Seconds between what plays and live; `null` where that is unknown. */
   delay(): number | null;
   /** The same as far as it can be estimated; decides whether a way back to live is offered. */
@@ -116,6 +118,11 @@ export abstract class ElementSource implements Source {
 
   played(): number {
     return this.element.currentTime;
+  }
+
+  /** Over TCP nothing is lost. */
+  isStuck(): boolean {
+    return false;
   }
 
   delay(): number | null {

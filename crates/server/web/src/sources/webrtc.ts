@@ -1,6 +1,7 @@
 // WebRTC, by WHEP.
 
 import * as rtc from "../rtc";
+import { PictureWatch } from "../watchdog";
 import { ElementSource, Trouble, type Task } from "./source";
 
 /** A path is found within this time, or another way is taken. */
@@ -11,6 +12,10 @@ const LOST_MS = 4_000;
 /** What the browser reports of a receiver, summed over all of them. */
 interface Report {
   bytes: number;
+  /** Pictures shown. */
+  frames: number;
+  /** Packets of pictures that were lost, and requests for a keyframe. */
+  losses: number;
   /** Seconds that emitted samples have waited, and how many there were. */
   waited: number;
   emitted: number;
@@ -20,7 +25,8 @@ export class WebrtcSource extends ElementSource {
   private readonly peer = new RTCPeerConnection();
   private session: rtc.Session | null = null;
   private lostTimer: ReturnType<typeof setTimeout> | undefined;
-  private last: Report = { bytes: 0, waited: 0, emitted: 0 };
+  private last: Report = { bytes: 0, frames: 0, losses: 0, waited: 0, emitted: 0 };
+  private picture: PictureWatch | null = null;
   private tripS = 0;
   private delayS: number | null = null;
   private isAsking = false;
@@ -47,6 +53,7 @@ export class WebrtcSource extends ElementSource {
       throw new Trouble("This browser would get the sound but no picture.", true);
     }
     this.watchConnection();
+    if (way.picture) this.picture = new PictureWatch(performance.now());
     element.srcObject = media;
   }
 
@@ -66,6 +73,11 @@ export class WebrtcSource extends ElementSource {
   /** The element's own clock runs on without media. */
   override played(): number {
     return this.last.bytes;
+  }
+
+  override isStuck(): boolean {
+    const { frames, losses } = this.last;
+    return this.picture?.look(performance.now(), frames, losses) ?? false;
   }
 
   override delay(): number | null {
@@ -102,11 +114,13 @@ export class WebrtcSource extends ElementSource {
   }
 
   private read(stats: RTCStatsReport): void {
-    const report: Report = { bytes: 0, waited: 0, emitted: 0 };
+    const report: Report = { bytes: 0, frames: 0, losses: 0, waited: 0, emitted: 0 };
     stats.forEach((one: Record<string, unknown>) => {
       const number = (name: string): number => Number(one[name] ?? 0);
       if (one["type"] === "inbound-rtp") {
         report.bytes += number("bytesReceived");
+        report.frames += number("framesDecoded");
+        if (one["kind"] === "video") report.losses += number("packetsLost") + number("pliCount");
         // Picture and sound are played in step, so one of them tells the delay of both.
         if (one["kind"] === (this.task.way.picture ? "video" : "audio")) {
           report.waited += number("jitterBufferDelay");

@@ -108,9 +108,10 @@ fn open(track: &Track) -> Option<Reader> {
 
 /// The track that a file on disk is.
 fn track_of(path: &Path) -> Track {
-    let contents = inspect(path).expect("it can be played");
+    let path = path.canonicalize().expect("it is there");
+    let contents = inspect(&path).expect("it can be played");
     Track {
-        path: path.to_owned(),
+        path,
         format: contents.format,
         length: contents.length,
         layout: contents.layout,

@@ -108,8 +108,12 @@ fn urgency(priority: &str) -> Option<u8> {
     fields.find_map(|field| field.strip_prefix("u=")?.parse().ok())
 }
 
+/// The longest that a player's own cache may keep a playlist, in seconds.
+const OWN_CACHE_MAX: u64 = 1;
+
 /// The table of appendix B.1: how long an answer may be kept, in target durations. What `may_differ` between servers
-/// need not be kept.
+/// need not be kept. The table is for shared caches: video.js asks for a playlist that it has again, until it is
+/// another one.
 fn caching(answer: &Answer, target: Duration, may_differ: bool, found: &mut Findings<'_>) {
     let stated = answer.response.header("cache-control");
     let age = stated.and_then(max_age);
@@ -139,20 +143,31 @@ fn caching(answer: &Answer, target: Duration, may_differ: bool, found: &mut Find
         Rule::Caching,
         format_args!("Cache-Control is {stated:?}, {least} s are due"),
     );
+    let own = stated.and_then(|stated| seconds(stated, "max-age="));
+    let is_playlist = matches!(
+        answer.subject,
+        Subject::Playlist | Subject::BlockingPlaylist
+    );
+    found.demand(
+        !is_playlist || own.is_none_or(|own| own <= OWN_CACHE_MAX),
+        Rule::Caching,
+        format_args!("Cache-Control is {stated:?}: a player keeps the playlist"),
+    );
+}
+
+/// The value of a directive of `Cache-Control`.
+fn seconds(control: &str, name: &str) -> Option<u64> {
+    let mut directives = control.split(',').map(str::trim);
+    directives.find_map(|directive| directive.strip_prefix(name)?.parse().ok())
 }
 
 /// How many seconds a shared cache keeps it; 0 for what is not to be kept.
 fn max_age(control: &str) -> Option<u64> {
-    let directives = || control.split(',').map(str::trim);
-    let seconds = |name: &str| {
-        let mut ages =
-            directives().filter_map(|directive| directive.strip_prefix(name)?.parse().ok());
-        ages.next()
-    };
-    if directives().any(|directive| matches!(directive, "no-store" | "no-cache")) {
+    let mut directives = control.split(',').map(str::trim);
+    if directives.any(|directive| matches!(directive, "no-store" | "no-cache")) {
         return Some(0);
     }
-    seconds("s-maxage=").or_else(|| seconds("max-age="))
+    seconds(control, "s-maxage=").or_else(|| seconds(control, "max-age="))
 }
 
 /// A request with `If-None-Match` (RFC 9110 §13.1.2).
@@ -331,6 +346,7 @@ mod tests {
             (later_part(), "cache-control", "max-age=11", Rule::Caching),
             (playlist(), "cache-control", "max-age=12", Rule::Caching),
             (blocking(200), "cache-control", "max-age=1", Rule::Caching),
+            (blocking(200), "cache-control", "max-age=12", Rule::Caching),
             (blocking(503), "cache-control", "max-age=9", Rule::Caching),
             (blocking(503), "cache-control", "", Rule::Caching),
             (playlist(), "etag", "", Rule::Validators),

@@ -18,10 +18,15 @@ pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
     };
     // The end of each track so far; none where the next part may begin anywhere.
     let mut ends: HashMap<u32, u64> = HashMap::new();
+    let mut ahead = Ahead::default();
+    let target = history.versions.last();
+    let target = target.and_then(|version| version.playlist.part_target);
+    let target = target.unwrap_or_default();
     let mut next = None;
     for (number, segment) in fullest(history) {
         if next != Some(number) || segment.is_discontinuous {
             ends.clear();
+            ahead = Ahead::default();
         }
         next = segment.file.as_ref().map(|_| number + 1);
         let init = segment
@@ -44,7 +49,8 @@ pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
                 ends.clear();
                 continue;
             };
-            durations(&part.uri, part.duration, &runs, &mut found);
+            let lasts = (part.duration, target);
+            durations(&part.uri, lasts, &runs, &mut ahead, &mut found);
             keyframes(&part.uri, part.is_independent, &runs, &mut found);
             continuity(&part.uri, &runs, &mut ends, &mut found);
         }
@@ -67,15 +73,41 @@ fn fullest(history: &History) -> BTreeMap<u64, &Segment> {
     fullest
 }
 
-/// A part lasts as long as its pictures, or without pictures as its sound.
-fn durations(uri: &str, declared: Duration, runs: &[Run], found: &mut Findings<'_>) {
+/// How much longer the pictures so far are than the parts that they are in.
+#[derive(Debug, Default)]
+struct Ahead {
+    time: Duration,
+}
+
+/// A part lasts as long as its pictures, or without pictures as its sound. The last picture of one that is as long as
+/// parts may be lasts on in the next.
+fn durations(
+    uri: &str,
+    (declared, target): (Duration, Duration),
+    runs: &[Run],
+    ahead: &mut Ahead,
+    found: &mut Findings<'_>,
+) {
+    let before = std::mem::take(&mut ahead.time);
     let pictures = runs.iter().find(|run| run.track.is_picture);
-    let Some(run) = pictures.or_else(|| runs.first()) else {
+    let Some(run) = pictures.or_else(|| runs.first().filter(|_| before.is_zero())) else {
+        ahead.time = before.saturating_sub(declared);
+        let is_part = before.abs_diff(declared) <= ROUNDING || before > declared;
+        found.demand(
+            is_part,
+            Rule::Media,
+            format_args!("{uri} is listed with {declared:?}, a picture lasts for {before:?}"),
+        );
         return;
     };
-    let actual = seconds(&run.track, run.duration);
+    let actual = before + seconds(&run.track, run.duration);
+    let is_full = declared.abs_diff(target) <= ROUNDING;
+    let lasts_on = actual.saturating_sub(declared);
+    ahead.time = Some(lasts_on)
+        .filter(|it| *it > ROUNDING)
+        .unwrap_or_default();
     found.demand(
-        actual.abs_diff(declared) <= ROUNDING,
+        actual.abs_diff(declared) <= ROUNDING || is_full && actual > declared,
         Rule::Media,
         format_args!("{uri} lasts {actual:?}, and is listed with {declared:?}"),
     );
@@ -171,6 +203,19 @@ mod tests {
             assert_eq!(broken(5, instead), [Rule::Media]);
         }
         assert_eq!(broken(4, testing(2_000, 500, false)), [Rule::Media]);
+        // A picture that lasts on is as long as the parts that it is in.
+        let lasting = |shown: u32| {
+            found(|number| match number {
+                5 => {
+                    let of = fragments::testing::part_of;
+                    [of(&[1], 2_500, shown, false), of(&[2], 2_500, 500, false)].concat()
+                }
+                6 => fragments::testing::part_of(&[2], 3_000, 500, false),
+                number => part(number),
+            })
+        };
+        assert_eq!(lasting(1_000), []);
+        assert_eq!(lasting(900), [Rule::Media]);
         // A keyframe in a part that does not claim it is no breach.
         assert_eq!(broken(5, testing(2_500, 500, true)), []);
     }

@@ -276,17 +276,18 @@ pub(super) mod testing {
             Subject::Media => ("video/mp4", "u=3"),
             _ => ("application/vnd.apple.mpegurl", "u=1"),
         };
-        let age = match (subject, status) {
-            (Subject::Playlist | Subject::Multivariant, 200) => 1,
-            (_, 200) => 12,
-            (Subject::BlockingPlaylist, _) => 8,
-            _ => 2,
+        let kept = match (subject, status) {
+            (Subject::Playlist | Subject::Multivariant, 200) => "max-age=1",
+            (Subject::BlockingPlaylist, 200) => "max-age=0, s-maxage=12",
+            (_, 200) => "max-age=12",
+            (Subject::BlockingPlaylist, _) => "max-age=8",
+            _ => "max-age=2",
         };
         let headers = [
             ("content-type", kind),
             ("priority", priority),
             ("access-control-allow-origin", "*"),
-            ("cache-control", &format!("max-age={age}")),
+            ("cache-control", kept),
             ("etag", &format!("\"{path}-{}\"", body.len())),
             ("vary", "Accept-Encoding"),
         ];

@@ -2,8 +2,8 @@
 //!
 //! What ends in `.xsl` is a page for people; those outside of `/admin/` are everyone's. All other addresses demand the
 //! operator's password; the user may have any name. Bad requests are answered with Icecast's
-//! status and words. What changes something is a GET there, so such a request is refused when a browser says that a page
-//! of another site has made it. A stream of any protocol is a mount.
+//! status and words. What changes something is a GET there, so such a request is refused when a page of another site has a
+//! browser send it (`http1::is_of_other_site`). A stream of any protocol is a mount.
 
 mod changes;
 mod lists;
@@ -114,7 +114,7 @@ enum Refusal {
     Circle,
     TooMany,
     OneListener,
-    /// A browser says that a page of another site asks.
+    /// A page of another site has a browser ask, or might.
     OtherSite,
     Failed,
 }
@@ -157,11 +157,23 @@ impl IntoResponse for Refusal {
             Self::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "Internal error"),
         };
         let code = status.as_u16();
+        // Whoever means it says so on this page, which cannot be framed.
+        let again = match self {
+            Self::OtherSite => "<p><a href=\"\">Do it all the same</a></p>",
+            _ => "",
+        };
         let page = format!(
-            "<html><head><title>Error {code}</title></head><body><b>{code} - {}</b></body></html>\r\n",
+            "<html><head><title>Error {code}</title></head><body><b>{code} - {}</b>{again}</body></html>\r\n",
             escape(words)
         );
-        let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
+        let headers = [
+            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+            (
+                header::CONTENT_SECURITY_POLICY,
+                "default-src 'none'; frame-ancestors 'none'",
+            ),
+            (header::REFERRER_POLICY, "same-origin"),
+        ];
         (status, headers, page).into_response()
     }
 }
@@ -207,7 +219,7 @@ pub(super) async fn answer(
     let subject = ROWS.into_iter().find(|(known, _)| *known == row);
     let subject = subject.map_or(Subject::Public, |(_, subject)| subject);
     let answered = match subject {
-        _ if subject.is_change() && is_of_other_site(headers) => Err(Refusal::OtherSite),
+        _ if subject.is_change() && is_of_other_site(headers, base) => Err(Refusal::OtherSite),
         subject => ask.about(subject).await,
     };
     let path = row.path();
@@ -263,32 +275,11 @@ fn mount(name: &StreamName) -> String {
     format!("/{name}")
 }
 
-fn is_of_other_site(headers: &HeaderMap) -> bool {
-    let site = headers.get("sec-fetch-site");
-    site.is_some_and(|site| site != "same-origin" && site != "none")
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::http::HeaderValue;
-
-    use super::*;
-
-    #[test]
-    fn links_on_pages_of_others_change_nothing() {
-        for (site, is_other) in [
-            (None, false),
-            (Some("none"), false),
-            (Some("same-origin"), false),
-            (Some("same-site"), true),
-            (Some("cross-site"), true),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.extend(site.map(|site| {
-                let name = header::HeaderName::from_static("sec-fetch-site");
-                (name, HeaderValue::from_static(site))
-            }));
-            assert_eq!(is_of_other_site(&headers), is_other, "{site:?}");
-        }
-    }
+fn is_of_other_site(headers: &HeaderMap, base: &BaseUrl) -> bool {
+    let header = |name: &str| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or_default())
+    };
+    http1::is_of_other_site(header, Some(base.host()))
 }

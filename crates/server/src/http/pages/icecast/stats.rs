@@ -87,7 +87,7 @@ fn question<'a>(node: &'a Node, base: &'a BaseUrl) -> Question<'a> {
     Question {
         base,
         mount: None,
-        server: &node.config.http.server_header,
+        http: &node.config.http,
         started: node.started,
     }
 }

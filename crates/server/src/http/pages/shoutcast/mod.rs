@@ -49,7 +49,8 @@ pub(super) fn at(path: &str) -> Option<Endpoint> {
 
 /// Whether a query of `/admin.cgi` asks for figures.
 pub(crate) fn asks_figures(query: Query<'_>) -> bool {
-    query.get("mode").as_deref() == Some("viewxml")
+    let mode = query.get("mode");
+    matches!(mode.as_deref(), Some("viewxml" | "viewjson"))
 }
 
 /// Answers a request for a row.
@@ -270,13 +271,16 @@ impl Ask<'_> {
         text("text/html; charset=utf-8", page)
     }
 
-    /// `/admin.cgi?mode=viewxml&sid=&page=`: 1 is the summary, 3 the listeners, 4 the titles, 5 the present title;
-    /// without a page all but the last.
+    /// `/admin.cgi?mode=viewxml&sid=&page=`: 1 and 7 are the summary, 3 the listeners, 4 the titles, 5 the present title;
+    /// without a page all but the last. `mode=viewjson` tells a page as JSON, without one the summary.
     async fn figures(&self) -> Response {
         let stream = self.stream();
         let page = self.query.get("page");
         let page = page.and_then(|page| page.trim().parse().ok()).unwrap_or(0);
-        let has = |number: u32| page == 0 || page == number;
+        // What the operator sees of a stream on its page of the administration.
+        let page = if page == 7 { 1 } else { page };
+        let is_json = self.query.get("mode").as_deref() == Some("viewjson");
+        let has = |number: u32| page == number || page == 0 && !is_json;
         let mut own = Vec::new();
         if has(3)
             && let Some((_, info)) = &stream
@@ -286,6 +290,18 @@ impl Ask<'_> {
             };
             records.retain(|record| record.stream == info.name);
             own = records.iter().map(|record| listener(record)).collect();
+        }
+        if is_json {
+            let all = |facts: Vec<Facts>| -> Value {
+                let objects = facts.into_iter().map(object);
+                objects.map(Value::Object).collect()
+            };
+            return self.json(&match page {
+                3 => all(own),
+                4 => all(self.songs()),
+                5 => json!({ "tit2": self.song() }),
+                _ => Value::Object(object(self.summary(stream.as_ref(), true))),
+            });
         }
         document(|xml| {
             if has(1) {

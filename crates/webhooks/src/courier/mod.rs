@@ -3,9 +3,8 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use bytes::Bytes;
 use net::Jitter;
 use net::link::Connector;
 use net::url::Url;
@@ -14,23 +13,23 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::clock::Clock;
 use crate::counts::{Counts, Outcome};
-use crate::journal::{Journal, OpenError};
+use crate::journal::{Journal, Kept, OpenError};
 use crate::key::SigningKey;
 use crate::post::{Receiver, post};
-use crate::queue::{Answer, Delivery, Millis, Queue, Settled, millis};
-
-/// Messages between the tellers and the task: what happens at once when a thousand streams end, and more.
-const TOLD_MAX: usize = 4_096;
-
-/// The longest body, as the specification recommends.
-const BODY_BYTES_MAX: usize = 20_000;
+use crate::queue::{Answer, Delivery, Queue, Settled};
+use crate::sequence::{Sequences, with_sequence};
+use crate::teller::{TOLD_MAX, Teller, Told};
 
 /// Messages that are written down at once.
 const BATCH_MAX: usize = 256;
 
-/// The longest sleep, so that a change of the host's clock is noticed.
+/// The longest sleep, when nothing is due.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
+
+/// How long a disk that took nothing is left alone.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// How long the end waits for deliveries under way. Others are made after the next start.
 const FINISH_PATIENCE: Duration = Duration::from_secs(2);
@@ -58,137 +57,72 @@ pub struct Settings<'a> {
     pub seed: u64,
 }
 
-/// Something that has happened.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Message {
-    /// What, such as `recording.closed`.
-    pub kind: &'static str,
-    /// The stream that it is about, if any.
-    pub stream: Option<String>,
-    /// What is posted: JSON.
-    pub body: Bytes,
-    /// Its identifier, of letters, digits and `_`, for one that may be told twice: receivers, and the queue, take it for
-    /// one message then. `None` for a random one.
-    pub id: Option<Arc<str>>,
-}
-
-/// A message on its way to the task.
-#[derive(Debug)]
-struct Told {
-    message: Message,
-    /// Resolves once a restart spares it.
-    kept: Option<oneshot::Sender<()>>,
-}
-
-/// Hands messages over.
-#[derive(Clone, Debug)]
-pub struct Teller {
-    told: mpsc::Sender<Told>,
-    counts: Arc<Counts>,
-}
-
-impl Teller {
-    /// Hands a message over. It waits for nothing: what finds no room is counted, and lost.
-    pub fn tell(&self, message: Message) {
-        self.hand_over(message, None);
-    }
-
-    /// The same. True when the message is written down, so that a restart spares it; false when that will not happen.
-    pub async fn tell_surely(&self, message: Message) -> bool {
-        let (kept, is_kept) = oneshot::channel();
-        self.hand_over(message, Some(kept));
-        is_kept.await.is_ok()
-    }
-
-    /// The same, for a caller that can wait.
-    ///
-    /// # Errors
-    /// The message, when there is no room for it now.
-    pub fn offer(&self, message: Message) -> Result<(), Message> {
-        if message.body.len() > BODY_BYTES_MAX {
-            self.tell(message);
-            return Ok(());
-        }
-        let told = Told {
-            message,
-            kept: None,
-        };
-        let offered = self.told.try_send(told);
-        offered.map_err(|refused| refused.into_inner().message)
-    }
-
-    fn hand_over(&self, message: Message, kept: Option<oneshot::Sender<()>>) {
-        let kind = message.kind;
-        let is_fit = message.body.len() <= BODY_BYTES_MAX;
-        let is_told = is_fit && self.told.try_send(Told { message, kept }).is_ok();
-        if !is_told {
-            self.counts.add(Outcome::Dropped, 1);
-            tracing::error!(kind, "a webhook is lost: too many at once, or too long");
-        }
-    }
-}
-
 /// See the module's description.
 pub struct Courier {
     told: mpsc::Receiver<Told>,
     receivers: Vec<(u64, Arc<Receiver>, Wants)>,
     queue: Queue,
-    /// `None` while it is being written, and if there is none.
-    journal: Option<Journal>,
+    sequences: Sequences,
+    clock: Clock,
+    /// `None` if there is none.
+    journal: Option<Arc<Journal>>,
+    /// What the journal has of an earlier run was read.
+    is_read: bool,
+    /// The journal had all of the queue when it was last written.
+    is_whole: bool,
+    /// The disk took nothing; when it is tried again.
+    retry: Option<Instant>,
     /// Those who wait until what they have told is written down: no more than are told at once.
     waiting: Vec<oneshot::Sender<()>>,
-    /// The last changes could not be written.
-    is_failing: bool,
     jitter: Jitter,
     counts: Arc<Counts>,
     in_flight: JoinSet<(u64, Answer)>,
 }
 
 impl Courier {
-    /// Opens the queue.
+    /// Opens the queue. A disk that fails is no reason not to: it is tried again while messages are delivered.
     ///
     /// # Errors
-    /// See [`OpenError`].
+    /// When another process has it.
     pub fn open(settings: Settings<'_>, counts: Arc<Counts>) -> Result<(Self, Teller), OpenError> {
-        let (journal, kept) = match settings.directory {
-            Some(directory) => {
-                let (journal, kept) = Journal::open(directory)?;
-                (Some(journal), kept)
-            }
-            None => (None, Vec::new()),
-        };
+        let journal = settings
+            .directory
+            .map(|directory| Arc::new(Journal::of(directory, Arc::clone(&counts.journal))));
         let endpoints = settings.endpoints.into_iter();
         let receivers: Vec<_> = endpoints
             .map(|Endpoint { url, keys, wants }| {
                 (digest(&url), Arc::new(Receiver { url, keys }), wants)
             })
             .collect();
-        let mut queue = Queue::new(receivers.iter().map(|(digest, ..)| *digest));
-        let mut orphans = 0;
-        for (number, delivery) in kept {
-            orphans += u64::from(!queue.restore(number, delivery));
-        }
-        if orphans > 0 {
-            counts.add(Outcome::Dropped, orphans);
-            tracing::warn!(
-                orphans,
-                "webhooks are dropped: their receivers are not configured any more"
-            );
-        }
-        counts.set_queued(queue.len());
+        let queue = Queue::new(receivers.iter().map(|(digest, ..)| *digest));
         let (tell, told) = mpsc::channel(TOLD_MAX);
-        let courier = Self {
+        let teller = Teller {
+            told: tell,
+            counts: Arc::clone(&counts),
+        };
+        let mut courier = Self {
             told,
             receivers,
             queue,
+            sequences: Sequences::default(),
+            clock: Clock::now(),
             journal,
+            is_read: false,
+            is_whole: true,
+            retry: None,
             waiting: Vec::new(),
-            is_failing: false,
             jitter: Jitter::new(settings.seed),
-            counts: Arc::clone(&counts),
+            counts,
             in_flight: JoinSet::new(),
         };
-        let teller = Teller { told: tell, counts };
+        if let Some(journal) = courier.journal.clone() {
+            match journal.read() {
+                Ok(kept) => courier.restore(kept),
+                Err(error) if error.is_taken() => return Err(journal.taken()),
+                Err(error) => courier.put_off(&error),
+            }
+        }
+        courier.counts.set_queued(courier.queue.len());
         Ok((courier, teller))
     }
 
@@ -198,8 +132,7 @@ impl Courier {
         let mut finish = std::pin::pin!(finish);
         self.advance(&connector).await;
         loop {
-            let due = self.queue.next_due().map(|due| due.saturating_sub(now()));
-            let wait = due.map_or(SLEEP_MAX, Duration::from_millis).min(SLEEP_MAX);
+            let wait = self.wait();
             tokio::select! {
                 Some(told) = self.told.recv() => self.take(told),
                 Some(settled) = self.in_flight.join_next() => self.settle(settled),
@@ -218,7 +151,19 @@ impl Courier {
         while let Ok(Some(settled)) = timeout_at(until, self.in_flight.join_next()).await {
             self.settle(settled);
         }
+        self.retry = None;
         self.write().await;
+    }
+
+    /// How long nothing is to be done if nothing happens.
+    fn wait(&self) -> Duration {
+        let now = self.clock.millis();
+        let due = self.queue.next_due().map(|due| due.saturating_sub(now));
+        let due = due.map_or(SLEEP_MAX, Duration::from_millis);
+        let retry = self
+            .retry
+            .map(|at| at.saturating_duration_since(Instant::now()));
+        due.min(retry.unwrap_or(SLEEP_MAX)).min(SLEEP_MAX)
     }
 
     /// Takes in what else was told.
@@ -242,19 +187,28 @@ impl Courier {
         let id: Arc<str> =
             id.unwrap_or_else(|| format!("msg_{:016x}{:016x}", random(), random()).into());
         let kind: Arc<str> = message.kind.into();
+        let stream: Arc<str> = message.stream.as_deref().unwrap_or_default().into();
+        let now = self.clock.millis();
         let mut dropped = 0;
+        let mut numbered = None;
         for ((receiver, _, wants), is_known) in self.receivers.iter().zip(known) {
             let is_wanted = wants(&kind, message.stream.as_deref());
             if is_known || !is_wanted || !self.queue.takes(*receiver) {
                 continue;
             }
+            let body = numbered.get_or_insert_with(|| {
+                with_sequence(&message.body, self.sequences.next(&stream, now))
+            });
             dropped += self.queue.push(Delivery {
                 receiver: *receiver,
+                stream: Arc::clone(&stream),
                 id: Arc::clone(&id),
                 kind: Arc::clone(&kind),
-                body: message.body.clone(),
+                body: body.clone(),
                 attempts: 0,
-                due: now(),
+                due: now,
+                told: now,
+                is_apart: false,
             });
         }
         if dropped > 0 {
@@ -263,6 +217,7 @@ impl Courier {
                 "the queue of webhooks is full; the oldest of one receiver are dropped"
             );
         }
+        self.waiting.retain(|waiting| !waiting.is_closed());
         self.waiting.extend(kept);
     }
 
@@ -275,12 +230,13 @@ impl Courier {
             }
         };
         let random = self.jitter.random();
-        let (outcome, count) = match self.queue.settle(number, answer, now(), random) {
+        let now = self.clock.millis();
+        let (outcome, count) = match self.queue.settle(number, answer, now, random) {
             Settled::Delivered => (Outcome::Delivered, 1),
             Settled::Again { .. } => (Outcome::Retried, 1),
-            Settled::GivenUp => {
-                tracing::error!(number, "a webhook is given up");
-                (Outcome::GivenUp, 1)
+            Settled::GivenUp { count } => {
+                tracing::error!(number, count, "webhooks are given up");
+                (Outcome::GivenUp, count)
             }
             Settled::Gone { count } => (Outcome::Gone, count),
             Settled::Unknown => return,
@@ -291,7 +247,7 @@ impl Courier {
     /// Writes changes down, and then has posted what is due.
     async fn advance(&mut self, connector: &Connector) {
         self.write().await;
-        while let Some((number, delivery)) = self.queue.take_due(now()) {
+        while let Some((number, delivery)) = self.queue.take_due(self.clock.millis()) {
             let of_delivery =
                 |(digest, ..): &&(u64, Arc<Receiver>, Wants)| *digest == delivery.receiver;
             let Some((_, receiver, _)) = self.receivers.iter().find(of_delivery) else {
@@ -307,32 +263,67 @@ impl Courier {
 
     async fn write(&mut self) {
         self.counts.set_queued(self.queue.len());
-        let changes = self.queue.take_changes();
-        if changes.is_empty() {
+        let Some(journal) = self.journal.clone() else {
+            self.queue.clear_changes();
             return self.tell_kept();
+        };
+        if self.retry.is_some_and(|at| Instant::now() < at) {
+            // All there is will be written.
+            return self.queue.clear_changes();
         }
-        let Some(journal) = self.journal.take() else {
-            return self.tell_kept();
-        };
-        let writing = spawn_blocking(move || {
-            let written = journal.write(&changes);
-            (journal, changes, written)
-        });
-        // An error means that the runtime ends.
-        let Ok((journal, changes, written)) = writing.await else {
-            return;
-        };
-        self.journal = Some(journal);
-        let was_failing = std::mem::replace(&mut self.is_failing, written.is_err());
-        match written {
-            Ok(()) => self.tell_kept(),
-            Err(error) => {
-                self.queue.give_back(&changes);
-                if !was_failing {
-                    tracing::error!(%error, "webhooks cannot be written down; a restart would lose them");
-                }
+        if !self.is_read {
+            let journal = Arc::clone(&journal);
+            // An error of the task means that the runtime ends, here and below.
+            match spawn_blocking(move || journal.read()).await {
+                Ok(Ok(kept)) => self.restore(kept),
+                Ok(Err(error)) => return self.put_off(&error),
+                Err(_) => return,
             }
         }
+        let is_all = !self.is_whole;
+        let changes = match is_all {
+            true => self.queue.take_all(),
+            false => self.queue.take_changes(),
+        };
+        if changes.is_empty() && !is_all {
+            return self.tell_kept();
+        }
+        let sequence = self.sequences.highest();
+        let writing = spawn_blocking(move || journal.write(&changes, sequence, is_all));
+        match writing.await {
+            Ok(Ok(())) => {
+                self.is_whole = true;
+                if self.retry.take().is_some() {
+                    tracing::info!("webhooks are written down again");
+                }
+                self.tell_kept();
+            }
+            Ok(Err(error)) => self.put_off(&error),
+            Err(_) => {}
+        }
+    }
+
+    /// What an earlier run has left is to be delivered, too.
+    fn restore(&mut self, kept: Kept) {
+        self.is_read = true;
+        self.sequences.begin_above(kept.sequence);
+        let orphans = self.queue.restore(kept, self.clock.millis());
+        if orphans > 0 {
+            self.counts.add(Outcome::Dropped, orphans);
+            tracing::warn!(
+                orphans,
+                "webhooks are dropped: their receivers are not configured any more"
+            );
+        }
+    }
+
+    /// The disk takes nothing, or tells nothing. What is in the file then is written anew, all of it.
+    fn put_off(&mut self, error: &journal::Error) {
+        self.is_whole = false;
+        if self.retry.is_none() {
+            tracing::error!(%error, "webhooks cannot be written down; a restart would lose them. It is tried again every ten seconds");
+        }
+        self.retry = Some(Instant::now() + RETRY_AFTER);
     }
 
     /// Everything that was told so far is written down, or there is nowhere to.
@@ -350,11 +341,6 @@ impl fmt::Debug for Courier {
             .field("queue", &self.queue.len())
             .finish_non_exhaustive()
     }
-}
-
-fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    millis(since.unwrap_or_default())
 }
 
 /// What a receiver is known by over restarts: its whole address, of which nothing can be read in the file.
@@ -375,3 +361,6 @@ fn digest(url: &Url) -> u64 {
         .take(8)
         .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! Every address of another server that a configuration has this one connect to: the one list of them.
+//!
+//! Who prepares connections (the certificates that are trusted) goes by this list, so that no kind of address is forgotten; a
+//! test goes over all keys that take an address.
+
+use crate::{Config, PullRule};
+
+/// An address of another server.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Outbound {
+    /// Its key, such as `push.0.url`.
+    pub key: String,
+    /// Whether it is reached over TLS.
+    pub is_secure: bool,
+}
+
+impl Config {
+    /// The addresses of other servers that are connected to.
+    pub fn outbound(&self) -> Vec<Outbound> {
+        let of = |key: String, is_secure| Outbound { key, is_secure };
+        let hook = &self.auth.hook;
+        let of_auth = [
+            ("auth.jwt.jwks_url", &self.auth.jwt.jwks_url),
+            ("auth.hook.url", &hook.url),
+            ("auth.hook.play_url", &hook.play_url),
+            ("auth.hook.connect_url", &hook.connect_url),
+            ("auth.hook.end_url", &hook.end_url),
+            ("auth.hook.update_url", &hook.update_url),
+        ];
+        let of_auth = of_auth
+            .into_iter()
+            .filter_map(|(key, url)| Some(of(key.to_owned(), url.as_ref()?.is_secure())));
+        let upload = &self.recording.upload;
+        let of_upload = upload
+            .is_on()
+            .then(|| of("recording.upload.endpoint".to_owned(), upload.is_secure()));
+        let hooks = self.hooks.iter();
+        let hooks = hooks.map(|rule| of(format!("{}.url", rule.key), rule.url.is_secure()));
+        let directories = self.directories.iter();
+        let directories =
+            directories.map(|rule| of(format!("{}.url", rule.key), rule.url.is_secure()));
+        let pushes = self.pushes.iter();
+        let pushes = pushes.map(|rule| of(format!("{}.url", rule.key), rule.url.is_secure()));
+        let pulls = self.pulls.iter().flat_map(|rule: &PullRule| {
+            let others = rule.alternates.iter();
+            let others = others.map(|url| of(format!("{}.alternates", rule.key), url.is_secure()));
+            std::iter::once(of(format!("{}.url", rule.key), rule.url.is_secure())).chain(others)
+        });
+        of_auth
+            .chain(of_upload)
+            .chain(hooks)
+            .chain(directories)
+            .chain(pushes)
+            .chain(pulls)
+            .collect()
+    }
+}

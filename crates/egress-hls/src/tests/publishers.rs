@@ -1,0 +1,356 @@
+//! Publishers whose clocks leap, whose tracks pause, come late and change, and whose keyframes fall anywhere, on
+//! virtual time: what their viewers are answered keeps the rules of [`testkit::hls`].
+
+use std::collections::HashSet;
+
+use media::Script;
+use media::codec::h264::AvcConfig;
+use testkit::hls::{History, MediaPlaylist, Rule, Subject, violations};
+use testkit::http::Response;
+
+use super::*;
+
+/// High profile, 320×180, from x264.
+const SPS: &[u8] = &[
+    0x67, 0x64, 0x00, 0x0D, 0xAC, 0xD9, 0x41, 0x41, 0x9F, 0x9F, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00,
+    0x10, 0x00, 0x00, 0x03, 0x03, 0x20, 0xF1, 0x42, 0x99, 0x60,
+];
+const PPS: &[u8] = &[0x68, 0xEF, 0xBC, 0xB0];
+
+/// Milliseconds from one look at the playlist to the next.
+const LOOK_INTERVAL: i64 = 200;
+
+/// What a server of files owes its clients is not about publishers.
+const OTHER_RULES: &[Rule] = &[
+    Rule::Caching,
+    Rule::ContentType,
+    Rule::Cors,
+    Rule::Priority,
+    Rule::Validators,
+];
+
+const LEAPS: [i64; 4] = [1_000, 5_000, 60_000, 3_600_000];
+
+fn h264() -> Item {
+    Item::Track(Arc::new(Track {
+        id: TrackId::VIDEO,
+        kind: Kind::Video,
+        codec: Codec::H264,
+        framing: Framing::Bare,
+        config: AvcConfig::write(&[SPS], &[PPS])
+            .expect("readable sets")
+            .into(),
+        sample_rate: 0,
+        channels: 0,
+        flv: None,
+    }))
+}
+
+/// `onMetaData` of both tracks.
+fn metadata() -> Item {
+    Item::Metadata(Script {
+        at: Timestamp::ZERO,
+        body: Bytes::from_static(b"onMetaData videocodecid audiocodecid"),
+    })
+}
+
+/// A stream and the viewer that watches it.
+struct Show {
+    server: TestServer,
+    publisher: Option<Publisher>,
+    began: Instant,
+    /// Milliseconds that have passed.
+    now: i64,
+    /// Of the present publisher.
+    since: i64,
+    /// Pictures from one keyframe to the next, and milliseconds before the first.
+    group: i64,
+    first_keyframe: i64,
+    /// Each track is announced with its first sample.
+    announced: HashSet<TrackId>,
+    history: History,
+    fetched: HashSet<String>,
+}
+
+impl Show {
+    fn new(group: i64) -> Self {
+        let mut show = Self {
+            server: TestServer::new(),
+            publisher: None,
+            began: Instant::now(),
+            now: 0,
+            since: 0,
+            group,
+            first_keyframe: 0,
+            announced: HashSet::new(),
+            history: History {
+                playlist: "/live/show/hls/live.m3u8".to_owned(),
+                ..History::default()
+            },
+            fetched: HashSet::new(),
+        };
+        show.publish(&[metadata()]);
+        show
+    }
+
+    /// Another publisher comes, after the present one has left.
+    fn publish(&mut self, items: &[Item]) {
+        self.publisher = None;
+        let publisher = self.server.begin("live/show", None, self.time(self.now));
+        self.publisher = Some(publisher);
+        self.announced.clear();
+        self.since = self.now;
+        self.write(items.to_vec(), self.now);
+    }
+
+    fn time(&self, millis: i64) -> Instant {
+        self.began + Duration::from_millis(millis.unsigned_abs())
+    }
+
+    fn write(&mut self, mut items: Vec<Item>, now: i64) {
+        let now = self.time(now);
+        let publisher = self.publisher.as_mut().expect("one is there");
+        publisher.write(&mut items, now).expect("it publishes");
+    }
+
+    /// The publisher sends for so long pictures at 25 a second and sound, with the times that `clock` makes of those
+    /// since it came, and the viewer watches.
+    async fn send(&mut self, millis: i64, clock: impl Fn(TrackId, i64) -> Option<i64>) {
+        let until = self.now + millis;
+        while self.now < until {
+            let end = (self.now + LOOK_INTERVAL).min(until);
+            for now in self.now..end {
+                let since = now - self.since;
+                // Frames begin every 1,024 samples of 48 in a millisecond.
+                let is_frame = since * 48 % 1_024 < 48;
+                let behind = since - self.first_keyframe;
+                let is_keyframe = behind >= 0 && behind / 40 % self.group == 0;
+                for (track, is_due) in [
+                    (TrackId::VIDEO, since % 40 == 0),
+                    (TrackId::AUDIO, is_frame),
+                ] {
+                    if is_due && let Some(own) = clock(track, since) {
+                        self.sample(track, own, is_keyframe, now);
+                    }
+                }
+            }
+            self.now = end;
+            self.look().await;
+        }
+    }
+
+    fn sample(&mut self, track: TrackId, own: i64, is_keyframe: bool, now: i64) {
+        let is_picture = track == TrackId::VIDEO;
+        let at = Timestamp::from_millis(own);
+        let mut items = Vec::new();
+        if self.announced.insert(track) {
+            items.push(if is_picture { h264() } else { aac() });
+        }
+        items.push(Item::Sample(Sample {
+            track,
+            dts: at,
+            pts: at,
+            duration: Span::ZERO,
+            keyframe: is_keyframe || !is_picture,
+            data: Bytes::copy_from_slice(&now.to_be_bytes()),
+            flv: None,
+        }));
+        self.write(items, now);
+    }
+
+    /// Fetches the playlist and what is new in it.
+    async fn look(&mut self) {
+        let at = Duration::from_millis(self.now.unsigned_abs());
+        let path = self.history.playlist.clone();
+        let answer = self.server.ask(&format!("{path}?_parts")).await;
+        if answer.status != StatusCode::OK {
+            return;
+        }
+        let text = text(&answer);
+        let playlist = match MediaPlaylist::parse(&text) {
+            Ok(playlist) => playlist,
+            Err(error) => panic!("{error}\n{text}"),
+        };
+        for segment in playlist.segments.iter().filter(|segment| !segment.is_gap) {
+            let map = segment.map.iter().map(|map| &map.uri);
+            let parts = segment.parts.iter().map(|part| &part.uri);
+            let file = segment.file.iter().map(|file| &file.uri);
+            for uri in map.chain(parts).chain(file) {
+                let path = self.history.path(uri);
+                if self.fetched.insert(path.clone()) {
+                    let answer = self.server.ask(&path).await;
+                    assert_eq!(answer.status, StatusCode::OK, "{path}");
+                    self.history.answers.push(testkit::hls::Answer {
+                        asked: at,
+                        answered: at,
+                        subject: Subject::Media,
+                        path,
+                        condition: None,
+                        response: Response {
+                            status: 200,
+                            headers: Vec::new(),
+                            body: body(&answer),
+                        },
+                    });
+                }
+            }
+        }
+        self.history.see(at, text, playlist);
+    }
+
+    /// Demands that every rule was kept, and that there was media until the end.
+    fn check(&self, what: &str) {
+        let found = violations(&self.history).into_iter();
+        let found: Vec<_> = found
+            .filter(|breach| !OTHER_RULES.contains(&breach.rule))
+            .map(|breach| breach.to_string())
+            .collect();
+        let last = self.history.versions.last().expect("some versions");
+        let first = found.first();
+        assert!(
+            first.is_none(),
+            "{what}: {} of {first:?}\n{}",
+            found.len(),
+            last.text
+        );
+        let newest = self.history.versions.iter().rev();
+        let newest = newest.map_while(|version| (version.text == last.text).then_some(version.at));
+        let since = newest.last().expect("the last one");
+        let now = Duration::from_millis(self.now.unsigned_abs());
+        assert!(
+            now - since <= Duration::from_secs(2),
+            "{what}: nothing since {since:?}"
+        );
+    }
+
+    /// How many segments there were of which the first part is not independent.
+    fn begun_without_keyframe(&self) -> usize {
+        let versions = self.history.versions.iter();
+        let segments = versions.flat_map(|version| &version.playlist.segments);
+        let late = segments.filter(|segment| {
+            segment
+                .parts
+                .first()
+                .is_some_and(|first| !first.is_independent)
+        });
+        late.map(|segment| segment.number)
+            .collect::<HashSet<_>>()
+            .len()
+    }
+
+    fn discontinuities(&self) -> usize {
+        let versions = self.history.versions.iter();
+        let segments = versions.flat_map(|version| &version.playlist.segments);
+        segments
+            .filter(|segment| segment.is_discontinuous)
+            .map(|segment| segment.number)
+            .collect::<HashSet<_>>()
+            .len()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_hinted_part_comes_wherever_segments_begin() {
+    // Keyframes every two and four seconds, at no beginning of a slot, and rare ones.
+    for group in [50, 79, 100, 250] {
+        let mut show = Show::new(group);
+        show.send(40_000, |_, now| Some(now)).await;
+        let versions = &show.history.versions;
+        let segments = versions.iter().flat_map(|it| &it.playlist.segments);
+        let parts = segments.flat_map(|segment| &segment.parts);
+        let listed: HashSet<_> = parts.map(|part| part.uri.as_str()).collect();
+        let hints = versions.iter().rev().skip(1);
+        for hint in hints.filter_map(|version| version.playlist.hinted_part()) {
+            assert!(listed.contains(hint), "{group}: {hint} did not come");
+        }
+        assert_eq!(show.begun_without_keyframe() > 0, group > 79, "{group}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clocks_may_leap() {
+    for leap in LEAPS.into_iter().chain(LEAPS.map(|leap| -leap)) {
+        let mut show = Show::new(50);
+        show.send(13_000, |_, now| Some(now)).await;
+        show.send(13_000, |_, now| Some(now + leap)).await;
+        show.send(13_000, |_, now| Some(now)).await;
+        show.check(&format!("a leap of {leap} ms"));
+        assert_eq!(show.discontinuities(), 0, "{leap}");
+        assert_eq!(show.begun_without_keyframe(), 0, "{leap}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clocks_may_stand_still() {
+    for stalled in [1_000, 5_000, 60_000] {
+        let mut show = Show::new(50);
+        show.send(13_000, |_, now| Some(now)).await;
+        show.send(stalled, |_, _| Some(12_960)).await;
+        show.send(13_000, |_, now| Some(now - stalled)).await;
+        show.send(13_000, |_, now| Some(now)).await;
+        show.check(&format!("a clock that stands for {stalled} ms"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_track_may_pause_or_begin_late() {
+    for late in [TrackId::AUDIO, TrackId::VIDEO] {
+        let mut show = Show::new(50);
+        let is_there = |track: TrackId, now: i64| track != late || now >= 10_000;
+        show.send(20_000, |track, now| is_there(track, now).then_some(now))
+            .await;
+        let pauses = |track: TrackId, now: i64| track == late && now < 26_000;
+        show.send(20_000, |track, now| (!pauses(track, now)).then_some(now))
+            .await;
+        show.check(&format!("{late:?} that is late"));
+        assert_eq!(show.discontinuities(), 0, "{late:?}");
+        assert_eq!(show.begun_without_keyframe(), 0, "{late:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_media_may_pause() {
+    for pause in [400, 1_000, 2_500, 7_000, 9_000] {
+        let mut show = Show::new(50);
+        show.send(13_000, |_, now| Some(now)).await;
+        show.send(pause, |_, _| None).await;
+        show.send(20_000, |_, now| Some(now)).await;
+        show.check(&format!("a pause of {pause} ms"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tracks_may_change_with_the_publisher() {
+    let only = |wanted: Option<TrackId>| {
+        move |track: TrackId, now: i64| wanted.is_none_or(|wanted| track == wanted).then_some(now)
+    };
+    let both = None;
+    let (sound, pictures) = (Some(TrackId::AUDIO), Some(TrackId::VIDEO));
+    for turns in [
+        [both, pictures, both],
+        [pictures, both, sound],
+        [sound, both, pictures],
+    ] {
+        let mut show = Show::new(50);
+        for (turn, tracks) in turns.into_iter().enumerate() {
+            if turn > 0 {
+                show.now += 1_000;
+            }
+            show.publish(&[]);
+            show.send(13_000, only(tracks)).await;
+        }
+        show.check(&format!("{turns:?}"));
+        assert_eq!(show.discontinuities(), 2, "{turns:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keyframes_may_fall_into_each_phase_of_a_segment() {
+    for phase in (0..3_000).step_by(200) {
+        let mut show = Show::new(75);
+        show.first_keyframe = phase;
+        show.send(20_000, |_, now| Some(now)).await;
+        show.check(&format!("a first keyframe at {phase} ms"));
+        assert_eq!(show.begun_without_keyframe(), 0, "{phase}");
+    }
+}

@@ -1,0 +1,283 @@
+//! Viewers behind links that lose packets: too small ones, and such that lose some by chance.
+
+use std::collections::{HashSet, VecDeque};
+
+use webrtc::rtcp::{
+    Packet as Item, ReportBlock, packets as items, write_nack, write_pli, write_receiver_report,
+};
+
+use super::*;
+
+/// The viewer's answer takes this long on its way back, which is empty.
+const WAY_BACK: Duration = Duration::from_millis(10);
+
+/// What waits for a link at the most, in time.
+const QUEUE: Duration = Duration::from_millis(500);
+
+/// A link towards a viewer, and the viewer's side of RTCP.
+struct TestLink {
+    viewer: TestViewer,
+    /// Bits per second; `None` for more than is sent.
+    rate: Option<u64>,
+    /// One packet in so many is lost by chance.
+    chance: Option<u64>,
+    random: u64,
+    busy_until: Instant,
+    under_way: VecDeque<(Instant, Arriving)>,
+    compounds: usize,
+    pictures: Received,
+    sounds: Received,
+    /// The last sender report's time, and when it came.
+    told: Option<(u32, Instant)>,
+    report_at: Instant,
+}
+
+enum Arriving {
+    Media(Got),
+    Report(u32),
+}
+
+/// Packets of one source.
+#[derive(Default)]
+struct Received {
+    sent: usize,
+    numbers: HashSet<u16>,
+    highest: u16,
+    /// Times of the packets, in ticks of their clock.
+    times: Vec<u32>,
+}
+
+impl TestLink {
+    fn new(worker: &TestWorker, viewer: TestViewer) -> Self {
+        Self {
+            viewer,
+            rate: None,
+            chance: None,
+            random: 7,
+            busy_until: worker.now,
+            under_way: VecDeque::new(),
+            compounds: 0,
+            pictures: Received::default(),
+            sounds: Received::default(),
+            told: None,
+            report_at: worker.now + Duration::from_secs(1),
+        }
+    }
+
+    fn is_lost_by_chance(&mut self) -> bool {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.chance
+            .is_some_and(|one| self.random.is_multiple_of(one))
+    }
+
+    fn pass(&mut self, bytes: usize, what: Arriving, now: Instant) {
+        let begins = self.busy_until.max(now);
+        if self.is_lost_by_chance() || begins - now > QUEUE {
+            return;
+        }
+        let bits = bytes as f64 * 8.0;
+        let takes = self.rate.map_or(0.0, |rate| bits / rate as f64);
+        self.busy_until = begins + Duration::from_secs_f64(takes);
+        self.under_way.push_back((self.busy_until, what));
+    }
+
+    /// Takes what the worker has sent, and reports each second.
+    fn look(&mut self, worker: &mut TestWorker) {
+        for got in worker.take(&mut self.viewer) {
+            if let Some(received) = self.received(got.ssrc) {
+                received.sent += 1;
+            }
+            let bytes = HEADER_BYTES + got.payload.len() + got.padding + 16 + 28;
+            self.pass(bytes, Arriving::Media(got), worker.now);
+        }
+        let new: Vec<_> = worker.wire.compounds[self.compounds..].to_vec();
+        self.compounds = worker.wire.compounds.len();
+        let session = self.viewer.session;
+        for (_, compound) in new.iter().filter(|(of, _)| *of == session) {
+            for item in items(compound) {
+                if let Item::SenderReport { ntp, .. } = item {
+                    self.pass(100, Arriving::Report((ntp >> 16) as u32), worker.now);
+                }
+            }
+        }
+        while self
+            .under_way
+            .front()
+            .is_some_and(|(at, _)| *at <= worker.now)
+        {
+            let Some((at, what)) = self.under_way.pop_front() else {
+                break;
+            };
+            match what {
+                Arriving::Report(ntp) => self.told = Some((ntp, at)),
+                Arriving::Media(got) => {
+                    if let Some(received) = self.received(got.ssrc) {
+                        received.numbers.insert(got.sequence);
+                        received.highest = received.highest.max(got.sequence);
+                        received.times.push(got.timestamp);
+                    }
+                }
+            }
+        }
+        if worker.now >= self.report_at {
+            self.report_at = worker.now + Duration::from_secs(1);
+            self.report(worker);
+        }
+    }
+
+    fn received(&mut self, ssrc: u32) -> Option<&mut Received> {
+        if ssrc == codes::ssrc(PayloadFormat::H264) {
+            return Some(&mut self.pictures);
+        }
+        (ssrc == codes::ssrc(PayloadFormat::Opus)).then_some(&mut self.sounds)
+    }
+
+    fn report(&self, worker: &mut TestWorker) {
+        let sent = worker.now - WAY_BACK;
+        let block = |format, received: &Received| ReportBlock {
+            ssrc: codes::ssrc(format),
+            fraction_lost: 0,
+            lost: i32::from(received.highest) - received.numbers.len() as i32,
+            highest_sequence: received.highest.into(),
+            jitter: 0,
+            last_report: self.told.map_or(0, |(ntp, _)| ntp),
+            since_last_report: self.told.map_or(0, |(_, at)| {
+                let held = sent.saturating_duration_since(at);
+                (held.as_secs_f64() * 65_536.0) as u32
+            }),
+        };
+        let blocks = [
+            block(PayloadFormat::H264, &self.pictures),
+            block(PayloadFormat::Opus, &self.sounds),
+        ];
+        let mut compound = Vec::new();
+        write_receiver_report(&mut compound, 9, &blocks);
+        self.write(worker, &compound);
+    }
+
+    fn write(&self, worker: &mut TestWorker, compound: &[u8]) {
+        let TestWorker {
+            viewers, wire, now, ..
+        } = worker;
+        viewers.rtcp(self.viewer.session, compound, *now, wire);
+    }
+
+    /// The camera films for so many seconds. Returns the sounds that were sent and the numbers of those that came,
+    /// and the times of the pictures that came.
+    fn film(&mut self, worker: &mut TestWorker, camera: &mut Camera, seconds: usize) -> Film {
+        let (sent, came) = (self.sounds.sent, self.sounds.numbers.len());
+        self.pictures.times.clear();
+        let pictures = self.pictures.sent;
+        for _ in 0..seconds * 50 {
+            worker.film(camera, 1);
+            self.look(worker);
+        }
+        let mut times = std::mem::take(&mut self.pictures.times);
+        times.dedup();
+        Film {
+            sounds: (self.sounds.numbers.len() - came) as f64 / (self.sounds.sent - sent) as f64,
+            packets: self.pictures.sent - pictures,
+            pictures: times.len(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Film {
+    /// The share of sounds that came.
+    sounds: f64,
+    /// Packets of pictures that were sent.
+    packets: usize,
+    /// Pictures of which some of it came.
+    pictures: usize,
+}
+
+fn start() -> (TestWorker, Camera, TestLink) {
+    let mut worker = TestWorker::new();
+    let camera = worker.camera("show", &BOTH);
+    let viewer = worker.join("show", &BOTH);
+    let link = TestLink::new(&worker, viewer);
+    (worker, camera, link)
+}
+
+#[test]
+fn a_link_that_is_too_small_is_sent_the_sound_and_the_picture_when_it_is_free() {
+    let (mut worker, mut camera, mut link) = start();
+    assert!(link.film(&mut worker, &mut camera, 5).sounds > 0.99);
+    // Picture and sound are 1 Mb/s.
+    link.rate = Some(300_000);
+    link.film(&mut worker, &mut camera, 10);
+    assert_eq!(worker.counters().held_pictures, 1);
+    assert_eq!(worker.books.degraded.value(), 1);
+    let squeezed = link.film(&mut worker, &mut camera, 30);
+    assert!(squeezed.sounds >= 0.95, "{squeezed:?}");
+    // Keyframes of 27 packets, as probes: after 5, 10 and 20 s.
+    assert!((27..=4 * 27).contains(&squeezed.packets), "{squeezed:?}");
+    link.rate = None;
+    link.film(&mut worker, &mut camera, 30);
+    let free = link.film(&mut worker, &mut camera, 4);
+    assert!(free.pictures >= 99 && free.sounds > 0.99, "{free:?}");
+    assert_eq!(worker.counters().held_pictures, 1);
+    link.film(&mut worker, &mut camera, 11);
+    assert_eq!(worker.books.degraded.value(), 0);
+}
+
+#[test]
+fn a_link_that_is_a_little_too_small_is_tried_in_growing_pauses() {
+    let (mut worker, mut camera, mut link) = start();
+    link.rate = Some(850_000);
+    let mut held = Vec::new();
+    for second in 0..90 {
+        link.film(&mut worker, &mut camera, 1);
+        if worker.counters().held_pictures as usize > held.len() {
+            held.push(second);
+        }
+    }
+    let pauses: Vec<_> = held.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(pauses.len() >= 2 && pauses.is_sorted(), "{held:?}");
+    assert!(
+        pauses[0] >= 5 && *pauses.last().expect("two") >= 10,
+        "{held:?}"
+    );
+}
+
+#[test]
+fn losses_by_chance_and_outages_hold_no_picture() {
+    let (mut worker, mut camera, mut link) = start();
+    link.chance = Some(10);
+    let film = link.film(&mut worker, &mut camera, 60);
+    assert!(film.pictures >= 60 * 25 - 5, "{film:?}");
+    link.chance = None;
+    for outage in [1, 3, 10] {
+        link.chance = Some(1);
+        link.film(&mut worker, &mut camera, outage);
+        link.chance = None;
+        let film = link.film(&mut worker, &mut camera, 5);
+        assert!(film.pictures >= 5 * 25 - 1, "{film:?}");
+    }
+    assert_eq!(worker.counters().held_pictures, 0);
+}
+
+#[test]
+fn a_held_picture_is_asked_for_in_vain() {
+    let (mut worker, mut camera, mut link) = start();
+    link.rate = Some(300_000);
+    link.film(&mut worker, &mut camera, 6);
+    assert_eq!(worker.counters().held_pictures, 1);
+    let _earlier = camera.publisher.takes_keyframe_request(worker.now);
+    let media = codes::ssrc(PayloadFormat::H264);
+    let mut compound = Vec::new();
+    write_receiver_report(&mut compound, 9, &[]);
+    write_pli(&mut compound, 9, media);
+    write_nack(&mut compound, 9, media, &[3, 4, 5]);
+    worker.pass(Duration::from_secs(4));
+    let before = worker.counters();
+    link.write(&mut worker, &compound);
+    worker.pass(TICK);
+    assert!(!camera.publisher.takes_keyframe_request(worker.now));
+    let after = worker.counters();
+    assert_eq!(after.nacks_refused - before.nacks_refused, 3);
+    assert_eq!(after.retransmissions, before.retransmissions);
+}

@@ -1,0 +1,115 @@
+//! Sound that is derived from the past, which is not for viewers.
+//!
+//! A transcoder begins with what the stream remembers, which other lanes' listeners are to have. Receivers of RTP play
+//! all that they are sent, seconds of it with as much delay. So the lane leaves derived sound out until it has
+//! reached the publisher's own.
+
+use std::time::{Duration, Instant};
+
+use media::{Sample, Span, Timestamp};
+
+/// Derived sound that ends so long before the publisher's newest is of the present: a packet, what a codec holds
+/// back, and the unevenness with which publishers send.
+const BEHIND_MAX: Span = Span::from_millis(100);
+
+/// Derived sound that has not reached the present by then never will, and is taken as it comes.
+const WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(super) struct Present {
+    /// The end of the publisher's newest sound.
+    newest: Option<Timestamp>,
+    /// The derived sound has not reached the present.
+    is_awaited: bool,
+    /// When the first of it came.
+    since: Option<Instant>,
+}
+
+impl Present {
+    /// The publisher's own sound goes on.
+    pub(super) fn saw(&mut self, own: &Sample) {
+        let end = own.dts + own.duration;
+        self.newest = Some(self.newest.map_or(end, |newest| newest.max(end)));
+    }
+
+    /// Derived sound is announced: it may begin in the past.
+    pub(super) const fn begin(&mut self) {
+        self.is_awaited = true;
+        self.since = None;
+    }
+
+    /// Whether derived sound that arrived now is of the past.
+    pub(super) fn is_past(&mut self, derived: &Sample, arrived: Instant) -> bool {
+        if !self.is_awaited {
+            return false;
+        }
+        let since = *self.since.get_or_insert(arrived);
+        let waited = arrived.saturating_duration_since(since);
+        let end = derived.dts + derived.duration;
+        let is_behind = |newest: Timestamp| newest - end > BEHIND_MAX;
+        self.is_awaited = self.newest.is_some_and(is_behind) && waited < WAIT_MAX;
+        self.is_awaited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use media::TrackId;
+
+    use super::*;
+
+    fn sample(millis: i64, track: TrackId) -> Sample {
+        let at = Timestamp::from_millis(millis);
+        Sample {
+            track,
+            dts: at,
+            pts: at,
+            duration: Span::from_millis(20),
+            keyframe: true,
+            data: Bytes::new(),
+            flv: None,
+        }
+    }
+
+    /// Which derived samples of these times are of the past, if they all come at once.
+    fn past(present: &mut Present, times: &[i64], now: Instant) -> Vec<bool> {
+        let derived = times.iter().map(|millis| sample(*millis, TrackId::DERIVED));
+        derived
+            .map(|sample| present.is_past(&sample, now))
+            .collect()
+    }
+
+    #[test]
+    fn derived_sound_begins_near_the_publishers_newest() {
+        let (mut present, now) = (Present::default(), Instant::now());
+        present.saw(&sample(4_000, TrackId::AUDIO));
+        present.begin();
+        let times = [0, 2_000, 3_899, 3_900, 3_920];
+        let expected = [true, true, true, false, false];
+        assert_eq!(past(&mut present, &times, now), expected);
+        // A transcoder that falls behind later is heard.
+        present.saw(&sample(9_000, TrackId::AUDIO));
+        assert_eq!(past(&mut present, &[4_000], now), [false]);
+        // The next one begins with the past again.
+        present.begin();
+        assert_eq!(past(&mut present, &[5_000, 8_950], now), [true, false]);
+    }
+
+    #[test]
+    fn what_never_reaches_the_present_is_heard_all_the_same() {
+        let (mut present, now) = (Present::default(), Instant::now());
+        present.saw(&sample(4_000, TrackId::AUDIO));
+        present.begin();
+        assert_eq!(past(&mut present, &[1_000], now), [true]);
+        assert_eq!(past(&mut present, &[2_900], now + WAIT_MAX), [false]);
+        let mut alone = Present::default();
+        alone.begin();
+        assert_eq!(
+            past(&mut alone, &[0], now),
+            [false],
+            "without a publisher's own"
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! How a client takes the body of an answer: which of its pieces wait to be sent, and since when.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep_until};
+
+/// Pieces of a connection that wait to be sent, beside one of each request: 256 KiB.
+pub const PIECES_MAX: usize = 16;
+
+/// How long a client may take nothing of a body, in the extensions of its response. `None` for bodies that have rules of
+/// their own.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Patience(pub Option<Duration>);
+
+impl Default for Patience {
+    /// A page is small: a client that takes longer is not reading.
+    fn default() -> Self {
+        Self(Some(Duration::from_secs(30)))
+    }
+}
+
+/// How often it is looked whether a body has got patience.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// The pieces of all requests of a connection that wait to be sent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outstanding(Arc<AtomicUsize>);
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    connection: Outstanding,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    patience: Patience,
+    /// Pieces that wait to be sent.
+    pieces: usize,
+    /// When the first of them was handed over, or the one before it was sent.
+    since: Instant,
+    /// Of who has the next piece.
+    waker: Option<Waker>,
+}
+
+impl Progress {
+    pub(crate) fn new(connection: Outstanding) -> Arc<Self> {
+        Arc::new(Self {
+            connection,
+            state: Mutex::new(State {
+                patience: Patience::default(),
+                pieces: 0,
+                since: Instant::now(),
+                waker: None,
+            }),
+        })
+    }
+
+    pub(crate) fn set_patience(&self, patience: Patience) {
+        self.state().patience = patience;
+    }
+
+    /// Whether another piece may be handed over; else the caller is woken when it may.
+    pub(crate) fn has_room(&self, cx: &Context<'_>) -> bool {
+        let mut state = self.state();
+        let has_room = state.pieces == 0 || self.connection.0.load(Ordering::Relaxed) < PIECES_MAX;
+        if !has_room {
+            state.waker = Some(cx.waker().clone());
+        }
+        has_room
+    }
+
+    /// Whether all pieces are sent; else the caller is woken when one is.
+    pub(crate) fn is_taken(&self, cx: &Context<'_>) -> bool {
+        let mut state = self.state();
+        if state.pieces > 0 {
+            state.waker = Some(cx.waker().clone());
+        }
+        state.pieces == 0
+    }
+
+    /// A piece that waits to be sent until it is dropped.
+    pub(crate) fn hand_over(self: &Arc<Self>, bytes: Bytes) -> Bytes {
+        self.connection.0.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.state();
+        if state.pieces == 0 {
+            state.since = Instant::now();
+        }
+        state.pieces += 1;
+        drop(state);
+        Bytes::from_owner(Piece {
+            bytes,
+            progress: Arc::clone(self),
+        })
+    }
+
+    fn sent(&self) {
+        self.connection.0.fetch_sub(1, Ordering::Relaxed);
+        let mut state = self.state();
+        state.pieces -= 1;
+        state.since = Instant::now();
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Resolves when nothing was taken for too long.
+    pub(crate) async fn stalls(&self) {
+        loop {
+            let now = Instant::now();
+            let (patience, since) = {
+                let state = self.state();
+                let waits = state.pieces > 0;
+                (state.patience.0, waits.then_some(state.since))
+            };
+            let until = match (patience, since) {
+                (Some(patience), Some(since)) => since + patience,
+                (patience, _) => now + patience.unwrap_or(LOOK),
+            };
+            if until <= now {
+                return;
+            }
+            sleep_until(until).await;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A piece that was handed over.
+struct Piece {
+    bytes: Bytes,
+    progress: Arc<Progress>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.progress.sent();
+    }
+}

@@ -1,0 +1,307 @@
+//! The account of the bytes that a server holds for its peers, by kind of buffer, and the share of each address in those
+//! that a peer decides about.
+//!
+//! A charge is a value whose drop returns it: [`Held`] for a buffer of which somebody knows the size, or within a
+//! [`Bytes`](Held::over), whatever piece of which is the last.
+//!
+//! A share is what is left, divided: an address may have a quarter of what others leave, and the addresses of one owner
+//! (their site) a half. So the account never gets full, however many take from it: what the next one may have gets
+//! smaller, and is never nothing. The first address may have a quarter of all.
+//!
+//! Callers: `egress-hls` (playlists, pieces of files, request threads), `server` (requests, answers).
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use crate::shares::{network, site};
+
+/// The parts of what others leave that an address may have, and the addresses of one site.
+const ADDRESS_PART: usize = 4;
+const SITE_PART: usize = 2;
+
+/// What is held.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kind {
+    /// Requests over HTTP/1: what has arrived and is not parsed, and bodies.
+    Requests,
+    /// Answers that are made for one client, until its socket has taken them.
+    Answers,
+    /// Playlists of HLS that all viewers have, in each coding.
+    Playlists,
+    /// Pieces of files that were read for one client.
+    Files,
+    /// What the request threads have unread, and remember of requests.
+    Threads,
+}
+
+impl Kind {
+    const COUNT: usize = 5;
+
+    /// All of them.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Requests,
+        Self::Answers,
+        Self::Playlists,
+        Self::Files,
+        Self::Threads,
+    ];
+
+    /// The metric label.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::Answers => "answers",
+            Self::Playlists => "playlists",
+            Self::Files => "files",
+            Self::Threads => "threads",
+        }
+    }
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Holdings {
+    bytes_max: usize,
+    bytes: [AtomicUsize; Kind::COUNT],
+    shared: Mutex<Shared>,
+}
+
+/// The bytes that count for somebody's share.
+#[derive(Debug, Default)]
+struct Shared {
+    all: usize,
+    addresses: HashMap<IpAddr, usize>,
+    sites: HashMap<IpAddr, usize>,
+}
+
+impl Holdings {
+    /// Nothing yet. All shares together stay below `bytes_max`.
+    pub fn new(bytes_max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            bytes_max,
+            bytes: Default::default(),
+            shared: Mutex::default(),
+        })
+    }
+
+    /// Charges bytes for a peer at `address`; `None` if that is more than its share.
+    pub fn take(self: &Arc<Self>, kind: Kind, address: IpAddr, bytes: usize) -> Option<Held> {
+        let network = network(address);
+        self.shared().take(network, bytes, self.bytes_max)?;
+        Some(self.held(kind, Some(network), bytes))
+    }
+
+    /// Counts bytes that have a bound elsewhere.
+    pub fn note(self: &Arc<Self>, kind: Kind, bytes: usize) -> Held {
+        self.held(kind, None, bytes)
+    }
+
+    /// Bytes of a kind now.
+    pub fn bytes(&self, kind: Kind) -> usize {
+        self.bytes[kind as usize].load(Ordering::Relaxed)
+    }
+
+    fn held(self: &Arc<Self>, kind: Kind, owner: Option<IpAddr>, bytes: usize) -> Held {
+        self.bytes[kind as usize].fetch_add(bytes, Ordering::Relaxed);
+        Held {
+            account: Arc::clone(self),
+            kind,
+            owner,
+            bytes,
+        }
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        // The sums are right between any two statements of their users.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    fn take(&mut self, network: IpAddr, bytes: usize, bytes_max: usize) -> Option<()> {
+        let site = site(network);
+        let of = |map: &HashMap<IpAddr, usize>, key| map.get(&key).copied().unwrap_or_default();
+        let (own, owners) = (of(&self.addresses, network), of(&self.sites, site));
+        // What all but the one in question leave.
+        let left = |own: usize| bytes_max.saturating_sub(self.all - own);
+        let fits = own.saturating_add(bytes) <= left(own) / ADDRESS_PART
+            && owners.saturating_add(bytes) <= left(owners) / SITE_PART;
+        if !fits {
+            return None;
+        }
+        self.all += bytes;
+        *self.addresses.entry(network).or_default() += bytes;
+        *self.sites.entry(site).or_default() += bytes;
+        Some(())
+    }
+
+    fn give_back(&mut self, network: IpAddr, bytes: usize) {
+        self.all -= bytes;
+        reduce(&mut self.addresses, network, bytes);
+        reduce(&mut self.sites, site(network), bytes);
+    }
+}
+
+/// Keys without bytes are removed, so a map is no larger than what it counts.
+fn reduce(map: &mut HashMap<IpAddr, usize>, key: IpAddr, bytes: usize) {
+    if let Some(sum) = map.get_mut(&key) {
+        *sum -= bytes;
+        if *sum == 0 {
+            map.remove(&key);
+        }
+    }
+}
+
+/// A charge, for as long as it lives.
+#[derive(Debug)]
+pub struct Held {
+    account: Arc<Holdings>,
+    kind: Kind,
+    /// Whose share it counts for.
+    owner: Option<IpAddr>,
+    bytes: usize,
+}
+
+impl Held {
+    /// Its bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Counts so many from now on. Not for a charge that counts for somebody's share.
+    pub fn set(&mut self, bytes: usize) {
+        debug_assert!(self.owner.is_none(), "a share is not exceeded");
+        let count = &self.account.bytes[self.kind as usize];
+        count.fetch_add(bytes, Ordering::Relaxed);
+        count.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.bytes = bytes;
+    }
+
+    /// Takes a part of it, as much as there is.
+    #[must_use]
+    pub fn split(&mut self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        Self {
+            account: Arc::clone(&self.account),
+            kind: self.kind,
+            owner: self.owner,
+            bytes,
+        }
+    }
+
+    /// The same bytes, of which the last piece returns the charge.
+    pub fn over(self, bytes: Bytes) -> Bytes {
+        struct Owner {
+            bytes: Bytes,
+            _held: Held,
+        }
+        impl AsRef<[u8]> for Owner {
+            fn as_ref(&self) -> &[u8] {
+                &self.bytes
+            }
+        }
+        Bytes::from_owner(Owner { bytes, _held: self })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.account.bytes[self.kind as usize].fetch_sub(self.bytes, Ordering::Relaxed);
+        if let Some(owner) = self.owner {
+            self.account.shared().give_back(owner, self.bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAX: usize = 1_024;
+
+    fn host(network: u8, host: u8) -> IpAddr {
+        IpAddr::from([192, 0, network, host])
+    }
+
+    /// Takes a byte at a time for as long as it may.
+    fn fill(account: &Arc<Holdings>, address: IpAddr) -> Vec<Held> {
+        std::iter::from_fn(|| account.take(Kind::Answers, address, 1)).collect()
+    }
+
+    #[test]
+    fn each_kind_is_counted_until_its_last_piece_is_gone() {
+        for kind in Kind::ALL {
+            let account = Holdings::new(MAX);
+            let held = account.take(kind, host(1, 1), 100).expect("a share");
+            let mut bytes = held.over(Bytes::from(vec![7; 100]));
+            let piece = bytes.split_to(10);
+            drop(bytes);
+            let mut noted = account.note(kind, 5);
+            noted.set(50);
+            let sums = Kind::ALL.map(|other| account.bytes(other));
+            let expected = Kind::ALL.map(|other| if other == kind { 150 } else { 0 });
+            assert_eq!(sums, expected, "a piece keeps all of what it is of");
+            assert_eq!(&piece[..], [7; 10]);
+            drop((piece, noted));
+            assert_eq!(account.bytes(kind), 0);
+            assert!(account.shared().addresses.is_empty() && account.shared().sites.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_charge_is_returned_by_itself() {
+        let account = Holdings::new(MAX);
+        let mut whole = account
+            .take(Kind::Answers, host(1, 1), 100)
+            .expect("a share");
+        let part = whole.split(30);
+        assert_eq!((whole.bytes(), part.bytes()), (70, 30));
+        drop(whole);
+        assert_eq!(account.bytes(Kind::Answers), 30);
+        drop(part);
+        assert_eq!(account.shared().all, 0);
+    }
+
+    #[test]
+    fn an_address_takes_a_quarter_of_what_others_leave() {
+        let account = Holdings::new(MAX);
+        let first = fill(&account, host(1, 1));
+        assert_eq!(first.len(), MAX / 4);
+        let second = fill(&account, host(2, 1));
+        assert_eq!(second.len(), (MAX - MAX / 4) / 4);
+        drop(first);
+        assert!(account.take(Kind::Answers, host(1, 1), MAX / 8).is_some());
+        drop(second);
+    }
+
+    #[test]
+    fn the_addresses_of_one_site_leave_a_half_to_others() {
+        let account = Holdings::new(MAX);
+        let flood: Vec<_> = (0..=255)
+            .flat_map(|at| fill(&account, host(1, at)))
+            .collect();
+        assert!(flood.len() <= MAX / 2, "{}", flood.len());
+        assert!(account.take(Kind::Answers, host(2, 1), MAX / 8).is_some());
+        let v6 = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let network = fill(&account, v6("2001:db8::1"));
+        assert!(
+            account.take(Kind::Answers, v6("2001:db8::2"), 1).is_none(),
+            "one /64"
+        );
+        drop(network);
+    }
+
+    #[test]
+    fn however_many_take_it_does_not_get_full() {
+        let account = Holdings::new(1 << 16);
+        let sites = (0..20).map(|network| fill(&account, host(network, 1)));
+        let sites: Vec<_> = sites.collect();
+        assert!(account.bytes(Kind::Answers) < 1 << 16);
+        assert!(!sites[19].is_empty());
+    }
+}

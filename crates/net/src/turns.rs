@@ -1,0 +1,149 @@
+//! Turns at what is dear (a slow hash, a signature, a question to another server), for clients that wait for theirs.
+//!
+//! So many have a turn at a time, in the order in which they came. A client always gets a place to wait; when too many do, the
+//! oldest one of the address that has the most is turned away ([`Shares`]). So one address waits behind itself, and
+//! however many clients it sends, another one's is not turned away for them.
+//!
+//! It knows nothing of the work: who has a [`Turn`] does it, and ends the turn by dropping it.
+//!
+//! Callers: `server` (the gate), `auth-hook`.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::shares::{Bounds, ShareTicket, Shares, Standing};
+
+/// The right to do it now, until it is dropped. It may be moved to another thread.
+#[derive(Debug)]
+pub struct Turn(#[allow(dead_code, reason = "it is kept")] OwnedSemaphorePermit);
+
+/// Others came, and this client's address has the most that wait: it may come again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("too many wait for it")]
+pub struct TurnedAway;
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Turns {
+    free: Arc<Semaphore>,
+    /// Who waits: dropping one turns it away.
+    waiting: Mutex<Shares<oneshot::Sender<()>>>,
+}
+
+impl Turns {
+    /// `at_once` at a time, and as many waiting as `waiting` says.
+    pub fn new(at_once: usize, waiting: Bounds) -> Self {
+        Self {
+            free: Arc::new(Semaphore::new(at_once)),
+            waiting: Mutex::new(Shares::new(waiting)),
+        }
+    }
+
+    /// How many turns are free now.
+    pub fn free(&self) -> usize {
+        self.free.available_permits()
+    }
+
+    /// How many wait for one.
+    pub fn waiting(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Waits for a turn of a client at `peer`. Dropping the future gives its place back.
+    ///
+    /// # Errors
+    /// When it has to give way to others that wait.
+    pub async fn take(&self, peer: IpAddr) -> Result<Turn, TurnedAway> {
+        if let Ok(turn) = Arc::clone(&self.free).try_acquire_owned() {
+            return Ok(Turn(turn));
+        }
+        let (place, turned_away) = oneshot::channel();
+        let (ticket, gives_way) = self.lock().take(peer, Standing::Stranger, place);
+        drop(gives_way);
+        let _place = Place {
+            turns: self,
+            ticket,
+        };
+        tokio::select! {
+            biased;
+            turn = Arc::clone(&self.free).acquire_owned() => turn.map(Turn).map_err(|_| TurnedAway),
+            _ = turned_away => Err(TurnedAway),
+        }
+    }
+
+    /// Never held while something is awaited.
+    fn lock(&self) -> MutexGuard<'_, Shares<oneshot::Sender<()>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody's place, until the turn has come or nobody waits for it any more.
+struct Place<'a> {
+    turns: &'a Turns,
+    ticket: ShareTicket,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.turns.lock().give_back(self.ticket);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wait::at_once;
+
+    const WAITING: Bounds = Bounds {
+        max: 4,
+        share: 2,
+        reserve: 0,
+    };
+
+    fn host(number: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, number])
+    }
+
+    #[tokio::test]
+    async fn turns_are_taken_in_the_order_of_coming_and_places_are_given_back() {
+        let turns = Turns::new(1, WAITING);
+        let first = turns.take(host(1)).await.expect("free");
+        let (mut second, mut third) =
+            (Box::pin(turns.take(host(1))), Box::pin(turns.take(host(2))));
+        assert!(at_once(&mut second).is_none() && at_once(&mut third).is_none());
+        assert_eq!((turns.free(), turns.waiting()), (0, 2));
+        drop(first);
+        assert!(at_once(&mut third).is_none(), "it came later");
+        let second = at_once(&mut second).expect("its turn").expect("a turn");
+        assert_eq!(turns.waiting(), 1);
+        drop(third);
+        drop(second);
+        assert_eq!((turns.free(), turns.waiting()), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn beyond_its_share_an_address_turns_its_own_away_and_no_other() {
+        let turns = Turns::new(1, WAITING);
+        let _busy = turns.take(host(9)).await.expect("free");
+        let mut honest = Box::pin(turns.take(host(2)));
+        assert!(at_once(&mut honest).is_none());
+        // A network of IPv6 is one address.
+        let crowd = (1..=20_u16).map(|last| {
+            let address = std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, last);
+            let mut waits = Box::pin(turns.take(address.into()));
+            assert!(at_once(&mut waits).is_none());
+            waits
+        });
+        let mut crowd: Vec<_> = crowd.collect();
+        let mut away = 0;
+        for told in crowd.iter_mut().filter_map(at_once) {
+            told.expect_err("away");
+            away += 1;
+        }
+        assert_eq!(away, 18);
+        assert!(at_once(&mut honest).is_none());
+        assert_eq!(turns.waiting(), 3);
+    }
+}

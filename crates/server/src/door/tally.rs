@@ -1,0 +1,92 @@
+//! How many of something each address has.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::address::network;
+
+/// Counts by address, of what the caller has made the [`network`] of it. Addresses without any are removed, so the map is
+/// never larger than what it counts.
+#[derive(Debug, Default)]
+pub(super) struct Tally(Mutex<HashMap<IpAddr, u32>>);
+
+impl Tally {
+    /// One more, unless the address has `max` already.
+    pub(super) fn take(&self, network: IpAddr, max: u32) -> bool {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.get(&network).copied().unwrap_or_default();
+        let granted = count < max;
+        if granted {
+            counts.insert(network, count + 1);
+        }
+        granted
+    }
+
+    pub(super) fn give_back(&self, network: IpAddr) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&network) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&network);
+            }
+        }
+    }
+}
+
+/// What an address may have of one kind at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct AddressShare {
+    counts: Arc<Tally>,
+    max: u32,
+}
+
+impl AddressShare {
+    pub(super) fn new(max: u32) -> Self {
+        Self {
+            counts: Arc::default(),
+            max,
+        }
+    }
+
+    /// One of them, for as long as the place is kept; `None` if the address has its share.
+    pub(crate) fn take(&self, address: IpAddr) -> Option<SharePlace> {
+        let network = network(address);
+        self.counts.take(network, self.max).then(|| SharePlace {
+            counts: Arc::clone(&self.counts),
+            network,
+        })
+    }
+}
+
+/// One of an address's share.
+#[derive(Debug)]
+pub(crate) struct SharePlace {
+    counts: Arc<Tally>,
+    network: IpAddr,
+}
+
+impl Drop for SharePlace {
+    fn drop(&mut self) {
+        self.counts.give_back(self.network);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_its_share_and_no_more() {
+        let share = AddressShare::new(2);
+        let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let here = address("2001:db8::1");
+        let places = [share.take(here), share.take(address("2001:db8::2"))];
+        assert!(places.iter().all(Option::is_some));
+        assert!(share.take(here).is_none(), "they are one /64");
+        assert!(share.take(address("192.0.2.1")).is_some());
+        drop(places);
+        assert!(share.take(here).is_some());
+        assert!(share.counts.0.lock().expect("no panic").is_empty());
+    }
+}

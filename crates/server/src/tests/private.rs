@@ -1,0 +1,65 @@
+//! What is told of a stream that needs a key and is in no list.
+
+use super::{KEY, SOON, TestServer, ask, basic, body, connect, read_until, status};
+
+const CONFIG: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n\
+     [[auth.key]]\nname = \"ear\"\nkey = \"ear-to-the-ground\"\nmatch = \"**\"\nscopes = [\"play\"]\n\
+     [[stream]]\nmatch = \"priv/*\"\nplay = \"key\"\npublic = false\n\
+     [[stream]]\nmatch = \"listed\"\nplay = \"key\"\n";
+
+/// Asks until the title has been told somewhere.
+async fn until_told(server: &TestServer, path: &str) -> String {
+    let told = async {
+        loop {
+            let answer = ask(server.http, "GET", path, "").await;
+            if body(&answer).contains("Secret") {
+                return answer;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SOON, told).await.expect("in time")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_private_stream_plays_is_told_to_those_who_may_listen() {
+    use tokio::io::AsyncWriteExt;
+
+    let server = TestServer::open(CONFIG).await;
+    let _sources = [
+        server.publish("priv/a.mp3").await,
+        server.publish("listed").await,
+    ];
+    for stream in ["priv/a.mp3", "listed"] {
+        let path = format!("/admin/metadata?mode=updinfo&mount=/{stream}&song=Secret");
+        let headers = format!("Authorization: Basic {}\r\n", basic("source", KEY));
+        let answer = ask(server.http, "GET", &path, &headers).await;
+        assert_eq!(status(&answer), 200, "{answer}");
+    }
+    const EAR: &str = "key=ear-to-the-ground";
+    let pages = ["/priv/a.mp3/", "/embed/priv/a.mp3", "/priv/a.mp3/info.json"];
+    for path in pages {
+        until_told(&server, &format!("{path}?{EAR}")).await;
+        let answer = ask(server.http, "GET", path, "").await;
+        assert_eq!(status(&answer), 200, "{answer}");
+        assert!(!answer.contains("Secret"), "{answer}");
+        assert!(answer.contains("\"listeners\":null"), "{answer}");
+        assert!(answer.contains("\"needs_key\":true"), "{answer}");
+    }
+    let of_mount = "/status-json.xsl?mount=/priv/a.mp3";
+    until_told(&server, &format!("{of_mount}&{EAR}")).await;
+    let answer = ask(server.http, "GET", of_mount, "").await;
+    assert!(!answer.contains("\"source\""), "{answer}");
+
+    let answer = ask(server.http, "GET", "/priv/a.mp3/titles", "").await;
+    assert_eq!(status(&answer), 403, "{answer}");
+    let mut titles = connect(server.http).await;
+    let asked = format!("GET /priv/a.mp3/titles?{EAR} HTTP/1.1\r\nHost: x\r\n\r\n");
+    titles.write_all(asked.as_bytes()).await.expect("written");
+    read_until(&mut titles, "\"title\":\"Secret\"").await;
+
+    // A list tells everyone of this one.
+    until_told(&server, "/listed/info.json").await;
+    until_told(&server, "/status-json.xsl").await;
+    server.close().await;
+}

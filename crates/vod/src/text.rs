@@ -1,0 +1,140 @@
+//! A text that is made as its client takes it: a playlist, each of whose addresses repeats what the client sent.
+//!
+//! A client is never in possession of more than a piece of it, however long it is and however slowly it is read.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::yield_now;
+
+use crate::reads::PIECE_BYTES;
+
+/// Entries that are measured in one go, in some tenths of a millisecond.
+const IN_ONE_GO: usize = 1_000;
+
+/// What writes a text, entry by entry.
+pub(crate) trait Entries: Clone + Send + 'static {
+    /// Writes the next entry; false if there is none.
+    fn next(&mut self, out: &mut String) -> bool;
+}
+
+/// See the module's description.
+pub(crate) struct Text {
+    write: Box<dyn FnMut(&mut String) -> bool + Send>,
+    bytes: u64,
+    /// Others have their turn before each piece.
+    turn: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    _memory: Option<OwnedSemaphorePermit>,
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Text")
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Text {
+    /// A text of entries, which take this memory. Finds how long it is.
+    pub(crate) async fn of(
+        mut entries: impl Entries,
+        memory: Option<OwnedSemaphorePermit>,
+    ) -> Self {
+        let (mut measured, mut bytes) = (entries.clone(), 0);
+        let mut entry = String::new();
+        for number in 1.. {
+            entry.clear();
+            if !measured.next(&mut entry) {
+                break;
+            }
+            bytes += entry.len() as u64;
+            if number % IN_ONE_GO == 0 {
+                yield_now().await;
+            }
+        }
+        Self {
+            write: Box::new(move |out| entries.next(out)),
+            bytes,
+            turn: None,
+            _memory: memory,
+        }
+    }
+
+    /// Bytes of all of it.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The next piece; `None` at the end.
+    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let turn = self.turn.get_or_insert_with(|| Box::pin(yield_now()));
+        ready!(turn.as_mut().poll(cx));
+        self.turn = None;
+        let mut piece = String::new();
+        while (piece.len() as u64) < PIECE_BYTES && (self.write)(&mut piece) {}
+        Poll::Ready((!piece.is_empty()).then(|| piece.into()))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::fmt::Write;
+    use std::future::poll_fn;
+
+    use super::*;
+
+    /// All of a text.
+    pub(crate) fn whole(mut entries: impl Entries) -> String {
+        let mut out = String::new();
+        while entries.next(&mut out) {}
+        out
+    }
+
+    #[derive(Clone)]
+    struct Numbers(u32);
+
+    impl Entries for Numbers {
+        fn next(&mut self, out: &mut String) -> bool {
+            if self.0 == 100_000 {
+                return false;
+            }
+            self.0 += 1;
+            let _written = writeln!(out, "{}", self.0);
+            true
+        }
+    }
+
+    #[tokio::test]
+    async fn a_text_comes_in_pieces_and_is_as_long_as_it_says() {
+        let mut text = Text::of(Numbers(0), None).await;
+        let mut got = Vec::new();
+        while let Some(piece) = poll_fn(|cx| text.poll_piece(cx)).await {
+            assert!((piece.len() as u64) < PIECE_BYTES + 100);
+            got.extend_from_slice(&piece);
+        }
+        assert_eq!(got.len() as u64, text.bytes());
+        assert!(got == whole(Numbers(0)).into_bytes());
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turns_meanwhile() {
+        let turns = async {
+            for _ in 0..10 {
+                yield_now().await;
+            }
+        };
+        let text = async {
+            let mut text = Text::of(Numbers(0), None).await;
+            while poll_fn(|cx| text.poll_piece(cx)).await.is_some() {}
+        };
+        tokio::select! {
+            biased;
+            () = text => panic!("nobody else had a turn"),
+            () = turns => {}
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! A server's long flight, from its hello to the end of it, put together before the handshake goes on.
+//!
+//! Some servers send each message as a datagram. A part of the flight stops the library's clock, so that what was lost
+//! on the way there would never be sent again; and so does a repetition of it. Therefore the library is given all of
+//! it at once, and only once.
+//!
+//! Bounds: messages, bytes of all messages, and bytes of the datagrams that bring them.
+
+use std::collections::BTreeMap;
+
+use super::Error;
+use super::guard::{HANDSHAKE, Record, SERVER_HELLO, records};
+
+/// `handshake_type` of the last message.
+const SERVER_HELLO_DONE: u8 = 14;
+
+/// Bytes of a handshake message's header.
+const MESSAGE_HEADER_LEN: usize = 12;
+
+/// Messages of a flight; a server has five.
+const MESSAGES_MAX: usize = 8;
+
+/// Bytes of all messages. A chain of certificates is the longest, and peers have one certificate.
+const MESSAGES_LEN_MAX: usize = 16 * 1024;
+
+/// Bytes of the datagrams, headers and repetitions included.
+const DATAGRAMS_LEN_MAX: usize = 2 * MESSAGES_LEN_MAX;
+
+/// Reassembles a flight.
+#[derive(Debug, Default)]
+pub(super) struct FlightReader {
+    /// By their numbers.
+    messages: BTreeMap<u16, Message>,
+    /// The records that brought them, in order of arrival.
+    records: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Message {
+    kind: u8,
+    /// Which bytes of it have arrived.
+    arrived: Vec<bool>,
+    missing: usize,
+}
+
+impl FlightReader {
+    /// Takes a datagram of handshake messages. Yields the records of the whole flight once all of it has arrived.
+    pub(super) fn push(&mut self, datagram: &[u8]) -> Result<Option<&[u8]>, Error> {
+        if self.records.len() + datagram.len() > DATAGRAMS_LEN_MAX {
+            return Err(Error::Flood);
+        }
+        for record in records(datagram) {
+            self.messages(record.body)?;
+        }
+        self.records.extend_from_slice(datagram);
+        Ok(self.is_whole().then_some(&self.records[..]))
+    }
+
+    fn messages(&mut self, mut rest: &[u8]) -> Result<(), Error> {
+        while !rest.is_empty() {
+            let (header, after) = rest
+                .split_at_checked(MESSAGE_HEADER_LEN)
+                .ok_or(Error::Flood)?;
+            let long = |at: usize| {
+                usize::from(header[at]) << 16
+                    | usize::from(header[at + 1]) << 8
+                    | usize::from(header[at + 2])
+            };
+            let (len, offset, fragment_len) = (long(1), long(6), long(9));
+            let sequence = u16::from_be_bytes([header[4], header[5]]);
+            let (_, after) = after.split_at_checked(fragment_len).ok_or(Error::Flood)?;
+            rest = after;
+            if offset + fragment_len > len {
+                return Err(Error::Flood);
+            }
+            self.fragment(sequence, header[0], len, offset..offset + fragment_len)?;
+        }
+        Ok(())
+    }
+
+    fn fragment(
+        &mut self,
+        sequence: u16,
+        kind: u8,
+        len: usize,
+        range: std::ops::Range<usize>,
+    ) -> Result<(), Error> {
+        if !self.messages.contains_key(&sequence) {
+            let held: usize = self.messages.values().map(|one| one.arrived.len()).sum();
+            if self.messages.len() == MESSAGES_MAX || held + len > MESSAGES_LEN_MAX {
+                return Err(Error::Flood);
+            }
+        }
+        let message = self.messages.entry(sequence).or_insert_with(|| Message {
+            kind,
+            arrived: vec![false; len],
+            missing: len,
+        });
+        if message.kind != kind || message.arrived.len() != len {
+            return Err(Error::Flood);
+        }
+        for arrived in &mut message.arrived[range] {
+            message.missing -= usize::from(!*arrived);
+            *arrived = true;
+        }
+        Ok(())
+    }
+
+    /// Whether every message from the hello to the last one is whole.
+    fn is_whole(&self) -> bool {
+        let of = |kind: u8| {
+            let mut messages = self.messages.iter();
+            messages.find_map(|(sequence, one)| (one.kind == kind).then_some(*sequence))
+        };
+        let (Some(first), Some(last)) = (of(SERVER_HELLO), of(SERVER_HELLO_DONE)) else {
+            return false;
+        };
+        first < last
+            && (first..=last).all(|sequence| {
+                let message = self.messages.get(&sequence);
+                message.is_some_and(|message| message.missing == 0)
+            })
+    }
+}
+
+/// Whether a datagram has handshake messages in the clear, as those of this flight are, and nothing else.
+pub(super) fn is_flight(datagram: &[u8]) -> bool {
+    let is_readable = |record: Record<'_>| record.kind == HANDSHAKE && record.epoch == 0;
+    let mut records = records(datagram).peekable();
+    records.peek().is_some() && records.all(is_readable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record with one fragment of a message.
+    fn record(kind: u8, sequence: u16, len: u32, offset: u32, fragment_len: u32) -> Vec<u8> {
+        let mut record = vec![HANDSHAKE, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0];
+        record.extend((MESSAGE_HEADER_LEN as u16 + fragment_len as u16).to_be_bytes());
+        record.push(kind);
+        record.extend(&len.to_be_bytes()[1..]);
+        record.extend(sequence.to_be_bytes());
+        record.extend(&offset.to_be_bytes()[1..]);
+        record.extend(&fragment_len.to_be_bytes()[1..]);
+        record.resize(record.len() + fragment_len as usize, 7);
+        record
+    }
+
+    fn whole(kind: u8, sequence: u16, len: u32) -> Vec<u8> {
+        record(kind, sequence, len, 0, len)
+    }
+
+    #[test]
+    fn a_flight_is_whole_in_whatever_order_its_datagrams_come() {
+        let mut parts = [
+            whole(SERVER_HELLO, 1, 80),
+            [record(11, 2, 900, 0, 500), record(11, 2, 900, 500, 400)].concat(),
+            whole(12, 3, 120),
+            whole(SERVER_HELLO_DONE, 4, 0),
+        ];
+        for turn in 0..4 {
+            parts.rotate_left(turn);
+            let mut flight = FlightReader::default();
+            for part in &parts[..3] {
+                assert_eq!(flight.push(part), Ok(None));
+                assert_eq!(flight.push(part), Ok(None), "it came twice");
+            }
+            let records = flight.push(&parts[3]).expect("fits").expect("whole");
+            assert!(
+                parts
+                    .iter()
+                    .all(|part| { records.windows(part.len()).any(|bytes| bytes == part) })
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_flight_is_bounded() {
+        let mut flight = FlightReader::default();
+        assert_eq!(flight.push(&whole(11, 2, 9)), Ok(None));
+        // Another message under the same number, or of another length.
+        assert_eq!(flight.push(&whole(12, 2, 9)), Err(Error::Flood));
+        assert_eq!(flight.push(&whole(11, 2, 8)), Err(Error::Flood));
+        assert_eq!(flight.push(&record(11, 3, 5, 4, 2)), Err(Error::Flood));
+        assert_eq!(
+            flight.push(&record(11, 3, 16 * 1024, 0, 9)),
+            Err(Error::Flood)
+        );
+        let taken = (0..100).filter(|number| flight.push(&whole(11, *number, 1)).is_ok());
+        assert!(taken.count() < MESSAGES_MAX);
+        let mut flight = FlightReader::default();
+        let taken = (0..1_000).filter(|_| flight.push(&whole(11, 2, 900)).is_ok());
+        assert!(taken.count() * 900 < DATAGRAMS_LEN_MAX);
+    }
+}

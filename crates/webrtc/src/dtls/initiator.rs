@@ -1,0 +1,132 @@
+//! The client's side of a handshake: with a peer that waits for ours, or of a client of this crate.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::BytesMut;
+use rtc_dtls::config::HandshakeConfig;
+use rtc_dtls::endpoint::{Endpoint, EndpointEvent};
+use rtc_shared::TransportProtocol;
+use rtc_shared::error::Error::ErrAlertFatalOrClose;
+
+use super::flight::{FlightReader, is_flight};
+use super::guard::{HELLO_VERIFY_REQUEST, SERVER_HELLO, has};
+use super::keys::{Side, keys};
+use super::{Error, Progress};
+use crate::sdp::Fingerprint;
+
+/// The library tells associations apart by address; an endpoint of ours has one.
+const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
+
+/// One association with a server.
+pub(crate) struct Initiator {
+    endpoint: Endpoint,
+    /// The certificate that the server's description named.
+    expected: Fingerprint,
+    /// The server's long flight; `None` once it is whole.
+    flight: Option<FlightReader>,
+    is_complete: bool,
+}
+
+impl fmt::Debug for Initiator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Initiator")
+            .field("is_complete", &self.is_complete)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Initiator {
+    /// Starts the handshake; [`Initiator::poll_transmit`] yields the hello.
+    pub(crate) fn begin(
+        config: &Arc<HandshakeConfig>,
+        expected: Fingerprint,
+        now: Instant,
+    ) -> Result<Self, Error> {
+        let mut endpoint = Endpoint::new(SERVER, TransportProtocol::UDP, None);
+        endpoint
+            .connect(now, SERVER, config.clone(), None)
+            .map_err(|_| Error::Crypto)?;
+        Ok(Self {
+            endpoint,
+            expected,
+            flight: Some(FlightReader::default()),
+            is_complete: false,
+        })
+    }
+
+    /// Takes a datagram of the server's.
+    pub(crate) fn receive(&mut self, datagram: &[u8], now: Instant) -> Result<Progress, Error> {
+        if self.is_complete || !is_flight(datagram) || has(datagram, HELLO_VERIFY_REQUEST) {
+            return self.feed(BytesMut::from(datagram), now);
+        }
+        let Some(flight) = &mut self.flight else {
+            // The server repeats itself, so our own flight was lost. The library's clock is about that, and a
+            // repetition would stop it, so it is woken instead.
+            if has(datagram, SERVER_HELLO)
+                && let Some(due) = self.timeout()
+            {
+                self.handle_timeout(due)?;
+            }
+            return Ok(Progress::Pending);
+        };
+        let Some(records) = flight.push(datagram)? else {
+            return Ok(Progress::Pending);
+        };
+        let records = BytesMut::from(records);
+        self.flight = None;
+        self.feed(records, now)
+    }
+
+    fn feed(&mut self, records: BytesMut, now: Instant) -> Result<Progress, Error> {
+        let events = match self.endpoint.read(now, SERVER, None, records) {
+            Ok(events) => events,
+            // An authenticated association ends only by an alert; all other errors could be caused by a forged
+            // datagram.
+            Err(error) if self.is_complete && !matches!(error, ErrAlertFatalOrClose) => {
+                return Err(Error::Flood);
+            }
+            Err(error) => {
+                tracing::debug!(%error, "DTLS");
+                return Err(Error::Handshake);
+            }
+        };
+        let mut progress = Progress::Pending;
+        for event in events {
+            match event {
+                EndpointEvent::HandshakeComplete => {
+                    let state = self.endpoint.get_connection_state(SERVER);
+                    progress = Progress::Connected(keys(state, Side::Client, &self.expected)?);
+                    self.is_complete = true;
+                }
+                EndpointEvent::PeerClosed => progress = Progress::Closed,
+                _ => {}
+            }
+        }
+        Ok(progress)
+    }
+
+    pub(crate) fn poll_transmit(&mut self) -> Option<BytesMut> {
+        self.endpoint
+            .poll_transmit()
+            .map(|transmit| transmit.message)
+    }
+
+    /// When [`Initiator::handle_timeout`] is due.
+    pub(crate) fn timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout(&SERVER)
+    }
+
+    /// Sends again what was lost.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
+        let woken = self.endpoint.handle_timeout(SERVER, now);
+        woken.map_err(|_| Error::TimedOut)
+    }
+
+    /// Closes the association.
+    pub(crate) fn close(&mut self, now: Instant) {
+        drop(self.endpoint.stop(now, SERVER));
+    }
+}

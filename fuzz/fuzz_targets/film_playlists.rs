@@ -1,0 +1,52 @@
+//! Playlists of MP4 files of strangers: whatever a file says, and whatever its client's query is, its playlist has each
+//! segment once and an end, keeps its target duration, is bounded, and has no address or tag that the query has made.
+
+#![no_main]
+
+use container::mp4_file::index::SEGMENTS_MAX;
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../shared/film.rs"]
+mod film;
+
+/// Bytes of an entry without the query, of which there is one in each address.
+const ENTRY_BYTES_MAX: usize = 128;
+
+fuzz_target!(|input: &[u8]| {
+    let Some((file, query)) = film::split(input) else {
+        return;
+    };
+    let Some(index) = film::index(file) else {
+        return;
+    };
+    let Some(text) = vod::fuzzing::playlist("a film.mp4", &index, &query) else {
+        return;
+    };
+    let segments = index.segments().expect("there is a playlist");
+    assert!(segments.len() <= SEGMENTS_MAX);
+    assert!(text.len() <= (segments.len() + 3) * (ENTRY_BYTES_MAX + query.len()));
+    let (mut target, mut lengths, mut addresses, mut ends) = (0.0, Vec::new(), 0, 0);
+    for line in text.lines() {
+        if let Some(seconds) = line.strip_prefix("#EXT-X-TARGETDURATION:") {
+            target = seconds.parse::<f64>().expect("a number");
+        } else if let Some(seconds) = line.strip_prefix("#EXTINF:") {
+            let seconds = seconds.trim_end_matches(',').parse::<f64>();
+            lengths.push(seconds.expect("a number"));
+        } else if line == "#EXT-X-ENDLIST" {
+            ends += 1;
+        } else if line.starts_with("#EXT-X-MAP:") {
+            assert_eq!(line.matches('"').count(), 2);
+        } else if !line.starts_with('#') {
+            assert!(
+                line.starts_with("../a%20film.mp4")
+                    || line.starts_with(|it: char| it.is_ascii_digit())
+            );
+            addresses += 1;
+        }
+    }
+    assert_eq!(
+        (lengths.len(), addresses, ends),
+        (segments.len(), segments.len(), 1)
+    );
+    assert!(lengths.iter().all(|it| it.round() <= target));
+});

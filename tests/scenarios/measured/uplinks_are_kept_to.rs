@@ -1,0 +1,119 @@
+//! A browser that publishes through a narrow uplink sends what fits through it: few packets are lost, and viewers see and
+//! hear nearly as much as without the limit.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::{Impaired, Impairment, PUBLISH_KEY, Passage, Server, wait_until};
+
+use crate::support::browser::{Browser, CAMERA};
+use crate::support::session::{begin, figures, frames, prepare, watch};
+use crate::support::{DEADLINE, wait_for_stream};
+
+/// Bits per second. A browser begins 720p with more than the first.
+const UPLINKS: [u64; 2] = [500_000, 1_500_000];
+
+/// Each way.
+const DELAY: Duration = Duration::from_millis(20);
+
+/// How long a browser has to find its rate, and how long it is watched then, in milliseconds.
+const SETTLED: f64 = 5_000.0;
+const WATCHED: f64 = 15_000.0;
+
+/// Of the packets sent.
+const LOSS_MAX: f64 = 0.05;
+/// Of the pictures that the same page sends without a limit, and of the sound that it sends.
+const PICTURES_MIN: f64 = 0.6;
+const SOUND_MIN: f64 = 0.98;
+
+#[test]
+fn chromium_at_720p() {
+    let server = Server::start();
+    let free = look(&server, "live/free", None);
+    println!("without a limit: {free:?}");
+    for rate in UPLINKS {
+        let found = look(&server, &format!("live/up{rate}"), Some(rate));
+        println!("{} kb/s: {found:?}", rate / 1_000);
+        assert!(found.lost <= LOSS_MAX, "{rate}: {found:?}");
+        assert!(
+            found.pictures_seen >= PICTURES_MIN * free.pictures_sent,
+            "{rate}: {found:?}, {free:?}"
+        );
+        assert!(
+            found.sound_heard >= SOUND_MIN * found.sound_sent,
+            "{rate}: {found:?}"
+        );
+    }
+}
+
+/// The share of packets lost, and rates per second.
+#[derive(Debug)]
+struct Found {
+    lost: f64,
+    pictures_sent: f64,
+    pictures_seen: f64,
+    sound_sent: f64,
+    sound_heard: f64,
+}
+
+/// Counts at one moment.
+struct Moment {
+    sent: Value,
+    seen: Value,
+    passage: Passage,
+}
+
+fn look(server: &Server, stream: &str, rate: Option<u64>) -> Found {
+    let down = Impairment {
+        delay: DELAY,
+        ..Impairment::NONE
+    };
+    let proxy = Impaired::udp(server.addr("webrtc"), Impairment { rate, ..down }, down);
+    let camera = Browser::open_with(CAMERA);
+    prepare(&camera, server);
+    let via = json!([proxy.addr().ip().to_string(), proxy.addr().port()]);
+    begin(
+        &camera,
+        &format!(
+            "const video = {{width: 1280, height: 720, frameRate: 30}}; \
+             const media = await navigator.mediaDevices.getUserMedia({{audio: true, video}}); \
+             await publish('/{stream}/whip', '{PUBLISH_KEY}', media, 'video/h264', null, {via}); \
+             window.began = performance.now();"
+        ),
+    );
+    wait_for_stream(server, stream);
+    let viewer = Browser::open();
+    watch(&viewer, server, &format!("/{stream}"));
+    let moment = |after: f64| {
+        wait_until("the browser to send", DEADLINE, || {
+            assert!(camera.run("return window.failure;").is_null());
+            let elapsed = camera.run("return sending.at - window.began;");
+            elapsed.as_f64() >= Some(after) && frames(&viewer) > 0
+        });
+        Moment {
+            sent: camera.run("return sending;"),
+            seen: figures(&viewer),
+            passage: proxy.up(),
+        }
+    };
+    let (first, last) = (moment(SETTLED), moment(SETTLED + WATCHED));
+    let number = |value: &Value, path: &str| {
+        let number = value.pointer(path).and_then(Value::as_f64);
+        number.unwrap_or_else(|| panic!("no {path} in {value}"))
+    };
+    let rate = |first: &Value, last: &Value, path: &str| {
+        let seconds = (number(last, "/at") - number(first, "/at")) / 1e3;
+        (number(last, path) - number(first, path)) / seconds
+    };
+    let sent = |path: &str| rate(&first.sent, &last.sent, path);
+    let seen = |path: &str| rate(&first.seen, &last.seen, path);
+    let passed = last.passage.passed - first.passage.passed;
+    let lost = last.passage.overflowed - first.passage.overflowed;
+    Found {
+        lost: lost as f64 / (passed + lost) as f64,
+        pictures_sent: sent("/video/frames"),
+        pictures_seen: seen("/video/frames"),
+        sound_sent: sent("/audio/packets"),
+        sound_heard: seen("/audio/packets"),
+    }
+}

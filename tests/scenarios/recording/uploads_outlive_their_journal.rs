@@ -1,0 +1,136 @@
+//! What is written down of uploads: it keeps what the operator has removed from coming back, and its loss, damage or full
+//! disk costs neither a start nor an upload.
+
+use std::path::Path;
+
+use testkit::{Server, Signal, Tool, Volume, free_address, wait_until};
+
+use crate::support::DEADLINE;
+use crate::support::storage::{
+    self, PART_BYTES, Storage, credentials, key, left_over, recordings, uploaded,
+};
+
+fn delete(server: &Server, id: &str) {
+    let url = format!("http://{}/api/v1/recordings/{id}", server.addr("admin"));
+    let _ = Tool::new("curl")
+        .args(["-s", "-f", "-X", "DELETE", &url])
+        .run(DEADLINE);
+}
+
+fn journal(root: &Path) -> std::path::PathBuf {
+    root.join("recordings/uploads.redb")
+}
+
+#[test]
+fn what_is_deleted_does_not_come_back_with_the_next_start() {
+    let root = tempfile::tempdir().unwrap();
+    let mut files = left_over(root.path(), &[4_000; 3]);
+    let store = Storage::start(free_address(), None);
+    let credentials = credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
+    // The files are there, and then are not.
+    for (left, keep_local) in [(3, "1h"), (2, "0s")] {
+        let server =
+            || storage::server(root.path(), store.address, &credentials, keep_local).start();
+        let mut killed = server();
+        let all = uploaded(&killed, left);
+        if keep_local == "0s" {
+            wait_until("the files to go", DEADLINE, || {
+                recordings(&killed).iter().all(|it| it["path"].is_null())
+            });
+        }
+        let removed = &all[0];
+        delete(&killed, removed["id"].as_str().unwrap());
+        killed.process().signal(Signal::KILL);
+        killed.process().wait(DEADLINE);
+        let next = server();
+        let listed = |next: &Server| {
+            let all = recordings(next);
+            all.iter().any(|it| it["id"] == removed["id"])
+        };
+        assert!(!listed(&next));
+        files.remove(&key(removed));
+        wait_until("the object to go", DEADLINE, || {
+            store.object(&key(removed)).is_none()
+        });
+        assert_eq!(uploaded(&next, left - 1).len(), files.len());
+        assert!(!listed(&next));
+    }
+    for (key, media) in &files {
+        assert!(store.object(key).expect("it is there") == *media);
+    }
+}
+
+#[test]
+fn a_damaged_journal_costs_no_start_and_no_second_upload() {
+    let root = tempfile::tempdir().unwrap();
+    let two_parts = PART_BYTES + 4_096;
+    left_over(root.path(), &[4_000, two_parts, 4_000]);
+    let store = Storage::start(free_address(), None);
+    let credentials = credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
+    let server = || storage::server(root.path(), store.address, &credentials, "1h");
+    let mut first = server().start();
+    uploaded(&first, 3);
+    first.terminate(DEADLINE);
+    let taken = store.taken();
+    std::fs::write(journal(root.path()), vec![b'?'; 20_000]).unwrap();
+    let state = root.path().join("state");
+    std::fs::create_dir_all(&state).unwrap();
+    std::fs::write(state.join("webhooks.redb"), "no queue").unwrap();
+    // The last one is another by now.
+    let folder = root.path().join("recordings/radio.mp3/2026-11-22");
+    std::fs::write(folder.join("10-02-00Z-0.mp3"), vec![7; 4_000]).unwrap();
+    let state = format!("{:?}", state.display().to_string());
+    let second = server()
+        .set("webhooks", "directory", &state)
+        .toml("[[webhook]]\nurl = \"http://127.0.0.1:1/\"\nsecret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n")
+        .start();
+    let states = || -> Vec<String> {
+        let all = recordings(&second);
+        let states = all.iter().map(|it| it["upload"].as_str().unwrap());
+        states.map(str::to_owned).collect()
+    };
+    wait_until("all to be settled", DEADLINE, || {
+        states() == ["stored", "stored", "taken"]
+    });
+    assert_eq!(store.taken(), taken, "nothing is sent again");
+    for label in ["uploads", "webhooks"] {
+        let label = format!("journal=\"{label}\"");
+        let metrics = second.metrics();
+        assert_eq!(
+            metrics.sum("carillon_journals_damaged_total", &[&label]),
+            1.0
+        );
+        assert_eq!(metrics.sum("carillon_journal_failing", &[&label]), 0.0);
+    }
+    assert!(second.log().contains("is set aside"));
+    assert!(
+        journal(root.path())
+            .with_extension("redb.damaged-1")
+            .exists()
+    );
+}
+
+#[test]
+fn a_disk_that_is_full_of_recordings_is_emptied_by_uploads() {
+    let folder = tempfile::tempdir().unwrap();
+    let volume = Volume::memory(8_192);
+    let files = left_over(volume.path(), &[40_000; 20]);
+    let address = free_address();
+    let credentials = credentials(folder.path(), "AKIAEXAMPLE", "not-checked-here");
+    let server = storage::server(volume.path(), address, &credentials, "0s").start();
+    let failed = || {
+        let metrics = server.metrics();
+        metrics.sum("carillon_uploads_total", &["result=\"failed\""])
+    };
+    wait_until("the storage to be missed", DEADLINE, || failed() >= 1.0);
+    let full = std::fs::write(volume.path().join("ballast"), vec![0; 16 << 20]);
+    assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    let store = Storage::start(address, None);
+    for recording in uploaded(&server, files.len()) {
+        let key = key(&recording);
+        assert!(store.object(&key).expect("it is there") == files[&key]);
+    }
+    wait_until("the files to go", DEADLINE, || {
+        recordings(&server).iter().all(|it| it["path"].is_null())
+    });
+}

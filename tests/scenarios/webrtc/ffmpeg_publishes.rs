@@ -1,0 +1,89 @@
+//! ffmpeg publishes over WebRTC as it is: it waits for the server to open DTLS, and repeats lost packets of its pictures.
+
+use std::time::Duration;
+
+use testkit::{Clip, Impaired, Impairment, PUBLISH_KEY, Proxy, Server, Tool};
+
+use crate::support::{DEADLINE, wait_for_stream};
+
+/// Of the clip.
+const PICTURES_PER_SECOND: f64 = 25.0;
+
+/// How long each network is watched, in seconds.
+const SECONDS: &str = "10";
+
+/// The share of packets lost each way, and of the pictures that viewers see.
+const NETWORKS: [(f64, f64); 2] = [(0.0, 0.99), (0.05, 0.9)];
+
+#[test]
+fn its_pictures_arrive_over_a_network_that_loses_packets() {
+    let server = Server::start();
+    let way = |loss| Impairment {
+        loss,
+        delay: Duration::from_millis(50),
+        seed: 5,
+        ..Impairment::NONE
+    };
+    let proxy = Impaired::udp(server.addr("webrtc"), way(0.0), way(0.0));
+    let (own, through) = (server.addr("webrtc"), proxy.addr());
+    // In the answer the proxy's address takes the place of the server's.
+    let front = Proxy::start(
+        server.addr("http"),
+        "",
+        &format!(
+            "sub_filter_types application/sdp; sub_filter_once off; \
+             sub_filter ' {} {} typ' ' {} {} typ';",
+            own.ip(),
+            own.port(),
+            through.ip(),
+            through.port(),
+        ),
+    );
+    let _publisher = Tool::current_ffmpeg()
+        .args(["-re", "-i"])
+        .arg(Clip::Flv.seconds(90))
+        .args([
+            "-c:v", "copy", "-c:a", "libopus", "-ar", "48000", "-ac", "2",
+        ])
+        .args(["-authorization", PUBLISH_KEY, "-f", "whip"])
+        .arg(front.url("/live/show/whip"))
+        .start();
+    wait_for_stream(&server, "live/show");
+    for (loss, seen_min) in NETWORKS {
+        proxy.impair(way(loss), way(loss));
+        let seen = seen(&server);
+        println!(
+            "{:.0} % lost: {:.1} % of the pictures",
+            loss * 100.0,
+            seen * 100.0
+        );
+        assert!(seen >= seen_min, "{loss}: {seen}");
+    }
+    assert!(proxy.up().lost > 20, "{:?}", proxy.up());
+}
+
+/// The share of the pictures that a viewer is sent, by their times.
+fn seen(server: &Server) -> f64 {
+    let url = server.http_url("/live/show.flv");
+    let frames = Tool::current_ffmpeg()
+        .args(["-i", &url, "-map", "0:v", "-c", "copy", "-t", SECONDS])
+        .args(["-f", "framecrc", "-"])
+        .run(DEADLINE);
+    let frames = String::from_utf8(frames).unwrap();
+    // In milliseconds, as FLV has them.
+    let times: Vec<f64> = frames
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("0,")?
+                .split(',')
+                .next()?
+                .trim()
+                .parse()
+                .ok()
+        })
+        .collect();
+    let (Some(first), Some(last)) = (times.first(), times.last()) else {
+        panic!("no pictures: {frames}");
+    };
+    (times.len() - 1) as f64 / ((last - first) / 1e3 * PICTURES_PER_SECOND)
+}
