@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use libfuzzer_sys::fuzz_target;
 use webrtc::dtls::{Acceptor, Association, HelloReader, Key, Progress, ServerIdentity};
+use webrtc::sdp::Setup;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -19,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
     let now = *START;
     let mut reader = HelloReader::new(now);
     let mut acceptor = Acceptor::new(&IDENTITY);
-    let mut association = Association::new(Key(1), *IDENTITY.fingerprint());
+    let mut association = Association::new(Key(1), *IDENTITY.fingerprint(), Setup::Passive);
     for datagram in datagrams(bytes) {
         let _offered = reader.push(datagram, now);
         let found = acceptor.receive(&mut association, HERE, datagram, now);
