@@ -11,7 +11,7 @@ use rtmp::{
 };
 
 fn read(input: &[u8], piece: usize, limits: Limits) -> (Vec<Message>, Option<Error>) {
-    let mut reader = Reader::new(limits, 1);
+    let mut reader = Reader::new(limits);
     let mut messages = Vec::new();
     for mut piece in input.chunks(piece.max(1)) {
         loop {
