@@ -11,7 +11,7 @@ use fanout::{
 };
 use media::{Codec, Framing, Item, Kind, Span, StreamName, Track, TrackId};
 
-use crate::support::{Encoder, FORMAT, TestFanout, frames};
+use crate::support::{Encoder, FORMAT, Listener, TestFanout, frames};
 
 /// Four seconds, or as many bytes.
 fn burst(bytes: u32) -> Settings {
@@ -56,19 +56,23 @@ fn a_burst_of_bytes_is_no_older_than_eighty_seconds() {
     assert!(heard.iter().copied().eq(1_199..2_000), "{heard:?}");
 }
 
-#[test]
-fn formats_with_times_in_them_have_a_burst_of_time_alone() {
-    let setup = TestFanout::new(burst(20_000));
-    let mut radio = slow_radio(&setup);
-    radio.write(500).unwrap();
+/// A listener of a format that has times in it.
+fn flv_listener(setup: &TestFanout) -> Listener {
     let flv = Format {
         name: "flv",
         protocol: Protocol::Flv,
         ..FORMAT
     };
     let lane = setup.lane_of("radio", flv).unwrap();
-    let mut listener = setup.attach_as(setup.record("radio"), lane, "", None);
-    let heard = frames(&listener.read(4_100));
+    setup.attach_as(setup.record("radio"), lane, "", None)
+}
+
+#[test]
+fn formats_with_times_in_them_have_a_burst_of_time_alone() {
+    let setup = TestFanout::new(burst(20_000));
+    let mut radio = slow_radio(&setup);
+    radio.write(500).unwrap();
+    let heard = frames(&flv_listener(&setup).read(4_100));
     assert!(heard.iter().copied().eq(459..500), "{heard:?}");
 }
 
@@ -79,14 +83,7 @@ fn a_burst_of_time_begins_where_decoders_can() {
     // One a second.
     radio.key_every = 50;
     radio.write(500).unwrap();
-    let flv = Format {
-        name: "flv",
-        protocol: Protocol::Flv,
-        ..FORMAT
-    };
-    let lane = setup.lane_of("radio", flv).unwrap();
-    let mut listener = setup.attach_as(setup.record("radio"), lane, "", None);
-    let heard = frames(&listener.read(25_000));
+    let heard = frames(&flv_listener(&setup).read(25_000));
     assert!(heard.iter().copied().eq(250..500), "{heard:?}");
 }
 

@@ -1,13 +1,11 @@
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use fanout::gate::Proof;
 use fanout::{Config as Workers, Fanout, Registry};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use super::testing::Late;
+use super::testing::{Late, permissive_hook};
 use super::*;
 
 const KEY: &str = "bells-at-noon-41";
@@ -552,35 +550,15 @@ mod links {
     }
 }
 
-/// A hook that permits everything; how often it was asked.
-async fn permissive_hook() -> (SocketAddr, Arc<AtomicUsize>) {
-    let door = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = door.local_addr().expect("bound");
-    let asked = Arc::<AtomicUsize>::default();
-    let count = Arc::clone(&asked);
-    tokio::spawn(async move {
-        while let Ok((mut client, _)) = door.accept().await {
-            count.fetch_add(1, Ordering::Relaxed);
-            let mut question = Vec::new();
-            while !question.ends_with(b"}") {
-                let count = client.read_buf(&mut question).await;
-                assert_ne!(count.expect("a question"), 0, "it is whole");
-            }
-            let answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-            client.write_all(answer).await.expect("it is read");
-        }
-    });
-    (address, asked)
-}
-
 #[tokio::test]
 async fn a_hook_that_permits_all_opens_no_stream_of_a_file_of_users() {
-    let (hook, asked) = permissive_hook().await;
+    // Every question has that in it.
+    let (port, asked) = permissive_hook("").await;
     let users = tempfile::NamedTempFile::new().expect("a file");
     let source = |more: &str| {
         format!(
             "[auth]\npublish_key = \"bells-at-noon-41\"\n\
-             [auth.hook]\nurl = \"http://{hook}/\"\nmatch = [\"free\", \"paid\"]\n\
+             [auth.hook]\nurl = \"http://127.0.0.1:{port}/\"\nmatch = [\"free\", \"paid\"]\n\
              [[auth.htpasswd]]\nfile = \"{}\"\nmatch = \"paid\"\n{more}\
              [[stream]]\nmatch = \"paid\"\nplay = \"key\"\n",
             users.path().display()

@@ -10,13 +10,12 @@ use bytes::BytesMut;
 use net::panics::{self, Part};
 use net::shares::{Bounds, ShareTicket, Shares, Standing};
 use rtc_dtls::config::HandshakeConfig;
-use rtc_dtls::endpoint::{Endpoint, EndpointEvent};
+use rtc_dtls::endpoint::Endpoint;
 use rtc_shared::TransportProtocol;
-use rtc_shared::error::Error::ErrAlertFatalOrClose;
 
 use super::guard::{CLIENT_HELLO, Guard, SERVER_HELLO, has, is_only};
 use super::hello::HelloReader;
-use super::keys::{Side, keys};
+use super::keys::{Side, keys, progress};
 use super::{Error, Initiator, ServerIdentity};
 use crate::sdp::{Fingerprint, Setup};
 use crate::srtp::{Keys, Profile};
@@ -283,31 +282,13 @@ impl Acceptor {
             server.is_answered |= has(&transmit.message, SERVER_HELLO);
             self.transmits.push_back((key, transmit.message));
         }
-        let events = match read {
-            Ok(events) => events,
-            // An authenticated association ends only by an alert; all other errors could be caused
-            // by a forged datagram.
-            Err(error) if server.is_complete && !matches!(error, ErrAlertFatalOrClose) => {
-                return Err(Error::Flood);
-            }
-            Err(error) => {
-                tracing::debug!(%error, "DTLS");
-                return Err(Error::Handshake);
-            }
-        };
-        let mut progress = Progress::Pending;
-        for event in events {
-            match event {
-                EndpointEvent::HandshakeComplete => {
-                    let state = endpoint.get_connection_state(address);
-                    progress = Progress::Connected(keys(state, Side::Server, expected)?);
-                    server.is_complete = true;
-                }
-                EndpointEvent::PeerClosed => progress = Progress::Closed,
-                _ => {}
-            }
-        }
-        Ok(progress)
+        progress(read, &mut server.is_complete, || {
+            keys(
+                endpoint.get_connection_state(address),
+                Side::Server,
+                expected,
+            )
+        })
     }
 
     /// Gives the library a datagram of a peer's whose association we opened.

@@ -9,13 +9,11 @@
 use std::collections::BTreeMap;
 
 use super::Error;
+use super::fragment::FragmentHeader;
 use super::guard::{HANDSHAKE, Record, SERVER_HELLO, records};
 
 /// `handshake_type` of the last message.
 const SERVER_HELLO_DONE: u8 = 14;
-
-/// Bytes of a handshake message's header.
-const MESSAGE_HEADER_LEN: usize = 12;
 
 /// Messages of a flight; a server has five.
 const MESSAGES_MAX: usize = 8;
@@ -58,33 +56,24 @@ impl FlightReader {
 
     fn messages(&mut self, mut rest: &[u8]) -> Result<(), Error> {
         while !rest.is_empty() {
-            let (header, after) = rest
-                .split_at_checked(MESSAGE_HEADER_LEN)
-                .ok_or(Error::Flood)?;
-            let long = |at: usize| {
-                usize::from(header[at]) << 16
-                    | usize::from(header[at + 1]) << 8
-                    | usize::from(header[at + 2])
-            };
-            let (len, offset, fragment_len) = (long(1), long(6), long(9));
-            let sequence = u16::from_be_bytes([header[4], header[5]]);
-            let (_, after) = after.split_at_checked(fragment_len).ok_or(Error::Flood)?;
-            rest = after;
-            if offset + fragment_len > len {
-                return Err(Error::Flood);
-            }
-            self.fragment(sequence, header[0], len, offset..offset + fragment_len)?;
+            let (header, after) = FragmentHeader::split(rest).ok_or(Error::Flood)?;
+            (_, rest) = after.split_at_checked(header.len).ok_or(Error::Flood)?;
+            self.fragment(header)?;
         }
         Ok(())
     }
 
-    fn fragment(
-        &mut self,
-        sequence: u16,
-        kind: u8,
-        len: usize,
-        range: std::ops::Range<usize>,
-    ) -> Result<(), Error> {
+    fn fragment(&mut self, header: FragmentHeader) -> Result<(), Error> {
+        let FragmentHeader {
+            kind,
+            sequence,
+            message_len: len,
+            ..
+        } = header;
+        let range = header.offset..header.offset + header.len;
+        if range.end > len {
+            return Err(Error::Flood);
+        }
         if !self.messages.contains_key(&sequence) {
             let held: usize = self.messages.values().map(|one| one.arrived.len()).sum();
             if self.messages.len() == MESSAGES_MAX || held + len > MESSAGES_LEN_MAX {
@@ -132,12 +121,13 @@ pub(super) fn is_flight(datagram: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fragment::HEADER_LEN;
     use super::*;
 
     /// A record with one fragment of a message.
     fn record(kind: u8, sequence: u16, len: u32, offset: u32, fragment_len: u32) -> Vec<u8> {
         let mut record = vec![HANDSHAKE, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0];
-        record.extend((MESSAGE_HEADER_LEN as u16 + fragment_len as u16).to_be_bytes());
+        record.extend((HEADER_LEN as u16 + fragment_len as u16).to_be_bytes());
         record.push(kind);
         record.extend(&len.to_be_bytes()[1..]);
         record.extend(sequence.to_be_bytes());

@@ -5,6 +5,7 @@
 //! handshake with all its repetitions needs, and records that no real peer sends are dropped.
 
 use super::Error;
+use super::fragment::FragmentHeader;
 
 /// `content_type` of the change to the next epoch.
 const CHANGE_CIPHER_SPEC: u8 = 20;
@@ -25,9 +26,6 @@ pub(super) const HELLO_VERIFY_REQUEST: u8 = 3;
 
 /// Bytes of a record's header.
 const RECORD_HEADER_LEN: usize = 13;
-
-/// Bytes of a handshake message's header.
-const MESSAGE_HEADER_LEN: usize = 12;
 
 /// Bytes of a handshake message: a chain of certificates is the longest.
 const MESSAGE_LEN_MAX: usize = 16 * 1024;
@@ -112,26 +110,24 @@ impl Guard {
     fn messages(&mut self, mut rest: &[u8]) -> Result<(), Error> {
         while !rest.is_empty() {
             self.fragments_left = spend(self.fragments_left, 1)?;
-            let (header, after) = rest
-                .split_at_checked(MESSAGE_HEADER_LEN)
-                .ok_or(Error::Flood)?;
-            let long = |at: usize| {
-                usize::from(header[at]) << 16
-                    | usize::from(header[at + 1]) << 8
-                    | usize::from(header[at + 2])
-            };
-            let (len, offset, fragment_len) = (long(1), long(6), long(9));
-            let sequence = u16::from_be_bytes([header[4], header[5]]);
-            let is_whole = offset == 0 && fragment_len == len && len <= after.len();
-            let is_last = offset + fragment_len <= len && fragment_len == after.len();
-            let is_empty_part = fragment_len == 0 && len > 0;
-            if len > MESSAGE_LEN_MAX || sequence > SEQUENCE_MAX || is_empty_part {
+            let (header, after) = FragmentHeader::split(rest).ok_or(Error::Flood)?;
+            let FragmentHeader {
+                sequence,
+                message_len,
+                offset,
+                len,
+                ..
+            } = header;
+            let is_whole = offset == 0 && len == message_len && len <= after.len();
+            let is_last = offset + len <= message_len && len == after.len();
+            let is_empty_part = len == 0 && message_len > 0;
+            if message_len > MESSAGE_LEN_MAX || sequence > SEQUENCE_MAX || is_empty_part {
                 return Err(Error::Flood);
             }
             if !is_whole && !is_last {
                 return Err(Error::Flood);
             }
-            rest = &after[fragment_len..];
+            rest = &after[len..];
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
 use std::time::{Duration, Instant};
 
 use super::Error;
+use super::fragment::FragmentHeader;
 use super::guard::{CLIENT_HELLO, HANDSHAKE, Record, records};
 
 /// Bytes of a ClientHello: Chromium's has 1,400, Firefox's 1,500, a larger key share would add some
@@ -18,9 +19,6 @@ const DATAGRAMS_LEN_MAX: usize = 2 * HELLO_LEN_MAX;
 
 /// Fragments older than this belong to an attempt that the client gave up.
 const FRAGMENTS_AGE_MAX: Duration = Duration::from_secs(2);
-
-/// Bytes of a handshake message's header.
-const MESSAGE_HEADER_LEN: usize = 12;
 
 /// `extension_type` of `use_srtp`.
 const USE_SRTP: u16 = 14;
@@ -97,16 +95,15 @@ impl HelloReader {
     }
 
     fn fragment(&mut self, record: &Record<'_>) -> Result<(), Error> {
-        let (header, body) = record
-            .body
-            .split_at_checked(MESSAGE_HEADER_LEN)
-            .ok_or(Error::NotHello)?;
-        let len = number(&header[1..4]);
-        let offset = number(&header[6..9]);
-        let fragment_len = number(&header[9..12]);
-        let sequence = u16::from_be_bytes([header[4], header[5]]);
+        let (header, body) = FragmentHeader::split(record.body).ok_or(Error::NotHello)?;
+        let FragmentHeader {
+            message_len: len,
+            offset,
+            len: fragment_len,
+            ..
+        } = header;
         // A second one would answer a cookie that we have not sent.
-        if header[0] != CLIENT_HELLO || sequence != 0 {
+        if header.kind != CLIENT_HELLO || header.sequence != 0 {
             return Err(Error::NotHello);
         }
         if len > HELLO_LEN_MAX {

@@ -7,13 +7,12 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use rtc_dtls::config::HandshakeConfig;
-use rtc_dtls::endpoint::{Endpoint, EndpointEvent};
+use rtc_dtls::endpoint::Endpoint;
 use rtc_shared::TransportProtocol;
-use rtc_shared::error::Error::ErrAlertFatalOrClose;
 
 use super::flight::{FlightReader, is_flight};
 use super::guard::{HELLO_VERIFY_REQUEST, SERVER_HELLO, has};
-use super::keys::{Side, keys};
+use super::keys::{Side, keys, progress};
 use super::{Error, Progress};
 use crate::sdp::Fingerprint;
 
@@ -81,31 +80,12 @@ impl Initiator {
     }
 
     fn feed(&mut self, records: BytesMut, now: Instant) -> Result<Progress, Error> {
-        let events = match self.endpoint.read(now, SERVER, None, records) {
-            Ok(events) => events,
-            // An authenticated association ends only by an alert; all other errors could be caused by a forged
-            // datagram.
-            Err(error) if self.is_complete && !matches!(error, ErrAlertFatalOrClose) => {
-                return Err(Error::Flood);
-            }
-            Err(error) => {
-                tracing::debug!(%error, "DTLS");
-                return Err(Error::Handshake);
-            }
-        };
-        let mut progress = Progress::Pending;
-        for event in events {
-            match event {
-                EndpointEvent::HandshakeComplete => {
-                    let state = self.endpoint.get_connection_state(SERVER);
-                    progress = Progress::Connected(keys(state, Side::Client, &self.expected)?);
-                    self.is_complete = true;
-                }
-                EndpointEvent::PeerClosed => progress = Progress::Closed,
-                _ => {}
-            }
-        }
-        Ok(progress)
+        let read = self.endpoint.read(now, SERVER, None, records);
+        let is_complete = &mut self.is_complete;
+        progress(read, is_complete, || {
+            let state = self.endpoint.get_connection_state(SERVER);
+            keys(state, Side::Client, &self.expected)
+        })
     }
 
     pub(crate) fn poll_transmit(&mut self) -> Option<BytesMut> {

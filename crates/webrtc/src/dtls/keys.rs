@@ -1,10 +1,12 @@
-//! What a complete handshake yields.
+//! What the library makes of a peer's datagrams: progress, and what a complete handshake yields.
 
+use rtc_dtls::endpoint::EndpointEvent;
 use rtc_dtls::state::State;
+use rtc_shared::error::Error::{self as LibraryError, ErrAlertFatalOrClose};
 use rtc_srtp::config::LABEL_EXTRACTOR_DTLS_SRTP;
 
-use super::Error;
 use super::identity::theirs;
+use super::{Error, Progress};
 use crate::sdp::Fingerprint;
 use crate::srtp::{Keys, Profile};
 
@@ -13,6 +15,38 @@ use crate::srtp::{Keys, Profile};
 pub(super) enum Side {
     Client,
     Server,
+}
+
+/// What a read of a peer's datagram has come to. `is_complete` is of the association, and turns true with the end of its
+/// handshake, when `keys` gives what that yields.
+pub(super) fn progress(
+    read: Result<Vec<EndpointEvent>, LibraryError>,
+    is_complete: &mut bool,
+    keys: impl Fn() -> Result<Keys, Error>,
+) -> Result<Progress, Error> {
+    let events = match read {
+        Ok(events) => events,
+        // An authenticated association ends only by an alert; all other errors could be caused by a forged datagram.
+        Err(error) if *is_complete && !matches!(error, ErrAlertFatalOrClose) => {
+            return Err(Error::Flood);
+        }
+        Err(error) => {
+            tracing::debug!(%error, "DTLS");
+            return Err(Error::Handshake);
+        }
+    };
+    let mut progress = Progress::Pending;
+    for event in events {
+        match event {
+            EndpointEvent::HandshakeComplete => {
+                progress = Progress::Connected(keys()?);
+                *is_complete = true;
+            }
+            EndpointEvent::PeerClosed => progress = Progress::Closed,
+            _ => {}
+        }
+    }
+    Ok(progress)
 }
 
 /// Verifies the peer's certificate and exports the keys of a complete handshake, ours as `local`.

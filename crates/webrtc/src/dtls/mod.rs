@@ -14,6 +14,7 @@
 
 mod acceptor;
 mod flight;
+mod fragment;
 mod guard;
 mod hello;
 mod identity;

@@ -60,14 +60,7 @@ impl<P: Clone> Muxer<P> {
         }
         if sample.keyframe {
             self.admit_sound(sink);
-            let next = FragmentCandidate {
-                at: to_time(at, PICTURE_TIMESCALE),
-                until: None,
-                is_picture: true,
-                is_independent: true,
-                turn: Turn::InTime,
-            };
-            self.split_at(next, sink);
+            self.split_at_keyframe(at, sink);
         }
         if !self.has_room_for_picture(at, sink) && !self.may_split_at(at, sink) {
             self.end_fragment(sink);
@@ -198,6 +191,18 @@ impl<P: Clone> Muxer<P> {
             self.end_fragment(sink);
             sink.split(next);
         }
+    }
+
+    /// The same with a keyframe that has come in time.
+    pub(super) fn split_at_keyframe(&mut self, at: u64, sink: &mut impl Sink<Preamble = P>) {
+        let next = FragmentCandidate {
+            at: to_time(at, PICTURE_TIMESCALE),
+            until: None,
+            is_picture: true,
+            is_independent: true,
+            turn: Turn::InTime,
+        };
+        self.split_at(next, sink);
     }
 
     /// Ends the fragment if the sound that ends at `end` must not wait any longer.

@@ -13,7 +13,7 @@ use media::{Kind, Sample, Span, Timestamp};
 use super::super::PICTURE_TIMESCALE;
 use super::super::clock::{to_time, to_units};
 use super::super::fragment::Piece;
-use super::super::sink::{FragmentCandidate, Sink, Turn};
+use super::super::sink::Sink;
 use super::Muxer;
 
 /// How long sound goes on without a picture before the last one ends, and a stand-in begins. Pictures that come every
@@ -152,14 +152,7 @@ impl<P: Clone> Muxer<P> {
         // What comes next may depend on pictures that the decoder no longer has.
         self.wants_keyframe = true;
         self.stand_in.is_shown = true;
-        let next = FragmentCandidate {
-            at: to_time(at, PICTURE_TIMESCALE),
-            until: None,
-            is_picture: true,
-            is_independent: true,
-            turn: Turn::InTime,
-        };
-        self.split_at(next, sink);
+        self.split_at_keyframe(at, sink);
         self.pending = Some(Piece {
             at,
             duration: 0,
