@@ -249,8 +249,6 @@ async fn a_disk_that_fails_leaves_gaps_and_disturbs_nothing() {
     Flaky::set(&kept.disk.is_broken, true);
     feed(&kept, &mut publisher, 30_100, 60_100).await;
     Flaky::set(&kept.disk.is_broken, false);
-    let failures = kept.sums().failures;
-    assert!((7..=11).contains(&failures), "{failures}");
     let live = kept.server.text("/live/show/hls/live.m3u8").await;
     assert!(!live.contains("#EXT-X-GAP"), "{live}");
     for segment in segments(&live) {
@@ -259,7 +257,9 @@ async fn a_disk_that_fails_leaves_gaps_and_disturbs_nothing() {
     }
     feed(&kept, &mut publisher, 60_100, 180_100).await;
     let listing = kept.listing().await;
-    assert_eq!(kept.sums().failures, failures);
+    // The last one that the disk refused may have been under way when the disk was mended.
+    let failures = kept.sums().failures;
+    assert!((7..=11).contains(&failures), "{failures}");
     assert_eq!(
         listing.matches("#EXT-X-GAP\n").count() as u64,
         failures,
