@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::hmac;
@@ -11,6 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::{Method, header, response};
 use http_body_util::Full;
+use net::holdings::{Holdings, Kind};
 use net::link::Connector;
 use net::shares::Bounds;
 use net::turns::{TurnedAway, Turns};
@@ -67,6 +68,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// How long a permission is kept; zero asks each time.
     pub cache: Duration,
+    /// Where is counted what is kept of questions.
+    pub holdings: Arc<Holdings>,
 }
 
 /// Shows no secret.
@@ -203,6 +206,10 @@ impl Asker {
         url: &Url,
         body: Body,
     ) -> Result<(response::Parts, Bytes), Failure> {
+        let _held = self
+            .settings
+            .holdings
+            .note(Kind::Questions, body.text.len());
         let posted = timeout(self.settings.timeout, self.exchange(url, body)).await;
         posted.unwrap_or(Err(Failure::Timeout))
     }

@@ -82,7 +82,7 @@ impl Asker {
         let tells_of_more = self.settings.update_url.is_some() && has_end;
         (tells_of_ends || tells_of_more).then(|| Permitted {
             asker: Arc::clone(self),
-            question: Arc::new(question.into()),
+            question: Arc::new(KeptQuestion::of(question, &self.settings.holdings)),
             queue: tells_of_ends.then(|| self.ends().clone()),
         })
     }

@@ -2,7 +2,10 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
+
+use net::holdings::{Held, Holdings, Kind};
 
 use crate::form::Form;
 
@@ -68,7 +71,6 @@ const KEPT_BYTES_MAX: usize = 1_024;
 
 /// A question that outlives its request, to tell of the end. What is kept of it is bounded, for there are as many as listeners: a
 /// longer name of a program is cut, a longer secret or argument is left out.
-#[derive(Clone)]
 pub(crate) struct KeptQuestion {
     action: Action,
     stream: Box<str>,
@@ -80,9 +82,33 @@ pub(crate) struct KeptQuestion {
     token: Option<Box<str>>,
     query: Box<str>,
     number: u64,
+    _held: Held,
 }
 
 impl KeptQuestion {
+    /// What is kept of a question, and counted.
+    pub(crate) fn of(question: &Question<'_>, holdings: &Arc<Holdings>) -> Self {
+        let (agent, query) = (cut(question.agent), kept_query(question.query));
+        let secrets = [question.user, question.password, question.token].map(kept);
+        let texts = [question.stream, question.protocol, agent, query];
+        let texts = texts.into_iter().chain(secrets.into_iter().flatten());
+        let bytes = size_of::<Self>() + texts.map(str::len).sum::<usize>();
+        let [user, password, token] = secrets.map(|text| text.map(Into::into));
+        Self {
+            action: question.action,
+            stream: question.stream.into(),
+            protocol: question.protocol.into(),
+            peer: question.peer,
+            agent: agent.into(),
+            user,
+            password,
+            token,
+            query: query.into(),
+            number: question.number,
+            _held: holdings.note(Kind::Questions, bytes),
+        }
+    }
+
     /// The question, at another time.
     pub(crate) fn at<'a>(&'a self, time: &'a str) -> Question<'a> {
         Question {
@@ -101,30 +127,12 @@ impl KeptQuestion {
     }
 }
 
-impl From<&Question<'_>> for KeptQuestion {
-    fn from(question: &Question<'_>) -> Self {
-        Self {
-            action: question.action,
-            stream: question.stream.into(),
-            protocol: question.protocol.into(),
-            peer: question.peer,
-            agent: cut(question.agent).into(),
-            user: kept(question.user),
-            password: kept(question.password),
-            token: kept(question.token),
-            query: kept_query(question.query).into(),
-            number: question.number,
-        }
-    }
-}
-
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(KEPT_BYTES_MAX)]
 }
 
-fn kept(text: Option<&str>) -> Option<Box<str>> {
-    let text = text.filter(|text| text.len() <= KEPT_BYTES_MAX);
-    text.map(Into::into)
+fn kept(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| text.len() <= KEPT_BYTES_MAX)
 }
 
 /// The first arguments, whole ones.
@@ -244,7 +252,8 @@ mod tests {
             query: &query,
             ..question(1)
         };
-        let kept = KeptQuestion::from(&asked);
+        let account = Holdings::new(0);
+        let kept = KeptQuestion::of(&asked, &account);
         let told = kept.at("");
         assert_eq!(told.agent.len(), KEPT_BYTES_MAX);
         assert_eq!((told.password, told.query), (None, "key=a"));
@@ -253,5 +262,12 @@ mod tests {
         assert_eq!(kept_query(&fits), fits);
         assert_eq!(kept_query(&format!("{fits}&z=1")), fits);
         assert_eq!(kept_query(&format!("{fits}y&z=1")), "");
+        let bytes = account.bytes(Kind::Questions);
+        assert!(
+            (KEPT_BYTES_MAX..2 * KEPT_BYTES_MAX).contains(&bytes),
+            "{bytes}"
+        );
+        drop(kept);
+        assert_eq!(account.bytes(Kind::Questions), 0);
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use net::holdings::Holdings;
 use net::link::Connector;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -70,6 +71,7 @@ fn settings(port: u16, timeout: Duration, cache: Duration) -> Settings {
         host: "localhost".to_owned(),
         timeout,
         cache,
+        holdings: Holdings::new(0),
     }
 }
 

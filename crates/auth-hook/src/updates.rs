@@ -231,12 +231,14 @@ async fn until(due: Option<Instant>) {
 
 #[cfg(test)]
 mod tests {
+    use net::holdings::Holdings;
+
     use super::*;
     use crate::tests::question;
 
     fn ongoing(due: Instant) -> Ongoing {
         Ongoing {
-            question: Arc::new((&question(1)).into()),
+            question: Arc::new(KeptQuestion::of(&question(1), &Holdings::new(0))),
             since: due,
             due,
             end: Some(Box::new(|| {})),

@@ -21,6 +21,7 @@ use media::{
     TrackId,
 };
 use net::TransportStream;
+use net::holdings::Holdings;
 use net::tls::testing::TestTls;
 use net::wait::at_once;
 use rtmp_io::{NextRequest, RtmpConnection, next_request};
@@ -459,6 +460,7 @@ async fn serve<S: TransportStream>(context: Arc<Context>, socket: S) {
     let doorway = rtmp_io::Context {
         session: SessionConfig::default(),
         leaving: context.leaving.clone(),
+        holdings: Holdings::new(0),
     };
     let connection = RtmpConnection::new(&doorway, socket, BytesMut::new(), PEER).unwrap();
     if let NextRequest::Play(request) = next_request(&doorway, connection).await {

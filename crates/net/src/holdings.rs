@@ -8,7 +8,8 @@
 //! (their site) a half. So the account never gets full, however many take from it: what the next one may have gets
 //! smaller, and is never nothing. The first address may have a quarter of all.
 //!
-//! Callers: `egress-hls` (playlists, pieces of files, request threads), `server` (requests, answers).
+//! Callers: `egress-hls` (playlists, pieces of files, request threads), `server` (requests, answers), `rtmp-io` and
+//! [`tls`](crate::tls) (connections), `vod` (files, indexes), `auth-hook` (questions).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -26,27 +27,36 @@ const SITE_PART: usize = 2;
 /// What is held.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
-    /// Requests over HTTP/1: what has arrived and is not parsed, and bodies.
+    /// Requests over HTTP: their heads, and over HTTP/1 their bodies.
     Requests,
+    /// What connections have under way: records of TLS, messages of RTMP that are not whole, and what is read at once.
+    Connections,
     /// Answers that are made for one client, until its socket has taken them.
     Answers,
     /// Playlists of HLS that all viewers have, in each coding.
     Playlists,
-    /// Pieces of files that were read for one client.
+    /// What was read of files for one client, and what is made of them for it.
     Files,
+    /// What is known of films and recordings that were played of late.
+    Indexes,
+    /// Questions to a hook: those that are posted, and those of which the end is to be told.
+    Questions,
     /// What the request threads have unread, and remember of requests.
     Threads,
 }
 
 impl Kind {
-    const COUNT: usize = 5;
+    const COUNT: usize = 8;
 
     /// All of them.
     pub const ALL: [Self; Self::COUNT] = [
         Self::Requests,
+        Self::Connections,
         Self::Answers,
         Self::Playlists,
         Self::Files,
+        Self::Indexes,
+        Self::Questions,
         Self::Threads,
     ];
 
@@ -54,9 +64,12 @@ impl Kind {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Requests => "requests",
+            Self::Connections => "connections",
             Self::Answers => "answers",
             Self::Playlists => "playlists",
             Self::Files => "files",
+            Self::Indexes => "indexes",
+            Self::Questions => "questions",
             Self::Threads => "threads",
         }
     }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use bytes::BytesMut;
 use net::closing;
+use net::holdings::{Held, Kind};
 use rtmp::server::Session;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -32,6 +33,8 @@ pub struct RtmpConnection<S> {
     /// Received and not yet read by the session: at most what one read brought, and what the intake
     /// received before it gave the socket back.
     pub unread: BytesMut,
+    /// Of what it holds, as of the last wait.
+    pub(crate) held: Held,
     /// The peer was sent a request to connect again.
     is_asked: bool,
     /// The socket may still hold back bytes that were written to it, as TLS does.
@@ -58,6 +61,7 @@ impl<S> RtmpConnection<S> {
             agent: String::new(),
             referer: String::new(),
             unread: early,
+            held: context.holdings.note(Kind::Connections, 0),
             is_asked: false,
             is_unflushed: false,
         })
@@ -76,6 +80,7 @@ impl<S> RtmpConnection<S> {
             agent: self.agent,
             referer: self.referer,
             unread: self.unread,
+            held: self.held,
             is_asked: self.is_asked,
             is_unflushed: self.is_unflushed,
         };
@@ -89,6 +94,11 @@ impl<S> RtmpConnection<S> {
         if !self.is_asked {
             self.is_asked = self.session.request_reconnect(LEAVING);
         }
+    }
+
+    /// Bytes that are received and not read, or not sent, beside what is read at once.
+    pub(crate) fn memory(&self) -> usize {
+        self.unread.capacity() + self.session.memory()
     }
 
     /// Whether there is something to be sent or flushed.

@@ -72,6 +72,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Exchange<'a, S> {
         other: impl Future<Output = T>,
     ) -> io::Result<Step<T>> {
         let has_output = connection.has_output();
+        let memory = connection.memory();
+        connection.held.set(memory + self.received.capacity());
         let RtmpConnection {
             session,
             is_unflushed,
@@ -94,6 +96,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Exchange<'a, S> {
             () = wait::change(self.leaving) => Step::Leaving,
             () = wait::at(due) => Step::Due,
         };
+        // What was received belongs to the wait, and is read before the next one.
+        let memory = connection.memory();
+        connection.held.set(memory);
         Ok(step)
     }
 }

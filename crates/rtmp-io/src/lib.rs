@@ -26,8 +26,10 @@ mod doorway;
 mod error;
 mod exchange;
 
+use std::sync::Arc;
 use std::time::Instant;
 
+use net::holdings::Holdings;
 use rtmp::server::Config;
 use tokio::sync::watch;
 
@@ -45,6 +47,8 @@ pub struct Context {
     /// Turns true when the server is about to leave: peers that know the request are asked to connect
     /// again.
     pub leaving: watch::Receiver<bool>,
+    /// Where is counted what connections hold.
+    pub holdings: Arc<Holdings>,
 }
 
 /// The present, by the clock that the runtime's timers go by.

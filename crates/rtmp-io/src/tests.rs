@@ -11,6 +11,8 @@ use rtmp::server::Event;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::Instant;
 
+use net::holdings::Holdings;
+
 use super::*;
 
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4711);
@@ -24,6 +26,7 @@ fn context() -> (Context, watch::Sender<bool>) {
     let context = Context {
         session: Config::default(),
         leaving,
+        holdings: Holdings::new(0),
     };
     (context, leave)
 }

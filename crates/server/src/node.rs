@@ -34,7 +34,7 @@ use crate::signalling::Rtc;
 
 /// Bytes of what is made for single clients and waits to be sent, of all together: a quarter of it for one address is
 /// what five hundred players behind it read at the same moment.
-const HOLDINGS_BYTES_MAX: usize = 64 << 20;
+pub(crate) const HOLDINGS_BYTES_MAX: usize = 64 << 20;
 
 /// See the module's description.
 pub(crate) struct Node {
@@ -85,6 +85,7 @@ pub(crate) struct Parts {
     pub(crate) config: Arc<Config>,
     pub(crate) registry: Arc<fanout::Registry>,
     pub(crate) gate: Arc<AuthorityGate>,
+    pub(crate) holdings: Arc<Holdings>,
     pub(crate) intake: Intake,
     pub(crate) access: AccessLog,
     pub(crate) session_log: LineLog,
@@ -156,6 +157,7 @@ impl Node {
             config,
             registry,
             gate,
+            holdings,
             intake,
             access,
             session_log,
@@ -192,6 +194,7 @@ impl Node {
                 ..rtmp::server::Config::default()
             },
             leaving: drain.subscribe(),
+            holdings: Arc::clone(&holdings),
         };
         let egress = egress_http::Context {
             registry: Arc::clone(&registry),
@@ -204,9 +207,9 @@ impl Node {
         };
         let folders = config.files.iter();
         let folders = folders.map(|rule| (rule.path.clone(), rule.directory.clone()));
-        let files = Arc::new(vod::Files::new(folders));
+        let files = Arc::new(vod::Files::new(folders, &holdings));
         let shelf = Arc::<Shelf>::default();
-        let past = vod::Past::new(Arc::clone(&shelf));
+        let past = vod::Past::new(Arc::clone(&shelf), &holdings);
         let players = egress_rtmp::Context {
             registry: Arc::clone(&registry),
             gate: Arc::clone(&gate) as _,
@@ -228,7 +231,6 @@ impl Node {
         let groups = config.variants.iter();
         let groups = groups.map(|group| (group.name.clone(), group.streams.clone()));
         let variants = Arc::new(Variants::new(groups));
-        let holdings = Holdings::new(HOLDINGS_BYTES_MAX);
         let settings = egress_hls::Settings {
             segmentation: config.hls.segmentation(),
             dvr: dvr(&config),

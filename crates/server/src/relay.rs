@@ -13,6 +13,7 @@ use config::Config;
 use derived_audio::DerivedAudio;
 use fanout::{Class, Registry, Settings};
 use net::Unavailable;
+use net::holdings::Holdings;
 use net::link::Connector;
 use uploads::OpenError as OpenUploadsError;
 
@@ -26,7 +27,7 @@ use crate::intros::{self, IntroError};
 use crate::keys::{self, Generated};
 use crate::links::{self, Links, TrustError};
 use crate::log::{LineLog, Log};
-use crate::node::{Node, Parts};
+use crate::node::{HOLDINGS_BYTES_MAX, Node, Parts};
 use crate::overload::Overload;
 use crate::running::Running;
 use crate::services::{self, Bound, Fallbacks, Ingredients, Port};
@@ -216,11 +217,12 @@ impl Relay {
         let audio = DerivedAudio::start(&derived_audio_settings(&config))
             .map_err(StartError::Transcoding)?;
         registry.set_deriver(audio.deriver());
+        let holdings = Holdings::new(HOLDINGS_BYTES_MAX);
         let gate = AuthorityGate::new(
             Arc::clone(&config),
             gatekeeper,
             authority,
-            &connector,
+            (&connector, &holdings),
             &fanout,
         )?;
         let open = |name, to| LineLog::open(name, to).map_err(StartError::LineLog);
@@ -249,6 +251,7 @@ impl Relay {
             config,
             registry,
             gate: Arc::new(gate),
+            holdings,
             intake,
             access,
             session_log,

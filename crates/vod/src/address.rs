@@ -104,12 +104,17 @@ impl Files {
 
 #[cfg(test)]
 mod tests {
+    use net::holdings::Holdings;
+
     use super::*;
 
     #[test]
     fn paths_name_files_of_kinds_that_are_served() {
         let name = |text| StreamName::parse(text).expect("a name");
-        let files = Files::new(["vod", "vod/old"].map(|folder| (name(folder), "/".into())));
+        let files = Files::new(
+            ["vod", "vod/old"].map(|folder| (name(folder), "/".into())),
+            &Holdings::new(0),
+        );
         let found = |path| {
             let address = files.find(path)?;
             Some((address.folder.to_string(), address.name))

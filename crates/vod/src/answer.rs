@@ -12,9 +12,10 @@ use crate::address::Resource;
 use crate::body::Body;
 use crate::counts::Outcome;
 use crate::pace::Pace;
+use crate::patches::Patches;
 use crate::playlist::Suffix;
 use crate::range::{Requested, is_indefinite, requested};
-use crate::reads::{Patches, Reads};
+use crate::reads::Reads;
 use crate::segments::{self, Absent, Piece};
 use crate::{Address, Files, indexes, media_type, radio, resume};
 
@@ -358,6 +359,7 @@ mod tests {
     use std::future::poll_fn;
 
     use media::StreamName;
+    use net::holdings::Holdings;
     use tempfile::TempDir;
 
     use super::*;
@@ -367,7 +369,7 @@ mod tests {
         fs::write(directory.path().join("a.mp3"), "0123456789").expect("a file");
         fs::write(directory.path().join("none.mp3"), "").expect("a file");
         let name = StreamName::parse("vod").expect("a name");
-        let files = Files::new([(name, directory.path().to_owned())]);
+        let files = Files::new([(name, directory.path().to_owned())], &Holdings::new(0));
         (directory, files)
     }
 
@@ -474,7 +476,7 @@ mod tests {
     #[test]
     fn the_length_of_what_grows_is_that_of_now() {
         let file = Arc::new(tempfile::tempfile().expect("a file"));
-        let reads = Arc::new(Reads::default());
+        let reads = Arc::new(Reads::new(&Holdings::new(0)));
         let told = |grows: bool, range: &str| {
             let version = Version {
                 source: (&file, &reads),

@@ -16,8 +16,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::pace::Pace;
 use crate::past::Shifted;
+use crate::patches::Patches;
 use crate::ranges::Ranges;
-use crate::reads::{PIECE_BYTES, Patches, Read, Reads};
+use crate::reads::{PIECE_BYTES, Read, Reads};
 use crate::text::Text;
 use crate::titled::Titled;
 use crate::transfer::Transfer;
@@ -289,13 +290,15 @@ mod tests {
     use std::os::unix::fs::FileExt;
     use std::time::Duration;
 
+    use net::holdings::Holdings;
+
     use super::*;
-    use crate::reads::Patch;
+    use crate::patches::Patch;
 
     fn file(bytes: &[u8]) -> (Arc<File>, Arc<Reads>) {
         let file = tempfile::tempfile().expect("a file");
         file.write_all_at(bytes, 0).expect("written");
-        (Arc::new(file), Arc::default())
+        (Arc::new(file), Arc::new(Reads::new(&Holdings::new(0))))
     }
 
     async fn next(body: &mut Body) -> Option<Bytes> {

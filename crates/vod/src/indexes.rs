@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use container::mp4_file::index::{Error, Index, Indexer, Probe, Purpose};
+use net::holdings::{Held, Holdings, Kind};
 use tokio::sync::{OnceCell, Semaphore};
 
 use crate::reads::Reads;
@@ -28,6 +29,7 @@ pub(crate) type Found = Result<Arc<Index>, Error>;
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Indexes {
+    holdings: Arc<Holdings>,
     /// The newest first.
     kept: Mutex<VecDeque<Arc<Kept>>>,
     readings: Semaphore,
@@ -39,7 +41,13 @@ struct Kept {
     tag: String,
     /// What it is read for.
     purpose: Purpose,
-    index: OnceCell<Found>,
+    index: OnceCell<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    found: Found,
+    held: Held,
 }
 
 impl Kept {
@@ -47,20 +55,22 @@ impl Kept {
     fn is_for(&self, tag: &str, purpose: Purpose) -> bool {
         // Until it is read it may turn out to serve one purpose only.
         let serves = |found: &Found| found.as_ref().map_or(true, |index| index.is_for(purpose));
-        self.tag == tag && (self.purpose == purpose || self.index.get().is_some_and(serves))
-    }
-}
-
-impl Default for Indexes {
-    fn default() -> Self {
-        Self {
-            kept: Mutex::default(),
-            readings: Semaphore::new(READINGS_MAX),
-        }
+        self.tag == tag
+            && (self.purpose == purpose
+                || self.index.get().is_some_and(|known| serves(&known.found)))
     }
 }
 
 impl Indexes {
+    /// None are known.
+    pub(crate) fn new(holdings: &Arc<Holdings>) -> Self {
+        Self {
+            holdings: Arc::clone(holdings),
+            kept: Mutex::default(),
+            readings: Semaphore::new(READINGS_MAX),
+        }
+    }
+
     /// The index of a file with this tag and length, for a purpose.
     ///
     /// # Errors
@@ -77,9 +87,13 @@ impl Indexes {
             let file = Arc::clone(file);
             let found = reads.blocking(move || read(&file, length, purpose)).await;
             drop(reading);
-            found
+            found.map(|found| {
+                let bytes = found.as_ref().map_or(0, |index| index.memory());
+                let held = self.holdings.note(Kind::Indexes, bytes);
+                Known { found, held }
+            })
         };
-        let found = kept.index.get_or_try_init(read).await?.clone();
+        let found = kept.index.get_or_try_init(read).await?.found.clone();
         self.make_room();
         Ok(found)
     }
@@ -115,8 +129,8 @@ impl Indexes {
 }
 
 fn memory(all: &VecDeque<Arc<Kept>>) -> usize {
-    let found = all.iter().filter_map(|kept| kept.index.get());
-    found.flatten().map(|index| index.memory()).sum()
+    let known = all.iter().filter_map(|kept| kept.index.get());
+    known.map(|known| known.held.bytes()).sum()
 }
 
 /// Reads an index. Blocks.
@@ -161,7 +175,8 @@ mod tests {
     #[tokio::test]
     async fn an_index_is_read_once_for_each_version() {
         let file = Arc::new(tempfile::tempfile().expect("a file"));
-        let (indexes, reads) = (Indexes::default(), Reads::default());
+        let account = Holdings::new(0);
+        let (indexes, reads) = (Indexes::new(&account), Reads::new(&account));
         for number in 0..2 * INDEXES_MAX {
             let tag = format!("\"{number}\"");
             let found = indexes
@@ -185,7 +200,8 @@ mod tests {
     #[tokio::test]
     async fn a_fragmented_file_has_an_index_for_each_purpose() {
         let source = Clip::FlvBframes.seconds(4);
-        let (indexes, reads) = (Indexes::default(), Reads::default());
+        let account = Holdings::new(0);
+        let (indexes, reads) = (Indexes::new(&account), Reads::new(&account));
         for (flags, count) in [("+faststart", 1), ("+frag_keyframe+empty_moov", 3)] {
             let directory = tempfile::tempdir().expect("a directory");
             let path = directory.path().join("film.mp4");
@@ -204,6 +220,10 @@ mod tests {
                 assert!(found.is_for(purpose));
             }
             assert_eq!(indexes.all().len(), count, "{flags}");
+            let known = memory(&indexes.all());
+            assert!(known > 0 && account.bytes(Kind::Indexes) == known);
         }
+        drop(indexes);
+        assert_eq!(account.bytes(Kind::Indexes), 0);
     }
 }

@@ -38,6 +38,7 @@ mod indexes;
 mod media_type;
 mod pace;
 mod past;
+mod patches;
 mod playlist;
 mod radio;
 mod range;
@@ -55,6 +56,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use media::StreamName;
+use net::holdings::Holdings;
 
 pub use self::address::Address;
 pub use self::answer::{Answer, Request, answer};
@@ -93,14 +95,17 @@ impl fmt::Debug for Files {
 }
 
 impl Files {
-    /// Serves folders under names, each of which is given once.
-    pub fn new(folders: impl IntoIterator<Item = (StreamName, PathBuf)>) -> Self {
+    /// Serves folders under names, each of which is given once. What is held for it is counted in `holdings`.
+    pub fn new(
+        folders: impl IntoIterator<Item = (StreamName, PathBuf)>,
+        holdings: &Arc<Holdings>,
+    ) -> Self {
         let folders = folders.into_iter().map(|(name, directory)| {
             Arc::new(Served {
                 name,
                 folder: Folder::new(directory),
-                reads: Arc::default(),
-                indexes: Indexes::default(),
+                reads: Arc::new(Reads::new(holdings)),
+                indexes: Indexes::new(holdings),
             })
         });
         Self {

@@ -3,19 +3,21 @@
 //! A disk that hangs keeps the reads that it has begun, and all others wait for them or give up; nothing else of the
 //! server waits with them.
 
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use net::holdings::{Held, Holdings, Kind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use crate::patches::Patches;
 use crate::ranges::Ranges;
 use crate::sender::Sender;
 
@@ -35,6 +37,13 @@ const WINDOWS_BYTES_MAX: u64 = 128 << 20;
 /// long playlists and clips. A hundred clips of an hour have a third of it.
 const MADE_BYTES_MAX: u64 = 64 << 20;
 
+/// Bytes between two ranges of a file that are read with them: a read by itself costs as much as copying so many.
+const NEAR_BYTES: u64 = 4 << 10;
+
+/// Bytes of what is made or read in one go above which others of the kind wait: many small pieces, or the head of thousands
+/// of samples, take milliseconds of a core.
+const DEAR_BYTES: u64 = PIECE_BYTES;
+
 /// How long a read may wait and last. A disk that needs longer is no use to players.
 const READ_TIME: Duration = Duration::from_secs(10);
 
@@ -44,7 +53,10 @@ const LATE_AFTER: Duration = Duration::from_secs(1);
 /// What all listeners of a folder share.
 #[derive(Debug)]
 pub(crate) struct Reads {
+    holdings: Arc<Holdings>,
     turns: Arc<Semaphore>,
+    /// For what takes a core, of which half are left to everything else.
+    dear: Arc<Semaphore>,
     memory: Arc<Semaphore>,
     made: Arc<Semaphore>,
     bytes: AtomicU64,
@@ -60,95 +72,28 @@ pub(crate) struct Read {
     pub(crate) _memory: Option<OwnedSemaphorePermit>,
 }
 
-/// Bytes that stand in a file otherwise than they are sent: sixteen at most.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Patch {
-    at: u64,
-    bytes: [u8; Self::BYTES_MAX],
-    length: u8,
+/// The memory of a list that was made for one listener.
+#[derive(Debug)]
+pub(crate) struct List {
+    holdings: Arc<Holdings>,
+    _room: Option<OwnedSemaphorePermit>,
+    _held: Held,
 }
 
-impl Patch {
-    pub(crate) const BYTES_MAX: usize = 16;
+impl List {
+    /// Has a piece counted that is made from it.
+    pub(crate) fn count(&self, piece: Bytes) -> Bytes {
+        self.holdings.note(Kind::Files, piece.len()).over(piece)
+    }
+}
 
-    /// What is to be sent for the bytes from `at` on. No more than [`BYTES_MAX`](Self::BYTES_MAX).
-    pub(crate) fn new(at: u64, what: &[u8]) -> Self {
-        let mut bytes = [0; Self::BYTES_MAX];
-        let length = what.len().min(Self::BYTES_MAX);
-        bytes[..length].copy_from_slice(&what[..length]);
+impl Reads {
+    /// None are under way.
+    pub(crate) fn new(holdings: &Arc<Holdings>) -> Self {
         Self {
-            at,
-            bytes,
-            length: length as u8,
-        }
-    }
-
-    fn end(&self) -> u64 {
-        self.at + u64::from(self.length)
-    }
-
-    /// Changes what was read from `begin` on.
-    fn apply(&self, piece: &mut [u8], begin: u64) {
-        let end = begin + piece.len() as u64;
-        let (from, to) = (self.at.max(begin), self.end().min(end));
-        if from < to {
-            let what = &self.bytes[(from - self.at) as usize..(to - self.at) as usize];
-            piece[(from - begin) as usize..(to - begin) as usize].copy_from_slice(what);
-        }
-    }
-}
-
-/// The bytes of a file that are to be others than they are.
-#[derive(Clone)]
-pub(crate) enum Patches {
-    /// These, in the order of their places.
-    Known(Arc<[Patch]>),
-    /// Those that are found for a range of the file when it is read.
-    Found(Arc<Find>),
-}
-
-/// Finds the patches of a range. Blocks.
-pub(crate) type Find = dyn Fn(&File, &Range<u64>) -> io::Result<Vec<Patch>> + Send + Sync;
-
-impl Default for Patches {
-    fn default() -> Self {
-        Self::Known(Arc::default())
-    }
-}
-
-impl fmt::Debug for Patches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Known(patches) => f.debug_list().entries(patches.iter()).finish(),
-            Self::Found(_) => f.write_str("Found"),
-        }
-    }
-}
-
-impl Patches {
-    pub(crate) fn is_empty(&self) -> bool {
-        matches!(self, Self::Known(patches) if patches.is_empty())
-    }
-
-    /// Changes what was read from a range of a file.
-    fn apply(&self, file: &File, range: &Range<u64>, piece: &mut [u8]) -> io::Result<()> {
-        let patch = |patch: &Patch| patch.apply(piece, range.start);
-        match self {
-            Self::Known(patches) => {
-                let first = patches.partition_point(|patch| patch.end() <= range.start);
-                let within = patches[first..].iter();
-                within.take_while(|it| it.at < range.end).for_each(patch);
-            }
-            Self::Found(find) => find(file, range)?.iter().for_each(patch),
-        }
-        Ok(())
-    }
-}
-
-impl Default for Reads {
-    fn default() -> Self {
-        Self {
+            holdings: Arc::clone(holdings),
             turns: Arc::new(Semaphore::new(READS_MAX)),
+            dear: Arc::new(Semaphore::new(half_of_the_cores())),
             memory: Arc::new(Semaphore::new((WINDOWS_BYTES_MAX / PIECE_BYTES) as usize)),
             made: Arc::new(Semaphore::new((MADE_BYTES_MAX / PIECE_BYTES) as usize)),
             bytes: AtomicU64::new(0),
@@ -156,9 +101,7 @@ impl Default for Reads {
             sender: OnceLock::new(),
         }
     }
-}
 
-impl Reads {
     /// Bytes that were read, or sent without that.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -198,14 +141,20 @@ impl Reads {
             Some(_) => WINDOW_BYTES,
             None => PIECE_BYTES,
         };
+        let is_dear = left.is_scattered();
         let work = move || -> io::Result<_> {
             let wanted = left.take(most);
             Ok((pieces(&file, &wanted, &patches)?, left))
         };
-        let (read, left) = self.blocking(work).await?;
+        let (read, left) = match is_dear {
+            true => self.dear(work).await?,
+            false => self.blocking(work).await?,
+        };
         self.bytes.fetch_add(read.len() as u64, Ordering::Relaxed);
+        // Until the client has the last piece of it.
+        let held = self.hold(read.len());
         let read = Read {
-            bytes: read.into(),
+            bytes: held.over(read.into()),
             _memory: memory,
         };
         Ok((read, left))
@@ -225,10 +174,57 @@ impl Reads {
         made.map(Some).map_err(busy)
     }
 
+    /// Counts bytes that were read or made for one listener.
+    pub(crate) fn hold(&self, bytes: usize) -> Held {
+        self.holdings.note(Kind::Files, bytes)
+    }
+
+    /// Memory for a list that is made for one listener, which is counted.
+    ///
+    /// # Errors
+    /// As [`room`](Self::room).
+    pub(crate) fn list(&self, bytes: usize) -> io::Result<List> {
+        Ok(List {
+            holdings: Arc::clone(&self.holdings),
+            _room: self.room(bytes as u64)?,
+            _held: self.hold(bytes),
+        })
+    }
+
     fn memory_for(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
         let units = u32::try_from(bytes.div_ceil(PIECE_BYTES)).ok()?;
         let memory = Arc::clone(&self.memory);
         memory.try_acquire_many_owned(units).ok()
+    }
+
+    /// Makes something of so many bytes for one listener, off the async threads.
+    ///
+    /// # Errors
+    /// As [`blocking`](Self::blocking).
+    pub(crate) async fn make<T: Send + 'static>(
+        &self,
+        bytes: u64,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        match bytes > DEAR_BYTES {
+            true => self.dear(work).await,
+            false => self.blocking(work).await,
+        }
+    }
+
+    /// The same as [`blocking`](Self::blocking) for what takes a core and no disk.
+    async fn dear<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let turn = timeout(READ_TIME, Arc::clone(&self.dear).acquire_owned()).await?;
+        let turn = turn.map_err(io::Error::other)?;
+        let work = move || {
+            let done = work();
+            drop(turn);
+            done
+        };
+        self.blocking(work).await
     }
 
     /// Runs `work` off the async threads, in its turn. One that hangs keeps its turn.
@@ -259,23 +255,65 @@ impl Reads {
     }
 }
 
+fn half_of_the_cores() -> usize {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    (cores / 2).max(1)
+}
+
 fn pieces(file: &File, ranges: &[Range<u64>], patches: &Patches) -> io::Result<Vec<u8>> {
     let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     // A window at most.
-    let mut bytes = vec![0; total as usize];
-    let mut rest = &mut bytes[..];
-    for range in ranges {
-        let (piece, behind) = rest.split_at_mut((range.end - range.start) as usize);
-        file.read_exact_at(piece, range.start)?;
-        patches.apply(file, range, piece)?;
-        rest = behind;
+    let mut bytes = Vec::with_capacity(total as usize);
+    let mut together = Vec::new();
+    let mut left = ranges;
+    while let Some(span) = span(left) {
+        let (within, behind) = left.split_at(span.count);
+        together.resize((span.end - span.begin) as usize, 0);
+        file.read_exact_at(&mut together, span.begin)?;
+        for range in within {
+            let at = bytes.len();
+            let (from, to) = (range.start - span.begin, range.end - span.begin);
+            bytes.extend_from_slice(&together[from as usize..to as usize]);
+            patches.apply(file, range, &mut bytes[at..])?;
+        }
+        left = behind;
     }
     Ok(bytes)
 }
 
+/// Ranges that are read together.
+struct Span {
+    begin: u64,
+    end: u64,
+    count: usize,
+}
+
+/// The first of some ranges, and those behind it that are near and in order; `None` if there are none.
+fn span(ranges: &[Range<u64>]) -> Option<Span> {
+    let first = ranges.first()?;
+    let mut span = Span {
+        begin: first.start,
+        end: first.end,
+        count: 1,
+    };
+    for next in &ranges[1..] {
+        let is_near = (span.end..=span.end + NEAR_BYTES).contains(&next.start);
+        if !is_near || next.end - span.begin > WINDOW_BYTES {
+            break;
+        }
+        (span.end, span.count) = (next.end, span.count + 1);
+    }
+    Some(span)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use tokio::task::JoinSet;
+
     use super::*;
+    use crate::patches::Patch;
 
     #[test]
     fn patches_replace_what_is_read_of_them() {
@@ -292,12 +330,39 @@ mod tests {
             let read = |ranges: &[Range<u64>]| pieces(&file, ranges, &patches).expect("read");
             assert_eq!(read(&[0..10, 0..2]), b"01ab45cde901");
             assert_eq!(read(&[3..4, 4..6, 7..8, 9..10]), b"b45d9");
+            assert_eq!(read(&[9..10, 7..8, 3..4, 4..6]), b"9db45");
         }
     }
 
     #[test]
+    fn what_is_near_is_read_together() {
+        let counts = |ranges: &[Range<u64>]| {
+            let mut counts = Vec::new();
+            let mut left = ranges;
+            while let Some(span) = span(left) {
+                counts.push(span.count);
+                left = &left[span.count..];
+            }
+            counts
+        };
+        let scattered: Vec<_> = (0..20_000).map(|at| 2 * at..2 * at + 1).collect();
+        assert_eq!(counts(&scattered), [20_000]);
+        let near = NEAR_BYTES + 1;
+        assert_eq!(counts(&[0..1, near..near + 1, 2 * near..2 * near + 1]), [3]);
+        assert_eq!(counts(&[0..1, near + 1..near + 2]), [1, 1]);
+        assert_eq!(counts(&[5..6, 0..1, 1..2, 1..3]), [1, 2, 1]);
+        let long: Vec<_> = (0..300).map(|at| at * near..at * near + 1).collect();
+        let counted = counts(&long);
+        assert_eq!(counted.iter().sum::<usize>(), long.len());
+        assert!(
+            counted[0] as u64 * near <= WINDOW_BYTES + near,
+            "{counted:?}"
+        );
+    }
+
+    #[test]
     fn what_is_made_for_listeners_is_bounded() {
-        let reads = Reads::default();
+        let reads = Reads::new(&Holdings::new(0));
         let all = reads.room(MADE_BYTES_MAX).expect("nobody has any");
         assert!(all.is_some());
         let more = reads.room(PIECE_BYTES + 1).map(drop);
@@ -310,11 +375,39 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_takes_a_core_leaves_half_of_them() {
+        let reads = Arc::new(Reads::new(&Holdings::new(0)));
+        let (now, most) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        let mut all = JoinSet::new();
+        for _ in 0..2 * READS_MAX {
+            let (reads, now, most) = (Arc::clone(&reads), Arc::clone(&now), Arc::clone(&most));
+            all.spawn(async move {
+                let work = move || {
+                    most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                    thread::sleep(Duration::from_millis(2));
+                    now.fetch_sub(1, Ordering::Relaxed);
+                    Ok(())
+                };
+                reads.make(DEAR_BYTES + 1, work).await
+            });
+        }
+        let made = all.join_all().await;
+        assert!(made.iter().all(Result::is_ok));
+        assert!(most.load(Ordering::Relaxed) <= half_of_the_cores());
+        // What is cheap does not wait for it.
+        let _all = Arc::clone(&reads.dear)
+            .acquire_many_owned(half_of_the_cores() as u32)
+            .await;
+        reads.make(DEAR_BYTES, || Ok(())).await.expect("made");
+    }
+
+    #[tokio::test]
     async fn windows_shrink_when_memory_is_short() {
         let file = tempfile::tempfile().expect("a file");
         file.set_len(4 * WINDOW_BYTES).expect("a length");
         let file = Arc::new(file);
-        let reads = Arc::new(Reads::default());
+        let account = Holdings::new(0);
+        let reads = Arc::new(Reads::new(&account));
         let whole: Range<u64> = 0..4 * WINDOW_BYTES;
         let window = |left| Arc::clone(&reads).window(Arc::clone(&file), left, Patches::default());
         let (first, left) = window(whole.into()).await.expect("read");
@@ -328,13 +421,19 @@ mod tests {
         let (third, _) = window(left).await.expect("read");
         assert_eq!(third.bytes.len() as u64, WINDOW_BYTES);
         assert_eq!(reads.bytes(), 2 * WINDOW_BYTES + PIECE_BYTES);
+        assert_eq!(account.bytes(Kind::Files) as u64, reads.bytes());
+        let piece = first.bytes.slice(..1);
+        drop((first, second, third));
+        assert_eq!(account.bytes(Kind::Files) as u64, WINDOW_BYTES);
+        drop(piece);
+        assert_eq!(account.bytes(Kind::Files), 0);
     }
 
     #[tokio::test]
     async fn a_file_that_was_cut_is_an_error() {
         let file = Arc::new(tempfile::tempfile().expect("a file"));
         file.set_len(10).expect("a length");
-        let reads = Arc::new(Reads::default());
+        let reads = Arc::new(Reads::new(&Holdings::new(0)));
         let more = 0..20;
         let read = reads.window(file, more.into(), Patches::default()).await;
         let error = read.expect_err("there are ten bytes");

@@ -60,7 +60,8 @@ pub(crate) async fn piece(
         Resource::File => return Ok(Err(Absent::Segment)),
         Resource::Playlist => {
             let playlist = Playlist::new(name, Arc::clone(segments), suffix);
-            let text = Text::of(playlist, None).await;
+            // The list of segments is in the index.
+            let text = Text::of(playlist, served.reads.list(0)?).await;
             (playlist::MEDIA_TYPE, Body::written(text))
         }
         Resource::Init => {
@@ -90,7 +91,7 @@ async fn packaged(
     let memory = served.reads.room(bytes as u64)?;
     let index = Arc::clone(index);
     let make = move || Ok(index.packaged(number));
-    let made = served.reads.blocking(make).await?;
+    let made = served.reads.make(bytes as u64, make).await?;
     Ok(made.map(|Packaged { head, ranges }| {
         let head = Read {
             bytes: head.into(),

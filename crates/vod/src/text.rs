@@ -7,10 +7,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::yield_now;
 
-use crate::reads::PIECE_BYTES;
+use crate::reads::{List, PIECE_BYTES};
 
 /// Entries that are measured in one go, in some tenths of a millisecond.
 const IN_ONE_GO: usize = 1_000;
@@ -27,7 +26,7 @@ pub(crate) struct Text {
     bytes: u64,
     /// Others have their turn before each piece.
     turn: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    _memory: Option<OwnedSemaphorePermit>,
+    list: List,
 }
 
 impl fmt::Debug for Text {
@@ -39,11 +38,8 @@ impl fmt::Debug for Text {
 }
 
 impl Text {
-    /// A text of entries, which take this memory. Finds how long it is.
-    pub(crate) async fn of(
-        mut entries: impl Entries,
-        memory: Option<OwnedSemaphorePermit>,
-    ) -> Self {
+    /// A text of entries, which are made from this list. Finds how long it is.
+    pub(crate) async fn of(mut entries: impl Entries, list: List) -> Self {
         let (mut measured, mut bytes) = (entries.clone(), 0);
         let mut entry = String::new();
         for number in 1.. {
@@ -60,7 +56,7 @@ impl Text {
             write: Box::new(move |out| entries.next(out)),
             bytes,
             turn: None,
-            _memory: memory,
+            list,
         }
     }
 
@@ -76,7 +72,7 @@ impl Text {
         self.turn = None;
         let mut piece = String::new();
         while (piece.len() as u64) < PIECE_BYTES && (self.write)(&mut piece) {}
-        Poll::Ready((!piece.is_empty()).then(|| piece.into()))
+        Poll::Ready((!piece.is_empty()).then(|| self.list.count(piece.into())))
     }
 }
 
@@ -85,7 +81,10 @@ pub(crate) mod tests {
     use std::fmt::Write;
     use std::future::poll_fn;
 
+    use net::holdings::{Holdings, Kind};
+
     use super::*;
+    use crate::reads::Reads;
 
     /// All of a text.
     pub(crate) fn whole(mut entries: impl Entries) -> String {
@@ -110,14 +109,20 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn a_text_comes_in_pieces_and_is_as_long_as_it_says() {
-        let mut text = Text::of(Numbers(0), None).await;
+        let account = Holdings::new(0);
+        let list = Reads::new(&account).list(1_000).expect("room");
+        let mut text = Text::of(Numbers(0), list).await;
         let mut got = Vec::new();
         while let Some(piece) = poll_fn(|cx| text.poll_piece(cx)).await {
             assert!((piece.len() as u64) < PIECE_BYTES + 100);
+            // The list, and the piece that its client has yet to take.
+            assert_eq!(account.bytes(Kind::Files), 1_000 + piece.len());
             got.extend_from_slice(&piece);
         }
         assert_eq!(got.len() as u64, text.bytes());
         assert!(got == whole(Numbers(0)).into_bytes());
+        drop(text);
+        assert_eq!(account.bytes(Kind::Files), 0);
     }
 
     #[tokio::test]
@@ -128,7 +133,8 @@ pub(crate) mod tests {
             }
         };
         let text = async {
-            let mut text = Text::of(Numbers(0), None).await;
+            let list = Reads::new(&Holdings::new(0)).list(0).expect("room");
+            let mut text = Text::of(Numbers(0), list).await;
             while poll_fn(|cx| text.poll_piece(cx)).await.is_some() {}
         };
         tokio::select! {

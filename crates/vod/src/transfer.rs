@@ -21,8 +21,9 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use crate::pace::Pace;
+use crate::patches::Patches;
 use crate::ranges::Ranges;
-use crate::reads::{Patches, Reads};
+use crate::reads::Reads;
 use crate::sender::{Job, Outcome};
 
 /// See the module's description. Made of a [`Body`](crate::Body) that nothing was taken from.
@@ -189,6 +190,7 @@ async fn read(
 mod tests {
     use std::os::unix::fs::FileExt;
 
+    use net::holdings::Holdings;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
 
@@ -208,7 +210,7 @@ mod tests {
     fn file(bytes: &[u8]) -> (Arc<File>, Arc<Reads>) {
         let file = tempfile::tempfile().expect("a file");
         file.write_all_at(bytes, 0).expect("written");
-        (Arc::new(file), Arc::default())
+        (Arc::new(file), Arc::new(Reads::new(&Holdings::new(0))))
     }
 
     fn of(body: &Body) -> Transfer {

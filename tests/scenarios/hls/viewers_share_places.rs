@@ -50,6 +50,7 @@ fn all_viewers_behind_one_address_watch() {
             assert_eq!(ask(&server, host, PLAYLIST, &agent), 200, "{number}");
         }
     }
+    assert_eq!(listeners(&server), 2 * BEHIND_ONE);
 }
 
 fn listeners(server: &Server) -> usize {

@@ -12,6 +12,7 @@ use super::content;
 use super::key::RecordKey;
 use super::reader::Reader;
 use super::writer::{Control, Sealed, Writer};
+use crate::holdings::Held;
 
 /// The handshake messages that may come after the handshake.
 pub(super) const KEY_UPDATE: u8 = 24;
@@ -38,6 +39,8 @@ pub struct RecordLayer {
     is_ended: bool,
     /// We send no more.
     is_closed: bool,
+    /// Of what is under way.
+    held: Option<Held>,
 }
 
 impl RecordLayer {
@@ -57,9 +60,24 @@ impl RecordLayer {
             renegotiations: 0,
             is_ended: false,
             is_closed: false,
+            held: None,
         };
         layer.receive(&[])?;
         Ok(layer)
+    }
+
+    /// Has what is received and not taken counted from now on, and what a [`Stream`](super::Stream) has not sent.
+    pub fn charge(&mut self, held: Held) {
+        self.held = Some(held);
+        self.weigh(0);
+    }
+
+    /// Counts what there is now, beside so much of what is sent.
+    pub(super) fn weigh(&mut self, unsent: usize) {
+        let received = self.reader.memory() + self.plain.capacity();
+        if let Some(held) = &mut self.held {
+            held.set(received + unsent);
+        }
     }
 
     fn is_tls13(&self) -> bool {

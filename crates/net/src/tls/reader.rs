@@ -56,6 +56,11 @@ impl Reader {
         Ok(Some(opened))
     }
 
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        self.inbox.capacity()
+    }
+
     /// Drops what was opened, and the memory if nothing is left.
     fn compact(&mut self) {
         match self.read == self.inbox.len() {

@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 
 use super::layer::RecordLayer;
 use super::writer::{CONTROL_BYTES_MAX, SEALED_RECORD_BYTES_MAX, sealed_bytes_max};
+use crate::holdings::Held;
 
 /// Bytes received at once.
 const READ_BYTES: usize = 16 * 1024;
@@ -58,6 +59,15 @@ impl Stream {
             true => Ok((self.socket, self.layer)),
             false => Err(io::ErrorKind::WouldBlock.into()),
         }
+    }
+
+    /// Has what it holds counted from now on.
+    pub fn charge(&mut self, held: Held) {
+        self.layer.charge(held);
+    }
+
+    fn weigh(&mut self) {
+        self.layer.weigh(self.outbox.capacity());
     }
 
     /// The protocol that the client has asked for and the server has agreed to.
@@ -125,11 +135,14 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.poll_receive(cx))?;
+        let received = self.poll_receive(cx);
+        self.weigh();
+        ready!(received)?;
         let received = self.layer.received();
         let count = received.len().min(buffer.remaining());
         buffer.put_slice(&received[..count]);
         self.layer.consume(count);
+        self.weigh();
         Poll::Ready(Ok(()))
     }
 }
@@ -151,7 +164,9 @@ impl AsyncWrite for Stream {
         ready!(self.poll_send(cx))?;
         let taken = self.seal(slices)?;
         // What the socket has no room for is sent with what follows, or by a flush.
-        match self.poll_send(cx) {
+        let sent = self.poll_send(cx);
+        self.weigh();
+        match sent {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             _ => Poll::Ready(Ok(taken)),
         }
@@ -162,7 +177,9 @@ impl AsyncWrite for Stream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_send(cx)
+        let sent = self.poll_send(cx);
+        self.weigh();
+        sent
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

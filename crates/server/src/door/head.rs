@@ -85,13 +85,17 @@ impl Inbox {
         }
     }
 
-    /// Takes one request head. The caller sets the deadline.
+    /// Takes one request head. `count` is told how many bytes of it there are. The caller sets the deadline.
     pub(crate) async fn head<S: AsyncRead + Unpin>(
         &mut self,
         socket: &mut S,
+        mut count: impl FnMut(usize),
     ) -> Result<Head, NoHead> {
         let mut reader = HeadReader::default();
+        let mut bytes = 0;
         loop {
+            bytes += self.0.len();
+            count(bytes);
             let pushed = reader.push(&self.0).map_err(NoHead::Malformed)?;
             if let Some((head, used)) = pushed {
                 self.0.advance(used);
@@ -105,12 +109,13 @@ impl Inbox {
         }
     }
 
-    /// Takes a body and keeps at most `kept_max` bytes of it. The caller sets the deadline.
+    /// Takes a body and keeps at most `kept_max` bytes of it; `count` is told how many it has. The caller sets the deadline.
     pub(crate) async fn body<S: AsyncRead + Unpin>(
         &mut self,
         socket: &mut S,
         body: Body,
         kept_max: usize,
+        mut count: impl FnMut(usize),
     ) -> Result<Taken, NoBody> {
         let mut decoder = BodyDecoder::strict(body);
         let mut taken = Taken::default();
@@ -133,6 +138,7 @@ impl Inbox {
                 return Ok(taken);
             }
             if self.0.is_empty() && !decoder.may_close() {
+                count(taken.kept.capacity());
                 let filled = self.fill(socket).await;
                 if !filled.unwrap_or_default() {
                     return Err(NoBody::Cut);
@@ -198,7 +204,10 @@ mod tests {
     use super::*;
 
     async fn read(mut socket: impl AsyncRead + Unpin) -> Result<Head, NoHead> {
-        Inbox::open(&mut socket).await?.head(&mut socket).await
+        Inbox::open(&mut socket)
+            .await?
+            .head(&mut socket, |_| {})
+            .await
     }
 
     #[tokio::test]
@@ -217,9 +226,9 @@ mod tests {
                 let mut inbox = Inbox::open(&mut near).await.expect("HTTP");
                 for (method, kept_max) in [("POST", 64), ("PATCH", 3)] {
                     assert!(inbox.request(&mut near).await.expect("open"));
-                    let head = inbox.head(&mut near).await.expect("a head");
+                    let head = inbox.head(&mut near, |_| {}).await.expect("a head");
                     assert_eq!(head.method(), method, "cut at {cut}");
-                    let taken = inbox.body(&mut near, head.body(), kept_max).await;
+                    let taken = inbox.body(&mut near, head.body(), kept_max, |_| {}).await;
                     let taken = taken.expect("a body");
                     assert!(taken.is_whole);
                     assert_eq!(taken.kept, b"body"[..kept_max.min(4)], "cut at {cut}");
@@ -258,7 +267,7 @@ mod tests {
         ];
         for (body, mut bytes, expected) in cases {
             let mut inbox = Inbox(BytesMut::new());
-            let taken = inbox.body(&mut bytes, body, 7).await;
+            let taken = inbox.body(&mut bytes, body, 7, |_| {}).await;
             assert!(expected(&taken), "{body:?}: {taken:?}");
         }
     }

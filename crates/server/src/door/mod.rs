@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use fanout::events::{Events, Refusal};
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
+use net::holdings::Kind;
 use net::panics::{self, Part};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
@@ -293,7 +294,10 @@ pub(crate) async fn secure(
     peer: SocketAddr,
 ) -> Option<net::tls::Stream> {
     match Box::pin(tls::accept(config, socket)).await {
-        Ok(secure) => return Some(secure),
+        Ok(mut secure) => {
+            secure.charge(node.holdings.note(Kind::Connections, 0));
+            return Some(secure);
+        }
         Err(NoTls::Failed(error)) => node.counts.reject_for(Rejected::Tls, peer, &error),
         Err(NoTls::Unspoken(socket)) => {
             let detail = "it does not begin with TLS";

@@ -53,6 +53,7 @@ use fanout::gate::{
     Publish, Request, UpdateMetadata,
 };
 use media::StreamName;
+use net::holdings::Holdings;
 use net::link::Connector;
 use tokio::time::timeout;
 
@@ -92,7 +93,7 @@ pub(crate) struct AuthorityGate {
 }
 
 impl AuthorityGate {
-    /// Guards by the secrets of `config`, all of which are set by now, and by its hook, which is reached by `connector`; or by
+    /// Guards by the secrets of `config`, all of which are set by now, and by its hook, which is reached by `connector` and charged to `holdings`; or by
     /// `authority` if there is one. Listeners are those of `fanout`.
     ///
     /// # Errors
@@ -101,7 +102,7 @@ impl AuthorityGate {
         config: Arc<Config>,
         gatekeeper: Gatekeeper,
         authority: Option<Arc<dyn Authority>>,
-        connector: &Connector,
+        (connector, holdings): (&Connector, &Arc<Holdings>),
         fanout: &Arc<Fanout>,
     ) -> Result<Self, getrandom::Error> {
         let fingerprints = Fingerprints::new()?;
@@ -124,8 +125,9 @@ impl AuthorityGate {
             connector,
         );
         let keys = Arc::new(keys);
-        let configured =
-            || configured(&config, &keys, (&guesses, &fingerprints), connector, fanout);
+        let guessing = (&guesses, &fingerprints);
+        let asking = (connector, holdings);
+        let configured = || configured(&config, &keys, guessing, asking, fanout);
         let authority = authority.unwrap_or_else(configured);
         Ok(Self {
             admin_password,
@@ -272,7 +274,7 @@ fn configured(
     config: &Config,
     keys: &Arc<Keys>,
     (guesses, fingerprints): (&Arc<Guesses>, &Fingerprints),
-    connector: &Connector,
+    (connector, holdings): (&Connector, &Arc<Holdings>),
     fanout: &Arc<Fanout>,
 ) -> Arc<dyn Authority> {
     let hook = config.auth.hook.clone();
@@ -292,6 +294,7 @@ fn configured(
         host: hook.host,
         timeout: hook.timeout,
         cache: hook.cache,
+        holdings: Arc::clone(holdings),
     };
     Arc::new(Hooked {
         keys,

@@ -49,7 +49,9 @@ pub(super) fn configured_by(source: &str, authority: Option<Arc<dyn Authority>>)
         .with_no_client_auth();
     let connector = Connector::new(Arc::new(tls));
     let fanout = Arc::clone(registry.fanout());
-    AuthorityGate::new(Arc::new(config), gatekeeper, authority, &connector, &fanout)
+    let holdings = Holdings::new(0);
+    let asking = (&connector, &holdings);
+    AuthorityGate::new(Arc::new(config), gatekeeper, authority, asking, &fanout)
         .expect("randomness")
 }
 

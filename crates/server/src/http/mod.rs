@@ -266,7 +266,8 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             Some(inbox) => inbox,
             none => none.insert(Inbox::open(&mut self.socket).await?),
         };
-        inbox.head(&mut self.socket).await
+        let held = &mut self.held;
+        inbox.head(&mut self.socket, |bytes| held.set(bytes)).await
     }
 
     /// Waits for the next request, unless its first bytes are there. False when there is none.
@@ -404,7 +405,11 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             self.socket.flush().await.map_err(|_| NoBody::Cut)?;
         }
         let kept_max = if page.reads_body() { BODY_BYTES_MAX } else { 0 };
-        inbox.body(&mut self.socket, head.body(), kept_max).await
+        let held = &mut self.held;
+        let count = |bytes| held.set(head.footprint() + bytes);
+        inbox
+            .body(&mut self.socket, head.body(), kept_max, count)
+            .await
     }
 
     async fn answer(mut self, mut response: Response, terms: Terms) -> Option<Self> {

@@ -270,7 +270,10 @@ mod tests {
 
     /// A folder of files.
     fn files() -> vod::Files {
-        vod::Files::new([(name("vod"), "/".into())])
+        vod::Files::new(
+            [(name("vod"), "/".into())],
+            &net::holdings::Holdings::new(0),
+        )
     }
 
     #[test]

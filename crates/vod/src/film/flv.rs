@@ -10,7 +10,8 @@ use container::flv::{FILE_HEAD_BYTES, FileHead, Reader, TagHead};
 use media::Item;
 
 use super::{malformed, metadata};
-use crate::reads::{Patches, Read, Reads};
+use crate::patches::Patches;
+use crate::reads::{Read, Reads};
 
 /// Looks of a search in one turn: a second of a disk that must be asked for each.
 const LOOKS_MAX: usize = 128;

@@ -15,8 +15,9 @@ use media::{Item, Sample, Timestamp};
 use super::{malformed, metadata};
 use crate::Served;
 use crate::folder::Opened;
+use crate::patches::Patches;
 use crate::ranges::Ranges;
-use crate::reads::{Patches, Read, Reads};
+use crate::reads::{Read, Reads};
 
 /// Bytes of the samples that are read together, if they are not few large ones, and their number.
 const PLAN_BYTES: u64 = 1 << 20;

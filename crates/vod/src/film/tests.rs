@@ -5,6 +5,7 @@ use std::path::Path;
 
 use container::flv::Reader;
 use media::{Sample, TrackId};
+use net::holdings::Holdings;
 use testkit::{Clip, Tool};
 
 use super::*;
@@ -34,7 +35,7 @@ fn library() -> (tempfile::TempDir, Files) {
             .run(DEADLINE);
     }
     let name = StreamName::parse("vod").expect("a name");
-    let files = Files::new([(name, directory.path().to_owned())]);
+    let files = Files::new([(name, directory.path().to_owned())], &Holdings::new(0));
     (directory, files)
 }
 

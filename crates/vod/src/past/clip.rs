@@ -19,7 +19,7 @@ use super::catalogue::before;
 use super::when::When;
 use super::{Absent, Answered, CHANGING, FRAGMENTS, Past, PastRequest, pace, refused, whole};
 use crate::body::Body;
-use crate::reads::{Patch, Patches};
+use crate::patches::{Patch, Patches};
 
 /// The longest clip: where its fragments are is in memory while it is sent.
 const LENGTH_MAX: Duration = Duration::from_secs(3_600);
@@ -144,7 +144,7 @@ impl Past {
         let number = clip.fragments + 1;
         clip.fragments += u32::try_from(points.len()).unwrap_or(u32::MAX);
         clip.lasts += lasts;
-        let memory = self.reads.room(size_of_val(points.as_slice()) as u64)?;
+        let memory = self.reads.list(size_of_val(points.as_slice()))?;
         // When it is read, which it is not for a `HEAD`, and of what its client takes.
         let find = move |file: &File, range: &Range<u64>| {
             let _held = &memory;
@@ -230,4 +230,87 @@ fn at(file: &File, begin: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length as usize];
     file.read_exact_at(&mut bytes, begin)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::future::poll_fn;
+
+    use http::HeaderMap;
+    use net::holdings::Holdings;
+    use recordings::{Container, Shelf, State, Upload};
+    use testkit::{Clip as Media, Tool};
+
+    use super::*;
+    use crate::{Found, PastAddress};
+
+    const SECONDS: u32 = 4;
+    /// Of the file before its fragments: no more than its headers.
+    const BEGINNING_BYTES: usize = 2_048;
+
+    /// Asks for a clip that is all of the recording.
+    async fn ask(past: &Past, is_head: bool) -> Option<Body> {
+        let address = PastAddress::of("/live/show/clip.mp4").expect("an address");
+        let request = PastRequest {
+            address: &address,
+            is_head,
+            headers: &HeaderMap::new(),
+            query: "from=2001-09-09T01:46:40Z&to=2001-09-09T01:47:40Z",
+            is_private: false,
+            now: SystemTime::now(),
+        };
+        match past.answer(request).await {
+            Found::Here(answer) => (answer.status == StatusCode::OK).then_some(answer.body),
+            Found::Elsewhere(_) => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_asked_by_head_is_not_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("0.mp4");
+        let _ = Tool::ffmpeg()
+            .arg("-i")
+            .arg(Media::Flv.seconds(SECONDS))
+            .args(["-c", "copy", "-movflags"])
+            .arg("+frag_keyframe+empty_moov+default_base_moof")
+            .arg(&path)
+            .run(Duration::from_secs(120));
+        let mut bytes = fs::read(&path).expect("a file");
+        let stream = StreamName::parse("live/show").expect("a name");
+        let started = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        let shelf = Arc::new(Shelf::default());
+        let recording = Recording {
+            id: RecordingId::new(&stream, started, 0),
+            stream,
+            path: path.clone(),
+            is_local: true,
+            started,
+            duration: Duration::from_secs(SECONDS.into()),
+            bytes: bytes.len() as u64,
+            state: State::Finalised,
+            container: Container::Mp4,
+            upload: Upload::Never,
+            is_pinned: false,
+        };
+        shelf.insert(recording).expect("room");
+        let past = Past::new(shelf, &Holdings::new(0));
+        let whole = ask(&past, false).await.expect("a clip");
+        let length = whole.left().filter(|length| *length > 0);
+        drop(whole);
+        // Whoever reads its fragments now finds none.
+        bytes[BEGINNING_BYTES..].fill(0);
+        fs::write(&path, bytes).expect("written");
+        let head = ask(&past, true).await.expect("a head");
+        assert_eq!(head.left(), length);
+        let mut body = ask(&past, false).await.expect("a clip");
+        let read = async {
+            while let Some(piece) = poll_fn(|cx| body.poll_next(cx)).await {
+                piece?;
+            }
+            io::Result::Ok(())
+        };
+        assert!(read.await.is_err(), "it is read when it is sent");
+    }
 }

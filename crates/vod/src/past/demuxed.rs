@@ -12,7 +12,8 @@ use container::{Place, Search, ogg, ts, webm};
 use media::{Item, Span};
 
 use super::reader::tracks_of;
-use crate::reads::{PIECE_BYTES, Patches, Reads};
+use crate::patches::Patches;
+use crate::reads::{PIECE_BYTES, Reads};
 
 /// Bytes that are read until every track is known: headers of Ogg and WebM are no longer than half of it, and in MPEG-TS a
 /// track tells what it is with its first sound or keyframe.

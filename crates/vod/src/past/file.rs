@@ -14,7 +14,7 @@ use recordings::{Recording, State};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
-use crate::reads::Patch;
+use crate::patches::Patch;
 
 /// See the module's description.
 #[derive(Debug)]

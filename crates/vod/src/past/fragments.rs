@@ -17,8 +17,8 @@ use super::Past;
 use super::absent::Absent;
 use super::reader::Next;
 use crate::film::malformed;
+use crate::patches::Patches;
 use crate::ranges::Ranges;
-use crate::reads::Patches;
 
 /// Fragments whose places are looked up at once: a minute.
 const PLAN_MAX: usize = 60;

@@ -10,7 +10,8 @@ use container::frames::{Demuxer, Syntax};
 use media::{Item, Span, Track};
 
 use crate::film::malformed;
-use crate::reads::{PIECE_BYTES, Patches, Reads};
+use crate::patches::Patches;
+use crate::reads::{PIECE_BYTES, Reads};
 
 /// A file without frames.
 #[derive(Debug, thiserror::Error)]

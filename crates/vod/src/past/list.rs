@@ -92,9 +92,9 @@ impl Past {
         suffix: Suffix,
     ) -> Answered {
         let bytes: usize = sections.iter().map(Section::memory).sum();
-        let memory = self.reads.room(bytes as u64)?;
+        let list = self.reads.list(bytes)?;
         let playlist = Playlist::new(sections, is_complete, suffix);
-        let text = Text::of(playlist, memory).await;
+        let text = Text::of(playlist, list).await;
         Ok(listing(Body::written(text)))
     }
 

@@ -43,6 +43,7 @@ use container::mp4_file::Timeline;
 use http::{HeaderMap, StatusCode, header};
 use http1::Query;
 use media::StreamName;
+use net::holdings::Holdings;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use recordings::{Container, Recording, RecordingId, Shelf, Upload};
 use tokio::sync::OwnedMutexGuard;
@@ -65,8 +66,9 @@ use crate::body::Body;
 use crate::counts::{Counts, Outcome, Sums};
 use crate::film::{Film, Kind};
 use crate::pace::Pace;
+use crate::patches::Patches;
 use crate::playlist::{MEDIA_TYPE, Suffix};
-use crate::reads::{Patches, Reads};
+use crate::reads::Reads;
 
 /// What an address of fragments leads to is the same for as long as it leads to anything.
 const LASTING: &str = "public, max-age=3600";
@@ -128,12 +130,12 @@ pub struct Copied {
 type Answered = Result<(Outcome, Answer), Absent>;
 
 impl Past {
-    /// Of the recordings on a shelf.
-    pub fn new(shelf: Arc<Shelf>) -> Self {
+    /// Of the recordings on a shelf. What is held for it is counted in `holdings`.
+    pub fn new(shelf: Arc<Shelf>, holdings: &Arc<Holdings>) -> Self {
         Self {
             shelf,
-            reads: Arc::default(),
-            timelines: Arc::default(),
+            reads: Arc::new(Reads::new(holdings)),
+            timelines: Arc::new(Timelines::new(holdings)),
             counts: Arc::default(),
         }
     }

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use formats::Extension;
 use http::{StatusCode, header};
 use media::{Item, Span, StreamName, Timestamp};
+use net::holdings::Held;
 use recordings::{Container, Recording};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -46,6 +47,8 @@ pub(crate) struct Shifted {
     writer: Writer,
     /// What was read and is not due.
     queue: VecDeque<Item>,
+    /// Of that.
+    held: Held,
     /// What is added to the times of the recording; `None` before its first sample.
     later: Option<Span>,
     /// Where what was written ends.
@@ -104,6 +107,7 @@ impl Past {
                 reader,
                 writer,
                 queue: VecDeque::new(),
+                held: self.reads.hold(0),
                 later: None,
                 end: Timestamp::ZERO,
                 began: None,
@@ -122,8 +126,10 @@ impl Shifted {
     pub(crate) async fn next(&mut self) -> io::Result<Option<Bytes>> {
         loop {
             self.write();
+            self.held.set(bytes(&self.queue));
             if self.writer.len() > 0 {
-                return Ok(Some(self.writer.take()));
+                let piece = self.writer.take();
+                return Ok(Some(self.past.reads.hold(piece.len()).over(piece)));
             }
             if let Some(due) = self.queue.front().and_then(|item| self.due(item)) {
                 sleep_until(due + IN_ONE_GO).await;
@@ -242,4 +248,13 @@ fn cannot_be_sent(
         if extension.is_some() { "as " } else { "" },
     );
     refused(StatusCode::NOT_ACCEPTABLE, &text)
+}
+
+/// Of the samples among them.
+fn bytes(items: &VecDeque<Item>) -> usize {
+    let samples = items.iter().map(|item| match item {
+        Item::Sample(sample) => sample.data.len(),
+        _ => 0,
+    });
+    samples.sum()
 }

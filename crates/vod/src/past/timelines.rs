@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use container::mp4_file::Timeline;
+use net::holdings::{Held, Holdings, Kind};
 use recordings::{Recording, RecordingId, State};
 use tokio::sync::OwnedMutexGuard;
 
@@ -25,8 +26,9 @@ const BYTES_MAX: usize = 64 << 20;
 const STEPS: usize = 1_000;
 
 /// See the module's description.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Timelines {
+    holdings: Arc<Holdings>,
     /// The newest first.
     kept: Mutex<VecDeque<Arc<Kept>>>,
 }
@@ -37,10 +39,25 @@ struct Kept {
     timeline: Arc<tokio::sync::Mutex<Timeline>>,
     /// Nothing more will come.
     is_whole: AtomicBool,
-    memory: AtomicUsize,
+    /// Of its memory.
+    held: Mutex<Held>,
+}
+
+impl Kept {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Timelines {
+    /// None are known.
+    pub(super) fn new(holdings: &Arc<Holdings>) -> Self {
+        Self {
+            holdings: Arc::clone(holdings),
+            kept: Mutex::default(),
+        }
+    }
+
     /// The fragments of a recording that has ended, if they are known.
     pub(super) async fn whole(&self, id: RecordingId) -> Option<OwnedMutexGuard<Timeline>> {
         let kept = self.find(id)?;
@@ -73,7 +90,7 @@ impl Timelines {
             };
             timeline = reads.blocking(read).await?;
         }
-        kept.memory.store(timeline.memory(), Ordering::Relaxed);
+        kept.held().set(timeline.memory());
         if recording.state != State::Open {
             kept.is_whole.store(true, Ordering::Release);
         }
@@ -94,7 +111,7 @@ impl Timelines {
             id,
             timeline: Arc::new(tokio::sync::Mutex::new(Timeline::new(0))),
             is_whole: AtomicBool::new(false),
-            memory: AtomicUsize::new(0),
+            held: Mutex::new(self.holdings.note(Kind::Indexes, 0)),
         });
         self.all().push_front(Arc::clone(&kept));
         kept
@@ -104,7 +121,7 @@ impl Timelines {
     fn make_room(&self) {
         let mut all = self.all();
         let memory = |all: &VecDeque<Arc<Kept>>| -> usize {
-            let each = all.iter().map(|kept| kept.memory.load(Ordering::Relaxed));
+            let each = all.iter().map(|kept| kept.held().bytes());
             each.sum()
         };
         while all.len() > 1 && (all.len() > KEPT_MAX || memory(&all) > BYTES_MAX) {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use fanout::{Phase, Takeover};
 use media::Container;
+use net::holdings::Holdings;
 use rml_rtmp::handshake::{Handshake, HandshakeProcessResult, PeerType};
 use rml_rtmp::sessions::{
     ClientSession, ClientSessionConfig, ClientSessionEvent, ClientSessionResult,
@@ -73,6 +74,7 @@ async fn serve_all<S: Transport>(
     let doorway = rtmp_io::Context {
         session: ::rtmp::server::Config::default(),
         leaving: context.leaving.clone(),
+        holdings: Holdings::new(0),
     };
     let mut connection = RtmpConnection::new(&doorway, socket, BytesMut::new(), PEER)?;
     loop {

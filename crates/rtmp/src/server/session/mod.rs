@@ -170,6 +170,11 @@ impl Session {
         result
     }
 
+    /// Bytes of messages that are not whole, and of what is to be sent.
+    pub fn memory(&self) -> usize {
+        self.reader.partial_bytes() + self.replies.pending_bytes()
+    }
+
     /// What is to be sent; the driver takes it from the front.
     pub fn output(&mut self) -> &mut BytesMut {
         self.replies.output()

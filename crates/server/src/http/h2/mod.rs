@@ -26,6 +26,7 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use ingest::icecast::{Prospects, answer_options};
+use net::holdings::Kind;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
@@ -86,6 +87,9 @@ struct Session {
     peer: SocketAddr,
 }
 
+/// What a request is counted for until its answer is over: its connection, its client, its memory.
+type Counted = (Option<ConnectionPermit>, SharePlace, net::holdings::Held);
+
 /// What a connection is in use for.
 #[derive(Default)]
 struct Use {
@@ -121,7 +125,8 @@ impl Session {
         let Some(place) = self.node.limits.requests.take(visitor.peer.ip()) else {
             return self.reject(&asked, Rejected::Requests);
         };
-        let counted = (counted, place);
+        let held = self.node.holdings.note(Kind::Requests, head.footprint());
+        let counted = (counted, place, held);
         let route = Route::of_request(&head, &self.node);
         let patience = match &route {
             Route::Page(page) if page.lasts() => PIECE_TIMEOUT,
@@ -215,7 +220,7 @@ impl Session {
         (head, remote): (&Head, Remote),
         asked: &Asked,
         mut busy: Busy,
-        counted: (Option<ConnectionPermit>, SharePlace),
+        counted: Counted,
     ) -> Response {
         let node = &self.node;
         let permit = node.admission.listener(asked.peer.ip());

@@ -1,0 +1,101 @@
+//! Bytes of a file that are sent otherwise than they stand in it.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes that stand in a file otherwise than they are sent: sixteen at most.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Patch {
+    pub(crate) at: u64,
+    bytes: [u8; Self::BYTES_MAX],
+    length: u8,
+}
+
+impl Patch {
+    pub(crate) const BYTES_MAX: usize = 16;
+
+    /// What is to be sent for the bytes from `at` on. No more than [`BYTES_MAX`](Self::BYTES_MAX).
+    pub(crate) fn new(at: u64, what: &[u8]) -> Self {
+        let mut bytes = [0; Self::BYTES_MAX];
+        let length = what.len().min(Self::BYTES_MAX);
+        bytes[..length].copy_from_slice(&what[..length]);
+        Self {
+            at,
+            bytes,
+            length: length as u8,
+        }
+    }
+
+    /// The byte behind it.
+    pub(crate) fn end(&self) -> u64 {
+        self.at + u64::from(self.length)
+    }
+
+    /// Changes what was read from `begin` on.
+    fn apply(&self, piece: &mut [u8], begin: u64) {
+        let end = begin + piece.len() as u64;
+        let (from, to) = (self.at.max(begin), self.end().min(end));
+        if from < to {
+            let what = &self.bytes[(from - self.at) as usize..(to - self.at) as usize];
+            piece[(from - begin) as usize..(to - begin) as usize].copy_from_slice(what);
+        }
+    }
+}
+
+/// The bytes of a file that are to be others than they are.
+#[derive(Clone)]
+pub(crate) enum Patches {
+    /// These, in the order of their places.
+    Known(Arc<[Patch]>),
+    /// Those that are found for a range of the file when it is read.
+    Found(Arc<Find>),
+}
+
+/// Finds the patches of a range. Blocks.
+pub(crate) type Find = dyn Fn(&File, &Range<u64>) -> io::Result<Vec<Patch>> + Send + Sync;
+
+impl Default for Patches {
+    fn default() -> Self {
+        Self::Known(Arc::default())
+    }
+}
+
+impl fmt::Debug for Patches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(patches) => f.debug_list().entries(patches.iter()).finish(),
+            Self::Found(_) => f.write_str("Found"),
+        }
+    }
+}
+
+impl Patches {
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Known(patches) if patches.is_empty())
+    }
+
+    /// Changes what was read from a range of a file.
+    ///
+    /// # Errors
+    /// When what is to be changed cannot be found.
+    pub(crate) fn apply(
+        &self,
+        file: &File,
+        range: &Range<u64>,
+        piece: &mut [u8],
+    ) -> io::Result<()> {
+        let patch = |patch: &Patch| patch.apply(piece, range.start);
+        match self {
+            Self::Known(patches) => {
+                let first = patches.partition_point(|patch| patch.end() <= range.start);
+                let within = patches[first..].iter();
+                within.take_while(|it| it.at < range.end).for_each(patch);
+            }
+            Self::Found(find) => find(file, range)?.iter().for_each(patch),
+        }
+        Ok(())
+    }
+}
