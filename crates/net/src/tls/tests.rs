@@ -3,16 +3,19 @@
 #![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
 
 use std::io::{self, IoSlice};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use rustls::ServerConnection;
 use rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES;
 use rustls::version::{TLS12, TLS13};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::testing::TestTls;
 use super::*;
+use crate::holdings::{Holdings, Kind};
 
 /// A message of the log: two pages.
 fn pages() -> [Vec<u8>; 2] {
@@ -115,6 +118,36 @@ async fn what_a_socket_does_not_take_is_sealed_again_alike() {
             assert!(heard == [&expected[..], b"more"].concat(), "{at_once}");
         }
     }
+}
+
+#[tokio::test]
+async fn what_is_under_way_is_counted() {
+    let (mut client, mut server) = TestTls::new().connect().await;
+    let account = Holdings::new(0);
+    let held = || account.bytes(Kind::Connections);
+    server.charge(account.note(Kind::Connections, 0));
+    assert_eq!(held(), 0, "nothing is under way");
+    client.write_all(&[7; 10_000]).await.unwrap();
+    client.flush().await.unwrap();
+    let mut some = [0; 1];
+    server.read_exact(&mut some).await.unwrap();
+    assert!(held() >= 9_999, "received, and not taken");
+    let mut rest = vec![0; 9_999];
+    server.read_exact(&mut rest).await.unwrap();
+    assert_eq!(held(), 0);
+    // The client reads nothing, until the socket takes no more.
+    let full = std::future::poll_fn(|cx| {
+        while Pin::new(&mut server)
+            .poll_write(cx, &[7; 10_000])
+            .is_ready()
+        {}
+        Poll::Ready(())
+    });
+    full.await;
+    assert!(held() >= 10_000, "sealed, and not sent");
+    // Wherever the connection goes on, what it has received goes with it.
+    drop(server);
+    assert_eq!(held(), 0);
 }
 
 #[tokio::test]
