@@ -5,6 +5,7 @@ mod anonymous;
 mod doors;
 mod events;
 mod gate;
+mod held;
 mod keep_alive;
 mod lifecycle;
 mod links;
