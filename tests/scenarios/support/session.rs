@@ -119,7 +119,7 @@ const WHIP: &str = r"
             const now = {at: performance.now()};
             for (const s of (await pc.getStats()).values()) {
                 if (s.type === 'outbound-rtp') now[s.kind] = {
-                    packets: s.packetsSent, frames: s.framesSent, width: s.frameWidth,
+                    packets: s.packetsSent, bytes: s.bytesSent, frames: s.framesSent, width: s.frameWidth,
                 };
             }
             window.sending = now;

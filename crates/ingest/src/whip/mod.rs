@@ -43,6 +43,7 @@ mod allowance;
 mod arrivals;
 mod clock;
 mod counters;
+mod feed;
 mod keyframes;
 mod layers;
 mod picture;

@@ -52,6 +52,16 @@ impl Picture {
         }
     }
 
+    /// The stream's own layer.
+    pub(super) const fn own(&self) -> usize {
+        self.own
+    }
+
+    /// From now on the stream's own layer is another one. It is shown from its next keyframe on.
+    pub(super) const fn change_own(&mut self, own: usize) {
+        self.own = own;
+    }
+
     /// The layer that is shown.
     pub(super) const fn shown(&self) -> usize {
         self.shown

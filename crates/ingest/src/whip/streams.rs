@@ -10,8 +10,10 @@
 //! one a [rendition](fanout::Registry::publish_rendition) named by its rid. No description says which layer is the
 //! largest, and it may be the first or the last (by default a browser's first is the smallest), so pictures wait until
 //! each layer has begun with a keyframe, but for [`CHOICE_AFTER`] at most; among equals the first of the offer is taken.
-//! The choice stays for as long as the session; while the largest layer pauses [another one stands in](super::picture).
-//! A further layer that begins later, or pauses, changes only its own stream; one that never sends has none.
+//! One that begins later and is larger takes the stream over, and what was the stream becomes a rendition: a browser adds
+//! its largest layer when it has found out that its network carries it. While the largest layer pauses
+//! [another one stands in](super::picture). Any other layer that begins later, or pauses, changes only its own stream; one
+//! that never sends has none.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -22,13 +24,14 @@ use media::{Item, Kind, Timestamp, Track, TrackId};
 use super::Claim;
 use super::agree::Agreed;
 use super::allowance::BIT_RATE_MAX;
-use super::picture::{Picture, Show, Supply};
+use super::feed::{Feed, Route, show, take_over};
+use super::picture::Picture;
 use crate::Error;
 use crate::admission::PublishedEpoch;
 
-/// How long pictures wait for the other layers' first ones. Browsers need some hundred milliseconds to find out how much
-/// they may send, and then begin all layers that fit; a camera too small for all layers keeps listeners waiting for this
-/// long, once.
+/// How long pictures wait for the other layers' first ones. Browsers need some round trips to find out how much they may
+/// send, and then begin all layers that fit; a camera too small for all layers keeps listeners waiting for this long,
+/// once.
 const CHOICE_AFTER: Duration = Duration::from_secs(1);
 
 /// Bytes that may be received while media waits: the time above at the greatest bit rate, with some room for keyframes.
@@ -50,35 +53,6 @@ pub(super) struct Streams {
     picture: Option<Picture>,
     /// Reused memory.
     batch: Vec<Item>,
-}
-
-/// What a track has for its stream.
-#[derive(Debug)]
-struct Feed {
-    /// The layer's rid; empty for tracks that are no layer.
-    label: Box<str>,
-    items: Vec<Item>,
-    /// What was last announced; `None` until the first items, which are an announcement and a keyframe.
-    announced: Option<Arc<Track>>,
-    route: Route,
-    /// The stream itself would show it if there were a keyframe.
-    lacks_keyframe: bool,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Route {
-    /// To the stream itself; sound to all its renditions as well.
-    Stream,
-    /// To the stream itself, unless another layer stands in.
-    Shown,
-    /// To a rendition of its own, under this name among the epoch's tracks.
-    Rendition(TrackId),
-    /// To a rendition that is yet to begin.
-    NewRendition,
-    /// It waits until the choice is made.
-    Held,
-    /// To none: the rendition could not begin.
-    Nowhere,
 }
 
 /// The choice of the layer that is the stream itself.
@@ -167,10 +141,11 @@ impl Streams {
             }
         };
         if let Some(picture) = &mut self.picture {
+            take_over(picture, &mut self.feeds, &size);
             show(picture, &mut self.feeds, size, &mut self.batch, now);
         }
         for (track, feed) in self.feeds.iter_mut().enumerate() {
-            if feed.route == Route::NewRendition && feed.has_begun() {
+            if feed.route == Route::NewRendition && feed.begins() {
                 let id = rendition_id(track);
                 let registry = &self.claim.registry;
                 feed.route = match epoch.begin_rendition(registry, id, &feed.label, now) {
@@ -285,81 +260,6 @@ impl Streams {
             }
         }
     }
-}
-
-impl Feed {
-    fn new(label: &str) -> Self {
-        Self {
-            label: label.into(),
-            items: Vec::new(),
-            announced: None,
-            lacks_keyframe: false,
-            route: match label {
-                "" => Route::Stream,
-                _ => Route::Held,
-            },
-        }
-    }
-
-    /// Remembers the newest announcement.
-    fn note_track(&mut self) {
-        let newest = self.items.iter().rev().find_map(|item| match item {
-            Item::Track(track) => Some(track),
-            _ => None,
-        });
-        if let Some(track) = newest {
-            self.announced = Some(Arc::clone(track));
-        }
-    }
-
-    const fn has_begun(&self) -> bool {
-        self.announced.is_some()
-    }
-
-    /// The place of its first keyframe.
-    fn keyframe(&self) -> Option<usize> {
-        let mut items = self.items.iter();
-        items.position(|item| matches!(item, Item::Sample(sample) if sample.keyframe))
-    }
-
-    fn is_held(&self) -> bool {
-        self.route == Route::Held
-    }
-
-    /// Whether it has something that does not wait.
-    fn has_something(&self) -> bool {
-        !self.is_held() && !self.items.is_empty()
-    }
-}
-
-/// Adds to `batch` what the stream itself shows.
-fn show(
-    picture: &mut Picture,
-    feeds: &mut [Feed],
-    size: impl Fn(usize) -> u64,
-    batch: &mut Vec<Item>,
-    now: Instant,
-) {
-    let layers = feeds.iter().enumerate();
-    let layers = layers.filter(|(_, feed)| feed.route != Route::Stream && !feed.items.is_empty());
-    let supplies = layers.map(|(track, feed)| Supply {
-        track,
-        size: size(track),
-        has_keyframe: feed.keyframe().is_some(),
-    });
-    let mut lacking = None;
-    let shown = picture.show(supplies, now, |track| lacking = Some(track));
-    if let Some(track) = lacking {
-        feeds[track].lacks_keyframe = true;
-    }
-    let (Show::GoOn(track) | Show::Begin(track)) = shown;
-    let feed = &feeds[track];
-    let mut first = 0;
-    if shown == Show::Begin(track) {
-        first = feed.keyframe().unwrap_or_default();
-        batch.extend(feed.announced.clone().map(Item::Track));
-    }
-    batch.extend(feed.items[first..].iter().cloned());
 }
 
 /// Puts what has waited for different times in the order in which it was sampled, each announcement before the sample

@@ -270,13 +270,37 @@ fn a_layer_that_never_sends_has_no_stream_and_holds_the_others_up_for_a_moment_o
     assert!(numbers.len() > 70 && numbers[0] == 0, "{numbers:?}");
     assert!(trial.context.registry.stream(&rendition("l")).is_some());
     assert!(trial.context.registry.stream(&rendition("h")).is_none());
-    // One that begins late is a rendition, whatever its size.
-    let mut late = Line::layer("h", 3_000, 640);
-    late.go_on(trial.now);
-    trial.lines.push(late);
-    trial.wake(3);
-    trial.run(4 * SECOND);
-    assert_eq!(phase(&trial, &rendition("h")), Some(Phase::Live));
+}
+
+/// As browsers send them that know little of their network yet.
+#[test]
+fn the_largest_layer_takes_the_stream_over_when_it_begins_late() {
+    let mut some = lines();
+    let late = [some.remove(1), some.remove(2)];
+    let mut trial = Trial::new(&offering(&["l", "m", "h"]), some, Link::default());
+    let medium = rendition("m");
+    drop(live_at(&trial.context, &medium, KEY));
+    let medium = Recording::of_stream(&trial.context, &medium);
+    trial.run(3 * SECOND);
+    for (line, place) in late.into_iter().zip(2..) {
+        trial.lines.push(line);
+        trial.lines[place].go_on(trial.now);
+        trial.wake(place);
+    }
+    trial.run(6 * SECOND);
+    let came = trial.recording.samples(TrackId::VIDEO);
+    let is_late = |sample: &Sample| place(&trial.lines[3], sample).is_some();
+    let (before, after) = came.split_at(came.partition_point(|sample| !is_late(sample)));
+    assert!(before.len() > 60 && after.len() > 60);
+    assert!(after[0].keyframe && after.iter().all(is_late));
+    assert!(came.windows(2).all(|pair| pair[0].dts <= pair[1].dts));
+    // The one that was the stream until then was asked for a keyframe to begin with.
+    assert_eq!(trial.pli_sources, [2_000]);
+    assert!(numbers(&medium, &trial.lines[1]).len() > 60);
+    assert_eq!(medium.tracks(TrackId::VIDEO).len(), 1);
+    assert!(trial.context.registry.stream(&rendition("h")).is_none());
+    // The smallest has a stream of its own, as ever.
+    assert_eq!(phase(&trial, &rendition("l")), Some(Phase::Live));
 }
 
 #[test]
