@@ -22,6 +22,7 @@ const freeze = 200 * time.Millisecond
 // packet is one of a track, under the number that its sender counted.
 type packet struct {
 	at     time.Time
+	stamp  uint32
 	marker bool
 	key    bool
 }
@@ -40,6 +41,8 @@ type second struct {
 	// Packets of sound that came, and by how much their numbers went on.
 	Sounds   int   `json:"sounds"`
 	Expected int64 `json:"expected"`
+	// Seconds of sound that came with the first packet or within a fifth of a second.
+	Early float64 `json:"early"`
 	// Pictures that could be shown.
 	Pictures int `json:"pictures"`
 	// Seconds so far in which the picture was frozen.
@@ -89,6 +92,7 @@ func watch(arguments []string) {
 			line.Expected = sound.highest - sound.first + 1
 		}
 		heard = len(sound.packets)
+		line.Early = sound.early().Seconds()
 		if heard > 0 {
 			highest = sound.highest
 		}
@@ -150,7 +154,7 @@ func (track *track) add(got *rtp.Packet) {
 	}
 	track.highest = max(track.highest, number)
 	track.first = min(track.first, number)
-	track.packets[number] = packet{time.Now(), got.Marker, isKey(got.Payload)}
+	track.packets[number] = packet{time.Now(), got.Timestamp, got.Marker, isKey(got.Payload)}
 }
 
 // isKey tells whether a payload of H.264 begins a keyframe: parameter sets, or a picture that needs no other.
@@ -209,6 +213,24 @@ func (track *track) shown() []time.Time {
 	}
 	sort.Slice(all, func(one, other int) bool { return all[one].Before(all[other]) })
 	return all
+}
+
+// early is how much sound came with the first packet or within a fifth of a second, each packet as long as Opus has them by
+// default.
+func (track *track) early() time.Duration {
+	var first time.Time
+	for _, got := range track.packets {
+		if first.IsZero() || got.at.Before(first) {
+			first = got.at
+		}
+	}
+	stamps := make(map[uint32]bool)
+	for _, got := range track.packets {
+		if got.at.Sub(first) <= time.Second/5 {
+			stamps[got.stamp] = true
+		}
+	}
+	return time.Duration(len(stamps)) * 20 * time.Millisecond
 }
 
 // frozen is for how long no picture could be shown that was due, until now.

@@ -13,9 +13,15 @@ use formats::rtp::codes::{self, CNAME, PICTURE, SOUND};
 
 /// How often a viewer is sent a report. A receiver needs two reports of each line before it can play sound
 /// and picture in step, so the first ones come sooner.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL: Duration = Duration::from_millis(850);
 const REPORT_INTERVAL_FIRST: Duration = Duration::from_millis(250);
 const REPORTS_FIRST: u32 = 4;
+
+/// Reports come by so much later, times 0 to 6 in turn, that they do not keep in step with keyframes and see a queue that comes
+/// and goes with these.
+const REPORT_SPREAD: Duration = Duration::from_millis(50);
+const REPORT_STEPS: u32 = 7;
+const REPORT_STEP: u32 = 3;
 
 /// A longer round trip means that a clock was set.
 const ROUND_TRIP_MAX: Duration = Duration::from_secs(10);
@@ -37,6 +43,7 @@ impl Viewer {
             REPORT_INTERVAL_FIRST
         } else {
             REPORT_INTERVAL
+                + REPORT_SPREAD * (self.books.reports % REPORT_STEPS * REPORT_STEP % REPORT_STEPS)
         };
         self.report_at = now + interval;
         let order = match self.books.reports % 2 {
@@ -91,16 +98,13 @@ impl Viewer {
             counters.round_trips += 1;
             counters.round_trip_micros += took.as_micros() as u64;
         }
-        if kind != PICTURE {
-            return;
-        }
         let age = round_trip.map(|_| duration(ntp_middle.wrapping_sub(report.last_report)));
         let heard = Heard {
             now,
             round_trip,
             answers: age.and_then(|age| now.checked_sub(age)),
         };
-        match self.books.link.heard(report, heard) {
+        match self.books.link.heard(kind, report, heard) {
             Some(Turn::Hold) => {
                 counters.held_pictures += 1;
                 self.hold_picture(now);

@@ -224,6 +224,26 @@ fn a_link_that_is_too_small_is_sent_the_sound_and_the_picture_when_it_is_free() 
     assert_eq!(worker.books.degraded.value(), 0);
 }
 
+/// No report tells how long the round trip is without a queue.
+#[test]
+fn a_link_that_was_too_small_from_the_join_on_is_found_out() {
+    // The stream has 1 Mb/s with the longer keyframes, 0.9 Mb/s with the shorter ones.
+    for (key_bytes, rates) in [
+        (30_000, [300_000, 700_000, 850_000]),
+        (12_000, [300_000, 600_000, 750_000]),
+    ] {
+        for rate in rates {
+            let (mut worker, mut camera, mut link) = start();
+            camera.key_bytes = key_bytes;
+            link.rate = Some(rate);
+            link.film(&mut worker, &mut camera, 10);
+            let after = link.film(&mut worker, &mut camera, 30);
+            assert!(after.sounds >= 0.95, "{rate} b/s: {after:?}");
+            assert!(worker.counters().held_pictures >= 1, "{rate} b/s");
+        }
+    }
+}
+
 #[test]
 fn a_link_that_is_a_little_too_small_is_tried_in_growing_pauses() {
     let (mut worker, mut camera, mut link) = start();

@@ -9,12 +9,17 @@
 //! the next pause is longer.
 //!
 //! Losses by chance are repaired and no reason to hold anything. They do not make the round trip longer, as a queue in
-//! front of a small link does; so without that only very many losses count.
+//! front of a small link does; so without that only very many losses count. How long the round trip is without a queue
+//! is not known of a link that was too small from the first packet on, until nothing was lost for a while or the sound
+//! alone was sent; so long a long one counts as a queue.
+//!
+//! Sound is lost like the picture and is not repaired, so either of them tells, each by its own intervals.
 //!
 //! [`Viewer`](super::viewer::Viewer) asks and obeys; this module reads no clock and sends nothing.
 
 use std::time::{Duration, Instant};
 
+use formats::rtp::codes::PICTURE;
 use webrtc::rtcp::ReportBlock;
 
 /// Reports are looked at over intervals of this length at the least: most receivers send one a second.
@@ -30,9 +35,23 @@ const LOSS_BY_CHANCE_MAX: i64 = 25;
 /// A round trip that is longer than the shortest by this much has a queue on its way.
 const QUEUED: Duration = Duration::from_millis(100);
 
-/// Of the distance to the present round trip the shortest one follows this part with each report, so that another
-/// route counts as another route after a minute and not as a queue.
+/// A round trip that is longer than this has a queue on its way as long as none without a queue is known.
+const QUEUED_UNKNOWN: Duration = Duration::from_millis(250);
+
+/// Of the distance to the present round trip the shortest one follows this part with each interval that is clean, so that
+/// another route counts as another route after a minute and not as a queue.
 const ROUTE_WEIGHT: u32 = 32;
+
+/// The share of packets, in percent, up to which an interval is clean, and the clean ones in a row after which the
+/// shortest round trip is one without a queue.
+const LOSS_CLEAN: i64 = 2;
+const CLEAN_MIN: u8 = 10;
+
+/// A queue is gone when the sound alone has been sent for this long.
+const DRAINED: Duration = Duration::from_secs(2);
+
+/// Intervals in a row that are not clean, behind a queue, after which the picture is held: it does not empty by itself.
+const FULL_MAX: u8 = 8;
 
 /// Bad intervals after which the picture is held, with no good one between them; on trial one is enough.
 const BAD_MAX: u8 = 2;
@@ -97,17 +116,30 @@ pub(super) struct Heard {
 #[derive(Debug, Default)]
 pub(super) struct Link {
     state: State,
-    interval: Option<Interval>,
-    /// Bad intervals since the last good one.
-    bad: u8,
-    /// The last interval was bad, and the round trip longer.
-    is_crowded: bool,
+    /// Of sound and picture.
+    watches: [Watch; 2],
     shortest: Option<Duration>,
-    /// Packets lost as of the last report.
+    /// The shortest round trip is one without a queue.
+    is_shortest_known: bool,
+    /// Clean intervals of the picture since the last other one of either line.
+    clean: u8,
+    /// Packets of the picture lost as of the last report.
     lost: i32,
     /// Pauses since the link was last steady.
     pauses: u8,
     resumed: Option<Instant>,
+}
+
+/// What the reports on one line say while everything is sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Watch {
+    interval: Option<Interval>,
+    /// Bad intervals since the last good one.
+    bad: u8,
+    /// Intervals since the last clean one, or the last without a queue.
+    full: u8,
+    /// The last interval was bad, and the round trip longer.
+    is_crowded: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,6 +147,7 @@ enum State {
     #[default]
     Whole,
     Held {
+        since: Instant,
         until: Instant,
     },
     /// A keyframe is being sent, up to this packet of the stream.
@@ -140,23 +173,45 @@ struct Interval {
     began: Instant,
     highest: u32,
     lost: i32,
+    /// A round trip in it was longer.
+    is_queued: bool,
+}
+
+impl Interval {
+    const fn begin(report: &ReportBlock, now: Instant) -> Self {
+        Self {
+            began: now,
+            highest: report.highest_sequence,
+            lost: report.lost,
+            is_queued: false,
+        }
+    }
 }
 
 impl Link {
-    /// Takes the viewer's report on its picture.
-    pub(super) fn heard(&mut self, report: &ReportBlock, heard: Heard) -> Option<Turn> {
-        self.lost = report.lost;
+    /// Takes the viewer's report on its sound or picture.
+    pub(super) fn heard(
+        &mut self,
+        kind: usize,
+        report: &ReportBlock,
+        heard: Heard,
+    ) -> Option<Turn> {
+        if kind == PICTURE {
+            self.lost = report.lost;
+        }
+        self.learn(heard);
         let is_queued = heard.round_trip.is_some_and(|took| self.is_queued(took));
         match self.state {
-            State::Whole => self.judge(report, is_queued, heard.now),
-            State::Probed { .. } => self.judge_probe(report, is_queued, heard),
-            State::Held { .. } | State::Probing { .. } => None,
+            State::Whole => self.judge(kind, report, is_queued, heard),
+            State::Probed { .. } if kind == PICTURE => self.judge_probe(report, is_queued, heard),
+            State::Held { .. } | State::Probing { .. } | State::Probed { .. } => None,
         }
     }
 
     /// Whether lost packets of the picture may be sent again.
-    pub(super) const fn may_repeat(&self) -> bool {
-        matches!(self.state, State::Whole) && !self.is_crowded
+    pub(super) fn may_repeat(&self) -> bool {
+        let is_crowded = self.watches.iter().any(|watch| watch.is_crowded);
+        matches!(self.state, State::Whole) && !is_crowded
     }
 
     /// Whether a link that was too small is trusted again only so far.
@@ -168,7 +223,7 @@ impl Link {
     /// Whether a held viewer is to be sent a keyframe.
     pub(super) fn is_probe_due(&mut self, now: Instant) -> bool {
         match self.state {
-            State::Held { until } => now >= until,
+            State::Held { until, .. } => now >= until,
             State::Probed { at, .. } => {
                 if now.saturating_duration_since(at) >= PROBE_PATIENCE {
                     self.hold(now);
@@ -217,61 +272,102 @@ impl Link {
     pub(super) fn hold(&mut self, now: Instant) {
         let pause = PAUSES[usize::from(self.pauses).min(PAUSES.len() - 1)];
         self.pauses = self.pauses.saturating_add(1);
-        self.state = State::Held { until: now + pause };
-        (self.interval, self.resumed, self.bad, self.is_crowded) = (None, None, 0, false);
+        self.state = State::Held {
+            since: now,
+            until: now + pause,
+        };
+        (self.watches, self.resumed, self.clean) = (<[Watch; 2]>::default(), None, 0);
     }
 
     /// The viewer is somewhere else: the round trip has to be learned anew.
     pub(super) const fn moved(&mut self) {
-        self.shortest = None;
+        (self.shortest, self.is_shortest_known, self.clean) = (None, false, 0);
     }
 
-    fn is_queued(&mut self, took: Duration) -> bool {
-        let shortest = match self.shortest {
-            Some(shortest) if shortest < took => shortest + (took - shortest) / ROUTE_WEIGHT,
-            _ => took,
+    /// Takes a round trip.
+    fn learn(&mut self, heard: Heard) {
+        let Some(took) = heard.round_trip else {
+            return;
         };
-        self.shortest = Some(shortest);
-        took >= shortest + QUEUED
+        self.shortest = Some(self.shortest.map_or(took, |shortest| shortest.min(took)));
+        if let State::Held { since, .. } = self.state
+            && heard.answers.is_some_and(|sent| sent >= since + DRAINED)
+        {
+            (self.shortest, self.is_shortest_known) = (Some(took), true);
+        }
     }
 
-    /// What the losses since the last look mean for a viewer that is sent everything.
-    fn judge(&mut self, report: &ReportBlock, is_queued: bool, now: Instant) -> Option<Turn> {
-        let next = Interval {
-            began: now,
-            highest: report.highest_sequence,
-            lost: report.lost,
-        };
-        let before = *self.interval.get_or_insert(next);
+    fn is_queued(&self, took: Duration) -> bool {
+        let is_longer = self
+            .shortest
+            .is_some_and(|shortest| took >= shortest + QUEUED);
+        is_longer || (!self.is_shortest_known && took >= QUEUED_UNKNOWN)
+    }
+
+    /// What a line's losses since the last look mean for a viewer that is sent everything.
+    fn judge(
+        &mut self,
+        kind: usize,
+        report: &ReportBlock,
+        is_queued: bool,
+        heard: Heard,
+    ) -> Option<Turn> {
+        let now = heard.now;
+        let watch = &mut self.watches[kind];
+        let next = Interval::begin(report, now);
+        let interval = watch.interval.get_or_insert(next);
+        interval.is_queued |= is_queued;
+        let before = *interval;
         let expected = next.highest.wrapping_sub(before.highest);
         // Nothing has come, or the numbers make no sense: the time until then does not count.
         if !(1..1 << 16).contains(&expected) {
-            self.interval = Some(next);
+            watch.interval = Some(next);
             return None;
         }
         let is_long = now.saturating_duration_since(before.began) >= INTERVAL_MIN;
         if !is_long || expected < PACKETS_MIN {
             return None;
         }
-        self.interval = Some(next);
+        watch.interval = Some(next);
         let percent = percent(before.lost, next.lost, expected);
+        let (is_queued, is_clean) = (before.is_queued, percent <= LOSS_CLEAN);
         let is_bad = percent > LOSS_BY_CHANCE_MAX || (is_queued && percent > LOSS_MAX);
-        self.is_crowded = is_bad && is_queued;
-        self.bad = match (is_bad, is_queued) {
-            (true, _) => self.bad + 1,
+        watch.is_crowded = is_bad && is_queued;
+        watch.bad = match (is_bad, is_queued) {
+            (true, _) => watch.bad + 1,
             // The link is as full as before: what is lost next depends on the size of the next frames.
-            (false, true) => self.bad,
+            (false, true) => watch.bad,
             (false, false) => 0,
         };
-        if self.bad >= BAD_MAX || (is_bad && self.is_on_trial(now)) {
+        let is_full = is_queued && self.is_shortest_known && !is_clean;
+        watch.full = if is_full { watch.full + 1 } else { 0 };
+        let is_too_small = watch.bad >= BAD_MAX || watch.full >= FULL_MAX;
+        if is_too_small || (is_bad && self.is_on_trial(now)) {
             self.hold(now);
             return Some(Turn::Hold);
+        }
+        if is_clean {
+            self.was_clean(kind, heard.round_trip);
+        } else {
+            self.clean = 0;
         }
         let since = |resumed| now.saturating_duration_since(resumed);
         if !is_bad && self.resumed.is_none_or(|resumed| since(resumed) >= STEADY) {
             self.pauses = 0;
         }
         None
+    }
+
+    /// What an interval without losses tells of the round trip without a queue.
+    fn was_clean(&mut self, kind: usize, round_trip: Option<Duration>) {
+        if kind == PICTURE {
+            self.clean = self.clean.saturating_add(1);
+            self.is_shortest_known |= self.clean >= CLEAN_MIN;
+        }
+        if let (Some(shortest), Some(took)) = (self.shortest, round_trip) {
+            let longer = took.saturating_sub(shortest);
+            self.shortest = Some(shortest + longer / ROUTE_WEIGHT);
+        }
     }
 
     /// What became of a probe.
@@ -299,11 +395,7 @@ impl Link {
         }
         self.state = State::Whole;
         self.resumed = Some(heard.now);
-        self.interval = Some(Interval {
-            began: heard.now,
-            highest: report.highest_sequence,
-            lost: report.lost,
-        });
+        self.watches[PICTURE].interval = Some(Interval::begin(report, heard.now));
         Some(Turn::Resume)
     }
 }
@@ -315,196 +407,4 @@ fn percent(before: i32, after: i32, expected: u32) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: Duration = Duration::from_secs(1);
-    const SHORT: Duration = Duration::from_millis(20);
-    const LONG: Duration = Duration::from_millis(500);
-
-    /// A viewer that is sent a hundred packets a second, and reports on them.
-    struct Reporter {
-        link: Link,
-        now: Instant,
-        highest: u32,
-        lost: i32,
-    }
-
-    impl Reporter {
-        fn new() -> Self {
-            let mut reporter = Self {
-                link: Link::default(),
-                now: Instant::now(),
-                highest: 0,
-                lost: 0,
-            };
-            reporter.report(SHORT);
-            reporter
-        }
-
-        fn report(&mut self, round_trip: Duration) -> Option<Turn> {
-            let report = ReportBlock {
-                ssrc: 1,
-                fraction_lost: 0,
-                lost: self.lost,
-                highest_sequence: self.highest,
-                jitter: 0,
-                last_report: 0,
-                since_last_report: 0,
-            };
-            let heard = Heard {
-                now: self.now,
-                round_trip: Some(round_trip),
-                answers: Some(self.now - round_trip),
-            };
-            self.link.heard(&report, heard)
-        }
-
-        /// A second in which so many of a hundred are lost.
-        fn second(&mut self, lost: i32, round_trip: Duration) -> Option<Turn> {
-            self.now += SECOND;
-            self.highest += 100;
-            self.lost += lost;
-            self.report(round_trip)
-        }
-
-        /// Sends a probe of forty packets, as soon as one is due; returns how long that takes.
-        fn probe(&mut self) -> Duration {
-            let began = self.now;
-            while !self.link.is_probe_due(self.now) {
-                self.now += SECOND;
-            }
-            self.link.probe(40, 40, 40_000, 100_000);
-            self.highest += 40;
-            self.link.probed(self.highest as u16, self.now);
-            self.now - began
-        }
-    }
-
-    #[test]
-    fn a_link_is_too_small_when_it_loses_much_in_two_intervals_or_some_behind_a_queue() {
-        for (lost, round_trip, holds) in [
-            (26, SHORT, true),
-            (25, SHORT, false),
-            (11, LONG, true),
-            (10, LONG, false),
-        ] {
-            let mut reporter = Reporter::new();
-            assert_eq!(reporter.second(0, SHORT), None);
-            assert_eq!(reporter.second(lost, round_trip), None, "once is an outage");
-            let turn = reporter.second(lost, round_trip);
-            assert_eq!(turn.is_some(), holds, "{lost} of a hundred, {round_trip:?}");
-            assert_eq!(reporter.link.may_repeat(), !holds);
-        }
-        let mut reporter = Reporter::new();
-        for _ in 0..10 {
-            assert_eq!(reporter.second(90, SHORT), None);
-            assert_eq!(reporter.second(0, SHORT), None);
-        }
-    }
-
-    #[test]
-    fn losses_with_each_keyframe_are_one_when_the_queue_stays_full_between_them() {
-        for (between, holds) in [(LONG, true), (SHORT, false)] {
-            let mut reporter = Reporter::new();
-            assert_eq!(reporter.second(0, SHORT), None);
-            assert_eq!(reporter.second(20, LONG), None);
-            assert_eq!(reporter.second(3, between), None);
-            let turn = reporter.second(20, LONG);
-            assert_eq!(turn.is_some(), holds, "{between:?} between them");
-        }
-    }
-
-    #[test]
-    fn nothing_is_sent_again_while_a_queue_is_full() {
-        let mut reporter = Reporter::new();
-        assert_eq!(reporter.second(50, SHORT), None);
-        assert!(reporter.link.may_repeat(), "an outage is repaired");
-        assert_eq!(reporter.second(0, SHORT), None);
-        assert_eq!(reporter.second(50, LONG), None);
-        assert!(!reporter.link.may_repeat());
-        assert_eq!(reporter.second(0, LONG), None);
-        assert!(reporter.link.may_repeat());
-    }
-
-    #[test]
-    fn time_without_a_packet_says_nothing() {
-        let mut reporter = Reporter::new();
-        for _ in 0..10 {
-            reporter.now += SECOND;
-            assert_eq!(reporter.report(SHORT), None);
-        }
-        assert_eq!(reporter.second(90, SHORT), None, "after an outage");
-        // Many reports in a second are one.
-        for _ in 0..8 {
-            reporter.now += SECOND / 10;
-            reporter.highest += 10;
-            reporter.lost += 9;
-            assert_eq!(reporter.report(SHORT), None);
-        }
-    }
-
-    #[test]
-    fn pauses_grow_until_a_probe_arrives_in_time() {
-        let mut reporter = Reporter::new();
-        reporter.second(80, SHORT);
-        assert_eq!(reporter.second(80, SHORT), Some(Turn::Hold));
-        assert_eq!(reporter.probe(), 5 * SECOND);
-        reporter.now += SECOND;
-        reporter.lost += 5;
-        assert_eq!(reporter.report(SHORT), None, "it was not whole");
-        assert_eq!(reporter.probe(), 10 * SECOND);
-        reporter.now += SECOND;
-        assert_eq!(reporter.report(LONG), None, "it met a queue");
-        assert_eq!(reporter.probe(), 20 * SECOND);
-        // Its last packets are lost.
-        reporter.highest -= 3;
-        reporter.now += SECOND;
-        assert_eq!(reporter.report(SHORT), None);
-        assert_eq!(reporter.probe(), 22 * SECOND, "it waits for the report");
-        reporter.now += SECOND;
-        assert_eq!(reporter.report(SHORT), Some(Turn::Resume));
-        assert!(reporter.link.may_repeat());
-        // On trial once is enough.
-        assert_eq!(reporter.second(30, SHORT), Some(Turn::Hold));
-        assert_eq!(reporter.probe(), 20 * SECOND);
-    }
-
-    #[test]
-    fn a_report_from_before_a_probe_is_not_its_answer() {
-        let mut reporter = Reporter::new();
-        reporter.second(80, SHORT);
-        reporter.second(80, SHORT);
-        reporter.probe();
-        reporter.now += SHORT / 2;
-        assert_eq!(reporter.report(SHORT), None, "it answers what came before");
-        reporter.now += SECOND;
-        assert_eq!(reporter.report(SHORT), Some(Turn::Resume));
-    }
-
-    #[test]
-    fn a_steady_link_is_trusted_again() {
-        let mut reporter = Reporter::new();
-        reporter.second(80, SHORT);
-        reporter.second(80, SHORT);
-        reporter.probe();
-        reporter.now += SECOND;
-        assert_eq!(reporter.report(SHORT), Some(Turn::Resume));
-        for _ in 0..61 {
-            assert_eq!(reporter.second(1, SHORT), None);
-        }
-        assert_eq!(reporter.second(80, SHORT), None);
-        assert_eq!(reporter.second(80, SHORT), Some(Turn::Hold));
-        assert_eq!(reporter.probe(), 5 * SECOND);
-    }
-
-    #[test]
-    fn another_route_is_no_queue() {
-        let mut reporter = Reporter::new();
-        for _ in 0..120 {
-            reporter.second(0, LONG);
-        }
-        assert_eq!(reporter.second(15, LONG), None);
-        assert_eq!(reporter.second(15, LONG), None);
-    }
-}
+mod tests;
