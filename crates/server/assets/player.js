@@ -1627,6 +1627,7 @@
     }
   };
   var STUCK_MS = 5e3;
+  var STUCK_FRAMES = 1;
   var PictureWatch = class {
     constructor(now2) {
       this.lookedAt = 0;
@@ -1640,7 +1641,7 @@
     look(now2, frames, losses) {
       const isFrozen = now2 - this.lookedAt > FROZEN_MS;
       this.lookedAt = now2;
-      if (isFrozen || frames !== this.frames) [this.shownAt, this.frames, this.losses] = [now2, frames, losses];
+      if (isFrozen || frames - this.frames > STUCK_FRAMES) [this.shownAt, this.frames, this.losses] = [now2, frames, losses];
       return now2 - this.shownAt > STUCK_MS && losses > this.losses;
     }
   };

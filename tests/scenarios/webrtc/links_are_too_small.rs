@@ -1,25 +1,24 @@
 //! Viewers whose links take less than their stream: the sound is whole, the picture comes back with the link, and a
 //! page plays by another way meanwhile.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use testkit::{Clip, Impaired, Impairment, Process, Server, Tool, pion_viewer, wait_until};
 
 use crate::support::browser::Browser;
-use crate::support::player_page::Played;
+use crate::support::player_page::{COUNT_SESSIONS, Played, plays_on};
 use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 
-/// A quarter of what the stream has.
-const SMALL: Impairment = Impairment {
-    delay: Duration::from_millis(10),
-    rate: Some(300_000),
-    ..Impairment::NONE
-};
+/// What the links take of 1.3 Mb/s: a quarter, a little more than half of it, and nearly all.
+const RATES: [u64; 4] = [300_000, 700_000, 800_000, 1_100_000];
+
+/// A viewer plays for so long before the link gets small.
+const PLAYED: usize = 5;
 
 /// The seconds that a viewer has to find out, and those that are looked at then.
 const FOUND_OUT: usize = 10;
-const LISTENED: usize = 20;
+const LISTENED: usize = 25;
 
 /// The share of sounds that must come.
 const SOUNDS_MIN: f64 = 0.95;
@@ -29,6 +28,14 @@ const PICTURES_MIN: u64 = 12;
 
 /// How long it may take until it plays again: the longest pause, a probe and its report, and a keyframe.
 const AGAIN_SECONDS_MAX: usize = 30;
+
+fn small(rate: u64) -> Impairment {
+    Impairment {
+        delay: Duration::from_millis(10),
+        rate: Some(rate),
+        ..Impairment::NONE
+    }
+}
 
 fn show() -> (Server, Process) {
     let server = Server::start();
@@ -54,38 +61,101 @@ fn sum(seconds: &[Value], key: &str) -> f64 {
         .sum()
 }
 
+/// A viewer on a link of its own.
+struct Viewer {
+    rate: u64,
+    proxy: Impaired,
+    program: Process,
+    /// The second from which on its sound is looked at.
+    from: usize,
+}
+
+impl Viewer {
+    fn start(server: &Server, rate: u64, way: Impairment, from: usize) -> Self {
+        let proxy = Impaired::udp(server.addr("webrtc"), Impairment::NONE, way);
+        let program = Tool::built(&pion_viewer())
+            .args(["watch", "-via", &proxy.addr().to_string(), "150"])
+            .arg(server.http_url("/live/show/whep"))
+            .start();
+        Self {
+            rate,
+            proxy,
+            program,
+            from,
+        }
+    }
+
+    fn heard(&self) -> f64 {
+        let heard = &seconds(&self.program)[self.from..self.from + LISTENED];
+        sum(heard, "sounds") / sum(heard, "expected")
+    }
+}
+
 #[test]
 fn pion_hears_on_and_sees_again() {
     let (server, _publisher) = show();
-    let proxy = Impaired::udp(server.addr("webrtc"), Impairment::NONE, SMALL);
-    let program = Tool::built(&pion_viewer())
-        .args(["watch", "-via", &proxy.addr().to_string(), "150"])
-        .arg(server.http_url("/live/show/whep"))
-        .start();
-    wait_until("thirty seconds", DEADLINE, || {
-        seconds(&program).len() >= FOUND_OUT + LISTENED
+    let squeezed = RATES.map(|rate| {
+        let from = PLAYED + FOUND_OUT;
+        Viewer::start(&server, rate, Impairment::NONE, from)
     });
-    let heard = &seconds(&program)[FOUND_OUT..];
-    let share = sum(heard, "sounds") / sum(heard, "expected");
-    println!("{share:.3} of {} sounds came", sum(heard, "expected"));
-    assert!(share >= SOUNDS_MIN, "{share}: {heard:?}");
+    let joins = RATES.map(|rate| Viewer::start(&server, rate, small(rate), FOUND_OUT));
+    wait_until("five seconds", DEADLINE, || {
+        squeezed
+            .iter()
+            .all(|viewer| seconds(&viewer.program).len() >= PLAYED)
+    });
+    for viewer in &squeezed {
+        viewer.proxy.impair(Impairment::NONE, small(viewer.rate));
+    }
+    let viewers: Vec<_> = joins.into_iter().chain(squeezed).collect();
+    wait_until("forty seconds", DEADLINE, || {
+        viewers
+            .iter()
+            .all(|viewer| seconds(&viewer.program).len() >= viewer.from + LISTENED)
+    });
+    for viewer in &viewers {
+        let share = viewer.heard();
+        println!(
+            "{} kb/s: {share:.3} of the sounds came",
+            viewer.rate / 1_000
+        );
+    }
+    for viewer in &viewers {
+        assert!(
+            viewer.heard() >= SOUNDS_MIN,
+            "{}: {:#?}",
+            viewer.rate,
+            seconds(&viewer.program)
+        );
+    }
     let held = server
         .metrics()
         .sum("carillon_webrtc_held_pictures_total", &[]);
-    assert!(held >= 1.0, "{held}");
-    proxy.impair(Impairment::NONE, Impairment::NONE);
-    let freed = seconds(&program).len();
+    assert!(held >= viewers.len() as f64, "{held}");
+    let freed: Vec<_> = viewers
+        .iter()
+        .map(|viewer| {
+            viewer.proxy.impair(Impairment::NONE, Impairment::NONE);
+            seconds(&viewer.program).len()
+        })
+        .collect();
     let plays = |second: &Value| second["pictures"].as_u64() >= Some(PICTURES_MIN);
-    let mut after = 0;
-    wait_until("the picture", DEADLINE, || {
-        let told = seconds(&program);
-        let mut pairs = told[freed..].windows(2);
-        let again = pairs.position(|pair| pair.iter().all(plays));
-        after = again.unwrap_or_default();
+    let mut after = vec![0; viewers.len()];
+    wait_until("the pictures", DEADLINE, || {
+        let again = viewers.iter().zip(&freed).map(|(viewer, freed)| {
+            let told = seconds(&viewer.program);
+            let mut pairs = told[*freed..].windows(2);
+            pairs.position(|pair| pair.iter().all(plays))
+        });
+        let again: Option<Vec<_>> = again.collect();
+        after = again.clone().unwrap_or_default();
         again.is_some()
     });
-    println!("it plays again {after} s after the link is free");
-    assert!(after <= AGAIN_SECONDS_MAX, "{after} s");
+    println!("they play again {after:?} s after the links are free");
+    assert!(
+        after.iter().all(|seconds| *seconds <= AGAIN_SECONDS_MAX),
+        "{after:?}"
+    );
 }
 
 /// The page's sessions go through the proxy.
@@ -98,26 +168,44 @@ const VIA: &str = r"
     };
 ";
 
+/// A page that is opened on a small link, or whose link gets small, plays by another way after so long.
+const ANOTHER_WAY_MAX: Duration = Duration::from_secs(10);
+
 #[test]
 fn a_page_plays_by_another_way_and_says_why() {
     let (server, _publisher) = show();
-    let proxy = Impaired::udp(server.addr("webrtc"), Impairment::NONE, SMALL);
+    let proxy = Impaired::udp(server.addr("webrtc"), Impairment::NONE, small(RATES[0]));
     let browser = Browser::open();
     let via = VIA
         .replace("HOST", &proxy.addr().ip().to_string())
         .replace("PORT", &proxy.addr().port().to_string());
+    browser.before_each_page(COUNT_SESSIONS);
     browser.before_each_page(&via);
-    browser.go(&server.http_url("/live/show/"));
-    let mut ways = Vec::new();
-    wait_until("another way", DEADLINE, || {
+    for played in [false, true] {
+        if played {
+            proxy.impair(Impairment::NONE, Impairment::NONE);
+        }
+        let mut began = Instant::now();
+        browser.go(&server.http_url("/live/show/"));
+        if played {
+            plays_on(&browser, "webrtc", true);
+            proxy.impair(Impairment::NONE, small(RATES[0]));
+            began = Instant::now();
+        }
+        let mut ways = Vec::new();
+        wait_until("another way", DEADLINE, || {
+            let played = Played::of(&browser);
+            ways.push(played.way.clone());
+            played.state == "playing" && played.way != "webrtc" && played.frames > 0
+        });
+        let took = began.elapsed();
+        println!("another way after {:.1} s", took.as_secs_f64());
+        assert!(ways.iter().any(|way| way == "webrtc"), "{ways:?}");
         let played = Played::of(&browser);
-        ways.push(played.way.clone());
-        played.state == "playing" && played.way != "webrtc" && played.frames > 0
-    });
-    assert!(ways.iter().any(|way| way == "webrtc"), "{ways:?}");
-    let played = Played::of(&browser);
-    assert!(
-        played.note.contains("WebRTC does not work now") && played.note.contains("no picture"),
-        "{played:?}"
-    );
+        assert!(
+            played.note.contains("WebRTC does not work now") && played.note.contains("no picture"),
+            "{played:?}"
+        );
+        assert!(took <= ANOTHER_WAY_MAX, "{took:?}");
+    }
 }

@@ -18,17 +18,18 @@ const ROUND_TRIP_FIRST: Duration = Duration::from_millis(50);
 /// A shorter round trip counts as this: a request and its repetition may come in one batch.
 const ROUND_TRIP_MIN: Duration = Duration::from_millis(5);
 
-/// Credit that is kept for packets that were not sent again yet. Some receivers do not see what comes again as a
-/// repetition (pion's asks for each packet every 100 ms for seconds), and would spend all of it on copies.
-const CREDIT_KEPT_BYTES: u32 = CREDIT_FIRST_BYTES / 2;
+/// For each time that a packet was sent again before, so much credit is kept for those that were not so often. Some
+/// receivers do not see what comes again as a repetition (pion's asks for each packet every 100 ms for seconds), and would
+/// spend all of it on copies.
+const CREDIT_KEPT_BYTES: u32 = CREDIT_FIRST_BYTES / 4;
 
 /// How often one packet is sent again: of ten thousand packets that a network loses which loses a tenth, one is still
 /// missing then.
 const REPETITIONS_MAX: u8 = 4;
 
-/// Packets whose repetitions are remembered: more than are lost in the seconds in which a receiver asks for them,
-/// at some megabits.
-const MEMORY: usize = 256;
+/// Packets whose repetitions are remembered, by the last bits of their numbers: as many as pion asks for, so that none of them
+/// has another's place and is taken for one that was never sent again.
+const MEMORY: usize = 512;
 
 /// Bytes that may be sent again, beyond the sends themselves.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +50,7 @@ impl Credit {
 
     /// Takes the cost of a packet that was sent again so many times before, if the credit suffices.
     pub(super) const fn spend(&mut self, bytes: usize, times: u8) -> bool {
-        let kept = if times == 0 { 0 } else { CREDIT_KEPT_BYTES };
+        let kept = CREDIT_KEPT_BYTES * times as u32;
         match self.0.checked_sub(bytes as u32) {
             Some(left) if left >= kept => {
                 self.0 = left;
@@ -163,9 +164,11 @@ mod tests {
     #[test]
     fn copies_of_one_packet_leave_the_others_their_share() {
         let mut credit = Credit::default();
-        let half = CREDIT_FIRST_BYTES as usize / 2;
-        assert!(!credit.spend(half + 1, 1) && credit.spend(half, 1) && !credit.spend(1, 1));
-        assert!(credit.spend(half, 0));
+        let quarter = CREDIT_FIRST_BYTES as usize / 4;
+        assert!(!credit.spend(quarter + 1, 3) && credit.spend(quarter, 3) && !credit.spend(1, 3));
+        assert!(!credit.spend(quarter + 1, 2) && credit.spend(quarter, 2) && !credit.spend(1, 2));
+        assert!(credit.spend(quarter, 1) && !credit.spend(1, 1));
+        assert!(credit.spend(quarter, 0));
     }
 
     /// Whether a packet is sent again now, for a viewer with credit.
@@ -200,6 +203,19 @@ mod tests {
             .count();
         assert_eq!(sent, usize::from(REPETITIONS_MAX));
         assert_eq!(repair.times(0, 7, 9_999), Some(0), "another packet");
+    }
+
+    #[test]
+    fn packets_that_are_asked_for_together_have_places_of_their_own() {
+        let mut repair = Repair::default();
+        // Every tenth of pion's window, each 100 ms.
+        let mut sent = 0;
+        for time in 0..40 {
+            for sequence in (0..512).step_by(10) {
+                sent += usize::from(repeats(&mut repair, 1, sequence, 100 * time));
+            }
+        }
+        assert_eq!(sent, 52 * usize::from(REPETITIONS_MAX));
     }
 
     #[test]

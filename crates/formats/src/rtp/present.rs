@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 
 use media::{Sample, Span, Timestamp};
 
-/// Derived sound that ends so long before the publisher's newest is of the present: a packet, what a codec holds
-/// back, and the unevenness with which publishers send.
-const BEHIND_MAX: Span = Span::from_millis(100);
+/// Derived sound that ends so long before the publisher's newest is of the present, besides a frame of the publisher's that
+/// the decoder may hold back: what does not fill a packet yet, and what the encoder looks ahead.
+const BEHIND_MAX: Span = Span::from_millis(40);
+
+/// A longer sample of the publisher's is no frame but a page of several, which are derived one by one.
+const FRAME_MAX: Span = Span::from_millis(50);
 
 /// Derived sound that has not reached the present by then never will, and is taken as it comes.
 const WAIT_MAX: Duration = Duration::from_secs(2);
@@ -18,8 +21,8 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 /// See the module's description.
 #[derive(Debug, Default)]
 pub(super) struct Present {
-    /// The end of the publisher's newest sound.
-    newest: Option<Timestamp>,
+    /// The time from which on derived sound ends in the present.
+    begins: Option<Timestamp>,
     /// The derived sound has not reached the present.
     is_awaited: bool,
     /// When the first of it came.
@@ -29,8 +32,8 @@ pub(super) struct Present {
 impl Present {
     /// The publisher's own sound goes on.
     pub(super) fn saw(&mut self, own: &Sample) {
-        let end = own.dts + own.duration;
-        self.newest = Some(self.newest.map_or(end, |newest| newest.max(end)));
+        let begins = own.dts + own.duration - own.duration.min(FRAME_MAX) - BEHIND_MAX;
+        self.begins = Some(self.begins.map_or(begins, |before| before.max(begins)));
     }
 
     /// Derived sound is announced: it may begin in the past.
@@ -47,8 +50,8 @@ impl Present {
         let since = *self.since.get_or_insert(arrived);
         let waited = arrived.saturating_duration_since(since);
         let end = derived.dts + derived.duration;
-        let is_behind = |newest: Timestamp| newest - end > BEHIND_MAX;
-        self.is_awaited = self.newest.is_some_and(is_behind) && waited < WAIT_MAX;
+        let is_behind = self.begins.is_some_and(|begins| end < begins);
+        self.is_awaited = is_behind && waited < WAIT_MAX;
         self.is_awaited
     }
 }
@@ -86,7 +89,7 @@ mod tests {
         let (mut present, now) = (Present::default(), Instant::now());
         present.saw(&sample(4_000, TrackId::AUDIO));
         present.begin();
-        let times = [0, 2_000, 3_899, 3_900, 3_920];
+        let times = [0, 2_000, 3_939, 3_940, 3_960];
         let expected = [true, true, true, false, false];
         assert_eq!(past(&mut present, &times, now), expected);
         // A transcoder that falls behind later is heard.
@@ -94,7 +97,7 @@ mod tests {
         assert_eq!(past(&mut present, &[4_000], now), [false]);
         // The next one begins with the past again.
         present.begin();
-        assert_eq!(past(&mut present, &[5_000, 8_950], now), [true, false]);
+        assert_eq!(past(&mut present, &[5_000, 8_960], now), [true, false]);
     }
 
     #[test]

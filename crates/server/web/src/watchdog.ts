@@ -45,6 +45,9 @@ export class Watchdog {
 /** A picture for which a decoder has waited so long, and in vain asked for what it lacks, does not come. */
 const STUCK_MS = 5_000;
 
+/** As few in that time are the keyframes by which the server tries whether the link takes the picture again. */
+const STUCK_FRAMES = 1;
+
 /**
  * Watches the pictures of a session whose packets may be lost. Without a loss they only pause: the publisher has none to
  * send.
@@ -64,7 +67,7 @@ export class PictureWatch {
   look(now: number, frames: number, losses: number): boolean {
     const isFrozen = now - this.lookedAt > FROZEN_MS;
     this.lookedAt = now;
-    if (isFrozen || frames !== this.frames) [this.shownAt, this.frames, this.losses] = [now, frames, losses];
+    if (isFrozen || frames - this.frames > STUCK_FRAMES) [this.shownAt, this.frames, this.losses] = [now, frames, losses];
     return now - this.shownAt > STUCK_MS && losses > this.losses;
   }
 }

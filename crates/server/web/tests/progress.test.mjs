@@ -27,10 +27,15 @@ test("a page that was frozen has missed nothing", () => {
 test("a picture that is lost does not come, one that pauses does", () => {
   const looks = (watch, looks) => looks.map(([now, frames, losses]) => watch.look(now, frames, losses));
   assert.deepEqual(
-    looks(new PictureWatch(0), [[1_000, 5, 0], [2_000, 9, 40], [5_000, 9, 90], [7_000, 9, 90], [7_001, 9, 90], [8_000, 10, 95]]),
-    [false, false, false, false, true, false],
+    looks(new PictureWatch(0), [[1_000, 5, 0], [2_000, 9, 40], [5_000, 9, 90], [7_000, 9, 90], [7_001, 9, 90], [8_000, 10, 95], [8_100, 11, 95]]),
+    [false, false, false, false, true, true, false],
   );
   assert.deepEqual(looks(new PictureWatch(0), [[1_000, 9, 4], [4_000, 9, 4], [8_000, 9, 4]]), [false, false, false]);
+  // A second between two pictures is no pause.
+  assert.deepEqual(
+    looks(new PictureWatch(0), Array.from({ length: 12 }, (_, second) => [1_000 * second, second, second])),
+    Array.from({ length: 12 }, () => false),
+  );
   // It never begins.
   assert.deepEqual(looks(new PictureWatch(0), [[3_000, 0, 40], [5_001, 0, 80]]), [false, true]);
   // The page was frozen.

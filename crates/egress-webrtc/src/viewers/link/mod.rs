@@ -75,6 +75,9 @@ pub(super) const PROBE_PATIENCE: Duration = Duration::from_secs(3);
 /// The last packets of a probe that may be missing in a report on it, by chance.
 const PROBE_TAIL: u16 = 2;
 
+/// A probe's answer may be later by so much, by chance.
+const PROBE_MARGIN: Duration = Duration::from_millis(25);
+
 /// By how much a report's clock is rounded, at the most.
 const CLOCK_MARGIN: Duration = Duration::from_millis(1);
 
@@ -156,9 +159,12 @@ enum State {
         packets: u32,
         /// The pause after [`PROBE_PACKETS`].
         rest: Duration,
+        /// By how much later than others its answer may come.
+        later: Duration,
     },
     Probed {
         at: Instant,
+        later: Duration,
         /// The viewer's number of its last packet.
         last: u16,
         packets: u32,
@@ -203,7 +209,7 @@ impl Link {
         let is_queued = heard.round_trip.is_some_and(|took| self.is_queued(took));
         match self.state {
             State::Whole => self.judge(kind, report, is_queued, heard),
-            State::Probed { .. } if kind == PICTURE => self.judge_probe(report, is_queued, heard),
+            State::Probed { .. } if kind == PICTURE => self.judge_probe(report, heard),
             State::Held { .. } | State::Probing { .. } | State::Probed { .. } => None,
         }
     }
@@ -239,8 +245,12 @@ impl Link {
     pub(super) fn probe(&mut self, end: u64, packets: u32, bytes: u32, rate: u32) {
         let time = f64::from(bytes) / f64::from(rate.max(1));
         let visits = f64::from(packets.max(1)) / PROBE_PACKETS as f64;
-        let rest = Duration::from_secs_f64(time / visits);
-        self.state = State::Probing { end, packets, rest };
+        self.state = State::Probing {
+            end,
+            packets,
+            rest: Duration::from_secs_f64(time / 2.0 / visits),
+            later: Duration::from_secs_f64(time / 2.0) + PROBE_MARGIN,
+        };
     }
 
     /// The end of the probe that is being sent, and the pauses in it.
@@ -253,9 +263,10 @@ impl Link {
 
     /// The probe was sent; the viewer calls its last packet `last`.
     pub(super) const fn probed(&mut self, last: u16, now: Instant) {
-        if let State::Probing { packets, .. } = self.state {
+        if let State::Probing { packets, later, .. } = self.state {
             self.state = State::Probed {
                 at: now,
+                later,
                 last,
                 packets,
                 lost: self.lost,
@@ -277,6 +288,7 @@ impl Link {
             until: now + pause,
         };
         (self.watches, self.resumed, self.clean) = (<[Watch; 2]>::default(), None, 0);
+        self.is_shortest_known = false;
     }
 
     /// The viewer is somewhere else: the round trip has to be learned anew.
@@ -291,6 +303,7 @@ impl Link {
         };
         self.shortest = Some(self.shortest.map_or(took, |shortest| shortest.min(took)));
         if let State::Held { since, .. } = self.state
+            && !self.is_shortest_known
             && heard.answers.is_some_and(|sent| sent >= since + DRAINED)
         {
             (self.shortest, self.is_shortest_known) = (Some(took), true);
@@ -371,9 +384,10 @@ impl Link {
     }
 
     /// What became of a probe.
-    fn judge_probe(&mut self, report: &ReportBlock, is_queued: bool, heard: Heard) -> Option<Turn> {
+    fn judge_probe(&mut self, report: &ReportBlock, heard: Heard) -> Option<Turn> {
         let State::Probed {
             at,
+            later,
             last,
             packets,
             lost,
@@ -389,7 +403,9 @@ impl Link {
         if !is_complete || is_before {
             return None;
         }
-        if is_queued || percent(lost, report.lost, packets) > LOSS_MAX {
+        let times = heard.round_trip.zip(self.shortest);
+        let is_late = times.is_some_and(|(took, shortest)| took > shortest + later);
+        if is_late || percent(lost, report.lost, packets) > LOSS_MAX {
             self.hold(heard.now);
             return None;
         }

@@ -245,22 +245,29 @@ fn a_link_that_was_too_small_from_the_join_on_is_found_out() {
 }
 
 #[test]
-fn a_link_that_is_a_little_too_small_is_tried_in_growing_pauses() {
+fn a_link_that_is_a_little_too_small_is_probed_in_growing_pauses() {
     let (mut worker, mut camera, mut link) = start();
     link.rate = Some(850_000);
-    let mut held = Vec::new();
-    for second in 0..90 {
+    while worker.counters().held_pictures == 0 {
         link.film(&mut worker, &mut camera, 1);
-        if worker.counters().held_pictures as usize > held.len() {
-            held.push(second);
+    }
+    let (mut probes, mut sounds) = (Vec::new(), 0.0);
+    for second in 0..90 {
+        let film = link.film(&mut worker, &mut camera, 1);
+        sounds += film.sounds / 90.0;
+        if film.packets > 0 && probes.last() != Some(&(second - 1)) {
+            probes.push(second);
         }
     }
-    let pauses: Vec<_> = held.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(pauses.len() >= 2 && pauses.is_sorted(), "{held:?}");
-    assert!(
-        pauses[0] >= 5 && *pauses.last().expect("two") >= 10,
-        "{held:?}"
+    let pauses: Vec<_> = probes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(
+        worker.counters().held_pictures,
+        1,
+        "no probe is taken for the stream"
     );
+    assert!(pauses.len() >= 3 && pauses.is_sorted(), "{probes:?}");
+    assert!(pauses[0] >= 10 && pauses[1] >= 20, "{probes:?}");
+    assert!(sounds >= 0.98, "{sounds}");
 }
 
 #[test]
