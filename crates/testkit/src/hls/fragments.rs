@@ -21,6 +21,8 @@ pub(super) struct Run {
     /// The decode time of the first.
     pub(super) begin: u64,
     pub(super) duration: u64,
+    /// The same of the last of them.
+    pub(super) last: u64,
     /// A decoder can begin with one of them.
     pub(super) has_sync: bool,
 }
@@ -86,6 +88,7 @@ pub(super) fn runs(part: &[u8], tracks: &[Track]) -> Option<Vec<Run>> {
             match all.iter_mut().find(|own| own.track.id == run.track.id) {
                 Some(own) => {
                     own.duration += run.duration;
+                    own.last = run.last;
                     own.has_sync |= run.has_sync;
                 }
                 None => all.push(run),
@@ -120,7 +123,7 @@ fn run(traf: &[u8], tracks: &[Track]) -> Option<Option<Run>> {
         0 => u64::from(word(time, 4)?),
         _ => u64::from(word(time, 4)?) << 32 | u64::from(word(time, 8)?),
     };
-    let mut sum: Option<(u64, bool)> = None;
+    let mut all: Option<Run> = None;
     for (_, trun) in boxes(traf).filter(|(name, _)| *name == b"trun") {
         let (flags, count) = (word(trun, 0)?, word(trun, 4)?);
         let mut at = 8 + 4 * usize::from(flags & 1 != 0);
@@ -145,16 +148,19 @@ fn run(traf: &[u8], tracks: &[Track]) -> Option<Option<Run>> {
                 .or_else(|| first_flags.filter(|_| index == 0))
                 .unwrap_or(track.default_flags);
             let is_sync = flags & IS_NO_SYNC_SAMPLE == 0;
-            let (so_far, has_sync) = sum.unwrap_or_default();
-            sum = Some((so_far + u64::from(duration), has_sync || is_sync));
+            let run = all.get_or_insert(Run {
+                track,
+                begin,
+                duration: 0,
+                last: 0,
+                has_sync: false,
+            });
+            run.duration += u64::from(duration);
+            run.last = u64::from(duration);
+            run.has_sync |= is_sync;
         }
     }
-    Some(sum.map(|(duration, has_sync)| Run {
-        track,
-        begin,
-        duration,
-        has_sync,
-    }))
+    Some(all)
 }
 
 /// The boxes in `bytes`, up to the first that does not fit.
@@ -233,10 +239,8 @@ mod tests {
         let both = [testing::part(40, 20, true), testing::part(60, 5, false)].concat();
         let runs = runs(&both, &tracks).expect("two fragments");
         assert_eq!(runs.len(), 2);
-        assert_eq!(
-            (runs[0].begin, runs[0].end(), runs[0].has_sync),
-            (40, 65, true)
-        );
+        assert_eq!((runs[0].begin, runs[0].end(), runs[0].last), (40, 65, 5));
+        assert_eq!((runs[0].has_sync, runs[1].has_sync), (true, true));
     }
 
     #[test]

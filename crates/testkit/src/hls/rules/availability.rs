@@ -133,7 +133,8 @@ pub(super) fn check(history: &History, list: &mut Vec<Violation>) {
     hints(history, &sightings, &mut report);
 }
 
-/// Each part that was announced has come, or its request was answered 404.
+/// Each part that was announced has come, or its request was answered 404. One that came after so long a pause that its
+/// segment is listed no more shows in no version.
 fn hints(history: &History, sightings: &Sightings, report: &mut impl FnMut(Rule, String)) {
     let mut statuses: HashMap<&str, Vec<u16>> = HashMap::new();
     for answer in &history.answers {
@@ -147,11 +148,17 @@ fn hints(history: &History, sightings: &Sightings, report: &mut impl FnMut(Rule,
     let current = history.versions.last();
     let current = current.and_then(|version| version.playlist.hinted_part());
     let mut seen = HashSet::new();
-    for version in &history.versions {
+    for (index, version) in history.versions.iter().enumerate() {
         let hint = version.playlist.hinted_part();
         let Some(hint) = hint.filter(|hint| seen.insert(*hint)) else {
             continue;
         };
+        let mut later = history.versions[index..].iter().map(|it| &it.playlist);
+        let next = later.find(|playlist| playlist.hinted_part() != Some(hint));
+        let first = next.and_then(|next| next.segments.first());
+        if first.is_some_and(|first| first.number > version.playlist.next_part().0) {
+            continue;
+        }
         let path = history.path(hint);
         let answers = statuses
             .get(path.as_str())
@@ -247,5 +254,12 @@ mod tests {
         assert_eq!(hinted(Some(404)), []);
         assert_eq!(hinted(Some(200)), [Rule::Hint]);
         assert_eq!(hinted(None), [Rule::Hint]);
+        let mut paused = history(60);
+        let after = paused.versions.split_off(40).split_off(60);
+        paused.versions[39].playlist.hints[0].uri = "other.mp4".to_owned();
+        paused.versions.extend(after);
+        let mut list = Vec::new();
+        check(&paused, &mut list);
+        assert_eq!(names(&list), []);
     }
 }

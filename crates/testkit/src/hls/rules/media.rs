@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use super::single::PART_SHARE;
 use super::{Findings, Rule, Violation};
 use crate::hls::fragments::{self, Run, Track};
 use crate::hls::history::History;
@@ -79,8 +80,9 @@ struct Ahead {
     time: Duration,
 }
 
-/// A part lasts as long as its pictures, or without pictures as its sound. The last picture of one that is as long as
-/// parts may be lasts on in the next.
+/// A part lasts as long as its pictures, or without pictures as its sound. No rule ends a picture where its part ends: one
+/// that is longer than parts may be, or that leaves less in its part than parts have to have, begins in a part that is as
+/// long as parts may be, and lasts on in the next. No other does.
 fn durations(
     uri: &str,
     (declared, target): (Duration, Duration),
@@ -102,12 +104,16 @@ fn durations(
     };
     let actual = before + seconds(&run.track, run.duration);
     let is_full = declared.abs_diff(target) <= ROUNDING;
+    let last = seconds(&run.track, run.last);
+    let others = actual.saturating_sub(last);
+    let has_no_place = last > target || others < target * PART_SHARE / 100;
+    let may_last_on = is_full && others < declared && has_no_place;
     let lasts_on = actual.saturating_sub(declared);
     ahead.time = Some(lasts_on)
         .filter(|it| *it > ROUNDING)
         .unwrap_or_default();
     found.demand(
-        actual.abs_diff(declared) <= ROUNDING || is_full && actual > declared,
+        actual.abs_diff(declared) <= ROUNDING || may_last_on && actual > declared,
         Rule::Media,
         format_args!("{uri} lasts {actual:?}, and is listed with {declared:?}"),
     );
@@ -216,6 +222,24 @@ mod tests {
         };
         assert_eq!(lasting(1_000), []);
         assert_eq!(lasting(900), [Rule::Media]);
+        // What has place in the next part is in that.
+        let crossing = |begin: u32| {
+            found(|number| match number {
+                5 => {
+                    let of = fragments::testing::part_of;
+                    let first = of(&[1, 2], 2_500, begin - 2_500, false);
+                    let rest = of(&[2], begin, 3_000 - begin, false);
+                    [first, of(&[1], begin, 3_300 - begin, false), rest].concat()
+                }
+                6 => {
+                    let of = fragments::testing::part_of;
+                    [of(&[1], 3_300, 200, false), of(&[2], 3_000, 500, false)].concat()
+                }
+                number => part(number),
+            })
+        };
+        assert_eq!(crossing(2_900), []);
+        assert_eq!(crossing(2_950), [Rule::Media]);
         // A keyframe in a part that does not claim it is no breach.
         assert_eq!(broken(5, testing(2_500, 500, true)), []);
     }

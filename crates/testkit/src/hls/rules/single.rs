@@ -15,7 +15,7 @@ const SKIP_TARGETS: u32 = 6;
 /// Parts are listed up to this many target durations from the end (§4.4.4.9).
 pub(super) const PARTS_LISTED_TARGETS: u32 = 3;
 /// A part is at least this share of the target, in per cent (§4.4.4.9).
-const PART_SHARE: u32 = 85;
+pub(super) const PART_SHARE: u32 = 85;
 /// The version of the protocol that has `EXT-X-SKIP` (§8).
 const SKIP_VERSION: u64 = 9;
 /// The version that has `EXT-X-MAP` in playlists of any kind.
@@ -170,11 +170,11 @@ fn parts_listed(playlist: &MediaPlaylist, found: &mut Findings<'_>) {
         let Some(file) = &segment.file else { continue };
         let count = segment.parts.len() as u32;
         found.demand(
-            count == 0 || following <= reach,
+            count == 0 || following <= reach + ROUNDING,
             Rule::PartsListed,
             format_args!("{} still has parts, {following:?} from the end", file.uri),
         );
-        let is_near = following + file.duration <= reach;
+        let is_near = following + file.duration + ROUNDING <= reach;
         found.demand(
             count > 0 || !is_near || segment.is_gap || playlist.skipped.is_some(),
             Rule::PartsListed,
