@@ -5,6 +5,7 @@ mod enhanced_codecs_are_relayed;
 mod everyone_hears_within_tls;
 mod icecast_sources_are_heard_unchanged;
 mod mixxx_is_heard;
+mod pictures_before_their_decoding;
 mod players_listen_by_websocket;
 mod players_outlive_publishers;
 mod renditions_of_one_publisher;

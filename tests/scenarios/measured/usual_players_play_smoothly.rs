@@ -97,7 +97,9 @@ fn watch(player: &str, library: &str, url: &str) -> (f64, u64) {
 
 fn plays_smoothly(player: &str, library: &str) {
     let server = Server::start();
-    let files = FileServer::start();
+    let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
+    // Pages of other origins may read it.
+    let files = FileServer::of(folder, "add_header Access-Control-Allow-Origin *;");
     let _encoder = to_files(files.folder());
     let publishers = GROUPS.map(|group| {
         let stream = format!("live/every{group}");

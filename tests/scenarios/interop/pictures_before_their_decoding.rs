@@ -1,0 +1,146 @@
+//! A publisher whose pictures are presented before they are decoded, as some encoders have it: FLV has its bytes, and every
+//! other output the same distances between pictures.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use testkit::hls::MediaPlaylist;
+use testkit::{Clip, PUBLISH_KEY, Player, Process, Server, Tool, framemd5, wait_until};
+
+use crate::support::flv::{self, Tag, media};
+use crate::support::{DEADLINE, file, server_with_short_linger, wait_for_stream};
+
+const STREAM: &str = "live/show";
+const SECONDS: u32 = 14;
+/// Of a tag of pictures.
+const KIND: u8 = 9;
+/// How much earlier than in the clip the pictures are presented, in milliseconds.
+const EARLIER: i32 = 80;
+const DISTANCE: i64 = 40;
+/// Segments that are joined.
+const SEGMENTS: usize = 3;
+/// Three seconds of pictures, and what the demuxers of ffmpeg need to find the rate.
+const ENOUGH: usize = 75;
+
+/// When a picture is presented after it is decoded, in milliseconds; `None` for headers.
+fn composition(body: &[u8]) -> Option<i32> {
+    let time = body.get(2..5).filter(|_| body[1] == 1)?;
+    Some(i32::from_be_bytes([time[0], time[1], time[2], 0]) >> 8)
+}
+
+/// The clip with pictures that are presented earlier.
+fn shifted(clip: &Path) -> Vec<u8> {
+    let mut bytes = std::fs::read(clip).expect("the clip");
+    let begin = bytes.as_ptr() as usize;
+    let pictures = media(&bytes).filter(|tag| tag.kind == KIND);
+    let times = pictures.filter_map(|tag| {
+        let at = tag.data.as_ptr() as usize - begin;
+        Some((at, composition(tag.data)? - EARLIER))
+    });
+    let times: Vec<_> = times.collect();
+    assert!(times.iter().any(|(_, time)| *time < 0));
+    for (at, time) in times {
+        bytes[at + 2..at + 5].copy_from_slice(&time.to_be_bytes()[1..]);
+    }
+    bytes
+}
+
+fn publish(server: &Server, clip: &Path) -> Process {
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/scenarios/support/flv_publisher.py"
+    );
+    let addr = server.addr("rtmp");
+    let (app, name) = STREAM.split_once('/').expect("two parts");
+    Tool::new("python3")
+        .args([script, &addr.ip().to_string(), &addr.port().to_string()])
+        .args([app, &format!("{name}?key={PUBLISH_KEY}")])
+        .arg(clip)
+        .start()
+}
+
+/// Segments of a media playlist, joined, behind what initializes them.
+fn joined(server: &Server, playlist: &str) -> Vec<u8> {
+    let folder = playlist.rsplit_once('/').expect("a folder").0;
+    let mut segments = Vec::new();
+    wait_until(&format!("segments of {playlist}"), DEADLINE, || {
+        let text = server.get(playlist).text();
+        let playlist = MediaPlaylist::parse(&text).unwrap_or_default();
+        let whole = playlist.segments.into_iter();
+        segments = whole.filter(|segment| segment.file.is_some()).collect();
+        segments.len() >= SEGMENTS
+    });
+    let map = segments[0].map.as_ref().map(|map| &map.uri);
+    let files = segments.iter().filter_map(|segment| segment.file.as_ref());
+    let uris = map.into_iter().chain(files.map(|file| &file.uri));
+    let bodies = uris.map(|uri| server.get(&format!("{folder}/{uri}")).body);
+    bodies.collect::<Vec<_>>().concat()
+}
+
+/// Demands that a file's pictures are as far from each other as those that were sent.
+fn assert_even(what: &str, mut times: Vec<i64>) {
+    times.sort_unstable();
+    assert!(times.len() >= ENOUGH, "{what}: {} pictures", times.len());
+    for pair in times.windows(2) {
+        assert_eq!(pair[1] - pair[0], DISTANCE, "{what}: {pair:?}");
+    }
+}
+
+fn assert_decoded_even(what: &str, body: &[u8]) {
+    let file = file(body);
+    let in_milliseconds = ["-an", "-enc_time_base", "1:1000"];
+    let frames = framemd5::decoded_by(Tool::current_ffmpeg(), file.path(), &in_milliseconds);
+    assert_even(what, frames.iter().map(|frame| frame.pts).collect());
+}
+
+/// Demands that each tag of pictures is one of those that were sent, byte by byte, and that they are presented evenly.
+fn assert_same_tags(what: &str, body: &[u8], sent: &HashSet<&[u8]>) {
+    let whole = flv::whole_tags(body);
+    let pictures: Vec<Tag<'_>> = media(&whole).filter(|tag| tag.kind == KIND).collect();
+    for tag in &pictures {
+        assert!(
+            sent.contains(tag.data),
+            "{what}: changed at {} ms",
+            tag.time
+        );
+    }
+    let presented = |tag: &Tag<'_>| Some(i64::from(tag.time) + i64::from(composition(tag.data)?));
+    let mut times: Vec<i64> = pictures.iter().filter_map(presented).collect();
+    // The last ones are not all there: some that are presented before them come later.
+    times.truncate(times.len().saturating_sub(5));
+    let last_whole = times.iter().copied().max().unwrap_or_default() - 5 * DISTANCE;
+    times.retain(|time| *time <= last_whole);
+    assert_even(what, times);
+}
+
+#[test]
+fn are_as_far_from_each_other_on_every_output() {
+    let clip = shifted(&Clip::FlvBframes.seconds(SECONDS));
+    let sent = media(&clip).filter(|tag| tag.kind == KIND);
+    let sent: HashSet<&[u8]> = sent.map(|tag| tag.data).collect();
+    let server = server_with_short_linger();
+    let clip = file(&clip);
+    let _publisher = publish(&server, clip.path());
+    wait_for_stream(&server, STREAM);
+    let mut rtmp = Player::Rtmpdump.start(&server.rtmp_url(STREAM, PUBLISH_KEY));
+    let mut bodies = ["flv", "mp4", "ts"].map(|suffix| {
+        let listener = server.listen(&format!("/{STREAM}.{suffix}"));
+        assert_eq!(listener.status(), 200);
+        (suffix, listener)
+    });
+    let hls = ["hls/live.m3u8", "ts/live.m3u8"]
+        .map(|playlist| (playlist, joined(&server, &format!("/{STREAM}/{playlist}"))));
+    for (suffix, listener) in &mut bodies {
+        let body = listener.read_to_end(DEADLINE);
+        match *suffix {
+            "flv" => assert_same_tags(suffix, body, &sent),
+            other => assert_decoded_even(other, body),
+        }
+    }
+    rtmp.wait(DEADLINE);
+    let body = std::fs::read(rtmp.file()).expect("what it wrote");
+    assert_same_tags("RTMP", &body, &sent);
+    for (playlist, body) in &hls {
+        assert_decoded_even(playlist, body);
+    }
+}
