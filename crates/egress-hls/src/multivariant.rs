@@ -18,7 +18,9 @@ use crate::variants::Quality;
 const PICTURES_ASSUMED: u64 = 2_500_000;
 const SOUND_ASSUMED: u64 = 160_000;
 
-/// Closed captions within the pictures (§4.4.6.1). They are never declared to be absent: they may come later.
+/// Closed captions within the pictures (§4.4.6.1). They are declared to be absent, of all variants together, where no picture
+/// has a place for them: players that are told neither look for some in the listed segments, and Shaka fails if one of the
+/// few that a young stream has is still growing.
 const CAPTION_GROUP: &str = "cc";
 const CAPTIONS: &str =
     "#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID=\"cc\",NAME=\"CC1\",INSTREAM-ID=\"CC1\"\n";
@@ -40,8 +42,10 @@ pub(crate) fn text(variants: &[Variant], suffix: &str) -> String {
     if variants.iter().any(|variant| variant.quality.info.captions) {
         out.push_str(CAPTIONS);
     }
+    let may_come = |variant: &Variant| variant.quality.info.may_have_captions;
+    let has_captions = variants.iter().any(may_come);
     for variant in variants {
-        describe(variant, &mut out);
+        describe(variant, has_captions, &mut out);
         writeln!(out, "\n{}{suffix}", variant.address).expect(INFALLIBLE);
     }
     out
@@ -50,7 +54,7 @@ pub(crate) fn text(variants: &[Variant], suffix: &str) -> String {
 const INFALLIBLE: &str = "a String takes all text";
 
 /// The tag of a variant.
-fn describe(variant: &Variant, out: &mut String) {
+fn describe(variant: &Variant, has_captions: bool, out: &mut String) {
     let Quality {
         info, dimensions, ..
     } = &variant.quality;
@@ -75,6 +79,8 @@ fn describe(variant: &Variant, out: &mut String) {
     }
     if info.captions {
         write!(out, ",CLOSED-CAPTIONS=\"{CAPTION_GROUP}\"").expect(INFALLIBLE);
+    } else if !has_captions {
+        out.push_str(",CLOSED-CAPTIONS=NONE");
     }
 }
 

@@ -136,7 +136,7 @@ pub(crate) fn whole(f: &mut impl Write, segment: &Segment, packaging: Packaging)
         f.write_str("#EXT-X-GAP\n")?;
     }
     let piece = Piece::Segment(segment.number);
-    let (length, address) = (Seconds(segment.duration), piece.name(packaging));
+    let (length, address) = (Lasting::of(segment.duration), piece.name(packaging));
     write!(f, "#EXTINF:{length},\n{address}")
 }
 
@@ -191,10 +191,10 @@ impl Sheet<'_> {
             f,
             "#EXT-X-PART-INF:PART-TARGET={}\n\
              #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL={}.0,HOLD-BACK={}.0,PART-HOLD-BACK={}",
-            Seconds(self.segmentation.part_max),
+            Lasting::of(self.segmentation.part_max),
             target * SKIP_TARGETS,
             target * HOLD_BACK,
-            Seconds(part_hold_back(&self.segmentation)),
+            Lasting::of(self.segmentation.part_max).times(HOLD_BACK),
         )
     }
 
@@ -339,7 +339,7 @@ impl Sheet<'_> {
         part: &ListedPart,
     ) -> fmt::Result {
         let address = self.address(Piece::Part(number, index));
-        let duration = Seconds(part.duration);
+        let duration = Lasting::of(part.duration);
         write!(f, "#EXT-X-PART:DURATION={duration},URI=\"{address}\"")?;
         if part.is_independent {
             f.write_str(",INDEPENDENT=YES")?;
@@ -363,7 +363,41 @@ pub(crate) fn next(last: &Segment) -> (u64, usize) {
     }
 }
 
-/// A duration as decimal seconds. Rounded to a hundredth of a millisecond, which no bound is finer than.
+/// How long a part or a segment lasts, in tenths of microseconds: one or two more than it is. Shaka adds these up and compares
+/// the sums with the times within the media. It allows for a difference of just that millisecond by which it has moved the
+/// media itself; where a sum is less than it should be, by an error in the last digit, it resets its buffer, and shows nothing
+/// before the next keyframe.
+#[derive(Clone, Copy)]
+struct Lasting(i64);
+
+impl Lasting {
+    const PER_SECOND: i64 = 10_000_000;
+
+    fn of(span: Span) -> Self {
+        let exact = i128::from(span.ticks().max(0)) * i128::from(Self::PER_SECOND);
+        let whole = i64::try_from(exact / i128::from(TICKS_PER_SECOND)).unwrap_or(i64::MAX - 2);
+        let is_whole = exact % i128::from(TICKS_PER_SECOND) == 0;
+        match (whole, is_whole) {
+            // A gap of nothing.
+            (0, true) => Self(0),
+            (whole, true) => Self(whole + 1),
+            (whole, false) => Self(whole + 2),
+        }
+    }
+
+    fn times(self, count: i64) -> Self {
+        Self(self.0 * count)
+    }
+}
+
+impl fmt::Display for Lasting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, rest) = (self.0 / Self::PER_SECOND, self.0 % Self::PER_SECOND);
+        write!(f, "{seconds}.{rest:07}")
+    }
+}
+
+/// Another duration as decimal seconds.
 pub(crate) struct Seconds(pub(crate) Span);
 
 impl fmt::Display for Seconds {
@@ -378,6 +412,19 @@ mod tests {
     use formats::Mp4;
 
     use super::*;
+
+    #[test]
+    fn what_lasts_is_written_as_a_little_more() {
+        let text = |ticks| Lasting::of(Span::from_ticks(ticks)).to_string();
+        assert_eq!(text(0), "0.0000000");
+        assert_eq!(text(TICKS_PER_SECOND / 2), "0.5000001");
+        assert_eq!(text(TICKS_PER_SECOND * 6), "6.0000001");
+        // A thirtieth, and a thousandth less.
+        assert_eq!(text(TICKS_PER_SECOND / 30), "0.0333335");
+        assert_eq!(text(TICKS_PER_SECOND * 1_001 / 30_000), "0.0333668");
+        let target = Lasting::of(Span::from_millis(500));
+        assert_eq!(target.times(HOLD_BACK).to_string(), "1.5000003");
+    }
 
     #[test]
     fn the_lane_keeps_what_may_still_be_requested() {

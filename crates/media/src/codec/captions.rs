@@ -55,6 +55,7 @@ pub struct CaptionWatch {
     keyframes: u8,
     pictures: u16,
     has_captions: bool,
+    has_place: bool,
 }
 
 impl CaptionWatch {
@@ -83,6 +84,12 @@ impl CaptionWatch {
         self.has_captions
     }
 
+    /// Whether captions may come: encoders that have any give each picture a place for them, which is empty until
+    /// something is said.
+    pub const fn may_have_captions(&self) -> bool {
+        self.has_captions || self.has_place || self.pictures == 0
+    }
+
     /// Takes the next picture. Whether it is the first with captions.
     #[inline]
     pub fn saw(&mut self, picture: &Sample) -> bool {
@@ -95,7 +102,9 @@ impl CaptionWatch {
     #[inline(never)]
     fn look(&mut self, syntax: Syntax, packing: Packing, picture: &Sample) -> bool {
         let read = picture.data.len().min(PICTURE_BYTES_READ);
-        self.has_captions = syntax.has_captions(&picture.data[..read], packing);
+        let place = syntax.place(&picture.data[..read], packing);
+        self.has_place |= place.is_some();
+        self.has_captions = place.is_some_and(|is_told| is_told);
         self.pictures += 1;
         self.keyframes += u8::from(picture.keyframe);
         let is_enough = self.keyframes >= KEYFRAMES_MAX || self.pictures >= PICTURES_MAX;
@@ -107,7 +116,9 @@ impl CaptionWatch {
 }
 
 impl Syntax {
-    fn has_captions(self, data: &[u8], packing: Packing) -> bool {
+    /// Whether anything is told in the place for captions; `None` if there is no such place.
+    fn place(self, data: &[u8], packing: Packing) -> Option<bool> {
+        let mut place = None;
         for unit in nal::units(data, packing).take(UNITS_MAX) {
             let (is_slice, is_sei, head) = match self {
                 Self::H264 => {
@@ -121,23 +132,22 @@ impl Syntax {
                 }
             };
             if is_slice {
-                return false;
+                break;
             }
-            if is_sei && unit.get(head..).is_some_and(sei_has_captions) {
-                return true;
+            if is_sei && let Some(payload) = unit.get(head..) {
+                place = place.max(sei_place(payload));
             }
         }
-        false
+        place
     }
 }
 
-/// Whether one of the messages of an SEI unit, without the unit's header, has captions.
-fn sei_has_captions(payload: &[u8]) -> bool {
+/// The same of the messages of an SEI unit, without the unit's header.
+fn sei_place(payload: &[u8]) -> Option<bool> {
     let plain = without_emulation_prevention(payload);
-    sei::messages(&plain).any(|(kind, message)| {
-        let captions = message.strip_prefix(ATSC_CAPTIONS);
-        kind == REGISTERED && captions.is_some_and(is_told)
-    })
+    let messages = sei::messages(&plain).filter(|(kind, _)| *kind == REGISTERED);
+    let captions = messages.filter_map(|(_, message)| message.strip_prefix(ATSC_CAPTIONS));
+    captions.map(is_told).max()
 }
 
 /// Whether anything but padding is in `cc_data`.
@@ -254,5 +264,16 @@ mod tests {
         assert!((1..KEYFRAMES_MAX).all(|_| !watch.saw(&plain)));
         assert!(watch.saw(&captions));
         assert!(!watch.saw(&captions) && watch.has_captions(), "known");
+    }
+
+    #[test]
+    fn captions_may_come_where_pictures_have_a_place_for_them() {
+        let mut watch = CaptionWatch::of(&track(Codec::H264));
+        assert!(watch.may_have_captions(), "no picture has come");
+        watch.saw(&picture(&[&[0x65]], true));
+        assert!(!watch.may_have_captions());
+        let sei = [&[6][..], &message(&[PADDING; 20])].concat();
+        watch.saw(&picture(&[&sei, &[0x61]], false));
+        assert!(watch.may_have_captions() && !watch.has_captions());
     }
 }

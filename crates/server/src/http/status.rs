@@ -280,6 +280,7 @@ pub(crate) mod tests {
             picture_order: fanout::PictureOrder::Unknown,
             awaits_pictures: false,
             captions: false,
+            may_have_captions: false,
             keyframes: None,
             offer: fanout::DerivedOffer::Nothing,
             is_deriving: false,
