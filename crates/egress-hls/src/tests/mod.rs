@@ -323,7 +323,7 @@ async fn a_playlist_lists_what_can_be_fetched() {
     assert_eq!(tags(&listing, "#EXT-X-TARGETDURATION"), ["6"]);
     assert_eq!(tags(&listing, "#EXT-X-PART-INF"), ["PART-TARGET=0.5000001"]);
     let control = tags(&listing, "#EXT-X-SERVER-CONTROL");
-    assert_eq!(attribute(control[0], "PART-HOLD-BACK"), "1.50000");
+    assert_eq!(attribute(control[0], "PART-HOLD-BACK"), "1.5000003");
     assert_eq!(tags(&listing, "#EXT-X-PRELOAD-HINT").len(), 1);
 
     let init = server
