@@ -58,6 +58,10 @@ pub struct Settings {
     pub update_url: Option<Url>,
     /// How often.
     pub update_every: Duration,
+    /// Where it is told that publishers come and go, in dialects that do that; `None` tells of none.
+    pub mount_url: Option<Url>,
+    /// Which headers of listeners it is told, in dialects that do that.
+    pub headers: Vec<PassedHeader>,
     /// What bodies are signed with, in dialects that do that; empty signs with an empty key.
     pub secret: Box<str>,
     /// In which form.
@@ -70,6 +74,15 @@ pub struct Settings {
     pub cache: Duration,
     /// Where is counted what is kept of questions.
     pub holdings: Arc<Holdings>,
+}
+
+/// A header of listeners that a hook is told.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PassedHeader {
+    /// Its name.
+    pub name: String,
+    /// The field that it becomes.
+    pub field: String,
 }
 
 /// Shows no secret.
@@ -131,6 +144,17 @@ impl Asker {
             asked: AtomicU64::new(1),
             memory: Mutex::new(memory),
         }
+    }
+
+    /// Those of a client's headers that the hook is to be told. `header` gives the value of one.
+    pub fn passed<'a>(
+        &'a self,
+        header: impl Fn(&str) -> Option<&'a str>,
+    ) -> Vec<(&'a str, &'a str)> {
+        let passed = self.settings.headers.iter();
+        passed
+            .filter_map(|passed| Some((&passed.field[..], header(&passed.name)?)))
+            .collect()
     }
 
     /// A number for the next question.

@@ -55,11 +55,12 @@ impl Cache {
                 token,
                 query,
                 protocol,
+                headers,
                 time: _,
                 number: _,
             } = question;
             (action, stream, peer.ip(), agent).hash(&mut hasher);
-            (protocol, user, password, token, query).hash(&mut hasher);
+            (protocol, user, password, token, query, headers).hash(&mut hasher);
             hasher.finish()
         });
         Digest(first, second)
@@ -117,6 +118,7 @@ mod tests {
             password: None,
             token: None,
             query: "",
+            headers: &[],
             time: "",
             number: 1,
         }
@@ -173,6 +175,10 @@ mod tests {
             },
             Question {
                 query: "ann",
+                ..base
+            },
+            Question {
+                headers: &[("referer", "http://a/")],
                 ..base
             },
         ] {

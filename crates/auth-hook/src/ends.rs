@@ -7,12 +7,15 @@
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use net::url::Url;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::time::sleep;
 
 use crate::asker::Asker;
-use crate::question::{KeptQuestion, Moment, Question};
+use crate::dialect::Body;
+use crate::exchange::Failure;
+use crate::question::{Action, KeptQuestion, Moment, Question};
 use crate::updates::Updated;
 
 /// Ends that wait: all listeners of a large stream, at some hundred bytes each.
@@ -21,7 +24,7 @@ const QUEUED_MAX: usize = 16 * 1024;
 /// Ends that are posted side by side. A quarter of what questions have: nobody waits for these.
 const POSTS_MAX: usize = 16;
 
-/// How often an end is posted to a hook that does not answer.
+/// How often something is posted to a hook that does not answer.
 const TRIES_MAX: u32 = 3;
 
 /// The pause before the next try.
@@ -78,7 +81,9 @@ impl Asker {
     /// be called within a runtime.
     pub fn permitted(self: &Arc<Self>, question: &Question<'_>) -> Option<Permitted> {
         let has_end = self.settings.dialect.tells_of_ends(question.action);
-        let tells_of_ends = self.settings.end_url.is_some() && has_end;
+        // Where publishers are told of as such, they are told of once.
+        let is_told_of = question.action == Action::Publish && self.settings.mount_url.is_some();
+        let tells_of_ends = self.settings.end_url.is_some() && has_end && !is_told_of;
         let tells_of_more = self.settings.update_url.is_some() && has_end;
         (tells_of_ends || tells_of_more).then(|| Permitted {
             asker: Arc::clone(self),
@@ -102,18 +107,29 @@ impl Asker {
             return;
         };
         let moment = Moment::End { lasted: end.lasted };
-        let host = &self.settings.host;
-        for tried in 1..=TRIES_MAX {
-            let body = self.settings.dialect.body(&question, moment, host);
-            match self.post(url, body).await {
-                Ok(_) => return,
-                Err(error) if tried == TRIES_MAX => {
-                    let (stream, peer) = (question.stream, question.peer);
-                    tracing::warn!(stream, %peer, %error, "the hook for permissions could not be told of an end");
-                }
-                Err(_) => sleep(PAUSE).await,
-            }
+        let body = || {
+            let host = &self.settings.host;
+            self.settings.dialect.body(&question, moment, host)
+        };
+        if let Err(error) = self.post_again(url, body).await {
+            let (stream, peer) = (question.stream, question.peer);
+            tracing::warn!(stream, %peer, %error, "the hook for permissions could not be told of an end");
         }
+    }
+
+    /// Posts what nobody waits for, again if there is no answer.
+    pub(crate) async fn post_again(
+        &self,
+        url: &Url,
+        body: impl Fn() -> Body,
+    ) -> Result<(), Failure> {
+        for _ in 1..TRIES_MAX {
+            if self.post(url, body()).await.is_ok() {
+                return Ok(());
+            }
+            sleep(PAUSE).await;
+        }
+        self.post(url, body()).await.map(drop)
     }
 }
 

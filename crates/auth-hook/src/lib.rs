@@ -17,6 +17,7 @@
 //! * Where the operator says so, the hook is told of the end of what it has permitted. Ends wait in a queue that is bounded, and
 //!   those of a server that stops are not told.
 //! * Where the operator says so, the hook is told at intervals of what goes on, and may end it.
+//! * Where the operator says so, the hook is told of each publisher that comes and goes, one after another, whoever has permitted it.
 //! * Secrets are in the request, where the hook needs them, and nowhere else: the cache has digests of them, the log nothing.
 //!
 //! Called by `server`'s gate.
@@ -28,14 +29,16 @@ mod dialect;
 mod ends;
 mod exchange;
 mod form;
+mod mounts;
 mod question;
 #[cfg(test)]
 mod tests;
 mod updates;
 
-pub use asker::{Asker, IN_FLIGHT_MAX, Settings, Unanswered};
+pub use asker::{Asker, IN_FLIGHT_MAX, PassedHeader, Settings, Unanswered};
 pub use dialect::Dialect;
 pub use ends::Permitted;
 pub use exchange::{Failure, Meaningless, fetch};
+pub use mounts::Mount;
 pub use question::{Action, Question, Verdict};
 pub use updates::Updated;

@@ -60,6 +60,8 @@ pub struct Question<'a> {
     pub token: Option<&'a str>,
     /// The query of the address, without the question mark.
     pub query: &'a str,
+    /// Those of its headers that the hook is to be told, by the names of their fields.
+    pub headers: &'a [(&'a str, &'a str)],
     /// When it asks, in ISO 8601 with milliseconds: a field of some dialects.
     pub time: &'a str,
     /// Tells this question apart from others of this process; the end has the same.
@@ -122,6 +124,8 @@ impl KeptQuestion {
             password: self.password.as_deref(),
             token: self.token.as_deref(),
             query: &self.query,
+            // What is told later has none.
+            headers: &[],
             number: self.number,
         }
     }

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use crate::asker::WAITING;
 use crate::breaker::FAILURES;
 use crate::{
-    Action, Asker, Dialect, Failure, IN_FLIGHT_MAX, Question, Settings, Unanswered, Verdict,
+    Action, Asker, Dialect, Failure, IN_FLIGHT_MAX, Mount, PassedHeader, Question, Settings, Unanswered, Verdict,
 };
 
 /// Longer than anything takes that is to happen.
@@ -37,6 +37,7 @@ pub(crate) fn question(number: u64) -> Question<'static> {
         password: None,
         token: Some("secret"),
         query: "",
+        headers: &[],
         time: "",
         number,
     }
@@ -66,6 +67,8 @@ fn settings(port: u16, timeout: Duration, cache: Duration) -> Settings {
         end_url: None,
         update_url: None,
         update_every: LONG,
+        mount_url: None,
+        headers: Vec::new(),
         secret: "".into(),
         dialect: Dialect::Carillon,
         host: "localhost".to_owned(),
@@ -81,11 +84,12 @@ async fn hook() -> (TcpListener, u16) {
     (listener, port)
 }
 
-/// Takes one connection and reads a request, which is one line of JSON behind the head.
+/// Takes one connection and reads a request: behind the head one line of JSON, or a form that ends with the server's port, which
+/// [`settings`] does not name.
 async fn asked(listener: &TcpListener) -> (TcpStream, String) {
     let (mut socket, _) = listener.accept().await.expect("a connection");
     let mut text = Vec::new();
-    while !text.ends_with(b"}") {
+    while !text.ends_with(b"}") && !text.ends_with(b"port=") {
         let count = socket.read_buf(&mut text).await.expect("read");
         assert!(count > 0, "cut off");
     }
@@ -268,6 +272,56 @@ async fn an_end_is_told_where_ends_are_told_and_again_if_nobody_answers() {
         assert!(text.contains(r#""seconds":1.5"#), "{text}");
         socket.write_all(answer.as_bytes()).await.expect("written");
     }
+}
+
+#[tokio::test]
+async fn publishers_are_told_of_in_order_and_not_once_more_as_ends() {
+    let (listener, port) = hook().await;
+    let url = |path: &str| Some(format!("http://127.0.0.1:{port}{path}").parse().expect("an address"));
+    let settings = Settings {
+        end_url: url("/ended"),
+        mount_url: url("/mount"),
+        dialect: Dialect::Icecast,
+        ..settings(port, LONG, Duration::ZERO)
+    };
+    let asker = Arc::new(Asker::new(settings, connector()));
+    assert!(asker.tells_of_mounts());
+    let publishes = Question {
+        action: Action::Publish,
+        ..question(1)
+    };
+    assert!(asker.permitted(&publishes).is_none());
+    assert!(asker.permitted(&question(1)).is_some());
+    let telling = async {
+        asker.tell_of_mount("live/show", Mount::Added).await;
+        asker.tell_of_mount("live/show", Mount::Removed).await;
+    };
+    let hook = async {
+        let no = "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n";
+        for (action, answer) in [("add", no), ("add", YES), ("remove", YES)] {
+            let (mut socket, text) = asked(&listener).await;
+            assert!(text.starts_with("POST /mount HTTP/1.1\r\n"), "{text}");
+            let form = format!("\r\n\r\naction=mount_{action}&mount=%2Flive%2Fshow&server=localhost&port=");
+            assert!(text.ends_with(&form), "{text}");
+            socket.write_all(answer.as_bytes()).await.expect("written");
+        }
+    };
+    tokio::join!(telling, hook);
+}
+
+#[test]
+fn headers_are_passed_under_the_names_of_their_fields() {
+    let passed = |name: &str| PassedHeader {
+        name: name.to_owned(),
+        field: format!("ClientHeader.{name}"),
+    };
+    let settings = Settings {
+        headers: vec![passed("referer"), passed("x-pragma")],
+        ..settings(1, LONG, Duration::ZERO)
+    };
+    let asker = Asker::new(settings, connector());
+    let passed = asker.passed(|name| (name == "referer").then_some("http://a/"));
+    assert_eq!(passed, [("ClientHeader.referer", "http://a/")]);
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ impl Config {
             ("auth.hook.connect_url", &hook.connect_url),
             ("auth.hook.end_url", &hook.end_url),
             ("auth.hook.update_url", &hook.update_url),
+            ("auth.hook.mount_url", &hook.mount_url),
         ];
         let of_auth = of_auth
             .into_iter()

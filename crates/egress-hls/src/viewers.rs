@@ -123,6 +123,12 @@ pub(crate) struct Caller<'a> {
     token: Option<Password>,
 }
 
+impl gate::Headers for Caller<'_> {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.request.headers.get(name)?.to_str().ok()
+    }
+}
+
 impl<'a> Caller<'a> {
     pub(crate) fn of(request: &'a Request<'a>) -> Self {
         let authorization = text(request.headers, &header::AUTHORIZATION);
@@ -157,6 +163,7 @@ impl<'a> Caller<'a> {
                 password: basic.map(|credentials| credentials.password.reveal()),
                 token: self.token.as_ref().map(Password::reveal),
                 query,
+                headers: Some(self),
                 ..gate::Request::new(
                     stream,
                     Protocol::Hls.label(),

@@ -308,6 +308,8 @@ pub struct Request<'a> {
     pub query: &'a str,
     /// Proof that it knows a password, without the password.
     pub proof: Option<&'a dyn Proof>,
+    /// The headers of its request, where its protocol has some.
+    pub headers: Option<&'a dyn Headers>,
 }
 
 impl<'a> Request<'a> {
@@ -326,6 +328,7 @@ impl<'a> Request<'a> {
             token: None,
             query: "",
             proof: None,
+            headers: None,
         }
     }
 
@@ -355,6 +358,12 @@ impl fmt::Debug for Request<'_> {
 pub trait Proof: Send + Sync {
     /// Whether the answer was made with `secret`. Takes the same time whatever the secret is.
     fn verifies(&self, secret: &str) -> bool;
+}
+
+/// The headers of a request. Untrusted texts.
+pub trait Headers: Sync {
+    /// The value of the first one of that name, whatever its case.
+    fn header(&self, name: &str) -> Option<&str>;
 }
 
 impl fmt::Debug for dyn Proof + '_ {

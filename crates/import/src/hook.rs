@@ -23,6 +23,8 @@ pub(crate) struct Hook<'a> {
     pub(crate) update_every: Option<&'a Directive>,
     /// Who is told of ends.
     pub(crate) ends: Vec<Address<'a>>,
+    /// Who is told of publishers that come and go.
+    pub(crate) mounts: Vec<Address<'a>>,
 }
 
 impl Hook<'_> {
@@ -33,7 +35,8 @@ impl Hook<'_> {
             (Some(publish), None) => (Some(publish), "publish"),
             (None, play) => (play.as_ref(), "play"),
         }) else {
-            let told = self.connect.iter().chain(&self.update).chain(&self.ends);
+            let told = self.connect.iter().chain(&self.update);
+            let told = told.chain(&self.ends).chain(&self.mounts);
             let told = told.map(|(directive, _)| *directive);
             for directive in told.chain(self.update_every) {
                 import.ledger.leave(
@@ -66,14 +69,15 @@ impl Hook<'_> {
                     .needless(directive, "nobody is told of what goes on"),
             }
         }
-        let told = self.ends.first().map(|(_, address)| address);
-        for (directive, address) in &self.ends {
-            match Some(address) == told {
-                true => import.set(id, "end_url", units::text(address), directive),
-                false => import.ledger.leave(
-                    directive,
-                    "all ends are told at one address, auth.hook.end_url",
-                ),
+        for (key, all) in [("end_url", &self.ends), ("mount_url", &self.mounts)] {
+            let first = all.first().map(|(_, address)| address);
+            for (directive, address) in all {
+                match Some(address) == first {
+                    true => import.set(id, key, units::text(address), directive),
+                    false => import
+                        .ledger
+                        .leave(directive, format!("auth.hook.{key} is one for all of them")),
+                }
             }
         }
         Some(id)

@@ -203,7 +203,19 @@ fn one_hook_is_asked_about_the_mounts_that_name_one() {
     let source = [
         mount("free.mp3", "url", &option("listener_add", "http://h/ladd")),
         mount("paid.mp3", "htpasswd", &option("filename", "/users")),
-        mount("dj.mp3", "url", &option("stream_auth", "http://h/auth")),
+        mount(
+            "dj.mp3",
+            "url",
+            &[
+                option("stream_auth", "http://h/auth"),
+                option("mount_add", "http://h/mount"),
+                option("mount_remove", "http://h/mount"),
+                option("headers", "referer, x-id"),
+                option("header_prefix", "ClientHeader."),
+            ]
+            .concat(),
+        ),
+        mount("other.mp3", "url", &option("mount_add", "http://h/other")),
     ];
     let source = format!("<icecast>{}</icecast>", source.concat());
     let toml = imported(Kind::Icecast, "x", &source).toml;
@@ -212,6 +224,9 @@ fn one_hook_is_asked_about_the_mounts_that_name_one() {
         "play_url = \"http://h/ladd\"",
         "asks = \"all\"",
         "match = [\"free.mp3\", \"dj.mp3\"]",
+        "mount_url = \"http://h/mount\"",
+        "headers = [\"referer\", \"x-id\"]",
+        "header_prefix = \"ClientHeader.\"",
         "match = \"paid.mp3\"",
         "play = \"key\"",
     ] {

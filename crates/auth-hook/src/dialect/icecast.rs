@@ -1,5 +1,5 @@
-//! Icecast's URL authentication: `listener_add`, `listener_remove`, `stream_auth`, and `mount_remove` when a source has ended
-//! (`auth_url.c`).
+//! Icecast's URL authentication: `listener_add`, `listener_remove`, `stream_auth`, and `mount_add` and `mount_remove` when a source
+//! has come and has ended (`auth_url.c`).
 //!
 //! A form. What permits is a header `icecast-auth-user: 1` (2.5: `x-icecast-auth-result: ok`), whatever the status is;
 //! `icecast-auth-timelimit` says for how many seconds, `icecast-auth-message` why not. Nothing else permits.
@@ -9,6 +9,7 @@ use std::time::Duration;
 use http::{HeaderMap, StatusCode};
 
 use crate::form::Form;
+use crate::mounts::Mount;
 use crate::question::{Action, Moment, Question, Verdict};
 
 pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> String {
@@ -23,12 +24,7 @@ pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Strin
         (Action::Play, Moment::End { .. }) => "listener_remove",
         (Action::Play, _) => "listener_add",
         (Action::Publish | Action::UpdateMetadata, Moment::End { .. }) => {
-            return Form::default()
-                .field("action", "mount_remove")
-                .field("mount", &format!("/{}", question.stream))
-                .field("server", name)
-                .field("port", port)
-                .finish();
+            return self::mount(question.stream, Mount::Removed, host);
         }
         (Action::Publish | Action::UpdateMetadata, _) => "stream_auth",
     };
@@ -51,11 +47,29 @@ pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Strin
             .field("client", &question.number.to_string())
             .field("agent", question.agent)
             .field("duration", &lasted.as_secs().to_string()),
-        (Action::Play, _) => form
-            .field("client", &question.number.to_string())
-            .field("agent", question.agent),
+        (Action::Play, _) => {
+            let form = form
+                .field("client", &question.number.to_string())
+                .field("agent", question.agent);
+            let headers = question.headers.iter();
+            headers.fold(form, |form, (field, value)| form.field(field, value))
+        }
     };
     form.finish()
+}
+
+pub(super) fn mount(stream: &str, mount: Mount, host: &str) -> String {
+    let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
+    let action = match mount {
+        Mount::Added => "mount_add",
+        Mount::Removed => "mount_remove",
+    };
+    Form::default()
+        .field("action", action)
+        .field("mount", &format!("/{stream}"))
+        .field("server", name)
+        .field("port", port)
+        .finish()
 }
 
 fn has_key(query: &str) -> bool {

@@ -11,6 +11,7 @@ mod tests;
 
 use http::{HeaderMap, StatusCode};
 
+use crate::mounts::Mount;
 use crate::question::{Action, Moment, Question, Verdict};
 
 /// Whose hooks are asked.
@@ -85,6 +86,24 @@ impl Dialect {
     /// Whether the hook can be told of what goes on.
     pub fn tells_of_updates(self) -> bool {
         matches!(self, Self::Carillon | Self::NginxRtmp)
+    }
+
+    /// Whether the hook can be told of publishers, whoever has permitted them.
+    pub fn tells_of_mounts(self) -> bool {
+        self == Self::Icecast
+    }
+
+    /// Whether the hook can be told headers of listeners.
+    pub fn tells_headers(self) -> bool {
+        self == Self::Icecast
+    }
+
+    /// What is posted of a stream's publisher.
+    pub(crate) fn mount(self, stream: &str, mount: Mount, host: &str) -> Body {
+        Body {
+            content_type: crate::form::CONTENT_TYPE,
+            text: icecast::mount(stream, mount, host),
+        }
     }
 
     /// Whether an answer to an update means that what it was about may go on. A status of 500 and above is no answer, as below.

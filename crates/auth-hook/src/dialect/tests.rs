@@ -22,6 +22,7 @@ fn question(action: Action) -> Question<'static> {
         password: Some("p&q"),
         token: Some("t/1"),
         query: "key=t%2F1&x=y",
+        headers: &[],
         time: "2026-11-26T10:00:00.512Z",
         number: 17,
     }
@@ -120,6 +121,26 @@ fn each_dialect_asks_as_its_server_does() {
         },
     });
     assert_eq!(json_of(Dialect::Ome, Action::Publish), ome);
+}
+
+#[test]
+fn icecast_passes_headers_of_listeners_on_and_of_nobody_else() {
+    let headers = [("ClientHeader.referer", "http://a/?b=c"), ("x-id", "ä")];
+    let asked = |action| Question {
+        headers: &headers,
+        ..question(action)
+    };
+    let body = |question: &Question<'_>, moment| Dialect::Icecast.body(question, moment, HOST).text;
+    let passed = "&ClientHeader.referer=http%3A%2F%2Fa%2F%3Fb%3Dc&x-id=%C3%A4";
+    let play = body(&asked(Action::Play), Moment::Begin);
+    assert!(play.ends_with(passed), "{play}");
+    for action in [Action::Publish, Action::UpdateMetadata] {
+        let with = body(&asked(action), Moment::Begin);
+        assert_eq!(with, body(&question(action), Moment::Begin));
+    }
+    let lasted = Duration::from_secs(1);
+    let end = body(&asked(Action::Play), Moment::End { lasted });
+    assert!(!end.contains("ClientHeader"), "{end}");
 }
 
 #[test]

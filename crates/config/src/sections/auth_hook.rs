@@ -15,6 +15,10 @@ const TIMEOUTS: (Duration, Duration) = (Duration::from_millis(100), Duration::fr
 /// Most and least often that the hook is told of what goes on.
 const UPDATES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3_600));
 
+/// Most headers of a listener that are told, and the longest name of one: what a form needs, and no more than a request may hold.
+const HEADERS_MAX: usize = 16;
+const HEADER_BYTES_MAX: usize = 64;
+
 /// Longest time that a permission is kept.
 const CACHE_MAX: Duration = Duration::from_secs(3_600);
 
@@ -33,6 +37,12 @@ pub struct AuthHook {
     pub update_url: Option<Url>,
     /// How often.
     pub update_every: Duration,
+    /// Where it is told that publishers come and go, whoever has permitted them; `None` tells of none.
+    pub mount_url: Option<Url>,
+    /// Which headers of listeners it is told, in lower case.
+    pub headers: Vec<String>,
+    /// What stands before their names.
+    pub header_prefix: String,
     /// What questions are signed with, in dialects that do that.
     pub secret: Option<Secret>,
     /// In which form.
@@ -82,6 +92,9 @@ impl Default for AuthHook {
             end_url: None,
             update_url: None,
             update_every: Duration::from_secs(30),
+            mount_url: None,
+            headers: Vec::new(),
+            header_prefix: String::new(),
             secret: None,
             dialect: Dialect::default(),
             asks: HookAsks::default(),
@@ -108,12 +121,14 @@ impl AuthHook {
             (most..=least).contains(&self.update_every),
             "is not between 1s and 1h",
         );
+        s.set("mount_url", &mut self.mount_url);
         let has_hook = self.url.is_some();
         for (key, is_set) in [
             ("play_url", self.play_url.is_some()),
             ("connect_url", self.connect_url.is_some()),
             ("end_url", self.end_url.is_some()),
             ("update_url", self.update_url.is_some()),
+            ("mount_url", self.mount_url.is_some()),
         ] {
             s.require(
                 key,
@@ -143,6 +158,30 @@ impl AuthHook {
             self.update_url.is_none() || self.dialect.tells_of_updates(),
             "is for dialect = \"carillon\" and \"nginx-rtmp\": others are not told of what goes on",
         );
+        s.require(
+            "mount_url",
+            self.mount_url.is_none() || self.dialect.tells_of_mounts(),
+            "is for dialect = \"icecast\": others are not told of publishers that they have not permitted",
+        );
+        s.set("headers", &mut self.headers);
+        s.set("header_prefix", &mut self.header_prefix);
+        s.require(
+            "headers",
+            self.headers.is_empty() || self.dialect.tells_headers(),
+            "is for dialect = \"icecast\": others have fields of their own",
+        );
+        let is_name = |text: &String| text.bytes().all(is_token) && text.len() <= HEADER_BYTES_MAX;
+        s.require(
+            "headers",
+            self.headers.len() <= HEADERS_MAX
+                && self.headers.iter().all(|name| is_name(name) && !name.is_empty()),
+            "holds what is no header's name, or more than 16 of them",
+        );
+        s.require(
+            "header_prefix",
+            is_name(&self.header_prefix),
+            "is no beginning of a field's name, such as \"ClientHeader.\"",
+        );
         s.set("asks", &mut self.asks);
         s.set("match", &mut self.patterns);
         s.require(
@@ -168,4 +207,9 @@ impl AuthHook {
         s.require("cache", self.cache <= CACHE_MAX, "is more than 1h");
         s.set("unanswered", &mut self.unanswered);
     }
+}
+
+/// Whether a byte may stand in the name of a header (RFC 9110 §5.6.2) and, as it is, in that of a form's field.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }

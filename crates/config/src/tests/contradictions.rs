@@ -47,6 +47,24 @@ fn contradictions_are_told() {
             "auth.hook.end_url",
             "no ends",
         ),
+        (
+            "[auth.hook]\nurl = \"http://h/\"\nmount_url = \"http://h/\"",
+            3,
+            "auth.hook.mount_url",
+            "is for dialect = \"icecast\"",
+        ),
+        (
+            "[auth.hook]\nurl = \"http://h/\"\nheaders = [\"referer\"]",
+            3,
+            "auth.hook.headers",
+            "is for dialect = \"icecast\"",
+        ),
+        (
+            "[auth.hook]\nurl = \"http://h/\"\ndialect = \"icecast\"\nheaders = [\"a=b\"]",
+            4,
+            "auth.hook.headers",
+            "no header's name",
+        ),
         ("[hls]\ndvr = \"2h\"", 2, "hls.dvr", "no hls.dvr_directory"),
         (
             "[rtmp]\nproxy_protocol = true",

@@ -100,6 +100,12 @@ struct Request<'a> {
     replies: Replies<'a>,
 }
 
+impl gate::Headers for Request<'_> {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head.header(name)
+    }
+}
+
 impl Request<'_> {
     /// The path of a listener; every other path ends in an answer.
     async fn listen(&self, target: &Target, permit: Option<Permit>) -> Result<Listen, Answer> {
@@ -201,6 +207,7 @@ impl Request<'_> {
                         .map(|credentials| credentials.password.reveal()),
                     token: bearer.as_ref().or(key.as_ref()).map(Password::reveal),
                     query,
+                    headers: Some(self),
                     ..gate::Request::new(&target.name, Protocol::Http.label(), self.remote)
                 },
                 introduction: self.introduction(permit),

@@ -178,14 +178,19 @@ fn url(option: Option<&Directive>) -> &str {
 }
 
 /// Sets the one hook, by the elements of all mounts that name one: the first address of each kind counts.
-pub(super) fn hook(mounts: &[&Directive], station: &Station<'_>, import: &mut Import) {
+pub(super) fn hook<'a>(mounts: &[&'a Directive], station: &Station<'_>, import: &mut Import) {
     let address = |name| {
         let mut elements = mounts.iter();
         elements.find_map(|element| address(element, name))
     };
-    let ends = mounts.iter().flat_map(|element| {
-        ["listener_remove", "mount_remove"].map(|name| self::address(element, name))
-    });
+    let all = |names: &[&str]| {
+        let asked = mounts.iter().filter(|element| is_asked_about(element));
+        let named = asked.flat_map(|element| {
+            let of = names.iter().map(|name| self::address(element, name));
+            of.flatten().collect::<Vec<_>>()
+        });
+        named.collect()
+    };
     let hook = Hook {
         dialect: "icecast",
         publish: address("stream_auth"),
@@ -193,7 +198,8 @@ pub(super) fn hook(mounts: &[&Directive], station: &Station<'_>, import: &mut Im
         connect: None,
         update: None,
         update_every: None,
-        ends: ends.flatten().collect(),
+        ends: all(&["listener_remove"]),
+        mounts: all(&["mount_add", "mount_remove"]),
     };
     let is_for_both = hook.publish.is_some() && hook.play.is_some();
     let Some(id) = hook.set(import) else {
@@ -208,11 +214,20 @@ pub(super) fn hook(mounts: &[&Directive], station: &Station<'_>, import: &mut Im
     }
 }
 
+/// Why a mount's option is of no use to the hook.
+const NOT_ASKED: &str = "there is no listener_add and no stream_auth; a [[webhook]] is told of streams";
+
+fn is_asked_about(element: &Directive) -> bool {
+    ["listener_add", "stream_auth"]
+        .iter()
+        .any(|name| named(element, name).is_some())
+}
+
 /// What a mount asks of the hook, which has been set.
 fn asks_hook(element: &Directive, pattern: &str, import: &mut Import) {
     let hook = import.with_key("auth.hook", "url");
-    let asks = |name| named(element, name).is_some();
-    if let Some(id) = hook.filter(|_| asks("listener_add") || asks("stream_auth")) {
+    let hook = hook.filter(|_| is_asked_about(element));
+    if let Some(id) = hook {
         import.add(id, "match", pattern, element);
     }
     let play = match import.with_key("auth.hook", "play_url") {
@@ -222,11 +237,13 @@ fn asks_hook(element: &Directive, pattern: &str, import: &mut Import) {
     for option in &element.children {
         let name = option.attribute("name").unwrap_or_default();
         let reason = match name {
-            "listener_add" | "stream_auth" | "listener_remove" | "mount_remove" => {
+            // Ends and mounts have been carried over with the hook.
+            "listener_remove" | "mount_add" | "mount_remove" if hook.is_some() => continue,
+            "listener_remove" | "mount_add" | "mount_remove" => NOT_ASKED,
+            "listener_add" | "stream_auth" => {
                 let key = match name {
                     "stream_auth" => "url",
-                    "listener_add" => play,
-                    _ => continue,
+                    _ => play,
                 };
                 let address = with_credentials(url(Some(option)), credentials(element));
                 if let Some(id) = hook {
@@ -238,8 +255,13 @@ fn asks_hook(element: &Directive, pattern: &str, import: &mut Import) {
                 import.ledger.carry(option, "auth.hook.url".to_owned());
                 continue;
             }
-            "username" | "password" => "there is no listener_add and no stream_auth",
-            "mount_add" => "a [[webhook]] is told of stream.published",
+            "username" | "password" => NOT_ASKED,
+            "headers" | "header_prefix" if hook.is_some() => {
+                if let Some(id) = hook {
+                    passes(option, id, import);
+                }
+                continue;
+            }
             "auth_header" if is_usual(option) => {
                 import.ledger.needless(option, "is what the dialect says");
                 continue;
@@ -249,6 +271,17 @@ fn asks_hook(element: &Directive, pattern: &str, import: &mut Import) {
             _ => "the hook is asked as Icecast 2.4 does by default",
         };
         import.ledger.leave(option, reason);
+    }
+}
+
+/// Headers of listeners that the hook is told, and what stands before their names.
+fn passes(option: &Directive, id: TableId, import: &mut Import) {
+    let text = url(Some(option));
+    if option.attribute("name") == Some("header_prefix") {
+        return import.set(id, "header_prefix", units::text(text), option);
+    }
+    for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        import.add(id, "headers", name, option);
     }
 }
 

@@ -93,6 +93,7 @@ fn hooks(scope: Scope<'_>, import: &mut Import) {
         update: address("on_update"),
         update_every: scope.one("notify_update_timeout"),
         ends: ends.into_iter().flatten().collect(),
+        mounts: Vec::new(),
     };
     if let Some(id) = hook.set(import) {
         import.remark(

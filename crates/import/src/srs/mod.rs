@@ -303,6 +303,7 @@ fn hooks(block: &Directive, import: &mut Import) {
         update: None,
         update_every: None,
         ends: ends.into_iter().flatten().collect(),
+        mounts: Vec::new(),
     };
     let set = hook.set(import);
     if let Some(id) = set.filter(|_| has_several) {

@@ -58,6 +58,9 @@ impl Hooked {
             return Err(Denied::TooManyAttempts);
         }
         let time = stamp::iso8601_millis(SystemTime::now());
+        let headers = request.headers.map_or_else(Vec::new, |headers| {
+            self.asker.passed(|name| headers.header(name))
+        });
         let question = Question {
             action: match action {
                 Action::Publish => auth_hook::Action::Publish,
@@ -72,6 +75,7 @@ impl Hooked {
             password: request.password,
             token: request.token,
             query: request.query,
+            headers: &headers,
             time: &time,
             number: self.asker.next_number(),
         };

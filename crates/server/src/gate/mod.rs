@@ -46,7 +46,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use config::{Config, Secret};
+use auth_hook::{Asker, PassedHeader};
+use config::{AuthHook, Config, Secret};
 use fanout::Fanout;
 use fanout::gate::{
     ANSWER_TIMEOUT, Action, Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play,
@@ -277,18 +278,42 @@ fn configured(
     (connector, holdings): (&Connector, &Arc<Holdings>),
     fanout: &Arc<Fanout>,
 ) -> Arc<dyn Authority> {
-    let hook = config.auth.hook.clone();
+    let hook = &config.auth.hook;
     let keys = Arc::clone(keys);
-    let Some(url) = hook.url else {
+    let Some(asker) = asker(hook, connector, holdings) else {
         return keys;
     };
+    Arc::new(Hooked {
+        keys,
+        asker: Arc::new(asker),
+        asks: hook.asks,
+        unanswered: hook.unanswered,
+        guesses: Arc::clone(guesses),
+        fingerprints: fingerprints.clone(),
+        fanout: Arc::downgrade(fanout),
+    })
+}
+
+/// Asks the hook of a configuration, if it has one, and charges what is kept of questions to `holdings`.
+pub(crate) fn asker(
+    hook: &AuthHook,
+    connector: &Connector,
+    holdings: &Arc<Holdings>,
+) -> Option<Asker> {
+    let hook = hook.clone();
+    let passed = |name: String| PassedHeader {
+        field: format!("{}{name}", hook.header_prefix),
+        name,
+    };
     let settings = auth_hook::Settings {
-        url,
+        url: hook.url?,
         play_url: hook.play_url,
         connect_url: hook.connect_url,
         end_url: hook.end_url,
         update_url: hook.update_url,
         update_every: hook.update_every,
+        mount_url: hook.mount_url,
+        headers: hook.headers.into_iter().map(passed).collect(),
         secret: hook.secret.as_ref().map_or("", Secret::reveal).into(),
         dialect: hook.dialect,
         host: hook.host,
@@ -296,15 +321,7 @@ fn configured(
         cache: hook.cache,
         holdings: Arc::clone(holdings),
     };
-    Arc::new(Hooked {
-        keys,
-        asker: Arc::new(auth_hook::Asker::new(settings, connector.clone())),
-        asks: hook.asks,
-        unanswered: hook.unanswered,
-        guesses: Arc::clone(guesses),
-        fingerprints: fingerprints.clone(),
-        fanout: Arc::downgrade(fanout),
-    })
+    Some(Asker::new(settings, connector.clone()))
 }
 
 impl Gate for AuthorityGate {

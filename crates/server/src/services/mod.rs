@@ -12,6 +12,7 @@ mod housekeeping;
 mod http;
 mod levels;
 mod links;
+mod mounts;
 mod notice;
 mod operator;
 mod phase;
@@ -50,6 +51,7 @@ use self::notice::{Facts, Notice};
 use self::phase::Shown;
 use crate::admin::metrics::Page;
 use crate::door::tls::Certificate;
+use crate::gate;
 use crate::hooks::Hooks;
 use crate::keys::Generated;
 use crate::links::Links;
@@ -151,6 +153,12 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::new(fallbacks::FallbackKeeper),
         Box::<levels::LevelWatch>::default(),
         Box::new(directories::DirectoryKeeper::new(connector.clone(), seed)),
+        // One form at a time needs no account.
+        Box::new(mounts::MountTeller::new(gate::asker(
+            &config.auth.hook,
+            &connector,
+            &Holdings::new(0),
+        ))),
         Box::new(webhooks::WebhookCourier::new(courier, connector)),
     ];
     if demo {

@@ -100,6 +100,12 @@ struct Asked<'a> {
     headers: HeaderMap,
 }
 
+impl gate::Headers for Asked<'_> {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
 impl Asked<'_> {
     async fn answer(&self, body: Body, handover: &Handover) -> Result<Response, Refused> {
         match (&self.method, self.address.resource) {
@@ -421,6 +427,7 @@ impl Asked<'_> {
             referer: &client.referer,
             token: key.reveal(),
             query: self.uri.query().unwrap_or_default(),
+            headers: Some(self),
             ..gate::Request::new(&self.address.stream, protocol, self.visitor.remote())
         }
     }

@@ -110,9 +110,19 @@ pub(super) async fn permit(
         password: basic.as_ref().map(|basic| basic.password.reveal()),
         token: bearer.as_ref().or(key.as_ref()).map(Password::reveal),
         query,
+        headers: Some(&Sent(headers)),
         ..gate::Request::new(name, Protocol::Http.label(), visitor.remote())
     };
     gate.play(&request).await?.only_for(name)
+}
+
+/// The headers of a request, as the gate asks for them.
+struct Sent<'a>(&'a HeaderMap);
+
+impl gate::Headers for Sent<'_> {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.to_str().ok()
+    }
 }
 
 /// Whether no cache may give an answer about a stream to others: the client has shown a credential, or it depends on who it
