@@ -2,7 +2,7 @@
 //! credentials as the icecast2 does that runs with it.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -209,10 +209,11 @@ fn table() -> Vec<Row> {
 
 /// A port of which the next one is free as well: icecast2 takes it for sources of SHOUTcast.
 fn two_ports() -> u16 {
-    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let mut tries = (0..100).map(|_| testkit::free_address().port());
-    let found = tries.find(|port| *port < u16::MAX && is_free(port + 1));
-    found.expect("two ports beside each other")
+    let given = || testkit::free_address().port();
+    // Both are given, so that nobody else is given the second.
+    let mut pairs = (0..100).map(|_| (given(), given()));
+    let found = pairs.find(|(first, second)| *second == first + 1);
+    found.expect("two ports beside each other").0
 }
 
 /// A file of users as icecast2 writes it, which it may read and nobody else.
