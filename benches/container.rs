@@ -112,7 +112,7 @@ fn icy_interleave(c: &mut Criterion) {
         text: "Some Band - Some Song".to_owned(),
         url: String::new(),
     };
-    let block = Block::new(&title, Charset::Utf8);
+    let block = Block::new(&title, Charset::UTF_8);
     let frame = [0x5A; FRAME_BYTES];
     let mut group = c.benchmark_group("container");
     group.throughput(Throughput::Bytes(FRAME_BYTES as u64));

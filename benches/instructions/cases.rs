@@ -313,7 +313,7 @@ fn interleave(run: &mut Run) -> Result<(), String> {
         text: "Some Band - Some Song".to_owned(),
         url: String::new(),
     };
-    let block = Block::new(&title, Charset::Utf8);
+    let block = Block::new(&title, Charset::UTF_8);
     let mut interleaver = Interleaver::new(metaint);
     let mut log = Vec::with_capacity(8 * FRAME.len());
     for _ in 0..1_000 {

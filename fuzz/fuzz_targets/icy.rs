@@ -24,7 +24,7 @@ fuzz_target!(|input: Input| {
         text: input.text,
         url: input.url,
     };
-    let block = Block::new(&title, Charset::Utf8);
+    let block = Block::new(&title, Charset::UTF_8);
     let bytes = block.bytes();
     assert_eq!(bytes.len(), 1 + 16 * usize::from(bytes[0]));
     assert!(bytes.len() <= icy::BLOCK_BYTES_MAX);

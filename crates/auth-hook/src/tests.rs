@@ -16,7 +16,8 @@ use tokio::task::JoinSet;
 use crate::asker::WAITING;
 use crate::breaker::FAILURES;
 use crate::{
-    Action, Asker, Dialect, Failure, IN_FLIGHT_MAX, Mount, PassedHeader, Question, Settings, Unanswered, Verdict,
+    Action, Asker, Dialect, Failure, IN_FLIGHT_MAX, Mount, PassedHeader, Question, Settings,
+    Unanswered, Verdict,
 };
 
 /// Longer than anything takes that is to happen.
@@ -277,7 +278,13 @@ async fn an_end_is_told_where_ends_are_told_and_again_if_nobody_answers() {
 #[tokio::test]
 async fn publishers_are_told_of_in_order_and_not_once_more_as_ends() {
     let (listener, port) = hook().await;
-    let url = |path: &str| Some(format!("http://127.0.0.1:{port}{path}").parse().expect("an address"));
+    let url = |path: &str| {
+        Some(
+            format!("http://127.0.0.1:{port}{path}")
+                .parse()
+                .expect("an address"),
+        )
+    };
     let settings = Settings {
         end_url: url("/ended"),
         mount_url: url("/mount"),
@@ -301,7 +308,9 @@ async fn publishers_are_told_of_in_order_and_not_once_more_as_ends() {
         for (action, answer) in [("add", no), ("add", YES), ("remove", YES)] {
             let (mut socket, text) = asked(&listener).await;
             assert!(text.starts_with("POST /mount HTTP/1.1\r\n"), "{text}");
-            let form = format!("\r\n\r\naction=mount_{action}&mount=%2Flive%2Fshow&server=localhost&port=");
+            let form = format!(
+                "\r\n\r\naction=mount_{action}&mount=%2Flive%2Fshow&server=localhost&port="
+            );
             assert!(text.ends_with(&form), "{text}");
             socket.write_all(answer.as_bytes()).await.expect("written");
         }

@@ -40,7 +40,7 @@ impl Config {
     /// The character set of a stream's texts that are not UTF-8.
     pub fn charset(&self, name: &StreamName) -> Charset {
         let rule = self.rule(name);
-        rule.map_or(Charset::Utf8, |rule| rule.mount.charset)
+        rule.map_or(Charset::UTF_8, |rule| rule.mount.charset)
     }
 
     /// Whether listeners of a stream are sent the links of an Ogg chain as one logical stream.

@@ -412,10 +412,11 @@ impl Setting for Charset {
     const EXPECTED: &str = "a character set, such as \"utf-8\", \"iso-8859-1\" or \"windows-1251\"";
 
     fn from_text(text: &str) -> Result<Self, Fault> {
-        Self::from_label(text).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.into_iter().map(Self::label).collect();
-            let help = format!("write one of {}", names.join(", "));
-            Fault::helped(format!("`{text}` is no character set that is known"), help)
+        let known = Self::from_label(text).filter(|charset| charset.is_for_titles());
+        known.ok_or_else(|| {
+            let help = "write one of the Encoding Standard's, such as \"iso-8859-1\", \"windows-1251\" or \"shift_jis\"";
+            let message = format!("`{text}` is no character set that is known, or none for titles");
+            Fault::helped(message, help)
         })
     }
 }

@@ -22,6 +22,9 @@ const OPENINGS: [&[u8]; 5] = [b"OggS", b"\x1A\x45\xDF\xA3", b"ID3", b"\xFF", b"f
 /// How a FLAC file begins. It is relayed as it comes.
 const FLAC: &[u8] = b"fLaC";
 
+/// What AAC in LATM is called (RFC 6416 §7.3). It is relayed as it comes, for it is no ADTS, which it is often announced as.
+const LATM: &str = "audio/mp4a-latm";
+
 /// How many bytes from the front name the type of an EBML document.
 const DOCTYPE_WITHIN: usize = 64;
 
@@ -73,7 +76,9 @@ impl Sniffer {
     /// When the format is unknown.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) -> Result<Option<Found>, Unknown> {
         self.searched_bytes += bytes.len();
-        let front_max = if self.is_foreign {
+        let first: Vec<_> = self.front.iter().chain(bytes).copied().take(2).collect();
+        let may_be_latm = begins_with_loas(&first);
+        let front_max = if self.is_foreign || may_be_latm {
             HELD_BYTES_MAX
         } else {
             DOCTYPE_WITHIN
@@ -83,6 +88,9 @@ impl Sniffer {
         self.front.extend_from_slice(fits);
         if self.front.starts_with(FLAC) {
             return Ok(Some(self.relayed(beyond, "audio/flac", out)));
+        }
+        if !self.is_foreign && is_latm(&self.front) {
+            return Ok(Some(self.relayed(beyond, LATM, out)));
         }
         if let Some(found) = self.find(bytes, out) {
             return Ok(Some(found));
@@ -161,6 +169,24 @@ impl Sniffer {
             media_type: media_type.to_owned(),
         }
     }
+}
+
+/// Whether bytes may begin with a frame of LOAS, in which LATM is sent (ISO/IEC 14496-3 §1.7.2).
+fn begins_with_loas(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x56, second, ..] if second & 0xE0 == 0xE0)
+}
+
+/// Whether bytes begin with frames of LOAS: each says where the next one is. Three are no chance.
+fn is_latm(bytes: &[u8]) -> bool {
+    let mut at = 0;
+    (0..3).all(|_| {
+        let frame = bytes.get(at..).unwrap_or_default();
+        let length = |second, third| usize::from(second & 0x1F) << 8 | usize::from(third);
+        if let [_, second, third, ..] = *frame {
+            at += 3 + length(second, third);
+        }
+        begins_with_loas(frame)
+    })
 }
 
 /// Whether `bytes` begin with one of `openings`; `None` while too few have arrived.
@@ -303,6 +329,24 @@ mod tests {
                 assert!(found.2 == input);
             }
         }
+    }
+
+    #[test]
+    fn latm_is_relayed_whatever_of_ours_it_is_announced_as() {
+        let frame = [&[0x56, 0xE1, 0x2C][..], &[7; 300]].concat();
+        let input = frame.repeat(9);
+        for announced in ["audio/aac", "audio/aacp", "audio/mpeg", ""] {
+            for size in [1, 3, 500, input.len()] {
+                let found = sniff(announced, &input, size).expect("it is passed on");
+                assert_eq!((found.0, &found.1[..]), (Container::Other, LATM));
+                assert!(found.2 == input, "{announced} by {size}");
+            }
+        }
+        let found = sniff("audio/MP4A-LATM", &input, 500).expect("it is passed on");
+        assert_eq!(found.1, "audio/MP4A-LATM");
+        // A word that looks like one is no frame.
+        let found = sniff("audio/mpeg", &[b"V\xE0\x01", &mp3()[..]].concat(), 100);
+        assert_eq!(found.expect("found").0, Container::Mp3);
     }
 
     #[test]

@@ -179,7 +179,7 @@ impl TestServer {
         let permission = permission.expect("at once").unwrap();
         let found = self.context.registry.stream(&name(stream)).unwrap();
         let container = found.info().source.container;
-        let make = || form.packager(container, media::Charset::Utf8);
+        let make = || form.packager(container, media::Charset::UTF_8);
         let lane = found
             .lane(&permission, form.format(), make, Instant::now())
             .unwrap();

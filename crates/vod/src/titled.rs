@@ -18,7 +18,7 @@ impl Titled {
     pub(crate) fn new(title: &Title) -> Self {
         Self {
             interleaver: Interleaver::new(METAINT),
-            due: Block::new(title, Charset::Utf8),
+            due: Block::new(title, Charset::UTF_8),
         }
     }
 

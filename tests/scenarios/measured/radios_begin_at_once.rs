@@ -8,6 +8,7 @@ use testkit::{Icecast, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 use crate::support::DEADLINE;
 use crate::support::browser::Browser;
+use crate::support::page_server::PageServer;
 use crate::support::windows::{median_and_p90, ms};
 
 /// Bit rates in kb/s, with the sample rates and channels that MP3 has there.
@@ -43,17 +44,20 @@ fn publish(rate: (u32, u32, u32), url: &str) -> Process {
         .start()
 }
 
-/// Milliseconds until a page that plays it is heard.
-fn in_chromium(browser: &Browser, addr: SocketAddr, mount: &str) -> f64 {
-    browser.go("about:blank");
+/// Milliseconds until a page of another server plays it. A page of none may ask for nothing of this machine.
+fn in_chromium((browser, page): (&Browser, &str), addr: SocketAddr, mount: &str) -> f64 {
+    browser.go(page);
     browser.run(&format!(
         "window.heard = null; const from = performance.now(); \
          window.radio = new Audio('http://{addr}/{mount}'); \
+         radio.onerror = () => {{ window.failed = radio.error.message; }}; \
          radio.ontimeupdate = () => {{ if (radio.currentTime > 0) heard ??= performance.now() - from; }}; \
          radio.play();"
     ));
     let mut heard = None;
     wait_until(mount, DEADLINE, || {
+        let failed = browser.run("return window.failed ?? null;");
+        assert!(failed.is_null(), "{addr}/{mount}: {failed}");
         heard = browser.run("return window.heard;").as_f64();
         heard.is_some()
     });
@@ -106,10 +110,13 @@ fn not_later_than_with_icecast_at_any_bit_rate() {
     drop(listener);
 
     let browser = Browser::open();
+    let page = b"<!DOCTYPE html><title>Radio</title>".to_vec();
+    let pages = PageServer::start(vec![("radio.html", "text/html", page)]);
+    let page = pages.url("radio.html");
     let mut late = Vec::new();
     for (rate, ..) in RATES {
         let mount = mount(rate);
-        let chromium = |addr| in_chromium(&browser, addr, &mount);
+        let chromium = |addr| in_chromium((&browser, &page), addr, &mount);
         let mplayer = |addr| in_mplayer(addr, &mount);
         let players: [(&str, &dyn Fn(SocketAddr) -> f64); 2] =
             [("Chromium", &chromium), ("mplayer", &mplayer)];

@@ -20,6 +20,10 @@ const SOURCE: &str = "bells-at-noon-41";
 const ADMIN: &str = "tower-warden-77";
 const USER: &str = "ann:doorbell-17";
 
+/// A header that the hook is told, and its value.
+const HEADER: &str = "x-listener";
+const VALUE: &str = "one";
+
 /// Seconds of sound: more than the scenario takes.
 const SECONDS: u32 = 600;
 
@@ -174,6 +178,8 @@ fn table() -> Vec<Row> {
             rows.push(get(format!("{path}?token={token}"), ""));
         }
     }
+    let known = basic("any", KNOWN);
+    rows.push(get("/free.mp3", format!("{known}{HEADER}: {VALUE}\r\n")));
     let admin = [
         String::new(),
         basic("admin", ADMIN),
@@ -253,6 +259,8 @@ fn icecast(hook: &str, master: SocketAddr, shoutcast: u16) -> Icecast {
              <mount><mount-name>/free.mp3</mount-name><fallback-mount>/autodj.mp3</fallback-mount>
              <fallback-override>1</fallback-override><authentication type=\"url\">
              <option name=\"listener_add\" value=\"{hook}\"/>
+             <option name=\"mount_add\" value=\"{hook}\"/><option name=\"mount_remove\" value=\"{hook}\"/>
+             <option name=\"headers\" value=\"{HEADER}\"/><option name=\"header_prefix\" value=\"said.\"/>
              <option name=\"auth_header\" value=\"icecast-auth-user: 1\"/></authentication></mount>
              <mount><mount-name>/paid.mp3</mount-name><fallback-mount>/autodj.mp3</fallback-mount>
              <fallback-override>1</fallback-override><authentication type=\"htpasswd\">
@@ -317,6 +325,18 @@ fn a_station_that_moves_from_icecast_answers_as_before() {
         .filter(|(_, theirs, ours)| theirs != ours)
         .collect();
     assert!(differ.is_empty(), "{differ:#?}");
+    // The hook is told the same by both, in forms of which icecast2 encodes more.
+    let told = |form: &str| {
+        let asked = hook.asked().into_iter();
+        let asked = asked.map(|form| form.to_ascii_lowercase().replace("%2e", "."));
+        asked.filter(|asked| asked.contains(form)).count()
+    };
+    let mount = |action: &str| {
+        let port = before.addr().port();
+        format!("action=mount_{action}&mount=%2ffree.mp3&server=localhost&port={port}")
+    };
+    assert_eq!(told(&format!("&said.{HEADER}={VALUE}")), 2);
+    wait_until("mount_add", DEADLINE, || told(&mount("add")) == 2);
     for station in [&theirs, &ours] {
         wait_until("the title by SHOUTcast's way", DEADLINE, || {
             let document = http::get(station.addr, "/status-json.xsl?mount=/sc.mp3", DEADLINE);
@@ -336,4 +356,5 @@ fn a_station_that_moves_from_icecast_answers_as_before() {
         assert!(listener.read_bytes(had + 70_000 + seconds, DEADLINE).len() >= seconds);
         assert!(!listener.ended());
     }
+    wait_until("mount_remove", DEADLINE, || told(&mount("remove")) == 2);
 }

@@ -174,7 +174,10 @@ impl AuthHook {
         s.require(
             "headers",
             self.headers.len() <= HEADERS_MAX
-                && self.headers.iter().all(|name| is_name(name) && !name.is_empty()),
+                && self
+                    .headers
+                    .iter()
+                    .all(|name| is_name(name) && !name.is_empty()),
             "holds what is no header's name, or more than 16 of them",
         );
         s.require(

@@ -58,7 +58,7 @@ impl Default for MountRule {
             listen_duration_max: Duration::ZERO,
             intro: None,
             unchain: false,
-            charset: Charset::Utf8,
+            charset: Charset::UTF_8,
         }
     }
 }

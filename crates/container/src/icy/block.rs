@@ -107,7 +107,7 @@ mod tests {
             text: text.to_owned(),
             url: url.to_owned(),
         };
-        Block::new(&title, Charset::Utf8)
+        Block::new(&title, Charset::UTF_8)
     }
 
     #[test]
@@ -157,7 +157,8 @@ mod tests {
             text: "Ä ♫ Привет';".to_owned(),
             url: String::new(),
         };
-        let block = Block::new(&title, Charset::Windows1251);
+        let charset = Charset::from_label("windows-1251").expect("known");
+        let block = Block::new(&title, charset);
         let expected = &b"\x02StreamTitle='? ? \xcf\xf0\xe8\xe2\xe5\xf2' ;';"[..];
         assert_eq!(&block.bytes()[..expected.len()], expected);
     }

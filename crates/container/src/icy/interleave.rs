@@ -82,7 +82,7 @@ mod tests {
             cut in 1usize..40,
         ) {
             let metaint = NonZeroUsize::new(metaint).expect("at least one");
-            let block = Block::new(&Title { text: text.clone(), url: String::new() }, Charset::Utf8);
+            let block = Block::new(&Title { text: text.clone(), url: String::new() }, Charset::UTF_8);
             let wire = wire(metaint, &frames, &block);
             let audio = frames.concat();
             prop_assert_eq!(
@@ -112,7 +112,7 @@ mod tests {
             metaint in 1usize..32,
         ) {
             let metaint = NonZeroUsize::new(metaint).expect("at least one");
-            let block = Block::new(&Title { text: "now".to_owned(), url: String::new() }, Charset::Utf8);
+            let block = Block::new(&Title { text: "now".to_owned(), url: String::new() }, Charset::UTF_8);
             let mut rest = wire(metaint, std::slice::from_ref(&audio), &block);
             let mut joined = rest.split_off(metaint.get() + block.bytes().len());
             joined.truncate(joined.len() - joined.len() % (metaint.get() + block.bytes().len()));

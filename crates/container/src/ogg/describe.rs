@@ -1,4 +1,4 @@
-//! What the header pages of a stream tell people about its sound.
+//! What the header pages of a stream tell people about it.
 
 use bytes::Bytes;
 
@@ -10,11 +10,15 @@ use media::{Codec, Kind};
 /// Header packets that are read: the codec's own, and its comments.
 const PACKETS_MAX: u32 = 2;
 
-/// A stream's sound, as its header has it.
+/// A stream, as its header has it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Description {
-    /// Its coding.
+    /// The coding of its sound.
     pub codec: Option<Codec>,
+    /// All codings that are known, in the order of their first pages.
+    pub codecs: Vec<Codec>,
+    /// Its picture, if that is Theora's.
+    pub picture: Option<TheoraPicture>,
     /// The bit rate that the encoder aims at; only Vorbis has it.
     pub nominal_bitrate: Option<u32>,
     /// Who plays.
@@ -23,15 +27,55 @@ pub struct Description {
     pub title: Option<String>,
 }
 
-/// Reads the header pages of one chain link: those of its first stream of sound.
+/// What the first header packet of Theora says (Theora specification, §6.2).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TheoraPicture {
+    /// Pixels across and down.
+    pub size: (u32, u32),
+    /// Frames, in so many seconds.
+    pub frames: (u32, u32),
+    /// The bit rate that the encoder aims at; 0 without one.
+    pub nominal_bitrate: u32,
+    /// What the encoder aims at, from 0 to 63.
+    pub quality: u8,
+}
+
+impl TheoraPicture {
+    fn of(packet: &[u8]) -> Option<Self> {
+        packet.strip_prefix(b"\x80theora")?;
+        let number = |at: usize, bytes: usize| {
+            let field = packet.get(at..at + bytes)?;
+            Some(
+                field
+                    .iter()
+                    .fold(0, |number, byte| number << 8 | u32::from(*byte)),
+            )
+        };
+        Some(Self {
+            size: (number(14, 3)?, number(17, 3)?),
+            frames: (number(22, 4)?, number(26, 4)?),
+            nominal_bitrate: number(37, 3)?,
+            quality: packet.get(40)? >> 2,
+        })
+    }
+}
+
+/// Reads the header pages of one chain link: what it consists of, and the first stream of sound.
 pub fn describe(mut header: &[u8]) -> Description {
     let mut description = Description::default();
+    let (mut codecs, mut picture) = (Vec::new(), None);
     let mut sound: Option<(u32, Mapping)> = None;
     let (mut packet, mut count) = (Vec::new(), 0);
     while let Front::Page(length) = page::at_front(header) {
         let (bytes, rest) = header.split_at(length);
         header = rest;
         let page = Page::new(Bytes::copy_from_slice(bytes));
+        let first = page.pieces().next().filter(|_| page.is_first());
+        if let Some((packet, true)) = first {
+            let codec = Mapping::of(packet).codec();
+            codecs.extend((codec != Codec::UNKNOWN).then_some(codec));
+            picture = picture.or_else(|| TheoraPicture::of(packet));
+        }
         if sound.is_some_and(|(serial, _)| serial != page.serial()) {
             continue;
         }
@@ -56,16 +100,22 @@ pub fn describe(mut header: &[u8]) -> Description {
             // A picture's, or unknown: the next stream may be sound.
             (sound, description, count) = (None, Description::default(), 0);
         }
+        // The first pages of all streams stand before all others.
         if count >= PACKETS_MAX {
             break;
         }
     }
-    description
+    Description {
+        codecs,
+        picture,
+        ..description
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use media::FourCc;
 
     fn comments(fields: &[&str]) -> Vec<u8> {
         let mut bytes = b"\x03vorbis\0\0\0\0".to_vec();
@@ -91,15 +141,30 @@ mod tests {
         ];
         let expected = Description {
             codec: Some(Codec::Vorbis),
+            codecs: vec![Codec::Vorbis],
+            picture: None,
             nominal_bitrate: Some(128_000),
             artist: Some("Some Band".to_owned()),
             title: Some("Some Song".to_owned()),
         };
         assert_eq!(describe(&pages.concat()), expected);
         // Behind a picture, and cut short.
-        let picture = page::build(2, 0, 1, &[(b"\x80theora", true)]);
+        let mut theora = b"\x80theora\x03\x02\x01\0\x28\0\x17\0\x02\x76\0\x01\x68\0\0".to_vec();
+        theora.extend([30_u32, 1].map(u32::to_be_bytes).concat());
+        theora.extend(b"\0\0\x01\0\0\x01\0\x03\x0D\x40\x28\xC0");
+        let picture = page::build(2, 0, 1, &[(&theora, true)]);
         let both = [&picture[..], &pages[0], &pages[1]].concat();
-        assert_eq!(describe(&both), expected);
+        let with_picture = Description {
+            codecs: vec![Codec::Other(FourCc(*b"theo")), Codec::Vorbis],
+            picture: Some(TheoraPicture {
+                size: (630, 360),
+                frames: (30, 1),
+                nominal_bitrate: 200_000,
+                quality: 10,
+            }),
+            ..expected
+        };
+        assert_eq!(describe(&both), with_picture);
         assert_eq!(describe(&pages[0][..20]), Description::default());
     }
 }

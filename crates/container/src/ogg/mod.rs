@@ -33,7 +33,7 @@ use bytes::{Buf, BytesMut};
 use media::{Item, Sample, Timestamp};
 
 use self::chain::{Chain, Meaning};
-pub use self::describe::{Description, describe};
+pub use self::describe::{Description, TheoraPicture, describe};
 pub use self::muxer::OpusMuxer;
 pub use self::packets::OpusPackets;
 pub use self::page::PAGE_BYTES_MAX;

@@ -59,7 +59,7 @@ impl Default for Settings {
             listeners_max: None,
             group: None,
             unchain: false,
-            charset: Charset::Utf8,
+            charset: Charset::UTF_8,
             segment: Segmentation::DEFAULT.segment,
         }
     }

@@ -215,7 +215,8 @@ pub(super) fn hook<'a>(mounts: &[&'a Directive], station: &Station<'_>, import: 
 }
 
 /// Why a mount's option is of no use to the hook.
-const NOT_ASKED: &str = "there is no listener_add and no stream_auth; a [[webhook]] is told of streams";
+const NOT_ASKED: &str =
+    "there is no listener_add and no stream_auth; a [[webhook]] is told of streams";
 
 fn is_asked_about(element: &Directive) -> bool {
     ["listener_add", "stream_auth"]
@@ -280,7 +281,11 @@ fn passes(option: &Directive, id: TableId, import: &mut Import) {
     if option.attribute("name") == Some("header_prefix") {
         return import.set(id, "header_prefix", units::text(text), option);
     }
-    for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+    for name in text
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+    {
         import.add(id, "headers", name, option);
     }
 }

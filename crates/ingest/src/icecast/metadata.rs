@@ -18,6 +18,8 @@ const TEXT_BYTES_MAX: usize = 4080;
 pub enum Dialect {
     /// `/admin/metadata`.
     Icecast,
+    /// The same as a page for people, `/admin/metadata.xsl`.
+    IcecastPage,
     /// `/admin.cgi`, where the password may be in the query.
     Shoutcast,
 }
@@ -57,6 +59,17 @@ pub async fn update_metadata(
         form: Query::new(form),
     };
     match update(context, dialect, head, &parameters, remote).await {
+        Ok(message) if dialect == Dialect::IcecastPage => {
+            let document = format!(
+                "<!DOCTYPE html>\n<title>Response</title><p>Message: {message}</p><p>Return Code: 1</p>\n"
+            );
+            answer::done(
+                &context.settings,
+                head,
+                "text/html; charset=utf-8",
+                &document,
+            )
+        }
         Ok(message) => {
             let document = format!(
                 "<?xml version=\"1.0\"?>\n<iceresponse><message>{message}</message>\
@@ -94,7 +107,9 @@ async fn update(
 ) -> Result<&'static str, Error> {
     let mut credentials = Credentials::of(head);
     let name = match dialect {
-        Dialect::Icecast => stream_name(context, parameters, credentials.are_missing())?,
+        Dialect::Icecast | Dialect::IcecastPage => {
+            stream_name(context, parameters, credentials.are_missing())?
+        }
         Dialect::Shoutcast => {
             let login = parameters.get("pass");
             let login = login.and_then(|pass| ShoutcastLogin::of(&pass));

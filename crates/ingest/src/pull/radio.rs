@@ -175,12 +175,12 @@ mod tests {
     #[test]
     fn titles_are_read_in_either_character_set() {
         let title = |text: &[u8]| {
-            let title = title_of(&[&[9], text].concat(), Charset::Utf8)?;
+            let title = title_of(&[&[9], text].concat(), Charset::UTF_8)?;
             Some((title.text, title.url))
         };
         let read = Some(("Ü - ß".to_owned(), String::new()));
         assert_eq!(title("StreamTitle='Ü - ß';\0\0".as_bytes()), read);
         assert_eq!(title(b"StreamTitle='\xdc - \xdf';"), read);
-        assert_eq!(title_of(&[], Charset::Utf8), None);
+        assert_eq!(title_of(&[], Charset::UTF_8), None);
     }
 }

@@ -67,6 +67,9 @@ impl Route {
             ("STATS", _) => return Self::Watch,
             ("SOURCE" | "PUT", _) => return Self::Source(ingest::name(path)),
             ("GET" | "HEAD" | "POST", "/admin/metadata") => return Self::Title(Dialect::Icecast),
+            ("GET" | "HEAD" | "POST", "/admin/metadata.xsl") => {
+                return Self::Title(Dialect::IcecastPage);
+            }
             ("GET" | "HEAD" | "POST", "/admin.cgi") => return Self::Title(Dialect::Shoutcast),
             _ => {}
         }
@@ -194,6 +197,7 @@ mod tests {
             Route::Source(_) => Endpoint::Put,
             Route::Title(Dialect::Icecast) if method == "POST" => Endpoint::MetadataForm,
             Route::Title(Dialect::Icecast) => Endpoint::Metadata,
+            Route::Title(Dialect::IcecastPage) => Endpoint::MetadataPage,
             Route::Title(Dialect::Shoutcast) => Endpoint::ShoutcastMetadata,
             Route::Capabilities => Endpoint::Options,
             Route::Watch => Endpoint::IcecastEvents,

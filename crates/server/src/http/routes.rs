@@ -76,6 +76,8 @@ endpoints! {
     Put: Live "PUT" "/{stream}", PublishKey;
     /// Set the title.
     Metadata: Live "GET" "/admin/metadata", KeyOrPassword;
+    /// The same, answered with a page.
+    MetadataPage: Live "GET" "/admin/metadata.xsl", KeyOrPassword;
     /// Set the title by a form.
     MetadataForm: Live "POST" "/admin/metadata", KeyOrPassword;
     /// Set the title as SHOUTcast does; with `mode=viewxml`, its figures for the operator.

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use config::{BaseUrl, Http};
 use fanout::{Info, Registry};
-use media::{Codec, Container, Kind, StreamName};
+use media::{Codec, Container, FourCc, Kind, StreamName};
 use serde_json::{Map, Value, json};
 
 use crate::stamp;
@@ -194,8 +194,19 @@ fn song(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
         return;
     };
     let ogg = container::ogg::describe(header);
-    if let Some(codec) = ogg.codec.and_then(subtype) {
-        set("subtype", codec.into());
+    // Icecast has the last one first.
+    let codecs: Vec<_> = ogg.codecs.into_iter().rev().filter_map(subtype).collect();
+    if !codecs.is_empty() {
+        set("subtype", codecs.join("/").into());
+    }
+    if let Some(picture) = ogg.picture {
+        let (across, down) = picture.size;
+        let (frames, seconds) = picture.frames;
+        let rate = f64::from(frames) / f64::from(seconds.max(1));
+        set("frame_size", format!("{across} x {down}").into());
+        set("frame_rate", ((rate * 100.0).round() / 100.0).into());
+        set("video_bitrate", picture.nominal_bitrate.into());
+        set("video_quality", picture.quality.into());
     }
     if let Some(bits) = ogg.nominal_bitrate {
         set("audio_bitrate", bits.into());
@@ -208,11 +219,13 @@ fn song(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
 }
 
 /// Icecast's names of codecs.
-const fn subtype(codec: Codec) -> Option<&'static str> {
+fn subtype(codec: Codec) -> Option<&'static str> {
     match codec {
         Codec::Vorbis => Some("Vorbis"),
         Codec::Opus => Some("Opus"),
         Codec::Flac => Some("FLAC"),
+        Codec::Speex => Some("Speex"),
+        Codec::Other(FourCc(word)) if matches!(&word, b"theo") => Some("Theora"),
         _ => None,
     }
 }
@@ -372,6 +385,34 @@ pub(crate) mod tests {
         assert_eq!(source["audio_samplerate"], 48_000);
         assert_eq!(source["channels"], 1);
         assert_eq!(source["server_name"], "Unspecified name");
+    }
+
+    #[test]
+    fn a_film_in_ogg_is_told_as_icecast_does() {
+        // Ogg's checksum (RFC 3533 §6).
+        let bit = |sum: u32, _| sum << 1 ^ if sum >> 31 == 1 { 0x04C1_1DB7 } else { 0 };
+        let sum = |sum: u32, byte: &u8| (0..8).fold(sum ^ u32::from(*byte) << 24, bit);
+        let page = |serial: u8, packet: &[u8]| {
+            let head = [b"OggS\0\x02\0\0\0\0\0\0\0\0", &[serial; 4][..], &[0; 8]].concat();
+            let mut page = [&head[..], &[1, packet.len() as u8], packet].concat();
+            let checksum = page.iter().fold(0, sum);
+            page[22..26].copy_from_slice(&checksum.to_le_bytes());
+            page
+        };
+        let theora =
+            b"\x80theora\x03\x02\x01\0\x28\0\x17\0\x02\x76\0\x01\x68\0\0\0\0\x75\x30\0\0\x03\xE9\
+                       \0\0\x01\0\0\x01\0\x03\x0D\x40\x28\xC0";
+        let vorbis = b"\x01vorbis\0\0\0\0\x02\x44\xAC\0\0\0\0\0\0\0\xEE\x02\0\0\0\0\0\xB8\x01";
+        let mut info = info("film.ogv");
+        Arc::make_mut(&mut info.source).container = Container::Ogg;
+        info.header = Some([page(1, theora), page(2, vorbis)].concat().into());
+        let source = sources(vec![info], question(None));
+        assert_eq!(source["subtype"], "Vorbis/Theora");
+        assert_eq!(source["frame_size"], "630 x 360");
+        assert_eq!(source["frame_rate"], 29.97);
+        assert_eq!(source["video_bitrate"], 200_000);
+        assert_eq!(source["video_quality"], 10);
+        assert_eq!(source["audio_bitrate"], 192_000);
     }
 
     #[test]

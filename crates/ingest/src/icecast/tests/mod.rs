@@ -99,6 +99,7 @@ fn ask(context: &Context, request: &str) -> String {
     let (head, form) = parse(request.as_bytes());
     let dialect = match &*head.path() {
         "/admin.cgi" => Dialect::Shoutcast,
+        "/admin/metadata.xsl" => Dialect::IcecastPage,
         _ => Dialect::Icecast,
     };
     let mut update = Box::pin(update_metadata(context, dialect, &head, &form, PEER));

@@ -27,6 +27,8 @@ async fn titles_arrive_in_every_dialect() {
             "http://x/",
         ),
         ("mount=/a&charset=ISO-8859-1&song=Bj%F6rk", "Björk", ""),
+        ("mount=/a&charset=SHIFT_JIS&song=%93%FA%96%7B", "日本", ""),
+        ("mount=/a&charset=GBK&song=%D6%D0%B9%FA", "中国", ""),
         ("mount=/a&song=a%0d%0ab%09c", "a b c", ""),
         ("mount=/a&url=http://x/", "a b c", ""),
         ("mount=/a&song=", "", ""),
@@ -60,6 +62,17 @@ async fn titles_arrive_in_every_dialect() {
         &format!("POST /admin/metadata HTTP/1.1\r\n{}\r\n{long}", basic(KEY)),
     );
     assert_eq!(title_of(&stream).0.len(), 4080);
+    let request = format!(
+        "GET /admin/metadata.xsl?mode=updinfo&mount=/a&song=Page HTTP/1.0\r\n{}\r\n",
+        basic(KEY)
+    );
+    let page = ask(&context, &request);
+    assert!(
+        page.contains("\r\nContent-Type: text/html; charset=utf-8\r\n"),
+        "{page}"
+    );
+    assert!(page.contains("<p>Return Code: 1</p>"), "{page}");
+    assert_eq!(title_of(&stream).0, "Page");
     let request =
         format!("GET /admin.cgi?mode=updinfo&pass={KEY}&sid=1&song=Cast HTTP/1.0\r\n\r\n");
     assert!(ask(&context, &request).starts_with("HTTP/1.0 200 OK\r\n"));

@@ -14,7 +14,7 @@ fn block(title: &str) -> Block {
         text: title.to_owned(),
         url: String::new(),
     };
-    Block::new(&title, Charset::Utf8)
+    Block::new(&title, Charset::UTF_8)
 }
 
 /// Sound with a title behind each interval of it: the given ones first, then none.

@@ -78,13 +78,18 @@ fn pls(view: &StreamView<'_>, url: &str) -> String {
 }
 
 fn vclt(view: &StreamView<'_>, url: &str) -> String {
-    let said = |name| line(view.header(name).unwrap_or_default());
-    format!(
-        "STREAMURL={url}\nSERVER_NAME={}\nDESCRIPTION={}\nSIGNALINFO={}\nGENRE={}\n==\n",
-        said("name"),
-        said("description"),
-        said("audio-info"),
-        said("genre")
+    let said = |name| view.header(name).unwrap_or_default();
+    let title = view.title.unwrap_or_default();
+    let mut text = format!("STREAMURL={url}\n");
+    if !title.is_empty() {
+        text.push_str(&format!("TITLE={}\n", line(title)));
+    }
+    text + &format!(
+        "SERVER_NAME={}\nDESCRIPTION={}\nSIGNALINFO={}\nGENRE={}\n==\n",
+        line(said("name")),
+        line(said("description")),
+        line(said("audio-info")),
+        line(said("genre"))
     )
 }
 
@@ -147,6 +152,24 @@ mod tests {
         assert_eq!(Playlist::of("/a.pls"), Some(("/a", Playlist::Pls)));
         assert_eq!(Playlist::of("/a/index.m3u8"), None);
         assert_eq!(line("a\r\nFile2=b"), "a  File2=b");
+    }
+
+    #[test]
+    fn a_table_of_shows_has_the_title_if_there_is_one() {
+        let mut info = crate::http::status::tests::info("a.mp3");
+        let title = |text: &str| media::Title {
+            text: text.to_owned(),
+            url: String::new(),
+        };
+        info.title = Some(std::sync::Arc::new(title("One\n==")));
+        let text = vclt(&StreamView::of(&info), "http://h/a.mp3");
+        assert!(
+            text.contains("STREAMURL=http://h/a.mp3\nTITLE=One ==\nSERVER_NAME="),
+            "{text}"
+        );
+        info.title = None;
+        let text = vclt(&StreamView::of(&info), "http://h/a.mp3");
+        assert!(!text.contains("TITLE"), "{text}");
     }
 
     #[test]
