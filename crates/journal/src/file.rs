@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redb::{Builder, Database, WriteTransaction};
+use redb::{Builder, Database, StorageBackend, WriteTransaction};
 
 use crate::Error;
 use crate::backend::Reserved;
@@ -101,7 +101,11 @@ impl File {
             .truncate(false)
             .mode(0o600)
             .open(&self.path)?;
-        let backend = Reserved::new(file, self.faults.clone())?;
+        self.open_in(Reserved::new(file, self.faults.clone())?)
+    }
+
+    /// Opens what is in there, with the tables that are to be.
+    pub(crate) fn open_in(&self, backend: impl StorageBackend) -> Result<Database, Error> {
         let mut builder = Builder::new();
         builder.set_cache_size(self.cache_bytes);
         // What was damaged while it was closed must be noticed now, and not by a panic later.
@@ -181,7 +185,7 @@ impl Faults {
 }
 
 /// Whether a file begins with nothing, as one does that a full disk did not let become a database.
-fn has_never_begun(path: &Path) -> io::Result<bool> {
+pub(crate) fn has_never_begun(path: &Path) -> io::Result<bool> {
     let mut beginning = Vec::new();
     let file = fs::File::open(path)?;
     file.take(BEGINNING_BYTES).read_to_end(&mut beginning)?;
@@ -195,8 +199,8 @@ mod tests {
     use redb::{ReadableDatabase, TableDefinition};
 
     use super::*;
-    use crate::State;
     use crate::backend::RESERVE_BYTES;
+    use crate::{Found, State};
 
     const NUMBERS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("numbers");
 
@@ -268,11 +272,35 @@ mod tests {
             };
             fs::create_dir_all(file.path().parent().expect("a folder")).expect("made");
             fs::write(file.path(), &damaged).expect("written");
+            assert!(matches!(file.look().expect("read"), Found::Damaged(_)));
+            assert!(fs::read(file.path()).expect("read") == damaged);
             put(&file, 1).expect("written");
             assert!(has(&file, 1) && !has(&file, 2));
             assert!(fs::read(aside(1)).expect("read") == damaged);
             assert_eq!(health.state().damaged, 1);
         }
+    }
+
+    #[test]
+    fn a_look_finds_what_a_kill_leaves_whole_and_changes_nothing() {
+        let root = tempfile::tempdir().expect("a directory");
+        let (file, _) = file(&root);
+        let looked = || file.look().expect("read");
+        assert!(matches!(looked(), Found::Nothing));
+        put(&file, 1).expect("written");
+        assert!(matches!(looked(), Found::Taken));
+        let killed = fs::read(file.path()).expect("read");
+        let other = file.path().with_file_name("killed.redb");
+        fs::write(&other, &killed).expect("written");
+        let other = File::new(other, 1 << 20, file.make_tables, Arc::default());
+        assert!(matches!(other.look().expect("read"), Found::Whole));
+        assert!(fs::read(other.path()).expect("read") == killed);
+        // It holds nothing up.
+        put(&other, 2).expect("written");
+        drop(file);
+        let (emptied, _) = self::file(&root);
+        fs::write(emptied.path(), []).expect("written");
+        assert!(matches!(emptied.look().expect("read"), Found::Nothing));
     }
 
     #[test]

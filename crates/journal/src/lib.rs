@@ -7,6 +7,7 @@
 //! * The blocks of the file are its own, a MiB of them at least, so a disk that others have filled still takes what fits
 //!   into it.
 //! * Nobody but its owner reads it, and one process has it at a time.
+//! * Whether it is damaged can be asked before it is used, which changes nothing ([`File::look`]).
 //!
 //! Everything here blocks. Called by `uploads` and `webhooks`, to whom the tables belong.
 
@@ -14,7 +15,9 @@ mod backend;
 mod error;
 mod file;
 mod health;
+mod look;
 
 pub use error::Error;
 pub use file::{File, MakeTables};
 pub use health::{Health, State};
+pub use look::Found;

@@ -15,6 +15,7 @@ use tokio::runtime::Runtime;
 use crate::admin;
 use crate::gate::{self, Authority};
 use crate::import_command;
+use crate::journals;
 use crate::log::{self, Log};
 use crate::rec;
 use crate::relay::{Relay, StartError};
@@ -46,7 +47,8 @@ enum Command {
         #[arg(long)]
         demo: bool,
     },
-    /// Checks a configuration and shows every error with its line and column.
+    /// Checks a configuration and shows every error with its line and column, and whether the journals that it names are
+        /// damaged.
     Check {
         /// The file to check.
         #[arg(long, value_name = "FILE")]
@@ -212,6 +214,7 @@ fn raise_descriptor_limit() {
 fn check(path: &Path, who: Option<&StreamName>) -> Result<(), Failure> {
     let config = configuration(Some(path))?;
     say(&mut io::stdout(), &format!("{} is valid\n", path.display()));
+    say(&mut io::stdout(), &journals::tell(&config));
     if let Some(stream) = who {
         let told = gate::who::tell(&config, stream, SystemTime::now());
         say(&mut io::stdout(), &told.map_err(StartError::from)?);

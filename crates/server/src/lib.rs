@@ -29,6 +29,7 @@ mod hooks;
 mod http;
 mod import_command;
 mod intros;
+mod journals;
 mod keys;
 mod links;
 mod listeners;

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use journal::{Error, File, Health};
+use journal::{Error, File, Found, Health};
 use media::StreamName;
 use recordings::{Container, Recording, RecordingId, State, Upload};
 use redb::{ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
@@ -86,6 +87,14 @@ impl Journal {
     /// The one in a file, which is opened, and made, when it is first used.
     pub(crate) fn at(path: PathBuf, health: Arc<Health>) -> Self {
         Self(File::new(path, CACHE_BYTES, make_tables, health))
+    }
+
+    /// How its file is, before it is used.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn look(&self) -> io::Result<Found> {
+        self.0.look()
     }
 
     /// An upload begins; what was known of an earlier one is forgotten.

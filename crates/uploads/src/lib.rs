@@ -30,9 +30,10 @@ mod transfer;
 mod uploader;
 mod work;
 
+pub use ::journal::Found;
 pub use bucket::Link;
 pub use counts::{Outcome, Sums};
 pub use failure::Failure;
 pub use settings::Settings;
 pub use tell::{Tell, Uploaded};
-pub use uploader::{OpenError, Uploader};
+pub use uploader::{OpenError, Uploader, look};

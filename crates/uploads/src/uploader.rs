@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use journal::Found;
 use net::link::Connector;
 use recordings::{Recording, Shelf};
 use tokio::runtime;
@@ -34,6 +36,14 @@ pub enum OpenError {
     /// There is no thread for it.
     #[error(transparent)]
     Thread(#[from] io::Error),
+}
+
+/// How the journal in a file is, before there is an uploader. Nothing of it is changed.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn look(journal: &Path) -> io::Result<Found> {
+    Journal::at(journal.to_owned(), Arc::default()).look()
 }
 
 /// The uploader of all recordings.

@@ -1,10 +1,11 @@
 //! What deliveries survive a restart in.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
-use journal::{Error, File, Health};
+use journal::{Error, File, Found, Health};
 use redb::{ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
 use crate::queue::Delivery;
@@ -37,6 +38,15 @@ pub(crate) type Changes = Vec<(u64, Option<Delivery>)>;
 pub(crate) struct Kept {
     pub(crate) deliveries: Vec<(u64, Delivery)>,
     pub(crate) sequence: u64,
+}
+
+/// How the queue in a directory is before it is opened, and which file it is. Nothing of it is changed.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn look(directory: &Path) -> (PathBuf, io::Result<Found>) {
+    let Journal(file) = Journal::of(directory, Arc::default());
+    (file.path().to_owned(), file.look())
 }
 
 /// See the module's description. Everything here blocks.

@@ -35,7 +35,7 @@ mod schedule;
 mod sequence;
 mod teller;
 
-pub use crate::journal::OpenError;
+pub use crate::journal::{OpenError, look};
 pub use counts::{Counts, Outcome};
 pub use courier::{Courier, Endpoint, Settings, Wants};
 pub use key::{NotAKey, SigningKey};
