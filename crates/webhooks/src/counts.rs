@@ -1,7 +1,7 @@
 //! What has become of messages.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use journal::{Health, State};
 
@@ -48,6 +48,8 @@ pub struct Counts {
     outcomes: [AtomicU64; Outcome::ALL.len()],
     queued: AtomicU64,
     pub(crate) journal: Arc<Health>,
+    /// Messages are not in the file that are to be.
+    is_behind: AtomicBool,
 }
 
 impl Counts {
@@ -61,9 +63,19 @@ impl Counts {
         self.queued.load(Ordering::Relaxed)
     }
 
-    /// How the file fares that messages survive a restart in.
+    /// How the file fares that messages survive a restart in. It is failing until it has all that wait, also those of the
+    /// time in which it took nothing.
     pub fn journal(&self) -> State {
-        self.journal.state()
+        let state = self.journal.state();
+        let is_behind = self.is_behind.load(Ordering::Relaxed);
+        State {
+            is_failing: state.is_failing || is_behind,
+            ..state
+        }
+    }
+
+    pub(crate) fn set_behind(&self, is_behind: bool) {
+        self.is_behind.store(is_behind, Ordering::Relaxed);
     }
 
     pub(crate) fn add(&self, outcome: Outcome, count: u64) {

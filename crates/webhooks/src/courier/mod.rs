@@ -293,6 +293,7 @@ impl Courier {
         match writing.await {
             Ok(Ok(())) => {
                 self.is_whole = true;
+                self.counts.set_behind(false);
                 if self.retry.take().is_some() {
                     tracing::info!("webhooks are written down again");
                 }
@@ -320,6 +321,7 @@ impl Courier {
     /// The disk takes nothing, or tells nothing. What is in the file then is written anew, all of it.
     fn put_off(&mut self, error: &journal::Error) {
         self.is_whole = false;
+        self.counts.set_behind(true);
         if self.retry.is_none() {
             tracing::error!(%error, "webhooks cannot be written down; a restart would lose them. It is tried again every ten seconds");
         }

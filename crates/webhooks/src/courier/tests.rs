@@ -46,6 +46,9 @@ async fn what_waits_survives_a_disk_that_fails_once_and_a_kill() {
     courier.take(message("b"));
     courier.write().await;
     assert!(courier.counts.journal().is_failing);
+    // That it can be read again keeps nothing yet.
+    journal.read().expect("read");
+    assert!(courier.counts.journal().is_failing);
     courier.take(message("c"));
     tokio::time::advance(RETRY_AFTER).await;
     courier.write().await;
