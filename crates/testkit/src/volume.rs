@@ -76,6 +76,18 @@ impl Volume {
         )
     }
 
+    /// Gives one in memory so many KiB, more than it had or less.
+    ///
+    /// # Panics
+    /// When it cannot be resized.
+    pub fn resize(&self, kib: u64) {
+        let options = format!("remount,size={kib}k");
+        Tool::new("mount")
+            .args(["-o", &options])
+            .arg(&self.path)
+            .run(DEADLINE);
+    }
+
     fn mount(folder: tempfile::TempDir, path: PathBuf, image: PathBuf) -> Self {
         let source = image.display().to_string();
         let arguments = ["-t", "ext4", "-o", "loop", &source];
@@ -229,5 +241,7 @@ mod tests {
             written.expect_err("full").kind(),
             std::io::ErrorKind::StorageFull
         );
+        volume.resize(2_048);
+        std::fs::write(volume.path().join("file"), vec![1; 1 << 20]).expect("room");
     }
 }

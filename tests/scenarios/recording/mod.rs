@@ -1,5 +1,6 @@
 //! Recordings, their uploads, the way back in time, and files on demand.
 
+mod clocks_make_steps;
 mod containers_go_back_in_time;
 mod dvr_window_is_kept;
 mod files_are_served;

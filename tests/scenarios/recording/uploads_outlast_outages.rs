@@ -2,89 +2,17 @@
 //! sent twice.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
 use testkit::{Server, Signal, free_address, wait_until};
 
 use crate::support::DEADLINE;
-use crate::support::storage::{self, PART_BYTES, Storage, key, left_over, uploaded};
+use crate::support::storage::{self, PART_BYTES, Storage, Way, key, left_over, uploaded};
 
 /// Recordings of a day that the storage was away for.
 const COUNT: usize = 135;
 
 /// Three parts, and a short one that needs a moment where these need seconds.
 const LARGE: usize = 3 * PART_BYTES + 4_096;
-
-/// The way to the storage. While it is cut, connections are closed; the storage itself goes on.
-struct Way {
-    address: SocketAddr,
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    is_cut: AtomicBool,
-    sockets: Mutex<Vec<TcpStream>>,
-}
-
-impl Way {
-    /// It is cut at first. Its threads end with the process.
-    fn to(storage: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let shared = Arc::new(Shared {
-            is_cut: AtomicBool::new(true),
-            sockets: Mutex::default(),
-        });
-        let way = Self {
-            address,
-            shared: Arc::clone(&shared),
-        };
-        thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                // A connection that fails is one that was cut.
-                shared.connect(client, storage).ok();
-            }
-        });
-        way
-    }
-
-    fn mend(&self) {
-        self.shared.is_cut.store(false, Ordering::SeqCst);
-    }
-
-    fn cut(&self) {
-        let mut sockets = self.shared.sockets.lock().unwrap();
-        self.shared.is_cut.store(true, Ordering::SeqCst);
-        for socket in sockets.drain(..) {
-            // One that has ended already needs none.
-            socket.shutdown(Shutdown::Both).ok();
-        }
-    }
-}
-
-impl Shared {
-    fn connect(&self, client: TcpStream, storage: SocketAddr) -> io::Result<()> {
-        let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_cut.load(Ordering::SeqCst) {
-            return Ok(());
-        }
-        let server = TcpStream::connect(storage)?;
-        for (from, to) in [(&client, &server), (&server, &client)] {
-            let (mut from, mut to) = (from.try_clone()?, to.try_clone()?);
-            thread::spawn(move || {
-                // However it ends, it ends.
-                io::copy(&mut from, &mut to).ok();
-                to.shutdown(Shutdown::Write).ok();
-            });
-        }
-        sockets.extend([client, server]);
-        Ok(())
-    }
-}
 
 /// The large recordings of which a part has arrived.
 fn begun(storage: &Storage) -> BTreeSet<String> {

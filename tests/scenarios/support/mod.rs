@@ -8,6 +8,7 @@ pub(crate) mod desktop;
 pub(crate) mod encoders;
 pub(crate) mod encrypted;
 pub(crate) mod enhanced;
+pub(crate) mod faults;
 pub(crate) mod film;
 pub(crate) mod films;
 pub(crate) mod firefox;

@@ -1,9 +1,13 @@
 //! Object storage for scenarios, and servers that upload to it.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use serde_json::Value;
 use testkit::{Process, Server, ServerBuilder, Tool, moto, wait_until};
@@ -72,6 +76,73 @@ impl Storage {
         }
         taken.remove(&format!("/{BUCKET}"));
         taken
+    }
+}
+
+/// The way to the storage. While it is cut, connections are closed; the storage itself goes on.
+pub(crate) struct Way {
+    pub(crate) address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    is_cut: AtomicBool,
+    sockets: Mutex<Vec<TcpStream>>,
+}
+
+impl Way {
+    /// It is cut at first. Its threads end with the process.
+    pub(crate) fn to(storage: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let shared = Arc::new(Shared {
+            is_cut: AtomicBool::new(true),
+            sockets: Mutex::default(),
+        });
+        let way = Self {
+            address,
+            shared: Arc::clone(&shared),
+        };
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                // A connection that fails is one that was cut.
+                shared.connect(client, storage).ok();
+            }
+        });
+        way
+    }
+
+    pub(crate) fn mend(&self) {
+        self.shared.is_cut.store(false, Ordering::SeqCst);
+    }
+
+    pub(crate) fn cut(&self) {
+        let mut sockets = self.shared.sockets.lock().unwrap();
+        self.shared.is_cut.store(true, Ordering::SeqCst);
+        for socket in sockets.drain(..) {
+            // One that has ended already needs none.
+            socket.shutdown(Shutdown::Both).ok();
+        }
+    }
+}
+
+impl Shared {
+    fn connect(&self, client: TcpStream, storage: SocketAddr) -> io::Result<()> {
+        let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_cut.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let server = TcpStream::connect(storage)?;
+        for (from, to) in [(&client, &server), (&server, &client)] {
+            let (mut from, mut to) = (from.try_clone()?, to.try_clone()?);
+            thread::spawn(move || {
+                // However it ends, it ends.
+                io::copy(&mut from, &mut to).ok();
+                to.shutdown(Shutdown::Write).ok();
+            });
+        }
+        sockets.extend([client, server]);
+        Ok(())
     }
 }
 

@@ -26,13 +26,6 @@ class Receiver(BaseHTTPRequestHandler):
             verified = True
         except Exception as error:
             message, verified = str(error), False
-        self.send_response(ANSWERS[self.path.split("?")[0]])
-        if self.path == "/moved":
-            self.send_header("location", "/ok")
-        if self.path == "/busy":
-            self.send_header("retry-after", "9")
-        self.send_header("content-length", "0")
-        self.end_headers()
         told = {
             "path": self.path,
             "id": headers["webhook-id"],
@@ -41,9 +34,16 @@ class Receiver(BaseHTTPRequestHandler):
             "verified": verified,
             "message": message,
         }
-        # Requests come on threads of their own.
+        # Requests come on threads of their own; the next one of a stream, when this one is answered.
         with LOCK:
             print(json.dumps(told), flush=True)
+        self.send_response(ANSWERS[self.path.split("?")[0]])
+        if self.path == "/moved":
+            self.send_header("location", "/ok")
+        if self.path == "/busy":
+            self.send_header("retry-after", "9")
+        self.send_header("content-length", "0")
+        self.end_headers()
 
     def log_message(self, *_):
         pass

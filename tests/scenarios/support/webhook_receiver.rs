@@ -1,5 +1,6 @@
 //! A receiver of webhooks, which verifies them by the specification's own library, and a server that tells it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -56,6 +57,19 @@ impl Receiver {
         let mut told = self.told();
         told.retain(|one| one["path"] == path && one["message"]["type"] == kind);
         told
+    }
+
+    /// Demands that what was told of each stream came in its order, and that nothing is missing.
+    pub(crate) fn is_in_order(&self) {
+        let mut last = BTreeMap::<String, u64>::new();
+        for one in self.told() {
+            let message = &one["message"];
+            let stream = message["data"]["stream"].to_string();
+            let sequence = message["sequence"].as_u64().expect("a number");
+            if let Some(before) = last.insert(stream, sequence) {
+                assert_eq!(sequence, before + 1, "{one}");
+            }
+        }
     }
 
     /// Waits for so many requests to a path about this kind.

@@ -171,6 +171,8 @@ pub(super) const NEEDS: &[Need] = &[
     need("tshark", &["tshark", "--version"], "tshark"),
     // Not in every user's PATH.
     need("nginx", &["/usr/sbin/nginx", "-v"], "nginx-light"),
+    need("strace", &["strace", "--version"], "strace"),
+    need("faketime", &["faketime", "--version"], "faketime"),
     need("haproxy", &["/usr/sbin/haproxy", "-v"], "haproxy"),
     need(
         "nginx's RTMP module",

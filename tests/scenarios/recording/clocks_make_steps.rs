@@ -1,0 +1,105 @@
+//! A host whose clock is set right, or wrong: no recording goes for that, nobody who listens notices, and what is listed stays
+//! continuous.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use testkit::hls::MediaPlaylist;
+use testkit::{Clip, Server, wait_until};
+
+use crate::support::faults::{Bystander, Clock, OTHER};
+use crate::support::recorded::recordings;
+use crate::support::storage::left_over;
+use crate::support::{DEADLINE, publish_rtmp};
+
+/// Days that the clock is behind, as one of a board is that has none of its own, and those that it is then set ahead wrongly.
+const BEHIND: i64 = -500;
+const AHEAD: i64 = 400;
+
+/// Of this stream the newest recording is kept: when the one before has gone, the recorder has looked what is to go.
+const TURN: &str = "turn/show";
+
+fn of(server: &Server, stream: &str) -> Vec<PathBuf> {
+    let mut all = recordings(server);
+    all.retain(|it| it["stream"] == stream && it["state"] == "finalised");
+    let paths = all.iter().map(|it| it["path"].as_str().expect("a file"));
+    paths.map(PathBuf::from).collect()
+}
+
+fn record(server: &Server, stream: &str) -> PathBuf {
+    let before = of(server, stream);
+    let mut publisher = publish_rtmp(server, &Clip::Flv.seconds(2), stream);
+    publisher.wait(DEADLINE);
+    let mut new = None;
+    wait_until("a recording", DEADLINE, || {
+        let all = of(server, stream);
+        new = all.into_iter().find(|path| !before.contains(path));
+        new.is_some()
+    });
+    new.expect("it")
+}
+
+/// When the first segment that is listed of what is on began, since 1970.
+fn listed(server: &Server) -> Duration {
+    let mut found = None;
+    wait_until("a playlist", DEADLINE, || {
+        let text = server.get(&format!("/{OTHER}/hls/live.m3u8")).text();
+        let playlist = MediaPlaylist::parse(&text);
+        found = playlist.ok().and_then(|it| it.segments.first()?.date);
+        found.is_some()
+    });
+    found.expect("a time")
+}
+
+#[test]
+fn no_step_of_the_clock_removes_a_recording() {
+    let root = tempfile::tempdir().unwrap();
+    let earlier = left_over(root.path(), &[4_000]);
+    let earlier = earlier.keys().map(|key| {
+        let name = key.strip_prefix("archive/2026/").expect("the prefix");
+        root.path().join("recordings").join(name)
+    });
+    let mut kept: Vec<PathBuf> = earlier.collect();
+    let clock = Clock::ahead(BEHIND);
+    let directory = format!("{:?}", root.path().join("recordings").display().to_string());
+    let server = Server::builder()
+        .set("recording", "directory", &directory)
+        .set("recording", "min_free", "\"0B\"")
+        .set("recording", "max_age", "\"30d\"")
+        .set("ingest", "linger", "\"1s\"")
+        .toml("[[record]]\nmatch = \"live/*\"\nmax_age = \"30d\"\n")
+        .toml("[[record]]\nmatch = \"turn/*\"\nmax_count = 1\n");
+    let server = clock.of(server).start();
+    let mut other = Bystander::of(&server);
+    kept.push(record(&server, "live/show"));
+    let mut last = record(&server, TURN);
+    let first = listed(&server);
+    for (steps, days) in [(1, 0), (2, AHEAD)] {
+        other.during(|| {
+            clock.set(days);
+            wait_until("the step to be seen", DEADLINE, || {
+                server.log().matches("clock has made a step").count() == steps
+            });
+            let before = std::mem::replace(&mut last, record(&server, TURN));
+            wait_until("the one before to go", DEADLINE, || !before.exists());
+        });
+        kept.push(record(&server, "live/show"));
+        for path in &kept {
+            assert!(path.exists(), "{}", path.display());
+        }
+        assert_eq!(of(&server, "live/show").len(), steps + 1);
+    }
+    assert_eq!(of(&server, "radio.mp3").len(), 1);
+    // They are named by the clock; what is on goes on as it began.
+    let day = |path: &Path| path.parent().unwrap().file_name().unwrap().to_owned();
+    let mut days: Vec<_> = kept[1..].iter().map(|path| day(path)).collect();
+    days.dedup();
+    assert_eq!(days.len(), 3, "{days:?}");
+    let passed = listed(&server).checked_sub(first);
+    let passed = passed.expect("times that grow");
+    assert!(
+        Duration::ZERO < passed && passed < 10 * DEADLINE,
+        "{passed:?}"
+    );
+    other.noticed_nothing();
+}

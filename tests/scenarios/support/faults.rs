@@ -1,0 +1,241 @@
+//! Faults from outside: calls that fail, steps of the clock, and a listener of another stream, who is not to notice.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use testkit::{Clip, Process, Server, ServerBuilder, Signal, Tool, wait_until};
+
+use crate::support::{DEADLINE, repeat_rtmp};
+
+/// System calls of a server that fail until this is dropped: strace answers them in the kernel's place.
+pub(crate) struct Injection {
+    strace: Process,
+}
+
+impl Injection {
+    /// Has calls of the threads of a name fail, as strace's `inject` has it: `pwrite64:error=EIO`. Other threads are
+    /// not even slowed down.
+    pub(crate) fn into_threads(server: &Server, name: &str, inject: &str) -> Self {
+        let threads = threads(server.pid(), name);
+        assert!(!threads.is_empty(), "no thread is named {name}");
+        let named = threads.iter().flat_map(|id| ["-p", id.as_str()]);
+        Self::start(Tool::new("strace").args(named), inject, threads.len())
+    }
+
+    /// Has calls about one file fail, whichever thread makes them.
+    pub(crate) fn into_file(server: &Server, path: &Path, inject: &str) -> Self {
+        let path = path.canonicalize().unwrap();
+        let strace = Tool::new("strace").args(["-f", "-p", &server.pid().to_string(), "-P"]);
+        Self::start(strace.arg(path), inject, 1)
+    }
+
+    fn start(strace: Tool, inject: &str, attached: usize) -> Self {
+        let (calls, _) = inject.split_once(':').expect("calls, and what they return");
+        let strace = strace
+            .args(["-e", &format!("trace={calls}"), "-e", "signal=none"])
+            .args(["-e", &format!("inject={inject}")])
+            .start();
+        wait_until("strace to attach", DEADLINE, || {
+            strace.stderr().matches(" attached").count() >= attached
+        });
+        Self { strace }
+    }
+
+    /// How many calls it has had fail.
+    pub(crate) fn count(&self) -> usize {
+        self.strace.stderr().matches("(INJECTED)").count()
+    }
+
+    /// Waits for the first one.
+    pub(crate) fn wait(&self) {
+        wait_until("a call to fail", DEADLINE, || self.count() > 0);
+    }
+}
+
+impl Drop for Injection {
+    fn drop(&mut self) {
+        // It lets go of the server in its own time: killed in the middle of a call it would leave that undone.
+        self.strace.signal(Signal::TERM);
+        self.strace.wait(DEADLINE);
+    }
+}
+
+/// The identifiers of a process's threads of a name.
+fn threads(pid: u32, name: &str) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let tasks = tasks.map(|task| task.unwrap().path());
+    let named = tasks.filter(|task| {
+        let comm = std::fs::read_to_string(task.join("comm")).unwrap_or_default();
+        comm.trim_end() == name
+    });
+    named
+        .map(|task| task.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect()
+}
+
+/// A clock that makes steps: libfaketime adds to the time of day what a file says. The monotonic clock is the system's.
+pub(crate) struct Clock {
+    folder: TempDir,
+}
+
+impl Clock {
+    /// One that is so many days ahead, or behind.
+    pub(crate) fn ahead(days: i64) -> Self {
+        let clock = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        clock.set(days);
+        clock
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("offset")
+    }
+
+    /// Makes a step. The server sees it within a second.
+    pub(crate) fn set(&self, days: i64) {
+        let next = self.folder.path().join("next");
+        std::fs::write(&next, format!("{days:+}d\n")).unwrap();
+        std::fs::rename(next, self.path()).unwrap();
+    }
+
+    /// A server that goes by it.
+    pub(crate) fn of(&self, server: ServerBuilder) -> ServerBuilder {
+        let library = Tool::new("faketime")
+            .args(["-f", "+0d", "printenv", "LD_PRELOAD"])
+            .run(DEADLINE);
+        let library = String::from_utf8(library).unwrap();
+        server
+            .env("LD_PRELOAD", library.trim())
+            .env("FAKETIME_TIMESTAMP_FILE", self.path().to_str().unwrap())
+            .env("FAKETIME_CACHE_DURATION", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+    }
+}
+
+/// How often a control's connection brings something: as often as a picture comes.
+const PACE: Duration = Duration::from_millis(40);
+
+/// A listener of a stream that is not recorded and told to nobody, which looks how long it hears nothing. A connection without
+/// a server, on which something comes as often, shows what the machine adds.
+pub(crate) struct Bystander {
+    _publisher: Process,
+    is_over: Arc<AtomicBool>,
+    begin: Instant,
+    live: JoinHandle<Vec<Instant>>,
+    control: JoinHandle<Vec<Instant>>,
+    faults: Vec<[Instant; 2]>,
+}
+
+/// What it listens to.
+pub(crate) const OTHER: &str = "elsewhere/other";
+
+impl Bystander {
+    /// One that listens from now on.
+    pub(crate) fn of(server: &Server) -> Self {
+        let publisher = repeat_rtmp(server, Clip::Flv, OTHER);
+        let path = format!("/{OTHER}.flv");
+        wait_until("the other stream", DEADLINE, || {
+            server.listen(&path).status() == 200
+        });
+        let mut listener = server.listen(&path);
+        // Its first seconds come at once.
+        listener.read_until(DEADLINE, |body| !body.is_empty());
+        listener.read_for(Duration::from_secs(1));
+        let is_over = Arc::<AtomicBool>::default();
+        let stop = Arc::clone(&is_over);
+        let live = spawn(move || {
+            let went_on = listener.read_until(10 * DEADLINE, |_| stop.load(Ordering::Relaxed));
+            assert!(went_on, "the other stream has ended");
+            listener.arrivals().iter().map(|it| it.at).collect()
+        });
+        let (near, far) = pair();
+        let stop = Arc::clone(&is_over);
+        spawn(move || send(far, &stop));
+        Self {
+            _publisher: publisher,
+            is_over,
+            begin: Instant::now(),
+            live,
+            control: spawn(move || arrivals(near)),
+            faults: Vec::new(),
+        }
+    }
+
+    /// Something is wrong while `work` goes on.
+    pub(crate) fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let done = work();
+        self.faults.push([begin, Instant::now()]);
+        done
+    }
+
+    /// Demands that the longest pause while something was wrong was no longer than that of the rest, or of the control: but for
+    /// what the scheduler may do to one of them alone.
+    pub(crate) fn noticed_nothing(self) {
+        let end = Instant::now();
+        self.is_over.store(true, Ordering::Relaxed);
+        let [live, control] =
+            [self.live, self.control].map(|it| it.join().expect("it has heard all"));
+        let mut rest = vec![self.begin];
+        rest.extend(self.faults.as_flattened());
+        rest.push(end);
+        let rest: Vec<[Instant; 2]> = rest.as_chunks().0.to_vec();
+        let [during, besides] = [&self.faults, &rest].map(|spans| longest(&live, spans));
+        let machine = longest(&control, &self.faults);
+        let lasted: Duration = self.faults.iter().map(|[begin, end]| *end - *begin).sum();
+        println!(
+            "longest pause in {lasted:.1?} of faults: {during:.3?}, besides: {besides:.3?}, control: {machine:.3?}"
+        );
+        let bound = 2 * besides.max(machine) + Duration::from_millis(500);
+        assert!(lasted > 2 * bound, "{lasted:?} of faults show nothing");
+        assert!(during <= bound, "{during:?} of silence");
+    }
+}
+
+/// The longest time without an arrival within each of some spans.
+fn longest(arrivals: &[Instant], spans: &[[Instant; 2]]) -> Duration {
+    let pauses = spans.iter().flat_map(|[begin, end]| {
+        let within = arrivals.iter().filter(move |at| (begin..end).contains(at));
+        let edges: Vec<Instant> = [*begin]
+            .into_iter()
+            .chain(within.copied())
+            .chain([*end])
+            .collect();
+        edges
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect::<Vec<_>>()
+    });
+    pauses.max().unwrap_or_default()
+}
+
+fn pair() -> (TcpStream, TcpStream) {
+    let door = TcpListener::bind("127.0.0.1:0").unwrap();
+    let near = TcpStream::connect(door.local_addr().unwrap()).unwrap();
+    (near, door.accept().unwrap().0)
+}
+
+fn send(mut socket: TcpStream, is_over: &AtomicBool) {
+    let mut due = Instant::now();
+    while !is_over.load(Ordering::Relaxed) {
+        due += PACE;
+        sleep(due.saturating_duration_since(Instant::now()));
+        socket.write_all(&[0; 400]).unwrap();
+    }
+}
+
+fn arrivals(mut socket: TcpStream) -> Vec<Instant> {
+    let mut all = Vec::new();
+    let mut piece = [0; 4_096];
+    while socket.read(&mut piece).unwrap() > 0 {
+        all.push(Instant::now());
+    }
+    all
+}
