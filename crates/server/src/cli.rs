@@ -48,7 +48,7 @@ enum Command {
         demo: bool,
     },
     /// Checks a configuration and shows every error with its line and column, and whether the journals that it names are
-        /// damaged.
+    /// damaged.
     Check {
         /// The file to check.
         #[arg(long, value_name = "FILE")]

@@ -178,7 +178,7 @@ fn url(option: Option<&Directive>) -> &str {
 }
 
 /// Sets the one hook, by the elements of all mounts that name one: the first address of each kind counts.
-pub(super) fn hook<'a>(mounts: &[&'a Directive], station: &Station<'_>, import: &mut Import) {
+pub(super) fn hook(mounts: &[&Directive], station: &Station<'_>, import: &mut Import) {
     let address = |name| {
         let mut elements = mounts.iter();
         elements.find_map(|element| address(element, name))

@@ -35,6 +35,7 @@ use ::webhooks::Courier;
 use archive::Archive;
 use config::Config;
 use derived_audio::DerivedAudio;
+use net::holdings::Holdings;
 use net::link::Connector;
 use station::Station;
 
