@@ -1,13 +1,17 @@
 //! ffmpeg publishes over WebRTC as it is: it waits for the server to open DTLS, and repeats lost packets of its pictures.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use testkit::{Clip, Impaired, Impairment, PUBLISH_KEY, Proxy, Server, Tool};
+use testkit::{Clip, Impaired, Impairment, PUBLISH_KEY, Server, Tool};
 
 use crate::support::{DEADLINE, wait_for_stream};
 
 /// Of the clip.
 const PICTURES_PER_SECOND: f64 = 25.0;
+
+/// Where the server says that it is; the bad network is there.
+const OUTSIDE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// How long each network is watched, in seconds.
 const SECONDS: &str = "10";
@@ -17,29 +21,18 @@ const NETWORKS: [(f64, f64); 2] = [(0.0, 0.99), (0.05, 0.9)];
 
 #[test]
 fn its_pictures_arrive_over_a_network_that_loses_packets() {
-    let server = Server::start();
+    let server = Server::builder()
+        .set("webrtc", "public_ips", &format!("[\"{OUTSIDE}\"]"))
+        .start();
     let way = |loss| Impairment {
         loss,
         delay: Duration::from_millis(50),
         seed: 5,
         ..Impairment::NONE
     };
-    let proxy = Impaired::udp(server.addr("webrtc"), way(0.0), way(0.0));
-    let (own, through) = (server.addr("webrtc"), proxy.addr());
-    // In the answer the proxy's address takes the place of the server's. ffmpeg takes the last chunk of an answer for an
-    // error, so it gets none in chunks.
-    let front = Proxy::start(
-        server.addr("http"),
-        "",
-        &format!(
-            "chunked_transfer_encoding off; sub_filter_types application/sdp; sub_filter_once off; \
-             sub_filter ' {} {} typ' ' {} {} typ';",
-            own.ip(),
-            own.port(),
-            through.ip(),
-            through.port(),
-        ),
-    );
+    let own = server.addr("webrtc");
+    let outside = SocketAddr::from((OUTSIDE, own.port()));
+    let proxy = Impaired::udp_at(outside, own, way(0.0), way(0.0));
     let _publisher = Tool::current_ffmpeg()
         .args(["-re", "-i"])
         .arg(Clip::Flv.seconds(90))
@@ -47,7 +40,7 @@ fn its_pictures_arrive_over_a_network_that_loses_packets() {
             "-c:v", "copy", "-c:a", "libopus", "-ar", "48000", "-ac", "2",
         ])
         .args(["-authorization", PUBLISH_KEY, "-f", "whip"])
-        .arg(front.url("/live/show/whip"))
+        .arg(server.http_url("/live/show/whip"))
         .start();
     wait_for_stream(&server, "live/show");
     for (loss, seen_min) in NETWORKS {

@@ -70,7 +70,21 @@ impl Impaired {
     /// When no socket can be opened.
     #[must_use]
     pub fn udp(upstream: SocketAddr, up: Impairment, down: Impairment) -> Self {
-        let socket = std::net::UdpSocket::bind(any_port(upstream));
+        Self::udp_at(any_port(upstream), upstream, up, down)
+    }
+
+    /// The same at an address of its own, for clients that go where the server says that it is.
+    ///
+    /// # Panics
+    /// When no socket can be opened there.
+    #[must_use]
+    pub fn udp_at(
+        local: SocketAddr,
+        upstream: SocketAddr,
+        up: Impairment,
+        down: Impairment,
+    ) -> Self {
+        let socket = std::net::UdpSocket::bind(local);
         let socket = socket.unwrap_or_else(|error| panic!("no UDP socket: {error}"));
         let addr = socket.local_addr();
         Self::start(Transport::Udp, addr, up, down, move |shared| {
