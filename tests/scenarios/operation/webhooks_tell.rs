@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use testkit::{Clip, Server, Signal, Volume, free_address, wait_until};
 
+use crate::support::faults::{Bystander, Injection};
 use crate::support::storage::{self, BUCKET, Storage};
 use crate::support::webhook_receiver::{Receiver, STREAM, outcomes, queued, server, webhook};
 use crate::support::{DEADLINE, publish_rtmp};
@@ -177,23 +178,19 @@ fn a_receiver_that_was_away_is_told_everything_in_order() {
     });
     let told = receiver.told();
     assert_eq!(told.len() as f64, waiting);
-    let numbers = told.iter().map(|it| &it["message"]["sequence"]);
-    let numbers: Vec<u64> = numbers.map(|it| it.as_u64().unwrap()).collect();
-    let first = numbers[0];
-    let wanted: Vec<u64> = (first..).take(numbers.len()).collect();
-    assert_eq!(numbers, wanted);
+    receiver.is_in_order();
 }
 
 #[test]
 fn what_a_full_disk_did_not_take_survives_a_kill_once_it_has_room() {
     let root = tempfile::tempdir().unwrap();
     let volume = Volume::memory(4_096);
-    let ballast = volume.path().join("ballast");
-    let full = std::fs::write(&ballast, vec![0; 8 << 20]);
+    let full = std::fs::write(volume.path().join("ballast"), vec![0; 8 << 20]);
     assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
     let port = free_address().port();
     let url = format!("http://127.0.0.1:{port}/ok");
-    let hook = webhook(&url, "events = [\"stream.*\"]");
+    let wanted = "events = [\"stream.*\"]\nstreams = \"live/*\"";
+    let hook = webhook(&url, wanted);
     let state = format!("{:?}", volume.path().join("state").display().to_string());
     let server = || {
         let server = server(root.path()).set("webhooks", "directory", &state);
@@ -202,11 +199,24 @@ fn what_a_full_disk_did_not_take_survives_a_kill_once_it_has_room() {
     // It starts all the same.
     let mut killed = server();
     killed.wait_for_log("webhooks cannot be written down", DEADLINE);
-    show(&killed, 2);
+    let mut other = Bystander::of(&killed);
+    other.during(|| show(&killed, 2));
     assert!(is_failing(&killed));
-    let waiting = queued(&killed);
-    std::fs::remove_file(ballast).unwrap();
+    volume.resize(8_192);
     wait_until("the disk to take them", DEADLINE, || !is_failing(&killed));
+    // What is there already fails as well, and not for good.
+    let fault = Injection::into_file(
+        &killed,
+        &volume.path().join("state/webhooks.redb"),
+        "pwrite64:error=EIO",
+    );
+    show(&killed, 1);
+    fault.wait();
+    assert!(is_failing(&killed));
+    drop(fault);
+    wait_until("the disk to take them", DEADLINE, || !is_failing(&killed));
+    other.noticed_nothing();
+    let waiting = queued(&killed);
     killed.process().signal(Signal::KILL);
     killed.process().wait(DEADLINE);
     let second = server();
@@ -216,4 +226,5 @@ fn what_a_full_disk_did_not_take_survives_a_kill_once_it_has_room() {
         queued(&second) == 0.0
     });
     assert_eq!(receiver.told().len() as f64, waiting);
+    receiver.is_in_order();
 }

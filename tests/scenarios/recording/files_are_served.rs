@@ -14,7 +14,7 @@ use crate::support::films::of_one_keyframe;
 use crate::support::hls_page::ChromiumPlayer;
 use crate::support::library::{BYTES, FILM, FRAGMENTED, Library, SECONDS};
 use crate::support::shows::{AAC, H264, Show, check_vlc, start_vlc};
-use crate::support::{DEADLINE, connect, curl, publish_icecast};
+use crate::support::{DEADLINE, connect, curl, file, publish_icecast};
 
 /// Bytes of a file that no socket's buffers hold.
 const LARGE: usize = 64 << 20;
@@ -181,6 +181,45 @@ fn a_film_of_one_keyframe_plays_over_hls() {
     let playlist = MediaPlaylist::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert!(playlist.segments.len() > 20, "{text}");
     assert!(!text.contains("INDEPENDENT"), "{text}");
+    assert_eq!(packets(server.http_url(path)), packets(film));
+}
+
+#[test]
+fn a_film_whose_sound_begins_first_is_cut_as_its_playlist_says() {
+    let library = Library::make();
+    let film = library.folder().join("late.mp4");
+    let clip = Clip::FlvBframes.seconds(SECONDS);
+    let _ = Tool::ffmpeg()
+        .args(["-y", "-i"])
+        .arg(&clip)
+        .args(["-itsoffset", "1.5", "-i"])
+        .arg(&clip)
+        .args(["-map", "1:v", "-map", "0:a", "-c", "copy"])
+        .arg(&film)
+        .run(DEADLINE);
+    let server = library.serve();
+    let path = "/vod/late.mp4/index.m3u8";
+    let text = server.get(path).text();
+    let playlist = MediaPlaylist::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let sounds = |media: &Path| framemd5::audio(&framemd5::packets(media)).len() as f64;
+    let per_second = sounds(&film) / f64::from(SECONDS);
+    let body = |uri: &str| server.get(&format!("/vod/late.mp4/{uri}")).body;
+    let last = playlist.segments.len() - 1;
+    assert!(last >= 1, "{text}");
+    // In the last one the pictures go on behind the sound.
+    for segment in &playlist.segments[..last] {
+        let (map, told) = (
+            segment.map.as_ref().unwrap(),
+            segment.file.as_ref().unwrap(),
+        );
+        let whole = file(&[body(&map.uri), body(&told.uri)].concat());
+        let (lasts, told) = (
+            sounds(whole.path()) / per_second,
+            told.duration.as_secs_f64(),
+        );
+        assert!((lasts - told).abs() < 0.2, "{lasts} {text}");
+        assert!(told.round() <= playlist.target.as_secs_f64(), "{text}");
+    }
     assert_eq!(packets(server.http_url(path)), packets(film));
 }
 

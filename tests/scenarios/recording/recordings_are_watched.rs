@@ -79,6 +79,20 @@ fn a_recording_is_downloaded_and_played_at_the_streams_address() {
     );
     let condition = format!("If-None-Match: {tag}");
     assert_eq!(curl(&server, &path, &["-H", &condition]).status, 304);
+    // Parts of two versions are not mixed, and what is no range is none.
+    for (header, status) in [
+        (format!("If-Match: {tag}"), 206),
+        ("If-Match: \"another\"".to_owned(), 412),
+        (
+            "If-Unmodified-Since: Thu, 01 Jan 2026 00:00:00 GMT".to_owned(),
+            412,
+        ),
+    ] {
+        let asked = curl(&server, &path, &["-r", "0-9", "-H", &header]);
+        assert_eq!(asked.status, status, "{header}");
+    }
+    let spaced = curl(&server, &path, &["-H", "Range: bytes = 0-9"]);
+    assert!(spaced.status == 200 && spaced.body == file);
     // Over HLS it has every packet, and an end.
     let playlist = format!("/{STREAM}/{}", text(&one, "hls"));
     let told = server.get(&playlist).text();

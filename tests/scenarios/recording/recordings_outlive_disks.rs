@@ -4,10 +4,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, Server, Signal, Volume, wait_until};
+use testkit::{Clip, Server, Signal, Tool, Volume, wait_until};
 
+use crate::support::faults::{Bystander, Injection};
 use crate::support::flv;
 use crate::support::recorded::{STREAM, finalised, hashes, probe, recordings, server};
+use crate::support::webhook_receiver::{Receiver, webhook};
 use crate::support::{DEADLINE, assert_joins, file, publish_rtmp};
 
 /// How often the power fails, and how much media is recorded from one time to the next.
@@ -164,17 +166,28 @@ fn a_disk_that_hangs_for_a_while_costs_nobody_anything() {
 #[test]
 fn a_full_disk_is_told_and_recorded_to_again_once_it_has_room() {
     let volume = Volume::memory(SMALL_KIB);
+    let receiver = Receiver::start();
+    let wanted = "events = [\"recording.started\", \"recording.deleted\"]";
     let mut first = server(volume.path())
         .set("ingest", "linger", "\"1s\"")
+        .toml(&webhook(&receiver.url("/ok"), wanted))
         .env("CARILLON__DRAIN_TIMEOUT", "1s")
         .start();
+    let mut other = Bystander::of(&first);
     let clip = Clip::Flv.seconds(60);
     let _publisher = publish_rtmp(&first, &clip, STREAM);
     wait_for_seconds(&first, 2.0);
-    let ballast = volume.path().join("ballast");
-    let full = std::fs::write(&ballast, vec![0; 2 * SMALL_KIB as usize * 1_024]);
-    assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
-    first.wait_for_log("the disk takes no recording", DEADLINE);
+    other.during(|| {
+        let ballast = volume.path().join("ballast");
+        let full = std::fs::write(&ballast, vec![0; 2 * SMALL_KIB as usize * 1_024]);
+        assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+        first.wait_for_log("the disk takes no recording", DEADLINE);
+        // Of this one nothing is ever written, though it is tried more than once.
+        publish_rtmp(&first, &Clip::Flv.seconds(12), "live/late").wait(DEADLINE);
+        wait_until("its end", DEADLINE, || {
+            !first.api("streams").to_string().contains("live/late")
+        });
+    });
     wait_until("the gap to be counted", DEADLINE, || {
         gaps(&first, "disk") >= 1.0
     });
@@ -189,7 +202,7 @@ fn a_full_disk_is_told_and_recorded_to_again_once_it_has_room() {
     let sent = framemd5::video(&framemd5::decoded(&clip));
     let before = framemd5::video(&framemd5::decoded(&one));
     assert_eq!(assert_joins("before", &sent, &before).at % 25, 0);
-    std::fs::remove_file(ballast).unwrap();
+    volume.resize(8 * SMALL_KIB);
     // Media that came meanwhile was held by the log, or is a gap.
     wait_until("another recording", DEADLINE, || {
         recordings(&first).len() == 2
@@ -200,9 +213,13 @@ fn a_full_disk_is_told_and_recorded_to_again_once_it_has_room() {
     });
     assert_eq!(
         gaps(&first, "disk"),
-        1.0,
-        "one gap, however often it was tried"
+        2.0,
+        "one gap of each, however often it was tried"
     );
+    other.noticed_nothing();
+    let started = receiver.wait_for("/ok", "recording.started", 2);
+    assert_eq!(started.len(), 2);
+    assert!(receiver.of("/ok", "recording.deleted").is_empty());
     first.terminate(DEADLINE);
     // An index for which there was no room is made at the next start.
     let second = server(volume.path()).start();
@@ -254,4 +271,73 @@ fn the_end_of_the_server_does_not_wait_for_a_disk_that_hangs() {
         "{duration}"
     );
     assert!(!framemd5::decoded(&files[0]).is_empty());
+}
+
+#[test]
+fn what_could_not_be_closed_is_closed_once_it_can_and_what_is_gone_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let receiver = Receiver::start();
+    let server = server(root.path())
+        .set("ingest", "linger", "\"1s\"")
+        .toml(&webhook(&receiver.url("/ok"), "events = [\"recording.*\"]"))
+        .start();
+    let mut other = Bystander::of(&server);
+    for (number, call) in ["fdatasync", "renameat2"].into_iter().enumerate() {
+        let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(5), STREAM);
+        wait_until("another recording", DEADLINE, || {
+            recordings(&server).len() == number + 1
+        });
+        other.during(|| {
+            let inject = format!("{call}:error=EIO");
+            let fault = Injection::into_threads(&server, "record-jobs", &inject);
+            fault.wait();
+            // It is known, and cannot be removed.
+            let one = recordings(&server).remove(number);
+            assert_eq!(one["state"], "open", "{one}");
+            let path = format!("recordings/{}", one["id"].as_str().unwrap());
+            assert_eq!(delete(&server, &path), "409");
+            // The time to the next attempt passes.
+            wait_until("it to be told", DEADLINE, || {
+                server.log().matches("a recording stays open").count() == number + 1
+            });
+        });
+        let path = &finalised(&server, number + 1)[number];
+        let (start, duration) = probe(path);
+        assert!(start.abs() < 0.001 && duration > 4.5, "{duration}");
+    }
+    // Somebody moves the next one away while it is written.
+    let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(5), STREAM);
+    wait_until("the third", DEADLINE, || recordings(&server).len() == 3);
+    let third = recordings(&server).remove(2);
+    let path = PathBuf::from(third["path"].as_str().unwrap());
+    other.during(|| {
+        std::fs::rename(&path, root.path().join("mine")).unwrap();
+        publisher.wait(DEADLINE);
+        let gone = receiver.wait_for("/ok", "recording.deleted", 1).remove(0);
+        assert_eq!(gone["message"]["data"]["reason"], "missing", "{gone}");
+    });
+    assert_eq!(finalised(&server, 2).len(), 2);
+    let of_kind = |kind: &str| receiver.of("/ok", kind).len();
+    let kinds = ["started", "closed", "finalised"];
+    let counts = kinds.map(|it| of_kind(&format!("recording.{it}")));
+    assert_eq!(counts, [3, 2, 2]);
+    receiver.is_in_order();
+    other.noticed_nothing();
+}
+
+/// The status that a removal by the operator is answered with.
+fn delete(server: &Server, path: &str) -> String {
+    let answer = Tool::new("curl")
+        .args([
+            "-s",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code}",
+            "-X",
+            "DELETE",
+        ])
+        .arg(format!("http://{}/api/v1/{path}", server.addr("admin")))
+        .run(DEADLINE);
+    String::from_utf8(answer).unwrap()
 }

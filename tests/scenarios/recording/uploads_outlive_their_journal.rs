@@ -1,14 +1,16 @@
 //! What is written down of uploads: it keeps what the operator has removed from coming back, and its loss, damage or full
 //! disk costs neither a start nor an upload.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use testkit::{Server, Signal, Tool, Volume, free_address, wait_until};
+use testkit::{Clip, Server, Signal, Tool, Volume, free_address, wait_until};
 
-use crate::support::DEADLINE;
+use crate::support::faults::{Bystander, Injection};
 use crate::support::storage::{
-    self, PART_BYTES, Storage, credentials, key, left_over, recordings, uploaded,
+    self, PART_BYTES, Storage, Way, credentials, key, left_over, recordings, uploaded,
 };
+use crate::support::{DEADLINE, publish_rtmp};
 
 fn delete(server: &Server, id: &str) {
     let url = format!("http://{}/api/v1/recordings/{id}", server.addr("admin"));
@@ -19,6 +21,44 @@ fn delete(server: &Server, id: &str) {
 
 fn journal(root: &Path) -> std::path::PathBuf {
     root.join("recordings/uploads.redb")
+}
+
+fn is_failing(server: &Server) -> bool {
+    let labels = ["journal=\"uploads\""];
+    server.metrics().sum("carillon_journal_failing", &labels) > 0.0
+}
+
+/// Names that other objects have already.
+const TAKEN: usize = 40;
+
+#[test]
+fn uploads_go_on_once_the_disk_takes_the_journal_again() {
+    let root = tempfile::tempdir().unwrap();
+    let store = Storage::start(free_address(), None);
+    let credentials = credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
+    let server = storage::server(root.path(), store.address, &credentials, "1h")
+        .set("ingest", "linger", "\"1s\"")
+        .toml("[[record]]\nmatch = \"live/*\"\n")
+        .start();
+    let record = || publish_rtmp(&server, &Clip::Flv.seconds(2), "live/show").wait(DEADLINE);
+    let mut other = Bystander::of(&server);
+    record();
+    uploaded(&server, 1);
+    for (round, error) in ["ENOSPC", "EIO"].into_iter().enumerate() {
+        other.during(|| {
+            let inject = format!("pwrite64:error={error}");
+            let fault = Injection::into_threads(&server, "uploads", &inject);
+            record();
+            fault.wait();
+            wait_until("the journal to fail", DEADLINE, || is_failing(&server));
+        });
+        for recording in uploaded(&server, round + 2) {
+            let file = std::fs::read(recording["path"].as_str().unwrap()).unwrap();
+            assert!(store.object(&key(&recording)) == Some(file));
+        }
+        assert!(!is_failing(&server));
+    }
+    other.noticed_nothing();
 }
 
 #[test]
@@ -61,27 +101,78 @@ fn what_is_deleted_does_not_come_back_with_the_next_start() {
 }
 
 #[test]
+fn what_is_deleted_while_the_storage_is_away_goes_when_it_is_back() {
+    let root = tempfile::tempdir().unwrap();
+    left_over(root.path(), &[4_000; 2]);
+    let store = Storage::start(free_address(), None);
+    let way = Way::to(store.address);
+    let credentials = credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
+    let server = || {
+        let server = storage::server(root.path(), way.address, &credentials, "0s");
+        server.start()
+    };
+    let mut first = server();
+    way.mend();
+    let removed = uploaded(&first, 2).remove(0);
+    wait_until("the files to go", DEADLINE, || {
+        recordings(&first).iter().all(|it| it["path"].is_null())
+    });
+    way.cut();
+    delete(&first, removed["id"].as_str().unwrap());
+    first.terminate(DEADLINE);
+    let second = server();
+    let id = removed["id"].as_str().unwrap();
+    let public = format!("/radio.mp3/recordings/{id}.mp3");
+    let is_gone = || {
+        let all = recordings(&second);
+        assert!(all.iter().all(|it| it["id"] != removed["id"]));
+        assert_eq!(second.get(&public).status, 404);
+    };
+    wait_until("the other one to be listed", DEADLINE, || {
+        recordings(&second).len() == 1
+    });
+    is_gone();
+    assert!(store.object(&key(&removed)).is_some());
+    way.mend();
+    wait_until("the object to go", 2 * DEADLINE, || {
+        store.object(&key(&removed)).is_none()
+    });
+    is_gone();
+}
+
+#[test]
 fn a_damaged_journal_costs_no_start_and_no_second_upload() {
     let root = tempfile::tempdir().unwrap();
-    let two_parts = PART_BYTES + 4_096;
-    left_over(root.path(), &[4_000, two_parts, 4_000]);
+    let mut sizes = vec![4_000, PART_BYTES + 4_096];
+    sizes.extend([4_000; TAKEN]);
+    left_over(root.path(), &sizes);
     let store = Storage::start(free_address(), None);
     let credentials = credentials(root.path(), "AKIAEXAMPLE", "not-checked-here");
     let server = || storage::server(root.path(), store.address, &credentials, "1h");
     let mut first = server().start();
-    uploaded(&first, 3);
+    uploaded(&first, sizes.len());
     first.terminate(DEADLINE);
+    let mode = std::fs::metadata(journal(root.path()))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
     let taken = store.taken();
     std::fs::write(journal(root.path()), vec![b'?'; 20_000]).unwrap();
     let state = root.path().join("state");
     std::fs::create_dir_all(&state).unwrap();
     std::fs::write(state.join("webhooks.redb"), "no queue").unwrap();
-    // The last one is another by now.
+    // The last ones are others by now.
     let folder = root.path().join("recordings/radio.mp3/2026-11-22");
-    std::fs::write(folder.join("10-02-00Z-0.mp3"), vec![7; 4_000]).unwrap();
+    for minute in 2..sizes.len() {
+        let name = format!("10-{minute:02}-00Z-0.mp3");
+        std::fs::write(folder.join(name), vec![7; 4_000]).unwrap();
+    }
     let state = format!("{:?}", state.display().to_string());
     let second = server()
         .set("webhooks", "directory", &state)
+        .set("ingest", "linger", "\"1s\"")
+        .toml("[[record]]\nmatch = \"live/*\"\n")
         .toml("[[webhook]]\nurl = \"http://127.0.0.1:1/\"\nsecret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n")
         .start();
     let states = || -> Vec<String> {
@@ -90,9 +181,17 @@ fn a_damaged_journal_costs_no_start_and_no_second_upload() {
         states.map(str::to_owned).collect()
     };
     wait_until("all to be settled", DEADLINE, || {
-        states() == ["stored", "stored", "taken"]
+        let states = states();
+        let (stored, taken) = states.split_at(states.len().min(2));
+        stored == ["stored"; 2] && taken == ["taken"; TAKEN]
     });
     assert_eq!(store.taken(), taken, "nothing is sent again");
+    // What waits keeps nothing new waiting.
+    publish_rtmp(&second, &Clip::Flv.seconds(2), "live/show").wait(DEADLINE);
+    wait_until("a new one to be stored", DEADLINE, || {
+        let all = states();
+        all.len() == sizes.len() + 1 && all.last().is_some_and(|it| it == "stored")
+    });
     for label in ["uploads", "webhooks"] {
         let label = format!("journal=\"{label}\"");
         let metrics = second.metrics();
