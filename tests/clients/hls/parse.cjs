@@ -3,7 +3,7 @@
 //
 //     node parse.cjs FOLDER FILE...
 //
-// FOLDER is where `npm ci` put the packages. Durations are in microseconds. A segment that is still growing
+// FOLDER is where `npm ci` put the packages. Durations are in tenths of microseconds. A segment that is still growing
 // has no address.
 
 const fs = require('node:fs');
@@ -26,8 +26,8 @@ console.error = said => {
     if (!MISTAKEN.some(words => String(said).includes(words))) complain(`${said}\n${playlist}`);
 };
 
-const micros = seconds => Math.round((seconds ?? 0) * 1e6);
-const part = one => [one.uri, micros(one.duration), Boolean(one.independent)];
+const tenths = seconds => Math.round((seconds ?? 0) * 1e7);
+const part = one => [one.uri, tenths(one.duration), Boolean(one.independent)];
 
 const byM3u8 = text => {
     const parser = new Parser();
@@ -37,11 +37,11 @@ const byM3u8 = text => {
     const growing = manifest.preloadSegment?.parts?.length ? [manifest.preloadSegment] : [];
     return {
         sequence: manifest.mediaSequence,
-        target: micros(manifest.targetDuration),
-        partTarget: micros(manifest.partTargetDuration),
+        target: tenths(manifest.targetDuration),
+        partTarget: tenths(manifest.partTargetDuration),
         segments: [...manifest.segments, ...growing].map(segment => [
             segment.uri ?? '',
-            micros(segment.duration),
+            tenths(segment.duration),
             segment.map?.uri ?? null,
             (segment.parts ?? []).map(part),
         ]),
@@ -55,13 +55,13 @@ const byHls = text => {
     let map;
     return {
         sequence: found.mediaSequenceBase,
-        target: micros(found.targetDuration),
-        partTarget: micros(found.partTargetDuration),
+        target: tenths(found.targetDuration),
+        partTarget: tenths(found.partTargetDuration),
         segments: segments.map(segment => {
             // It is given once, where it changes.
             map = segment.map?.uri ?? map;
             const parts = segment.parts.filter(isListed).map(part);
-            return [segment.uri, micros(segment.uri ? segment.duration : 0), map, parts];
+            return [segment.uri, tenths(segment.uri ? segment.duration : 0), map, parts];
         }),
     };
 };

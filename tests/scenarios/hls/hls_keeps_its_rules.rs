@@ -187,7 +187,8 @@ fn assert_agreement(folder: &Path, histories: &[(&str, &History)]) {
         .args(&files)
         .run(DEADLINE);
     let said = String::from_utf8(said).unwrap();
-    let micros = |duration: Duration| duration.as_micros() as u64;
+    // Tenths of microseconds, which durations are written in.
+    let tenths = |duration: Duration| ((duration.as_nanos() + 50) / 100) as u64;
     assert_eq!(said.lines().count(), versions.len());
     for (line, version) in said.lines().zip(&versions) {
         let found: Value = serde_json::from_str(line).unwrap();
@@ -195,19 +196,19 @@ fn assert_agreement(folder: &Path, histories: &[(&str, &History)]) {
         let segments = playlist.segments.iter().map(|segment| {
             let parts = segment.parts.iter();
             let parts =
-                parts.map(|part| json!([part.uri, micros(part.duration), part.is_independent]));
+                parts.map(|part| json!([part.uri, tenths(part.duration), part.is_independent]));
             let file = segment.file.as_ref();
             json!([
                 file.map_or("", |file| &file.uri),
-                file.map_or(0, |file| micros(file.duration)),
+                file.map_or(0, |file| tenths(file.duration)),
                 segment.map.as_ref().map(|map| &map.uri),
                 parts.collect::<Vec<_>>(),
             ])
         });
         let ours = json!({
             "sequence": playlist.sequence,
-            "target": micros(playlist.target),
-            "partTarget": playlist.part_target.map_or(0, micros),
+            "target": tenths(playlist.target),
+            "partTarget": playlist.part_target.map_or(0, tenths),
             "segments": segments.collect::<Vec<_>>(),
         });
         for parser in ["m3u8-parser", "hls-parser"] {
