@@ -2,7 +2,7 @@
 // stream has, and ends when enough packets of each expected kind have arrived.
 //
 //	pion-viewer URL PACKETS audio|video...
-//	pion-viewer watch [-rtx=false] [-via ADDRESS] SECONDS URL
+//	pion-viewer watch [-rtx=false] [-timed=false] [-via ADDRESS] SECONDS URL
 package main
 
 import (

@@ -53,10 +53,11 @@ type second struct {
 func watch(arguments []string) {
 	flags := flag.NewFlagSet("watch", flag.ExitOnError)
 	rtx := flags.Bool("rtx", true, "offer repetitions a payload type of their own, as pion does by default")
+	timed := flags.Bool("timed", true, "take reports, so that one's own tell how long the way is")
 	via := flags.String("via", "", "the address to send to instead of the server's")
 	check("the options", flags.Parse(arguments))
 	if flags.NArg() != 2 {
-		log.Fatal("usage: pion-viewer watch [-rtx=false] [-via ADDRESS] SECONDS URL")
+		log.Fatal("usage: pion-viewer watch [-rtx=false] [-timed=false] [-via ADDRESS] SECONDS URL")
 	}
 	seconds, err := strconv.Atoi(flags.Arg(0))
 	check("SECONDS", err)
@@ -64,7 +65,17 @@ func watch(arguments []string) {
 	check("a peer", err)
 	receiveBoth(peer)
 	sound, picture := newTrack(), newTrack()
-	peer.OnTrack(func(remote *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
+	peer.OnTrack(func(remote *webrtc.TrackRemote, receiver *webrtc.RTPReceiver) {
+		if *timed {
+			// pion takes a sender's report as its program reads it.
+			go func() {
+				for {
+					if _, _, err := receiver.ReadRTCP(); err != nil {
+						return
+					}
+				}
+			}()
+		}
 		into := sound
 		if remote.Kind() == webrtc.RTPCodecTypeVideo {
 			into = picture

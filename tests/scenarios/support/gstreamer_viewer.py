@@ -1,6 +1,6 @@
 """A WHEP viewer of GStreamer's making, in the version that has only `webrtcbin`. Plays what is at the address it is
-given until it has decoded that many seconds of sound, and prints what it got as one line of JSON. With a third argument
-it takes what `whepsrc` does by default."""
+given until it has decoded that many seconds of sound, and prints what it got as one line of JSON. With `whepsrc` or
+`whepclientsrc` as the third argument it takes what that element does by default."""
 
 import json
 import statistics
@@ -23,6 +23,16 @@ WHEPSRC_TAKES = {
         for payload, name in enumerate(("VP8", "VP9", "H264", "H265", "AV1"), 101)
     ),
 }
+# As `whepclientsrc` of the same version has them; it asks for repetitions and offers to take forward error correction.
+WHEPCLIENTSRC_TAKES = {
+    "video": ";".join(
+        f"application/x-rtp,media=video,payload={payload},clock-rate=90000,encoding-name={name}"
+        + (",profile-level-id=(string)42e016" if name == "H264" else "")
+        for payload, name in enumerate(("VP8", "H264", "VP9", "H265", "AV1"), 96)
+    ),
+    "audio": "application/x-rtp,media=audio,payload=101,clock-rate=48000,encoding-name=OPUS",
+}
+ELEMENTS = {"whepsrc": WHEPSRC_TAKES, "whepclientsrc": WHEPCLIENTSRC_TAKES}
 DECODES = {
     "audio": "rtpopusdepay ! opusdec ! audio/x-raw,format=S16LE,channels=2 ! fakesink name=end sync=true",
     "video": "rtph264depay ! avdec_h264 ! fakesink name=end sync=true",
@@ -64,7 +74,7 @@ class Track:
         return Gst.PadProbeReturn.OK
 
 
-def main(url, seconds, takes):
+def main(url, seconds, element=None):
     Gst.init(None)
     pipeline = Gst.Pipeline.new()
     session = Gst.ElementFactory.make("webrtcbin", "session")
@@ -87,8 +97,11 @@ def main(url, seconds, takes):
     session.connect("pad-added", added)
     agree_when_needed(session, url)
     receives = GstWebRTC.WebRTCRTPTransceiverDirection.RECVONLY
-    for caps in takes.values():
-        session.emit("add-transceiver", receives, Gst.Caps.from_string(caps))
+    for caps in ELEMENTS.get(element, TAKES).values():
+        transceiver = session.emit("add-transceiver", receives, Gst.Caps.from_string(caps))
+        if element == "whepclientsrc":
+            transceiver.set_property("do-nack", True)
+            transceiver.set_property("fec-type", GstWebRTC.WebRTCFECType.ULP_RED)
     pipeline.set_state(Gst.State.PLAYING)
 
     loop = GLib.MainLoop()
@@ -124,4 +137,4 @@ def main(url, seconds, takes):
     pipeline.set_state(Gst.State.NULL)
 
 
-main(sys.argv[1], float(sys.argv[2]), WHEPSRC_TAKES if len(sys.argv) > 3 else TAKES)
+main(sys.argv[1], float(sys.argv[2]), *sys.argv[3:])

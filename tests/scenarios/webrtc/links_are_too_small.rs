@@ -61,6 +61,10 @@ fn sum(seconds: &[Value], key: &str) -> f64 {
         .sum()
 }
 
+/// Whether a viewer's reports tell how long the way is: those of programs on pion do that read reports themselves.
+const TIMED: &str = "-timed";
+const UNTIMED: &str = "-timed=false";
+
 /// A viewer on a link of its own.
 struct Viewer {
     rate: u64,
@@ -71,10 +75,10 @@ struct Viewer {
 }
 
 impl Viewer {
-    fn start(server: &Server, rate: u64, way: Impairment, from: usize) -> Self {
+    fn start(server: &Server, rate: u64, way: Impairment, from: usize, timed: &str) -> Self {
         let proxy = Impaired::udp(server.addr("webrtc"), Impairment::NONE, way);
         let program = Tool::built(&pion_viewer())
-            .args(["watch", "-via", &proxy.addr().to_string(), "150"])
+            .args(["watch", timed, "-via", &proxy.addr().to_string(), "150"])
             .arg(server.http_url("/live/show/whep"))
             .start();
         Self {
@@ -94,11 +98,19 @@ impl Viewer {
 #[test]
 fn pion_hears_on_and_sees_again() {
     let (server, _publisher) = show();
-    let squeezed = RATES.map(|rate| {
-        let from = PLAYED + FOUND_OUT;
-        Viewer::start(&server, rate, Impairment::NONE, from)
-    });
-    let joins = RATES.map(|rate| Viewer::start(&server, rate, small(rate), FOUND_OUT));
+    let from = PLAYED + FOUND_OUT;
+    let mut squeezed: Vec<_> = RATES
+        .iter()
+        .map(|rate| Viewer::start(&server, *rate, Impairment::NONE, from, TIMED))
+        .collect();
+    squeezed.push(Viewer::start(
+        &server,
+        RATES[0],
+        Impairment::NONE,
+        from,
+        UNTIMED,
+    ));
+    let joins = RATES.map(|rate| Viewer::start(&server, rate, small(rate), FOUND_OUT, TIMED));
     wait_until("five seconds", DEADLINE, || {
         squeezed
             .iter()

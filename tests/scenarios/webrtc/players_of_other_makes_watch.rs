@@ -107,43 +107,50 @@ fn pion_and_werift_watch_what_a_large_audience_gets() {
 
 /// The transcoder begins with the seconds that the stream remembers; a receiver would play all of them, late.
 #[test]
-fn the_first_listener_of_a_radio_hears_the_present() {
+fn the_first_listeners_of_radios_hear_the_present() {
     let server = Server::start();
-    let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
-    hears_the_present(&server, "radio.mp3");
+    let names = ["one.mp3", "two.mp3", "three.mp3"];
+    let _radios = names.map(|name| publish_icecast(&server, Clip::Mp3, 90, name));
+    hear_the_present(&server, names);
 }
 
 #[test]
-fn the_first_viewer_of_a_show_hears_the_present() {
+fn the_first_viewers_of_shows_hear_the_present() {
     let server = Server::start();
-    let _show = publish_rtmp(&server, &Clip::Flv.seconds(90), "live/show");
-    hears_the_present(&server, "live/show");
+    let clip = Clip::Flv.seconds(90);
+    let names = ["live/one", "live/two", "live/three"];
+    let _shows = names.map(|name| publish_rtmp(&server, &clip, name));
+    hear_the_present(&server, names);
 }
 
-fn hears_the_present(server: &Server, stream: &str) {
-    const SECONDS: u32 = 5;
-    /// Of 20 ms each; 50 more or less for a busy machine. The past would be 100 more at the least.
-    const SOUNDS: std::ops::RangeInclusive<u64> = 200..=300;
+/// Of three, since a busy machine may publish in bursts.
+fn hear_the_present(server: &Server, streams: [&str; 3]) {
+    const SECONDS: u32 = 3;
+    /// Of 20 ms each; 40 more or less for a busy machine. The past would be 100 more at the least.
+    const SOUNDS: std::ops::RangeInclusive<u64> = 110..=190;
     /// Seconds of sound that may come in the first fifth of a second.
     const EARLY_MAX: f64 = 0.3;
-    wait_for_stream(server, stream);
+    streams.map(|stream| wait_for_stream(server, stream));
     // A past that could come.
     std::thread::sleep(Duration::from_secs(4));
-    let heard = pion()
-        .args(["watch", &SECONDS.to_string()])
-        .arg(server.http_url(&format!("/{stream}/whep")))
-        .finish(DEADLINE);
-    let lines = String::from_utf8(heard.stdout).unwrap();
-    let seconds: Vec<Value> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let early = seconds.last().and_then(|last| last["early"].as_f64());
-    let sounds = seconds.iter().map(|second| second["sounds"].as_u64());
-    let sounds: u64 = sounds.map(|count| count.unwrap()).sum();
-    println!("{sounds} packets of 20 ms in {SECONDS} s, {early:?} s of it early");
-    assert!(SOUNDS.contains(&sounds), "{sounds}: {lines}");
-    assert!(early.is_some_and(|early| early <= EARLY_MAX), "{lines}");
+    let mut heard = streams.map(|stream| {
+        let heard = pion()
+            .args(["watch", &SECONDS.to_string()])
+            .arg(server.http_url(&format!("/{stream}/whep")))
+            .finish(DEADLINE);
+        let lines = String::from_utf8(heard.stdout).unwrap();
+        let seconds: Vec<Value> = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let early = seconds.last().and_then(|last| last["early"].as_f64());
+        let sounds = seconds.iter().map(|second| second["sounds"].as_u64());
+        (early.unwrap(), sounds.map(|count| count.unwrap()).sum())
+    });
+    heard.sort_by(|one, other| one.0.total_cmp(&other.0));
+    println!("seconds that came early, and packets of 20 ms in {SECONDS} s: {heard:?}");
+    let (early, sounds): (f64, u64) = heard[1];
+    assert!(early <= EARLY_MAX && SOUNDS.contains(&sounds), "{heard:?}");
 }
 
 /// aiortc refuses an answer whose rejected section has not all that it wants of each.
@@ -158,20 +165,22 @@ fn aiortc_hears_a_radio() {
     assert!(counts["audio"].as_u64() >= Some(PACKETS.into()), "{counts}");
 }
 
-/// What `whepsrc` offers says neither of Opus that it has two channels nor of H.264 that pictures may be in pieces.
+/// What they offer says neither of Opus that it has two channels nor of H.264 that pictures may be in pieces.
 #[test]
-fn gstreamer_watches_by_the_caps_of_whepsrc() {
+fn gstreamer_watches_by_the_caps_of_whepsrc_and_whepclientsrc() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(90), "live/show");
     wait_for_stream(&server, "live/show");
     let script =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/support/gstreamer_viewer.py");
-    let watched = Tool::new("/usr/bin/python3")
-        .arg(script)
-        .arg(server.http_url("/live/show/whep"))
-        .args(["3", "whepsrc"])
-        .finish(DEADLINE);
-    assert!(watched.status.success(), "{}", watched.stderr);
+    for element in ["whepsrc", "whepclientsrc"] {
+        let watched = Tool::new("/usr/bin/python3")
+            .arg(&script)
+            .arg(server.http_url("/live/show/whep"))
+            .args(["3", element])
+            .finish(DEADLINE);
+        assert!(watched.status.success(), "{element}: {}", watched.stderr);
+    }
 }
 
 /// What a browser offers, less what does not matter.

@@ -518,7 +518,9 @@ impl Viewer {
             };
             let header = line.header(plain, own);
             let mut whole = [0; PACKET_BYTES_MAX];
-            let (index, header, payload) = match line.rtx() {
+            // A receiver that asks again may not have seen the repetition as one (pion's), and sees the packet itself;
+            // but not for long, so the next time it is a repetition again.
+            let (index, header, payload) = match line.rtx().filter(|_| times % 2 == 0) {
                 None => (own, header, payload),
                 Some(payload_type) => {
                     let header = repeated_header(header, payload_type, rtx, line.format);

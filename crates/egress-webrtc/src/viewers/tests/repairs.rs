@@ -92,6 +92,32 @@ fn without_an_agreed_repetition_the_packet_itself_comes_again() {
 }
 
 #[test]
+fn what_is_asked_for_again_comes_as_itself_and_as_a_repetition_in_turn() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let mut viewer = worker.join("show", &BOTH);
+    worker.film(&mut camera, 30);
+    worker.take(&mut viewer);
+    let media = codes::ssrc(PayloadFormat::H264);
+    let repetition = codes::rtx_ssrc(PayloadFormat::H264);
+    for expected in [
+        Some(repetition),
+        Some(media),
+        Some(repetition),
+        Some(media),
+        None,
+    ] {
+        worker.pass(Duration::from_millis(100));
+        ask(&mut worker, &viewer, media, &[5]);
+        let again = worker.take(&mut viewer);
+        assert_eq!(again.first().map(|packet| packet.ssrc), expected);
+        assert!(again.len() <= 1);
+        let is_itself = again.iter().all(|packet| packet.sequence == 5);
+        assert!(expected != Some(media) || is_itself, "{again:?}");
+    }
+}
+
+#[test]
 fn repetitions_are_found_after_a_skip_and_not_from_before_it() {
     let mut worker = TestWorker::new();
     let mut camera = worker.camera("show", &[Kind::Video]);
