@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::meter::FrameMeter;
 use crate::paced::Paced;
-use crate::progress::{Outstanding, Patience, Progress};
+use crate::progress::{IsOver, Outstanding, Patience, Progress};
 
 /// Requests at once on one connection: a page with its scripts, or an HLS player, needs fewer.
 pub const STREAMS_MAX: u32 = 16;
@@ -90,6 +90,9 @@ fn paced<B>(response: Response<B>) -> Response<Paced<B>> {
     let progress = PROGRESS.with(Arc::clone);
     if let Some(patience) = response.extensions().get::<Patience>() {
         progress.set_patience(*patience);
+    }
+    if let Some(is_over) = response.extensions().get::<IsOver>() {
+        progress.set_over(is_over.clone());
     }
     response.map(|body| Paced::new(body, progress))
 }

@@ -1,5 +1,6 @@
 //! How a client takes the body of an answer: which of its pieces wait to be sent, and since when.
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
@@ -23,6 +24,20 @@ impl Default for Patience {
     }
 }
 
+/// Whether a client may be sent no more of a body, in the extensions of its response. Its body tells that itself, if it is
+/// asked for more; of one that waits for its client to take something the stream is reset.
+#[derive(Clone)]
+pub struct IsOver(pub Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl fmt::Debug for IsOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("IsOver")
+    }
+}
+
+/// How often it is looked whether it is.
+const OVER_LOOK: Duration = Duration::from_secs(1);
+
 /// How often it is looked whether a body has got patience.
 const LOOK: Duration = Duration::from_secs(60);
 
@@ -40,6 +55,7 @@ pub(crate) struct Progress {
 #[derive(Debug)]
 struct State {
     patience: Patience,
+    is_over: Option<IsOver>,
     /// Pieces that wait to be sent.
     pieces: usize,
     /// When the first of them was handed over, or the one before it was sent.
@@ -54,6 +70,7 @@ impl Progress {
             connection,
             state: Mutex::new(State {
                 patience: Patience::default(),
+                is_over: None,
                 pieces: 0,
                 since: Instant::now(),
                 waker: None,
@@ -63,6 +80,10 @@ impl Progress {
 
     pub(crate) fn set_patience(&self, patience: Patience) {
         self.state().patience = patience;
+    }
+
+    pub(crate) fn set_over(&self, is_over: IsOver) {
+        self.state().is_over = Some(is_over);
     }
 
     /// Whether another piece may be handed over; else the caller is woken when it may.
@@ -111,14 +132,15 @@ impl Progress {
         }
     }
 
-    /// Resolves when nothing was taken for too long.
+    /// Resolves when nothing was taken for too long, or is not to be taken any more.
     pub(crate) async fn stalls(&self) {
         loop {
             let now = Instant::now();
-            let (patience, since) = {
+            let (patience, since, is_over) = {
                 let state = self.state();
                 let waits = state.pieces > 0;
-                (state.patience.0, waits.then_some(state.since))
+                let since = waits.then_some(state.since);
+                (state.patience.0, since, state.is_over.clone())
             };
             let until = match (patience, since) {
                 (Some(patience), Some(since)) => since + patience,
@@ -127,7 +149,14 @@ impl Progress {
             if until <= now {
                 return;
             }
-            sleep_until(until).await;
+            let Some(IsOver(is_over)) = is_over else {
+                sleep_until(until).await;
+                continue;
+            };
+            if since.is_some_and(|since| since + OVER_LOOK <= now) && is_over() {
+                return;
+            }
+            sleep_until(until.min(now + OVER_LOOK)).await;
         }
     }
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::{pending, ready};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
 
-use crate::{PIECE_BYTES, PIECES_MAX, Patience, STREAMS_MAX, serve};
+use crate::{IsOver, PIECE_BYTES, PIECES_MAX, Patience, STREAMS_MAX, serve};
 
 /// More than any buffer between the two holds.
 const TEXT_BYTES: usize = 1 << 20;
@@ -102,6 +102,32 @@ async fn a_body_of_which_nothing_is_taken_ends_and_its_connection_goes_on() {
         assert!(reset.is_err(), "nothing fits into the window");
     }
     assert!(client.send_request(request()).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_over_ends_though_its_client_takes_nothing() {
+    let over = Arc::new(AtomicBool::new(false));
+    let (near, far) = duplex(64 << 10);
+    let answer = {
+        let over = Arc::clone(&over);
+        move |_| {
+            let over = Arc::clone(&over);
+            let is_over = IsOver(Arc::new(move || over.load(Ordering::Relaxed)));
+            let mut response = Response::new(Full::new(Bytes::from(vec![7; TEXT_BYTES])));
+            response.extensions_mut().insert(Patience(None));
+            response.extensions_mut().insert(is_over);
+            ready(response)
+        }
+    };
+    tokio::spawn(serve(far, answer, pending(), pending()));
+    let mut client = client(near, 0).await;
+    let answer = client.send_request(request()).await.expect("an answer");
+    let mut body = answer.into_body();
+    let early = tokio::time::timeout(Duration::from_secs(30), body.frame()).await;
+    assert!(early.is_err(), "it may be sent yet");
+    over.store(true, Ordering::Relaxed);
+    let next = tokio::time::timeout(Duration::from_secs(3), body.frame()).await;
+    assert!(next.expect("in time").expect("no end").is_err());
 }
 
 #[tokio::test(start_paused = true)]

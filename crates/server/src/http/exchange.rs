@@ -15,13 +15,17 @@ use http1::{Head, HttpDate, Version};
 use hyper::body::Body as _;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use super::pages::Sendable;
+use super::pages::{IsListener, Sendable};
 
 /// For a client to take a piece of a file, 64 KiB at most. A player that is paused for longer asks for the rest when it
 /// goes on.
 pub(super) const PIECE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// For a body to end by itself when its listener may hear no more. After that it waits for its client, which may take
+/// nothing, and the connection is cut.
+const CUT_AFTER: Duration = Duration::from_secs(1);
 
 /// The request that a head and its body make.
 ///
@@ -156,6 +160,27 @@ pub(super) async fn write<S: AsyncWrite + Unpin>(
     Ok(persists)
 }
 
+/// Writes what is for a listener, for no longer than it may hear it.
+///
+/// # Errors
+/// As `written`, or when it was cut off.
+pub(super) async fn until_over<T>(
+    written: impl Future<Output = io::Result<T>>,
+    listener: Option<IsListener>,
+) -> io::Result<T> {
+    let Some(IsListener(end)) = listener else {
+        return written.await;
+    };
+    let over = async {
+        end.revoked().await;
+        sleep(CUT_AFTER).await;
+    };
+    tokio::select! {
+        written = written => written,
+        () = over => Err(io::ErrorKind::ConnectionAborted.into()),
+    }
+}
+
 /// Writes an answer whose body the kernel sends. Returns whether the connection may carry another request.
 ///
 /// # Errors
@@ -227,6 +252,7 @@ fn head(response: &Response, framing: Framing, terms: Terms, now: HttpDate) -> V
 #[cfg(test)]
 mod tests {
     use axum::response::IntoResponse;
+    use fanout::gate::Revocation;
     use http_body_util::Channel;
 
     use super::*;
@@ -314,6 +340,31 @@ mod tests {
                 assert!(!text.contains("content-length: 10"), "{text}");
                 assert!(outcome.expect("written"));
             }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_may_hear_no_more_is_cut_off_though_it_takes_nothing() {
+        let (mut near, _far) = tokio::io::duplex(64);
+        let body = "a".repeat(1_000).into_response();
+        let terms = Terms {
+            lasts: true,
+            ..TERMS
+        };
+        let end = Revocation::default();
+        let written = write(&mut near, body, terms, HttpDate(0));
+        let written = until_over(written, Some(IsListener(end.clone())));
+        let revoked = async {
+            sleep(PIECE_TIMEOUT / 2).await;
+            end.revoke();
+            sleep(PIECE_TIMEOUT).await;
+        };
+        tokio::select! {
+            written = written => {
+                let kind = written.map_err(|error| error.kind());
+                assert_eq!(kind, Err(io::ErrorKind::ConnectionAborted));
+            }
+            () = revoked => panic!("it goes on"),
         }
     }
 

@@ -414,6 +414,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
 
     async fn answer(mut self, mut response: Response, terms: Terms) -> Option<Self> {
         let now = HttpDate::from(SystemTime::now());
+        let listener = response.extensions_mut().remove::<pages::IsListener>();
         let sendable = response.extensions_mut().remove::<pages::Sendable>();
         let written = match (sendable, self.socket.plain()) {
             (Some(sendable), Some(socket)) if terms.lasts => {
@@ -422,7 +423,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             _ => {
                 let written = exchange::write(&mut self.socket, response, terms, now);
                 match terms.lasts {
-                    true => Ok(written.await),
+                    true => Ok(exchange::until_over(written, listener).await),
                     false => timeout(PAGE_TIMEOUT, written).await,
                 }
             }

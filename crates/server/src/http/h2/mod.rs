@@ -21,7 +21,7 @@ use egress_http::{Reply, Target};
 use fanout::Permit;
 use fanout::gate::Remote;
 use http1::{Head, Status};
-use http2::Patience;
+use http2::{IsOver, Patience};
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
@@ -37,6 +37,7 @@ use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, refusal, visitor};
 use crate::door::limits::{ConnectionPermit, Evict, Handover};
 use crate::door::rejected::Rejected;
 use crate::door::tally::SharePlace;
+use crate::http::pages::IsListener;
 use crate::http::pages::Page;
 use crate::http::pages::Visitor;
 use crate::http::route::Route;
@@ -158,6 +159,10 @@ impl Session {
         };
         let patience = Patience(Some(patience));
         response.extensions_mut().insert(patience);
+        if let Some(IsListener(end)) = response.extensions_mut().remove() {
+            let is_over = IsOver(Arc::new(move || end.is_revoked()));
+            response.extensions_mut().insert(is_over);
+        }
         response.map(|body| {
             Body::new(Held {
                 body,

@@ -85,7 +85,7 @@ pub(super) fn send(
         },
         false => None,
     };
-    let is_listener = guest.as_ref().map(|_| IsListener);
+    let is_listener = guest.as_ref().map(|it| IsListener(it.ended().clone()));
     let sending = guest.clone().zip(body.transfer());
     let mut response = Response::new(Body::new(FileBody {
         body,

@@ -63,6 +63,7 @@ pub(crate) use files::Sendable;
 pub(crate) use finish::add_common;
 pub(crate) use hls::answer_directly;
 pub(crate) use icecast::watch;
+pub(crate) use playbacks::IsListener;
 pub(crate) use playlist::Playlist;
 
 /// A Content-Security-Policy: only what this server sends, and media that a script makes from it; beside that what is

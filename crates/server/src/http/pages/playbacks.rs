@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use fanout::gate::{Authorized, Denied, Play};
+use fanout::gate::{Authorized, Denied, Play, Revocation};
 use fanout::{
     Format, Guest, Introduction, JoinRefused, ListenerRecord, Permit, Protocol, Retention,
 };
@@ -89,9 +89,9 @@ impl Subject<'_> {
     }
 }
 
-/// With an answer that is sent to a listener.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct IsListener;
+/// With an answer that is sent to a listener: the end of what it may hear.
+#[derive(Clone, Debug)]
+pub(crate) struct IsListener(pub(crate) Revocation);
 
 /// What a request may have, before it is known whether there is anything to send.
 #[derive(Debug)]
