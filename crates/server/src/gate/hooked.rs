@@ -167,8 +167,10 @@ impl Witness for Told {
                 }
             }),
             Ongoing::Publication(revocation) => self.permitted.begun(move || revocation.revoke()),
-            // The hook counts listeners, and is told of what they hear.
-            Ongoing::Beside(_) => return Permit::new(()),
+            // The hook counts listeners: of what is no listener it is told while it goes on, and of no end.
+            Ongoing::Beside(revocation) => {
+                return Permit::new(self.permitted.begun(move || revocation.revoke()));
+            }
         };
         Permit::new(Permission {
             permitted: Arc::clone(&self.permitted),
