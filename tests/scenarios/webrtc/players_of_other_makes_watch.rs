@@ -130,7 +130,9 @@ fn hear_the_present(server: &Server, streams: [&str; 3]) {
     const SOUNDS: std::ops::RangeInclusive<u64> = 110..=190;
     /// Seconds of sound that may come in the first fifth of a second.
     const EARLY_MAX: f64 = 0.3;
-    streams.map(|stream| wait_for_stream(server, stream));
+    for stream in streams {
+        wait_for_stream(server, stream);
+    }
     // A past that could come.
     std::thread::sleep(Duration::from_secs(4));
     let mut heard = streams.map(|stream| {
