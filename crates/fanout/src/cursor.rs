@@ -81,11 +81,17 @@ pub(crate) struct Burst {
     time: Span,
     /// and as many bytes, as far as they are no older than [`BURST_SPAN_MAX`].
     bytes: u64,
+    /// Among which a listener may begin with these.
+    bytes_reach: u64,
 }
 
 impl From<Span> for Burst {
     fn from(time: Span) -> Self {
-        Self { time, bytes: 0 }
+        Self {
+            time,
+            bytes: 0,
+            bytes_reach: 0,
+        }
     }
 }
 
@@ -94,6 +100,7 @@ impl Burst {
         Self {
             time: policy.burst,
             bytes: policy.burst_bytes.into(),
+            bytes_reach: policy.burst_bytes_reach() as u64,
         }
     }
 
@@ -109,7 +116,8 @@ impl Burst {
         if self.bytes == 0 {
             return Span::ZERO;
         }
-        let begins = view.end().saturating_sub(self.bytes).max(view.start());
+        let begins = view.end().saturating_sub(self.bytes_reach);
+        let begins = begins.max(view.start());
         let lag = lag(view, begins).unwrap_or(Span::ZERO);
         lag.min(BURST_SPAN_MAX) + BURST_MARGIN
     }

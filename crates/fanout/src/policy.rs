@@ -67,6 +67,13 @@ pub(crate) const JOIN_AGE_MAX: Span = Span::from_millis(30_000);
 pub(crate) const JOIN_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Policy {
+    /// Bytes among which there is a place to begin with [`burst_bytes`](Self::burst_bytes): where titles are sent between the sound,
+    /// there is one every 16,000 bytes.
+    pub(crate) fn burst_bytes_reach(&self) -> usize {
+        let bytes = self.burst_bytes as usize;
+        bytes + bytes / 4
+    }
+
     /// The longest time that a burst may reach back.
     pub(crate) fn burst_span_max(&self) -> Span {
         match self.burst_bytes {

@@ -65,7 +65,7 @@ impl Retention {
             page_units: PAGE_UNITS,
             pages_max: LIVE_PAGES_MAX.max(bytes_max / page_bytes),
             time_max: live.max(time),
-            bytes_min: policy.burst_bytes as usize + policy.burst_bytes as usize / 4,
+            bytes_min: policy.burst_bytes_reach(),
             bytes_time_max: policy.burst_span_max() + MARGIN,
             lean_max: lean,
             join_max: JOIN_AGE_MAX.max(policy.skip_after) + MARGIN,

@@ -48,6 +48,18 @@ fn a_burst_is_as_many_bytes_also_where_they_are_a_longer_time() {
 }
 
 #[test]
+fn a_burst_of_bytes_is_whole_where_listeners_may_begin_rarely() {
+    let setup = TestFanout::new(burst(20_000));
+    let mut radio = slow_radio(&setup);
+    // As titles between the sound do.
+    radio.key_every = 40;
+    let _keeps_the_lane = setup.lane("radio");
+    radio.write(559).unwrap();
+    let heard = frames(&setup.listen("radio", "").read(20_000));
+    assert_eq!(heard.first(), Some(&320));
+}
+
+#[test]
 fn a_burst_of_bytes_is_no_older_than_eighty_seconds() {
     let setup = TestFanout::new(burst(1_000_000));
     let mut radio = slow_radio(&setup);
@@ -109,10 +121,10 @@ fn who_takes_time_over_a_burst_of_bytes_is_not_behind() {
     follower.refresh();
     for (offset, expected) in [
         (30_000, Judgement::Keep),
-        // Two seconds more.
-        (28_500, Judgement::Keep),
-        (27_000, Judgement::Skip),
-        (5_000, Judgement::Drop(Reason::Lag)),
+        // A quarter and two seconds more.
+        (23_500, Judgement::Keep),
+        (22_000, Judgement::Skip),
+        (2_000, Judgement::Drop(Reason::Lag)),
     ] {
         assert_eq!(follower.judge(offset), expected, "{offset}");
     }

@@ -1,9 +1,9 @@
 //! Listeners through real workers and real sockets: what the simulator cannot know of a kernel.
 
-use std::time::{Duration, Instant};
-
 use crate::support::{Encoder, TestFanout, frames, wait_until};
 use fanout::{Reason, Settings, Takeover};
+use media::StreamName;
+use std::time::{Duration, Instant};
 
 const SIZE: usize = 100;
 
@@ -289,13 +289,16 @@ fn two_publishers_with_one_key_cannot_tear_a_stream_apart() {
 
 #[test]
 fn what_does_not_count_is_let_in_beyond_the_limit_and_takes_no_place() {
-    let settings = Settings {
-        counts: false,
+    let rules = |name: &StreamName| Settings {
+        counts: !name.as_str().starts_with("filler"),
         ..Settings::default()
     };
-    let setup = TestFanout::with(settings, Takeover::SameCredential, 1);
-    let _first = setup.publish("a", 1).unwrap();
-    let _second = setup.publish("b", 1).unwrap();
+    let setup = TestFanout::with_rules(rules, 1, 256 * 1024 * 1024);
+    let _before = setup.publish("filler/1", 1).unwrap();
+    let _counted = setup.publish("a", 1).unwrap();
+    let _beyond = setup.publish("filler/2", 1).unwrap();
+    let refused = setup.publish("b", 1).err();
+    assert_eq!(refused, Some(fanout::PublishRefused::TooMany));
 }
 
 #[test]

@@ -190,14 +190,8 @@ fn shoutcast_stream(
         return streams.of(login);
     }
     let sid = parameters.get("sid").and_then(|sid| sid.parse().ok());
-    let is_live = |name: &&StreamName| {
-        let stream = context.registry.stream(name);
-        stream.is_some_and(|stream| stream.info().phase == Phase::Live)
-    };
-    let named = sid.and_then(|sid| streams.numbered(sid));
-    let usual = || Some(&streams.usual).filter(is_live);
-    let found = named.or_else(usual).cloned();
-    let only = found.or_else(|| only_stream(context));
+    let named = sid.and_then(|sid| streams.numbered(sid)).cloned();
+    let only = named.or_else(|| only_stream(context));
     Ok(only.unwrap_or_else(|| streams.usual.clone()))
 }
 

@@ -106,18 +106,25 @@ impl TestFanout {
         publishers_max: usize,
         log_bytes_max: usize,
     ) -> Self {
+        let settings = Settings {
+            takeover,
+            ..settings
+        };
+        Self::with_rules(move |_| settings, publishers_max, log_bytes_max)
+    }
+
+    pub(crate) fn with_rules(
+        rules: impl Fn(&StreamName) -> Settings + Send + Sync + 'static,
+        publishers_max: usize,
+        log_bytes_max: usize,
+    ) -> Self {
         let config = Config {
             workers: 2,
             target_utilisation: 0.02,
             log_bytes_max,
         };
         let (fanout, departures) = Fanout::start(&config, backend).unwrap();
-        let settings = Settings {
-            takeover,
-            ..settings
-        };
-        let rules = Box::new(move |_: &StreamName| settings);
-        let (registry, gatekeeper) = Registry::new(fanout, publishers_max, rules);
+        let (registry, gatekeeper) = Registry::new(fanout, publishers_max, Box::new(rules));
         Self {
             registry: Arc::new(registry),
             gatekeeper,
