@@ -70,9 +70,22 @@ impl Listener {
     /// When there is no connection, or no head of an answer in time.
     #[must_use]
     pub fn send(addr: SocketAddr, request: &[u8]) -> Self {
+        let socket = TcpStream::connect_timeout(&addr, HEAD_DEADLINE);
+        Self::over(
+            socket.unwrap_or_else(|error| panic!("{addr}: connect: {error}")),
+            request,
+        )
+    }
+
+    /// Any request on a connection of the caller's.
+    ///
+    /// # Panics
+    /// When there is no head of an answer in time.
+    #[must_use]
+    pub fn over(mut socket: TcpStream, request: &[u8]) -> Self {
+        let addr = socket.peer_addr();
+        let addr = addr.unwrap_or_else(|error| panic!("no connection: {error}"));
         let failed = |what: &str, error: io::Error| -> ! { panic!("{addr}: {what}: {error}") };
-        let mut socket = TcpStream::connect_timeout(&addr, HEAD_DEADLINE)
-            .unwrap_or_else(|error| failed("connect", error));
         socket
             .set_read_timeout(Some(HEAD_DEADLINE))
             .and_then(|()| socket.set_write_timeout(Some(HEAD_DEADLINE)))

@@ -16,6 +16,7 @@ pub(crate) mod flv;
 pub(crate) mod guarded;
 pub(crate) mod haproxy;
 pub(crate) mod hls_page;
+pub(crate) mod house;
 pub(crate) mod imported;
 pub(crate) mod joins;
 pub(crate) mod library;

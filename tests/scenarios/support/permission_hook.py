@@ -2,7 +2,8 @@
 
 The argument is a port (0 for any). It writes its port, and then a line of JSON for each request: the path, the type
 and the body. /hang never answers, /failing answers with 500, /huge with 10 MB, /short permits for two seconds, /longer for twelve, and
-/renaming has `secret-name` and `alias` stand for `public`. /ended is for what has ended, /ongoing
+/renaming has `secret-name` and `alias` stand for `public`, and /until permits until the time that /permit
+has set, so many seconds from then on. /ended is for what has ended, /ongoing
 permits until /revoke was asked for.
 """
 
@@ -15,6 +16,7 @@ from urllib.parse import unquote_plus
 
 LOCK = threading.Lock()
 REVOKED = threading.Event()
+END = [0.0]
 
 
 class Hook(BaseHTTPRequestHandler):
@@ -22,6 +24,10 @@ class Hook(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["content-length"])).decode()
         if self.path == "/revoke":
             REVOKED.set()
+            self.answer(200)
+            return
+        if self.path == "/permit":
+            END[0] = time.monotonic() + float(body)
             self.answer(200)
             return
         with LOCK:
@@ -39,6 +45,9 @@ class Hook(BaseHTTPRequestHandler):
             self.answer(200, b'{"seconds": 2}')
         elif self.path == "/longer":
             self.answer(200, b'{"seconds": 12}')
+        elif self.path == "/until":
+            left = END[0] - time.monotonic()
+            self.answer(200, b'{"seconds": %.3f}' % left) if left > 0 else self.answer(403)
         elif self.path == "/ongoing":
             self.answer(403 if REVOKED.is_set() else 200)
         elif self.path == "/ended":

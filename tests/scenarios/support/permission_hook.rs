@@ -1,6 +1,7 @@
 //! A server that is asked for permissions, in the dialects of several servers.
 
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 use testkit::{Process, Server, Tool, wait_until, webhooks};
@@ -48,9 +49,17 @@ impl Hook {
 
     /// It does not permit what goes on any more.
     pub(crate) fn revoke(&self) {
-        let url = self.url("revoke");
+        self.tell("revoke", "");
+    }
+
+    /// It permits whatever it is asked about by its path `until`, until so much later.
+    pub(crate) fn permit_for(&self, time: Duration) {
+        self.tell("permit", &time.as_secs_f64().to_string());
+    }
+
+    fn tell(&self, path: &str, what: &str) {
         let _ = Tool::new("curl")
-            .args(["-sf", "-d", "", &url])
+            .args(["-sf", "-d", what, &self.url(path)])
             .run(DEADLINE);
     }
 
