@@ -5,17 +5,18 @@
 
 use std::any::Any;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use socket2::{Domain, Socket, Type};
 use testkit::hls::MediaPlaylist;
 use testkit::{Certificate, Clip, Process, Server, Tool, http, wait_until, webhooks};
 
-use crate::support::{DEADLINE, connect, repeat_rtmp, wait_for_stream};
+use crate::support::{DEADLINE, repeat_rtmp, wait_for_stream};
 
 const LIVE: &str = "/live/show/hls/live.m3u8";
 const FILM: &str = "/vod/long.mp4/index.m3u8";
@@ -24,15 +25,19 @@ const FILM: &str = "/vod/long.mp4/index.m3u8";
 const FILM_SECONDS: u32 = 7_200;
 const KEYFRAMES: u32 = 6;
 
-/// The longest query that playlists repeat, and one as long as a head allows.
+/// The longest query that playlists repeat, and one as long as a head allows; over HTTP/2 heads are half as long.
 const ACCEPTED: usize = 1_024;
 const REFUSED: usize = 14_000;
+const REFUSED_BY_HTTP2: usize = 7_000;
 
 /// What strangers do in each attack.
 const UNREAD: usize = 60;
-const HTTP2_CONNECTIONS: &str = "5";
-const HTTP2_REQUESTS: &str = "16";
+const HTTP2_CONNECTIONS: usize = 5;
+const HTTP2_REQUESTS: usize = 16;
 const PLAYLISTS: usize = 1_000;
+
+/// The length of parts, so that a viewer is told of enough.
+const PART: &str = "\"200ms\"";
 
 /// How long an attack lasts, and is measured.
 const SPAN: Duration = Duration::from_secs(15);
@@ -53,7 +58,7 @@ fn playlists_for_strangers_who_read_nothing() {
     make_film(&folder.path().join("long.mp4"));
     let certificate = Certificate::make();
     let server = certificate
-        .serve_at(&["http"], Server::builder())
+        .serve_at(&["http"], Server::builder().set("hls", "part", PART))
         .toml(&format!(
             "[[files]]\npath = \"vod\"\ndirectory = {:?}\n",
             folder.path().display().to_string()
@@ -64,12 +69,13 @@ fn playlists_for_strangers_who_read_nothing() {
     wait_until("the playlist", DEADLINE, || {
         http::get(server.addr("http"), LIVE, DEADLINE).status == 200
     });
-    let calm = Run::of(&server, harmless);
+    let calm = Run::of(&server, |server| harmless(server, [127, 0, 1, 1]));
     let before = server.resident_bytes();
     let held = held(&server);
-    let first = Run::of(&server, attack);
+    let first = Run::of(&server, |server| attack(server, [127, 0, 2, 1]));
     settle(&server, held);
-    let second = Run::of(&server, attack);
+    // From another address: viewers that were there just now have their places still.
+    let second = Run::of(&server, |server| attack(server, [127, 0, 3, 1]));
     settle(&server, held);
     println!("{before} bytes; {calm:?}, then {first:?} and {second:?}; held {held}");
     let growth = first.resident.saturating_sub(before);
@@ -77,6 +83,7 @@ fn playlists_for_strangers_who_read_nothing() {
     let more = second.resident.saturating_sub(first.resident);
     assert!(more <= AGAIN_MAX, "{more} bytes more");
     for attacked in [first, second] {
+        assert!(attacked.held > held, "nothing was held of {attacked:?}");
         let ratio = attacked.age.as_secs_f64() / calm.age.as_secs_f64();
         assert!(ratio <= AGE_GROWS_MAX, "parts are {ratio:.2} times as old");
     }
@@ -89,13 +96,15 @@ struct Run {
     age: Duration,
     /// The most that was resident, in bytes.
     resident: u64,
+    /// What the server said that it held when all had been asked for, in bytes.
+    held: f64,
 }
 
 impl Run {
     fn of(server: &Server, strangers: impl FnOnce(&Server) -> Vec<Box<dyn Any>>) -> Self {
         let is_over = AtomicBool::new(false);
         let most = AtomicU64::new(0);
-        let ages = thread::scope(|scope| {
+        let (ages, held) = thread::scope(|scope| {
             let viewer = scope.spawn(|| ages(server, &is_over));
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
@@ -106,14 +115,16 @@ impl Run {
             let _end = End(&is_over);
             let began = Instant::now();
             let kept = strangers(server);
+            let held = held(server);
             thread::sleep(SPAN.saturating_sub(began.elapsed()));
             is_over.store(true, Ordering::Relaxed);
             drop(kept);
-            viewer.join().expect("the viewer watches")
+            (viewer.join().expect("the viewer watches"), held)
         });
         Self {
             age: percentile_95(ages),
             resident: most.into_inner(),
+            held,
         }
     }
 }
@@ -170,65 +181,101 @@ fn settle(server: &Server, before: f64) {
 }
 
 /// As many requests as the strangers make, of clients that read.
-fn harmless(server: &Server) -> Vec<Box<dyn Any>> {
-    let addr = server.addr("http");
-    for _ in 0..3 * UNREAD {
-        assert_eq!(http::get(addr, FILM, DEADLINE).status, 200);
-    }
-    playlists(server, |_| LIVE.to_owned());
+fn harmless(server: &Server, from: [u8; 4]) -> Vec<Box<dyn Any>> {
+    let films = 2 * (UNREAD + HTTP2_CONNECTIONS * HTTP2_REQUESTS);
+    let at_once = Duration::ZERO;
+    requests(server, from, (films, at_once, 200), |_| FILM.to_owned());
+    requests(server, from, (2 * PLAYLISTS, SPAN, 200), |_| {
+        LIVE.to_owned()
+    });
     Vec::new()
 }
 
 /// Returns what keeps the connections.
-fn attack(server: &Server) -> Vec<Box<dyn Any>> {
+fn attack(server: &Server, from: [u8; 4]) -> Vec<Box<dyn Any>> {
     let mut kept: Vec<Box<dyn Any>> = Vec::new();
     for length in [REFUSED, ACCEPTED] {
         for _ in 0..UNREAD {
             let query = "a".repeat(length);
-            let mut socket = connect(server.addr("http"));
+            let mut socket = connect_from(server, from, Window::Narrow);
             let head = format!("GET {FILM}?{query} HTTP/1.1\r\nHost: h\r\n\r\n");
             socket.write_all(head.as_bytes()).expect("a request");
             kept.push(Box::new(socket));
         }
     }
-    for length in [REFUSED / 2, ACCEPTED] {
-        kept.push(Box::new(hoard(
-            server,
-            &format!("{FILM}?{}", "a".repeat(length)),
-        )));
+    for length in [REFUSED_BY_HTTP2, ACCEPTED] {
+        let path = format!("{FILM}?{}", "a".repeat(length));
+        kept.push(Box::new(hoard(server, from, &path)));
     }
-    playlists(server, |number| {
-        let query = "a".repeat(ACCEPTED - 8);
-        format!("{LIVE}?{query}{number:08}")
-    });
+    for (length, status) in [(ACCEPTED, 200), (REFUSED, 414)] {
+        let query = "a".repeat(length - 8);
+        requests(server, from, (PLAYLISTS, SPAN / 2, status), |number| {
+            format!("{LIVE}?{query}{number:08}")
+        });
+    }
     kept
 }
 
 /// Clients of HTTP/2 that take nothing.
-fn hoard(server: &Server, path: &str) -> Process {
+fn hoard(server: &Server, from: [u8; 4], path: &str) -> Process {
     let script = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/scenarios/support/http2_hoarder.py"
     );
     let port = server.addr("https").port().to_string();
     let mut command = Command::new(webhooks());
-    command.args([script, &port, path, HTTP2_CONNECTIONS, HTTP2_REQUESTS]);
+    let from = Ipv4Addr::from(from).to_string();
+    command.args([script, &from, &port, path]);
+    command.args([HTTP2_CONNECTIONS, HTTP2_REQUESTS].map(|count| count.to_string()));
     let process = Process::start("clients of HTTP/2", &mut command);
     wait_until("all to be asked", DEADLINE, || !process.stdout().is_empty());
     process
 }
 
-/// Requests for playlists on one connection, whose answers are read.
-fn playlists(server: &Server, path: impl Fn(usize) -> String) {
-    let mut socket = connect(server.addr("http"));
-    for number in 0..PLAYLISTS {
+/// So many requests on one connection, evenly over a time, whose answers are read and have this status.
+fn requests(
+    server: &Server,
+    from: [u8; 4],
+    (count, over, status): (usize, Duration, u16),
+    path: impl Fn(usize) -> String,
+) {
+    let mut socket = connect_from(server, from, Window::Wide);
+    let began = Instant::now();
+    for number in 0..count {
+        let due = over * number as u32 / count as u32;
+        thread::sleep(due.saturating_sub(began.elapsed()));
         let head = format!("GET {} HTTP/1.1\r\nHost: h\r\n\r\n", path(number));
         socket.write_all(head.as_bytes()).expect("a request");
-        read_answer(&mut socket);
+        assert_eq!(read_answer(&mut socket), status, "{number}");
     }
 }
 
-fn read_answer(socket: &mut TcpStream) {
+/// How much of an answer the system takes of which a client reads nothing: as much as it will, or hardly any, so that the
+/// server has the rest.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Window {
+    Wide,
+    Narrow,
+}
+
+/// A connection from a loopback address.
+fn connect_from(server: &Server, from: [u8; 4], window: Window) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    if window == Window::Narrow {
+        socket.set_recv_buffer_size(4_096).expect("a window");
+        socket.set_tcp_mss(536).expect("small packets");
+    }
+    let from = SocketAddr::from((from, 0));
+    socket.bind(&from.into()).expect("a loopback address");
+    socket
+        .connect(&server.addr("http").into())
+        .expect("a connection");
+    socket.set_read_timeout(Some(DEADLINE)).expect("a timeout");
+    socket.into()
+}
+
+/// Reads an answer. Returns its status.
+fn read_answer(socket: &mut TcpStream) -> u16 {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -241,6 +288,8 @@ fn read_answer(socket: &mut TcpStream) {
         .find_map(|line| line.strip_prefix("content-length: "));
     let length = length.expect("a length").parse().expect("a number");
     socket.read_exact(&mut vec![0; length]).expect("a body");
+    let status = head.split(' ').nth(1).expect("a status");
+    status.parse().expect("a number")
 }
 
 fn make_film(path: &Path) {

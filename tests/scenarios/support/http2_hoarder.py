@@ -1,6 +1,6 @@
 """Clients of HTTP/2 that ask and take nothing: their windows are zero, and they answer what the connection is asked.
 
-The arguments are a port, a path, how many connections, and how many requests on each. It writes a line when all are asked,
+The arguments are an address to come from, a port, a path, how many connections, and how many requests on each. It writes a line when all are asked,
 and goes on until it is killed.
 """
 
@@ -65,13 +65,13 @@ def answer(connection):
 
 
 def main():
-    port, path, connections, requests = sys.argv[1:]
+    source, port, path, connections, requests = sys.argv[1:]
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
     for _ in range(int(connections)):
-        plain = socket.create_connection(("127.0.0.1", int(port)))
+        plain = socket.create_connection(("127.0.0.1", int(port)), source_address=(source, 0))
         connection = context.wrap_socket(plain, server_hostname="localhost")
         asked = PREFACE + frame(SETTINGS, 0, 0, struct.pack(">HI", WINDOW, 0))
         for number in range(int(requests)):
