@@ -14,7 +14,11 @@ use crate::support::{DEADLINE, wait_for_stream};
 /// What the camera sees: with noise, as at night, so that it fills either uplink. The fake camera's own pictures do not.
 const FILM: &str = "testsrc2=size=1280x720:rate=20:duration=2,noise=alls=25:allf=t";
 
-/// Bits per second. A browser begins 720p with more than the first.
+/// The most that the page lets the browser send of pictures, in bits per second. By default it is little more than the
+/// second uplink.
+const WANTED: u64 = 4_000_000;
+
+/// Bits per second.
 const UPLINKS: [u64; 2] = [500_000, 1_500_000];
 
 /// Each way.
@@ -94,7 +98,7 @@ fn look(server: &Server, film: &Path, stream: &str, rate: Option<u64>) -> Found 
         &format!(
             "const video = {{width: 1280, height: 720}}; \
              const media = await navigator.mediaDevices.getUserMedia({{audio: true, video}}); \
-             await publish('/{stream}/whip', '{PUBLISH_KEY}', media, 'video/h264', null, {via}); \
+             await publish('/{stream}/whip', '{PUBLISH_KEY}', media, 'video/h264', [{{maxBitrate: {WANTED}}}], {via}); \
              window.began = performance.now();"
         ),
     );
