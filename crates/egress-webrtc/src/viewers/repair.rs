@@ -208,14 +208,14 @@ mod tests {
     #[test]
     fn packets_that_are_asked_for_together_have_places_of_their_own() {
         let mut repair = Repair::default();
-        // Every tenth of pion's window, each 100 ms.
+        // Every eighth of pion's window, each 100 ms.
         let mut sent = 0;
         for time in 0..40 {
-            for sequence in (0..512).step_by(10) {
+            for sequence in (0..512).step_by(8) {
                 sent += usize::from(repeats(&mut repair, 1, sequence, 100 * time));
             }
         }
-        assert_eq!(sent, 52 * usize::from(REPETITIONS_MAX));
+        assert_eq!(sent, 64 * usize::from(REPETITIONS_MAX));
     }
 
     #[test]
