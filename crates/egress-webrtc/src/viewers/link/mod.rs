@@ -76,7 +76,7 @@ pub(super) const PROBE_PATIENCE: Duration = Duration::from_secs(3);
 const PROBE_TAIL: u16 = 2;
 
 /// A probe's answer may be later by so much, by chance.
-const PROBE_MARGIN: Duration = Duration::from_millis(25);
+const PROBE_MARGIN: Duration = Duration::from_millis(40);
 
 /// By how much a report's clock is rounded, at the most.
 const CLOCK_MARGIN: Duration = Duration::from_millis(1);
