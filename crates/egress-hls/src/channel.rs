@@ -28,6 +28,7 @@ pub(crate) struct Channel {
     stream: Arc<Stream>,
     packaging: Packaging,
     segmentation: Segmentation,
+    has_parts: bool,
     keys: Arc<Keys>,
     reader: RangeReader,
     viewers: Viewers,
@@ -51,14 +52,17 @@ impl Channel {
         let make = || packaging.packager(segmentation, keys, stream.name());
         let reader = subscription.ranges(packaging.format(&segmentation), make, now)?;
         let name = stream.name().clone();
+        let has_parts =
+            packaging.has_parts() && playlist::suits_parts(&stream.info(), &segmentation);
         Ok(Self {
             packaging,
             segmentation,
+            has_parts,
             reader,
             viewers: Viewers::new(waits::silence(&segmentation), now),
             renderer: Renderer::new(
                 name,
-                packaging,
+                (packaging, has_parts),
                 segmentation,
                 discontinuity_base,
                 keys,
@@ -79,6 +83,11 @@ impl Channel {
 
     pub(crate) fn segmentation(&self) -> &Segmentation {
         &self.segmentation
+    }
+
+    /// Whether its playlists list parts. That is decided when it opens, and what they promise follows from it.
+    pub(crate) fn has_parts(&self) -> bool {
+        self.has_parts
     }
 
     pub(crate) fn viewers(&self) -> &Viewers {

@@ -13,7 +13,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use fanout::{LaneIndex, ListedPart, Preamble, Segment, Segmentation, TitleChange};
+use fanout::{Info, LaneIndex, ListedPart, Preamble, Segment, Segmentation, TitleChange};
 use media::{Span, StreamName, TICKS_PER_SECOND, TimedEvent};
 
 use crate::date_range;
@@ -42,9 +42,25 @@ const LISTED_TARGETS: i64 = 4;
 /// How long parts are listed, in target durations.
 const PART_TARGETS: i64 = 3;
 
+/// How many parts may lie between two keyframes. A player that begins in between appends parts without pictures until the
+/// next one; VHS, which video.js plays HLS with, gives up after ten such in a row, and a segment that ends in between has one more.
+const GROUP_PARTS_MAX: i64 = 9;
+
+/// Whether players that begin anywhere can do with parts. Whole segments are so long that they never have many in a row
+/// without a keyframe.
+pub(crate) fn suits_parts(info: &Info, segmentation: &Segmentation) -> bool {
+    let longest = Span::from_ticks(segmentation.part_max.ticks() * GROUP_PARTS_MAX);
+    // An encoder that can be asked sends one every few seconds from now on.
+    let keyframes = info.keyframes.filter(|keyframes| !keyframes.on_request);
+    let interval = keyframes.and_then(|keyframes| keyframes.interval);
+    interval.is_none_or(|interval| interval <= longest)
+}
+
 /// What a playlist is made of. It is written with [`OWN`] where something of a viewer's own is to stand.
 pub(crate) struct Sheet<'a> {
     pub(crate) packaging: Packaging,
+    /// See [`suits_parts`].
+    pub(crate) has_parts: bool,
     /// Segments that lie before those of the lane.
     pub(crate) kept: &'a [Arc<Kept>],
     /// Of the lane, without those that are [not listed](unlisted).
@@ -151,10 +167,13 @@ impl fmt::Display for Sheet<'_> {
         self.date_ranges(f, self.waiting, self.waiting_titles)?;
         match last {
             _ if self.is_ended => f.write_str("#EXT-X-ENDLIST\n"),
-            Some(last) if self.packaging.has_parts() => self.hint(f, last),
+            Some(last) if self.has_parts => self.hint(f, last),
             _ => Ok(()),
         }?;
-        let mut reports = self.reports.iter().filter(|_| !self.is_ended);
+        let mut reports = self
+            .reports
+            .iter()
+            .filter(|_| !self.is_ended && self.has_parts);
         reports.try_for_each(|report| report.write(f, self.stream, self.packaging))
     }
 }
@@ -184,9 +203,16 @@ impl Sheet<'_> {
         f.write_char(OWN)
     }
 
-    /// What players with low latency are promised.
+    /// What players are promised, those with low latency most of it.
     fn control(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let target = target_seconds(&self.segmentation);
+        if !self.has_parts {
+            let (skip_until, hold_back) = (target * SKIP_TARGETS, target * HOLD_BACK);
+            return writeln!(
+                f,
+                "#EXT-X-SERVER-CONTROL:CAN-SKIP-UNTIL={skip_until}.0,HOLD-BACK={hold_back}.0"
+            );
+        }
         writeln!(
             f,
             "#EXT-X-PART-INF:PART-TARGET={}\n\
@@ -325,7 +351,7 @@ impl Sheet<'_> {
 
     /// How many segments of the lane, its oldest, are listed without their parts.
     fn without_parts(&self) -> usize {
-        match self.packaging.has_parts() {
+        match self.has_parts {
             true => beyond(self.segments.iter(), &self.segmentation, PART_TARGETS),
             false => self.segments.len(),
         }

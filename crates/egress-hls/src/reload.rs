@@ -124,11 +124,9 @@ pub(crate) enum Awaited {
 /// When what is requested is too far ahead.
 pub(crate) fn awaited(channel: &Channel, directives: &Directives) -> Result<Awaited, Refused> {
     // Players of whole segments alone are not told that they may wait for one.
-    let wait_for = directives
-        .wait_for
-        .filter(|_| channel.packaging().has_parts());
+    let wait_for = directives.wait_for.filter(|_| channel.has_parts());
     let Some((number, part)) = wait_for else {
-        let has_begun = channel.has_begun(directives.starts_with_parts);
+        let has_begun = channel.has_begun(directives.starts_with_parts && channel.has_parts());
         return Ok(match has_begun {
             true => Awaited::Nothing,
             false => Awaited::Beginning,
@@ -150,7 +148,7 @@ pub(crate) async fn wait(channel: &Channel, directives: &Directives) -> Result<(
         Awaited::Nothing => Ok(()),
         Awaited::Beginning => {
             let begun = async {
-                match directives.starts_with_parts {
+                match directives.starts_with_parts && channel.has_parts() {
                     true => channel.has_part().await,
                     false => channel.has_segment().await,
                 }

@@ -27,6 +27,7 @@ use crate::wall::Wall;
 pub(crate) struct Renderer {
     stream: StreamName,
     packaging: Packaging,
+    has_parts: bool,
     segmentation: Segmentation,
     /// See [`timeline`](crate::timeline).
     discontinuity_base: u64,
@@ -86,7 +87,7 @@ pub(crate) struct Wanted<'a> {
 impl Renderer {
     pub(crate) fn new(
         stream: StreamName,
-        packaging: Packaging,
+        (packaging, has_parts): (Packaging, bool),
         segmentation: Segmentation,
         discontinuity_base: u64,
         keys: &Arc<Keys>,
@@ -96,6 +97,7 @@ impl Renderer {
         Self {
             stream,
             packaging,
+            has_parts,
             segmentation,
             discontinuity_base,
             keys: is_encrypted.then(|| Arc::clone(keys)),
@@ -158,6 +160,7 @@ impl Renderer {
             .map(|window| window.wall(index, SystemTime::now()));
         let sheet = Sheet {
             packaging: self.packaging,
+            has_parts: self.has_parts,
             kept: &past.kept,
             segments: past.present(index),
             waiting: &index.waiting,

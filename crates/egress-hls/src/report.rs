@@ -71,6 +71,9 @@ pub(crate) fn all(
     let others = context.variants.others(&context.registry, stream);
     let reports = others.into_iter().filter_map(|other| {
         let channel = context.channels.get(&context.registry, &other, packaging)?;
+        if !channel.has_parts() {
+            return None;
+        }
         let playlist = context.playlist_of(channel.stream(), is_dvr);
         Report::of(other, playlist, &channel.index())
     });

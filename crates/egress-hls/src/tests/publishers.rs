@@ -74,6 +74,8 @@ struct Show {
     announced: HashSet<TrackId>,
     history: History,
     fetched: HashSet<String>,
+    /// There is a viewer.
+    is_watched: bool,
 }
 
 impl Show {
@@ -92,6 +94,7 @@ impl Show {
                 ..History::default()
             },
             fetched: HashSet::new(),
+            is_watched: true,
         };
         show.publish(&[metadata()]);
         show
@@ -143,7 +146,9 @@ impl Show {
                 }
             }
             self.now = end;
-            self.look().await;
+            if self.is_watched {
+                self.look().await;
+            }
         }
     }
 
@@ -272,6 +277,23 @@ async fn each_hinted_part_comes_wherever_segments_begin() {
             assert!(listed.contains(hint), "{group}: {hint} did not come");
         }
         assert_eq!(show.begun_without_keyframe() > 0, group > 79, "{group}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn parts_are_listed_where_keyframes_are_as_near_as_players_of_parts_need_them() {
+    for (group, has_parts) in [(50, true), (100, true), (125, false), (250, false)] {
+        let mut show = Show::new(group);
+        show.is_watched = false;
+        show.send(12_000, |_, now| Some(now)).await;
+        show.is_watched = true;
+        show.send(20_000, |_, now| Some(now)).await;
+        let listing = show.server.text("/live/show/hls/live.m3u8").await;
+        for tag in ["EXT-X-PART:", "EXT-X-PART-INF", "PRELOAD-HINT", "CAN-BLOCK"] {
+            assert_eq!(listing.contains(tag), has_parts, "{group}: {listing}");
+        }
+        assert!(listing.contains("HOLD-BACK=18.0"), "{group}: {listing}");
+        assert!(segments(&listing).len() >= 5, "{group}: {listing}");
     }
 }
 
