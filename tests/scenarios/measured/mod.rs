@@ -6,6 +6,7 @@ mod first_pictures;
 mod glass_to_glass;
 mod hls_plays_without_stalls;
 mod joiners_see_a_picture;
+mod links_are_too_small;
 mod losses_are_repaired;
 mod new_clients_come_through;
 mod pages_are_live;

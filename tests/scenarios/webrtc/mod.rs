@@ -2,7 +2,6 @@
 
 mod ffmpeg_publishes;
 mod joiners_see_a_picture_soon;
-mod links_are_too_small;
 mod players_of_other_makes_watch;
 mod simulcast_is_several_streams;
 mod sound_shares_packets;
