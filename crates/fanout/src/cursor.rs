@@ -104,11 +104,13 @@ impl Burst {
         }
     }
 
-    /// Whether what begins at `at` and `offset` is as much.
-    fn is_had(self, view: &View, newest: Timestamp, at: Timestamp, offset: u64) -> bool {
-        let age = newest - at;
-        let has_bytes = view.end() - offset >= self.bytes || age >= BURST_SPAN_MAX;
-        age >= self.time && has_bytes
+    /// Where it begins at the latest, of a log that ends with `newest`.
+    fn bounds(self, view: &View, newest: Timestamp) -> BurstBounds {
+        BurstBounds {
+            at: newest - self.time,
+            offset: view.end().checked_sub(self.bytes),
+            oldest: newest - BURST_SPAN_MAX,
+        }
     }
 
     /// How far behind a listener may be that has been given that many bytes and takes its time.
@@ -120,6 +122,23 @@ impl Burst {
         let begins = begins.max(view.start());
         let lag = lag(view, begins).unwrap_or(Span::ZERO);
         lag.min(BURST_SPAN_MAX) + BURST_MARGIN
+    }
+}
+
+/// Until when a burst has to have begun; compared with hundreds of join points for each new listener.
+#[derive(Clone, Copy, Debug)]
+struct BurstBounds {
+    at: Timestamp,
+    /// And where, unless it is as old as `oldest`; `None` if the log is shorter.
+    offset: Option<u64>,
+    oldest: Timestamp,
+}
+
+impl BurstBounds {
+    /// Whether what begins at `at` and `offset` is as much.
+    #[inline]
+    fn are_met(&self, at: Timestamp, offset: u64) -> bool {
+        at <= self.at && (self.offset.is_some_and(|most| offset <= most) || at <= self.oldest)
     }
 }
 
@@ -138,6 +157,7 @@ pub(crate) fn start(
     let newest = view.newest()?.at;
     let from = view.joins_from();
     let behind = behind.max(burst.lag(view));
+    let bounds = burst.bounds(view, newest);
     // Folded, for there may be hundreds: a loop would take each through all layers of the iterator.
     let best = view.joins_back().try_fold(None, |best, join| {
         let (unit, preamble) = join;
@@ -148,7 +168,7 @@ pub(crate) fn start(
         }
         match begins(view, unit, preamble, from) {
             None => Continue(best),
-            Some((at, offset)) if !burst.is_had(view, newest, at, offset) => Continue(Some(join)),
+            Some((at, offset)) if !bounds.are_met(at, offset) => Continue(Some(join)),
             Some(_) if age <= behind => Break(Some(join)),
             Some(_) => Break(best.or(Some(join))),
         }
