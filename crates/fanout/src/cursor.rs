@@ -108,7 +108,7 @@ impl Burst {
     fn bounds(self, view: &View, newest: Timestamp) -> BurstBounds {
         BurstBounds {
             at: newest - self.time,
-            offset: view.end().checked_sub(self.bytes),
+            offset: view.end().saturating_sub(self.bytes),
             oldest: newest - BURST_SPAN_MAX,
         }
     }
@@ -129,8 +129,8 @@ impl Burst {
 #[derive(Clone, Copy, Debug)]
 struct BurstBounds {
     at: Timestamp,
-    /// And where, unless it is as old as `oldest`; `None` if the log is shorter.
-    offset: Option<u64>,
+    /// And where, unless it is as old as `oldest`; at the first byte of a log that is shorter.
+    offset: u64,
     oldest: Timestamp,
 }
 
@@ -138,7 +138,7 @@ impl BurstBounds {
     /// Whether what begins at `at` and `offset` is as much.
     #[inline]
     fn are_met(&self, at: Timestamp, offset: u64) -> bool {
-        at <= self.at && (self.offset.is_some_and(|most| offset <= most) || at <= self.oldest)
+        at <= self.at && (offset <= self.offset || at <= self.oldest)
     }
 }
 
@@ -158,18 +158,18 @@ pub(crate) fn start(
     let from = view.joins_from();
     let behind = behind.max(burst.lag(view));
     let bounds = burst.bounds(view, newest);
+    let (reached, recent) = (newest - reach, newest - behind);
     // Folded, for there may be hundreds: a loop would take each through all layers of the iterator.
     let best = view.joins_back().try_fold(None, |best, join| {
         let (unit, preamble) = join;
-        let age = newest - unit.at;
         let is_before = unit.offset < from || after.is_some_and(|after| unit.at <= after);
-        if age > reach || is_before {
+        if unit.at < reached || is_before {
             return Break(best);
         }
         match begins(view, unit, preamble, from) {
             None => Continue(best),
             Some((at, offset)) if !bounds.are_met(at, offset) => Continue(Some(join)),
-            Some(_) if age <= behind => Break(Some(join)),
+            Some(_) if unit.at >= recent => Break(Some(join)),
             Some(_) => Break(best.or(Some(join))),
         }
     });
@@ -196,14 +196,13 @@ pub(crate) fn first(
 }
 
 /// When and where the data that a joiner at `unit` is given begins; `None` if the log no longer has all of it.
+#[inline]
 fn begins(view: &View, unit: &Unit, preamble: &Preamble, from: u64) -> Option<(Timestamp, u64)> {
-    match &preamble.lead {
-        Some(lead) if is_led_from(unit, preamble, from) => {
-            let offset = lead.from(unit.offset)?;
-            Some((view.unit_containing(offset)?.at, offset))
-        }
-        _ => Some((unit.at, unit.offset)),
+    if preamble.lead.is_none() || !is_led_from(unit, preamble, from) {
+        return Some((unit.at, unit.offset));
     }
+    let offset = preamble.lead.as_ref()?.from(unit.offset)?;
+    Some((view.unit_containing(offset)?.at, offset))
 }
 
 /// Whether the lead of a join point, if it has one, has nothing from before `from`.
