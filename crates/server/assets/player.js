@@ -1633,14 +1633,17 @@
       this.lookedAt = 0;
       this.shownAt = 0;
       this.frames = 0;
+      this.bytes = 0;
       /** Losses when the last picture was shown. */
       this.losses = 0;
       [this.lookedAt, this.shownAt] = [now2, now2];
     }
-    /** Takes how many pictures were shown so far and what was lost. Returns whether they have stopped for good. */
-    look(now2, frames, losses) {
-      const isFrozen = now2 - this.lookedAt > FROZEN_MS;
-      this.lookedAt = now2;
+    /** Takes how many pictures were shown so far, what was lost and what came. Returns whether they have stopped for good. */
+    look(now2, frames, losses, bytes) {
+      const passed = now2 - this.lookedAt;
+      const isFrozen = passed > FROZEN_MS;
+      if (bytes === this.bytes) this.shownAt += passed;
+      [this.lookedAt, this.bytes] = [now2, bytes];
       if (isFrozen || frames - this.frames > STUCK_FRAMES) [this.shownAt, this.frames, this.losses] = [now2, frames, losses];
       return now2 - this.shownAt > STUCK_MS && losses > this.losses;
     }
@@ -1697,8 +1700,8 @@
       return this.last.bytes;
     }
     isStuck() {
-      const { frames, losses } = this.last;
-      return this.picture?.look(performance.now(), frames, losses) ?? false;
+      const { frames, losses, bytes } = this.last;
+      return this.picture?.look(performance.now(), frames, losses, bytes) ?? false;
     }
     delay() {
       return this.delayS;

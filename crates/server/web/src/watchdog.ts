@@ -50,12 +50,13 @@ const STUCK_FRAMES = 1;
 
 /**
  * Watches the pictures of a session whose packets may be lost. Without a loss they only pause: the publisher has none to
- * send.
+ * send. Time in which nothing arrives does not count: the publisher is away, and comes back.
  */
 export class PictureWatch {
   private lookedAt = 0;
   private shownAt = 0;
   private frames = 0;
+  private bytes = 0;
   /** Losses when the last picture was shown. */
   private losses = 0;
 
@@ -63,10 +64,12 @@ export class PictureWatch {
     [this.lookedAt, this.shownAt] = [now, now];
   }
 
-  /** Takes how many pictures were shown so far and what was lost. Returns whether they have stopped for good. */
-  look(now: number, frames: number, losses: number): boolean {
-    const isFrozen = now - this.lookedAt > FROZEN_MS;
-    this.lookedAt = now;
+  /** Takes how many pictures were shown so far, what was lost and what came. Returns whether they have stopped for good. */
+  look(now: number, frames: number, losses: number, bytes: number): boolean {
+    const passed = now - this.lookedAt;
+    const isFrozen = passed > FROZEN_MS;
+    if (bytes === this.bytes) this.shownAt += passed;
+    [this.lookedAt, this.bytes] = [now, bytes];
     if (isFrozen || frames - this.frames > STUCK_FRAMES) [this.shownAt, this.frames, this.losses] = [now, frames, losses];
     return now - this.shownAt > STUCK_MS && losses > this.losses;
   }

@@ -25,7 +25,8 @@ test("a page that was frozen has missed nothing", () => {
 });
 
 test("a picture that is lost does not come, one that pauses does", () => {
-  const looks = (watch, looks) => looks.map(([now, frames, losses]) => watch.look(now, frames, losses));
+  // The sound arrives all the time.
+  const looks = (watch, looks) => looks.map(([now, frames, losses]) => watch.look(now, frames, losses, now + 1));
   assert.deepEqual(
     looks(new PictureWatch(0), [[1_000, 5, 0], [2_000, 9, 40], [5_000, 9, 90], [7_000, 9, 90], [7_001, 9, 90], [8_000, 10, 95], [8_100, 11, 95]]),
     [false, false, false, false, true, true, false],
@@ -40,6 +41,11 @@ test("a picture that is lost does not come, one that pauses does", () => {
   assert.deepEqual(looks(new PictureWatch(0), [[3_000, 0, 40], [5_001, 0, 80]]), [false, true]);
   // The page was frozen.
   assert.deepEqual(looks(new PictureWatch(0), [[1_000, 9, 4], [60_000, 9, 8], [62_000, 9, 9]]), [false, false, false]);
+  // The publisher is away, and its last picture was asked for in vain.
+  const away = new PictureWatch(0);
+  for (let second = 1; second < 30; second += 1) {
+    assert.equal(away.look(1_000 * second, Math.min(second, 3) * 25, second > 3 ? 1 : 0, Math.min(second, 3)), false);
+  }
 });
 
 test("ways that were too slow come back with more time, ways that failed do not", () => {

@@ -76,8 +76,8 @@ export class WebrtcSource extends ElementSource {
   }
 
   override isStuck(): boolean {
-    const { frames, losses } = this.last;
-    return this.picture?.look(performance.now(), frames, losses) ?? false;
+    const { frames, losses, bytes } = this.last;
+    return this.picture?.look(performance.now(), frames, losses, bytes) ?? false;
   }
 
   override delay(): number | null {
