@@ -98,6 +98,11 @@ impl Viewer {
             counters.round_trips += 1;
             counters.round_trip_micros += took.as_micros() as u64;
         }
+        // Without a picture there is nothing to hold.
+        let picture = self.lines[PICTURE].as_ref();
+        if picture.is_none_or(|line| line.packets == 0) {
+            return;
+        }
         let age = round_trip.map(|_| duration(ntp_middle.wrapping_sub(report.last_report)));
         let heard = Heard {
             now,

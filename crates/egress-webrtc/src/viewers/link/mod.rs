@@ -4,8 +4,8 @@
 //! again fills it further. A viewer that loses that much in two intervals has its picture held: the sound fits most
 //! links. Between the two no interval is good: one that loses little while the queue is full is none, since a link
 //! that is a little too small loses most of it with the keyframes, which come seconds apart. After a pause the newest
-//! keyframe is sent as a *probe*, in the time in which the stream brings as much, and a sender report behind it. If it
-//! arrives whole, and the answer to that report as soon as others, the picture goes on, at first on trial; otherwise
+//! keyframe is sent as a *probe*, in half the time in which the stream brings as much, and a sender report behind it. If it
+//! arrives whole, and the answer to that report no later than that explains, the picture goes on, at first on trial; otherwise
 //! the next pause is longer.
 //!
 //! Losses by chance are repaired and no reason to hold anything. They do not make the round trip longer, as a queue in

@@ -271,6 +271,19 @@ fn a_link_that_is_a_little_too_small_is_probed_in_growing_pauses() {
 }
 
 #[test]
+fn a_stream_of_sound_alone_has_no_picture_to_be_held() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("radio", &[Kind::Audio]);
+    let viewer = worker.join("radio", &BOTH);
+    let mut link = TestLink::new(&worker, viewer);
+    link.chance = Some(2);
+    let lossy = link.film(&mut worker, &mut camera, 20);
+    assert!(lossy.sounds < 0.7, "{lossy:?}");
+    assert_eq!(worker.counters().held_pictures, 0);
+    assert_eq!(worker.books.degraded.value(), 0);
+}
+
+#[test]
 fn losses_by_chance_and_outages_hold_no_picture() {
     let (mut worker, mut camera, mut link) = start();
     link.chance = Some(10);
