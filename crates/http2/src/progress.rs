@@ -7,6 +7,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 /// Pieces of a connection that wait to be sent, beside one of each request: 256 KiB.
@@ -50,6 +51,8 @@ pub(crate) struct Outstanding(Arc<AtomicUsize>);
 pub(crate) struct Progress {
     connection: Outstanding,
     state: Mutex<State>,
+    /// When its body may be taken has changed.
+    changed: Notify,
 }
 
 #[derive(Debug)]
@@ -75,15 +78,18 @@ impl Progress {
                 since: Instant::now(),
                 waker: None,
             }),
+            changed: Notify::new(),
         })
     }
 
     pub(crate) fn set_patience(&self, patience: Patience) {
         self.state().patience = patience;
+        self.changed.notify_one();
     }
 
     pub(crate) fn set_over(&self, is_over: IsOver) {
         self.state().is_over = Some(is_over);
+        self.changed.notify_one();
     }
 
     /// Whether another piece may be handed over; else the caller is woken when it may.
@@ -149,14 +155,19 @@ impl Progress {
             if until <= now {
                 return;
             }
-            let Some(IsOver(is_over)) = is_over else {
-                sleep_until(until).await;
-                continue;
+            let until = match is_over {
+                None => until,
+                Some(IsOver(is_over)) => {
+                    if since.is_some_and(|since| since + OVER_LOOK <= now) && is_over() {
+                        return;
+                    }
+                    until.min(now + OVER_LOOK)
+                }
             };
-            if since.is_some_and(|since| since + OVER_LOOK <= now) && is_over() {
-                return;
+            tokio::select! {
+                () = sleep_until(until) => {}
+                () = self.changed.notified() => {}
             }
-            sleep_until(until.min(now + OVER_LOOK)).await;
         }
     }
 
