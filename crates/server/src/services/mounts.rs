@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use auth_hook::{Asker, Mount};
 use fanout::events::{Event, EventKind, Received};
-
+use fanout::{Phase as StreamPhase, Registry};
 use media::StreamName;
 
 use super::phase::{Phase, Shown};
@@ -33,26 +33,21 @@ impl Service for MountTeller {
         let Some(asker) = self.asker else {
             return Box::pin(async {});
         };
-        let mut events = context.node.registry.fanout().events().subscribe();
+        let registry = Arc::clone(&context.node.registry);
+        let mut events = registry.fanout().events().subscribe();
         let config = Arc::clone(&context.node.config);
         let telling = async move {
             let mut mounts = Mounts::default();
             while let Some(received) = events.next().await {
-                match received {
-                    Received::Event(event) => {
-                        let Some((stream, mount)) = mounts.note(&event) else {
-                            continue;
-                        };
-                        let mut patterns = config.auth.hook.patterns.iter();
-                        if patterns.any(|pattern| pattern.matches(stream)) {
-                            asker.tell_of_mount(stream, mount).await;
-                        }
-                    }
-                    Received::Missed { count } => {
-                        tracing::warn!(
-                            ?count,
-                            "the hook for permissions may not be told of publishers: it is too slow"
-                        );
+                let changes = match received {
+                    Received::Event(event) => mounts.note(&event).into_iter().collect(),
+                    // The hook was slower than events came. Of who has come and left meanwhile it is not told.
+                    Received::Missed { .. } => mounts.compare(live(&registry)),
+                };
+                for (stream, mount) in changes {
+                    let mut patterns = config.auth.hook.patterns.iter();
+                    if patterns.any(|pattern| pattern.matches(stream.as_str())) {
+                        asker.tell_of_mount(stream.as_str(), mount).await;
                     }
                 }
             }
@@ -61,18 +56,24 @@ impl Service for MountTeller {
     }
 }
 
-/// Streams that have a publisher, as the events tell: as many as there are streams.
+/// Streams that have a publisher now.
+fn live(registry: &Registry) -> HashSet<StreamName> {
+    let streams = registry.list().into_iter();
+    let live = streams.filter(|stream| stream.info().phase == StreamPhase::Live);
+    live.map(|stream| stream.name().clone()).collect()
+}
+
+/// Streams that have a publisher, as the hook was told: as many as there are streams.
 #[derive(Default)]
 struct Mounts(HashSet<StreamName>);
 
 impl Mounts {
     /// What an event is to the hook.
-    fn note<'a>(&mut self, event: &'a Event) -> Option<(&'a str, Mount)> {
+    fn note(&mut self, event: &Event) -> Option<(StreamName, Mount)> {
         let stream = event.stream.as_ref()?;
         let mount = match event.kind {
             EventKind::EpochBegan { .. } => {
-                self.0.insert(stream.clone());
-                Mount::Added
+                self.0.insert(stream.clone()).then_some(Mount::Added)?
             }
             // A stream that ends may have lost its publisher before.
             EventKind::TakenOver { .. }
@@ -80,7 +81,17 @@ impl Mounts {
             | EventKind::Ended { .. } => self.0.remove(stream).then_some(Mount::Removed)?,
             _ => return None,
         };
-        Some((stream.as_str(), mount))
+        Some((stream.clone(), mount))
+    }
+
+    /// What the hook has not been told, given the streams that have a publisher now.
+    fn compare(&mut self, live: HashSet<StreamName>) -> Vec<(StreamName, Mount)> {
+        let change = |mount| move |stream: &StreamName| (stream.clone(), mount);
+        let removed = self.0.difference(&live).map(change(Mount::Removed));
+        let added = live.difference(&self.0).map(change(Mount::Added));
+        let changes = removed.chain(added).collect();
+        self.0 = live;
+        changes
     }
 }
 
@@ -133,5 +144,28 @@ mod tests {
             assert_eq!(told.map(|(_, mount)| mount), expected, "{event:?}");
         }
         assert!(mounts.0.is_empty());
+    }
+
+    #[test]
+    fn what_was_missed_is_told_by_what_is_there() {
+        let name = |name: &str| StreamName::parse(name).expect("a name");
+        let mut mounts = Mounts(HashSet::from([name("left"), name("stayed")]));
+        let live = HashSet::from([name("stayed"), name("came")]);
+        assert_eq!(
+            mounts.compare(live.clone()),
+            [(name("left"), Mount::Removed), (name("came"), Mount::Added)]
+        );
+        // The event itself may be read yet.
+        let began = Event {
+            sequence: 1,
+            at: SystemTime::UNIX_EPOCH,
+            stream: Some(name("came")),
+            kind: EventKind::EpochBegan {
+                epoch: 1,
+                source: info("came").source,
+            },
+        };
+        assert_eq!(mounts.note(&began), None);
+        assert_eq!(mounts.compare(live), []);
     }
 }
