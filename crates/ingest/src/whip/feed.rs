@@ -52,11 +52,7 @@ impl Feed {
 
     /// Remembers the newest announcement.
     pub(super) fn note_track(&mut self) {
-        let newest = self.items.iter().rev().find_map(|item| match item {
-            Item::Track(track) => Some(track),
-            _ => None,
-        });
-        if let Some(track) = newest {
+        if let Some(track) = newest_track(&self.items) {
             self.announced = Some(Arc::clone(track));
         }
     }
@@ -74,13 +70,19 @@ impl Feed {
     /// Whether a rendition can begin with what it has, which then begins with an announcement and a keyframe; asks for a
     /// keyframe otherwise.
     pub(super) fn begins(&mut self) -> bool {
-        let (Some(track), Some(first)) = (&self.announced, self.keyframe()) else {
+        let Some((first, track)) = self.opening() else {
             self.lacks_keyframe |= !self.items.is_empty();
             return false;
         };
-        let track = Item::Track(Arc::clone(track));
-        drop(self.items.splice(..first, [track]));
+        drop(self.items.splice(..first, [Item::Track(track)]));
         true
+    }
+
+    /// The place of its first keyframe, and what was announced by then.
+    fn opening(&self) -> Option<(usize, Arc<Track>)> {
+        let first = self.keyframe()?;
+        let track = newest_track(&self.items[..first]).or(self.announced.as_ref())?;
+        Some((first, Arc::clone(track)))
     }
 
     pub(super) fn is_held(&self) -> bool {
@@ -91,6 +93,13 @@ impl Feed {
     pub(super) fn has_something(&self) -> bool {
         !self.is_held() && !self.items.is_empty()
     }
+}
+
+fn newest_track(items: &[Item]) -> Option<&Arc<Track>> {
+    items.iter().rev().find_map(|item| match item {
+        Item::Track(track) => Some(track),
+        _ => None,
+    })
 }
 
 /// Gives the stream itself to a layer that begins now, if it is larger than the stream's own, which becomes a rendition.
@@ -131,9 +140,11 @@ pub(super) fn show(
     let (Show::GoOn(track) | Show::Begin(track)) = shown;
     let feed = &feeds[track];
     let mut first = 0;
-    if shown == Show::Begin(track) {
-        first = feed.keyframe().unwrap_or_default();
-        batch.extend(feed.announced.clone().map(Item::Track));
+    if shown == Show::Begin(track)
+        && let Some((keyframe, announced)) = feed.opening()
+    {
+        first = keyframe;
+        batch.push(Item::Track(announced));
     }
     batch.extend(feed.items[first..].iter().cloned());
 }
