@@ -42,8 +42,12 @@ pub(crate) fn text(variants: &[Variant], suffix: &str) -> String {
     if variants.iter().any(|variant| variant.quality.info.captions) {
         out.push_str(CAPTIONS);
     }
-    let may_come = |variant: &Variant| variant.quality.info.may_have_captions;
-    let has_captions = variants.iter().any(may_come);
+    let has_picture = |variant: &Variant| variant.quality.info.keyframes.is_some();
+    let may_come = |variant: &Variant| {
+        let info = &variant.quality.info;
+        info.may_have_captions && (info.keyframes.is_some() || info.awaits_pictures)
+    };
+    let has_captions = !variants.iter().any(has_picture) || variants.iter().any(may_come);
     for variant in variants {
         describe(variant, has_captions, &mut out);
         writeln!(out, "\n{}{suffix}", variant.address).expect(INFALLIBLE);

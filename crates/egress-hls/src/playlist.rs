@@ -170,10 +170,7 @@ impl fmt::Display for Sheet<'_> {
             Some(last) if self.has_parts => self.hint(f, last),
             _ => Ok(()),
         }?;
-        let mut reports = self
-            .reports
-            .iter()
-            .filter(|_| !self.is_ended && self.has_parts);
+        let mut reports = self.reports.iter().filter(|_| !self.is_ended);
         reports.try_for_each(|report| report.write(f, self.stream, self.packaging))
     }
 }

@@ -10,6 +10,7 @@ use fanout::LaneIndex;
 use media::StreamName;
 
 use crate::Context;
+use crate::channel::Channel;
 use crate::packaging::Packaging;
 use crate::relative::relative;
 use crate::resource::{Piece, Resource};
@@ -57,17 +58,18 @@ impl Report {
     }
 }
 
-/// What the playlist of a stream reports now: where others of the same packaging end, if they have parts. That of a DVR
+/// What the playlist of a stream reports now: where others of the same packaging end, if it and they have parts. That of a DVR
 /// window reports those of others' windows, as the multivariant playlist names them.
 pub(crate) fn all(
     context: &Context,
     stream: &StreamName,
-    packaging: Packaging,
+    channel: &Channel,
     is_dvr: bool,
 ) -> Vec<Report> {
-    if !packaging.has_parts() {
+    if !channel.has_parts() {
         return Vec::new();
     }
+    let packaging = channel.packaging();
     let others = context.variants.others(&context.registry, stream);
     let reports = others.into_iter().filter_map(|other| {
         let channel = context.channels.get(&context.registry, &other, packaging)?;

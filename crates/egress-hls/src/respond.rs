@@ -176,12 +176,11 @@ impl Watch<'_> {
     /// The media playlist as it is.
     fn present(&self, is_dvr: bool) -> Result<Answer, Refused> {
         let window = self.context.window(self.channel).map(|(_, window)| window);
-        let (stream, packaging) = (self.request.stream, self.channel.packaging());
         let wanted = Wanted {
             window: window.as_deref(),
             is_dvr,
             directives: self.directives,
-            reports: report::all(self.context, stream, packaging, is_dvr),
+            reports: report::all(self.context, self.request.stream, self.channel, is_dvr),
         };
         let rendered = self.channel.playlist(wanted);
         let start = self.directives.start;
