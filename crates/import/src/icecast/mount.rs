@@ -256,13 +256,11 @@ fn asks_hook(element: &Directive, pattern: &str, import: &mut Import) {
                 import.ledger.carry(option, "auth.hook.url".to_owned());
                 continue;
             }
-            "username" | "password" => NOT_ASKED,
-            "headers" | "header_prefix" if hook.is_some() => {
-                if let Some(id) = hook {
-                    passes(option, id, import);
-                }
+            "headers" | "header_prefix" if let Some(id) = hook => {
+                passes(option, id, import);
                 continue;
             }
+            "username" | "password" | "headers" | "header_prefix" => NOT_ASKED,
             "auth_header" if is_usual(option) => {
                 import.ledger.needless(option, "is what the dialect says");
                 continue;
