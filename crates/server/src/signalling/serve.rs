@@ -26,6 +26,7 @@ use super::table::Entry;
 use super::{Rtc, SDP, SDP_FRAGMENT};
 use crate::door::limits::{Evict, Handover};
 use crate::door::rejected::Rejected;
+use crate::http::pages::still::sent;
 use crate::http::pages::{self, Visitor};
 use crate::node::Node;
 
@@ -102,7 +103,7 @@ struct Asked<'a> {
 
 impl gate::Headers for Asked<'_> {
     fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name)?.to_str().ok()
+        sent(&self.headers, name)
     }
 }
 

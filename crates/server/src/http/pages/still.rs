@@ -121,8 +121,13 @@ struct Sent<'a>(&'a HeaderMap);
 
 impl gate::Headers for Sent<'_> {
     fn header(&self, name: &str) -> Option<&str> {
-        self.0.get(name)?.to_str().ok()
+        sent(self.0, name)
     }
+}
+
+/// A header as it was sent, if it is text.
+pub(crate) fn sent<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    str::from_utf8(headers.get(name)?.as_bytes()).ok()
 }
 
 /// Whether no cache may give an answer about a stream to others: the client has shown a credential, or it depends on who it
