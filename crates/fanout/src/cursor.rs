@@ -198,10 +198,13 @@ pub(crate) fn first(
 /// When and where the data that a joiner at `unit` is given begins; `None` if the log no longer has all of it.
 #[inline]
 fn begins(view: &View, unit: &Unit, preamble: &Preamble, from: u64) -> Option<(Timestamp, u64)> {
-    if preamble.lead.is_none() || !is_led_from(unit, preamble, from) {
+    let Some(lead) = &preamble.lead else {
+        return Some((unit.at, unit.offset));
+    };
+    let offset = lead.from(unit.offset)?;
+    if offset < from {
         return Some((unit.at, unit.offset));
     }
-    let offset = preamble.lead.as_ref()?.from(unit.offset)?;
     Some((view.unit_containing(offset)?.at, offset))
 }
 

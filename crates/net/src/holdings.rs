@@ -189,8 +189,12 @@ impl Held {
     pub fn set(&mut self, bytes: usize) {
         debug_assert!(self.owner.is_none(), "a share is not exceeded");
         let count = &self.account.bytes[self.kind as usize];
-        count.fetch_add(bytes, Ordering::Relaxed);
-        count.fetch_sub(self.bytes, Ordering::Relaxed);
+        // All threads share the count, and most often nothing has changed.
+        match bytes.checked_sub(self.bytes) {
+            Some(0) => return,
+            Some(more) => count.fetch_add(more, Ordering::Relaxed),
+            None => count.fetch_sub(self.bytes - bytes, Ordering::Relaxed),
+        };
         self.bytes = bytes;
     }
 

@@ -55,7 +55,7 @@ const LATE_AFTER: Duration = Duration::from_secs(1);
 pub(crate) struct Reads {
     holdings: Arc<Holdings>,
     turns: Arc<Semaphore>,
-    /// For what takes a core, of which half are left to everything else.
+    /// For what takes a core: of one folder no more than half of them at a time.
     dear: Arc<Semaphore>,
     memory: Arc<Semaphore>,
     made: Arc<Semaphore>,
@@ -263,18 +263,27 @@ fn half_of_the_cores() -> usize {
 fn pieces(file: &File, ranges: &[Range<u64>], patches: &Patches) -> io::Result<Vec<u8>> {
     let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     // A window at most.
-    let mut bytes = Vec::with_capacity(total as usize);
+    let mut bytes = vec![0; total as usize];
+    let mut rest = &mut bytes[..];
     let mut together = Vec::new();
     let mut left = ranges;
     while let Some(span) = span(left) {
         let (within, behind) = left.split_at(span.count);
-        together.resize((span.end - span.begin) as usize, 0);
-        file.read_exact_at(&mut together, span.begin)?;
+        let is_alone = span.count == 1;
+        if !is_alone {
+            together.resize((span.end - span.begin) as usize, 0);
+            file.read_exact_at(&mut together, span.begin)?;
+        }
         for range in within {
-            let at = bytes.len();
-            let (from, to) = (range.start - span.begin, range.end - span.begin);
-            bytes.extend_from_slice(&together[from as usize..to as usize]);
-            patches.apply(file, range, &mut bytes[at..])?;
+            let (piece, after) = rest.split_at_mut((range.end - range.start) as usize);
+            if is_alone {
+                file.read_exact_at(piece, range.start)?;
+            } else {
+                let (from, to) = (range.start - span.begin, range.end - span.begin);
+                piece.copy_from_slice(&together[from as usize..to as usize]);
+            }
+            patches.apply(file, range, piece)?;
+            rest = after;
         }
         left = behind;
     }

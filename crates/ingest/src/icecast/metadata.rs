@@ -59,28 +59,23 @@ pub async fn update_metadata(
         form: Query::new(form),
     };
     match update(context, dialect, head, &parameters, remote).await {
-        Ok(message) if dialect == Dialect::IcecastPage => {
-            let document = format!(
-                "<!DOCTYPE html>\n<title>Response</title><p>Message: {message}</p><p>Return Code: 1</p>\n"
-            );
-            answer::done(
-                &context.settings,
-                head,
-                "text/html; charset=utf-8",
-                &document,
-            )
-        }
         Ok(message) => {
-            let document = format!(
-                "<?xml version=\"1.0\"?>\n<iceresponse><message>{message}</message>\
-                 <return>1</return></iceresponse>\n"
-            );
-            answer::done(
-                &context.settings,
-                head,
-                "text/xml; charset=utf-8",
-                &document,
-            )
+            let (media_type, document) = match dialect {
+                Dialect::IcecastPage => (
+                    "text/html; charset=utf-8",
+                    format!(
+                        "<!DOCTYPE html>\n<title>Response</title><p>Message: {message}</p><p>Return Code: 1</p>\n"
+                    ),
+                ),
+                Dialect::Icecast | Dialect::Shoutcast => (
+                    "text/xml; charset=utf-8",
+                    format!(
+                        "<?xml version=\"1.0\"?>\n<iceresponse><message>{message}</message>\
+                         <return>1</return></iceresponse>\n"
+                    ),
+                ),
+            };
+            answer::done(&context.settings, head, media_type, &document)
         }
         Err(error) => {
             let refused = Refused {

@@ -87,7 +87,7 @@ impl CaptionWatch {
     /// Whether captions may come: encoders that have any give each picture a place for them, which is empty until
     /// something is said.
     pub const fn may_have_captions(&self) -> bool {
-        self.has_captions || self.has_place || self.pictures == 0
+        self.has_place || self.pictures == 0
     }
 
     /// Takes the next picture. Whether it is the first with captions.
@@ -104,7 +104,7 @@ impl CaptionWatch {
         let read = picture.data.len().min(PICTURE_BYTES_READ);
         let place = syntax.place(&picture.data[..read], packing);
         self.has_place |= place.is_some();
-        self.has_captions = place.is_some_and(|is_told| is_told);
+        self.has_captions = place == Some(true);
         self.pictures += 1;
         self.keyframes += u8::from(picture.keyframe);
         let is_enough = self.keyframes >= KEYFRAMES_MAX || self.pictures >= PICTURES_MAX;

@@ -135,15 +135,15 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let received = self.poll_receive(cx);
+        let polled = self.poll_receive(cx);
+        if let Poll::Ready(Ok(())) = polled {
+            let received = self.layer.received();
+            let count = received.len().min(buffer.remaining());
+            buffer.put_slice(&received[..count]);
+            self.layer.consume(count);
+        }
         self.weigh();
-        ready!(received)?;
-        let received = self.layer.received();
-        let count = received.len().min(buffer.remaining());
-        buffer.put_slice(&received[..count]);
-        self.layer.consume(count);
-        self.weigh();
-        Poll::Ready(Ok(()))
+        polled
     }
 }
 
