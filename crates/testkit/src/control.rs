@@ -14,7 +14,11 @@ use std::time::{Duration, Instant};
 const PIECE_BYTES: usize = 400;
 
 /// The near ends of `count` connections on which a thread sends a piece every `pace`, until they are closed.
-pub(crate) fn paced(count: usize, pace: Duration) -> Vec<TcpStream> {
+///
+/// # Panics
+/// When no socket can be opened.
+#[must_use]
+pub fn paced(count: usize, pace: Duration) -> Vec<TcpStream> {
     let (near, mut far): (Vec<_>, Vec<_>) = (0..count).map(|_| pair()).unzip();
     std::thread::spawn(move || {
         let mut due = Instant::now();

@@ -42,7 +42,7 @@ mod wiretap;
 pub use self::audience::{Audience, Gaps};
 pub use self::cache::{Cache, Cached};
 pub use self::certificate::Certificate;
-pub use self::control::Hops;
+pub use self::control::{Hops, paced};
 pub use self::descriptors::need_descriptors;
 pub use self::file_server::FileServer;
 pub use self::icecast::Icecast;

@@ -23,7 +23,7 @@ const LISTENED: usize = 25;
 /// The share of sounds that must come.
 const SOUNDS_MIN: f64 = 0.95;
 
-/// Pictures in a second that plays, of 25, on a busy machine too.
+/// Pictures in a second that plays, of 30, on a busy machine too.
 const PICTURES_MIN: u64 = 12;
 
 /// How long it may take until it plays again: the longest pause, a probe and its report, and a keyframe.

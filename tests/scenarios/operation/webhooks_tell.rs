@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use testkit::{Clip, Server, Signal, Volume, free_address, wait_until};
 
-use crate::support::faults::{Bystander, Injection};
+use crate::support::faults::{Bystander, Injection, is_journal_failing};
 use crate::support::storage::{self, BUCKET, Storage};
 use crate::support::webhook_receiver::{Receiver, STREAM, outcomes, queued, server, webhook};
 use crate::support::{DEADLINE, publish_rtmp};
@@ -146,11 +146,6 @@ fn a_copy_is_told_of_once_whatever_happens_to_the_server() {
     }
 }
 
-fn is_failing(server: &Server) -> bool {
-    let labels = ["journal=\"webhooks\""];
-    server.metrics().sum("carillon_journal_failing", &labels) > 0.0
-}
-
 /// A stream that comes and goes so many times, and is told of each time.
 fn show(server: &Server, times: usize) {
     for turn in 1..=times {
@@ -201,9 +196,11 @@ fn what_a_full_disk_did_not_take_survives_a_kill_once_it_has_room() {
     killed.wait_for_log("webhooks cannot be written down", DEADLINE);
     let mut other = Bystander::of(&killed);
     other.during(|| show(&killed, 2));
-    assert!(is_failing(&killed));
+    assert!(is_journal_failing(&killed, "webhooks"));
     volume.resize(8_192);
-    wait_until("the disk to take them", DEADLINE, || !is_failing(&killed));
+    wait_until("the disk to take them", DEADLINE, || {
+        !is_journal_failing(&killed, "webhooks")
+    });
     // What is there already fails as well, and not for good.
     let fault = Injection::into_file(
         &killed,
@@ -212,9 +209,11 @@ fn what_a_full_disk_did_not_take_survives_a_kill_once_it_has_room() {
     );
     show(&killed, 1);
     fault.wait();
-    assert!(is_failing(&killed));
+    assert!(is_journal_failing(&killed, "webhooks"));
     drop(fault);
-    wait_until("the disk to take them", DEADLINE, || !is_failing(&killed));
+    wait_until("the disk to take them", DEADLINE, || {
+        !is_journal_failing(&killed, "webhooks")
+    });
     other.noticed_nothing();
     let waiting = queued(&killed);
     killed.process().signal(Signal::KILL);

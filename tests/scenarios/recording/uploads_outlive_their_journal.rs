@@ -6,11 +6,14 @@ use std::path::Path;
 
 use testkit::{Clip, Server, Signal, Tool, Volume, free_address, wait_until};
 
-use crate::support::faults::{Bystander, Injection};
+use crate::support::faults::{Bystander, Injection, is_journal_failing};
 use crate::support::storage::{
     self, PART_BYTES, Storage, Way, credentials, key, left_over, recordings, uploaded,
 };
 use crate::support::{DEADLINE, publish_rtmp};
+
+/// Names that other objects have already.
+const TAKEN: usize = 40;
 
 fn delete(server: &Server, id: &str) {
     let url = format!("http://{}/api/v1/recordings/{id}", server.addr("admin"));
@@ -22,14 +25,6 @@ fn delete(server: &Server, id: &str) {
 fn journal(root: &Path) -> std::path::PathBuf {
     root.join("recordings/uploads.redb")
 }
-
-fn is_failing(server: &Server) -> bool {
-    let labels = ["journal=\"uploads\""];
-    server.metrics().sum("carillon_journal_failing", &labels) > 0.0
-}
-
-/// Names that other objects have already.
-const TAKEN: usize = 40;
 
 #[test]
 fn uploads_go_on_once_the_disk_takes_the_journal_again() {
@@ -50,13 +45,15 @@ fn uploads_go_on_once_the_disk_takes_the_journal_again() {
             let fault = Injection::into_threads(&server, "uploads", &inject);
             record();
             fault.wait();
-            wait_until("the journal to fail", DEADLINE, || is_failing(&server));
+            wait_until("the journal to fail", DEADLINE, || {
+                is_journal_failing(&server, "uploads")
+            });
         });
         for recording in uploaded(&server, round + 2) {
             let file = std::fs::read(recording["path"].as_str().unwrap()).unwrap();
             assert!(store.object(&key(&recording)) == Some(file));
         }
-        assert!(!is_failing(&server));
+        assert!(!is_journal_failing(&server, "uploads"));
     }
     other.noticed_nothing();
 }

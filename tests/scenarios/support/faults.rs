@@ -1,17 +1,17 @@
 //! Faults from outside: calls that fail, steps of the clock, and a listener of another stream, who is not to notice.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Read;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{JoinHandle, sleep, spawn};
+use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use testkit::{Clip, Process, Server, ServerBuilder, Signal, Tool, wait_until};
+use testkit::{Clip, Process, Server, ServerBuilder, Signal, Tool, paced, wait_until};
 
-use crate::support::{DEADLINE, repeat_rtmp};
+use crate::support::{DEADLINE, repeat_rtmp, wait_for_stream};
 
 /// System calls of a server that fail until this is dropped: strace answers them in the kernel's place.
 pub(crate) struct Injection {
@@ -141,10 +141,9 @@ impl Bystander {
     pub(crate) fn of(server: &Server) -> Self {
         let publisher = repeat_rtmp(server, Clip::Flv, OTHER);
         let path = format!("/{OTHER}.flv");
-        wait_until("the other stream", DEADLINE, || {
-            server.listen(&path).status() == 200
-        });
+        wait_for_stream(server, OTHER);
         let mut listener = server.listen(&path);
+        assert_eq!(listener.status(), 200);
         // Its first seconds come at once.
         listener.read_until(DEADLINE, |body| !body.is_empty());
         listener.read_for(Duration::from_secs(1));
@@ -155,15 +154,14 @@ impl Bystander {
             assert!(went_on, "the other stream has ended");
             listener.arrivals().iter().map(|it| it.at).collect()
         });
-        let (near, far) = pair();
+        let control = paced(1, PACE).remove(0);
         let stop = Arc::clone(&is_over);
-        spawn(move || send(far, &stop));
         Self {
             _publisher: publisher,
             is_over,
             begin: Instant::now(),
             live,
-            control: spawn(move || arrivals(near)),
+            control: spawn(move || arrivals(control, &stop)),
             faults: Vec::new(),
         }
     }
@@ -216,26 +214,17 @@ fn longest(arrivals: &[Instant], spans: &[[Instant; 2]]) -> Duration {
     pauses.max().unwrap_or_default()
 }
 
-fn pair() -> (TcpStream, TcpStream) {
-    let door = TcpListener::bind("127.0.0.1:0").unwrap();
-    let near = TcpStream::connect(door.local_addr().unwrap()).unwrap();
-    (near, door.accept().unwrap().0)
-}
-
-fn send(mut socket: TcpStream, is_over: &AtomicBool) {
-    let mut due = Instant::now();
-    while !is_over.load(Ordering::Relaxed) {
-        due += PACE;
-        sleep(due.saturating_duration_since(Instant::now()));
-        socket.write_all(&[0; 400]).unwrap();
-    }
-}
-
-fn arrivals(mut socket: TcpStream) -> Vec<Instant> {
+fn arrivals(mut socket: TcpStream, is_over: &AtomicBool) -> Vec<Instant> {
     let mut all = Vec::new();
     let mut piece = [0; 4_096];
-    while socket.read(&mut piece).unwrap() > 0 {
+    while !is_over.load(Ordering::Relaxed) && socket.read(&mut piece).unwrap() > 0 {
         all.push(Instant::now());
     }
     all
+}
+
+/// Whether something is to be written down that the disk does not take.
+pub(crate) fn is_journal_failing(server: &Server, journal: &str) -> bool {
+    let label = format!("journal=\"{journal}\"");
+    server.metrics().sum("carillon_journal_failing", &[&label]) > 0.0
 }

@@ -119,7 +119,7 @@ pub(crate) struct Audience {
 }
 
 impl House {
-    /// Whoever listens needs a credential, by these keys of `[auth]` and more of the configuration.
+    /// Whoever listens needs a credential, and `more` is more of the configuration.
     pub(crate) fn closed(more: &str) -> Self {
         Self::with("key", more)
     }
@@ -289,9 +289,15 @@ impl House {
     /// Asserts that they are cut off wherever they are, all of them within seconds of `end` and none before, and that each
     /// listener has its session. `again` is what who asks anew is answered.
     pub(crate) fn assert_ended(&self, mut audience: Audience, end: Instant, again: u16) {
+        let all = self.left(&mut audience).len();
         let mut count = usize::MAX;
         wait_until("all of it to end", DEADLINE, || {
             let left = self.left(&mut audience);
+            let is_early = Instant::now() + SECOND < end;
+            assert!(
+                left.len() == all || !is_early,
+                "of {all} only {left:?} go on"
+            );
             if left.len() < count {
                 count = left.len();
                 println!("{:?} after the end: {left:?}", end.elapsed());

@@ -59,7 +59,7 @@ impl Receiver {
         told
     }
 
-    /// Demands that what was told of each stream came in its order, and that nothing is missing.
+    /// Demands that what was told of each stream came in its order, and that nothing is missing in between.
     pub(crate) fn is_in_order(&self) {
         let mut last = BTreeMap::<String, u64>::new();
         for one in self.told() {
