@@ -39,7 +39,7 @@ pub struct AuthHook {
     pub update_every: Duration,
     /// Where it is told that publishers come and go, whoever has permitted them; `None` tells of none.
     pub mount_url: Option<Url>,
-    /// Which headers of listeners it is told, in lower case.
+    /// Which headers of listeners it is told, in whatever case.
     pub headers: Vec<String>,
     /// What stands before their names.
     pub header_prefix: String,
