@@ -1,7 +1,9 @@
-//! Independent players: of WebRTC by pion (Go), werift (Node.js) and three scripts for pages, and within Go's TLS. Their
-//! programs are in `tests/clients`, each with the exact versions and digests of what it needs.
+//! Independent players: of WebRTC by pion (Go), gst-plugins-rs (Rust), werift (Node.js) and three scripts for pages, and within
+//! Go's TLS. Their programs are in `tests/clients`, each with the exact versions and digests of what it needs.
 
-use crate::run::{Failure, Workspace};
+use std::fs;
+
+use crate::run::{self, Failure, Workspace};
 use crate::{go, npm};
 
 /// Installs the players where the tests look for them: in `target/tools/bin`, and the
@@ -13,6 +15,22 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
         ))
     })?;
     go::build(workspace, "tls", "tls-listener")?;
+    build_whep_elements(workspace)?;
     npm::install(workspace, "werift")?;
     npm::install(workspace, "whep")
+}
+
+/// Builds the player on gst-plugins-rs apart from everything else: Debian has only GStreamer itself. Cargo knows whether there is
+/// anything to be built; from nothing it takes some three minutes.
+fn build_whep_elements(workspace: &Workspace) -> Result<(), Failure> {
+    let client = workspace.root.join("tests/clients/gstreamer");
+    let folder = workspace.target.join("tools/gstreamer");
+    let mut build = workspace.cargo(&["build", "--quiet", "--locked"]);
+    build.env("CARGO_TARGET_DIR", &folder).current_dir(client);
+    run::run(&mut build)?;
+    let program = "whep-elements";
+    let bin = go::bin(workspace);
+    fs::create_dir_all(&bin)?;
+    fs::copy(folder.join("debug").join(program), bin.join(program))?;
+    Ok(())
 }

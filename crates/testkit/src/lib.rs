@@ -60,7 +60,7 @@ pub use self::server::{ADMIN_PASSWORD, PUBLISH_KEY, Server, ServerBuilder, binar
 pub use self::tls_proxy::TlsProxy;
 pub use self::tool::{
     Finished, Tool, aiortc, axe, hls_clients, icy_clients, moto, mp4_readers, pion_viewer, pyjwt,
-    require, tls_listener, webhooks,
+    require, tls_listener, webhooks, whep_elements,
 };
 pub use self::volume::{Frozen, Volume};
 pub use self::wait::{DEADLINE, wait_until};

@@ -88,6 +88,15 @@ pub fn pion_viewer() -> PathBuf {
     built("pion-viewer", "a player on pion")
 }
 
+/// The program that plays by the elements of gst-plugins-rs.
+///
+/// # Panics
+/// When `cargo xtask tools-all` has not built it.
+#[must_use]
+pub fn whep_elements() -> PathBuf {
+    built("whep-elements", "a player on gst-plugins-rs")
+}
+
 /// The program that listens by Go's TLS.
 ///
 /// # Panics

@@ -1,6 +1,5 @@
 """A WHEP viewer of GStreamer's making, in the version that has only `webrtcbin`. Plays what is at the address it is
-given until it has decoded that many seconds of sound, and prints what it got as one line of JSON. With `whepsrc` or
-`whepclientsrc` as the third argument it takes what that element does by default."""
+given until it has decoded that many seconds of sound, and prints what it got as one line of JSON."""
 
 import json
 import statistics
@@ -15,28 +14,14 @@ TAKES = {
     "video": "application/x-rtp,media=video,encoding-name=H264,payload=97,clock-rate=90000,"
     "packetization-mode=(string)1,profile-level-id=(string)42e01f",
 }
-# As `whepsrc` of gst-plugins-rs 0.15 has them: neither channels nor packetization mode.
-WHEPSRC_TAKES = {
-    "audio": "application/x-rtp,media=audio,encoding-name=OPUS,payload=96,clock-rate=48000",
-    "video": ";".join(
-        f"application/x-rtp,media=video,payload={payload},encoding-name={name},clock-rate=90000"
-        for payload, name in enumerate(("VP8", "VP9", "H264", "H265", "AV1"), 101)
-    ),
-}
-# As `whepclientsrc` of the same version has them; it asks for repetitions and offers to take forward error correction.
-WHEPCLIENTSRC_TAKES = {
-    "video": ";".join(
-        f"application/x-rtp,media=video,payload={payload},clock-rate=90000,encoding-name={name}"
-        + (",profile-level-id=(string)42e016" if name == "H264" else "")
-        for payload, name in enumerate(("VP8", "H264", "VP9", "H265", "AV1"), 96)
-    ),
-    "audio": "application/x-rtp,media=audio,payload=101,clock-rate=48000,encoding-name=OPUS",
-}
-ELEMENTS = {"whepsrc": WHEPSRC_TAKES, "whepclientsrc": WHEPCLIENTSRC_TAKES}
 DECODES = {
     "audio": "rtpopusdepay ! opusdec ! audio/x-raw,format=S16LE,channels=2 ! fakesink name=end sync=true",
     "video": "rtph264depay ! avdec_h264 ! fakesink name=end sync=true",
 }
+# PyGObject looks the members of an enumeration up when they are first named, and fails if two threads do so at once.
+BUFFERS, EVENTS = Gst.PadProbeType.BUFFER, Gst.PadProbeType.EVENT_DOWNSTREAM
+PASS = Gst.PadProbeReturn.OK
+GAP = Gst.BufferFlags.DISCONT
 # The clocks of sound and picture show this when a stream begins.
 CLOCK_ORIGIN = 0x1000_0000
 # Sound and picture are in step from the second report on; their distance is that of the last seconds.
@@ -59,22 +44,22 @@ class Track:
         made = (stamp - CLOCK_ORIGIN & 0xFFFF_FFFF) / self.rate
         if buffer.pts != Gst.CLOCK_TIME_NONE:
             self.origins = self.origins[1 - RECENT :] + [buffer.pts / Gst.SECOND - made]
-        return Gst.PadProbeReturn.OK
+        return PASS
 
     def event(self, _pad, info):
         structure = info.get_event().get_structure()
         self.lost += structure is not None and structure.get_name() == "GstRTPPacketLost"
-        return Gst.PadProbeReturn.OK
+        return PASS
 
     def decoded(self, _pad, info):
         buffer = info.get_buffer()
-        self.gaps += self.buffers > 0 and buffer.has_flags(Gst.BufferFlags.DISCONT)
+        self.gaps += self.buffers > 0 and buffer.has_flags(GAP)
         self.buffers += 1
         self.bytes += buffer.get_size()
-        return Gst.PadProbeReturn.OK
+        return PASS
 
 
-def main(url, seconds, element=None):
+def main(url, seconds):
     Gst.init(None)
     pipeline = Gst.Pipeline.new()
     session = Gst.ElementFactory.make("webrtcbin", "session")
@@ -88,20 +73,17 @@ def main(url, seconds, element=None):
         decoder = Gst.parse_bin_from_description(DECODES[kind], True)
         pipeline.add(decoder)
         decoder.sync_state_with_parent()
-        pad.add_probe(Gst.PadProbeType.BUFFER, track.packet)
-        pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, track.event)
+        pad.add_probe(BUFFERS, track.packet)
+        pad.add_probe(EVENTS, track.event)
         end = decoder.get_by_name("end").get_static_pad("sink")
-        end.add_probe(Gst.PadProbeType.BUFFER, track.decoded)
+        end.add_probe(BUFFERS, track.decoded)
         pad.link(decoder.get_static_pad("sink"))
 
     session.connect("pad-added", added)
     agree_when_needed(session, url)
     receives = GstWebRTC.WebRTCRTPTransceiverDirection.RECVONLY
-    for caps in ELEMENTS.get(element, TAKES).values():
-        transceiver = session.emit("add-transceiver", receives, Gst.Caps.from_string(caps))
-        if element == "whepclientsrc":
-            transceiver.set_property("do-nack", True)
-            transceiver.set_property("fec-type", GstWebRTC.WebRTCFECType.ULP_RED)
+    for caps in TAKES.values():
+        session.emit("add-transceiver", receives, Gst.Caps.from_string(caps))
     pipeline.set_state(Gst.State.PLAYING)
 
     loop = GLib.MainLoop()
@@ -137,4 +119,4 @@ def main(url, seconds, element=None):
     pipeline.set_state(Gst.State.NULL)
 
 
-main(sys.argv[1], float(sys.argv[2]), *sys.argv[3:])
+main(sys.argv[1], float(sys.argv[2]))

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, http, pion_viewer, wait_until};
+use testkit::{
+    Clip, PUBLISH_KEY, Process, Server, Tool, http, pion_viewer, wait_until, whep_elements,
+};
 
 use crate::support::aiortc::Viewer;
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
@@ -167,19 +169,18 @@ fn aiortc_hears_a_radio() {
     assert!(counts["audio"].as_u64() >= Some(PACKETS.into()), "{counts}");
 }
 
-/// What they offer says neither of Opus that it has two channels nor of H.264 that pictures may be in pieces.
+/// What they offer by default says neither of Opus that it has two channels nor of H.264 that pictures may be in pieces.
 #[test]
-fn gstreamer_watches_by_the_caps_of_whepsrc_and_whepclientsrc() {
+fn whepsrc_and_whepclientsrc_of_gstreamer_watch_by_their_defaults() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(90), "live/show");
     wait_for_stream(&server, "live/show");
-    let script =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/support/gstreamer_viewer.py");
     for element in ["whepsrc", "whepclientsrc"] {
-        let watched = Tool::new("/usr/bin/python3")
-            .arg(&script)
+        let watched = Tool::built(&whep_elements())
+            .arg(element)
             .arg(server.http_url("/live/show/whep"))
-            .args(["3", element])
+            .arg(PACKETS.to_string())
+            .args(["audio", "video"])
             .finish(DEADLINE);
         assert!(watched.status.success(), "{element}: {}", watched.stderr);
     }

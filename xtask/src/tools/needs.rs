@@ -129,6 +129,21 @@ pub(super) const NEEDS: &[Need] = &[
         &["gst-inspect-1.0", "--exists", "x265enc"],
         "gstreamer1.0-plugins-bad",
     ),
+    need(
+        "what programs on GStreamer are built with",
+        &["pkg-config", "--exists", "gstreamer-1.0"],
+        "libgstreamer1.0-dev",
+    ),
+    need(
+        "the same for its base plugins",
+        &["pkg-config", "--exists", "gstreamer-sdp-1.0"],
+        "libgstreamer-plugins-base1.0-dev",
+    ),
+    need(
+        "the same for its WebRTC",
+        &["pkg-config", "--exists", "gstreamer-webrtc-1.0"],
+        "libgstreamer-plugins-bad1.0-dev",
+    ),
     // Its version is not GStreamer's, which `--exists` compares.
     need(
         "nicesrc",
