@@ -145,10 +145,11 @@ impl Icecast {
     }
 }
 
-/// Whether the last of its threads says so. A request that comes while it starts may be the end of it: it reads what it has
-/// not set yet.
+/// Whether all its threads say so, which begin in any order. A request that comes before may be the end of it: it reads what
+/// it has not set yet.
 fn has_started(log: &Path) -> bool {
-    std::fs::read_to_string(log).is_ok_and(|log| log.contains("YP update thread started"))
+    let threads = ["YP update thread started", "stats thread started"];
+    std::fs::read_to_string(log).is_ok_and(|log| threads.iter().all(|line| log.contains(line)))
 }
 
 /// Whether it answers a request. It listens, stops and listens again as it starts, so that a connection
