@@ -19,10 +19,11 @@ enum Around {
 pub(crate) fn parse(source: &str) -> Result<Vec<Directive>, SourceError> {
     let mut tree = Tree::new();
     let mut around: Vec<Around> = Vec::new();
+    let lines = Lines::of(source);
     let mut documents = 0;
     for event in Parser::new_from_str(source) {
-        let (event, span) = event.map_err(|error| wrong(&error))?;
-        let line = span.start.line();
+        let (event, span) = event.map_err(|error| wrong(&error, &lines))?;
+        let line = lines.shown(span.start.line());
         match event {
             Event::DocumentStart(_) if documents == 1 => {
                 let message = "a second document begins".to_owned();
@@ -98,10 +99,35 @@ fn ended(around: &mut [Around]) {
     }
 }
 
-fn wrong(error: &ScanError) -> SourceError {
+fn wrong(error: &ScanError, lines: &Lines) -> SourceError {
     SourceError::Syntax {
-        line: error.marker().line(),
+        line: lines.shown(error.marker().line()),
         message: error.info().to_owned(),
+    }
+}
+
+/// For each line of YAML, which a carriage return alone ends as well (YAML 1.2 §5.4), the line that editors show.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(source: &str) -> Self {
+        let mut shown = 1;
+        let mut lines = vec![shown];
+        let mut bytes = source.bytes().peekable();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'\n' => shown += 1,
+                b'\r' if bytes.peek() != Some(&b'\n') => {}
+                _ => continue,
+            }
+            lines.push(shown);
+        }
+        Self(lines)
+    }
+
+    fn shown(&self, line: usize) -> usize {
+        let index = line.saturating_sub(1).min(self.0.len() - 1);
+        self.0[index]
     }
 }
 
@@ -137,6 +163,13 @@ mod tests {
             Some("rtmp://h/a")
         );
         assert!(root[4].child("all_others").is_some());
+    }
+
+    #[test]
+    fn lines_are_those_that_editors_show() {
+        let root = parse("a: 1\r\nb: 2\rc: 3\r\r\nd: 4\n").unwrap();
+        let names: Vec<_> = root.iter().map(|d| (&*d.name, d.line)).collect();
+        assert_eq!(names, [("a", 1), ("b", 2), ("c", 2), ("d", 3)]);
     }
 
     #[test]
