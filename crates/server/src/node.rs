@@ -110,7 +110,6 @@ fn dvr(config: &Arc<Config>) -> Option<egress_hls::dvr::Settings> {
     })
 }
 
-/// Which streams are encrypted over HLS, and from what their keys are derived.
 /// Which streams programs of SHOUTcast mean: a number is that of a stream and not of a pattern.
 fn shoutcast_streams(config: &Config) -> ShoutcastStreams {
     let numbered = config.streams.iter().filter_map(|rule| {
@@ -123,6 +122,7 @@ fn shoutcast_streams(config: &Config) -> ShoutcastStreams {
     }
 }
 
+/// Which streams are encrypted over HLS, and from what their keys are derived.
 fn encryption(config: &Arc<Config>, generated: [u8; 32]) -> egress_hls::encryption::Settings {
     let configured = config.hls.encryption_secret.as_ref();
     let secret = configured.map_or(&generated[..], |secret| secret.reveal().as_bytes());

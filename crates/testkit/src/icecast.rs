@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Process, Tool, free_address, wait_until};
+use crate::{Process, Tool, free_address, proc, wait_until};
 
 /// From start to the first answer.
 const READY_DEADLINE: Duration = crate::DEADLINE;
@@ -98,7 +98,7 @@ impl Icecast {
         let mut process = Tool::new("icecast2").arg("-c").arg(&config).start();
         let log = folder.path().join("error.log");
         wait_until("icecast2 to be ready", READY_DEADLINE, || {
-            let is_ready = has_started(&log) && answers(addr);
+            let is_ready = has_started(process.pid(), &log) && answers(addr);
             assert!(is_ready || process.is_running(), "icecast2 ended");
             is_ready
         });
@@ -145,11 +145,18 @@ impl Icecast {
     }
 }
 
-/// Whether all its threads say so, which begin in any order. A request that comes before may be the end of it: it reads what
-/// it has not set yet.
-fn has_started(log: &Path) -> bool {
-    let threads = ["YP update thread started", "stats thread started"];
-    std::fs::read_to_string(log).is_ok_and(|log| threads.iter().all(|line| log.contains(line)))
+/// Threads of icecast2 that look around several times a second: the main one, and those of statistics and relays.
+const LOOKING: usize = 3;
+/// How often each of them has slept once it is beyond its start.
+const SLEEPS_MIN: u64 = 3;
+
+/// Whether it has begun. A thread sets what its statistics are counted up from, and a request that is counted before that is the
+/// end of the process. The log does not tell when: its last line may stay in a buffer.
+fn has_started(pid: u32, log: &Path) -> bool {
+    let has_logged =
+        || std::fs::read_to_string(log).is_ok_and(|log| log.contains("YP update thread started"));
+    let sleeps = proc::sleeps(pid).into_iter();
+    sleeps.filter(|count| *count >= SLEEPS_MIN).count() >= LOOKING && has_logged()
 }
 
 /// Whether it answers a request. It listens, stops and listens again as it starts, so that a connection

@@ -31,6 +31,21 @@ pub(crate) fn cpu_time(pid: u32) -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
+/// How often each thread of a process has slept, or waited for something.
+pub(crate) fn sleeps(pid: u32) -> Vec<u64> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    // Threads may end meanwhile.
+    let of = |thread: std::fs::DirEntry| -> Option<u64> {
+        let status = std::fs::read_to_string(thread.path().join("status")).ok()?;
+        let mut lines = status.lines();
+        let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        count.trim().parse().ok()
+    };
+    threads.flatten().filter_map(of).collect()
+}
+
 /// The processes that the main thread of a process has started.
 ///
 /// # Panics

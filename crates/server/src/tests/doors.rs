@@ -212,3 +212,27 @@ async fn proxies_are_believed_if_they_are_trusted() {
     );
     server.close().await;
 }
+
+/// What a browser remembers of the operator goes with whatever a page asks for.
+#[tokio::test]
+async fn pages_of_other_sites_administrate_nothing() {
+    let auth = format!("{AUTH}admin_password = \"tower-warden-77\"\n");
+    let server = TestServer::open(&auth).await;
+    let _source = server.publish("radio.mp3").await;
+    let credential = format!(
+        "Authorization: Basic {}\r\n",
+        basic("admin", "tower-warden-77")
+    );
+    let end = "/admin/killsource?mount=/radio.mp3";
+    for page in [
+        "Origin: http://elsewhere.example\r\n",
+        "Referer: http://elsewhere.example/page\r\n",
+        "Sec-Fetch-Site: cross-site\r\n",
+    ] {
+        let answer = ask(server.http, "GET", end, &format!("{credential}{page}")).await;
+        assert_eq!(status(&answer), 403, "{page}: {answer}");
+    }
+    let own = format!("{credential}Referer: http://{}/admin/\r\n", server.http);
+    assert_eq!(status(&ask(server.http, "GET", end, &own).await), 200);
+    server.close().await;
+}

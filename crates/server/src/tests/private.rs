@@ -1,6 +1,6 @@
 //! What is told of a stream that needs a key and is in no list.
 
-use super::{KEY, SOON, TestServer, ask, basic, body, connect, read_until, status};
+use super::{KEY, SOON, TestServer, ask, basic, body, connect, header, read_until, status};
 
 const CONFIG: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n\
      [[auth.key]]\nname = \"ear\"\nkey = \"ear-to-the-ground\"\nmatch = \"**\"\nscopes = [\"play\"]\n\
@@ -62,4 +62,29 @@ async fn what_a_private_stream_plays_is_told_to_those_who_may_listen() {
     until_told(&server, "/listed/info.json").await;
     until_told(&server, "/status-json.xsl").await;
     server.close().await;
+}
+
+/// A cache would give it to those whom a rule keeps out.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_rule_permits_by_the_client_is_for_no_shared_cache() {
+    const RULE: &str =
+        "[[access]]\nmatch = \"demo\"\nactions = [\"play\"]\ndeny = [\"203.0.113.0/24\"]\n";
+    for (rule, is_shared) in [("", true), (RULE, false)] {
+        let server = TestServer::open_with_demo(rule).await;
+        for path in ["/demo/still.mp4", "/demo/index.m3u8"] {
+            let asked = async {
+                loop {
+                    let answer = ask(server.http, "GET", path, "").await;
+                    if status(&answer) == 200 {
+                        return answer;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            };
+            let answer = tokio::time::timeout(SOON, asked).await.expect("in time");
+            let caching = header(&answer, "cache-control").expect("a rule for caches");
+            assert_eq!(!caching.contains("private"), is_shared, "{path}: {caching}");
+        }
+        server.close().await;
+    }
 }

@@ -201,13 +201,15 @@ fn refused_publishers_are_counted() {
     assert!(matches!(refused("a/b", Some("guess")), Error::Denied(_)));
     assert!(matches!(refused("a/b", Some(FLOODER)), Error::Denied(_)));
     assert!(matches!(refused("admin/x", Some(KEY)), Error::NameReserved));
+    let of_another = refused("live/show/titles", Some(KEY));
+    assert!(matches!(of_another, Error::NameReserved));
     assert!(matches!(refused("a/b", Some(LOST_KEY)), Error::Denied(_)));
     let rejected = |reason| context.stats.rejected(reason);
     assert_eq!(rejected(Rejection::CredentialMissing), 1);
     assert_eq!(rejected(Rejection::CredentialWrong), 1);
     assert_eq!(rejected(Rejection::Attempts), 1);
     assert_eq!(rejected(Rejection::Unavailable), 1);
-    assert_eq!(rejected(Rejection::Name), 1);
+    assert_eq!(rejected(Rejection::Name), 2);
     let first = live(&context);
     let other = agreed(&[sound()]).expect("usable");
     let permission = publishing(&context, &name(), OTHER_KEY);
