@@ -129,18 +129,9 @@ pub(super) const NEEDS: &[Need] = &[
         &["gst-inspect-1.0", "--exists", "x265enc"],
         "gstreamer1.0-plugins-bad",
     ),
+    // With those of GStreamer itself and of its base plugins, on which it depends.
     need(
-        "what programs on GStreamer are built with",
-        &["pkg-config", "--exists", "gstreamer-1.0"],
-        "libgstreamer1.0-dev",
-    ),
-    need(
-        "the same for its base plugins",
-        &["pkg-config", "--exists", "gstreamer-sdp-1.0"],
-        "libgstreamer-plugins-base1.0-dev",
-    ),
-    need(
-        "the same for its WebRTC",
+        "what programs on GStreamer's WebRTC are built with",
         &["pkg-config", "--exists", "gstreamer-webrtc-1.0"],
         "libgstreamer-plugins-bad1.0-dev",
     ),
