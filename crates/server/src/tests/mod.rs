@@ -241,6 +241,26 @@ async fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> St
     exchange(address, request.as_bytes()).await
 }
 
+/// Asks until the answer is as it should be.
+async fn ask_until(
+    server: &TestServer,
+    path: &str,
+    headers: &str,
+    fits: impl Fn(&str) -> bool,
+) -> String {
+    let asked = async {
+        loop {
+            let answer = ask(server.http, "GET", path, headers).await;
+            if fits(&answer) {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let answer = tokio::time::timeout(SOON, asked).await;
+    answer.unwrap_or_else(|_| panic!("{path} never answers so"))
+}
+
 /// The status of an answer.
 fn status(answer: &str) -> u16 {
     let word = answer.split(' ').nth(1).unwrap_or_default();

@@ -25,26 +25,6 @@ async fn with_demo(toml: &str) -> TestServer {
     TestServer::start("", toml, |relay| relay.with_demo(true)).await
 }
 
-/// Asks until the answer is as it should be.
-async fn ask_until(
-    server: &TestServer,
-    path: &str,
-    headers: &str,
-    fits: impl Fn(&str) -> bool,
-) -> String {
-    let asked = async {
-        loop {
-            let answer = ask(server.http, "GET", path, headers).await;
-            if fits(&answer) {
-                return answer;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let answer = tokio::time::timeout(SOON, asked).await;
-    answer.unwrap_or_else(|_| panic!("{path} never answers so"))
-}
-
 /// The list, once it has this many streams.
 async fn list_of(server: &TestServer, count: usize) -> Vec<Value> {
     let streams = |answer: &str| -> Vec<Value> {

@@ -1,6 +1,6 @@
 //! What is told of a stream that needs a key and is in no list.
 
-use super::{KEY, SOON, TestServer, ask, basic, body, connect, header, read_until, status};
+use super::{KEY, TestServer, ask, ask_until, basic, body, connect, header, read_until, status};
 
 const CONFIG: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n\
      [[auth.key]]\nname = \"ear\"\nkey = \"ear-to-the-ground\"\nmatch = \"**\"\nscopes = [\"play\"]\n\
@@ -9,16 +9,7 @@ const CONFIG: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n\
 
 /// Asks until the title has been told somewhere.
 async fn until_told(server: &TestServer, path: &str) -> String {
-    let told = async {
-        loop {
-            let answer = ask(server.http, "GET", path, "").await;
-            if body(&answer).contains("Secret") {
-                return answer;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(SOON, told).await.expect("in time")
+    ask_until(server, path, "", |answer| body(answer).contains("Secret")).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,16 +63,7 @@ async fn what_a_rule_permits_by_the_client_is_for_no_shared_cache() {
     for (rule, is_shared) in [("", true), (RULE, false)] {
         let server = TestServer::open_with_demo(rule).await;
         for path in ["/demo/still.mp4", "/demo/index.m3u8"] {
-            let asked = async {
-                loop {
-                    let answer = ask(server.http, "GET", path, "").await;
-                    if status(&answer) == 200 {
-                        return answer;
-                    }
-                    tokio::task::yield_now().await;
-                }
-            };
-            let answer = tokio::time::timeout(SOON, asked).await.expect("in time");
+            let answer = ask_until(&server, path, "", |answer| status(answer) == 200).await;
             let caching = header(&answer, "cache-control").expect("a rule for caches");
             assert_eq!(!caching.contains("private"), is_shared, "{path}: {caching}");
         }
