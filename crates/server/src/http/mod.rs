@@ -23,6 +23,7 @@ pub(crate) mod pages;
 mod refusal;
 pub(crate) mod route;
 pub mod routes;
+pub(crate) mod sent;
 pub(crate) mod status;
 mod upgrade;
 

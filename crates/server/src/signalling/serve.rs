@@ -26,8 +26,8 @@ use super::table::Entry;
 use super::{Rtc, SDP, SDP_FRAGMENT};
 use crate::door::limits::{Evict, Handover};
 use crate::door::rejected::Rejected;
-use crate::http::pages::still::sent;
 use crate::http::pages::{self, Visitor};
+use crate::http::sent::sent;
 use crate::node::Node;
 
 /// Lets pages of other origins use WHIP and WHEP, and read the answers.

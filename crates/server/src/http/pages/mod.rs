@@ -26,7 +26,7 @@ mod public;
 mod publish;
 mod recordings;
 pub(crate) mod shoutcast;
-pub(crate) mod still;
+mod still;
 mod titles;
 mod xml;
 

@@ -21,6 +21,7 @@ use media::{Kind, Sample, StreamName, Timestamp, Track};
 
 use super::Visitor;
 use super::assets::{is_known, tag};
+use crate::http::sent;
 use crate::node::Node;
 
 /// Relative to the stream's page.
@@ -121,13 +122,8 @@ struct Sent<'a>(&'a HeaderMap);
 
 impl gate::Headers for Sent<'_> {
     fn header(&self, name: &str) -> Option<&str> {
-        sent(self.0, name)
+        sent::sent(self.0, name)
     }
-}
-
-/// A header as it was sent, if it is text.
-pub(crate) fn sent<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    str::from_utf8(headers.get(name)?.as_bytes()).ok()
 }
 
 /// Whether no cache may give an answer about a stream to others: the client has shown a credential, or it depends on who it
