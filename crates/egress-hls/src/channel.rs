@@ -22,6 +22,20 @@ use crate::renderer::{Rendered, Renderer, Wanted};
 use crate::viewers::Viewers;
 use crate::waits;
 
+/// What a player needs to find in the first playlist that it reads.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Start {
+    /// A part of a segment.
+    Part,
+    /// So many segments that no longer grow.
+    Segments(usize),
+}
+
+/// Of a stream whose segments do not all begin with a keyframe. VHS, which video.js plays HLS with, appends the
+/// initialization segment again when it takes its second segment from another version of the playlist than its first; from
+/// there on browsers drop pictures until the next keyframe.
+const SPARSE_START: Start = Start::Segments(2);
+
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Channel {
@@ -29,6 +43,7 @@ pub(crate) struct Channel {
     packaging: Packaging,
     segmentation: Segmentation,
     has_parts: bool,
+    start: Start,
     keys: Arc<Keys>,
     reader: RangeReader,
     viewers: Viewers,
@@ -52,12 +67,16 @@ impl Channel {
         let make = || packaging.packager(segmentation, keys, stream.name());
         let reader = subscription.ranges(packaging.format(&segmentation), make, now)?;
         let name = stream.name().clone();
-        let has_parts =
-            packaging.has_parts() && playlist::suits_parts(&stream.info(), &segmentation);
+        let suits_parts = playlist::suits_parts(&stream.info(), &segmentation);
+        let has_parts = packaging.has_parts() && suits_parts;
         Ok(Self {
             packaging,
             segmentation,
             has_parts,
+            start: match suits_parts {
+                true => Start::Segments(1),
+                false => SPARSE_START,
+            },
             reader,
             viewers: Viewers::new(waits::silence(&segmentation), now),
             renderer: Renderer::new(
@@ -108,23 +127,35 @@ impl Channel {
         self.reader.index()
     }
 
-    /// Waits for the first part.
-    pub(crate) async fn has_part(&self) {
-        self.reader.wait_for(0, 0).await;
+    /// What its first playlist is to list for a player that [is content with parts](Start::Part), if there are any, or
+    /// that is not.
+    pub(crate) fn start(&self, parts_are_enough: bool) -> Start {
+        match parts_are_enough && self.has_parts {
+            true => Start::Part,
+            false => self.start,
+        }
     }
 
-    /// Waits for the first segment that no longer grows.
-    pub(crate) async fn has_segment(&self) {
-        self.reader.wait_for_segment().await;
+    /// Whether that is there.
+    pub(crate) fn has_begun(&self, start: Start) -> bool {
+        let index = self.index();
+        match start {
+            Start::Part => index
+                .segments
+                .iter()
+                .any(|segment| !segment.parts.is_empty()),
+            Start::Segments(count) => index.has_complete(count),
+        }
     }
 
-    /// Whether there is a segment that no longer grows, or a part of one if parts are enough.
-    pub(crate) fn has_begun(&self, parts_are_enough: bool) -> bool {
-        let is_enough = |segment: &Arc<Segment>| match parts_are_enough {
-            true => !segment.parts.is_empty(),
-            false => segment.is_complete && !segment.is_gap,
-        };
-        self.index().segments.iter().any(is_enough)
+    /// Waits for that, or for the end of the lane.
+    pub(crate) async fn begins(&self, start: Start) {
+        match start {
+            Start::Part => {
+                self.reader.wait_for(0, 0).await;
+            }
+            Start::Segments(count) => self.reader.wait_for_segments(count).await,
+        }
     }
 
     /// Whether there is nothing to list.

@@ -16,7 +16,7 @@ use media::Span;
 use tokio::time::timeout;
 
 use crate::answer::Refused;
-use crate::channel::Channel;
+use crate::channel::{Channel, Start};
 use crate::packaging::Packaging;
 use crate::waits;
 
@@ -115,7 +115,7 @@ pub(crate) enum Awaited {
     /// A part of a segment, or what follows it.
     Part(u64, usize),
     /// The stream's first media.
-    Beginning,
+    Beginning(Start),
 }
 
 /// What the playlist of this moment waits for.
@@ -126,10 +126,10 @@ pub(crate) fn awaited(channel: &Channel, directives: &Directives) -> Result<Awai
     // Players of whole segments alone are not told that they may wait for one.
     let wait_for = directives.wait_for.filter(|_| channel.has_parts());
     let Some((number, part)) = wait_for else {
-        let has_begun = channel.has_begun(directives.starts_with_parts && channel.has_parts());
-        return Ok(match has_begun {
+        let start = channel.start(directives.starts_with_parts);
+        return Ok(match channel.has_begun(start) {
             true => Awaited::Nothing,
-            false => Awaited::Beginning,
+            false => Awaited::Beginning(start),
         });
     };
     match channel.reader().place(number, part) {
@@ -146,15 +146,9 @@ pub(crate) fn awaited(channel: &Channel, directives: &Directives) -> Result<Awai
 pub(crate) async fn wait(channel: &Channel, directives: &Directives) -> Result<(), Refused> {
     match awaited(channel, directives)? {
         Awaited::Nothing => Ok(()),
-        Awaited::Beginning => {
-            let begun = async {
-                match directives.starts_with_parts && channel.has_parts() {
-                    true => channel.has_part().await,
-                    false => channel.has_segment().await,
-                }
-            };
+        Awaited::Beginning(start) => {
             // What there is by then is the answer.
-            timeout(waits::start(channel.segmentation()), begun)
+            timeout(waits::start(channel.segmentation()), channel.begins(start))
                 .await
                 .ok();
             match channel.is_blank() {

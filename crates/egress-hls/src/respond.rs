@@ -93,7 +93,7 @@ pub(crate) fn at_once(
         Piece::Playlist => match reload::awaited(channel, directives) {
             Ok(Awaited::Nothing) => watch.present(false).ok(),
             Ok(Awaited::Part(number, part)) => return AtOnce::Awaits(number, part),
-            Ok(Awaited::Beginning) | Err(_) => None,
+            Ok(Awaited::Beginning(_)) | Err(_) => None,
         },
         Piece::Part(number, part) if channel.is_to_come(*number, *part) => {
             return AtOnce::Awaits(*number, *part);

@@ -3,12 +3,11 @@
 //! Control plane only. A reader holds no page and has no position of its own: each request names its range.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
 
-use crate::index::{LaneIndex, PartState, Segment};
+use crate::index::{LaneIndex, PartState};
 use crate::lane::{Format, Lane, LaneGuard};
 use crate::task_bells;
 
@@ -75,13 +74,12 @@ impl RangeReader {
         self.wait(|| self.place(number, part)).await
     }
 
-    /// Waits for a segment with media that no longer grows, or for the end of the lane. It waits without a time
+    /// Waits for that many segments with media that no longer grow, or for the end of the lane. It waits without a time
     /// limit, and may be dropped.
-    pub async fn wait_for_segment(&self) {
-        let is_there = |segment: &Arc<Segment>| segment.is_complete && !segment.is_gap;
+    pub async fn wait_for_segments(&self, count: usize) {
         self.wait(|| {
             let index = self.index();
-            (index.is_ended || index.segments.iter().any(is_there)).then_some(())
+            (index.is_ended || index.has_complete(count)).then_some(())
         })
         .await;
     }

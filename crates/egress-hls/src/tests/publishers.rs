@@ -2,6 +2,7 @@
 //! virtual time: what their viewers are answered keeps the rules of [`testkit::hls`].
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use media::Script;
 use media::codec::h264::AvcConfig;
@@ -60,7 +61,7 @@ fn metadata() -> Item {
 
 /// A stream and the viewer that watches it.
 struct Show {
-    server: TestServer,
+    server: Rc<TestServer>,
     publisher: Option<Publisher>,
     began: Instant,
     /// Milliseconds that have passed.
@@ -81,7 +82,7 @@ struct Show {
 impl Show {
     fn new(group: i64) -> Self {
         let mut show = Self {
-            server: TestServer::new(),
+            server: Rc::new(TestServer::new()),
             publisher: None,
             began: Instant::now(),
             now: 0,
@@ -294,6 +295,33 @@ async fn parts_are_listed_where_keyframes_are_as_near_as_players_of_parts_need_t
         }
         assert!(listing.contains("HOLD-BACK=18.0"), "{group}: {listing}");
         assert!(segments(&listing).len() >= 5, "{group}: {listing}");
+    }
+}
+
+/// What the first viewer is listed that comes so many milliseconds after the publisher, once it is answered.
+async fn first_playlist(group: i64, millis: i64) -> String {
+    let mut show = Show::new(group);
+    show.is_watched = false;
+    show.send(millis, |_, now| Some(now)).await;
+    let server = Rc::clone(&show.server);
+    let mut answer = pin!(server.ask("/live/show/hls/live.m3u8"));
+    loop {
+        let polled = std::future::poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
+        if let Poll::Ready(answer) = polled {
+            return text(&answer);
+        }
+        show.send(LOOK_INTERVAL, |_, now| Some(now)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_playlist_waits_for_two_segments_where_keyframes_are_far_apart() {
+    for (group, least) in [(50, 1), (250, 2)] {
+        let mut counts = HashSet::new();
+        for phase in (0..10_000).step_by(500) {
+            counts.insert(segments(&first_playlist(group, 20_000 + phase).await).len());
+        }
+        assert_eq!(counts.iter().min(), Some(&least), "{group}: {counts:?}");
     }
 }
 

@@ -57,6 +57,14 @@ pub struct LaneIndex {
     pub is_ended: bool,
 }
 
+impl LaneIndex {
+    /// Whether there are that many segments with media that no longer grow.
+    pub fn has_complete(&self, count: usize) -> bool {
+        let is_complete = |segment: &&Arc<Segment>| segment.is_complete && !segment.is_gap;
+        self.segments.iter().filter(is_complete).take(count).count() == count
+    }
+}
+
 /// The state that writer and readers of a lane's index share.
 #[derive(Debug)]
 pub(crate) struct SharedIndex {
