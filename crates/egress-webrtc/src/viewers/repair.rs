@@ -31,6 +31,11 @@ const REPETITIONS_MAX: u8 = 4;
 /// has another's place and is taken for one that was never sent again.
 const MEMORY: usize = 512;
 
+/// A receiver that asks again for so many of so many packets, in percent, does not see repetitions as such: one that does
+/// asks again for what was lost twice.
+const OVERLOOKED_MIN: u32 = 75;
+const OVERLOOKED_OF: u32 = 16;
+
 /// Bytes that may be sent again, beyond the sends themselves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Credit(u32);
@@ -72,6 +77,10 @@ pub(super) struct Repair {
     pub(super) rtx: [u64; 2],
     /// Packets lost as of the last report, for each kind.
     lost: [i32; 2],
+    /// Packets that came again as repetitions, and of these those that were asked for again.
+    shown: (u32, u32),
+    /// The viewer does not see repetitions as such.
+    overlooks: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +89,8 @@ struct Repeated {
     times: u8,
     sequence: u16,
     millis: u32,
+    /// It came as a repetition, and was not asked for since.
+    is_shown: bool,
 }
 
 impl Repeated {
@@ -88,6 +99,7 @@ impl Repeated {
         times: 0,
         sequence: 0,
         millis: 0,
+        is_shown: false,
     };
 }
 
@@ -98,6 +110,8 @@ impl Default for Repair {
             repeated: None,
             rtx: [1; 2],
             lost: [0; 2],
+            shown: (0, 0),
+            overlooks: false,
         }
     }
 }
@@ -107,22 +121,50 @@ impl Repair {
     pub(super) fn times(&mut self, kind: usize, sequence: u16, millis: u32) -> Option<u8> {
         let patience = self.round_trip.unwrap_or(ROUND_TRIP_FIRST);
         let patience = patience.max(ROUND_TRIP_MIN).as_millis() as u32;
-        let last = *self.place(sequence);
+        let place = self.place(sequence);
+        let last = *place;
         if (last.kind, last.sequence) != (kind as u8, sequence) {
             return Some(0);
         }
         let is_soon = millis.wrapping_sub(last.millis) < patience;
-        (!is_soon && last.times < REPETITIONS_MAX).then_some(last.times)
+        if is_soon {
+            return None;
+        }
+        place.is_shown = false;
+        self.shown.1 += u32::from(last.is_shown);
+        (last.times < REPETITIONS_MAX).then_some(last.times)
     }
 
-    /// The packet is sent again after so many times.
-    pub(super) fn repeated(&mut self, kind: usize, sequence: u16, millis: u32, times: u8) {
+    /// Whether a packet that was sent again so many times before is to come as a repetition, and otherwise as itself. A receiver
+    /// that asks again may not have seen the repetition as one (pion's), and sees the packet itself; but not for long, so the
+    /// next time it is a repetition again. To one that never sees them the packet itself is sent first: both would take twice
+    /// the credit.
+    pub(super) const fn is_repetition(&self, times: u8) -> bool {
+        times.is_multiple_of(2) != self.overlooks
+    }
+
+    /// The packet is sent again after so many times; `is_shown` if as a repetition.
+    pub(super) fn repeated(
+        &mut self,
+        kind: usize,
+        sequence: u16,
+        millis: u32,
+        (times, is_shown): (u8, bool),
+    ) {
+        let is_shown = is_shown && times == 0;
         *self.place(sequence) = Repeated {
             kind: kind as u8,
             times: times + 1,
             sequence,
             millis,
+            is_shown,
         };
+        self.shown.0 += u32::from(is_shown);
+        let (shown, again) = self.shown;
+        if shown >= OVERLOOKED_OF {
+            self.overlooks |= again * 100 >= shown * OVERLOOKED_MIN;
+            self.shown = (shown / 2, again / 2);
+        }
     }
 
     fn place(&mut self, sequence: u16) -> &mut Repeated {
@@ -175,7 +217,10 @@ mod tests {
     fn repeats(repair: &mut Repair, kind: usize, sequence: u16, millis: u32) -> bool {
         let times = repair.times(kind, sequence, millis);
         times
-            .inspect(|times| repair.repeated(kind, sequence, millis, *times))
+            .inspect(|times| {
+                let is_shown = repair.is_repetition(*times);
+                repair.repeated(kind, sequence, millis, (*times, is_shown));
+            })
             .is_some()
     }
 
@@ -216,6 +261,24 @@ mod tests {
             }
         }
         assert_eq!(sent, 64 * usize::from(REPETITIONS_MAX));
+    }
+
+    #[test]
+    fn who_asks_for_everything_again_is_sent_the_packet_itself_first() {
+        for (again, overlooks) in [(10, true), (4, false)] {
+            let mut repair = Repair::default();
+            assert!(repair.is_repetition(0) && !repair.is_repetition(1));
+            for sequence in 0..100_u16 {
+                let millis = 100 * u32::from(sequence);
+                repeats(&mut repair, 1, sequence, millis);
+                // The one before, of so many of ten.
+                if sequence > 0 && sequence % 10 < again {
+                    repeats(&mut repair, 1, sequence - 1, millis);
+                }
+            }
+            assert_eq!(!repair.is_repetition(0), overlooks, "{again}");
+            assert_eq!(repair.is_repetition(1), overlooks, "{again}");
+        }
     }
 
     #[test]

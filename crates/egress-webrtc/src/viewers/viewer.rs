@@ -509,7 +509,8 @@ impl Viewer {
                 counters.nacks_refused += 1;
                 continue;
             };
-            repair.repeated(kind, sequence, millis, times);
+            let is_repetition = line.rtx().filter(|_| repair.is_repetition(times));
+            repair.repeated(kind, sequence, millis, (times, is_repetition.is_some()));
             let bytes = lane
                 .follower
                 .bytes(packet.offset, len - REPEATED_EXTRA, scratch);
@@ -518,9 +519,7 @@ impl Viewer {
             };
             let header = line.header(plain, own);
             let mut whole = [0; PACKET_BYTES_MAX];
-            // A receiver that asks again may not have seen the repetition as one (pion's), and sees the packet itself;
-            // but not for long, so the next time it is a repetition again.
-            let (index, header, payload) = match line.rtx().filter(|_| times % 2 == 0) {
+            let (index, header, payload) = match is_repetition {
                 None => (own, header, payload),
                 Some(payload_type) => {
                     let header = repeated_header(header, payload_type, rtx, line.format);
