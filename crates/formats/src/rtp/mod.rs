@@ -16,6 +16,7 @@ mod sound;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use container::rtp::{PADDING_MAX, PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
 use fanout::{Entry, Packager, Preamble, Protocol, Sink};
@@ -153,7 +154,7 @@ impl Packager for Rtp {
             }
             Item::Track(track) => {
                 self.release(sink);
-                self.announce(track);
+                self.announce(track, sink.arrived());
             }
             Item::Sample(sample) => {
                 self.clock.saw(sample, sink.arrived());
@@ -181,9 +182,9 @@ impl Packager for Rtp {
 }
 
 impl Rtp {
-    fn announce(&mut self, track: &Arc<Track>) {
+    fn announce(&mut self, track: &Arc<Track>, arrived: Instant) {
         if track.id == TrackId::DERIVED {
-            self.present.begin();
+            self.present.begin(arrived);
         }
         let announced = Announced {
             track: Arc::clone(track),
@@ -203,7 +204,7 @@ impl Rtp {
             self.release(sink);
         }
         if sample.track != TrackId::DERIVED && self.is_sound(sample.track) {
-            self.present.saw(sample);
+            self.present.saw(sample, sink.arrived());
         }
         let Some((format, track)) = self.carried(sample) else {
             return;
