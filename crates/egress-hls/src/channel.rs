@@ -31,10 +31,10 @@ pub(crate) enum Start {
     Segments(usize),
 }
 
-/// Of a stream whose segments do not all begin with a keyframe. VHS, which video.js plays HLS with, appends the
+/// The segments of a first playlist where not all begin with a keyframe. VHS, which video.js plays HLS with, appends the
 /// initialization segment again when it takes its second segment from another version of the playlist than its first; from
 /// there on browsers drop pictures until the next keyframe.
-const SPARSE_START: Start = Start::Segments(2);
+const SPARSE_START: usize = 2;
 
 /// See the module's description.
 #[derive(Debug)]
@@ -43,7 +43,8 @@ pub(crate) struct Channel {
     packaging: Packaging,
     segmentation: Segmentation,
     has_parts: bool,
-    start: Start,
+    /// The segments that its first playlist lists.
+    first_segments: usize,
     keys: Arc<Keys>,
     reader: RangeReader,
     viewers: Viewers,
@@ -73,10 +74,7 @@ impl Channel {
             packaging,
             segmentation,
             has_parts,
-            start: match suits_parts {
-                true => Start::Segments(1),
-                false => SPARSE_START,
-            },
+            first_segments: if suits_parts { 1 } else { SPARSE_START },
             reader,
             viewers: Viewers::new(waits::silence(&segmentation), now),
             renderer: Renderer::new(
@@ -132,7 +130,7 @@ impl Channel {
     pub(crate) fn start(&self, parts_are_enough: bool) -> Start {
         match parts_are_enough && self.has_parts {
             true => Start::Part,
-            false => self.start,
+            false => Start::Segments(self.first_segments),
         }
     }
 

@@ -306,8 +306,7 @@ async fn first_playlist(group: i64, millis: i64) -> String {
     let server = Rc::clone(&show.server);
     let mut answer = pin!(server.ask("/live/show/hls/live.m3u8"));
     loop {
-        let polled = std::future::poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
-        if let Poll::Ready(answer) = polled {
+        if let Some(answer) = at_once(&mut answer) {
             return text(&answer);
         }
         show.send(LOOK_INTERVAL, |_, now| Some(now)).await;

@@ -77,8 +77,9 @@ pub(super) struct Repair {
     pub(super) rtx: [u64; 2],
     /// Packets lost as of the last report, for each kind.
     lost: [i32; 2],
-    /// Packets that came again as repetitions, and of these those that were asked for again.
-    shown: (u32, u32),
+    /// Packets that came again as repetitions, of late, and of these those that were asked for again.
+    shown: u32,
+    asked_again: u32,
     /// The viewer does not see repetitions as such.
     overlooks: bool,
 }
@@ -110,7 +111,8 @@ impl Default for Repair {
             repeated: None,
             rtx: [1; 2],
             lost: [0; 2],
-            shown: (0, 0),
+            shown: 0,
+            asked_again: 0,
             overlooks: false,
         }
     }
@@ -131,7 +133,7 @@ impl Repair {
             return None;
         }
         place.is_shown = false;
-        self.shown.1 += u32::from(last.is_shown);
+        self.asked_again += u32::from(last.is_shown);
         (last.times < REPETITIONS_MAX).then_some(last.times)
     }
 
@@ -159,11 +161,11 @@ impl Repair {
             millis,
             is_shown,
         };
-        self.shown.0 += u32::from(is_shown);
-        let (shown, again) = self.shown;
-        if shown >= OVERLOOKED_OF {
-            self.overlooks |= again * 100 >= shown * OVERLOOKED_MIN;
-            self.shown = (shown / 2, again / 2);
+        self.shown += u32::from(is_shown);
+        if self.shown >= OVERLOOKED_OF {
+            self.overlooks |= self.asked_again * 100 >= self.shown * OVERLOOKED_MIN;
+            self.shown /= 2;
+            self.asked_again /= 2;
         }
     }
 
