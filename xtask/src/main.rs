@@ -9,6 +9,7 @@ mod arrows;
 mod axe;
 mod bench;
 mod build;
+mod count;
 mod current_ffmpeg;
 mod demo_clip;
 mod flaky;

@@ -6,26 +6,40 @@ use std::path::{Path, PathBuf};
 /// `text` with comments, strings and character literals replaced by spaces; every line keeps its
 /// number and every remaining byte its place.
 pub(crate) fn code_only(text: &str) -> String {
+    let is_left_out = |_: Kind| true;
+    blanked(text, is_left_out)
+}
+
+/// What [`blanked`] may replace.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Comment,
+    Literal,
+}
+
+fn blanked(text: &str, is_left_out: impl Fn(Kind) -> bool) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
         let previous = at.checked_sub(1).map(|index| bytes[index]);
-        let length = if rest.starts_with(b"//") {
-            line_length(rest)
+        let (kind, length) = if rest.starts_with(b"//") {
+            (Kind::Comment, line_length(rest))
         } else if rest.starts_with(b"/*") {
-            block_comment_length(rest)
+            (Kind::Comment, block_comment_length(rest))
         } else if rest[0] == b'"' {
-            string_length(rest)
+            (Kind::Literal, string_length(rest))
         } else if rest[0] == b'r' && !previous.is_some_and(is_word) {
-            raw_string_length(rest).unwrap_or(0)
+            (Kind::Literal, raw_string_length(rest).unwrap_or(0))
         } else if rest[0] == b'\'' {
-            char_length(rest).unwrap_or(0)
+            (Kind::Literal, char_length(rest).unwrap_or(0))
         } else {
-            0
+            (Kind::Literal, 0)
         };
-        blank(&mut out[at..at + length]);
+        if is_left_out(kind) {
+            blank(&mut out[at..at + length]);
+        }
         at += length.max(1);
     }
     String::from_utf8(out).unwrap_or_default()
@@ -35,16 +49,64 @@ pub(crate) fn code_only(text: &str) -> String {
 /// replaced by spaces.
 pub(crate) fn without_tests(code: &str) -> String {
     let mut out = code.as_bytes().to_vec();
+    for range in test_items(code) {
+        blank(&mut out[range]);
+    }
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Where the items of tests are in `code`, from the attribute on.
+fn test_items(code: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
     for attribute in ["#[cfg(test)]", "#[cfg(all(test"] {
         let mut from = 0;
-        while let Some(found) = code[from..].find(attribute) {
-            let start = from + found;
+        while let Some(at) = code[from..].find(attribute) {
+            let start = from + at;
             let end = start + item_length(&code.as_bytes()[start..]);
-            blank(&mut out[start..end]);
+            found.push(start..end);
             from = end;
         }
     }
-    String::from_utf8(out).unwrap_or_default()
+    found
+}
+
+/// Lines of the file less those of test items: comments count, tests do not.
+pub(crate) fn shipped_lines(text: &str) -> usize {
+    let code = code_only(text);
+    let shipped = without_tests(&code);
+    let in_tests = code
+        .lines()
+        .zip(shipped.lines())
+        .filter(|(before, after)| !before.trim().is_empty() && after.trim().is_empty())
+        .count();
+    text.lines().count() - in_tests
+}
+
+/// Lines of code, those without anything but comments left out.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct CodeLines {
+    pub(crate) shipped: usize,
+    pub(crate) tests: usize,
+}
+
+impl CodeLines {
+    /// Of a file.
+    pub(crate) fn of(text: &str) -> Self {
+        let code = blanked(text, |kind| kind == Kind::Comment);
+        let mut shipped = code.as_bytes().to_vec();
+        for range in test_items(&code_only(text)) {
+            blank(&mut shipped[range]);
+        }
+        let count = |bytes: &[u8]| {
+            let lines = bytes.split(|byte| *byte == b'\n');
+            lines.filter(|line| !line.trim_ascii().is_empty()).count()
+        };
+        let (all, shipped) = (count(code.as_bytes()), count(&shipped));
+        Self {
+            shipped,
+            tests: all - shipped,
+        }
+    }
 }
 
 /// The test functions of a file with the lines that they take, counted from 1, from the attribute to the last brace.
@@ -90,6 +152,11 @@ pub(crate) fn rust_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Whether a file, named from the workspace's root, has nothing but tests.
+pub(crate) fn is_test_file(name: &str) -> bool {
+    name.ends_with("/tests.rs") || name.contains("/tests/") || name.starts_with("tests/")
 }
 
 /// Whether `word` occurs in `line` with no identifier character on either side.
@@ -226,6 +293,17 @@ mod tests {
             left.contains("fn a") && left.contains("fn c") && left.contains("fn d"),
             "{left}"
         );
+    }
+
+    #[test]
+    fn lines_of_code_are_those_with_code() {
+        let text = "//! What.\n\nfn a() {\n    // Why.\n    b(\"one\n        two\"); /* that\n is */\n}\n\n\
+                    #[cfg(test)]\nmod tests {\n    // Here.\n    const A: &str = \"\n        x\";\n}\n";
+        let expected = CodeLines {
+            shipped: 4,
+            tests: 5,
+        };
+        assert_eq!(CodeLines::of(text), expected);
     }
 
     #[test]

@@ -91,7 +91,7 @@ pub(crate) const STEPS: &[Step] = &[
     core(
         "arrows",
         CHECKS,
-        "which crate may depend on which, over `cargo metadata`",
+        "which crate may depend on which, over `cargo metadata`; cycles of modules",
         crate::arrows::check,
     ),
     core(
@@ -256,6 +256,11 @@ pub(crate) const STEPS: &[Step] = &[
         "durations",
         "make tests/durations.json anew of what this machine's runs saw",
         scenarios::record_durations,
+    ),
+    alone(
+        "count",
+        "lines of code of each crate, and of its tests",
+        crate::count::print,
     ),
     alone(
         "demo-clip",

@@ -1,9 +1,10 @@
-//! Which crate may use which, and which external packages each may use.
+//! Which crate may use which, which external packages each may use, and which modules of a crate use each other.
 //!
-//! The former is the table of `ARCHITECTURE.md`, which [`table`] reads; the latter is in [`outside`].
+//! The first is the table of `ARCHITECTURE.md`, which [`table`] reads; the second is in [`outside`], the third in [`cycles`].
 //! A dependency that neither allows is an error, as is a workspace member without a row and a row
 //! without a member.
 
+mod cycles;
 mod outside;
 mod table;
 
@@ -46,6 +47,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
         "{} members keep to their arrows",
         list(&metadata["packages"]).count()
     );
+    cycles::print(workspace)?;
     report.count(1, 0);
     Ok(())
 }

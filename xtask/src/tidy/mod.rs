@@ -146,7 +146,7 @@ fn file_errors(name: &str, text: &str) -> Vec<String> {
             }
         }
     }
-    if is_test_file(name) {
+    if source::is_test_file(name) {
         return errors;
     }
     let shipped = source::without_tests(&source::code_only(text));
@@ -163,7 +163,7 @@ fn file_errors(name: &str, text: &str) -> Vec<String> {
             }
         }
     }
-    let lines = shipped_lines(text, &shipped);
+    let lines = source::shipped_lines(text);
     if lines > LINES_MAX {
         errors.push(format!("{name}: {lines} lines, the limit is {LINES_MAX}"));
     } else if lines > LINES_WARN {
@@ -177,21 +177,6 @@ impl Rule {
         (self.within.is_empty() || self.within.iter().any(|prefix| name.starts_with(prefix)))
             && !self.except.iter().any(|prefix| name.starts_with(prefix))
     }
-}
-
-fn is_test_file(name: &str) -> bool {
-    name.ends_with("/tests.rs") || name.contains("/tests/") || name.starts_with("tests/")
-}
-
-/// Lines of the file less those of test items: comments count, tests do not.
-fn shipped_lines(text: &str, shipped: &str) -> usize {
-    let code = source::code_only(text);
-    let in_tests = code
-        .lines()
-        .zip(shipped.lines())
-        .filter(|(before, after)| !before.trim().is_empty() && after.trim().is_empty())
-        .count();
-    text.lines().count() - in_tests
 }
 
 #[cfg(test)]

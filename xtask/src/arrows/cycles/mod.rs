@@ -1,0 +1,58 @@
+//! Cycles between the modules of a crate: which module files use each other, so that none can be read without the others.
+//!
+//! ```text
+//!  file ─► reading (syn): definitions, imports, paths ─► tree: what each path means ─► graph: cycles, with their lines
+//! ```
+//!
+//! A module that only names another again (`pub use`) does not use it: a path through it leads to where the name is defined.
+//! Tests do not count. Paths within the arguments of macros do, those behind a glob import of another crate do not.
+
+mod graph;
+mod reading;
+mod tree;
+
+use std::path::Path;
+
+use self::tree::Tree;
+use crate::run::{Failure, Workspace};
+
+/// Modules of one crate that use each other.
+struct Cycle {
+    /// Of the files without their tests, blank lines and comments included.
+    lines: usize,
+    modules: Vec<String>,
+}
+
+/// Prints the cycles of all crates, with the lines of their files.
+pub(super) fn print(workspace: &Workspace) -> Result<(), Failure> {
+    let folder = workspace.root.join("crates");
+    let mut crates: Vec<_> = std::fs::read_dir(&folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join("src/lib.rs").is_file())
+        .collect();
+    crates.sort();
+    println!("cycles of modules, and their lines:");
+    for path in crates {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        for cycle in cycles(&path.join("src"))? {
+            println!("{:>7} {name}: {}", cycle.lines, cycle.modules.join(", "));
+        }
+    }
+    Ok(())
+}
+
+/// The cycles of a crate, the longest first.
+fn cycles(source: &Path) -> Result<Vec<Cycle>, Failure> {
+    let tree = Tree::read(source)?;
+    let mut cycles: Vec<_> = graph::components(&tree.edges())
+        .into_iter()
+        .map(|members| {
+            let lines = members.iter().map(|&member| tree.lines(member)).sum();
+            let mut modules: Vec<_> = members.iter().map(|&member| tree.name(member)).collect();
+            modules.sort();
+            Cycle { lines, modules }
+        })
+        .collect();
+    cycles.sort_by_key(|cycle| std::cmp::Reverse(cycle.lines));
+    Ok(cycles)
+}
