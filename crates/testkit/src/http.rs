@@ -132,6 +132,12 @@ impl Listener {
         self.status
     }
 
+    /// Header fields in order, names in lower case.
+    #[must_use]
+    pub fn headers(&self) -> &[(String, String)] {
+        &self.headers
+    }
+
     /// The first header field of that name, in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {

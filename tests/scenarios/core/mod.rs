@@ -4,6 +4,7 @@
 //! and its media lasts 20 seconds at most: what has to go on for longer is repeated
 //! ([`repeat_rtmp`](crate::support::repeat_rtmp)).
 
+mod addresses_answer_as_before;
 mod all_listeners_hear_the_same;
 mod bodies_of_every_container;
 mod browsers_play_the_page;
@@ -19,6 +20,7 @@ mod hostile_publishers_are_refused;
 mod icecast_sources_are_heard_unchanged;
 mod listeners_keep_their_mount;
 mod listeners_over_tls;
+mod names_are_kept;
 mod new_listeners_are_turned_away;
 mod permissions_are_kept;
 mod players_listen_by_websocket;

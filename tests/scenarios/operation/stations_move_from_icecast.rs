@@ -13,7 +13,7 @@ use testkit::{Clip, Icecast, Process, Server, Tool, wait_until};
 
 use crate::support::imported::{import, serve};
 use crate::support::permission_hook::{Hook, KNOWN, UNKNOWN};
-use crate::support::titles::base64;
+use crate::support::titles::basic;
 use crate::support::{DEADLINE, publish_radio};
 
 const SOURCE: &str = "bells-at-noon-41";
@@ -127,11 +127,6 @@ fn shoutcast_source(addr: SocketAddr) -> Child {
 
 fn request(path: &str, fields: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.0\r\nUser-Agent: Ear/1.0\r\n{fields}\r\n").into_bytes()
-}
-
-fn basic(user: &str, password: &str) -> String {
-    let credential = base64(format!("{user}:{password}").as_bytes());
-    format!("Authorization: Basic {credential}\r\n")
 }
 
 /// A request.

@@ -13,6 +13,7 @@ pub(crate) mod film;
 pub(crate) mod films;
 pub(crate) mod firefox;
 pub(crate) mod flv;
+pub(crate) mod golden;
 pub(crate) mod guarded;
 pub(crate) mod haproxy;
 pub(crate) mod hls_page;

@@ -26,6 +26,12 @@ pub(crate) fn update_mount(server: SocketAddr, password: &str, mount: &str, quer
     http::request(server, request.as_bytes(), DEADLINE).status
 }
 
+/// A header with a Basic credential.
+pub(crate) fn basic(user: &str, password: &str) -> String {
+    let credential = base64(format!("{user}:{password}").as_bytes());
+    format!("Authorization: Basic {credential}\r\n")
+}
+
 pub(crate) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

@@ -1,0 +1,28 @@
+//! Lists of what is known by name outside of this repository, in `tests/golden`. With `CARILLON_GOLDEN=1` they are written
+//! anew: a line that goes is a script, an encoder or a dashboard of somebody that no longer works.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// Set to write the lists.
+const WRITE: &str = "CARILLON_GOLDEN";
+
+/// Asserts that these are the lines of a list, in any order.
+pub(crate) fn assert_kept(list: &str, lines: impl IntoIterator<Item = String>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/{list}.txt"));
+    let lines: BTreeSet<_> = lines.into_iter().collect();
+    assert!(!lines.is_empty());
+    if std::env::var_os(WRITE).is_some() {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(&path, text).unwrap();
+    }
+    let known = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{list}: {error}"));
+    let known: BTreeSet<_> = known.lines().map(str::to_owned).collect();
+    let gone: Vec<_> = known.difference(&lines).collect();
+    let new: Vec<_> = lines.difference(&known).collect();
+    assert!(
+        gone.is_empty() && new.is_empty(),
+        "{list}: no longer there: {gone:#?}, not listed: {new:#?}"
+    );
+}
