@@ -9,8 +9,8 @@ use fanout::Fanout;
 use net::intake::{Intake, Method};
 use net::{Backend, Epoll, Unavailable, Uring};
 
-use crate::door::host;
 use crate::relay::StartError;
+use limits::host;
 
 /// Cores per thread that reads publishers. One thread reads thousands; the other cores are for workers.
 const CORES_PER_INTAKE: usize = 4;

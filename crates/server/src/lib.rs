@@ -18,7 +18,6 @@
 mod access;
 mod address;
 mod admin;
-mod allowance;
 mod backends;
 pub mod cli;
 mod copies;

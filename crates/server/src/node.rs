@@ -21,16 +21,17 @@ use rtmp::server::Challenge;
 use uploads::Uploader;
 
 use crate::access::AccessLog;
+use crate::door::Counts;
 use crate::door::admission::ListenerAdmission;
 use crate::door::films::Projector;
-use crate::door::limits::Limits;
-use crate::door::{Counts, host};
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;
 use crate::http::pages::Kept;
 use crate::log::LineLog;
 use crate::services::{Bound, Port};
 use crate::signalling::Rtc;
+use limits::Limits;
+use limits::host;
 
 /// Bytes of what is made for single clients and waits to be sent, of all together: a quarter of it for one address is
 /// what five hundred players behind it read at the same moment.
@@ -220,7 +221,7 @@ impl Node {
             }),
             leaving: drain.subscribe(),
         };
-        let limits = Limits::new(config.limits.clone(), host::descriptors_max(), now);
+        let limits = Limits::new(bounds(&config.limits), host::descriptors_max(), now);
         let drain = Arc::new(drain);
         let counts = Arc::new(Counts::new(registry.fanout().events()));
         let admission = ListenerAdmission {
@@ -282,5 +283,16 @@ impl Node {
             .iter()
             .find(|bound| bound.port == port)
             .map(|bound| bound.address)
+    }
+}
+
+/// The limits as the operator has set them.
+fn bounds(set: &config::Limits) -> limits::Settings {
+    limits::Settings {
+        listeners: set.listeners,
+        publishers: set.publishers,
+        joins_per_second: set.joins_per_second,
+        per_ip: set.per_ip,
+        egress_mbps: set.egress_mbps,
     }
 }

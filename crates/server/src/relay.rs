@@ -19,7 +19,6 @@ use uploads::OpenError as OpenUploadsError;
 
 use crate::access::{ACCESS, AccessLog, Departures};
 use crate::backends;
-use crate::door::pressure::Marks;
 use crate::door::tls::{Certificate, TlsError};
 use crate::gate::{Authority, AuthorityGate};
 use crate::http;
@@ -33,6 +32,7 @@ use crate::running::Running;
 use crate::services::{self, Bound, Fallbacks, Ingredients, Port};
 use crate::sessions::{self, SESSIONS, Sessions};
 use crate::signalling::{OpenError, Rtc, WebrtcService};
+use limits::Marks;
 
 /// Why the relay does not start. The operator can solve each.
 #[derive(Debug, thiserror::Error)]

@@ -12,12 +12,12 @@ use fanout::Registry;
 
 use crate::access::Departures;
 use crate::door::Counts;
-use crate::door::limits::Limits;
 use crate::drain;
 use crate::log::LineLog;
 use crate::node::Node;
 use crate::reload::Reload;
 use crate::services::{Bound, Context, Phase, Phases, Port, Service};
+use limits::Limits;
 
 /// A running relay.
 pub struct Running {

@@ -10,10 +10,10 @@ use egress_hls::Turned;
 use fanout::Permit;
 
 use super::Counts;
-use super::limits::{Limits, ListenerPermit};
-use super::rejected::Rejected;
-use super::tally::SharePlace;
 use crate::drain::Drain;
+use limits::Rejected;
+use limits::SharePlace;
+use limits::{Limits, ListenerPermit};
 
 /// See the module's description.
 #[derive(Clone)]

@@ -5,20 +5,11 @@
 //! and ends.
 
 pub(crate) mod admission;
-pub(crate) mod bucket;
-mod egress;
 pub(crate) mod films;
 pub(crate) mod head;
-pub(crate) mod host;
-pub(crate) mod limits;
-pub(crate) mod permits;
-pub(crate) mod pressure;
-mod proxied;
-mod publishers;
-pub(crate) mod rejected;
-mod rtmp;
+pub(crate) mod proxied;
+pub(crate) mod rtmp;
 mod shoutcast;
-pub(crate) mod tally;
 pub(crate) mod tls;
 
 use std::fmt::Display;
@@ -36,11 +27,11 @@ use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-use self::limits::{ConnectionPermit, Pool};
-use self::rejected::Rejected;
 use self::tls::NoTls;
 use crate::http::{self, pages};
 use crate::node::Node;
+use limits::Rejected;
+use limits::{ConnectionPermit, Pool};
 
 /// The protocol behind a door.
 #[derive(Clone)]

@@ -13,10 +13,10 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::limits::ConnectionPermit;
-use super::rejected::Rejected;
 use super::{Door, is_trusted};
 use crate::node::Node;
+use limits::ConnectionPermit;
+use limits::Rejected;
 
 /// For the header to arrive: balancers send it with the first packet, which may have to be sent again once.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);

@@ -13,10 +13,10 @@ use rtmp_io::{NextRequest, PlayRequest, PublishRequest, RtmpConnection, next_req
 use tokio::net::TcpStream;
 
 use super::head;
-use super::limits::ConnectionPermit;
-use super::rejected::Rejected;
 use crate::node::Node;
 use crate::services::Port;
+use limits::ConnectionPermit;
+use limits::Rejected;
 
 /// A plain socket, or TLS over one. Threads that serve many publishers take plain sockets from their tasks.
 pub(super) trait RtmpTransport: TransportStream {

@@ -13,10 +13,10 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::head;
-use super::limits::ConnectionPermit;
-use super::rejected::Rejected;
 use crate::http;
 use crate::node::Node;
+use limits::ConnectionPermit;
+use limits::Rejected;
 
 /// One read of a first line.
 const READ_BYTES: usize = 1_024;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use fanout::gate::Action;
 
 use crate::address::network;
-use crate::allowance::Allowances;
+use limits::Allowances;
 
 /// Wrong credentials an address may present in a row for one kind of action: a person who tries all passwords
 /// they know, or a source client that retries while its operator looks for the key.

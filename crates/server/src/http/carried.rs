@@ -18,9 +18,9 @@ use super::pages::{Page, add_common};
 use super::route::Route;
 use super::{Connection, LIFETIME};
 use crate::door::head::Inbox;
-use crate::door::host;
 use crate::drain::Drain;
 use crate::node::Node;
+use limits::host;
 
 /// How often a connection is carried that comes back with a request. A player's comes back for the playlists that it
 /// begins with; one that always does is cheaper to serve by its task.

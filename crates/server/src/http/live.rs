@@ -21,8 +21,8 @@ use super::pages::{Visitor, add_common, base, watch};
 use super::refusal::{refuse, refuse_malformed, say};
 use crate::admin;
 use crate::door::head;
-use crate::door::limits::Handover;
 use crate::node::Node;
+use limits::Handover;
 
 /// The longest form that can set a title.
 const FORM_BYTES_MAX: u64 = 16 * 1024;

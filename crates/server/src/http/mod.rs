@@ -10,7 +10,7 @@
 //!   malformed, that does not conform to HTTP, or by which a source begins, nothing is read. One that asks for TLS is
 //!   served within TLS ([`upgrade`]).
 //! * A connection that waits for its next request is idle: it is the first to give way to new connections
-//!   ([`ConnectionPermit::rest`](crate::door::permits::ConnectionPermit::rest)), and ends when the server shuts down.
+//!   ([`ConnectionPermit::rest`](limits::ConnectionPermit::rest)), and ends when the server shuts down.
 //! * Before a client has shown a credential a connection owns a head of 16 KiB, as it arrived, as it was parsed
 //!   and as the service gets it, and a body of [`BODY_BYTES_MAX`]: less than 256 KiB.
 
@@ -56,12 +56,12 @@ use self::refusal::{refuse, refuse_headless, refuse_malformed, say};
 use crate::address::{forwarded, forwarded_element};
 use crate::door::head::{Inbox, NoBody, NoHead, Taken};
 use crate::door::is_trusted;
-use crate::door::limits::{ConnectionPermit, Handover};
-use crate::door::rejected::Rejected;
 use crate::http::pages::Page;
 use crate::http::pages::Visitor;
 use crate::http::route::Route;
 use crate::node::Node;
+use limits::Rejected;
+use limits::{ConnectionPermit, Handover};
 
 /// How long a connection may wait for its next request. Proxies that keep connections to a server close them
 /// after 60 s (nginx) or less; the side that sends requests should be the one to close, because a request that

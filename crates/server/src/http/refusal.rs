@@ -7,8 +7,8 @@ use tokio::net::TcpStream;
 
 use super::{Asked, LiveTransport};
 use crate::door::head::{self, NoHead};
-use crate::door::rejected::Rejected;
 use crate::node::Node;
+use limits::Rejected;
 
 /// The answer to a source of SHOUTcast v1 instead of `OK2`.
 const SHOUTCAST: &[u8] =

@@ -12,7 +12,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
-use crate::door::bucket::Bucket;
+use limits::Bucket;
 
 /// Lines of one call site: at once as many as the encoders' reconnects after an outage may cause, then more
 /// than an operator who looks for one client's trouble reads, and some 3 GB a month if they never end.

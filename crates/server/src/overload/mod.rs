@@ -1,5 +1,5 @@
 //! How near the server is to overload, measured four times a second: levels for admission
-//! ([`Pressure`](crate::door::pressure::Pressure)), stopped threads for readiness, busy workers for metrics.
+//! ([`Pressure`](limits::Pressure)), stopped threads for readiness, busy workers for metrics.
 //!
 //! It only reads what other parts count, and writes the levels. Its one caller is a task that runs it on a
 //! thread that may block; the operator's port reads the rest.
@@ -15,11 +15,11 @@ use net::intake::Intake;
 
 use self::pulse::Pulses;
 use self::workload::{Sample, Workload};
-use crate::door::host;
-use crate::door::limits::Limits;
-use crate::door::pressure::{Kind, Marks};
 use crate::node::Node;
 use crate::signalling::Rtc;
+use limits::Limits;
+use limits::host;
+use limits::{Kind, Marks};
 
 /// See the module's description.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use super::phase::{Phase, Shown};
 use super::{Context, Run, Service};
-use crate::door::host::Host;
+use limits::host::Host;
 
 /// The interval of housekeeping and of measuring.
 const TICK: Duration = Duration::from_millis(250);

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::address::network;
-use crate::allowance::Allowances;
+use limits::Allowances;
 
 pub(crate) use self::address::{Address, Way};
 use self::refusals::Refusals;

@@ -11,7 +11,7 @@ use webrtc::port;
 use webrtc::sdp::{FragmentError, OfferError};
 
 use super::{SDP, SDP_FRAGMENT, Way, table};
-use crate::door::rejected::Rejected;
+use limits::Rejected;
 
 /// Why a request is refused, sorted by cause.
 #[derive(Debug, thiserror::Error)]

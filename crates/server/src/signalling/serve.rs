@@ -24,11 +24,11 @@ use super::request::{self, Key};
 use super::service::{self, Opening};
 use super::table::Entry;
 use super::{Rtc, SDP, SDP_FRAGMENT};
-use crate::door::limits::{Evict, Handover};
-use crate::door::rejected::Rejected;
 use crate::http::pages::{self, Visitor};
 use crate::http::sent::sent;
 use crate::node::Node;
+use limits::Rejected;
+use limits::{Evict, Handover};
 
 /// Lets pages of other origins use WHIP and WHEP, and read the answers.
 const CORS: [(&str, &str); 5] = [

@@ -13,7 +13,6 @@ use config::Secret;
 use media::StreamName;
 
 use super::address::{Id, Way};
-use crate::door::limits;
 
 /// Sessions at a time: more than one host's network carries. An entry takes some 300 bytes.
 const SESSIONS_MAX: usize = 65_536;
@@ -126,7 +125,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::door::limits::{Handover, Limits, Pool};
+    use limits::{Handover, Limits, Pool};
 
     fn entry() -> Entry {
         Entry {
@@ -154,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_session_that_waits_is_pending_and_one_that_is_there_is_not() {
-        let limits = Limits::new(config::Limits::default(), None, Instant::now());
+        let limits = Limits::new(limits::Settings::default(), None, Instant::now());
         let here = IpAddr::from([192, 0, 2, 1]);
         let connection = limits.connection(Pool::Http, here, false, Box::new(|_| {}));
         let handover = Handover::new(connection.expect("a permit"));

@@ -2,7 +2,7 @@
 
 use super::viewer::{Viewer, ask_to_watch};
 use super::*;
-use crate::door::pressure::Marks;
+use limits::Marks;
 
 /// One viewer of the demo needs several times this share of a core; a worker without viewers, which wakes
 /// about once a second, needs less.

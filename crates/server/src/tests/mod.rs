@@ -32,10 +32,10 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::door::pressure::Marks;
 use crate::gate::Authority;
 use crate::relay::Relay;
 use crate::services::Port;
+use limits::Marks;
 
 /// For anything that should happen at once.
 const SOON: Duration = Duration::from_secs(60);

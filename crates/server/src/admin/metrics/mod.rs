@@ -31,12 +31,12 @@ use self::process::Process;
 #[cfg(test)]
 pub(crate) use self::table::METRICS;
 use self::table::*;
-use crate::door::rejected::Rejected;
 use crate::door::tls::Facts;
 use crate::log::{LineLog, MESSAGES};
 use crate::services::{Context, DEMO};
 use crate::stamp;
 use crate::view::StreamView;
+use limits::Rejected;
 
 /// Streams that have series of their own; the rest are summed under `_other`. Prometheus pays for
 /// each series for as long as it keeps data.

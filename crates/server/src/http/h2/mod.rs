@@ -34,14 +34,14 @@ use self::body::{Held, Pieces};
 use self::wire::from_wire;
 use super::exchange::{self, PIECE_TIMEOUT};
 use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, refusal, visitor};
-use crate::door::limits::{ConnectionPermit, Evict, Handover};
-use crate::door::rejected::Rejected;
-use crate::door::tally::SharePlace;
 use crate::http::pages::IsListener;
 use crate::http::pages::Page;
 use crate::http::pages::Visitor;
 use crate::http::route::Route;
 use crate::node::Node;
+use limits::Rejected;
+use limits::SharePlace;
+use limits::{ConnectionPermit, Evict, Handover};
 
 /// Pieces of a live body between the lane and HTTP/2: a client that does not take them falls behind in the log.
 const PIECES_MAX: usize = 1;

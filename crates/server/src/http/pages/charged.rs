@@ -11,8 +11,8 @@ use net::holdings::{Held, Kind};
 
 use super::playbacks::Refused;
 use super::{Page, Visitor};
-use crate::door::rejected::Rejected;
 use crate::node::Node;
+use limits::Rejected;
 
 /// Charges an answer whose text is in memory for its client alone, or refuses it if its address has its share.
 pub(super) fn charge(node: &Node, visitor: Visitor, page: &Page, response: Response) -> Response {

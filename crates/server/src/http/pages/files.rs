@@ -22,9 +22,9 @@ use super::Visitor;
 use super::lasting::Lasting;
 use super::playbacks::{IsListener, Pass, Refused, Subject, Wanted};
 use super::still;
-use crate::door::limits::Handover;
-use crate::door::rejected::Rejected;
 use crate::node::Node;
+use limits::Handover;
+use limits::Rejected;
 
 /// Answers a request for a file.
 pub(super) async fn answer(

@@ -1,6 +1,6 @@
 //! A connection while one answer on it lasts: it does not give way to others meanwhile.
 
-use crate::door::limits::{Evict, Handover};
+use limits::{Evict, Handover};
 
 /// Held by the body of the answer, with the permit that bounds it.
 pub(super) struct Lasting<P> {

@@ -16,8 +16,8 @@ use config::BaseUrl;
 
 use super::{Page, Visitor};
 use crate::address::network;
-use crate::allowance::Allowances;
 use crate::http::routes::Endpoint;
+use limits::Allowances;
 
 /// How old a list may be that was made for somebody else.
 const FRESH_FOR: Duration = Duration::from_secs(1);

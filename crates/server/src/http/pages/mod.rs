@@ -52,11 +52,11 @@ use vod::PastAddress;
 use self::html::nothing_here;
 use self::lists::Which;
 use self::presentation::Presentation;
-use crate::door::limits::Handover;
 use crate::http::routes::Endpoint;
 use crate::http::status::{self, Question};
 use crate::node::Node;
 use crate::signalling;
+use limits::Handover;
 
 pub(crate) use base::base;
 pub(crate) use files::Sendable;

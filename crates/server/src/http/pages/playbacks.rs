@@ -27,9 +27,9 @@ use media::StreamName;
 
 use super::{Visitor, still};
 use crate::access::request_line;
-use crate::door::rejected::Rejected;
 use crate::http::refusal;
 use crate::node::Node;
+use limits::Rejected;
 
 /// After so long without a request and without an answer under way a client has left. Players over HLS ask for a piece
 /// every few seconds, and one that is paused asks again when it goes on.

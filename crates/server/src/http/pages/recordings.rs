@@ -15,9 +15,9 @@ use vod::{Found, PastAddress, PastRequest};
 use super::playbacks::{Subject, Wanted};
 use super::{Visitor, files, still};
 use crate::copies;
-use crate::door::limits::Handover;
 use crate::node::Node;
 use crate::stamp;
+use limits::Handover;
 
 /// The list below a stream's name.
 pub(super) const LIST: &str = "/recordings.json";

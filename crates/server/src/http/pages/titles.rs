@@ -32,9 +32,9 @@ use super::Visitor;
 use super::info::{picture, publisher};
 use super::lasting::Lasting;
 use super::presentation::Presentation;
-use crate::door::limits::Handover;
 use crate::node::Node;
 use crate::sse::{COMMENT, Silence};
+use limits::Handover;
 
 /// Clients at a time: a connection each, of which each listener may have one more; a quarter of them behind one address.
 const CLIENTS: Bounds = Bounds {

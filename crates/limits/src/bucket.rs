@@ -4,7 +4,7 @@ use std::time::Instant;
 
 /// Tokens that are left. It refills by itself.
 #[derive(Debug)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     rate: f64,
     burst: f64,
     tokens: f64,
@@ -13,12 +13,12 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     /// A full bucket.
-    pub(crate) fn new(rate: u32, now: Instant) -> Self {
+    pub fn new(rate: u32, now: Instant) -> Self {
         Self::with_burst(rate, rate, now)
     }
 
     /// A full bucket with its own burst.
-    pub(crate) fn with_burst(rate: u32, burst: u32, now: Instant) -> Self {
+    pub fn with_burst(rate: u32, burst: u32, now: Instant) -> Self {
         let (rate, burst) = (f64::from(rate), f64::from(burst));
         Self {
             rate,
@@ -29,7 +29,7 @@ impl Bucket {
     }
 
     /// Takes a token; false if there is none.
-    pub(crate) fn take(&mut self, now: Instant) -> bool {
+    pub fn take(&mut self, now: Instant) -> bool {
         self.take_above(0.0, now)
     }
 

@@ -12,15 +12,15 @@ use std::time::Instant;
 use rustix::process::{Resource, getrlimit};
 
 use self::kernel_file::KernelFile;
-use super::pressure::{Kind, Pressure, level};
+use crate::pressure::{Kind, Pressure, level};
 
 /// Cores that this process may use.
-pub(crate) fn cores() -> usize {
+pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Descriptors that this process may have; `None` is no limit.
-pub(crate) fn descriptors_max() -> Option<u64> {
+pub fn descriptors_max() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
@@ -36,7 +36,7 @@ fn descriptors() -> Option<u64> {
 
 /// Where to read.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub struct Host {
     sockets: KernelFile,
     socket_marks: KernelFile,
     memory: KernelFile,
@@ -44,7 +44,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn new() -> Self {
+    /// Of this process: the limits that it begins with.
+    pub fn new() -> Self {
         let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Self {
             sockets: KernelFile::new("/proc/net/sockstat"),
@@ -58,7 +59,7 @@ impl Host {
     }
 
     /// Reports the present levels to `pressure`.
-    pub(crate) fn look(&mut self, pressure: &Pressure, now: Instant) {
+    pub fn look(&mut self, pressure: &Pressure, now: Instant) {
         pressure.count_descriptors(descriptors);
         pressure.note(Kind::SocketMemory, self.socket_memory(), now);
         pressure.note(Kind::Memory, self.memory(), now);

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::rejected::Rejected;
+use crate::rejected::Rejected;
 
 /// How a listener is served.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Transport {
+pub enum Transport {
     /// By a fan-out worker or a task.
     Tcp,
     /// By a worker of the WebRTC port.
@@ -25,7 +25,7 @@ pub(crate) enum Transport {
 
 /// The measured levels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// The share of its core that the least loaded fan-out worker needs for its listeners.
     Turn,
     /// The share of its core that the most loaded WebRTC worker needs for its viewers.
@@ -41,7 +41,8 @@ pub(crate) enum Kind {
 impl Kind {
     const COUNT: usize = 5;
 
-    pub(crate) const ALL: [Self; Self::COUNT] = [
+    /// All of them.
+    pub const ALL: [Self; Self::COUNT] = [
         Self::Turn,
         Self::WebrtcTurn,
         Self::Lateness,
@@ -59,7 +60,7 @@ impl Kind {
     }
 
     /// The metric label.
-    pub(crate) const fn label(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Turn => "turn",
             Self::WebrtcTurn => "webrtc_turn",
@@ -114,16 +115,16 @@ struct Rule {
 
 /// The workloads that are level 1.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Marks {
+pub struct Marks {
     /// The share of its core at which a fan-out worker is full. The rest is for work between visits, and for
     /// the next peak.
-    pub(crate) core_share: f64,
+    pub core_share: f64,
     /// The same for a WebRTC worker. It has no windows to widen when it is short of time, a keyframe costs it
     /// as much as several other frames, and viewers admitted in the two seconds until a high level is noticed
     /// still have their handshakes before them, a millisecond each.
-    pub(crate) webrtc_share: f64,
+    pub webrtc_share: f64,
     /// The share of messages that may be late.
-    pub(crate) late_share: f64,
+    pub late_share: f64,
 }
 
 impl Default for Marks {
@@ -172,7 +173,7 @@ pub(crate) mod level {
 
 /// See the module's description.
 #[derive(Debug)]
-pub(crate) struct Pressure {
+pub struct Pressure {
     gauges: [Gauge; Kind::COUNT],
     descriptors: Descriptors,
 }
@@ -189,7 +190,7 @@ struct Gauge {
 
 impl Pressure {
     /// For a process that may have `descriptors_max` descriptors.
-    pub(crate) fn new(descriptors_max: Option<u64>) -> Self {
+    pub fn new(descriptors_max: Option<u64>) -> Self {
         Self {
             gauges: Default::default(),
             descriptors: Descriptors::new(descriptors_max.unwrap_or(u64::MAX)),
@@ -197,7 +198,7 @@ impl Pressure {
     }
 
     /// Notes a measured level; `None` when this host does not report it.
-    pub(crate) fn note(&self, kind: Kind, level: Option<f64>, now: Instant) {
+    pub fn note(&self, kind: Kind, level: Option<f64>, now: Instant) {
         let gauge = &self.gauges[kind as usize];
         let (before, after) = gauge.note(level, &kind.rule(), now);
         match (before, after) {
@@ -214,17 +215,17 @@ impl Pressure {
     }
 
     /// Notes the number of descriptors that the process holds, which `count` determines.
-    pub(crate) fn count_descriptors(&self, count: impl FnOnce() -> Option<u64>) {
+    pub fn count_descriptors(&self, count: impl FnOnce() -> Option<u64>) {
         self.descriptors.sample(count);
     }
 
     /// A connection was accepted.
-    pub(crate) fn accepted(&self) {
+    pub fn accepted(&self) {
         self.descriptors.taken.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Why a listener over this transport is to be refused, if it is.
-    pub(crate) fn refusal(&self, transport: Transport) -> Option<Rejected> {
+    pub fn refusal(&self, transport: Transport) -> Option<Rejected> {
         if self.descriptors.held() > self.descriptors.listeners_max() {
             return Some(Rejected::Descriptors);
         }
@@ -236,12 +237,12 @@ impl Pressure {
     }
 
     /// Whether a connection is to be closed before it has sent a request.
-    pub(crate) fn refuses_connections(&self) -> bool {
+    pub fn refuses_connections(&self) -> bool {
         self.descriptors.held() > self.descriptors.connections_max()
     }
 
     /// Every level that is known.
-    pub(crate) fn levels(&self) -> impl Iterator<Item = (&'static str, f64)> {
+    pub fn levels(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let known = Kind::ALL.into_iter().filter_map(|kind| {
             let gauge = &self.gauges[kind as usize];
             let level = f64::from_bits(gauge.level.load(Ordering::Relaxed));

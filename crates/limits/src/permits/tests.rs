@@ -15,8 +15,8 @@ struct Connections {
 }
 
 impl Connections {
-    fn new(change: impl FnOnce(&mut config::Limits)) -> Self {
-        let mut settings = config::Limits::default();
+    fn new(change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings::default();
         change(&mut settings);
         Self {
             permits: ConnectionPermits::new(&settings, None),
@@ -108,7 +108,7 @@ fn beyond_its_share_an_address_evicts_itself() {
 fn few_addresses_do_not_keep_another_out() {
     for (pool, attackers) in [(Pool::Http, 4), (Pool::Rtmp, 16)] {
         let connections = Connections::new(|_| {});
-        let max = pool.bounds(&config::Limits::default(), None).max;
+        let max = pool.bounds(&Settings::default(), None).max;
         let mut all = Vec::new();
         for number in 0..2 * max {
             let from = address(2, (number % attackers) as u8);

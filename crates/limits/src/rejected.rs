@@ -2,7 +2,8 @@
 
 /// Why a connection or request is refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub(crate) enum Rejected {
+#[expect(missing_docs, reason = "each variant says in its message what it is")]
+pub enum Rejected {
     #[error("too many connections from this address")]
     Address,
     #[error("too many connections are waiting to be served, most of them from this address")]
@@ -48,7 +49,8 @@ pub(crate) enum Rejected {
 }
 
 impl Rejected {
-    pub(crate) const ALL: [Self; 21] = [
+    /// All of them.
+    pub const ALL: [Self; 21] = [
         Self::Address,
         Self::Pending,
         Self::PendingShare,
@@ -73,7 +75,7 @@ impl Rejected {
     ];
 
     /// The metric label.
-    pub(crate) const fn label(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Address => "limit_per_ip",
             Self::Pending => "limit_pending",

@@ -4,36 +4,53 @@
 //! Every permit is a value whose drop returns it.
 
 use std::net::IpAddr;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::bucket::Bucket;
-use super::egress::Egress;
-use super::permits::ConnectionPermits;
-pub(crate) use super::permits::{ConnectionPermit, Evict, Handover, Pool};
-use super::pressure::{Pressure, Transport};
-use super::rejected::Rejected;
-use super::tally::{AddressShare, SharePlace};
-use crate::address::network;
 use crate::allowance::Allowances;
+use crate::bucket::Bucket;
+use crate::egress::Egress;
+use crate::permits::ConnectionPermits;
+use crate::permits::{ConnectionPermit, Evict, Pool};
+use crate::pressure::{Pressure, Transport};
+use crate::rejected::Rejected;
+use crate::tally::{AddressShare, SharePlace};
+use net::shares::network;
+
+/// How much of each may be there; `None` is no limit.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Settings {
+    /// Listeners at a time.
+    pub listeners: Option<NonZeroU32>,
+    /// Publishers at a time, for whom connections are kept.
+    pub publishers: Option<NonZeroU32>,
+    /// New listeners in a second.
+    pub joins_per_second: Option<NonZeroU32>,
+    /// Connections from one address at a time.
+    pub per_ip: Option<NonZeroU32>,
+    /// Mbit/s sent to listeners beyond which no more of them are taken in.
+    pub egress_mbps: Option<NonZeroU64>,
+}
 
 /// See the module's description.
 #[derive(Debug)]
-pub(crate) struct Limits {
-    settings: config::Limits,
+pub struct Limits {
+    settings: Settings,
     permits: Arc<ConnectionPermits>,
     listeners: AtomicU64,
     /// Set if joins have a rate.
     joins: Option<Joins>,
     egress: Egress,
-    pub(crate) pressure: Pressure,
+    /// What the host and the workers bear.
+    pub pressure: Pressure,
     /// Viewers over HLS.
-    pub(crate) viewers: AddressShare,
+    pub viewers: AddressShare,
     /// Requests over HTTP/2 that are being answered.
-    pub(crate) requests: AddressShare,
+    pub requests: AddressShare,
     /// Connections that the request threads carry.
-    pub(crate) carried: AddressShare,
+    pub carried: AddressShare,
 }
 
 /// Viewers of one address over HLS, who need no connection each: what a school or a provider's NAT has. Where listeners
@@ -50,7 +67,7 @@ const REQUESTS_SHARE: u32 = 4_096;
 const CARRIED_SHARE: u32 = 2 * VIEWERS_SHARE;
 
 /// What an address may have of viewers over HLS.
-fn viewers_share(settings: &config::Limits) -> u32 {
+fn viewers_share(settings: &Settings) -> u32 {
     match (settings.per_ip, settings.listeners) {
         (Some(max), _) => max.get(),
         (None, Some(all)) => (all.get() / 8).clamp(VIEWERS_SHARE_MIN, VIEWERS_SHARE),
@@ -91,11 +108,7 @@ impl Joins {
 
 impl Limits {
     /// For a process that may have `descriptors_max` descriptors.
-    pub(crate) fn new(
-        settings: config::Limits,
-        descriptors_max: Option<u64>,
-        now: Instant,
-    ) -> Arc<Self> {
+    pub fn new(settings: Settings, descriptors_max: Option<u64>, now: Instant) -> Arc<Self> {
         let joins = settings.joins_per_second;
         let joins = joins.map(|rate| Joins::new(rate.get(), now));
         Arc::new(Self {
@@ -113,7 +126,7 @@ impl Limits {
 
     /// A permit for a connection accepted from `address`, which may be a trusted proxy's: its clients are counted
     /// when the head has named them. `evict` ends the connection while it is pending.
-    pub(crate) fn connection(
+    pub fn connection(
         &self,
         pool: Pool,
         address: IpAddr,
@@ -128,12 +141,12 @@ impl Limits {
     }
 
     /// A permit for a request of `address` on a connection that it shares with other clients.
-    pub(crate) fn counted(&self, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
+    pub fn counted(&self, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
         self.permits.counted(address)
     }
 
     /// A permit for a listener at `address` that is served over its own connection.
-    pub(crate) fn listener(
+    pub fn listener(
         self: &Arc<Self>,
         address: IpAddr,
         now: Instant,
@@ -142,7 +155,7 @@ impl Limits {
     }
 
     /// A permit for a viewer over HLS at `address`, who has no connection that would be counted.
-    pub(crate) fn viewer(
+    pub fn viewer(
         self: &Arc<Self>,
         address: IpAddr,
         now: Instant,
@@ -152,7 +165,7 @@ impl Limits {
     }
 
     /// A permit for a listener at `address` that is served over WebRTC.
-    pub(crate) fn webrtc_listener(
+    pub fn webrtc_listener(
         self: &Arc<Self>,
         address: IpAddr,
         now: Instant,
@@ -193,36 +206,36 @@ impl Limits {
 
     /// Notes the egress rate, and a stream's average rate, which stands for a listener's while there is
     /// none.
-    pub(crate) fn measured_egress(&self, bits_per_second: u64, stream_bits: u64) {
+    pub fn measured_egress(&self, bits_per_second: u64, stream_bits: u64) {
         self.egress
             .measured(bits_per_second, stream_bits, self.listeners_now());
     }
 
     /// Listeners that hold a permit.
-    pub(crate) fn listeners_now(&self) -> u64 {
+    pub fn listeners_now(&self) -> u64 {
         self.listeners.load(Ordering::Relaxed)
     }
 
     /// Connections that are neither sources nor listeners.
-    pub(crate) fn pending(&self) -> u64 {
+    pub fn pending(&self) -> u64 {
         let connections = [Pool::Http, Pool::Rtmp].map(|pool| self.permits.pending(pool));
         connections.into_iter().sum::<usize>() as u64
     }
 
     /// Kept-alive connections that wait for their next request.
-    pub(crate) fn idle(&self) -> u64 {
+    pub fn idle(&self) -> u64 {
         self.permits.idle_now() as u64
     }
 
     /// WebRTC sessions whose peers have not connected.
-    pub(crate) fn pending_sessions(&self) -> u64 {
+    pub fn pending_sessions(&self) -> u64 {
         self.permits.pending(Pool::Session) as u64
     }
 }
 
 /// A listener's permit, held as long as it listens.
 #[derive(Debug)]
-pub(crate) struct ListenerPermit(Arc<Limits>);
+pub struct ListenerPermit(Arc<Limits>);
 
 impl Drop for ListenerPermit {
     fn drop(&mut self) {
@@ -232,14 +245,11 @@ impl Drop for ListenerPermit {
 
 #[cfg(test)]
 mod tests {
-    use std::num::{NonZeroU32, NonZeroU64};
-    use std::time::Duration;
-
     use super::*;
-    use crate::door::pressure::Kind;
+    use crate::pressure::Kind;
 
-    fn limits(change: impl FnOnce(&mut config::Limits)) -> Arc<Limits> {
-        let mut settings = config::Limits::default();
+    fn limits(change: impl FnOnce(&mut Settings)) -> Arc<Limits> {
+        let mut settings = Settings::default();
         change(&mut settings);
         Limits::new(settings, None, Instant::now())
     }
@@ -265,7 +275,7 @@ mod tests {
     fn viewers_of_one_address_leave_places_to_others() {
         let now = Instant::now();
         let other = IpAddr::from([198, 51, 100, 1]);
-        let let_in = |change: fn(&mut config::Limits)| {
+        let let_in = |change: fn(&mut Settings)| {
             let limits = limits(change);
             let watching: Vec<_> = (0..2_000)
                 .map_while(|_| limits.viewer(HERE, now).ok())
@@ -276,7 +286,7 @@ mod tests {
             assert!(limits.viewer(HERE, now).is_ok(), "they have left");
             count
         };
-        let few = |settings: &mut config::Limits| {
+        let few = |settings: &mut Settings| {
             settings.listeners = NonZeroU32::new(200);
             settings.per_ip = NonZeroU32::new(10);
         };
@@ -389,7 +399,7 @@ mod tests {
 
     #[test]
     fn the_last_descriptors_are_for_no_connection() {
-        let limits = Limits::new(config::Limits::default(), Some(100), Instant::now());
+        let limits = Limits::new(Settings::default(), Some(100), Instant::now());
         let ask = || connect(&limits).err();
         let let_in = (0..100).filter(|_| ask().is_none()).count();
         assert_eq!(let_in, 92);

@@ -21,15 +21,15 @@ use std::time::Instant;
 use fanout::Permit;
 use net::shares::{Bounds, Crowded, ShareTicket, Shares, Standing};
 
-use super::limits::ListenerPermit;
-use super::publishers::Publishers;
-use super::rejected::Rejected;
-use super::tally::Tally;
-use crate::address::network;
+use crate::admission::{ListenerPermit, Settings};
+use crate::publishers::Publishers;
+use crate::rejected::Rejected;
+use crate::tally::Tally;
+use net::shares::network;
 
 /// Where a connection or session is pending, that is, neither a source nor a listener yet.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) enum Pool {
+pub enum Pool {
     /// A connection to an HTTP port, with TLS or without.
     Http,
     /// The same to an RTMP port.
@@ -58,7 +58,7 @@ impl Pool {
     /// address: a proxy or a provider's NAT after an outage, or a load test on loopback, which is not
     /// exempt. With a smaller share such clients would evict each other. A publisher's RTMP commands
     /// take some round trips more, and an address has few.
-    fn bounds(self, settings: &config::Limits, descriptors_max: Option<u64>) -> Bounds {
+    fn bounds(self, settings: &Settings, descriptors_max: Option<u64>) -> Bounds {
         let (max, share) = match self {
             Self::Http => (connections(4_096, descriptors_max), 1_024),
             Self::Rtmp => (connections(1_024, descriptors_max), 64),
@@ -93,7 +93,7 @@ fn sessions(listeners: Option<NonZeroU32>) -> (usize, usize) {
 
 /// Ends what must give way, and gets the reason; `None` where it had been served and was idle. Called from
 /// the task of the new connection.
-pub(crate) type Evict = Box<dyn FnOnce(Option<Rejected>) + Send>;
+pub type Evict = Box<dyn FnOnce(Option<Rejected>) + Send>;
 
 /// All permits.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ impl fmt::Debug for Pending {
 
 impl ConnectionPermits {
     /// For a process that may have `descriptors_max` descriptors.
-    pub(super) fn new(settings: &config::Limits, descriptors_max: Option<u64>) -> Arc<Self> {
+    pub(super) fn new(settings: &Settings, descriptors_max: Option<u64>) -> Arc<Self> {
         let shares = |pool: Pool| Shares::new(pool.bounds(settings, descriptors_max));
         let http = Pool::Http.bounds(settings, descriptors_max);
         let idle = Bounds {
@@ -261,7 +261,7 @@ impl ConnectionPermits {
 
 /// A connection's or a session's permit, for its life.
 #[derive(Debug)]
-pub(crate) struct ConnectionPermit {
+pub struct ConnectionPermit {
     permits: Arc<ConnectionPermits>,
     /// The trusted proxy that made the connection.
     proxy: Option<IpAddr>,
@@ -292,7 +292,7 @@ impl ConnectionPermit {
 
     /// Counts the connection for the client of the request that has arrived; on a proxy's connection each
     /// request may have another client.
-    pub(crate) fn charge(&mut self, address: IpAddr) -> Result<(), Rejected> {
+    pub fn charge(&mut self, address: IpAddr) -> Result<(), Rejected> {
         if self.address == Some(network(address)) {
             return match self.connection {
                 Some(_) => Ok(()),
@@ -313,7 +313,7 @@ impl ConnectionPermit {
     }
 
     /// The proxy's connection is a client's from its beginning to its end. The client may be another trusted proxy.
-    pub(crate) fn pass_on(&mut self, address: IpAddr, is_proxy: bool) -> Result<(), Rejected> {
+    pub fn pass_on(&mut self, address: IpAddr, is_proxy: bool) -> Result<(), Rejected> {
         self.proxy = is_proxy.then_some(address);
         match is_proxy {
             true => Ok(()),
@@ -359,7 +359,7 @@ impl ConnectionPermit {
 
     /// The connection was served and waits for its next request: it is the first to give way. It continues with
     /// [`wake`](Self::wake).
-    pub(crate) fn rest(&mut self) {
+    pub fn rest(&mut self) {
         let Some((pool, ticket)) = self.pending.take() else {
             return;
         };
@@ -371,7 +371,7 @@ impl ConnectionPermit {
     }
 
     /// The same for a connection that was [held](Self::hold).
-    pub(crate) fn rest_again(&mut self, evict: Evict) {
+    pub fn rest_again(&mut self, evict: Evict) {
         if self.proxy.is_some() {
             self.discharge();
         }
@@ -383,7 +383,7 @@ impl ConnectionPermit {
     }
 
     /// The next request has begun, or the first; false when the connection had to give way while it was idle, and ends.
-    pub(crate) fn wake(&mut self) -> bool {
+    pub fn wake(&mut self) -> bool {
         if self.pending.is_some() {
             return true;
         }
@@ -399,21 +399,21 @@ impl ConnectionPermit {
 
     /// The connection carries a listener and cannot give way. When it carries none any more, it may
     /// [rest](Self::rest_again) with the returned value.
-    pub(crate) fn hold(&mut self) -> Option<Evict> {
+    pub fn hold(&mut self) -> Option<Evict> {
         let (pool, ticket) = self.pending.take()?;
         let returned = self.permits.pool(pool).give_back(ticket);
         returned.map(|Pending(evict)| evict)
     }
 
     /// The connection or session is a listener's from here on, and bounded as one.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         if let Some((pool, ticket)) = self.pending.take() {
             self.permits.pool(pool).give_back(ticket);
         }
     }
 
     /// The same for a publisher; its address is remembered.
-    pub(crate) fn settle_publisher(&mut self) {
+    pub fn settle_publisher(&mut self) {
         self.settle();
         if let Some(address) = self.address
             && !self.is_publisher
@@ -456,25 +456,26 @@ impl Drop for ConnectionPermit {
 
 /// A connection's permit, shared by the requests on it and by the sessions that they open.
 #[derive(Clone, Debug)]
-pub(crate) struct Handover(Arc<Mutex<ConnectionPermit>>);
+pub struct Handover(Arc<Mutex<ConnectionPermit>>);
 
 impl Handover {
-    pub(crate) fn new(permit: ConnectionPermit) -> Self {
+    /// Of the permit of a connection.
+    pub fn new(permit: ConnectionPermit) -> Self {
         Self(Arc::new(Mutex::new(permit)))
     }
 
     /// A permit for a session of a peer at this address.
-    pub(crate) fn session(&self, address: IpAddr, evict: Evict) -> ConnectionPermit {
+    pub fn session(&self, address: IpAddr, evict: Evict) -> ConnectionPermit {
         self.permit().session(address, evict)
     }
 
     /// The permit itself, for changes by what keeps the connection.
-    pub(crate) fn permit(&self) -> MutexGuard<'_, ConnectionPermit> {
+    pub fn permit(&self) -> MutexGuard<'_, ConnectionPermit> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The permit of a listener that keeps the connection.
-    pub(crate) fn into_permit(self, permit: ListenerPermit) -> Permit {
+    pub fn into_permit(self, permit: ListenerPermit) -> Permit {
         match Arc::try_unwrap(self.0) {
             Ok(own) => {
                 let own = own.into_inner().unwrap_or_else(PoisonError::into_inner);

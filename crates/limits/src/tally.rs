@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::address::network;
+use net::shares::network;
 
 /// Counts by address, of what the caller has made the [`network`] of it. Addresses without any are removed, so the map is
 /// never larger than what it counts.
@@ -36,7 +36,7 @@ impl Tally {
 
 /// What an address may have of one kind at a time.
 #[derive(Clone, Debug)]
-pub(crate) struct AddressShare {
+pub struct AddressShare {
     counts: Arc<Tally>,
     max: u32,
 }
@@ -50,7 +50,7 @@ impl AddressShare {
     }
 
     /// One of them, for as long as the place is kept; `None` if the address has its share.
-    pub(crate) fn take(&self, address: IpAddr) -> Option<SharePlace> {
+    pub fn take(&self, address: IpAddr) -> Option<SharePlace> {
         let network = network(address);
         self.counts.take(network, self.max).then(|| SharePlace {
             counts: Arc::clone(&self.counts),
@@ -61,7 +61,7 @@ impl AddressShare {
 
 /// One of an address's share.
 #[derive(Debug)]
-pub(crate) struct SharePlace {
+pub struct SharePlace {
     counts: Arc<Tally>,
     network: IpAddr,
 }

@@ -1,4 +1,4 @@
-//! Addresses that have, or lately had, a publisher: each keeps a reserve of permits (see [`super::permits`]).
+//! Addresses that have, or lately had, a publisher: each keeps a reserve of permits (see [`permits`](crate::permits)).
 
 use std::collections::HashMap;
 use std::net::IpAddr;

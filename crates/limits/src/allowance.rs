@@ -11,7 +11,7 @@ const KEYS_MAX: usize = 4_096;
 
 /// The allowances of all keys that have used some of theirs lately.
 #[derive(Debug)]
-pub(crate) struct Allowances<K> {
+pub struct Allowances<K> {
     at_once: u32,
     refill: Duration,
     whole_at: Mutex<HashMap<K, Instant>>,
@@ -21,7 +21,7 @@ pub(crate) struct Allowances<K> {
 // further ahead with each use.
 impl<K: Copy + Eq + Hash> Allowances<K> {
     /// Each key may act `at_once` times, and once more each `refill`.
-    pub(crate) fn new(at_once: u32, refill: Duration) -> Self {
+    pub fn new(at_once: u32, refill: Duration) -> Self {
         Self {
             at_once,
             refill,
@@ -30,19 +30,19 @@ impl<K: Copy + Eq + Hash> Allowances<K> {
     }
 
     /// Whether nothing of the key's allowance is left.
-    pub(crate) fn is_used_up(&self, key: K, now: Instant) -> bool {
+    pub fn is_used_up(&self, key: K, now: Instant) -> bool {
         self.map()
             .get(&key)
             .is_some_and(|whole| self.is_beyond(*whole, now))
     }
 
     /// Uses one, even if none is left.
-    pub(crate) fn spend(&self, key: K, now: Instant) {
+    pub fn spend(&self, key: K, now: Instant) {
         self.push_back(&mut self.map(), key, now);
     }
 
     /// Uses one if one is left.
-    pub(crate) fn take(&self, key: K, now: Instant) -> bool {
+    pub fn take(&self, key: K, now: Instant) -> bool {
         let mut map = self.map();
         let is_used_up = map
             .get(&key)

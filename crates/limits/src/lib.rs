@@ -1,0 +1,31 @@
+//! What may be there at most: connections, listeners, joins and bandwidth, each by address as well; and what the host bears.
+//!
+//! ```text
+//!  accepted connection ─► Limits::connection ─► ConnectionPermit (pending, at rest, handed over)
+//!  listener            ─► Limits::listener   ─► ListenerPermit
+//!  Host, workers       ─► Pressure           ─► refusals, before present listeners suffer
+//! ```
+//!
+//! Invariants: a permit is a value whose drop gives its place back; nothing here waits, and each lock is held for a few
+//! lookups. What is kept of addresses is bounded by what they hold or by a constant.
+//!
+//! Called by `server`, whose ports and addresses ask before any work is done, and by its watch of the host.
+
+mod admission;
+mod allowance;
+mod bucket;
+mod egress;
+pub mod host;
+mod permits;
+mod pressure;
+mod publishers;
+mod rejected;
+mod tally;
+
+pub use admission::{Limits, ListenerPermit, Settings};
+pub use allowance::Allowances;
+pub use bucket::Bucket;
+pub use permits::{ConnectionPermit, Evict, Handover, Pool};
+pub use pressure::{Kind, Marks, Pressure, Transport};
+pub use rejected::Rejected;
+pub use tally::{AddressShare, SharePlace};
