@@ -24,6 +24,7 @@ mod copies;
 mod door;
 mod drain;
 mod gate;
+mod head;
 mod hooks;
 mod http;
 mod import_command;

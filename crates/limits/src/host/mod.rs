@@ -43,6 +43,12 @@ pub struct Host {
     groups: Vec<Group>,
 }
 
+impl Default for Host {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Host {
     /// Of this process: the limits that it begins with.
     pub fn new() -> Self {

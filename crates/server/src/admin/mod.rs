@@ -29,9 +29,6 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::on;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use fanout::gate::Denied;
 use hyper::server::conn::http1 as hyper_http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -51,6 +48,7 @@ use self::events::EventStreams;
 use self::health::Readiness;
 use crate::door::AcceptWarning;
 use crate::gate::AuthorityGate;
+use crate::http::operators;
 use crate::http::pages::operator;
 use crate::http::routes::{Demand, Endpoint, Surface};
 use crate::services::Context;
@@ -196,7 +194,7 @@ async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let password = password(request.headers());
+    let password = operators::password(request.headers());
     let permitted = if operators.password_demanded {
         operators
             .gate
@@ -214,33 +212,8 @@ async fn guard(
             request.extensions_mut().insert(operator);
             next.run(request).await
         }
-        Err(denied) => refusal(denied),
+        Err(denied) => operators::refusal(denied),
     }
-}
-
-/// The answer to a client that is not the operator.
-pub(crate) fn refusal(denied: Denied) -> Response {
-    let status = match denied {
-        Denied::Missing | Denied::Wrong => {
-            let challenge = [(header::WWW_AUTHENTICATE, "Basic realm=\"Carillon\"")];
-            return (StatusCode::UNAUTHORIZED, challenge, format!("{denied}\n")).into_response();
-        }
-        Denied::Unfit | Denied::InUse | Denied::Excluded(_) => StatusCode::FORBIDDEN,
-        Denied::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
-        Denied::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    (status, format!("{denied}\n")).into_response()
-}
-
-/// The password of a request; the user may have any name.
-pub(crate) fn password(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, encoded) = value.split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
-    Some(text.split_once(':')?.1.to_owned())
 }
 
 fn names_this_host(headers: &HeaderMap) -> bool {

@@ -6,7 +6,6 @@
 
 pub(crate) mod admission;
 pub(crate) mod films;
-pub(crate) mod head;
 pub(crate) mod proxied;
 pub(crate) mod rtmp;
 mod shoutcast;
@@ -293,7 +292,7 @@ pub(crate) async fn secure(
         Err(NoTls::Unspoken(socket)) => {
             let detail = "it does not begin with TLS";
             node.counts.reject_for(Rejected::Tls, peer, &detail);
-            head::answer(socket, b"").await;
+            crate::head::answer(socket, b"").await;
         }
     }
     None

@@ -12,7 +12,7 @@ use net::{TransportStream, tls};
 use rtmp_io::{NextRequest, PlayRequest, PublishRequest, RtmpConnection, next_request};
 use tokio::net::TcpStream;
 
-use super::head;
+use crate::head;
 use crate::node::Node;
 use crate::services::Port;
 use limits::ConnectionPermit;

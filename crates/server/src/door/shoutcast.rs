@@ -12,7 +12,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::head;
+use crate::head;
 use crate::http;
 use crate::node::Node;
 use limits::ConnectionPermit;

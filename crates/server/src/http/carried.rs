@@ -17,8 +17,8 @@ use super::live::LiveTransport;
 use super::pages::{Page, add_common};
 use super::route::Route;
 use super::{Connection, LIFETIME};
-use crate::door::head::Inbox;
 use crate::drain::Drain;
+use crate::head::Inbox;
 use crate::node::Node;
 use limits::host;
 

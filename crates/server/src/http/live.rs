@@ -17,10 +17,10 @@ use tokio::net::TcpStream;
 
 use super::Asked;
 use super::exchange::{self, Terms};
+use super::operators;
 use super::pages::{Visitor, add_common, base, watch};
 use super::refusal::{refuse, refuse_malformed, say};
-use crate::admin;
-use crate::door::head;
+use crate::head;
 use crate::node::Node;
 use limits::Handover;
 
@@ -177,13 +177,13 @@ impl<S: LiveTransport> Live<'_, S> {
             Err(error) => return refuse_malformed(node, self.socket, &asked, error).await,
         };
         let headers = request.headers();
-        let password = admin::password(headers);
+        let password = operators::password(headers);
         if let Err(denied) = node
             .gate
             .administer(self.remote.peer.ip(), password.as_deref())
             .await
         {
-            let mut response = admin::refusal(denied);
+            let mut response = operators::refusal(denied);
             asked.log_code(node, response.status().as_u16(), 0);
             add_common(response.headers_mut(), &node.config.http.server_header);
             let terms = Terms {

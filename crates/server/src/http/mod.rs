@@ -19,6 +19,7 @@ mod carried;
 mod exchange;
 pub(crate) mod h2;
 mod live;
+pub(crate) mod operators;
 pub(crate) mod pages;
 mod refusal;
 pub(crate) mod route;
@@ -54,8 +55,8 @@ pub(crate) use self::live::LiveTransport;
 pub(crate) use self::refusal::refuse_unread;
 use self::refusal::{refuse, refuse_headless, refuse_malformed, say};
 use crate::address::{forwarded, forwarded_element};
-use crate::door::head::{Inbox, NoBody, NoHead, Taken};
 use crate::door::is_trusted;
+use crate::head::{Inbox, NoBody, NoHead, Taken};
 use crate::http::pages::Page;
 use crate::http::pages::Visitor;
 use crate::http::route::Route;
@@ -431,7 +432,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         };
         match written {
             Ok(Ok(true)) => return Some(self),
-            Ok(Ok(false)) => crate::door::head::answer(self.socket, b"").await,
+            Ok(Ok(false)) => crate::head::answer(self.socket, b"").await,
             Ok(Err(error)) => {
                 tracing::debug!(peer = %self.peer, %error, "an answer could not be written");
             }

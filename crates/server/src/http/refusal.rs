@@ -6,7 +6,7 @@ use http1::{HttpDate, ResponseHead, Sniff, Status, Version};
 use tokio::net::TcpStream;
 
 use super::{Asked, LiveTransport};
-use crate::door::head::{self, NoHead};
+use crate::head::{self, NoHead};
 use crate::node::Node;
 use limits::Rejected;
 

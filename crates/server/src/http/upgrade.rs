@@ -19,8 +19,8 @@ use super::asked::Asked;
 use super::live::LiveTransport;
 use super::pages::Visitor;
 use super::{Connection, PAGE_TIMEOUT, carried};
-use crate::door::head::{self, Inbox};
 use crate::door::secure;
+use crate::head::{self, Inbox};
 
 impl<S: LiveTransport> Connection<'_, S> {
     /// Whether a request is to be answered within TLS.

@@ -26,7 +26,7 @@ use self::page::Place;
 use self::told::{Outcome, Told};
 use super::Visitor;
 use super::html::escape;
-use crate::admin;
+use crate::http::operators;
 use crate::http::routes::{Demand, Endpoint};
 use crate::node::Node;
 
@@ -202,14 +202,14 @@ pub(super) async fn answer(
     (headers, query): (&HeaderMap, &str),
 ) -> Response {
     let is_operators = row.demand() != Demand::Nothing;
-    let password = admin::password(headers);
+    let password = operators::password(headers);
     if is_operators
         && let Err(denied) = node
             .gate
             .administer(visitor.peer.ip(), password.as_deref())
             .await
     {
-        return admin::refusal(denied);
+        return operators::refusal(denied);
     }
     let ask = Ask {
         node,

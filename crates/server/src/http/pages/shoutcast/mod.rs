@@ -23,11 +23,12 @@ use self::facts::{Facts, House, Standing, listener, object, song, summary, title
 use super::Visitor;
 use super::html::escape;
 use super::xml::{self, Xml};
+use crate::http::operators;
 use crate::http::routes::Endpoint;
 use crate::http::status::STREAMS_MAX;
+use crate::listeners;
 use crate::node::Node;
 use crate::view::StreamView;
-use crate::{admin, listeners};
 
 /// What is everyone's. The operator's is one of the ways to ask `/admin.cgi`.
 const ROWS: [Endpoint; 6] = [
@@ -63,13 +64,13 @@ pub(super) async fn answer(
 ) -> Response {
     let query = Query::new(query.as_bytes());
     if row == Endpoint::ShoutcastMetadata {
-        let password = admin::password(headers).or_else(|| query.get("pass"));
+        let password = operators::password(headers).or_else(|| query.get("pass"));
         if let Err(denied) = node
             .gate
             .administer(visitor.peer.ip(), password.as_deref())
             .await
         {
-            return admin::refusal(denied);
+            return operators::refusal(denied);
         }
     }
     let listeners_max = node.config.limits.listeners;
