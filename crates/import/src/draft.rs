@@ -1,7 +1,7 @@
 //! The file under construction: tables with keys, each with the directive that it comes from. No table has a key twice, so
 //! the text is TOML whatever the importers do.
 
-use crate::Import;
+use crate::ledger::Ledger;
 use crate::source::Directive;
 use crate::units;
 
@@ -33,6 +33,12 @@ const ORDER: [&str; 22] = [
     "alias",
     "stream",
 ];
+
+/// What an importer works with.
+pub(crate) struct Import {
+    pub(crate) draft: Draft,
+    pub(crate) ledger: Ledger,
+}
 
 /// The file.
 #[derive(Debug, Default)]

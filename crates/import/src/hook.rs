@@ -1,7 +1,6 @@
 //! `[auth.hook]`, of the addresses that another server asks and tells.
 
-use crate::Import;
-use crate::draft::TableId;
+use crate::draft::{Import, TableId};
 use crate::source::Directive;
 use crate::units;
 

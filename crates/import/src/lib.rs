@@ -26,45 +26,13 @@ mod source;
 mod srs;
 mod units;
 
-use draft::Draft;
+use draft::{Draft, Import};
 use ledger::Ledger;
 
 pub use kind::Kind;
 pub use ledger::{Account, Outcome};
-pub use settle::Refusal;
-pub use source::SourceError;
-
-/// Largest input; that of `config` is the same. The configurations of large stations have some 100 KiB.
-pub const SOURCE_BYTES_MAX: usize = 1024 * 1024;
-
-/// A configuration of this server, and what became of that of the other.
-#[derive(Clone, Debug)]
-pub struct Imported {
-    /// The text of a file of TOML, with what could not be carried over at its end.
-    pub toml: String,
-    /// One for each directive of the input, in its order.
-    pub accounts: Vec<Account>,
-    /// What the check still refuses, although everything that it named is commented out. Usually empty.
-    pub unsettled: Vec<String>,
-}
-
-impl Imported {
-    /// The directives that could not be carried over, with their lines and the reasons.
-    pub fn left(&self) -> impl Iterator<Item = (&Account, &str)> {
-        self.accounts.iter().filter_map(|account| {
-            let Outcome::Left(reason) = &account.outcome else {
-                return None;
-            };
-            Some((account, reason.as_str()))
-        })
-    }
-}
-
-/// What an importer works with.
-struct Import {
-    draft: Draft,
-    ledger: Ledger,
-}
+pub use settle::{Imported, Refusal};
+pub use source::{SOURCE_BYTES_MAX, SourceError};
 
 /// Imports the configuration `source` of a server of that kind. `name` is what the file is called in comments, and
 /// `check` says what this server would refuse of a text of TOML.

@@ -1,8 +1,32 @@
 //! Commenting out what the check refuses, and writing the file.
 
-use crate::draft::Place;
-use crate::ledger::Outcome;
-use crate::{Account, Import, Imported, Kind, units};
+use crate::draft::{Import, Place};
+use crate::kind::Kind;
+use crate::ledger::{Account, Outcome};
+use crate::units;
+
+/// A configuration of this server, and what became of that of the other.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The text of a file of TOML, with what could not be carried over at its end.
+    pub toml: String,
+    /// One for each directive of the input, in its order.
+    pub accounts: Vec<Account>,
+    /// What the check still refuses, although everything that it named is commented out. Usually empty.
+    pub unsettled: Vec<String>,
+}
+
+impl Imported {
+    /// The directives that could not be carried over, with their lines and the reasons.
+    pub fn left(&self) -> impl Iterator<Item = (&Account, &str)> {
+        self.accounts.iter().filter_map(|account| {
+            let Outcome::Left(reason) = &account.outcome else {
+                return None;
+            };
+            Some((account, reason.as_str()))
+        })
+    }
+}
 
 /// What the check refuses.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -6,9 +6,9 @@ mod mount;
 mod relay;
 mod words;
 
-use crate::draft::TableId;
+use crate::draft::{Import, TableId};
 use crate::source::Directive;
-use crate::{Import, units};
+use crate::units;
 
 /// What several parts of the file need.
 #[derive(Debug, Default)]

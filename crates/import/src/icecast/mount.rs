@@ -1,10 +1,10 @@
 //! `<mount>`, with the hook of its `<authentication>`.
 
 use super::{Station, stream, words};
-use crate::draft::TableId;
+use crate::draft::{Import, TableId};
 use crate::hook::Hook;
 use crate::source::Directive;
-use crate::{Import, units};
+use crate::units;
 
 /// The bit rate at which bytes of a short burst become a time: that of most radio.
 const BURST_BITS_PER_SECOND: u64 = 128_000;

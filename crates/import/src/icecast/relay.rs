@@ -2,8 +2,9 @@
 
 use super::mount::with_credentials_of;
 use super::stream;
+use crate::draft::Import;
 use crate::source::Directive;
-use crate::{Import, units};
+use crate::units;
 
 /// `<relay>`: a mount that is pulled. Those of icecast-kh name further masters in `<host>` or `<master>`.
 pub(super) fn relay(relay: &Directive, import: &mut Import) {

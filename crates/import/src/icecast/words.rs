@@ -1,6 +1,6 @@
 //! Elements that need no setting here, or have none, with the reasons.
 
-use crate::Import;
+use crate::draft::Import;
 use crate::source::Directive;
 
 /// Elements within one (`""` is the root), whether they could not be carried over, and why.

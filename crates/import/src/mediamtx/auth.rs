@@ -1,7 +1,8 @@
 //! Who may publish and listen: `authMethod` with its users, its hook or its tokens.
 
+use crate::draft::Import;
 use crate::source::Directive;
-use crate::{Import, units};
+use crate::units;
 
 /// Imports all of it.
 pub(super) fn auth(root: &[Directive], import: &mut Import) {

@@ -3,8 +3,9 @@
 mod auth;
 mod paths;
 
+use crate::draft::Import;
 use crate::source::Directive;
-use crate::{Import, units};
+use crate::units;
 
 /// Keys with these beginnings, and what else the keys of [`import`] leave: whether they could not be carried over, and why.
 const REASONS: &[(&[&str], bool, &str)] = &[

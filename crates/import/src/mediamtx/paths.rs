@@ -1,8 +1,9 @@
 //! `paths` and `pathDefaults`.
 
 use super::explain;
+use crate::draft::Import;
 use crate::source::Directive;
-use crate::{Import, units};
+use crate::units;
 
 /// Imports them: what holds for some paths first, since the first match wins.
 pub(super) fn paths(paths: Option<&Directive>, defaults: Option<&Directive>, import: &mut Import) {

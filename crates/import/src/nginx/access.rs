@@ -5,8 +5,9 @@
 //! except that everything is kept out at the end.
 
 use super::Scope;
+use crate::draft::Import;
 use crate::source::Directive;
-use crate::{Import, units};
+use crate::units;
 
 /// All addresses.
 const ALL: [&str; 2] = ["0.0.0.0/0", "::/0"];

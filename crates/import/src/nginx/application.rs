@@ -1,9 +1,10 @@
 //! `application`: its streams are `NAME/*`.
 
 use super::{Scope, access, words};
+use crate::draft::Import;
 use crate::hook::Hook;
 use crate::source::Directive;
-use crate::{Import, units};
+use crate::units;
 
 /// What an application looks up in the blocks around it.
 pub(super) const LOOKED_UP: [&str; 13] = [

@@ -6,8 +6,9 @@ mod access;
 mod application;
 mod words;
 
+use crate::draft::Import;
 use crate::source::Directive;
-use crate::{Import, units};
+use crate::units;
 
 /// The blocks around an application, innermost first.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Directives that need no setting here, or have none, with the reasons.
 
-use crate::Import;
+use crate::draft::Import;
 use crate::source::Directive;
 
 /// Directives, whether they could not be carried over, and why.

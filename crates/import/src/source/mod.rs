@@ -4,7 +4,8 @@ pub(crate) mod block;
 pub(crate) mod xml;
 pub(crate) mod yaml;
 
-use crate::SOURCE_BYTES_MAX;
+/// Largest input; that of `config` is the same. The configurations of large stations have some 100 KiB.
+pub const SOURCE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Deepest nesting. Files of these servers have six levels at most.
 pub(crate) const DEPTH_MAX: usize = 64;

@@ -3,9 +3,10 @@
 
 mod words;
 
+use crate::draft::Import;
 use crate::hook::{Address, Hook};
 use crate::source::Directive;
-use crate::{Import, units};
+use crate::units;
 
 /// What hooks tell, and are not asked.
 const TOLD: [&str; 4] = ["on_close", "on_dvr", "on_hls", "on_hls_notify"];
