@@ -9,8 +9,6 @@ use std::fmt;
 use fanout::LaneIndex;
 use media::StreamName;
 
-use crate::Context;
-use crate::channel::Channel;
 use crate::packaging::Packaging;
 use crate::relative::relative;
 use crate::resource::{Piece, Resource};
@@ -28,7 +26,7 @@ pub(crate) struct Report {
 
 impl Report {
     /// Of a stream's lane; `None` before it has a part, and when nothing follows.
-    fn of(stream: StreamName, playlist: Piece, index: &LaneIndex) -> Option<Self> {
+    pub(crate) fn of(stream: StreamName, playlist: Piece, index: &LaneIndex) -> Option<Self> {
         let mut newest = index.segments.iter().rev().filter(|_| !index.is_ended);
         let segment = newest.find(|segment| !segment.parts.is_empty())?;
         let last = (segment.number, segment.parts.len() - 1);
@@ -56,28 +54,4 @@ impl Report {
             "#EXT-X-RENDITION-REPORT:URI=\"{address}{OWN}\",LAST-MSN={number},LAST-PART={part}"
         )
     }
-}
-
-/// What the playlist of a stream reports now: where others of the same packaging end, if it and they have parts. That of a DVR
-/// window reports those of others' windows, as the multivariant playlist names them.
-pub(crate) fn all(
-    context: &Context,
-    stream: &StreamName,
-    channel: &Channel,
-    is_dvr: bool,
-) -> Vec<Report> {
-    if !channel.has_parts() {
-        return Vec::new();
-    }
-    let packaging = channel.packaging();
-    let others = context.variants.others(&context.registry, stream);
-    let reports = others.into_iter().filter_map(|other| {
-        let channel = context.channels.get(&context.registry, &other, packaging)?;
-        if !channel.has_parts() {
-            return None;
-        }
-        let playlist = context.playlist_of(channel.stream(), is_dvr);
-        Report::of(other, playlist, &channel.index())
-    });
-    reports.collect()
 }

@@ -12,12 +12,13 @@ use crate::multivariant::{self, Variant};
 use crate::packaging::Packaging;
 use crate::reload::{self, Awaited, Directives};
 use crate::renderer::Wanted;
+use crate::report::Report;
 use crate::resource::{Piece, Resource};
 use crate::share::Share;
 use crate::template::Own;
 use crate::variants::Quality;
 use crate::viewers::{self, Introduced, Viewer};
-use crate::{Context, Request, dvr, encryption, playlist, presentation, report};
+use crate::{Context, Request, dvr, encryption, playlist, presentation};
 
 /// Answers a request.
 ///
@@ -180,7 +181,7 @@ impl Watch<'_> {
             window: window.as_deref(),
             is_dvr,
             directives: self.directives,
-            reports: report::all(self.context, self.request.stream, self.channel, is_dvr),
+            reports: self.reports(is_dvr),
         };
         let rendered = self.channel.playlist(wanted);
         let start = self.directives.start;
@@ -191,6 +192,28 @@ impl Watch<'_> {
         };
         let whose = (self.request.headers, self.share());
         Answer::playlist(&rendered, &own, self.directives, whose)
+    }
+
+    /// Where others of the same packaging end, if the channel and they have parts. The playlist of a DVR window reports those of
+    /// others' windows, as the multivariant playlist names them.
+    fn reports(&self, is_dvr: bool) -> Vec<Report> {
+        if !self.channel.has_parts() {
+            return Vec::new();
+        }
+        let context = self.context;
+        let others = context
+            .variants
+            .others(&context.registry, self.request.stream);
+        let reports = others.into_iter().filter_map(|other| {
+            let packaging = self.channel.packaging();
+            let channel = context.channels.get(&context.registry, &other, packaging)?;
+            if !channel.has_parts() {
+                return None;
+            }
+            let playlist = context.playlist_of(channel.stream(), is_dvr);
+            Report::of(other, playlist, &channel.index())
+        });
+        reports.collect()
     }
 
     /// An initialization segment, of the lane or of the DVR window.

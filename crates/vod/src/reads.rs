@@ -255,6 +255,11 @@ impl Reads {
     }
 }
 
+/// A file that says what cannot be.
+pub(crate) fn malformed(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
 fn half_of_the_cores() -> usize {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     (cores / 2).max(1)

@@ -9,9 +9,9 @@ use std::time::Duration;
 use container::flv::{FILE_HEAD_BYTES, FileHead, Reader, TagHead};
 use media::Item;
 
-use super::{malformed, metadata};
+use super::metadata;
 use crate::patches::Patches;
-use crate::reads::{Read, Reads};
+use crate::reads::{Read, Reads, malformed};
 
 /// Looks of a search in one turn: a second of a disk that must be asked for each.
 const LOOKS_MAX: usize = 128;

@@ -202,10 +202,5 @@ impl Film {
     }
 }
 
-/// A file that says what cannot be.
-pub(crate) fn malformed(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error)
-}
-
 #[cfg(test)]
 mod tests;

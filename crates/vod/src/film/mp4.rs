@@ -12,12 +12,12 @@ use container::flv::TAG_BODY_BYTES_MAX;
 use container::mp4_file::index::{Cursor, Index, Placed, Purpose};
 use media::{Item, Sample, Timestamp};
 
-use super::{malformed, metadata};
+use super::metadata;
 use crate::Served;
 use crate::folder::Opened;
 use crate::patches::Patches;
 use crate::ranges::Ranges;
-use crate::reads::{Read, Reads};
+use crate::reads::{Read, Reads, malformed};
 
 /// Bytes of the samples that are read together, if they are not few large ones, and their number.
 const PLAN_BYTES: u64 = 1 << 20;

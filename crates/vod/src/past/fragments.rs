@@ -16,7 +16,7 @@ use recordings::{Recording, State};
 use super::Past;
 use super::absent::Absent;
 use super::reader::Next;
-use crate::film::malformed;
+use crate::reads::malformed;
 use crate::patches::Patches;
 use crate::ranges::Ranges;
 

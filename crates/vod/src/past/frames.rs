@@ -9,9 +9,8 @@ use std::time::Duration;
 use container::frames::{Demuxer, Syntax};
 use media::{Item, Span, Track};
 
-use crate::film::malformed;
 use crate::patches::Patches;
-use crate::reads::{PIECE_BYTES, Reads};
+use crate::reads::{PIECE_BYTES, Reads, malformed};
 
 /// A file without frames.
 #[derive(Debug, thiserror::Error)]
