@@ -21,7 +21,8 @@ use log::{Behind, Entry, Hold, Unit, View};
 use media::Timestamp;
 
 use crate::follower::LaneUnit;
-use crate::lane::{Format, LaneGuard};
+use crate::format::Format;
+use crate::lane::LaneGuard;
 use crate::task_bells::TaskSlot;
 
 /// Upper bound on the bytes of pages that the log would drop and that are held for one reader: half a minute of

@@ -19,7 +19,7 @@ use std::time::Duration;
 use media::Span;
 
 use crate::cursor::Reason;
-use crate::lane::Protocol;
+use crate::format::Protocol;
 use crate::policy::Class;
 use crate::stats::{Counter, Histogram};
 

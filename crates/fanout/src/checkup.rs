@@ -15,9 +15,11 @@ use media::Span;
 use crate::books::{CHECKUP_INTERVAL, DEGRADED_FOR};
 use crate::cursor::{lag, sample_interval};
 use crate::events::ConditionSender;
-use crate::lane::{Lane, LaneId};
+use crate::format::LaneId;
+use crate::lane::Lane;
 use crate::reader::MESSAGE_COST;
-use crate::{Fanout, ListenerId};
+use crate::Fanout;
+use crate::listener::ListenerId;
 
 /// The offset of a reader that has found no join point yet.
 const NOWHERE: u64 = u64::MAX;

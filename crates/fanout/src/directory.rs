@@ -11,9 +11,10 @@ use std::time::{Instant, SystemTime};
 use media::StreamName;
 
 use crate::events::{EventKind, Events};
-use crate::lane::Format;
+use crate::format::Format;
 use crate::stats::Counter;
-use crate::{Departure, ListenerId, Reason};
+use crate::cursor::Reason;
+use crate::listener::{Departure, ListenerId};
 
 /// One listener, as it introduced itself.
 #[derive(Debug)]

@@ -25,13 +25,8 @@ use crate::lane::LaneGuard;
 use crate::placement::{Load, Placement};
 use crate::reader::LogReader;
 use crate::stats::Counter;
-use crate::worker::{
-    Attach, Command, Departure, Handle, INBOX_MAX, Links, ListenerReport, Worker, WorkerWaker,
-};
-
-/// Names a listener for the life of the process.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct ListenerId(pub u64);
+use crate::listener::{Departure, ListenerId, ListenerReport};
+use crate::worker::{Attach, Command, Handle, INBOX_MAX, Links, Worker, WorkerWaker};
 
 /// How the workers are set up.
 #[derive(Clone, Debug)]

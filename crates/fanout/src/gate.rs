@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use media::StreamName;
 use tokio::sync::Notify;
 
-use crate::ListenerId;
+use crate::listener::ListenerId;
 use crate::directory::Permit;
 
 /// How long a gate may take to answer: several times what an authority on another host needs at its worst, and

@@ -16,10 +16,11 @@ use crate::directory::{ListenerRecord, Permit};
 use crate::gate::{Authorized, Ongoing, Play, Revocation};
 use crate::handle::Control;
 use crate::join::{Introduction, JoinRefused};
-use crate::lane::{Format, Protocol};
+use crate::format::{Format, Protocol};
 use crate::stream::Full;
-use crate::worker::Departure;
-use crate::{Fanout, ListenerId, Reason, Registry};
+use crate::listener::Departure;
+use crate::cursor::Reason;
+use crate::{Fanout, Registry};
 
 /// See the module's description.
 #[derive(Debug)]

@@ -18,8 +18,8 @@ use crate::gate::Revocation;
 use crate::guest::Guest;
 use crate::lane::LaneGuard;
 use crate::stream::Stream;
-use crate::worker::ListenerReport;
-use crate::{Fanout, ListenerId};
+use crate::listener::ListenerReport;
+use crate::Fanout;
 
 /// A listener of a lane, as the core knows it. See the module's description.
 #[derive(Debug)]

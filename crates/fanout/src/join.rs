@@ -24,7 +24,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::directory::{ListenerRecord, Permit};
 use crate::gate::{self, Authorized, Denied, Gate, Ongoing, Play};
-use crate::lane::{Format, LaneGuard};
+use crate::format::Format;
+use crate::lane::LaneGuard;
 use crate::origin::Located;
 use crate::packager::Packager;
 use crate::ranges::RangeReader;

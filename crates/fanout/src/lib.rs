@@ -39,6 +39,7 @@ mod directory;
 pub mod events;
 mod fanout;
 mod follower;
+mod format;
 pub mod gate;
 mod guest;
 mod handle;
@@ -46,6 +47,7 @@ mod index;
 mod join;
 mod keyframe;
 mod lane;
+mod listener;
 mod origin;
 mod packager;
 mod placement;
@@ -60,6 +62,7 @@ mod retention;
 pub mod stats;
 mod stream;
 mod stream_tasks;
+mod takeover;
 mod task_bells;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -71,8 +74,9 @@ pub use books::{Books, Plane};
 pub use conversation::{Conversation, Heard, Released};
 pub use cursor::Reason;
 pub use directory::{Departed, Directory, ListenerRecord, Permit};
-pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
+pub use fanout::{AttachRefused, Config, Fanout, NewListener};
 pub use follower::{Follower, Judgement, LaneUnit};
+pub use format::{Format, LaneId, Protocol};
 pub use guest::Guest;
 pub use handle::ListenerHandle;
 pub use index::{
@@ -81,14 +85,15 @@ pub use index::{
 pub use join::{
     Choice, Introduction, JoinRefused, Joined, Presence, Subscription, Waits, Wish, join,
 };
-pub use lane::{Format, LaneGuard, LaneId, Protocol};
+pub use lane::LaneGuard;
+pub use listener::{Departure, ListenerId, ListenerReport};
 pub use log::{Entry, Lead, Preamble};
 pub use origin::{Expected, Located, Origin, UNKNOWN_KEPT};
 pub use packager::{Packager, Sink};
 pub use policy::{BURST_MARGIN, BURST_SPAN_MAX, Class, Policy};
 pub use ranges::RangeReader;
 pub use reader::LogReader;
-pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Takeover};
+pub use registry::{Registry, Rules, STREAMS_MAX};
 pub use retention::{LIVE_BYTES_MAX, Retention};
 pub use stream::{
     Derivation, DerivedOffer, DerivedWriter, Deriver, EpochWatch, Follows, Info, Keyframes,
@@ -96,4 +101,4 @@ pub use stream::{
     RenditionRefused, Settings, Source, Spool, Spooled, Stream, Superseded, Tap, Tapped,
 };
 pub use stream_tasks::{StreamChange, StreamTasks};
-pub use worker::{Departure, ListenerReport};
+pub use takeover::{PublishRefused, STALLED_AFTER, Takeover};

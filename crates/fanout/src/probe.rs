@@ -13,7 +13,8 @@ use net::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot, Waker};
 
 use crate::books::{Books, Plane};
 use crate::cursor;
-use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
+use crate::format::{Format, Protocol};
+use crate::lane::{LaneGuard, LaneWriter};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, Policy};
 use crate::retention::Retention;

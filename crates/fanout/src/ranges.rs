@@ -8,7 +8,8 @@ use std::task::Poll;
 use bytes::Bytes;
 
 use crate::index::{LaneIndex, PartState};
-use crate::lane::{Format, Lane, LaneGuard};
+use crate::format::Format;
+use crate::lane::{Lane, LaneGuard};
 use crate::task_bells;
 
 /// Keeps a lane open and reads it by ranges; made by [`Stream::ranges`](crate::Stream::ranges). It is not a

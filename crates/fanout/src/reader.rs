@@ -8,7 +8,7 @@ use bytes::Bytes;
 use log::View;
 use media::{Span, Timestamp};
 
-use crate::ListenerId;
+use crate::listener::ListenerId;
 use crate::books::LATE_AFTER;
 use crate::cursor::{Reason, Start, Verdict, first, judge, lag};
 use crate::follower::Follower;

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
 use super::EventKind;
-use crate::ListenerId;
+use crate::listener::ListenerId;
 use crate::directory::Directory;
 
 /// Changes that may wait for the next tick, which comes four times a second. A thread that finds no room

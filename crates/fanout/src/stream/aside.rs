@@ -10,10 +10,11 @@ use std::time::Instant;
 use bytes::Bytes;
 use media::{Container, Item, Script, Title, Track};
 
-use super::core::{Core, TRACKS_MAX};
+use super::core::Core;
+use super::timeline::TRACKS_MAX;
 use super::{Phase, Publisher, Settings, Source, Stream};
 use crate::gate::{Credential, Identity};
-use crate::registry::PublishRefused;
+use crate::takeover::PublishRefused;
 
 /// See the module's description.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ use super::replaced::Replaced;
 use super::spool::SpoolWriter;
 use super::tap::TapWriter;
 use super::timed::TimedEvents;
-use super::timeline::Timeline;
+use super::timeline::{TRACKS_MAX, Timeline};
 use super::{DerivedOffer, DeriverCell, Keyframes, Phase, Played, Rate, Settings, Source};
 use crate::events::{EndReason, StreamEvents};
 use crate::gate::{Credential, Identity};
@@ -31,9 +31,6 @@ use crate::index::TitleChange;
 use crate::keyframe::KeyframeWish;
 use crate::lane::LaneWriter;
 use crate::policy::{Class, Policy};
-
-/// Tracks of one stream at the most.
-pub(super) const TRACKS_MAX: usize = 16;
 
 /// How long after an epoch began a stream without a video track counts as audio only: publishers announce both
 /// tracks within the first packets.

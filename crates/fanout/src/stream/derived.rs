@@ -20,7 +20,7 @@ use std::time::Instant;
 use media::{Container, Sample, Timestamp, Track, TrackId};
 
 use super::backlog::Backlog;
-use super::{Phase, Stream};
+use super::{DerivedOffer, Phase, Stream};
 
 /// Samples kept for lanes that open later: more than half a minute between keyframes.
 const SAMPLES_MAX: usize = 2_048;
@@ -47,42 +47,6 @@ pub trait Deriver: Send + Sync {
 
 /// Shared by all streams of a registry; empty until a deriver is set.
 pub(crate) type DeriverCell = Arc<OnceLock<Arc<dyn Deriver>>>;
-
-/// What is offered to listeners that cannot take the publisher's audio.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub enum DerivedOffer {
-    /// Nothing: there is no audio yet, or every listener can take it.
-    #[default]
-    Nothing,
-    /// This track, from when a lane takes it.
-    Track {
-        /// As it will be announced.
-        track: Arc<Track>,
-        /// What is lost in the conversion, as a sentence for people.
-        caveat: Option<Arc<str>>,
-    },
-    /// Nothing, for this reason: a sentence for people.
-    Impossible(Arc<str>),
-}
-
-impl DerivedOffer {
-    /// The track, if there is one.
-    pub fn track(&self) -> Option<&Arc<Track>> {
-        match self {
-            Self::Track { track, .. } => Some(track),
-            Self::Nothing | Self::Impossible(_) => None,
-        }
-    }
-
-    /// A note for people: what is lost, or why there is nothing.
-    pub fn words(&self) -> Option<&str> {
-        match self {
-            Self::Nothing => None,
-            Self::Track { caveat, .. } => caveat.as_deref(),
-            Self::Impossible(reason) => Some(reason),
-        }
-    }
-}
 
 impl Stream {
     /// Has the derived track made if listeners need one and it has no writer. False when there is no room for

@@ -1,18 +1,17 @@
 //! The description of a stream: its rules, its publisher, and what is public.
 
-use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use media::{Charset, Container, Span, StreamName, Title, Track};
+use media::{Charset, Span, StreamName, Title, Track};
 
-use super::{DerivedOffer, Keyframes, PictureOrder, Rate};
+use super::{Keyframes, PictureOrder, Rate, Source};
 use crate::gate::Identity;
 use crate::index::Segmentation;
 use crate::policy::{Class, Policy};
-use crate::registry::Takeover;
+use crate::takeover::Takeover;
 
 /// The rules for one stream.
 #[derive(Clone, Copy, Debug)]
@@ -65,30 +64,39 @@ impl Default for Settings {
     }
 }
 
-/// A publisher and what it sends.
-#[derive(Clone, Debug)]
-pub struct Source {
-    /// `rtmp`, `icecast`, `demo`: the metric label.
-    pub protocol: &'static str,
-    /// Where it connects from; `None` for one inside the server.
-    pub peer: Option<SocketAddr>,
-    /// The name of the publishing program. Untrusted text.
-    pub agent: String,
-    /// What kind of bytes it sends.
-    pub container: Container,
-    /// The media type of those bytes, for listeners that take them as they are.
-    pub content_type: String,
-    /// `ice-*` and `icy-*` headers as the source sent them. Untrusted text.
-    pub headers: Vec<(String, String)>,
+/// What is offered to listeners that cannot take the publisher's audio.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum DerivedOffer {
+    /// Nothing: there is no audio yet, or every listener can take it.
+    #[default]
+    Nothing,
+    /// This track, from when a lane takes it.
+    Track {
+        /// As it will be announced.
+        track: Arc<Track>,
+        /// What is lost in the conversion, as a sentence for people.
+        caveat: Option<Arc<str>>,
+    },
+    /// Nothing, for this reason: a sentence for people.
+    Impossible(Arc<str>),
 }
 
-/// The protocol of publishers that this server connects to itself, once for each stream.
-const PULLED: &str = "pull";
+impl DerivedOffer {
+    /// The track, if there is one.
+    pub fn track(&self) -> Option<&Arc<Track>> {
+        match self {
+            Self::Track { track, .. } => Some(track),
+            Self::Nothing | Self::Impossible(_) => None,
+        }
+    }
 
-impl Source {
-    /// Whether one connection brings both, so that they have one clock.
-    pub fn shares_connection(&self, other: &Self) -> bool {
-        self.peer.is_some() && self.peer == other.peer && self.protocol != PULLED
+    /// A note for people: what is lost, or why there is nothing.
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Self::Nothing => None,
+            Self::Track { caveat, .. } => caveat.as_deref(),
+            Self::Impossible(reason) => Some(reason),
+        }
     }
 }
 

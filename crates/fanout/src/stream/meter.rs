@@ -6,7 +6,7 @@ use media::{Sample, Span, Timestamp, TrackId};
 const WINDOW: Span = Span::from_millis(2_000);
 
 /// Tracks metered: as many as a stream has.
-const METERS_MAX: usize = super::core::TRACKS_MAX;
+const METERS_MAX: usize = super::timeline::TRACKS_MAX;
 
 /// The rate of a track.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -22,6 +22,7 @@ mod publisher;
 mod readers;
 mod rendition;
 mod replaced;
+mod source;
 mod spool;
 mod tap;
 mod timed;
@@ -35,14 +36,15 @@ use log::{Account, Budget};
 use media::{EventContent, Item, Kind, Sample, Span, StreamName, Timestamp, Title, Track};
 
 pub(crate) use derived::DeriverCell;
-pub use derived::{Derivation, DerivedOffer, DerivedWriter, Deriver};
-pub use info::{Info, PLAYED_MAX, Phase, Played, Settings, Source};
+pub use derived::{Derivation, DerivedWriter, Deriver};
+pub use info::{DerivedOffer, Info, PLAYED_MAX, Phase, Played, Settings};
 pub use keyframes::Keyframes;
 pub use meter::Rate;
 pub use order::PictureOrder;
 pub use publisher::{EpochWatch, Publisher, Superseded};
 pub(crate) use rendition::Rendition;
 pub use rendition::{RENDITIONS_MAX, RenditionRefused};
+pub use source::Source;
 pub use spool::{Follows, Spool, Spooled};
 pub use tap::{Tap, Tapped};
 
@@ -57,9 +59,10 @@ use crate::directory::{Departed, Permit};
 use crate::events::{EndReason, Events, StreamEvents};
 use crate::gate::{Authorized, Credential, Play};
 use crate::keyframe::KeyframeWish;
-use crate::lane::{Format, LaneGuard, LaneWriter};
+use crate::format::Format;
+use crate::lane::{LaneGuard, LaneWriter};
 use crate::packager::Packager;
-use crate::registry::PublishRefused;
+use crate::takeover::PublishRefused;
 use crate::worker::WorkerWaker;
 
 /// Lanes of one stream at the most. Each is a format; there are fewer formats than this.

@@ -10,7 +10,7 @@ use super::rendition::{Parent, RENDITIONS_MAX, Rendition, RenditionRefused, divi
 use super::{Phase, Settings, Source, Stream};
 use crate::gate::{Credential, Identity};
 use crate::keyframe::RequestRate;
-use crate::registry::PublishRefused;
+use crate::takeover::PublishRefused;
 
 /// Writes one epoch of a stream. Dropping it ends the epoch; the stream lingers.
 #[derive(Debug)]

@@ -9,7 +9,8 @@ use super::spool::{self, Spool, SpoolWriter};
 use super::{LaneRefused, Phase, Stream};
 use crate::archive::ArchiveReader;
 use crate::gate::{Authorized, Play};
-use crate::lane::{Format, LaneGuard};
+use crate::format::Format;
+use crate::lane::LaneGuard;
 use crate::packager::Packager;
 use crate::ranges::RangeReader;
 

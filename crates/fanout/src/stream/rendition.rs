@@ -27,7 +27,7 @@ use super::core::Core;
 use super::publisher::Publisher;
 use super::{Phase, Settings, Source, Stream};
 use crate::gate::{Credential, Identity};
-use crate::registry::PublishRefused;
+use crate::takeover::PublishRefused;
 
 /// Renditions of one publisher at most. Ladders have three to six sizes; each costs a stream with a backlog.
 pub const RENDITIONS_MAX: usize = 8;

@@ -15,7 +15,7 @@ use media::StreamName;
 
 use super::{Core, Settings, Source};
 use crate::gate::Credential;
-use crate::registry::{PublishRefused, STALLED_AFTER, TAKEOVER_INTERVAL};
+use crate::takeover::{PublishRefused, STALLED_AFTER, TAKEOVER_INTERVAL};
 
 /// Publishers that are remembered: more than would compete for one stream at once. Beyond that the one that has
 /// been quiet for longest is forgotten.

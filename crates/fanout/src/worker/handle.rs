@@ -6,13 +6,12 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use media::{Span, Timestamp};
+use media::Timestamp;
 use net::Transport;
 
 use super::WorkerWaker;
-use crate::ListenerId;
+use crate::listener::{Departure, ListenerId, ListenerReport};
 use crate::conversation::Conversation;
-use crate::cursor::Reason;
 use crate::lane::LaneGuard;
 
 /// A connected listener on its way to a worker.
@@ -42,34 +41,6 @@ pub(crate) enum Command {
     Report(SyncSender<Vec<ListenerReport>>),
     /// Close every listener and end.
     Stop,
-}
-
-/// How one listener fares.
-#[derive(Clone, Debug)]
-pub struct ListenerReport {
-    /// Which one.
-    pub id: ListenerId,
-    /// Whether it has yet to connect, and may never.
-    pub is_waiting: bool,
-    /// Bytes its socket has taken, the response head included.
-    pub sent_bytes: u64,
-    /// How often it was moved forward.
-    pub skips: u32,
-    /// How far behind it is; `None` when it is further behind than the log reaches back.
-    pub lag: Option<Span>,
-}
-
-/// A listener that is gone.
-#[derive(Clone, Debug)]
-pub struct Departure {
-    /// Which one.
-    pub id: ListenerId,
-    /// Why.
-    pub reason: Reason,
-    /// Bytes its socket had taken.
-    pub sent_bytes: u64,
-    /// How often it was moved forward.
-    pub skips: u32,
 }
 
 /// Sends commands to one worker and wakes it.

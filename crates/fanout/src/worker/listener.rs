@@ -9,7 +9,7 @@ use media::Timestamp;
 use net::tls::{self, RecordLayer};
 use net::{SendOutcome, Slot};
 
-use crate::ListenerId;
+use crate::listener::ListenerId;
 use crate::books::DEGRADED_FOR;
 use crate::conversation::Talk;
 use crate::cursor::{Reason, Start, Verdict, first, judge, lost};

@@ -12,14 +12,16 @@ use media::Timestamp;
 use net::{Inbound, Slot, Transport};
 
 use super::carousel::Carousel;
-use super::handle::{Attach, Departure};
+use super::handle::Attach;
 use super::listener::Listener;
 use super::position::Position;
-use super::{LANES_MAX, Worker};
-use crate::ListenerId;
+use super::Worker;
+use super::waker::LANES_MAX;
+use crate::listener::ListenerId;
 use crate::conversation::{Released, Talk};
 use crate::cursor::Reason;
 use crate::lane::LaneGuard;
+use crate::listener::Departure;
 
 /// How much of the lane a leaving listener has received.
 #[derive(Clone, Copy, Debug)]

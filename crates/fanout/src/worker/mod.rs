@@ -37,7 +37,6 @@ use std::time::{Duration, Instant};
 use net::{Backend, Event, Slab};
 
 pub(crate) use handle::{Attach, Command, Handle};
-pub use handle::{Departure, ListenerReport};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use visits::{Joins, Visits};
 pub(crate) use waker::WorkerWaker;
@@ -48,10 +47,8 @@ use self::outlet::Outlet;
 use self::position::Position;
 use crate::books::{Books, CHECKUP_INTERVAL};
 use crate::events::ConditionSender;
-use crate::lane::LaneId;
-
-/// Lanes one worker may serve at once. Bounds the set of marks a wake-up has to look through.
-pub(crate) const LANES_MAX: u32 = 16_384;
+use crate::format::LaneId;
+use crate::listener::Departure;
 
 /// Commands that may wait for a worker; a join beyond that is refused. At a turn of 2 ms this is
 /// two million joins a second.

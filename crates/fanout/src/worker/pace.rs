@@ -62,7 +62,7 @@ mod tests {
     use log::Account;
     use media::{Item, Script, Span, Timestamp};
 
-    use crate::ListenerId;
+    use crate::listener::ListenerId;
     use crate::books::{Books, Plane};
     use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
     use crate::policy::{Class, Policy};

@@ -7,11 +7,11 @@ use media::Span;
 
 use super::Worker;
 use super::carousel::Carousel;
-use super::handle::ListenerReport;
 use super::listener::Listener;
 use super::position::Position;
 use crate::books::CHECKUP_INTERVAL;
 use crate::cursor::{Reason, Verdict, judge, lag};
+use crate::listener::ListenerReport;
 
 /// How long a listener may still drain what was sent to it after its stream ended.
 const ENDED_GRACE: Duration = Duration::from_secs(5);

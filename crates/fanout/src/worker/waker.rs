@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::LANES_MAX;
+/// Lanes one worker may serve at once. Bounds the set of marks a wake-up has to look through.
+pub(crate) const LANES_MAX: u32 = 16_384;
 
 const WORDS: usize = (LANES_MAX as usize).div_ceil(64);
 

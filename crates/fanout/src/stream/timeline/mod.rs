@@ -46,8 +46,8 @@ const STUCK_SAMPLES: u32 = 8;
 /// An event further from the newest sample takes effect now: many publishers give data messages the time zero.
 const EVENT_SKEW_MAX: Span = Span::from_millis(10_000);
 
-/// Tracks remembered; others share the last one's state, which only matters at a jump.
-const TRACKS_MAX: usize = 16;
+/// Tracks of one stream at the most. Others share the last one's state here, which only matters at a jump.
+pub(super) const TRACKS_MAX: usize = 16;
 
 /// See the module's description.
 #[derive(Debug, Default)]
