@@ -9,7 +9,7 @@ use fanout::Fanout;
 use net::intake::{Intake, Method};
 use net::{Backend, Epoll, Unavailable, Uring};
 
-use crate::relay::StartError;
+use crate::start_error::StartError;
 use limits::host;
 
 /// Cores per thread that reads publishers. One thread reads thousands; the other cores are for workers.

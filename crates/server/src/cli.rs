@@ -18,7 +18,8 @@ use crate::import_command;
 use crate::journals;
 use crate::log::{self, Log};
 use crate::rec;
-use crate::relay::{Relay, StartError};
+use crate::relay::Relay;
+use crate::start_error::StartError;
 use crate::sign;
 use crate::signals::Signals;
 

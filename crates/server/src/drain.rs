@@ -1,17 +1,10 @@
 //! Draining: no new connections, time for the present listeners to leave, then the end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use fanout::Fanout;
 use net::Jitter;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
-
-use crate::links::Links;
-
-/// How often it is checked whether the last listener has left.
-const POLL: Duration = Duration::from_millis(50);
 
 /// Whether the server drains, and when a peer that is turned away may come again.
 #[derive(Debug)]
@@ -63,37 +56,5 @@ impl Drain {
     /// Seconds after which a peer that is turned away may come again, drawn at random.
     pub(crate) fn retry_after(&self) -> u64 {
         http1::retry_after(self.jitter.random())
-    }
-}
-
-/// Waits until the last listener has left, `hurry` resolves, or `patience` has passed. Publishers and
-/// listeners go on meanwhile.
-pub(crate) async fn wait_for_listeners(
-    fanout: &Fanout,
-    links: &Links,
-    patience: Duration,
-    hurry: impl Future,
-) {
-    // A push is a listener that never leaves by itself.
-    let listeners = || fanout.listeners().saturating_sub(links.pushes.running());
-    let deadline = Instant::now() + patience;
-    let emptied = async {
-        while listeners() > 0 {
-            sleep(POLL).await;
-        }
-    };
-    if listeners() > 0 {
-        tracing::info!(
-            listeners = listeners(),
-            seconds = patience.as_secs(),
-            "waiting for listeners to leave"
-        );
-    }
-    tokio::select! {
-        () = emptied => {}
-        () = sleep_until(deadline) => {
-            tracing::info!(listeners = listeners(), "the time for leaving is over");
-        }
-        _ = hurry => tracing::info!(listeners = listeners(), "ending at once"),
     }
 }

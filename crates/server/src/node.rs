@@ -28,7 +28,7 @@ use crate::drain::Drain;
 use crate::gate::AuthorityGate;
 use crate::http::pages::Kept;
 use crate::log::LineLog;
-use crate::services::{Bound, Port};
+use crate::ports::{Bound, Port};
 use crate::signalling::Rtc;
 use limits::Limits;
 use limits::host;

@@ -3,105 +3,35 @@
 //! The order of starting: secrets, TLS, the queue of webhooks, sockets (so that a port in use ends the start before anything
 //! runs), workers, registry, transcoding and gate, logs, the WebRTC port, links, doors.
 
-use std::io;
-use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use config::Config;
 use derived_audio::DerivedAudio;
 use fanout::{Class, Registry, Settings};
-use net::Unavailable;
 use net::holdings::Holdings;
 use net::link::Connector;
-use uploads::OpenError as OpenUploadsError;
 
 use crate::access::{ACCESS, AccessLog, Departures};
 use crate::backends;
-use crate::door::tls::{Certificate, TlsError};
+use crate::door::tls::Certificate;
+use crate::fallbacks::Fallbacks;
 use crate::gate::{Authority, AuthorityGate};
 use crate::http;
-use crate::intros::{self, IntroError};
+use crate::intros;
 use crate::keys::{self, Generated};
-use crate::links::{self, Links, TrustError};
+use crate::links::{self, Links};
 use crate::log::{LineLog, Log};
 use crate::node::{HOLDINGS_BYTES_MAX, Node, Parts};
 use crate::overload::Overload;
 use crate::running::Running;
-use crate::services::{self, Bound, Fallbacks, Ingredients, Port};
+use crate::ports::{Bound, Port};
+use crate::services::{self, Ingredients};
 use crate::sessions::{self, SESSIONS, Sessions};
-use crate::signalling::{OpenError, Rtc, WebrtcService};
+use crate::signalling::{Rtc, WebrtcService};
+use crate::start_error::StartError;
+use crate::stations;
 use limits::Marks;
-
-/// Why the relay does not start. The operator can solve each.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The system has no random bytes.
-    #[error("no randomness: {0}")]
-    Randomness(#[from] getrandom::Error),
-    /// The certificate or its key is unusable.
-    #[error("TLS: {0}")]
-    Tls(#[from] TlsError),
-    /// There are no certificates to check other servers by.
-    #[error("links to other servers: {0}")]
-    Trust(#[from] TrustError),
-    /// A port is taken, or this process may not take it.
-    #[error("cannot listen on {address} ({}): {source}", port.label())]
-    Bind {
-        /// Its purpose.
-        port: Port,
-        /// Its address.
-        address: SocketAddr,
-        /// The reason.
-        source: io::Error,
-    },
-    /// The configuration requires what this host does not have.
-    #[error(
-        "`fanout.backend` is \"io_uring\", which is impossible here: {0}; \"auto\" uses epoll then"
-    )]
-    IoUring(#[source] Unavailable),
-    /// The workers' threads or back-ends cannot be created.
-    #[error("the fan-out workers cannot start: {0}")]
-    Workers(io::Error),
-    /// The threads that read publishers, or their back-end, cannot be created.
-    #[error("the threads that read publishers cannot start: {0}")]
-    Intake(io::Error),
-    /// The threads that answer requests of HLS viewers cannot be created.
-    #[error("the threads that answer requests cannot start: {0}")]
-    Requests(io::Error),
-    /// The transcoding threads, or their encoder, cannot be created.
-    #[error("transcoding cannot start: {0}")]
-    Transcoding(io::Error),
-    /// The threads that record cannot be created.
-    #[error("recording cannot start: {0}")]
-    Recording(io::Error),
-    /// Recordings cannot be copied to object storage.
-    #[error("uploads cannot start: {0}")]
-    Uploads(#[from] OpenUploadsError),
-    /// A file that listeners are to be sent first is of no use.
-    #[error("the intro {}: {source}", path.display())]
-    Intro {
-        /// The file.
-        path: Box<Path>,
-        /// The reason.
-        source: IntroError,
-    },
-    /// The queue of webhooks cannot be opened.
-    #[error("the queue of webhooks cannot be opened: {0}")]
-    Webhooks(#[from] webhooks::OpenError),
-    /// WebRTC cannot be served.
-    #[error("cannot serve WebRTC on {address}: {source}")]
-    Webrtc {
-        /// The configured address.
-        address: SocketAddr,
-        /// The reason.
-        source: OpenError,
-    },
-    /// The access log or that of sessions cannot be opened.
-    #[error("the access log or that of sessions cannot be opened: {0}")]
-    LineLog(io::Error),
-}
 
 /// A relay that has not started.
 #[derive(Debug)]
@@ -184,7 +114,7 @@ impl Relay {
     /// # Errors
     /// See [`StartError`].
     pub async fn start(self) -> Result<Running, StartError> {
-        let (stations, shown) = services::stations(&self.config, getrandom::u64()?);
+        let (stations, shown) = stations::open(&self.config, getrandom::u64()?);
         let (courier, hooks) = services::open_webhooks(&self.config, getrandom::u64()?)?;
         let services = services::open(Ingredients {
             config: &self.config,

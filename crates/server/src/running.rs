@@ -12,12 +12,16 @@ use fanout::Registry;
 
 use crate::access::Departures;
 use crate::door::Counts;
-use crate::drain;
+use crate::links::Links;
 use crate::log::LineLog;
 use crate::node::Node;
 use crate::reload::Reload;
-use crate::services::{Bound, Context, Phase, Phases, Port, Service};
+use crate::ports::{Bound, Port};
+use crate::services::{Context, Phase, Phases, Service};
 use limits::Limits;
+
+/// How often it is checked whether the last listener has left.
+const POLL: Duration = Duration::from_millis(50);
 
 /// A running relay.
 pub struct Running {
@@ -100,7 +104,7 @@ impl Running {
         self.node.drain.begin(self.node.registry.fanout());
         self.phases.enter(Phase::Closed).await;
         let (fanout, links) = (self.node.registry.fanout(), &self.context.links);
-        drain::wait_for_listeners(fanout, links, self.node.config.drain_timeout, hurry).await;
+        wait_for_listeners(fanout, links, self.node.config.drain_timeout, hurry).await;
         self.end().await;
     }
 
@@ -170,5 +174,37 @@ impl std::fmt::Debug for Running {
         f.debug_struct("Running")
             .field("bound", &self.node.bound)
             .finish_non_exhaustive()
+    }
+}
+
+/// Waits until the last listener has left, `hurry` resolves, or `patience` has passed. Publishers and
+/// listeners go on meanwhile.
+async fn wait_for_listeners(
+    fanout: &Fanout,
+    links: &Links,
+    patience: Duration,
+    hurry: impl Future,
+) {
+    // A push is a listener that never leaves by itself.
+    let listeners = || fanout.listeners().saturating_sub(links.pushes.running());
+    let deadline = Instant::now() + patience;
+    let emptied = async {
+        while listeners() > 0 {
+            sleep(POLL).await;
+        }
+    };
+    if listeners() > 0 {
+        tracing::info!(
+            listeners = listeners(),
+            seconds = patience.as_secs(),
+            "waiting for listeners to leave"
+        );
+    }
+    tokio::select! {
+        () = emptied => {}
+        () = sleep_until(deadline) => {
+            tracing::info!(listeners = listeners(), "the time for leaving is over");
+        }
+        _ = hurry => tracing::info!(listeners = listeners(), "ending at once"),
     }
 }

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use config::{Config, Glob, Secret};
 use media::StreamName;
 
-use crate::services::reachable;
+use crate::ports::reachable;
 use crate::stamp;
 
 /// Longest time that a link is made for, days: ten years. More is a slip; keys do not expire.

@@ -15,11 +15,12 @@ use net::link::LinkReport;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::fallbacks::Fallbacks;
 use crate::gate::AuthorityGate;
 use crate::links::{Links, Row};
 use crate::listeners;
-use crate::services::{Fallbacks, Stations};
 use crate::stamp;
+use crate::stations::Stations;
 use crate::view::StreamView;
 
 /// What the API shows and changes.

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 
 use crate::drain::Drain;
 use crate::overload::Overload;
-use crate::services::reachable;
+use crate::ports::reachable;
 
 /// For each step of the request; container platforms allow a few seconds for all of it.
 const TIMEOUT: Duration = Duration::from_secs(2);

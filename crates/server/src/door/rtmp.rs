@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 use crate::head;
 use crate::node::Node;
-use crate::services::Port;
+use crate::ports::Port;
 use limits::ConnectionPermit;
 use limits::Rejected;
 

@@ -26,7 +26,6 @@ mod webhooks;
 mod webrtc;
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -40,11 +39,8 @@ use net::link::Connector;
 use station::Station;
 
 pub(crate) use self::demo::NAME as DEMO;
-pub(crate) use self::fallbacks::{FallbackOrigin, Fallbacks};
-pub(crate) use self::notice::reachable;
 pub(crate) use self::phase::{Phase, Phases};
 pub(crate) use self::recording::open as open_archive;
-pub(crate) use self::stations::{Stations, stations};
 pub(crate) use self::uploads::open as open_uploads;
 pub(crate) use self::webhooks::open as open_webhooks;
 
@@ -52,6 +48,7 @@ use self::notice::{Facts, Notice};
 use self::phase::Shown;
 use crate::admin::metrics::Page;
 use crate::door::tls::Certificate;
+use crate::fallbacks::Fallbacks;
 use crate::gate;
 use crate::hooks::Hooks;
 use crate::keys::Generated;
@@ -59,50 +56,9 @@ use crate::links::Links;
 use crate::log::Log;
 use crate::node::Node;
 use crate::overload::Overload;
-use crate::relay::StartError;
-
-/// What a listening socket is for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Port {
-    /// Publishers and players over RTMP.
-    Rtmp,
-    /// The same over TLS.
-    Rtmps,
-    /// Listeners, sources and pages.
-    Http,
-    /// The same over TLS.
-    Https,
-    /// Sources of SHOUTcast v1.
-    Shoutcast,
-    /// The media of WebRTC sessions.
-    Webrtc,
-    /// The operator.
-    Admin,
-}
-
-impl Port {
-    /// The word in the start-up notice.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Rtmp => "rtmp",
-            Self::Rtmps => "rtmps",
-            Self::Http => "http",
-            Self::Https => "https",
-            Self::Shoutcast => "shoutcast",
-            Self::Webrtc => "webrtc",
-            Self::Admin => "admin",
-        }
-    }
-}
-
-/// A listening socket as it was bound.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Bound {
-    /// What it is for.
-    pub port: Port,
-    /// Where it listens; never port 0.
-    pub address: SocketAddr,
-}
+use crate::ports::Bound;
+use crate::start_error::StartError;
+use crate::stations::Stations;
 
 /// What services are made of.
 pub(crate) struct Ingredients<'a> {

@@ -2,12 +2,12 @@
 //! lines to copy, which the services add.
 
 use std::fmt::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use authority::Scope;
 use config::Config;
 
-use super::{Bound, Port};
+use crate::ports::{Bound, Port, reachable};
 use crate::keys::Generated;
 
 /// Replaces a secret that the operator already knows.
@@ -127,16 +127,6 @@ fn told_once(out: &mut String, config: &Config, generated: &Generated) {
 
 fn line(out: &mut String, text: &str) {
     writeln!(out, "{text}").expect("a String takes all text");
-}
-
-/// An address that works on this host: one cannot connect to `0.0.0.0` everywhere.
-pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 #[cfg(test)]

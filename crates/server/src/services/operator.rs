@@ -7,9 +7,10 @@ use tokio::net::TcpListener;
 
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
-use super::{Bound, Context, Port, Run, Service, sockets};
+use super::{Context, Run, Service, sockets};
+use crate::ports::{Bound, Port};
 use crate::admin;
-use crate::relay::StartError;
+use crate::start_error::StartError;
 
 /// See the module's description.
 pub(super) struct OperatorPort {

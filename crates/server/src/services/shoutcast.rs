@@ -7,9 +7,10 @@ use config::Shoutcast;
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
 use super::sockets::Doors;
-use super::{Bound, Context, Port, Run, Service};
+use super::{Context, Run, Service};
+use crate::ports::{Bound, Port};
 use crate::door::Door;
-use crate::relay::StartError;
+use crate::start_error::StartError;
 
 /// See the module's description.
 #[derive(Default)]

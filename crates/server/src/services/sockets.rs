@@ -8,9 +8,10 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinSet;
 
 use super::phase::{Phase, Shown};
-use super::{Bound, Context, Port, Run};
+use super::{Context, Run};
+use crate::ports::{Bound, Port};
 use crate::door::{self, Door};
-use crate::relay::StartError;
+use crate::start_error::StartError;
 
 /// Connections that may wait to be accepted: a crowd that reconnects at once. The kernel caps it at
 /// `net.core.somaxconn`.

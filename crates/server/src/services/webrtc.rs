@@ -10,7 +10,8 @@ use ingest::Stats;
 
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
-use super::{Context, Encoder, Port, Run, Service};
+use super::{Context, Encoder, Run, Service};
+use crate::ports::Port;
 use crate::admin::metrics::Page;
 use crate::admin::metrics::table::*;
 use crate::signalling::{Rtc, Way};

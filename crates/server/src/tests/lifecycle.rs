@@ -2,7 +2,7 @@
 
 use super::anonymous::rtmp_asking;
 use super::*;
-use crate::relay::StartError;
+use crate::start_error::StartError;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 

@@ -1,0 +1,56 @@
+//! The ports of a relay, as they were bound.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// What a listening socket is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Port {
+    /// Publishers and players over RTMP.
+    Rtmp,
+    /// The same over TLS.
+    Rtmps,
+    /// Listeners, sources and pages.
+    Http,
+    /// The same over TLS.
+    Https,
+    /// Sources of SHOUTcast v1.
+    Shoutcast,
+    /// The media of WebRTC sessions.
+    Webrtc,
+    /// The operator.
+    Admin,
+}
+
+impl Port {
+    /// The word in the start-up notice.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Rtmp => "rtmp",
+            Self::Rtmps => "rtmps",
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Shoutcast => "shoutcast",
+            Self::Webrtc => "webrtc",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// A listening socket as it was bound.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Bound {
+    /// What it is for.
+    pub port: Port,
+    /// Where it listens; never port 0.
+    pub address: SocketAddr,
+}
+
+/// An address that works on this host: one cannot connect to `0.0.0.0` everywhere.
+pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
