@@ -1,6 +1,6 @@
 //! Section `[http]`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -39,6 +39,14 @@ pub struct Http {
     pub proxy_protocol: bool,
     /// The address of `/` for the outside world; `None` goes by each request.
     pub base_url: Option<BaseUrl>,
+}
+
+impl Http {
+    /// Whether a peer is one of the trusted proxies.
+    pub fn trusts(&self, peer: IpAddr) -> bool {
+        let mut proxies = self.trusted_proxies.iter();
+        proxies.any(|network| network.contains(peer))
+    }
 }
 
 /// How proxies say whose requests they pass on.

@@ -9,7 +9,7 @@ use std::time::Instant;
 use egress_hls::Turned;
 use fanout::Permit;
 
-use super::Counts;
+use super::counts::Counts;
 use crate::drain::Drain;
 use limits::Rejected;
 use limits::SharePlace;

@@ -5,28 +5,31 @@
 //! and ends.
 
 pub(crate) mod admission;
+mod counts;
 pub(crate) mod films;
 pub(crate) mod proxied;
 pub(crate) mod rtmp;
+mod secure;
 mod shoutcast;
 pub(crate) mod tls;
+mod warning;
 
-use std::fmt::Display;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use axum::Router;
-use fanout::events::{Events, Refusal};
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
-use net::holdings::Kind;
 use net::panics::{self, Part};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-use self::tls::NoTls;
+pub(crate) use self::counts::Counts;
+pub(crate) use self::secure::secure;
+pub(crate) use self::warning::AcceptWarning;
+
 use crate::http::{self, pages};
 use crate::node::Node;
 use limits::Rejected;
@@ -44,9 +47,7 @@ pub(crate) enum Door {
 }
 
 impl Door {
-    /// The metric label.
-    pub(crate) const LABELS: [&str; 5] = ["rtmp", "http", "https", "rtmps", "shoutcast"];
-
+    /// Its place among what doors count.
     fn index(&self) -> usize {
         match self {
             Self::Rtmp => 0,
@@ -55,101 +56,6 @@ impl Door {
             Self::Rtmps(_) => 3,
             Self::Shoutcast => 4,
         }
-    }
-}
-
-/// What the doors count.
-#[derive(Debug)]
-pub(crate) struct Counts {
-    accepted: [AtomicU64; Door::LABELS.len()],
-    open: [AtomicU64; Door::LABELS.len()],
-    failures: [AtomicU64; Failure::ALL.len()],
-    rejected: [AtomicU64; Rejected::ALL.len()],
-    events: Arc<Events>,
-}
-
-impl Counts {
-    /// All zero. Refusals are also emitted as events.
-    pub(crate) fn new(events: &Arc<Events>) -> Self {
-        Self {
-            accepted: Default::default(),
-            open: Default::default(),
-            failures: Default::default(),
-            rejected: std::array::from_fn(|_| AtomicU64::new(0)),
-            events: Arc::clone(events),
-        }
-    }
-
-    /// By door: connections accepted so far, and open ones.
-    pub(crate) fn connections(&self) -> impl Iterator<Item = (&'static str, u64, u64)> {
-        Door::LABELS.iter().enumerate().map(|(at, label)| {
-            let value = |of: &[AtomicU64]| of[at].load(Ordering::Relaxed);
-            (*label, value(&self.accepted), value(&self.open))
-        })
-    }
-
-    /// Connections that doors and drivers serve now.
-    pub(crate) fn open(&self) -> u64 {
-        self.open
-            .iter()
-            .map(|count| count.load(Ordering::Relaxed))
-            .sum()
-    }
-
-    /// Failed accepts of a class so far.
-    pub(crate) fn failures(&self, class: Failure) -> u64 {
-        self.failures[class as usize].load(Ordering::Relaxed)
-    }
-
-    /// Connections and requests refused so far.
-    pub(crate) fn rejected(&self, reason: Rejected) -> u64 {
-        self.rejected[reason as usize].load(Ordering::Relaxed)
-    }
-
-    /// Notes a refusal.
-    pub(crate) fn reject(&self, reason: Rejected, peer: SocketAddr) {
-        self.note(reason, peer, None);
-    }
-
-    /// The same with details.
-    pub(crate) fn reject_for(&self, reason: Rejected, peer: SocketAddr, detail: &dyn Display) {
-        self.note(reason, peer, Some(detail));
-    }
-
-    fn note(&self, reason: Rejected, peer: SocketAddr, detail: Option<&dyn Display>) {
-        self.rejected[reason as usize].fetch_add(1, Ordering::Relaxed);
-        let refusal = Refusal {
-            reason: reason.label(),
-            protocol: None,
-            peer: Some(peer),
-            others: 0,
-        };
-        self.events.refuse(None, refusal);
-        let detail = detail.map(tracing::field::display);
-        tracing::info!(%peer, reason = reason.label(), detail, "turned away: {reason}");
-    }
-}
-
-/// Between two warnings that `accept` fails for lack of descriptors or memory.
-const WARNING_INTERVAL: Duration = Duration::from_secs(10);
-
-/// Warns at intervals that a port cannot accept.
-#[derive(Debug, Default)]
-pub(crate) struct AcceptWarning(Option<Instant>);
-
-impl AcceptWarning {
-    pub(crate) fn tell(&mut self, error: &std::io::Error, now: Instant) {
-        let is_told = |at: Instant| now.saturating_duration_since(at) < WARNING_INTERVAL;
-        if self.0.is_some_and(is_told) {
-            return;
-        }
-        self.0 = Some(now);
-        tracing::warn!(
-            %error,
-            class = classify(error).label(),
-            "connections cannot be accepted; present ones go on. `ulimit -n` tells how many \
-             descriptors this process may have"
-        );
     }
 }
 
@@ -191,7 +97,7 @@ fn permit(
         // Fails if the connection has just ended by itself.
         tell.send(reason).ok();
     };
-    let is_proxy = is_trusted(node, peer.ip());
+    let is_proxy = node.config.http.trusts(peer.ip());
     let permit = node
         .limits
         .connection(pool, peer.ip(), is_proxy, Box::new(evict))?;
@@ -274,36 +180,6 @@ async fn serve(
             }
         }
     }
-}
-
-/// The connection within TLS, if the handshake succeeds.
-pub(crate) async fn secure(
-    node: &Node,
-    config: Arc<ServerConfig>,
-    socket: TcpStream,
-    peer: SocketAddr,
-) -> Option<net::tls::Stream> {
-    match Box::pin(tls::accept(config, socket)).await {
-        Ok(mut secure) => {
-            secure.charge(node.holdings.note(Kind::Connections, 0));
-            return Some(secure);
-        }
-        Err(NoTls::Failed(error)) => node.counts.reject_for(Rejected::Tls, peer, &error),
-        Err(NoTls::Unspoken(socket)) => {
-            let detail = "it does not begin with TLS";
-            node.counts.reject_for(Rejected::Tls, peer, &detail);
-            crate::head::answer(socket, b"").await;
-        }
-    }
-    None
-}
-
-pub(crate) fn is_trusted(node: &Node, address: IpAddr) -> bool {
-    node.config
-        .http
-        .trusted_proxies
-        .iter()
-        .any(|network| network.contains(address))
 }
 
 /// Counts a connection while a task serves it.

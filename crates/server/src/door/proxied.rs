@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::{Door, is_trusted};
+use super::Door;
 use crate::node::Node;
 use limits::ConnectionPermit;
 use limits::Rejected;
@@ -29,7 +29,7 @@ pub(super) fn is_expected(node: &Node, door: &Door, peer: SocketAddr) -> bool {
         Door::Http(_) | Door::Https(_) => config.http.proxy_protocol,
         Door::Shoutcast => config.shoutcast.proxy_protocol,
     };
-    is_spoken && is_trusted(node, peer.ip())
+    is_spoken && config.http.trusts(peer.ip())
 }
 
 /// The client of a connection from a proxy: whom the header names, or the proxy itself. From here on the connection counts for
@@ -56,7 +56,7 @@ pub(super) async fn client(
         return Some(proxy);
     };
     let client = SocketAddr::new(client.ip().to_canonical(), client.port());
-    let passed = permit.pass_on(client.ip(), is_trusted(node, client.ip()));
+    let passed = permit.pass_on(client.ip(), node.config.http.trusts(client.ip()));
     match passed {
         Ok(()) => Some(client),
         Err(reason) => {

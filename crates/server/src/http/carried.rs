@@ -14,7 +14,8 @@ use media::StreamName;
 use tokio::net::TcpStream;
 
 use super::live::LiveTransport;
-use super::pages::{Page, add_common};
+use super::page::Page;
+use super::pages::add_common;
 use super::route::Route;
 use super::{Connection, LIFETIME};
 use crate::drain::Drain;

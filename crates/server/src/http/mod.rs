@@ -20,6 +20,7 @@ mod exchange;
 pub(crate) mod h2;
 mod live;
 pub(crate) mod operators;
+pub(crate) mod page;
 pub(crate) mod pages;
 mod refusal;
 pub(crate) mod route;
@@ -27,6 +28,7 @@ pub mod routes;
 pub(crate) mod sent;
 pub(crate) mod status;
 mod upgrade;
+pub(crate) mod visitor;
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
@@ -55,10 +57,9 @@ pub(crate) use self::live::LiveTransport;
 pub(crate) use self::refusal::refuse_unread;
 use self::refusal::{refuse, refuse_headless, refuse_malformed, say};
 use crate::address::{forwarded, forwarded_element};
-use crate::door::is_trusted;
 use crate::head::{Inbox, NoBody, NoHead, Taken};
-use crate::http::pages::Page;
-use crate::http::pages::Visitor;
+use crate::http::page::Page;
+use crate::http::visitor::Visitor;
 use crate::http::route::Route;
 use crate::node::Node;
 use limits::Rejected;
@@ -451,7 +452,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
 
 /// The client of a request.
 fn visitor(node: &Node, head: &Head, peer: SocketAddr, scheme: &'static str) -> Visitor {
-    let is_proxied = is_trusted(node, peer.ip());
+    let is_proxied = node.config.http.trusts(peer.ip());
     let named = head.header_values(node.config.http.client_header.name());
     Visitor {
         peer: match is_proxied {
@@ -483,7 +484,7 @@ fn client<'a>(node: &Node, named: impl Iterator<Item = &'a str>, proxy: IpAddr) 
         // No trusted proxy vouches for anything to the left of an invalid entry.
         let Some(address) = address else { break };
         client = address;
-        if !is_trusted(node, address) {
+        if !node.config.http.trusts(address) {
             break;
         }
     }

@@ -13,7 +13,7 @@ use media::StreamName;
 use recordings::Shelf;
 use vod::PastAddress;
 
-use crate::http::pages::Page;
+use crate::http::page::Page;
 use crate::http::pages::shoutcast::asks_figures;
 use crate::http::routes::Endpoint;
 use crate::node::Node;

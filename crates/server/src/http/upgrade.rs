@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::asked::Asked;
 use super::live::LiveTransport;
-use super::pages::Visitor;
+use super::visitor::Visitor;
 use super::{Connection, PAGE_TIMEOUT, carried};
 use crate::door::secure;
 use crate::head::{self, Inbox};

@@ -7,7 +7,7 @@
 use axum::http::{HeaderMap, header};
 use config::{BaseUrl, base_url};
 
-use super::Visitor;
+use crate::http::visitor::Visitor;
 
 /// The address of `/`.
 pub(crate) fn base(configured: Option<&BaseUrl>, visitor: Visitor, headers: &HeaderMap) -> BaseUrl {

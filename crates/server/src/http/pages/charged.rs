@@ -10,7 +10,8 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use net::holdings::{Held, Kind};
 
 use super::playbacks::Refused;
-use super::{Page, Visitor};
+use crate::http::page::Page;
+use crate::http::visitor::Visitor;
 use crate::node::Node;
 use limits::Rejected;
 

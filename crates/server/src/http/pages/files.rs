@@ -18,7 +18,7 @@ use hyper::body::{Frame, SizeHint};
 use net::holdings::{Held, Kind};
 use vod::{Address, Answer, Count, Transfer};
 
-use super::Visitor;
+use crate::http::visitor::Visitor;
 use super::lasting::Lasting;
 use super::playbacks::{IsListener, Pass, Refused, Subject, Wanted};
 use super::still;

@@ -10,7 +10,9 @@ use axum::response::Response;
 use hyper::body::Body as _;
 
 use super::playbacks::IsListener;
-use super::{Page, Visitor, charged};
+use super::charged;
+use crate::http::page::Page;
+use crate::http::visitor::Visitor;
 use crate::access::{AccessLine, AccessLog, request_line};
 use crate::node::Node;
 

@@ -13,7 +13,8 @@ use egress_hls::{Answer, Resource, Rest};
 use hyper::body::{Frame, SizeHint};
 use media::StreamName;
 
-use super::{Visitor, finish};
+use super::finish;
+use crate::http::visitor::Visitor;
 use crate::node::Node;
 
 /// Answers a request for a playlist or a piece.

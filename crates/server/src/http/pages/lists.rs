@@ -14,7 +14,8 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use config::BaseUrl;
 
-use super::{Page, Visitor};
+use crate::http::page::Page;
+use crate::http::visitor::Visitor;
 use crate::address::network;
 use crate::http::routes::Endpoint;
 use limits::Allowances;

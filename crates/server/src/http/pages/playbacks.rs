@@ -25,7 +25,8 @@ use fanout::{
 };
 use media::StreamName;
 
-use super::{Visitor, still};
+use super::still;
+use crate::http::visitor::Visitor;
 use crate::access::request_line;
 use crate::http::refusal;
 use crate::node::Node;

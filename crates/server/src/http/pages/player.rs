@@ -11,7 +11,8 @@ use media::Kind;
 
 use super::html::{Page, escape};
 use super::presentation::Presentation;
-use super::{EMBED, info, still};
+use super::{info, still};
+use crate::http::page::EMBED;
 use crate::view::StreamView;
 
 /// How much is shown.

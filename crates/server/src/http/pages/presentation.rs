@@ -7,7 +7,8 @@ use fanout::Info;
 use fanout::gate::{Authorized, Denied, Play};
 use media::{StreamName, Title};
 
-use super::{Visitor, still};
+use super::still;
+use crate::http::visitor::Visitor;
 use crate::node::Node;
 
 /// A name with what is here of it.

@@ -18,7 +18,8 @@ use serde::Serialize;
 
 use super::assets::{is_known, tag};
 use super::presentation::Presentation;
-use super::{EMBED, info, lists, still};
+use super::{info, lists, still};
+use crate::http::page::EMBED;
 use crate::http::status::STREAMS_MAX;
 use crate::node::Node;
 use crate::signalling::Way;

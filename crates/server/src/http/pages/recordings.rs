@@ -13,14 +13,12 @@ use serde_json::{Value, json};
 use vod::{Found, PastAddress, PastRequest};
 
 use super::playbacks::{Subject, Wanted};
-use super::{Visitor, files, still};
+use super::{files, still};
+use crate::http::visitor::Visitor;
 use crate::copies;
 use crate::node::Node;
 use crate::stamp;
 use limits::Handover;
-
-/// The list below a stream's name.
-pub(super) const LIST: &str = "/recordings.json";
 
 /// Recordings in one answer.
 const PAGE: usize = 100;

@@ -19,16 +19,13 @@ use fanout::{Info, Protocol, Stream};
 use http1::Password;
 use media::{Kind, Sample, StreamName, Timestamp, Track};
 
-use super::Visitor;
+use crate::http::visitor::Visitor;
 use super::assets::{is_known, tag};
 use crate::http::sent;
 use crate::node::Node;
 
 /// Relative to the stream's page.
 pub(super) const NAME: &str = "still.mp4";
-
-/// What the path of a still ends with.
-pub(super) const SUFFIX: &str = "/still.mp4";
 
 const MEDIA_TYPE: &str = "video/mp4";
 

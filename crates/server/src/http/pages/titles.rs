@@ -28,7 +28,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::Visitor;
+use crate::http::visitor::Visitor;
 use super::info::{picture, publisher};
 use super::lasting::Lasting;
 use super::presentation::Presentation;

@@ -24,7 +24,7 @@ use media::StreamName;
 
 use self::page::Place;
 use self::told::{Outcome, Told};
-use super::Visitor;
+use crate::http::visitor::Visitor;
 use super::html::escape;
 use crate::http::operators;
 use crate::http::routes::{Demand, Endpoint};

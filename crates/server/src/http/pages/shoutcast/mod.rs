@@ -20,7 +20,7 @@ pub(crate) use self::audience::Audience;
 
 use self::audience::{Census, Crowd};
 use self::facts::{Facts, House, Standing, listener, object, song, summary, title, write};
-use super::Visitor;
+use crate::http::visitor::Visitor;
 use super::html::escape;
 use super::xml::{self, Xml};
 use crate::http::operators;
