@@ -26,7 +26,7 @@ use crate::door::admission::ListenerAdmission;
 use crate::door::films::Projector;
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;
-use crate::http::pages::Kept;
+use crate::http::pages::kept::Kept;
 use crate::log::LineLog;
 use crate::ports::{Bound, Port};
 use crate::signalling::Rtc;

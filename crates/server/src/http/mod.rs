@@ -23,6 +23,7 @@ pub(crate) mod operators;
 pub(crate) mod page;
 pub(crate) mod pages;
 mod refusal;
+mod rejected;
 pub(crate) mod route;
 pub mod routes;
 pub(crate) mod sent;

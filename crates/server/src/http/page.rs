@@ -146,6 +146,18 @@ impl Page {
         }
     }
 
+    /// The list that it is; `None` if it is none. With a query it may be another one.
+    pub(super) fn list(&self, has_query: bool) -> Option<Endpoint> {
+        match self {
+            Self::List => Some(Endpoint::List),
+            // What is told of one mount may be for whoever has its key.
+            Self::Status if !has_query => Some(Endpoint::Status),
+            Self::Icecast(row @ Endpoint::IcecastStatusPage)
+            | Self::Shoutcast(row @ Endpoint::ShoutcastStatistics) => Some(*row),
+            _ => None,
+        }
+    }
+
     /// Whether the answer lasts as long as its client takes it, as that of a file does.
     pub(crate) fn lasts(&self) -> bool {
         matches!(self, Self::File(_) | Self::Past(_) | Self::Titles(_))

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use http1::{HttpDate, ResponseHead, Sniff, Status, Version};
 use tokio::net::TcpStream;
 
+use super::rejected::status_of;
 use super::{Asked, LiveTransport};
 use crate::head::{self, NoHead};
 use crate::node::Node;
@@ -88,30 +89,6 @@ pub(super) async fn say<S: LiveTransport>(
     let bytes = plain(node, asked.version, status, text);
     asked.log_answer(node, &bytes);
     head::answer(socket, &bytes).await;
-}
-
-/// The only function that maps limits to statuses.
-pub(super) const fn status_of(reason: Rejected) -> Status {
-    match reason {
-        Rejected::Address | Rejected::PendingShare | Rejected::Viewers | Rejected::Requests => {
-            Status::TOO_MANY_REQUESTS
-        }
-        Rejected::HeadTimeout => Status::REQUEST_TIMEOUT,
-        Rejected::HeadMalformed | Rejected::Protocol | Rejected::Tls => Status::BAD_REQUEST,
-        Rejected::Pending
-        | Rejected::PendingSessions
-        | Rejected::Holdings
-        | Rejected::Listeners
-        | Rejected::Joins
-        | Rejected::Egress
-        | Rejected::Turn
-        | Rejected::WebrtcTurn
-        | Rejected::Lateness
-        | Rejected::SocketMemory
-        | Rejected::Memory
-        | Rejected::Descriptors
-        | Rejected::Draining => Status::SERVICE_UNAVAILABLE,
-    }
 }
 
 /// A line of text as an answer, after which the connection ends.

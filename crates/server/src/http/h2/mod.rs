@@ -33,6 +33,7 @@ use tokio::time::{sleep, timeout};
 use self::body::{Held, Pieces};
 use self::wire::from_wire;
 use super::exchange::{self, PIECE_TIMEOUT};
+use super::rejected::status_of;
 use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, refusal, visitor};
 use crate::http::pages::IsListener;
 use crate::http::page::Page;
@@ -255,7 +256,7 @@ impl Session {
 
     fn reject(&self, asked: &Asked, reason: Rejected) -> Response {
         self.node.counts.reject(reason, asked.peer);
-        self.refuse(asked, refusal::status_of(reason), &reason.to_string())
+        self.refuse(asked, status_of(reason), &reason.to_string())
     }
 
     fn refuse(&self, asked: &Asked, status: Status, text: &str) -> Response {

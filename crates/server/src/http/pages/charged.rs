@@ -29,7 +29,7 @@ pub(super) fn charge(node: &Node, visitor: Visitor, page: &Page, response: Respo
     let address = visitor.peer.ip();
     match node.holdings.take(Kind::Answers, address, bytes) {
         Some(held) => response.map(|body| Body::new(Charged { body, held })),
-        None => Refused::Rejected(Rejected::Holdings).answer(node, visitor),
+        None => Refused::Rejected(Rejected::Holdings).answer(&node.admission, visitor),
     }
 }
 

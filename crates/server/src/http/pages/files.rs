@@ -21,7 +21,7 @@ use vod::{Address, Answer, Count, Transfer};
 use crate::http::visitor::Visitor;
 use super::lasting::Lasting;
 use super::playbacks::{IsListener, Pass, Refused, Subject, Wanted};
-use super::still;
+use super::permit;
 use crate::node::Node;
 use limits::Handover;
 use limits::Rejected;
@@ -46,16 +46,16 @@ pub(super) async fn answer(
             is_hls: address.is_hls(),
         },
     };
-    let pass = match node.pages.playbacks.admit(node, &wanted).await {
+    let pass = match node.pages.playbacks.admit(&*node.gate, &node.admission, &wanted).await {
         Ok(pass) => pass,
-        Err(refused) => return refused.answer(node, visitor),
+        Err(refused) => return refused.answer(&node.admission, visitor),
     };
     let asked = vod::Request {
         address,
         is_head: wanted.is_head,
         headers,
         query: uri.query().unwrap_or_default(),
-        is_private: still::is_private(node, address.folder(), headers, uri),
+        is_private: permit::is_private(&node.config, address.folder(), headers, uri),
     };
     let answer = vod::answer(&node.files, asked).await;
     send(node, handover, (&wanted, pass), answer)
@@ -75,13 +75,13 @@ pub(super) fn send(
     } = answer;
     let address = wanted.visitor.peer.ip();
     let Some(held) = node.holdings.take(Kind::Answers, address, body.in_memory()) else {
-        return Refused::Rejected(Rejected::Holdings).answer(node, wanted.visitor);
+        return Refused::Rejected(Rejected::Holdings).answer(&node.admission, wanted.visitor);
     };
     let has_media = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
     let guest = match has_media && !wanted.is_head {
-        true => match node.pages.playbacks.begin(node, pass, wanted) {
+        true => match node.pages.playbacks.begin(&node.registry, pass, wanted) {
             Ok(guest) => Some(guest),
-            Err(refused) => return refused.answer(node, wanted.visitor),
+            Err(refused) => return refused.answer(&node.admission, wanted.visitor),
         },
         false => None,
     };

@@ -14,7 +14,6 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use config::BaseUrl;
 
-use crate::http::page::Page;
 use crate::http::visitor::Visitor;
 use crate::address::network;
 use crate::http::routes::Endpoint;
@@ -64,21 +63,13 @@ impl Default for Lists {
 }
 
 impl Which {
-    /// The list that a page is, at a server that is reached at `base`; `None` if it is none.
-    pub(super) fn of(page: &Page, uri: &Uri, base: impl FnOnce() -> BaseUrl) -> Option<Self> {
-        let page = match page {
-            Page::List => Endpoint::List,
-            // What is told of one mount may be for whoever has its key.
-            Page::Status if uri.query().is_none() => Endpoint::Status,
-            Page::Icecast(row @ Endpoint::IcecastStatusPage)
-            | Page::Shoutcast(row @ Endpoint::ShoutcastStatistics) => *row,
-            _ => return None,
-        };
-        Some(Self {
+    /// The list at an address, at a server that is reached at `base`.
+    pub(super) fn new(page: Endpoint, uri: &Uri, base: BaseUrl) -> Self {
+        Self {
             page,
             query: uri.query().unwrap_or_default().to_owned(),
-            base: base(),
-        })
+            base,
+        }
     }
 }
 

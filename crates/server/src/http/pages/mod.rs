@@ -14,10 +14,12 @@ mod hls;
 mod html;
 pub(super) mod icecast;
 mod info;
+pub(crate) mod kept;
 mod lasting;
 mod list;
 mod lists;
 pub(crate) mod operator;
+mod permit;
 mod playbacks;
 mod player;
 mod playlist;
@@ -25,14 +27,16 @@ mod presentation;
 mod public;
 mod publish;
 mod recordings;
+mod rendered;
 pub(crate) mod shoutcast;
 mod still;
+mod stills;
+mod title_clients;
 mod titles;
 mod xml;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::extract::{Extension, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
@@ -107,29 +111,6 @@ const POLICY_UNFRAMED: &str = policy!(
     "frame-ancestors 'none'"
 );
 
-/// What pages keep between requests.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    stills: still::Stills,
-    public: public::Rendered,
-    lists: lists::Lists,
-    /// The clients of Icecast's method `STATS`.
-    pub(crate) watchers: icecast::Watchers,
-    /// The clients that are told titles.
-    titles: titles::TitleClients,
-    /// What SHOUTcast tells of listeners.
-    audience: shoutcast::Audience,
-    /// The listeners of what was recorded.
-    playbacks: playbacks::Playbacks,
-}
-
-impl Kept {
-    /// Lets go of listeners of what was recorded that have left. To be called a few times a second.
-    pub(crate) fn expire(&self, is_draining: bool, now: Instant) {
-        self.playbacks.expire(is_draining, now);
-    }
-}
-
 /// The service that answers page requests. The router has already found the page; it comes with the request,
 /// like the [`Visitor`] and the [`Handover`].
 pub(crate) fn service(node: &Arc<Node>) -> Router {
@@ -156,9 +137,10 @@ async fn answer(
             request.headers(),
         )
     };
-    let which = Which::of(&page, request.uri(), outside);
-    match which {
-        Some(which) => {
+    let uri = request.uri();
+    match page.list(uri.query().is_some()) {
+        Some(list) => {
+            let which = Which::new(list, uri, outside());
             let made = make(&node, page, visitor, handover, request);
             node.pages.lists.answer(which, visitor, made).await
         }
@@ -221,7 +203,7 @@ async fn make(
                     let wanted = (name, request.method());
                     titles::answer(node, visitor, &handover, wanted, permission)
                 }
-                Err(denied) => still::refuse(denied),
+                Err(denied) => permit::refuse(denied),
             }
         }
         Page::Publish(name) => {

@@ -19,17 +19,17 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use fanout::gate::{Authorized, Denied, Play, Revocation};
+use fanout::gate::{Authorized, Denied, Gate, Play, Revocation};
 use fanout::{
-    Format, Guest, Introduction, JoinRefused, ListenerRecord, Permit, Protocol, Retention,
+    Format, Guest, Introduction, JoinRefused, ListenerRecord, Permit, Protocol, Registry, Retention,
 };
 use media::StreamName;
 
-use super::still;
+use super::permit::{permit, refuse};
 use crate::http::visitor::Visitor;
 use crate::access::request_line;
-use crate::http::refusal;
-use crate::node::Node;
+use crate::http::rejected::status_of;
+use crate::door::admission::ListenerAdmission;
 use limits::Rejected;
 
 /// After so long without a request and without an answer under way a client has left. Players over HLS ask for a piece
@@ -122,20 +122,20 @@ pub(super) enum Refused {
 
 impl Refused {
     /// The answer.
-    pub(super) fn answer(self, node: &Node, visitor: Visitor) -> Response {
+    pub(super) fn answer(self, admission: &ListenerAdmission, visitor: Visitor) -> Response {
         let status = match &self {
-            Self::Denied(denied) => return still::refuse(*denied),
+            Self::Denied(denied) => return refuse(*denied),
             Self::Removed => StatusCode::FORBIDDEN,
             Self::Full(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Rejected(reason) => {
-                node.counts.reject(*reason, visitor.peer);
-                let status = StatusCode::from_u16(refusal::status_of(*reason).code());
+                admission.counts.reject(*reason, visitor.peer);
+                let status = StatusCode::from_u16(status_of(*reason).code());
                 status.unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
             }
         };
         let mut response = (status, format!("{self}\n")).into_response();
         if status != StatusCode::FORBIDDEN {
-            let seconds = HeaderValue::from(node.drain.retry_after());
+            let seconds = HeaderValue::from(admission.drain.retry_after());
             response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
         response
@@ -203,7 +203,12 @@ impl Playbacks {
     ///
     /// # Errors
     /// See [`Refused`].
-    pub(super) async fn admit(&self, node: &Node, wanted: &Wanted<'_>) -> Result<Pass, Refused> {
+    pub(super) async fn admit(
+        &self,
+        gate: &impl Gate,
+        admission: &ListenerAdmission,
+        wanted: &Wanted<'_>,
+    ) -> Result<Pass, Refused> {
         if !wanted.subject.is_alone()
             && let Some(guest) = self.touch(self.key(wanted), Instant::now())?
         {
@@ -216,11 +221,11 @@ impl Playbacks {
             stream,
             ..
         } = wanted;
-        let permission = still::permit(&*node.gate, visitor, stream, headers, uri).await?;
+        let permission = permit(gate, visitor, stream, headers, uri).await?;
         let permit = match wanted.is_head {
             true => None,
             false => {
-                let permit = node.admission.viewer(visitor.peer.ip());
+                let permit = admission.viewer(visitor.peer.ip());
                 Some(Permit::new(permit.map_err(Refused::Rejected)?))
             }
         };
@@ -233,7 +238,7 @@ impl Playbacks {
     /// When the stream has no place, or the server none.
     pub(super) fn begin(
         &self,
-        node: &Node,
+        registry: &Registry,
         pass: Pass,
         wanted: &Wanted<'_>,
     ) -> Result<Arc<Guest>, Refused> {
@@ -243,7 +248,7 @@ impl Playbacks {
         };
         let introduction = introduction(wanted, permit);
         let format = wanted.subject.format();
-        let guest = Guest::enter(&node.registry, &permission, format, introduction);
+        let guest = Guest::enter(registry, &permission, format, introduction);
         let guest = Arc::new(guest.map_err(Refused::Full)?);
         if wanted.subject.is_alone() {
             return Ok(guest);

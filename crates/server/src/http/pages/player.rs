@@ -11,7 +11,7 @@ use media::Kind;
 
 use super::html::{Page, escape};
 use super::presentation::Presentation;
-use super::{info, still};
+use super::{info, still, stills};
 use crate::http::page::EMBED;
 use crate::view::StreamView;
 
@@ -80,7 +80,7 @@ fn main(up: &str, shown: &str, title: &str, presentation: &Presentation) -> Stri
     let (no_title, no_addresses) = (hidden(title.is_empty()), hidden(info.is_none()));
     let title = escape(title);
     let links = links(presentation);
-    let still = info.filter(|info| still::may_exist(info)).map(|info| {
+    let still = info.filter(|info| stills::may_exist(info)).map(|info| {
         let path = presentation.path_of(&info.name);
         format!(" src=\"{path}/{}\"", still::NAME)
     });

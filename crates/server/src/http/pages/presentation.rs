@@ -7,7 +7,7 @@ use fanout::Info;
 use fanout::gate::{Authorized, Denied, Play};
 use media::{StreamName, Title};
 
-use super::still;
+use super::permit;
 use crate::http::visitor::Visitor;
 use crate::node::Node;
 
@@ -42,7 +42,7 @@ pub(super) async fn telling(
     if config.play_access(stream) == PlayAccess::Open || config.is_public(stream) {
         return Ok(None);
     }
-    let permission = still::permit(&*node.gate, visitor, stream, headers, uri).await?;
+    let permission = permit::permit(&*node.gate, visitor, stream, headers, uri).await?;
     Ok(Some(permission))
 }
 

@@ -1,24 +1,22 @@
 //! The public streams: which they are, and `/api/v1/public/streams`, where pages of other origins read them.
 //!
-//! The document is rendered at most once in [`FRESH_FOR`] for each address under which the server is reached, since any
+//! The document is rendered at most once in a second for each address under which the server is reached, since any
 //! number of clients may poll it; and for a client that names ever other addresses at a rate ([`lists`]).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use config::BaseUrl;
 use fanout::{Info, Registry};
 use media::StreamName;
 use serde::Serialize;
 
-use super::assets::{is_known, tag};
+use super::assets::is_known;
 use super::presentation::Presentation;
-use super::{info, lists, still};
+use super::{info, lists, still, stills};
 use crate::http::page::EMBED;
 use crate::http::status::STREAMS_MAX;
 use crate::node::Node;
@@ -27,11 +25,7 @@ use crate::stamp;
 use crate::view::StreamView;
 
 /// A list of streams is no player.
-const FRESH_FOR: Duration = Duration::from_secs(1);
 const CACHED: &str = "public, max-age=2";
-
-/// Addresses for which the document is kept: one public name, and a few that tests and monitors use.
-const KEPT_MAX: usize = 4;
 
 /// The media type of what a WHEP endpoint takes and gives (RFC 9725 §4).
 const SDP: &str = "application/sdp";
@@ -135,7 +129,7 @@ impl<'a> PublicStream<'a> {
             width: picture.and_then(|track| track.width),
             height: picture.and_then(|track| track.height),
             embed: format!("{base}{EMBED}{}", view.name),
-            still: still::may_exist(info).then(|| format!("{page}{}", still::NAME)),
+            still: stills::may_exist(info).then(|| format!("{page}{}", still::NAME)),
             addresses: addresses(info, has_webrtc, base),
             codecs: tracks.into_iter().map(|track| track.codec).collect(),
             page,
@@ -197,45 +191,6 @@ fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress
     };
     let rows = info::addresses(&alone).into_iter().map(row);
     rows.chain(webrtc).collect()
-}
-
-/// The document, rendered of late.
-#[derive(Debug, Default)]
-pub(super) struct Rendered(Mutex<Vec<Document>>);
-
-#[derive(Clone, Debug)]
-struct Document {
-    base: BaseUrl,
-    made: Instant,
-    text: Bytes,
-    tag: String,
-}
-
-impl Rendered {
-    /// The document for `base`, from `make` unless there is a fresh one; `None` if that makes none.
-    fn of(
-        &self,
-        base: &BaseUrl,
-        now: Instant,
-        make: impl FnOnce() -> Option<String>,
-    ) -> Option<Document> {
-        // Nothing is left half done under this lock.
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|one| now.saturating_duration_since(one.made) < FRESH_FOR);
-        if let Some(known) = kept.iter().find(|one| one.base == *base) {
-            return Some(known.clone());
-        }
-        let text = Bytes::from(make()?);
-        let document = Document {
-            base: base.clone(),
-            made: now,
-            tag: tag(&text),
-            text,
-        };
-        kept.truncate(KEPT_MAX - 1);
-        kept.insert(0, document.clone());
-        Some(document)
-    }
 }
 
 /// The answer to a request for the document.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use vod::{Found, PastAddress, PastRequest};
 
 use super::playbacks::{Subject, Wanted};
-use super::{files, still};
+use super::{files, permit};
 use crate::http::visitor::Visitor;
 use crate::copies;
 use crate::node::Node;
@@ -34,8 +34,8 @@ pub(super) async fn list(
     request: Request,
 ) -> Response {
     let (headers, uri) = (request.headers(), request.uri());
-    if let Err(denied) = still::permit(&*node.gate, visitor, stream, headers, uri).await {
-        return still::refuse(denied);
+    if let Err(denied) = permit::permit(&*node.gate, visitor, stream, headers, uri).await {
+        return permit::refuse(denied);
     }
     let query = Query::new(uri.query().unwrap_or_default().as_bytes());
     let cursor = query.get(CURSOR).map(|text| text.parse::<RecordingId>());
@@ -89,9 +89,9 @@ pub(super) async fn answer(
         stream: address.stream(),
         subject: address.played().map_or(Subject::Alone, Subject::Recorded),
     };
-    let pass = match node.pages.playbacks.admit(node, &wanted).await {
+    let pass = match node.pages.playbacks.admit(&*node.gate, &node.admission, &wanted).await {
         Ok(pass) => pass,
-        Err(refused) => return refused.answer(node, visitor),
+        Err(refused) => return refused.answer(&node.admission, visitor),
     };
     if address.is_hls() && node.config.encryption(address.stream()) {
         // Over HLS nothing of it is in clear.
@@ -103,7 +103,7 @@ pub(super) async fn answer(
         is_head: wanted.is_head,
         headers,
         query: uri.query().unwrap_or_default(),
-        is_private: still::is_private(node, address.stream(), headers, uri),
+        is_private: permit::is_private(&node.config, address.stream(), headers, uri),
         now: SystemTime::now(),
     };
     match node.past.answer(asked).await {

@@ -5,13 +5,12 @@
 //! comes at about the time at which it is sent to listeners, so a player that is behind by its buffer shows it early. Under
 //! the name of several qualities it is that of the leading one, as in `info.json`.
 //!
-//! A client costs a connection and its task, which sleeps until the title changes. There are at most [`CLIENTS`]; a new one
+//! A client costs a connection and its task, which sleeps until the title changes. There are at most 2,048; a new one
 //! always has a place, for which the oldest of the address with the most may have to end.
 
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use fanout::gate::{Authorized, Ongoing, Play, Revocation};
 use fanout::{Permit, Stream};
 use hyper::body::Frame;
 use media::{StreamName, Title};
-use net::shares::{Bounds, ShareTicket, Shares, Standing};
+use net::shares::ShareTicket;
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -36,39 +35,9 @@ use crate::node::Node;
 use crate::sse::{COMMENT, Silence};
 use limits::Handover;
 
-/// Clients at a time: a connection each, of which each listener may have one more; a quarter of them behind one address.
-const CLIENTS: Bounds = Bounds {
-    max: 2_048,
-    share: 512,
-    reserve: 0,
-};
-
 /// How often it is looked which of several qualities leads, while the title of the one that did stays the same. Titles of
 /// one programme are the same in all; it matters when a quality ends and others go on.
 const LEAD_LOOK: Duration = Duration::from_secs(2);
-
-/// The places of clients. What is in one ends its client when it is dropped.
-#[derive(Debug)]
-pub(super) struct TitleClients(Mutex<Shares<oneshot::Sender<()>>>);
-
-impl Default for TitleClients {
-    fn default() -> Self {
-        Self(Mutex::new(Shares::new(CLIENTS)))
-    }
-}
-
-impl TitleClients {
-    /// A place, and what tells that it has to be given up.
-    fn take(&self, address: IpAddr) -> (ShareTicket, oneshot::Receiver<()>) {
-        let (ends, ended) = oneshot::channel();
-        let (ticket, _evicted) = self.shares().take(address, Standing::Stranger, ends);
-        (ticket, ended)
-    }
-
-    fn shares(&self) -> MutexGuard<'_, Shares<oneshot::Sender<()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A client's place, until its body is dropped.
 struct Place {
@@ -219,22 +188,6 @@ fn event(title: Option<&Title>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_flood_of_one_address_ends_its_own_clients() {
-        let clients = TitleClients::default();
-        let flood = IpAddr::from([192, 0, 2, 1]);
-        let (_ticket, mut other) = clients.take(IpAddr::from([198, 51, 100, 1]));
-        let mut all: Vec<_> = (0..2 * CLIENTS.max).map(|_| clients.take(flood)).collect();
-        let mut has_place = |at: usize| {
-            let (_, ended) = &mut all[at];
-            ended.try_recv() == Err(oneshot::error::TryRecvError::Empty)
-        };
-        let newest = 2 * CLIENTS.max - 1;
-        assert!(has_place(newest) && has_place(newest + 1 - CLIENTS.share));
-        assert!(!has_place(newest - CLIENTS.share) && !has_place(0));
-        assert_eq!(other.try_recv(), Err(oneshot::error::TryRecvError::Empty));
-    }
 
     #[test]
     fn a_title_is_one_line() {

@@ -11,6 +11,7 @@ mod page;
 mod stats;
 mod told;
 mod watch;
+mod watchers;
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ use crate::http::operators;
 use crate::http::routes::{Demand, Endpoint};
 use crate::node::Node;
 
-pub(crate) use self::watch::{Watchers, watch};
+pub(crate) use self::watch::watch;
+pub(crate) use self::watchers::Watchers;
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -11,7 +11,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use config::BaseUrl;
@@ -21,10 +20,8 @@ use tokio::time::{sleep, timeout};
 
 use super::stats::snapshot;
 use super::told::Told;
+use super::watchers::Watching;
 use crate::node::Node;
-
-/// Clients at a time: monitors of a few people. Each has all figures computed for it.
-const WATCHERS_MAX: u64 = 8;
 
 /// Until figures of bytes are told again when nothing else happens, as Icecast has it.
 const QUIET: Duration = Duration::from_secs(5);
@@ -40,45 +37,6 @@ const GLOBAL: &str = "global";
 
 /// A name or a value that is no more.
 const NULL: &str = "null";
-
-/// The clients there are, and how many there were.
-#[derive(Debug, Default)]
-pub(crate) struct Watchers {
-    present: AtomicU64,
-    all: AtomicU64,
-}
-
-impl Watchers {
-    pub(super) fn present(&self) -> u64 {
-        self.present.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn all(&self) -> u64 {
-        self.all.load(Ordering::Relaxed)
-    }
-
-    /// A place, if there is one.
-    pub(crate) fn enter(&self) -> Option<Watching<'_>> {
-        // Its drop takes back what is added here.
-        let watching = Watching(self);
-        let before = self.present.fetch_add(1, Ordering::Relaxed);
-        if before >= WATCHERS_MAX {
-            return None;
-        }
-        self.all.fetch_add(1, Ordering::Relaxed);
-        Some(watching)
-    }
-}
-
-/// The place of a client.
-#[derive(Debug)]
-pub(crate) struct Watching<'a>(&'a Watchers);
-
-impl Drop for Watching<'_> {
-    fn drop(&mut self) {
-        self.0.present.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// Tells an operator everything until it leaves, or the server does.
 ///
