@@ -47,7 +47,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
         "{} members keep to their arrows",
         list(&metadata["packages"]).count()
     );
-    cycles::print(workspace)?;
+    cycles::check(workspace)?;
     report.count(1, 0);
     Ok(())
 }

@@ -14,6 +14,7 @@ mod tree;
 use std::path::Path;
 
 use self::tree::Tree;
+use super::failure;
 use crate::run::{Failure, Workspace};
 
 /// Modules of one crate that use each other.
@@ -23,8 +24,14 @@ struct Cycle {
     modules: Vec<String>,
 }
 
+/// Most lines of modules that use each other: what somebody can read in an hour, since none of them can be read alone.
+const LINES_MAX: usize = 3_000;
+
 /// Prints the cycles of all crates, with the lines of their files.
-pub(super) fn print(workspace: &Workspace) -> Result<(), Failure> {
+///
+/// # Errors
+/// When there is a longer one than [`LINES_MAX`].
+pub(super) fn check(workspace: &Workspace) -> Result<(), Failure> {
     let folder = workspace.root.join("crates");
     let mut crates: Vec<_> = std::fs::read_dir(&folder)?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -32,13 +39,23 @@ pub(super) fn print(workspace: &Workspace) -> Result<(), Failure> {
         .collect();
     crates.sort();
     println!("cycles of modules, and their lines:");
+    let mut errors = Vec::new();
     for path in crates {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         for cycle in cycles(&path.join("src"))? {
             println!("{:>7} {name}: {}", cycle.lines, cycle.modules.join(", "));
+            if cycle.lines > LINES_MAX {
+                errors.push(format!(
+                    "{name}: {} lines of modules use each other, and {LINES_MAX} may",
+                    cycle.lines
+                ));
+            }
         }
     }
-    Ok(())
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(failure(&errors)),
+    }
 }
 
 /// The cycles of a crate, the longest first.
