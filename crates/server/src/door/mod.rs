@@ -19,7 +19,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use axum::Router;
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use net::panics::{self, Part};
 use rustls::ServerConfig;
@@ -30,7 +29,7 @@ pub(crate) use self::counts::Counts;
 pub(crate) use self::secure::secure;
 pub(crate) use self::warning::AcceptWarning;
 
-use crate::http::{self, pages};
+use crate::http;
 use crate::node::Node;
 use limits::Rejected;
 use limits::{ConnectionPermit, Pool};
@@ -62,12 +61,10 @@ impl Door {
 /// Accepts connections until it is dropped.
 pub(crate) async fn accept(listener: TcpListener, door: Door, node: Arc<Node>) {
     let mut warning = AcceptWarning::default();
-    // Made once: requests clone the parts they need, which takes much less time.
-    let site = pages::service(&node);
     loop {
         let error = match listener.accept().await {
             Ok((socket, peer)) => {
-                admit(&node, &door, &site, socket, peer);
+                admit(&node, &door, socket, peer);
                 continue;
             }
             Err(error) => error,
@@ -104,7 +101,7 @@ fn permit(
     Ok((permit, evicted))
 }
 
-fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: SocketAddr) {
+fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
     let index = door.index();
     node.counts.accepted[index].fetch_add(1, Ordering::Relaxed);
     let (permit, evicted) = match permit(node, door, peer) {
@@ -122,11 +119,11 @@ fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: 
         return;
     }
     let open = Open::new(Arc::clone(node), index);
-    let (door, site) = (door.clone(), site.clone());
+    let door = door.clone();
     // The task that serves it bounds its life; it ends with the runtime at the latest.
     tokio::spawn(async move {
         let node = &open.node;
-        let served = panics::contain_task(serve(node, door, &site, socket, permit, peer));
+        let served = panics::contain_task(serve(node, door, socket, permit, peer));
         tokio::select! {
             served = served => if let Err(panic) = served {
                 let what = format_args!("the connection of {peer}");
@@ -146,7 +143,6 @@ fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: 
 async fn serve(
     node: &Arc<Node>,
     door: Door,
-    site: &Router,
     mut socket: TcpStream,
     mut permit: ConnectionPermit,
     mut peer: SocketAddr,
@@ -160,7 +156,7 @@ async fn serve(
     match door {
         Door::Rtmp => Box::pin(rtmp::serve(node, socket, permit, peer)).await,
         Door::Http(tls) => {
-            Box::pin(http::serve_plain(node, site, socket, tls, permit, peer)).await;
+            Box::pin(http::serve_plain(node, socket, tls, permit, peer)).await;
         }
         Door::Https(config) => {
             let Some(socket) = secure(node, config, socket, peer).await else {
@@ -168,12 +164,12 @@ async fn serve(
             };
             match socket.protocol() {
                 Some(tls::HTTP_2) => {
-                    Box::pin(http::h2::serve(node, site, socket, permit, peer)).await;
+                    Box::pin(http::h2::serve(node, socket, permit, peer)).await;
                 }
-                _ => Box::pin(http::serve(node, site, socket, permit, peer)).await,
+                _ => Box::pin(http::serve(node, socket, permit, peer)).await,
             }
         }
-        Door::Shoutcast => Box::pin(shoutcast::serve(node, site, socket, permit, peer)).await,
+        Door::Shoutcast => Box::pin(shoutcast::serve(node, socket, permit, peer)).await,
         Door::Rtmps(config) => {
             if let Some(socket) = secure(node, config, socket, peer).await {
                 Box::pin(rtmp::serve(node, socket, permit, peer)).await;

@@ -4,7 +4,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Router;
 use bytes::{Buf, BytesMut};
 use http1::{SHOUTCAST_REFUSED, ShoutcastLine, ShoutcastLogin};
 use ingest::icecast::ShoutcastSource;
@@ -24,7 +23,6 @@ const READ_BYTES: usize = 1_024;
 /// Serves a connection that has just been accepted.
 pub(super) async fn serve(
     node: &Arc<Node>,
-    site: &Router,
     mut socket: TcpStream,
     mut permit: ConnectionPermit,
     peer: SocketAddr,
@@ -36,7 +34,7 @@ pub(super) async fn serve(
         Ok(First::Gone) => return,
         Ok(First::Http) => {
             return Box::pin(http::serve_begun(
-                node, site, socket, &received, permit, peer,
+                node, socket, &received, permit, peer,
             ))
             .await;
         }

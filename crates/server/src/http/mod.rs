@@ -36,14 +36,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Response;
 use config::ClientHeader;
 use fanout::gate::Country;
 use http1::{Body, Head, HttpDate, Status, Version};
-use hyper::service::Service;
-use hyper_util::service::TowerToHyperService;
 use net::holdings::{Held, Kind};
 use rustls::ServerConfig;
 use tokio::io::AsyncWriteExt;
@@ -84,28 +81,26 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of a body that are kept: one more than any page accepts, so that the page sees that there are too many.
 const BODY_BYTES_MAX: usize = 64 * 1024 + 1;
 
-/// Serves a connection. `site` answers for pages.
+/// Serves a connection.
 pub(crate) async fn serve<S: LiveTransport>(
     node: &Arc<Node>,
-    site: &Router,
     socket: S,
     permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
-    let connection = Connection::new(node, site, socket, permit, peer);
+    let connection = Connection::new(node, socket, permit, peer);
     connection.run(None).await;
 }
 
 /// Serves a connection that goes on within TLS when its client asks for it.
 pub(crate) async fn serve_plain(
     node: &Arc<Node>,
-    site: &Router,
     socket: TcpStream,
     tls: Option<Arc<ServerConfig>>,
     permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
-    let mut connection = Connection::new(node, site, socket, permit, peer);
+    let mut connection = Connection::new(node, socket, permit, peer);
     connection.tls = tls;
     if let Some((connection, head)) = connection.run(None).await
         && let Some(secure) = Box::pin(connection.upgrade()).await
@@ -117,13 +112,12 @@ pub(crate) async fn serve_plain(
 /// The same for a connection of which something has been read.
 pub(crate) async fn serve_begun<S: LiveTransport>(
     node: &Arc<Node>,
-    site: &Router,
     socket: S,
     received: &[u8],
     permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
-    let mut connection = Connection::new(node, site, socket, permit, peer);
+    let mut connection = Connection::new(node, socket, permit, peer);
     connection.inbox = Some(Inbox::with(received));
     connection.run(None).await;
 }
@@ -131,7 +125,6 @@ pub(crate) async fn serve_begun<S: LiveTransport>(
 /// A connection between two requests.
 struct Connection<'a, S> {
     node: &'a Arc<Node>,
-    site: &'a Router,
     socket: S,
     /// `None` before the first byte.
     inbox: Option<Inbox>,
@@ -159,14 +152,12 @@ enum Served<'a, S> {
 impl<'a, S: LiveTransport> Connection<'a, S> {
     fn new(
         node: &'a Arc<Node>,
-        site: &'a Router,
         socket: S,
         permit: ConnectionPermit,
         peer: SocketAddr,
     ) -> Self {
         Self {
             node,
-            site,
             socket,
             inbox: None,
             handover: Handover::new(permit),
@@ -325,7 +316,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         };
         // Once more as the service takes it.
         self.held.set(2 * head.footprint() + body.kept.capacity());
-        let mut request = match exchange::request(&head, axum::body::Body::from(body.kept)) {
+        let request = match exchange::request(&head, axum::body::Body::from(body.kept)) {
             Ok(request) => request,
             Err(error) => {
                 refuse_malformed(node, self.socket, &asked, error).await;
@@ -353,22 +344,17 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             };
         }
         let may_wait = page.may_wait();
-        let extensions = request.extensions_mut();
-        extensions.insert(page);
-        extensions.insert(visitor);
-        extensions.insert(self.handover.clone());
-        let service = TowerToHyperService::new(self.site.clone());
-        let called = timeout(PAGE_TIMEOUT, service.call(request));
-        let called = match may_wait {
-            true => self.unless_gone(called).await?,
-            false => called.await,
+        let response = pages::respond(node, page, visitor, self.handover.clone(), request);
+        let response = timeout(PAGE_TIMEOUT, response);
+        let response = match may_wait {
+            true => self.unless_gone(response).await?,
+            false => response.await,
         };
-        let Ok(response) = called else {
+        let Ok(response) = response else {
             let text = "The answer was not there in time.";
             say(node, self.socket, &asked, Status::SERVICE_UNAVAILABLE, text).await;
             return None;
         };
-        let response = response.unwrap_or_else(|never| match never {});
         self.answer(response, terms).await
     }
 

@@ -71,7 +71,6 @@ impl<'a> Connection<'a, TcpStream> {
         Some(Connection {
             socket: secure(self.node, config, self.socket, self.peer).await?,
             node: self.node,
-            site: self.site,
             // Without what may have come in clear: the ends of lines that browsers of old send.
             inbox: Some(Inbox::with(b"")),
             handover: self.handover,

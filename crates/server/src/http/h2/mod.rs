@@ -13,7 +13,6 @@ mod wire;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -23,8 +22,6 @@ use fanout::gate::Remote;
 use http1::{Head, Status};
 use http2::{IsOver, Patience};
 use hyper::body::Incoming;
-use hyper::service::Service;
-use hyper_util::service::TowerToHyperService;
 use ingest::icecast::{Prospects, answer_options};
 use net::holdings::Kind;
 use tokio::sync::{mpsc, watch};
@@ -35,7 +32,7 @@ use self::wire::from_wire;
 use super::exchange::{self, PIECE_TIMEOUT};
 use super::rejected::status_of;
 use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, refusal, visitor};
-use crate::http::pages::IsListener;
+use crate::http::pages::{self, IsListener};
 use crate::http::page::Page;
 use crate::http::visitor::Visitor;
 use crate::http::route::Route;
@@ -50,14 +47,12 @@ const PIECES_MAX: usize = 1;
 /// Serves a connection that has negotiated HTTP/2.
 pub(crate) async fn serve(
     node: &Arc<Node>,
-    site: &Router,
     socket: net::tls::Stream,
     permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
     let session = Arc::new(Session {
         node: Arc::clone(node),
-        site: site.clone(),
         usage: Mutex::default(),
         requests: watch::Sender::new(0),
         handover: Handover::new(permit),
@@ -80,7 +75,6 @@ pub(crate) async fn serve(
 /// What the requests of a connection share.
 struct Session {
     node: Arc<Node>,
-    site: Router,
     usage: Mutex<Use>,
     /// How many requests it carries.
     requests: watch::Sender<usize>,
@@ -182,20 +176,18 @@ impl Session {
     }
 
     async fn page(&self, page: Page, head: &Head, visitor: Visitor, body: Incoming) -> Response {
-        let mut request = match exchange::request(head, Body::new(body)) {
+        let request = match exchange::request(head, Body::new(body)) {
             Ok(request) => request,
             Err(error) => {
                 let asked = Asked::by(head, visitor.peer);
                 return self.refuse(&asked, http1::status_of(error), &error.to_string());
             }
         };
-        let extensions = request.extensions_mut();
-        extensions.insert(page);
-        extensions.insert(visitor);
-        extensions.insert(self.handover.clone());
-        let service = TowerToHyperService::new(self.site.clone());
-        match timeout(PAGE_TIMEOUT, service.call(request)).await {
-            Ok(response) => response.unwrap_or_else(|never| match never {}),
+        let handover = self.handover.clone();
+        let response = pages::respond(&self.node, page, visitor, handover, request);
+        // Boxed: other requests of a connection do not hold what pages need.
+        match timeout(PAGE_TIMEOUT, Box::pin(response)).await {
+            Ok(response) => response,
             Err(_) => {
                 let asked = Asked::by(head, visitor.peer);
                 let text = "The answer was not there in time.";

@@ -1,11 +1,10 @@
 //! What every answer has: CORS, the Server header, no sniffing of types, and its line in the access log.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::{Instant, SystemTime};
 
-use axum::extract::{Extension, Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use axum::middleware::Next;
 use axum::response::Response;
 use hyper::body::Body as _;
 
@@ -16,29 +15,42 @@ use crate::http::visitor::Visitor;
 use crate::access::{AccessLine, AccessLog, request_line};
 use crate::node::Node;
 
-/// Completes an answer, and logs it.
-pub(super) async fn finish(
-    State(node): State<Arc<Node>>,
-    Extension(page): Extension<Page>,
-    Extension(visitor): Extension<Visitor>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let began = (SystemTime::now(), Instant::now());
-    let said = Said::by(&request, &page);
-    let is_head = request.method() == Method::HEAD;
-    let mut response = next.run(request).await;
-    match is_head {
-        true => without_body(&mut response),
-        false => response = charged::charge(&node, visitor, &page, response),
+/// A request that is being answered.
+pub(super) struct Begun {
+    said: Said,
+    is_head: bool,
+    at: (SystemTime, Instant),
+}
+
+impl Begun {
+    pub(super) fn by(request: &Request, page: &Page) -> Self {
+        Self {
+            said: Said::by(request, page),
+            is_head: request.method() == Method::HEAD,
+            at: (SystemTime::now(), Instant::now()),
+        }
     }
-    complete(&node, &mut response);
-    // A listener has one line, when it has left.
-    let is_listener = response.extensions().get::<IsListener>().is_some();
-    if !is_listener && !matches!(page, Page::Hls(..)) {
-        said.log(&node.access, visitor, &response, began);
+
+    /// Completes the answer, and logs it.
+    pub(super) fn finish(
+        self,
+        node: &Node,
+        page: &Page,
+        visitor: Visitor,
+        mut response: Response,
+    ) -> Response {
+        match self.is_head {
+            true => without_body(&mut response),
+            false => response = charged::charge(node, visitor, page, response),
+        }
+        complete(node, &mut response);
+        // A listener has one line, when it has left.
+        let is_listener = response.extensions().get::<IsListener>().is_some();
+        if !is_listener && !matches!(page, Page::Hls(..)) {
+            self.said.log(&node.access, visitor, &response, self.at);
+        }
+        response
     }
-    response
 }
 
 /// The headers that all answers have, unless a page has decided otherwise.

@@ -38,11 +38,10 @@ mod xml;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::extract::{Extension, Query, Request, State};
+use axum::extract::{Query, Request};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
-use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::{Json, Router};
+use axum::Json;
 use config::BaseUrl;
 use http1::OWN_QUERY_BYTES_MAX;
 use media::StreamName;
@@ -111,41 +110,26 @@ const POLICY_UNFRAMED: &str = policy!(
     "frame-ancestors 'none'"
 );
 
-/// The service that answers page requests. The router has already found the page; it comes with the request,
-/// like the [`Visitor`] and the [`Handover`].
-pub(crate) fn service(node: &Arc<Node>) -> Router {
-    Router::new()
-        .fallback(answer)
-        .layer(middleware::from_fn_with_state(
-            Arc::clone(node),
-            finish::finish,
-        ))
-        .with_state(Arc::clone(node))
-}
-
-async fn answer(
-    State(node): State<Arc<Node>>,
-    Extension(page): Extension<Page>,
-    Extension(visitor): Extension<Visitor>,
-    Extension(handover): Extension<Handover>,
+/// Answers a request for a page.
+pub(crate) async fn respond(
+    node: &Arc<Node>,
+    page: Page,
+    visitor: Visitor,
+    handover: Handover,
     request: Request,
 ) -> Response {
-    let outside = || {
-        base(
-            node.config.http.base_url.as_ref(),
-            visitor,
-            request.headers(),
-        )
+    let begun = finish::Begun::by(&request, &page);
+    let which = page.list(request.uri().query().is_some()).map(|list| {
+        let configured = node.config.http.base_url.as_ref();
+        let base = base(configured, visitor, request.headers());
+        Which::new(list, request.uri(), base)
+    });
+    let made = make(node, page.clone(), visitor, handover, request);
+    let response = match which {
+        Some(which) => node.pages.lists.answer(which, visitor, made).await,
+        None => made.await,
     };
-    let uri = request.uri();
-    match page.list(uri.query().is_some()) {
-        Some(list) => {
-            let which = Which::new(list, uri, outside());
-            let made = make(&node, page, visitor, handover, request);
-            node.pages.lists.answer(which, visitor, made).await
-        }
-        None => make(&node, page, visitor, handover, request).await,
-    }
+    begun.finish(node, &page, visitor, response)
 }
 
 /// Makes a page.
