@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use log::View;
 use media::Span;
 
+use crate::Fanout;
 use crate::books::{CHECKUP_INTERVAL, DEGRADED_FOR};
 use crate::cursor::{lag, sample_interval};
 use crate::events::ConditionSender;
 use crate::format::LaneId;
 use crate::lane::Lane;
-use crate::reader::MESSAGE_COST;
-use crate::Fanout;
 use crate::listener::ListenerId;
+use crate::reader::MESSAGE_COST;
 
 /// The offset of a reader that has found no join point yet.
 const NOWHERE: u64 = u64::MAX;

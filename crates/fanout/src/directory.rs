@@ -10,11 +10,11 @@ use std::time::{Instant, SystemTime};
 
 use media::StreamName;
 
+use crate::cursor::Reason;
 use crate::events::{EventKind, Events};
 use crate::format::Format;
-use crate::stats::Counter;
-use crate::cursor::Reason;
 use crate::listener::{Departure, ListenerId};
+use crate::stats::Counter;
 
 /// One listener, as it introduced itself.
 #[derive(Debug)]

@@ -22,10 +22,10 @@ use crate::events::{Conditions, Events, Refusal};
 use crate::guest::Guest;
 use crate::handle::{Control, ListenerHandle};
 use crate::lane::LaneGuard;
+use crate::listener::{Departure, ListenerId, ListenerReport};
 use crate::placement::{Load, Placement};
 use crate::reader::LogReader;
 use crate::stats::Counter;
-use crate::listener::{Departure, ListenerId, ListenerReport};
 use crate::worker::{Attach, Command, Handle, INBOX_MAX, Links, Worker, WorkerWaker};
 
 /// How the workers are set up.

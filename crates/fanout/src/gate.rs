@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 use media::StreamName;
 use tokio::sync::Notify;
 
-use crate::listener::ListenerId;
 use crate::directory::Permit;
+use crate::listener::ListenerId;
 
 /// How long a gate may take to answer: several times what an authority on another host needs at its worst, and
 /// less than encoders wait before they give up.

@@ -12,14 +12,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::books::Books;
+use crate::cursor::Reason;
 use crate::directory::{ListenerRecord, Permit};
+use crate::format::{Format, Protocol};
 use crate::gate::{Authorized, Ongoing, Play, Revocation};
 use crate::handle::Control;
 use crate::join::{Introduction, JoinRefused};
-use crate::format::{Format, Protocol};
+use crate::listener::{Departure, ListenerId};
 use crate::stream::Full;
-use crate::listener::Departure;
-use crate::cursor::Reason;
 use crate::{Fanout, Registry};
 
 /// See the module's description.

@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 
 use media::Span;
 
+use crate::Fanout;
 use crate::books::Books;
 use crate::checkup::Standing;
 use crate::cursor::Reason;
 use crate::gate::Revocation;
 use crate::guest::Guest;
 use crate::lane::LaneGuard;
+use crate::listener::{ListenerId, ListenerReport};
 use crate::stream::Stream;
-use crate::listener::ListenerReport;
-use crate::Fanout;
 
 /// A listener of a lane, as the core knows it. See the module's description.
 #[derive(Debug)]

@@ -23,8 +23,8 @@ use media::StreamName;
 use tokio::time::{Instant, timeout_at};
 
 use crate::directory::{ListenerRecord, Permit};
-use crate::gate::{self, Authorized, Denied, Gate, Ongoing, Play};
 use crate::format::Format;
+use crate::gate::{self, Authorized, Denied, Gate, Ongoing, Play};
 use crate::lane::LaneGuard;
 use crate::origin::Located;
 use crate::packager::Packager;

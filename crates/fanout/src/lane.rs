@@ -13,7 +13,6 @@ use crate::keyframe::KeyframeWish;
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, JOIN_AGE_MAX, JOIN_PATIENCE, Policy};
 use crate::readers_window::ReadersWindow;
-use crate::retention::Retention;
 use crate::task_bells::TaskBells;
 use crate::worker::WorkerWaker;
 

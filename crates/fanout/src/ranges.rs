@@ -7,8 +7,8 @@ use std::task::Poll;
 
 use bytes::Bytes;
 
-use crate::index::{LaneIndex, PartState};
 use crate::format::Format;
+use crate::index::{LaneIndex, PartState};
 use crate::lane::{Lane, LaneGuard};
 use crate::task_bells;
 

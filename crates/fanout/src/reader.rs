@@ -8,11 +8,11 @@ use bytes::Bytes;
 use log::View;
 use media::{Span, Timestamp};
 
-use crate::listener::ListenerId;
 use crate::books::LATE_AFTER;
 use crate::cursor::{Reason, Start, Verdict, first, judge, lag};
 use crate::follower::Follower;
 use crate::handle::ListenerHandle;
+use crate::listener::ListenerId;
 use crate::policy::Policy;
 
 /// Bytes handed out at once: one TLS record batch, and the most that a stalled reader pins beside its page.

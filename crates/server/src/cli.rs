@@ -19,9 +19,9 @@ use crate::journals;
 use crate::log::{self, Log};
 use crate::rec;
 use crate::relay::Relay;
-use crate::start_error::StartError;
 use crate::sign;
 use crate::signals::Signals;
+use crate::start_error::StartError;
 
 /// Exit code for a configuration that is wrong.
 const CONFIG_WRONG: u8 = 2;

@@ -15,8 +15,8 @@ use crate::door::Counts;
 use crate::links::Links;
 use crate::log::LineLog;
 use crate::node::Node;
-use crate::reload::Reload;
 use crate::ports::{Bound, Port};
+use crate::reload::Reload;
 use crate::services::{Context, Phase, Phases, Service};
 use limits::Limits;
 

@@ -4,8 +4,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
 use super::EventKind;
-use crate::listener::ListenerId;
 use crate::directory::Directory;
+use crate::listener::ListenerId;
 
 /// Changes that may wait for the next tick, which comes four times a second. A thread that finds no room
 /// tries again a second later.

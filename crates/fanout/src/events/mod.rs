@@ -31,9 +31,9 @@ pub use self::reader::{EventReader, Received};
 pub use self::refusals::{REFUSALS_PER_SECOND, Refusal};
 pub(crate) use self::ring::StreamEvents;
 pub use self::ring::{Events, RECENT_MAX};
-use crate::listener::ListenerId;
 use crate::cursor::Reason;
 use crate::format::{Format, Protocol};
+use crate::listener::ListenerId;
 use crate::stream::Source;
 
 /// An event.

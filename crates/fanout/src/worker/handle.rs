@@ -10,9 +10,9 @@ use media::Timestamp;
 use net::Transport;
 
 use super::WorkerWaker;
-use crate::listener::{Departure, ListenerId, ListenerReport};
 use crate::conversation::Conversation;
 use crate::lane::LaneGuard;
+use crate::listener::{ListenerId, ListenerReport};
 
 /// A connected listener on its way to a worker.
 #[derive(Debug)]

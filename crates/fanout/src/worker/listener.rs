@@ -9,11 +9,11 @@ use media::Timestamp;
 use net::tls::{self, RecordLayer};
 use net::{SendOutcome, Slot};
 
-use crate::listener::ListenerId;
 use crate::books::DEGRADED_FOR;
 use crate::conversation::Talk;
 use crate::cursor::{Reason, Start, Verdict, first, judge, lost};
 use crate::lane::LaneGuard;
+use crate::listener::ListenerId;
 use crate::policy::Policy;
 
 /// The offset of a listener that has found no join point yet.

@@ -11,17 +11,17 @@ use std::time::Instant;
 use media::Timestamp;
 use net::{Inbound, Slot, Transport};
 
+use super::Worker;
 use super::carousel::Carousel;
 use super::handle::Attach;
 use super::listener::Listener;
 use super::position::Position;
-use super::Worker;
 use super::waker::LANES_MAX;
-use crate::listener::ListenerId;
 use crate::conversation::{Released, Talk};
 use crate::cursor::Reason;
 use crate::lane::LaneGuard;
 use crate::listener::Departure;
+use crate::listener::ListenerId;
 
 /// How much of the lane a leaving listener has received.
 #[derive(Clone, Copy, Debug)]

@@ -62,9 +62,9 @@ mod tests {
     use log::Account;
     use media::{Item, Script, Span, Timestamp};
 
-    use crate::listener::ListenerId;
     use crate::books::{Books, Plane};
     use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
+    use crate::listener::ListenerId;
     use crate::policy::{Class, Policy};
     use crate::probe::{Bottomless, Verbatim};
     use crate::retention::Retention;

@@ -13,10 +13,10 @@ use super::carousel::Carousel;
 use super::listener::Listener;
 use super::outlet::Outlet;
 use super::{Attach, Links, Worker, WorkerWaker};
-use crate::listener::{Departure, ListenerId};
 use crate::books::{Books, Plane};
 use crate::events::Conditions;
 use crate::lane::LaneGuard;
+use crate::listener::{Departure, ListenerId};
 
 /// One lane with a full audience.
 #[derive(Debug)]

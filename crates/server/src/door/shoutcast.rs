@@ -33,10 +33,7 @@ pub(super) async fn serve(
         Err(_) => return node.counts.reject(Rejected::HeadTimeout, peer),
         Ok(First::Gone) => return,
         Ok(First::Http) => {
-            return Box::pin(http::serve_begun(
-                node, socket, &received, permit, peer,
-            ))
-            .await;
+            return Box::pin(http::serve_begun(node, socket, &received, permit, peer)).await;
         }
         Ok(First::Poke) => return head::answer(socket, SHOUTCAST_REFUSED).await,
         Ok(First::Malformed(error)) => {

@@ -57,8 +57,8 @@ use self::refusal::{refuse, refuse_headless, refuse_malformed, say};
 use crate::address::{forwarded, forwarded_element};
 use crate::head::{Inbox, NoBody, NoHead, Taken};
 use crate::http::page::Page;
-use crate::http::visitor::Visitor;
 use crate::http::route::Route;
+use crate::http::visitor::Visitor;
 use crate::node::Node;
 use limits::Rejected;
 use limits::{ConnectionPermit, Handover};
@@ -150,12 +150,7 @@ enum Served<'a, S> {
 }
 
 impl<'a, S: LiveTransport> Connection<'a, S> {
-    fn new(
-        node: &'a Arc<Node>,
-        socket: S,
-        permit: ConnectionPermit,
-        peer: SocketAddr,
-    ) -> Self {
+    fn new(node: &'a Arc<Node>, socket: S, permit: ConnectionPermit, peer: SocketAddr) -> Self {
         Self {
             node,
             socket,

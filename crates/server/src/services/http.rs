@@ -8,9 +8,9 @@ use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
 use super::sockets::Doors;
 use super::{Context, Run, Service};
-use crate::ports::{Bound, Port};
 use crate::door::Door;
 use crate::door::tls::Handshakes;
+use crate::ports::{Bound, Port};
 use crate::start_error::StartError;
 
 /// See the module's description.

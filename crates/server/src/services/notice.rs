@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use authority::Scope;
 use config::Config;
 
-use crate::ports::{Bound, Port, reachable};
 use crate::keys::Generated;
+use crate::ports::{Bound, Port, reachable};
 
 /// Replaces a secret that the operator already knows.
 const KEY_PLACEHOLDER: &str = "KEY";

@@ -8,8 +8,8 @@ use tokio::net::TcpListener;
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
 use super::{Context, Run, Service, sockets};
-use crate::ports::{Bound, Port};
 use crate::admin;
+use crate::ports::{Bound, Port};
 use crate::start_error::StartError;
 
 /// See the module's description.

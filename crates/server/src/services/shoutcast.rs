@@ -8,8 +8,8 @@ use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
 use super::sockets::Doors;
 use super::{Context, Run, Service};
-use crate::ports::{Bound, Port};
 use crate::door::Door;
+use crate::ports::{Bound, Port};
 use crate::start_error::StartError;
 
 /// See the module's description.

@@ -9,8 +9,8 @@ use tokio::task::JoinSet;
 
 use super::phase::{Phase, Shown};
 use super::{Context, Run};
-use crate::ports::{Bound, Port};
 use crate::door::{self, Door};
+use crate::ports::{Bound, Port};
 use crate::start_error::StartError;
 
 /// Connections that may wait to be accepted: a crowd that reconnects at once. The kernel caps it at

@@ -11,9 +11,9 @@ use ingest::Stats;
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Run, Service};
-use crate::ports::Port;
 use crate::admin::metrics::Page;
 use crate::admin::metrics::table::*;
+use crate::ports::Port;
 use crate::signalling::{Rtc, Way};
 
 /// See the module's description.

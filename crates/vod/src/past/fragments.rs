@@ -16,9 +16,9 @@ use recordings::{Recording, State};
 use super::Past;
 use super::absent::Absent;
 use super::reader::Next;
-use crate::reads::malformed;
 use crate::patches::Patches;
 use crate::ranges::Ranges;
+use crate::reads::malformed;
 
 /// Fragments whose places are looked up at once: a minute.
 const PLAN_MAX: usize = 60;

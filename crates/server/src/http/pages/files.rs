@@ -18,10 +18,10 @@ use hyper::body::{Frame, SizeHint};
 use net::holdings::{Held, Kind};
 use vod::{Address, Answer, Count, Transfer};
 
-use crate::http::visitor::Visitor;
 use super::lasting::Lasting;
-use super::playbacks::{IsListener, Pass, Refused, Subject, Wanted};
 use super::permit;
+use super::playbacks::{IsListener, Pass, Refused, Subject, Wanted};
+use crate::http::visitor::Visitor;
 use crate::node::Node;
 use limits::Handover;
 use limits::Rejected;
@@ -46,7 +46,12 @@ pub(super) async fn answer(
             is_hls: address.is_hls(),
         },
     };
-    let pass = match node.pages.playbacks.admit(&*node.gate, &node.admission, &wanted).await {
+    let pass = match node
+        .pages
+        .playbacks
+        .admit(&*node.gate, &node.admission, &wanted)
+        .await
+    {
         Ok(pass) => pass,
         Err(refused) => return refused.answer(&node.admission, visitor),
     };

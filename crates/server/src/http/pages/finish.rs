@@ -8,11 +8,11 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::response::Response;
 use hyper::body::Body as _;
 
-use super::playbacks::IsListener;
 use super::charged;
+use super::playbacks::IsListener;
+use crate::access::{AccessLine, AccessLog, request_line};
 use crate::http::page::Page;
 use crate::http::visitor::Visitor;
-use crate::access::{AccessLine, AccessLog, request_line};
 use crate::node::Node;
 
 /// A request that is being answered.

@@ -14,9 +14,9 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use config::BaseUrl;
 
-use crate::http::visitor::Visitor;
 use crate::address::network;
 use crate::http::routes::Endpoint;
+use crate::http::visitor::Visitor;
 use limits::Allowances;
 
 /// How old a list may be that was made for somebody else.

@@ -38,10 +38,10 @@ mod xml;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Query, Request};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use axum::Json;
 use config::BaseUrl;
 use http1::OWN_QUERY_BYTES_MAX;
 use media::StreamName;

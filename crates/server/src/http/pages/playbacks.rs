@@ -26,10 +26,10 @@ use fanout::{
 use media::StreamName;
 
 use super::permit::{permit, refuse};
-use crate::http::visitor::Visitor;
 use crate::access::request_line;
-use crate::http::rejected::status_of;
 use crate::door::admission::ListenerAdmission;
+use crate::http::rejected::status_of;
+use crate::http::visitor::Visitor;
 use limits::Rejected;
 
 /// After so long without a request and without an answer under way a client has left. Players over HLS ask for a piece

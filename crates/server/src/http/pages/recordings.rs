@@ -14,8 +14,8 @@ use vod::{Found, PastAddress, PastRequest};
 
 use super::playbacks::{Subject, Wanted};
 use super::{files, permit};
-use crate::http::visitor::Visitor;
 use crate::copies;
+use crate::http::visitor::Visitor;
 use crate::node::Node;
 use crate::stamp;
 use limits::Handover;
@@ -89,7 +89,12 @@ pub(super) async fn answer(
         stream: address.stream(),
         subject: address.played().map_or(Subject::Alone, Subject::Recorded),
     };
-    let pass = match node.pages.playbacks.admit(&*node.gate, &node.admission, &wanted).await {
+    let pass = match node
+        .pages
+        .playbacks
+        .admit(&*node.gate, &node.admission, &wanted)
+        .await
+    {
         Ok(pass) => pass,
         Err(refused) => return refused.answer(&node.admission, visitor),
     };

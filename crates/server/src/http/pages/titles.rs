@@ -27,10 +27,10 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::http::visitor::Visitor;
 use super::info::{picture, publisher};
 use super::lasting::Lasting;
 use super::presentation::Presentation;
+use crate::http::visitor::Visitor;
 use crate::node::Node;
 use crate::sse::{COMMENT, Silence};
 use limits::Handover;

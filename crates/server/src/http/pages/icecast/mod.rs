@@ -25,10 +25,10 @@ use media::StreamName;
 
 use self::page::Place;
 use self::told::{Outcome, Told};
-use crate::http::visitor::Visitor;
 use super::html::escape;
 use crate::http::operators;
 use crate::http::routes::{Demand, Endpoint};
+use crate::http::visitor::Visitor;
 use crate::node::Node;
 
 pub(crate) use self::watch::watch;

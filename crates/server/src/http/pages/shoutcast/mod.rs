@@ -20,12 +20,12 @@ pub(crate) use self::audience::Audience;
 
 use self::audience::{Census, Crowd};
 use self::facts::{Facts, House, Standing, listener, object, song, summary, title, write};
-use crate::http::visitor::Visitor;
 use super::html::escape;
 use super::xml::{self, Xml};
 use crate::http::operators;
 use crate::http::routes::Endpoint;
 use crate::http::status::STREAMS_MAX;
+use crate::http::visitor::Visitor;
 use crate::listeners;
 use crate::node::Node;
 use crate::view::StreamView;
