@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::Secret;
-use fanout::Registry;
+use fanout::{Fanout, Registry};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::access::Departures;
 use crate::door::Counts;
@@ -19,9 +20,6 @@ use crate::ports::{Bound, Port};
 use crate::reload::Reload;
 use crate::services::{Context, Phase, Phases, Service};
 use limits::Limits;
-
-/// How often it is checked whether the last listener has left.
-const POLL: Duration = Duration::from_millis(50);
 
 /// A running relay.
 pub struct Running {
@@ -141,7 +139,7 @@ impl Running {
         events.close();
         let read = async {
             while events.readers() > 0 {
-                tokio::time::sleep(POLL).await;
+                sleep(POLL).await;
             }
         };
         if tokio::time::timeout(GOODBYE, read).await.is_err() {
@@ -161,7 +159,7 @@ async fn say_goodbye(counts: &Counts, limits: &Limits) {
     let told = async {
         // Players that workers have given back are no door's any more, but still have their permits.
         while counts.open() > 0 || limits.listeners_now() > 0 {
-            tokio::time::sleep(POLL).await;
+            sleep(POLL).await;
         }
     };
     if tokio::time::timeout(GOODBYE, told).await.is_err() {

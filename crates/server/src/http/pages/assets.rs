@@ -47,7 +47,7 @@ static ALL: [(Endpoint, &Asset); 12] = [
 ];
 
 /// The row of a file of the public pages, by its path.
-pub(super) fn at(path: &str) -> Option<Endpoint> {
+pub(in crate::http) fn at(path: &str) -> Option<Endpoint> {
     let is_there = |row: &Endpoint| row.surface() == Surface::Page && row.path() == path;
     let found = ALL.iter().find(|(endpoint, _)| is_there(endpoint));
     found.map(|(endpoint, _)| *endpoint)

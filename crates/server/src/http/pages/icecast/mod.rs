@@ -98,7 +98,7 @@ const ROWS: [(Endpoint, Subject); 21] = [
 ];
 
 /// The row at a path.
-pub(super) fn at(path: &str) -> Option<Endpoint> {
+pub(in crate::http) fn at(path: &str) -> Option<Endpoint> {
     let mut rows = ROWS.into_iter().map(|(row, _)| row);
     rows.find(|row| row.path() == path)
 }

@@ -44,7 +44,7 @@ const ROWS: [Endpoint; 6] = [
 const CALLBACK_BYTES_MAX: usize = 64;
 
 /// The row at a path.
-pub(super) fn at(path: &str) -> Option<Endpoint> {
+pub(in crate::http) fn at(path: &str) -> Option<Endpoint> {
     ROWS.into_iter().find(|row| row.path() == path)
 }
 
