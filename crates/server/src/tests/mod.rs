@@ -33,8 +33,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::gate::Authority;
+use crate::ports::Port;
 use crate::relay::Relay;
-use crate::services::Port;
 use limits::Marks;
 
 /// For anything that should happen at once.

@@ -161,9 +161,8 @@ mod tests {
     }
 
     fn which(host: &str) -> Which {
-        let base = || BaseUrl::new("http", host, "").expect("a host");
-        let uri = Uri::from_static("/?q=a");
-        Which::of(&Page::List, &uri, base).expect("a list")
+        let base = BaseUrl::new("http", host, "").expect("a host");
+        Which::new(Endpoint::List, &Uri::from_static("/?q=a"), base)
     }
 
     #[tokio::test]

@@ -52,3 +52,44 @@ impl Rendered {
         Some(document)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base(text: &str) -> BaseUrl {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn a_document_is_made_once_for_all_who_ask_at_a_time() {
+        let kept = Rendered::default();
+        let now = Instant::now();
+        let (one, other) = (base("https://radio.example"), base("http://10.0.0.1:8000"));
+        let mut made = 0;
+        let mut ask = |base: &BaseUrl, now| {
+            let document = kept.of(base, now, || {
+                made += 1;
+                Some(format!("{base} {made}"))
+            });
+            let document = document.expect("it is made");
+            String::from_utf8(document.text.to_vec()).expect("text")
+        };
+        assert_eq!(ask(&one, now), "https://radio.example 1");
+        assert_eq!(ask(&one, now + FRESH_FOR / 2), "https://radio.example 1");
+        assert_eq!(ask(&other, now), "http://10.0.0.1:8000 2");
+        assert_eq!(ask(&one, now + FRESH_FOR), "https://radio.example 3");
+    }
+
+    #[test]
+    fn hosts_that_clients_make_up_take_no_memory() {
+        let kept = Rendered::default();
+        let now = Instant::now();
+        for host in 0..100 {
+            let base = base(&format!("http://host-{host}"));
+            let document = kept.of(&base, now, || Some(base.to_string()));
+            assert_eq!(document.map(|one| one.base), Some(base));
+        }
+        assert_eq!(kept.0.lock().expect("no panic").len(), KEPT_MAX);
+    }
+}

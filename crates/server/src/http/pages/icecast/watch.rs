@@ -164,15 +164,4 @@ mod tests {
         let gone = told("1", &[("/b", &[])]);
         assert_eq!(known.learn(&gone), "EVENT /a null null\n");
     }
-
-    #[test]
-    fn places_are_few_and_given_back() {
-        let watchers = Watchers::default();
-        let all: Vec<_> = (0..WATCHERS_MAX).filter_map(|_| watchers.enter()).collect();
-        assert_eq!(all.len() as u64, WATCHERS_MAX);
-        assert!(watchers.enter().is_none());
-        assert_eq!(watchers.present(), WATCHERS_MAX);
-        drop(all);
-        assert_eq!((watchers.present(), watchers.all()), (0, WATCHERS_MAX));
-    }
 }
