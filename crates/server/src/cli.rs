@@ -16,7 +16,7 @@ use crate::admin;
 use crate::gate::{self, Authority};
 use crate::import_command;
 use crate::journals;
-use crate::log::{self, Log};
+use reports::log::{self, Log};
 use crate::rec;
 use crate::relay::Relay;
 use crate::sign;

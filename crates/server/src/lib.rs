@@ -15,7 +15,6 @@
 //! Every connection goes through a door, every permission through the one gate, and every address
 //! this server answers on is a row of [`routes`]. `http::route` finds what a request over HTTP is for.
 
-mod access;
 mod address;
 mod admin;
 mod backends;
@@ -26,7 +25,6 @@ mod drain;
 mod fallbacks;
 mod gate;
 mod head;
-mod hooks;
 mod http;
 mod import_command;
 mod intros;
@@ -34,7 +32,6 @@ mod journals;
 mod keys;
 mod links;
 mod listeners;
-mod log;
 mod node;
 mod overload;
 mod ports;
@@ -43,15 +40,12 @@ mod relay;
 mod reload;
 mod running;
 mod services;
-mod sessions;
 mod sign;
 mod signalling;
 mod signals;
 mod sse;
-mod stamp;
 mod start_error;
 mod stations;
-mod view;
 
 #[cfg(test)]
 mod tests;

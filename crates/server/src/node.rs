@@ -20,14 +20,14 @@ use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
 use uploads::Uploader;
 
-use crate::access::AccessLog;
+use reports::access::AccessLog;
 use crate::door::Counts;
 use crate::door::admission::ListenerAdmission;
 use crate::door::films::Projector;
 use crate::drain::Drain;
 use crate::gate::AuthorityGate;
 use crate::http::pages::kept::Kept;
-use crate::log::LineLog;
+use reports::log::LineLog;
 use crate::ports::{Bound, Port};
 use crate::signalling::Rtc;
 use limits::Limits;

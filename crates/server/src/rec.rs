@@ -10,7 +10,7 @@ use config::Config;
 use recordings::Recording;
 use serde_json::json;
 
-use crate::view;
+use reports::view;
 
 /// What is done to recordings.
 #[derive(Debug, Subcommand)]

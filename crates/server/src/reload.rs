@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use crate::door::tls::{Certificate, Renewal};
 use crate::gate::AuthorityGate;
-use crate::log::LineLog;
+use reports::log::LineLog;
 
 /// See the module's description.
 #[derive(Debug)]

@@ -11,10 +11,10 @@ use config::Secret;
 use fanout::{Fanout, Registry};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::access::Departures;
+use reports::access::Departures;
 use crate::door::Counts;
 use crate::links::Links;
-use crate::log::LineLog;
+use reports::log::LineLog;
 use crate::node::Node;
 use crate::ports::{Bound, Port};
 use crate::reload::Reload;

@@ -13,7 +13,7 @@ use config::{Config, Glob, Secret};
 use media::StreamName;
 
 use crate::ports::reachable;
-use crate::stamp;
+use reports::stamp;
 
 /// Longest time that a link is made for, days: ten years. More is a slip; keys do not expire.
 const DAYS_MAX: u32 = 3_660;

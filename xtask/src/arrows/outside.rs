@@ -22,9 +22,10 @@ use Members::{AboveProtocolsBut, These};
 
 /// Where command lines and JSON are read and written.
 const ASSEMBLY: Members = These(&["server", "load", "xtask", "testkit", "benches", "tests"]);
-/// Likewise, and where hooks are asked in JSON and tokens are read.
+/// Likewise, and where hooks are asked in JSON, tokens are read and documents are written.
 const WITH_JSON: Members = These(&[
     "server",
+    "reports",
     "auth-hook",
     "authority",
     "load",

@@ -19,9 +19,9 @@ use crate::fallbacks::Fallbacks;
 use crate::gate::AuthorityGate;
 use crate::links::{Links, Row};
 use crate::listeners;
-use crate::stamp;
+use reports::stamp;
 use crate::stations::Stations;
-use crate::view::StreamView;
+use reports::view::StreamView;
 
 /// What the API shows and changes.
 #[derive(Clone)]

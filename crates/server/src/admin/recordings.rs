@@ -18,8 +18,8 @@ use uploads::{Link, Uploader};
 
 use super::announce::is_json;
 use super::api::{Api, not_found, refuse};
-use crate::stamp;
-use crate::view;
+use reports::stamp;
+use reports::view;
 
 /// What follows a stream's name in the path.
 pub(super) const SUFFIX: &str = "/recording";

@@ -14,7 +14,7 @@ use station::{Command, Handle, Played, RequestRefused};
 
 use super::announce::is_json;
 use super::api::{Api, not_found, refuse};
-use crate::view;
+use reports::view;
 
 /// The longest request: one short word in braces, and the longest path that Linux knows, with every byte escaped.
 const BODY_BYTES_MAX: usize = 32 * 1_024;

@@ -16,7 +16,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tokio::net::TcpStream;
 
-use crate::stamp;
+use reports::stamp;
 
 /// A handshake takes two round trips; this is enough for the worst mobile networks.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -14,7 +14,7 @@ use super::authority::{Authority, Fingerprints, Grant, Verdict};
 use super::guesses::Guesses;
 use super::keys::Keys;
 use super::users;
-use crate::stamp;
+use reports::stamp;
 
 /// See the module's description.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime};
 
 use http1::{Head, Status, Version};
 
-use crate::access::{AccessLine, request_line};
+use reports::access::{AccessLine, request_line};
 use crate::node::Node;
 
 /// See the module's description.

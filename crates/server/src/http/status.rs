@@ -10,8 +10,8 @@ use fanout::{Info, Registry};
 use media::{Codec, Container, FourCc, Kind, StreamName};
 use serde_json::{Map, Value, json};
 
-use crate::stamp;
-use crate::view::StreamView;
+use reports::stamp;
+use reports::view::StreamView;
 
 /// Streams in one document, here and on the page that lists them. Longer lists are of no use, and any client
 /// may ask as often as it likes.

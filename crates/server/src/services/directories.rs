@@ -15,7 +15,7 @@ use crate::admin::metrics::Page;
 use crate::admin::metrics::table::DIRECTORIES;
 use crate::http::status;
 use crate::node::Node;
-use crate::view::StreamView;
+use reports::view::StreamView;
 
 /// Protocols of publishers that have no word for whether they wish to be listed.
 const WISHLESS: [&str; 3] = ["rtmp", "whip", "station"];

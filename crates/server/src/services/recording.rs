@@ -14,7 +14,7 @@ use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Run, Service};
 use crate::admin::metrics::Page;
 use crate::admin::metrics::table::*;
-use crate::hooks::Hooks;
+use reports::hooks::Hooks;
 use crate::node::Node;
 
 /// How often it is looked for streams that have no recorder yet. A lane begins with the last picture group, so nothing

@@ -11,7 +11,7 @@ use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Run, Service};
 use crate::admin::metrics::Page;
 use crate::admin::metrics::table::STATION_TRACKS;
-use crate::hooks::Hooks;
+use reports::hooks::Hooks;
 
 /// See the module's description.
 pub(super) struct StationPlayers(Vec<Station>);

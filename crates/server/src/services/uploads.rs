@@ -13,7 +13,7 @@ use uploads::{OpenError, Outcome, Settings, Uploader};
 use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Run, Service};
 use crate::admin::metrics::table::*;
-use crate::hooks::Hooks;
+use reports::hooks::Hooks;
 use crate::node::Node;
 
 /// How long the end of the server waits for the uploader to write down what has arrived. A disk that hangs keeps it no

@@ -14,7 +14,7 @@ use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Run, Service};
 use crate::admin::metrics::Page;
 use crate::admin::metrics::table::{WEBHOOK_QUEUE, WEBHOOKS};
-use crate::hooks::Hooks;
+use reports::hooks::Hooks;
 
 /// See the module's description.
 pub(super) struct WebhookCourier {

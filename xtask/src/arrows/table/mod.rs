@@ -32,7 +32,7 @@ const WHAT_THEY_FUZZ: &str = "–; what they fuzz";
 const ALL: &str = "all";
 
 /// The highest tier, which assembles the others.
-const ASSEMBLY: u8 = 4;
+const ASSEMBLY: u8 = 7;
 /// Up to this tier a row may name crates of the same tier.
 const SIBLINGS_UP_TO: u8 = 2;
 

@@ -7,8 +7,8 @@ use fanout::Source;
 use fanout::events::{Event, EventKind, Refusal};
 use serde::Serialize;
 
-use crate::stamp;
-use crate::view::TrackView;
+use reports::stamp;
+use reports::view::TrackView;
 
 /// One event. Field names are those of the API's lists.
 #[derive(Debug, Serialize)]

@@ -32,10 +32,10 @@ use self::process::Process;
 pub(crate) use self::table::METRICS;
 use self::table::*;
 use crate::door::tls::Facts;
-use crate::log::{LineLog, MESSAGES};
+use reports::log::{LineLog, MESSAGES};
 use crate::services::{Context, DEMO};
-use crate::stamp;
-use crate::view::StreamView;
+use reports::stamp;
+use reports::view::StreamView;
 use limits::Rejected;
 
 /// Streams that have series of their own; the rest are summed under `_other`. Prometheus pays for

@@ -10,7 +10,7 @@ use hyper::body::Body as _;
 
 use super::charged;
 use super::playbacks::IsListener;
-use crate::access::{AccessLine, AccessLog, request_line};
+use reports::access::{AccessLine, AccessLog, request_line};
 use crate::http::page::Page;
 use crate::http::visitor::Visitor;
 use crate::node::Node;

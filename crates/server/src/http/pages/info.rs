@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use super::presentation::{Presentation, labels};
 use crate::node::Node;
 use crate::signalling::Way;
-use crate::view::{State, StreamView};
+use reports::view::{State, StreamView};
 
 /// What the address of a picture ends with.
 const PICTURES: [&str; 6] = ["avif", "gif", "jpeg", "jpg", "png", "webp"];

@@ -26,7 +26,7 @@ use fanout::{
 use media::StreamName;
 
 use super::permit::{permit, refuse};
-use crate::access::request_line;
+use reports::access::request_line;
 use crate::door::admission::ListenerAdmission;
 use crate::http::rejected::status_of;
 use crate::http::visitor::Visitor;

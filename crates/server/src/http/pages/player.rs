@@ -13,7 +13,7 @@ use super::html::{Page, escape};
 use super::presentation::Presentation;
 use super::{info, still, stills};
 use crate::http::page::EMBED;
-use crate::view::StreamView;
+use reports::view::StreamView;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use fanout::Registry;
 
 use super::html::nothing_here;
 use super::xml::Xml;
-use crate::view::StreamView;
+use reports::view::StreamView;
 
 /// Of which kind.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -21,8 +21,8 @@ use crate::http::page::EMBED;
 use crate::http::status::STREAMS_MAX;
 use crate::node::Node;
 use crate::signalling::Way;
-use crate::stamp;
-use crate::view::StreamView;
+use reports::stamp;
+use reports::view::StreamView;
 
 /// A list of streams is no player.
 const CACHED: &str = "public, max-age=2";
@@ -30,7 +30,7 @@ const CACHED: &str = "public, max-age=2";
 /// The media type of what a WHEP endpoint takes and gives (RFC 9725 §4).
 const SDP: &str = "application/sdp";
 
-/// A track's kind, as [`TrackView`](crate::view::TrackView) has it.
+/// A track's kind, as [`TrackView`](reports::view::TrackView) has it.
 const VIDEO: &str = "video";
 
 /// A stream that is shown to everyone.

@@ -17,7 +17,7 @@ use super::{files, permit};
 use crate::copies;
 use crate::http::visitor::Visitor;
 use crate::node::Node;
-use crate::stamp;
+use reports::stamp;
 use limits::Handover;
 
 /// Recordings in one answer.

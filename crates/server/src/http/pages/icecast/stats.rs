@@ -13,7 +13,7 @@ use super::{Ask, Refusal, mount};
 use crate::http::status::{self, Question};
 use crate::listeners;
 use crate::node::Node;
-use crate::view::StreamView;
+use reports::view::StreamView;
 
 /// A list of names and figures, in the order of the names.
 type Figures = Map<String, Value>;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::audience::Crowd;
 use crate::http::pages::xml::Xml;
 use crate::http::status;
-use crate::view::StreamView;
+use reports::view::StreamView;
 
 /// Names as JSON has them, and what belongs to them. XML has the names in capitals.
 pub(super) type Facts = Vec<(&'static str, Value)>;

@@ -28,7 +28,7 @@ use crate::http::status::STREAMS_MAX;
 use crate::http::visitor::Visitor;
 use crate::listeners;
 use crate::node::Node;
-use crate::view::StreamView;
+use reports::view::StreamView;
 
 /// What is everyone's. The operator's is one of the ways to ask `/admin.cgi`.
 const ROWS: [Endpoint; 6] = [

@@ -18,14 +18,16 @@ use crate::view;
 
 /// Hands messages over, if there is a receiver.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hooks {
-    pub(crate) teller: Option<Teller>,
-    pub(crate) counts: Arc<Counts>,
+pub struct Hooks {
+    /// What takes messages; `None` without a receiver.
+    pub teller: Option<Teller>,
+    /// What became of them.
+    pub counts: Arc<Counts>,
 }
 
 impl Hooks {
     /// What is called for each event of a recording.
-    pub(crate) fn of_recordings(&self) -> archive::Tell {
+    pub fn of_recordings(&self) -> archive::Tell {
         let teller = self.teller.clone();
         Box::new(move |event| {
             if let Some(teller) = &teller {
@@ -35,7 +37,7 @@ impl Hooks {
     }
 
     /// What is called for each recording of which there is a copy.
-    pub(crate) fn of_uploads(&self) -> uploads::Tell {
+    pub fn of_uploads(&self) -> uploads::Tell {
         let teller = self.teller.clone();
         Box::new(move |uploaded| {
             let teller = teller.clone();
@@ -52,14 +54,14 @@ impl Hooks {
     }
 
     /// Tells of a track that a station has begun, if there is a receiver.
-    pub(crate) fn tell_of_track(&self, stream: &StreamName, track: &Playing) {
+    pub fn tell_of_track(&self, stream: &StreamName, track: &Playing) {
         if let Some(teller) = &self.teller {
             teller.tell(of_track(stream, track));
         }
     }
 
     /// Tells what has happened to a stream, if receivers can be told of it.
-    pub(crate) fn tell_of_stream(&self, event: &Event) {
+    pub fn tell_of_stream(&self, event: &Event) {
         if let Some(teller) = &self.teller
             && let Some(message) = of_stream(event)
         {
@@ -136,7 +138,7 @@ fn of_track(stream: &StreamName, track: &Playing) -> Message {
 
 /// What is told of sessions.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) enum Sessions {
+pub enum Sessions {
     /// They have begun.
     Started,
     /// They have ended.
@@ -145,7 +147,7 @@ pub(crate) enum Sessions {
 
 impl Sessions {
     /// The kind of message.
-    pub(crate) const fn label(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Started => "session.started",
             Self::Ended => "session.ended",
@@ -154,7 +156,7 @@ impl Sessions {
 }
 
 /// Of sessions of one stream, which are given as objects of JSON between commas.
-pub(crate) fn of_sessions(
+pub fn of_sessions(
     kind: Sessions,
     stream: &StreamName,
     at: SystemTime,

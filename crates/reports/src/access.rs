@@ -19,23 +19,30 @@ use crate::sessions::Sessions;
 use crate::stamp;
 
 /// This log's name in metric labels and warnings.
-pub(crate) const ACCESS: &str = "access";
+pub const ACCESS: &str = "access";
 
 /// How often the reader of departures checks whether it must end.
 const POLL: Duration = Duration::from_millis(100);
 
 /// One finished request. Text from clients is escaped when it is written.
 #[derive(Clone, Debug)]
-pub(crate) struct AccessLine<'a> {
-    pub(crate) peer: IpAddr,
+pub struct AccessLine<'a> {
+    /// The client's address.
+    pub peer: IpAddr,
     /// When it began.
-    pub(crate) since: SystemTime,
-    pub(crate) request: &'a str,
-    pub(crate) status: u16,
-    pub(crate) bytes: u64,
-    pub(crate) referer: &'a str,
-    pub(crate) agent: &'a str,
-    pub(crate) duration: Duration,
+    pub since: SystemTime,
+    /// Its first line, see [`request_line`].
+    pub request: &'a str,
+    /// The answer's status.
+    pub status: u16,
+    /// Bytes of the answer's body.
+    pub bytes: u64,
+    /// The header Referer; empty if there is none.
+    pub referer: &'a str,
+    /// The header User-Agent; empty if there is none.
+    pub agent: &'a str,
+    /// From its first byte to the last of its answer.
+    pub duration: Duration,
 }
 
 /// Longest text from a client. Requests for streams are far shorter.
@@ -43,7 +50,7 @@ const TEXT_BYTES_MAX: usize = 512;
 
 /// The part of a request target or URL that any log may contain: keys are in queries and before an `@`, so
 /// both are cut off.
-pub(crate) fn loggable(target: &str) -> Cow<'_, str> {
+pub fn loggable(target: &str) -> Cow<'_, str> {
     let end = target.find(['?', '#']).unwrap_or(target.len());
     let path = &target[..end];
     let userinfo = path.split_once("://").and_then(|(scheme, rest)| {
@@ -58,12 +65,12 @@ pub(crate) fn loggable(target: &str) -> Cow<'_, str> {
 }
 
 /// A request's first line without what must not be logged.
-pub(crate) fn request_line(method: &str, target: &str, version: &str) -> String {
+pub fn request_line(method: &str, target: &str, version: &str) -> String {
     format!("{} {} {version}", cut(method), loggable(target))
 }
 
 /// The beginning of a text from a client.
-pub(crate) fn cut(text: &str) -> &str {
+pub fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }
 
@@ -101,29 +108,30 @@ fn escape(text: &str) -> String {
 
 /// Takes lines. Clones write to the same file.
 #[derive(Clone, Debug)]
-pub(crate) struct AccessLog(LineLog);
+pub struct AccessLog(LineLog);
 
 impl AccessLog {
-    pub(crate) fn new(lines: LineLog) -> Self {
+    /// An access log of these lines.
+    pub fn new(lines: LineLog) -> Self {
         Self(lines)
     }
 
     /// Writes a line.
-    pub(crate) fn write(&self, line: &AccessLine<'_>) {
+    pub fn write(&self, line: &AccessLine<'_>) {
         if self.0.is_open() {
             self.0.write(line.format().as_bytes());
         }
     }
 
     /// The log itself.
-    pub(crate) fn lines(&self) -> &LineLog {
+    pub fn lines(&self) -> &LineLog {
         &self.0
     }
 }
 
 /// The thread that reads departures.
 #[derive(Debug)]
-pub(crate) struct Departures {
+pub struct Departures {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
@@ -133,7 +141,7 @@ impl Departures {
     ///
     /// # Errors
     /// When there is no thread.
-    pub(crate) fn read(
+    pub fn read(
         departed: Receiver<Departure>,
         fanout: Arc<Fanout>,
         log: AccessLog,
@@ -160,7 +168,7 @@ impl Departures {
     }
 
     /// Reads what is left, then ends. Call it when the workers have ended.
-    pub(crate) fn finish(self) {
+    pub fn finish(self) {
         self.stop.store(true, Ordering::Release);
         if self.thread.join().is_err() {
             tracing::error!("the reader of departures had panicked");

@@ -7,7 +7,7 @@ use station::Playing;
 use crate::stamp;
 
 /// What is known of a recording.
-pub(crate) fn recording(recording: &Recording) -> Value {
+pub fn recording(recording: &Recording) -> Value {
     let path = recording.is_local.then(|| recording.path.to_string_lossy());
     json!({
         "id": recording.id.to_string(),
@@ -26,7 +26,7 @@ pub(crate) fn recording(recording: &Recording) -> Value {
 }
 
 /// A track that is played, or was.
-pub(crate) fn playing(track: &Playing) -> Value {
+pub fn playing(track: &Playing) -> Value {
     json!({
         "title": track.title,
         "file": track.name,

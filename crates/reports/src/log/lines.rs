@@ -23,7 +23,7 @@ const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
 /// See the module's description. Clones write to the same file.
 #[derive(Clone, Debug)]
-pub(crate) struct LineLog {
+pub struct LineLog {
     /// The log's name in metric labels and warnings.
     name: &'static str,
     open: Option<Open>,
@@ -43,7 +43,7 @@ impl LineLog {
     ///
     /// # Errors
     /// When the file cannot be opened or there is no thread.
-    pub(crate) fn open(name: &'static str, to: &LogTarget) -> io::Result<Self> {
+    pub fn open(name: &'static str, to: &LogTarget) -> io::Result<Self> {
         let (output, path) = match to {
             LogTarget::Off => return Ok(Self { name, open: None }),
             LogTarget::Stdout => (duplicate(io::stdout())?, None),
@@ -62,12 +62,12 @@ impl LineLog {
     }
 
     /// Whether lines go anywhere.
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
     /// Writes a line, unless lines come faster than the disk takes them.
-    pub(crate) fn write(&self, line: &[u8]) {
+    pub fn write(&self, line: &[u8]) {
         if let Some(open) = &self.open {
             open.sink.push(line);
         }
@@ -78,7 +78,7 @@ impl LineLog {
     ///
     /// # Errors
     /// When the file cannot be opened.
-    pub(crate) fn reopen(&self) -> io::Result<Option<&Path>> {
+    pub fn reopen(&self) -> io::Result<Option<&Path>> {
         let Some(open) = &self.open else {
             return Ok(None);
         };
@@ -91,18 +91,18 @@ impl LineLog {
     }
 
     /// Its file's path; `None` for standard output, or nothing.
-    pub(crate) fn path(&self) -> Option<&Path> {
+    pub fn path(&self) -> Option<&Path> {
         self.open.as_ref()?.path.as_deref()
     }
 
     /// How often its file was opened anew.
-    pub(crate) fn reopened(&self) -> u64 {
+    pub fn reopened(&self) -> u64 {
         let open = self.open.as_ref();
         open.map_or(0, |open| open.reopened.load(Ordering::Acquire))
     }
 
     /// The file that lines go to now, and its length: lines that are written later are behind that, or in another file.
-    pub(crate) fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<Place> {
         let metadata = self.open.as_ref()?.sink.file().metadata();
         metadata.ok().map(|metadata| Place::of(&metadata))
     }
@@ -111,7 +111,7 @@ impl LineLog {
     ///
     /// # Errors
     /// When it does not.
-    pub(crate) fn sync(&self) -> io::Result<()> {
+    pub fn sync(&self) -> io::Result<()> {
         match &self.open {
             Some(open) => open.sink.file().sync_data(),
             None => Ok(()),
@@ -119,13 +119,13 @@ impl LineLog {
     }
 
     /// Waits until all lines are written, in bounded time. Returns whether they are.
-    pub(crate) fn flush(&self) -> bool {
+    pub fn flush(&self) -> bool {
         let open = self.open.as_ref();
         open.is_none_or(|open| open.sink.flush(FLUSH_PATIENCE))
     }
 
     /// The last lines are written, in bounded time.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         if !self.flush() {
             tracing::warn!(
                 log = self.name,
@@ -135,7 +135,7 @@ impl LineLog {
     }
 
     /// The log's name and the lines that were dropped; `None` without a log.
-    pub(crate) fn lines_lost(&self) -> Option<(&'static str, u64)> {
+    pub fn lines_lost(&self) -> Option<(&'static str, u64)> {
         let open = self.open.as_ref()?;
         Some((self.name, open.sink.lines_lost()))
     }
@@ -149,7 +149,7 @@ fn append_to(path: &Path) -> io::Result<File> {
 
 /// Ends the last line of a log that is opened for appending: a server that was killed may have written half of it, and the next
 /// line would be the other half.
-pub(crate) fn end_torn_line(mut log: &File, path: &Path) -> io::Result<()> {
+pub fn end_torn_line(mut log: &File, path: &Path) -> io::Result<()> {
     let metadata = log.metadata()?;
     // One that may not be read is written all the same.
     let Some(last) = metadata.len().checked_sub(1).filter(|_| metadata.is_file()) else {

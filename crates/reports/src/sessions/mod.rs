@@ -28,17 +28,17 @@ use self::titles::{Change, Titles};
 use crate::hooks::Sessions as Kind;
 use crate::log::LineLog;
 
-pub(crate) use self::recover::{Recovered, recover};
+pub use self::recover::{Recovered, recover};
 
 /// This log's name in metric labels and warnings.
-pub(crate) const SESSIONS: &str = "sessions";
+pub const SESSIONS: &str = "sessions";
 
 /// Lines of the killed server that are told in one turn.
 const RECOVERED_PER_TURN: usize = 256;
 
 /// See the module's description.
 #[derive(Debug)]
-pub(crate) struct Sessions {
+pub struct Sessions {
     log: LineLog,
     fanout: Arc<Fanout>,
     /// `None` where nobody wants to know.
@@ -53,22 +53,22 @@ pub(crate) struct Sessions {
 }
 
 /// What sessions are told to.
-pub(crate) struct Settings<'a> {
+pub struct Settings<'a> {
     /// The log.
-    pub(crate) log: LineLog,
+    pub log: LineLog,
     /// How often open sessions are written down beside it; zero for never.
-    pub(crate) checkpoint: Duration,
+    pub checkpoint: Duration,
     /// Hands messages over, if there is a receiver.
-    pub(crate) teller: Option<Teller>,
+    pub teller: Option<Teller>,
     /// Which receivers want what.
-    pub(crate) rules: &'a [WebhookRule],
+    pub rules: &'a [WebhookRule],
     /// What was added to the log.
-    pub(crate) recovered: Option<Recovered>,
+    pub recovered: Option<Recovered>,
 }
 
 impl<'a> Settings<'a> {
     /// By the configuration.
-    pub(crate) fn new(
+    pub fn new(
         config: &'a Config,
         log: LineLog,
         teller: Option<Teller>,
@@ -89,7 +89,7 @@ impl Sessions {
     ///
     /// # Errors
     /// When there is no thread for checkpoints.
-    pub(crate) fn new(
+    pub fn new(
         settings: Settings<'_>,
         fanout: &Arc<Fanout>,
         started: SystemTime,
@@ -121,7 +121,7 @@ impl Sessions {
     }
 
     /// Does what is due between two departures. Does not wait.
-    pub(crate) fn turn(&mut self, now: Instant) {
+    pub fn turn(&mut self, now: Instant) {
         self.read_events(None);
         self.tell_recovered();
         self.batches.turn(now);
@@ -131,7 +131,7 @@ impl Sessions {
     }
 
     /// A listener has left; to be called before the directory forgets it.
-    pub(crate) fn leave(
+    pub fn leave(
         &mut self,
         record: &ListenerRecord,
         departure: &Departure,
@@ -161,14 +161,14 @@ impl Sessions {
     }
 
     /// The directory has forgotten it, which may have said only then that it had come.
-    pub(crate) fn left(&mut self, record: &ListenerRecord) {
+    pub fn left(&mut self, record: &ListenerRecord) {
         if self.batches.wants_starts {
             self.read_events(Some(record));
         }
     }
 
     /// The last departure was read.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         self.read_events(None);
         self.batches.finish();
         if let Some(checkpoints) = &self.checkpoints {

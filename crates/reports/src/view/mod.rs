@@ -5,6 +5,6 @@ mod recording;
 mod stream;
 mod track;
 
-pub(crate) use self::recording::{playing, recording};
-pub(crate) use self::stream::{State, StreamView};
-pub(crate) use self::track::TrackView;
+pub use self::recording::{playing, recording};
+pub use self::stream::{State, StreamView};
+pub use self::track::TrackView;

@@ -7,15 +7,16 @@ use serde::{Deserialize, Serialize};
 
 /// See the module's description.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub(crate) struct Place {
+pub struct Place {
     device: u64,
     inode: u64,
     /// How long the file is.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 impl Place {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    /// The place of a file that is open.
+    pub fn of(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),
             inode: metadata.ino(),
@@ -24,7 +25,7 @@ impl Place {
     }
 
     /// Whether both are in one file, whatever its name was and is.
-    pub(crate) const fn is_file_of(&self, other: &Self) -> bool {
+    pub const fn is_file_of(&self, other: &Self) -> bool {
         self.device == other.device && self.inode == other.inode
     }
 }

@@ -24,7 +24,7 @@ const BESIDE_MAX: usize = 100_000;
 
 /// The lines that were added to a log.
 #[derive(Debug)]
-pub(crate) struct Recovered {
+pub struct Recovered {
     lines: io::Lines<BufReader<Take<File>>>,
     /// A server that drains may have written others between them.
     ids: HashSet<String>,
@@ -40,7 +40,7 @@ impl Recovered {
 }
 
 /// Adds to a log what the servers before could not. `None` if there is nothing to add.
-pub(crate) fn recover(log: &LogTarget) -> Option<Recovered> {
+pub fn recover(log: &LogTarget) -> Option<Recovered> {
     let LogTarget::File(log) = log else {
         return None;
     };

@@ -6,19 +6,23 @@ use serde::Serialize;
 
 /// One track. Unknown values are left out.
 #[derive(Debug, Serialize)]
-pub(crate) struct TrackView {
-    pub(crate) kind: &'static str,
-    pub(crate) codec: String,
+pub struct TrackView {
+    /// `audio` or `video`.
+    pub kind: &'static str,
+    /// The codec, as documents name it.
+    pub codec: String,
     /// The codec's name for use in a sentence.
-    pub(crate) label: &'static str,
+    pub label: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<String>,
+    /// Pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) width: Option<u32>,
+    pub width: Option<u32>,
+    /// Pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) height: Option<u32>,
+    pub height: Option<u32>,
     /// Frames per second, over the last two seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     frame_rate: Option<f64>,
@@ -36,7 +40,7 @@ pub(crate) struct TrackView {
 
 impl TrackView {
     /// All tracks of a stream, in the order they were announced.
-    pub(crate) fn all(info: &Info) -> Vec<Self> {
+    pub fn all(info: &Info) -> Vec<Self> {
         let rates = info.rates.iter().copied().chain(std::iter::repeat(None));
         let tracks = info.tracks.iter().zip(rates);
         tracks
@@ -45,7 +49,7 @@ impl TrackView {
     }
 
     /// One track, with what was measured of it.
-    pub(crate) fn of(track: &Track, rate: Option<Rate>, keyframes: Option<Keyframes>) -> Self {
+    pub fn of(track: &Track, rate: Option<Rate>, keyframes: Option<Keyframes>) -> Self {
         let Description {
             profile,
             level,

@@ -9,13 +9,13 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// Whole seconds since 1970; 0 before it.
-pub(crate) fn unix_seconds(at: SystemTime) -> u64 {
+pub fn unix_seconds(at: SystemTime) -> u64 {
     at.duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())
 }
 
 /// `21/Nov/2026:04:54:26 +0000`, as the Common Log Format writes it.
-pub(crate) fn log_date(at: SystemTime) -> String {
+pub fn log_date(at: SystemTime) -> String {
     let parts = Parts::of(at);
     format!(
         "{}/{}/{}:{} +0000",
@@ -24,12 +24,12 @@ pub(crate) fn log_date(at: SystemTime) -> String {
 }
 
 /// `Sat, 21 Nov 2026 04:54:26 +0000`, as Icecast writes it.
-pub(crate) fn rfc2822(at: SystemTime) -> String {
+pub fn rfc2822(at: SystemTime) -> String {
     HttpDate::from(at).to_string().replace("GMT", "+0000")
 }
 
 /// `2026-11-21T04:54:26+0000`, as Icecast writes it; with a `zone` of `Z`, ISO 8601 as usual.
-pub(crate) fn iso8601(at: SystemTime, zone: &str) -> String {
+pub fn iso8601(at: SystemTime, zone: &str) -> String {
     let parts = Parts::of(at);
     let month = MONTHS
         .iter()
@@ -42,13 +42,13 @@ pub(crate) fn iso8601(at: SystemTime, zone: &str) -> String {
 }
 
 /// `2026-11-21T04:54:26.512Z`.
-pub(crate) fn iso8601_millis(at: SystemTime) -> String {
+pub fn iso8601_millis(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     iso8601(at, &format!(".{:03}Z", since.subsec_millis()))
 }
 
 /// Reads what [`iso8601`] writes with a `Z`, to the second, and fractions that are cut.
-pub(crate) fn parse_iso8601(text: &str) -> Option<SystemTime> {
+pub fn parse_iso8601(text: &str) -> Option<SystemTime> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     let time = time.split_once('.').map_or(time, |(time, _)| time);
     let numbers = |text: &str, by: char| -> Option<[u64; 3]> {

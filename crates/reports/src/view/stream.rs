@@ -18,48 +18,60 @@ use crate::view::TrackView;
 
 /// See the module's description.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct StreamView<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) state: State,
-    pub(crate) epoch: u32,
+pub struct StreamView<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its state.
+    pub state: State,
+    /// The number of its publisher's turn, from 1 on.
+    pub epoch: u32,
     /// Since when the publisher has been sending.
     #[serde(serialize_with = "iso8601")]
-    pub(crate) since: SystemTime,
+    pub since: SystemTime,
     /// Whether it is on the public list.
-    pub(crate) public: bool,
+    pub public: bool,
     /// The publisher's protocol.
-    pub(crate) protocol: &'static str,
-    pub(crate) peer: Option<SocketAddr>,
-    pub(crate) agent: &'a str,
+    pub protocol: &'static str,
+    /// The publisher's address; `None` for one within the server.
+    pub peer: Option<SocketAddr>,
+    /// The publisher's program, as it names itself.
+    pub agent: &'a str,
     /// The gate's name for the publisher: the name of its key.
     identity: Option<&'a str>,
-    pub(crate) content_type: &'a str,
-    pub(crate) announced_type: Option<&'a str>,
+    /// The media type of what the publisher sends.
+    pub content_type: &'a str,
+    /// The media type that the publisher announced, where that is another one.
+    pub announced_type: Option<&'a str>,
     tracks: Tracks<'a>,
     /// In the API only: it depends on whether another stream can be transcoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     opus: Option<OpusView<'a>>,
     pictures: Option<PicturesView>,
     keyframes: Option<KeyframesView>,
-    pub(crate) title: Option<&'a str>,
-    pub(crate) listeners: usize,
-    pub(crate) listeners_peak: usize,
-    pub(crate) ingest_bytes: u64,
+    /// What is playing.
+    pub title: Option<&'a str>,
+    /// Present listeners.
+    pub listeners: usize,
+    /// The most listeners at one time.
+    pub listeners_peak: usize,
+    /// Bytes that publishers have sent.
+    pub ingest_bytes: u64,
     /// The stream's record, for what single pages need besides.
     #[serde(skip)]
-    pub(crate) info: &'a Info,
+    pub info: &'a Info,
 }
 
 /// A stream's state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
+pub enum State {
     /// There is something to hear or see.
     Live,
     /// The publisher has not sent media yet.
     Starting,
     /// The publisher is away; listeners are kept.
     Lingering,
+    /// There is no publisher, and none is waited for.
     Ended,
 }
 
@@ -74,13 +86,14 @@ impl State {
     }
 
     /// Whether there is a publisher.
-    pub(crate) fn has_publisher(self) -> bool {
+    pub fn has_publisher(self) -> bool {
         matches!(self, Self::Live | Self::Starting)
     }
 }
 
 impl<'a> StreamView<'a> {
-    pub(crate) fn of(info: &'a Info) -> Self {
+    /// The view of a stream.
+    pub fn of(info: &'a Info) -> Self {
         let source = &*info.source;
         Self {
             name: info.name.as_str(),
@@ -108,7 +121,7 @@ impl<'a> StreamView<'a> {
 
     /// The same, with its state for listeners that take nothing but Opus. `has_room` says whether one more
     /// stream can be transcoded.
-    pub(crate) fn with_opus(self, has_room: bool) -> Self {
+    pub fn with_opus(self, has_room: bool) -> Self {
         Self {
             opus: Some(OpusView::of(self.info, has_room)),
             ..self
@@ -116,12 +129,12 @@ impl<'a> StreamView<'a> {
     }
 
     /// Its tracks, in the order they were announced.
-    pub(crate) fn tracks(&self) -> Vec<TrackView> {
+    pub fn tracks(&self) -> Vec<TrackView> {
         TrackView::all(self.info)
     }
 
     /// A header that the source sent as `ice-…` or `icy-…`. Untrusted text.
-    pub(crate) fn header(&self, name: &str) -> Option<&'a str> {
+    pub fn header(&self, name: &str) -> Option<&'a str> {
         let headers = self.info.source.headers.iter();
         let mut values = headers.filter(|(key, _)| {
             let key = key.to_ascii_lowercase();

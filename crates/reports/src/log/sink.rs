@@ -19,7 +19,7 @@ const BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Takes lines. Clones write to the same file; the thread ends after the last of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Sink(Arc<Handle>);
+pub struct Sink(Arc<Handle>);
 
 #[derive(Debug)]
 struct Handle(Arc<Shared>);
@@ -54,7 +54,7 @@ struct Queue {
 
 /// Another descriptor of a standard stream. Its owner needs none of the standard library's locks, which
 /// another thread may hold for ever.
-pub(crate) fn duplicate(stream: impl AsFd) -> io::Result<File> {
+pub fn duplicate(stream: impl AsFd) -> io::Result<File> {
     Ok(stream.as_fd().try_clone_to_owned()?.into())
 }
 
@@ -63,7 +63,7 @@ impl Sink {
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub(crate) fn open(name: &'static str, output: File, lines_max: usize) -> io::Result<Self> {
+    pub fn open(name: &'static str, output: File, lines_max: usize) -> io::Result<Self> {
         let output = Arc::new(output);
         let shared = Arc::new(Shared {
             name,
@@ -82,7 +82,7 @@ impl Sink {
     }
 
     /// Takes one line, which ends with a newline, if there is room.
-    pub(crate) fn push(&self, line: &[u8]) {
+    pub fn push(&self, line: &[u8]) {
         let shared = &self.0.0;
         let mut queue = shared.lock();
         let has_room = queue.lines < shared.lines_max && queue.text.len() + line.len() <= BYTES_MAX;
@@ -99,20 +99,20 @@ impl Sink {
     }
 
     /// Writes later lines to another file.
-    pub(crate) fn replace(&self, output: File) {
+    pub fn replace(&self, output: File) {
         self.0.0.lock().replacement = Some(output);
         self.0.0.filled.notify_one();
     }
 
     /// The file that lines go to now.
-    pub(crate) fn file(&self) -> Arc<File> {
+    pub fn file(&self) -> Arc<File> {
         let file = self.0.0.file.lock();
         Arc::clone(&file.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits until all accepted lines are written or dropped, but no longer than `patience`, and not at all when
     /// the thread has already been stuck for that time. Returns whether they are.
-    pub(crate) fn flush(&self, patience: Duration) -> bool {
+    pub fn flush(&self, patience: Duration) -> bool {
         let begun = Instant::now();
         let shared = &self.0.0;
         let mut queue = shared.lock();
@@ -129,7 +129,7 @@ impl Sink {
     }
 
     /// Lines that were dropped: the queue was full, or they could not be written.
-    pub(crate) fn lines_lost(&self) -> u64 {
+    pub fn lines_lost(&self) -> u64 {
         self.0.0.lost.load(Ordering::Relaxed)
     }
 }

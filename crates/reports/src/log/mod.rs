@@ -23,12 +23,12 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use self::limit::Limiter;
-pub(crate) use self::lines::{LineLog, end_torn_line};
-pub(crate) use self::place::Place;
-pub(crate) use self::sink::{Sink, duplicate};
+pub use self::lines::{LineLog, end_torn_line};
+pub use self::place::Place;
+pub use self::sink::{Sink, duplicate};
 
 /// This log's name in metric labels and warnings.
-pub(crate) const MESSAGES: &str = "messages";
+pub const MESSAGES: &str = "messages";
 
 /// Lines that may wait: more than a minute of what the limit allows.
 const LINES_MAX: usize = 4_096;
@@ -43,7 +43,7 @@ const END_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The process's log, or none for programs that embed a relay.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Log(Option<Installed>);
+pub struct Log(Option<Installed>);
 
 #[derive(Clone, Debug)]
 struct Installed {
@@ -56,7 +56,7 @@ impl Log {
     ///
     /// # Errors
     /// When its thread cannot be started.
-    pub(crate) fn install(log: &config::Log) -> io::Result<Self> {
+    pub fn install(log: &config::Log) -> io::Result<Self> {
         let sink = Sink::open(MESSAGES, duplicate(io::stderr())?, LINES_MAX)?;
         let limiter = Limiter::new(Instant::now());
         let lines = tracing_subscriber::fmt::layer()
@@ -79,21 +79,21 @@ impl Log {
     }
 
     /// Lines that were dropped.
-    pub(crate) fn lines_lost(&self) -> u64 {
+    pub fn lines_lost(&self) -> u64 {
         self.0
             .as_ref()
             .map_or(0, |installed| installed.sink.lines_lost())
     }
 
     /// Logs sums of suppressed events. Call it at intervals.
-    pub(crate) fn sum_up(&self, now: Instant) {
+    pub fn sum_up(&self, now: Instant) {
         if let Some(installed) = &self.0 {
             installed.limiter.sum_up(now);
         }
     }
 
     /// Writes what is left, in bounded time.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         if let Some(Installed { limiter, sink }) = &self.0 {
             limiter.sum_up_all();
             sink.flush(END_PATIENCE);
@@ -168,7 +168,7 @@ impl Write for Line<'_> {
 
 /// Writes a text to standard output and waits at most one second for that: a pipe without a reader must not
 /// stop a server.
-pub(crate) fn announce(text: &str) {
+pub fn announce(text: &str) {
     let announced = duplicate(io::stdout())
         .and_then(|output| Sink::open("notice", output, 1))
         .map(|sink| {
