@@ -127,7 +127,7 @@ impl Playlist {
         let _written = writeln!(
             out,
             "#EXT-X-PROGRAM-DATE-TIME:{}\n#EXTINF:{},\n../{id}/{start}-{end}{SEGMENT}{suffix}",
-            stamp(segment.begins),
+            http1::iso8601_millis(segment.begins),
             Lasts::from(segment.lasts),
         );
         Some(())
