@@ -9,7 +9,6 @@ use container::mp4_file::Timeline;
 use recordings::RecordingId;
 
 use super::address::{FOLDER, FROM, SUFFIX};
-use super::when::stamp;
 use crate::address::{INIT, SEGMENT};
 use crate::playlist::{Lasts, Suffix};
 use crate::text::Entries;
