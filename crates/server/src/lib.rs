@@ -23,7 +23,6 @@ mod copies;
 mod door;
 mod drain;
 mod fallbacks;
-mod gate;
 mod head;
 mod http;
 mod import_command;
@@ -46,11 +45,12 @@ mod signals;
 mod sse;
 mod start_error;
 mod stations;
+mod who;
 
 #[cfg(test)]
 mod tests;
 
-pub use gate::{Authority, Grant, Verdict};
+pub use auth::{Authority, Grant, Verdict};
 pub use http::routes;
 pub use links::TrustError;
 pub use ports::{Bound, Port};

@@ -25,7 +25,7 @@ use crate::door::Counts;
 use crate::door::admission::ListenerAdmission;
 use crate::door::films::Projector;
 use crate::drain::Drain;
-use crate::gate::AuthorityGate;
+use auth::AuthorityGate;
 use crate::http::pages::kept::Kept;
 use reports::log::LineLog;
 use crate::ports::{Bound, Port};

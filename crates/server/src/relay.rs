@@ -16,7 +16,7 @@ use reports::access::{ACCESS, AccessLog, Departures};
 use crate::backends;
 use crate::door::tls::Certificate;
 use crate::fallbacks::Fallbacks;
-use crate::gate::{Authority, AuthorityGate};
+use auth::{Authority, AuthorityGate};
 use crate::http;
 use crate::intros;
 use crate::keys::{self, Generated};

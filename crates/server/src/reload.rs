@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::door::tls::{Certificate, Renewal};
-use crate::gate::AuthorityGate;
+use auth::AuthorityGate;
 use reports::log::LineLog;
 
 /// See the module's description.

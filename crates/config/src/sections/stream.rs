@@ -8,7 +8,8 @@ use media::Span;
 
 use super::fanout::require_burst_bytes;
 use super::hls::require_window;
-use super::{MountRule, PlayAccess, SoundRule};
+use super::{MountRule, SoundRule};
+use crate::PlayAccess;
 use crate::read::Section;
 use crate::{Glob, Secret};
 

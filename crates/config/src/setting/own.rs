@@ -1,6 +1,6 @@
 //! How the types of this crate are written.
 
-use authority::KeyHash;
+use auth::KeyHash;
 use media::StreamName;
 use toml::Spanned;
 use toml::de::DeValue;

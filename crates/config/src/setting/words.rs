@@ -1,6 +1,6 @@
 //! Types that are one of a few words.
 
-use authority::Scope;
+use auth::Scope;
 
 use super::{Fault, Setting, nearest};
 use crate::{
@@ -34,7 +34,7 @@ choices! {
         "stalled" => Self::Stalled,
         "never" => Self::Never,
     } "\"same-credential\", \"stalled\" or \"never\"";
-    auth_hook::Dialect {
+    auth::Dialect {
         "carillon" => Self::Carillon,
         "nginx-rtmp" => Self::NginxRtmp,
         "srs" => Self::Srs,

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::fallbacks::Fallbacks;
-use crate::gate::AuthorityGate;
+use auth::AuthorityGate;
 use crate::links::{Links, Row};
 use crate::listeners;
 use reports::stamp;

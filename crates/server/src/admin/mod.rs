@@ -47,7 +47,7 @@ use self::connections::Connections;
 use self::events::EventStreams;
 use self::health::Readiness;
 use crate::door::AcceptWarning;
-use crate::gate::AuthorityGate;
+use auth::AuthorityGate;
 use crate::http::operators;
 use crate::http::pages::operator;
 use crate::http::routes::{Demand, Endpoint, Surface};

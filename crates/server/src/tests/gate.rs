@@ -6,7 +6,7 @@ use fanout::Phase;
 use media::StreamName;
 
 use super::*;
-use crate::gate::testing::Late;
+use super::authorities::Late;
 
 async fn server() -> (TestServer, Arc<Late>) {
     let late = Arc::new(Late::new(KEY));
