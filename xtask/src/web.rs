@@ -1,5 +1,5 @@
-//! The scripts of the server's pages: builds them from `crates/server/web` in a copy, and compares what comes out
-//! with the committed files of `crates/server/assets`.
+//! The scripts of the server's pages: builds them from `crates/web/scripts` in a copy, and compares what comes out
+//! with the committed files of `crates/web/assets`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use crate::run::{self, Failure, Workspace};
 use crate::tools;
 
 /// The sources, and the files made from them.
-const SOURCES: &str = "crates/server/web";
-const ASSETS: &str = "crates/server/assets";
+const SOURCES: &str = "crates/web/scripts";
+const ASSETS: &str = "crates/web/assets";
 /// Where a build finds the folder to write to.
 const OUTPUT: &str = "CARILLON_ASSETS";
 /// What npm makes of the lock file; it stays in the copy from run to run.

@@ -28,9 +28,7 @@ pub fn read_keys(path: &Path, auth: &Auth) -> Result<Vec<KeyRule>, Report> {
 pub(super) fn parse(name: &str, source: &str, auth: &Auth) -> Result<Vec<KeyRule>, Report> {
     read_toml(name, source, std::iter::empty(), |table, walk| {
         let mut keys = Vec::new();
-        walk.root(table, |s| {
-            s.sections("key", |s| keys.extend(read_key(s)))
-        });
+        walk.root(table, |s| s.sections("key", |s| keys.extend(read_key(s))));
         check::further_keys(&keys, auth, walk);
         keys
     })

@@ -39,16 +39,16 @@ mod weak;
 use auth::read_file;
 use read::Walk;
 
-pub use base_url::{BaseUrl, NotABaseUrl};
 pub use auth::{
     AccessAction, AccessRule, Auth, AuthHook, AuthJwt, HookAsks, HookUnanswered, Key, KeyRule,
     KeySecret, KeySecretRef, PlayAccess, Secret, UsersRule, Wildcard, read_addresses, read_agents,
     read_token_keys, read_users,
 };
-pub use media::Glob;
-pub use net::{Network, NotANetwork};
+pub use base_url::{BaseUrl, NotABaseUrl};
 pub use hours::WeekHours;
 pub use keys_file::read_keys;
+pub use media::Glob;
+pub use net::{Network, NotANetwork};
 pub use outbound::Outbound;
 pub use remote::{PullRule, PullUrl, Pulled, PushUrl};
 pub use report::{Location, Problem, Report};

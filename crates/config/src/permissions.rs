@@ -26,7 +26,7 @@ impl Permissions for Config {
         scope: Scope,
         stream: &'a StreamName,
         further: &'a [KeyRule],
-    ) -> Box<dyn Iterator<Item = Key<'a>> + 'a> {
+    ) -> Box<dyn Iterator<Item = Key<'a>> + Send + 'a> {
         Box::new(Self::keys_for(self, scope, stream, further))
     }
 

@@ -15,23 +15,17 @@
 //! Every connection goes through a door, every permission through the one gate, and every address
 //! this server answers on is a row of [`routes`]. `http::route` finds what a request over HTTP is for.
 
-mod address;
 mod admin;
+mod assembly;
 mod backends;
 pub mod cli;
-mod copies;
 mod door;
-mod drain;
 mod fallbacks;
-mod head;
-mod http;
 mod import_command;
 mod intros;
 mod journals;
 mod keys;
 mod links;
-mod listeners;
-mod node;
 mod overload;
 mod ports;
 mod rec;
@@ -40,9 +34,7 @@ mod reload;
 mod running;
 mod services;
 mod sign;
-mod signalling;
 mod signals;
-mod sse;
 mod start_error;
 mod stations;
 mod who;
@@ -51,10 +43,10 @@ mod who;
 mod tests;
 
 pub use auth::{Authority, Grant, Verdict};
-pub use http::routes;
+pub use web::routes;
 pub use links::TrustError;
 pub use ports::{Bound, Port};
 pub use relay::Relay;
 pub use running::Running;
-pub use signalling::OpenError;
+pub use web::signalling::OpenError;
 pub use start_error::StartError;

@@ -45,6 +45,12 @@ pub struct Bound {
     pub address: SocketAddr,
 }
 
+/// The first address of a port.
+pub(crate) fn first(bound: &[Bound], port: Port) -> Option<SocketAddr> {
+    let found = bound.iter().find(|bound| bound.port == port);
+    found.map(|bound| bound.address)
+}
+
 /// An address that works on this host: one cannot connect to `0.0.0.0` everywhere.
 pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {

@@ -17,18 +17,20 @@ use crate::backends;
 use crate::door::tls::Certificate;
 use crate::fallbacks::Fallbacks;
 use auth::{Authority, AuthorityGate};
-use crate::http;
+use web::connection::request_threads;
 use crate::intros;
 use crate::keys::{self, Generated};
 use crate::links::{self, Links};
 use reports::log::{LineLog, Log};
-use crate::node::{HOLDINGS_BYTES_MAX, Node, Parts};
+use web::FrontDoor;
+use crate::assembly::{self, HOLDINGS_BYTES_MAX, Parts};
+use crate::door::Protocols;
 use crate::overload::Overload;
-use crate::ports::{Bound, Port};
+use crate::ports::{Bound, Port, first};
 use crate::running::Running;
 use crate::services::{self, Ingredients};
 use reports::sessions::{self, SESSIONS, Sessions};
-use crate::signalling::{Rtc, WebrtcService};
+use web::signalling::{Rtc, WebrtcService};
 use crate::start_error::StartError;
 use crate::stations;
 use limits::Marks;
@@ -149,7 +151,7 @@ impl Relay {
         registry.set_deriver(audio.deriver());
         let holdings = Holdings::new(HOLDINGS_BYTES_MAX);
         let gate = AuthorityGate::new(
-            Arc::clone(&config),
+            Arc::clone(&config) as _,
             gatekeeper,
             authority,
             (&connector, &holdings),
@@ -166,8 +168,8 @@ impl Relay {
             .map_err(StartError::LineLog)?;
         let bound = services
             .iter()
-            .flat_map(|service| service.bound())
-            .collect();
+            .flat_map(|service| service.bound());
+        let mut bound: Vec<Bound> = bound.collect();
         let mut challenge_key = [0; 32];
         getrandom::fill(&mut challenge_key)?;
         let mut hls_secret = [0; 32];
@@ -177,30 +179,35 @@ impl Relay {
         let registry = Arc::new(registry);
         let orders = Arc::default();
         let fallbacks = Fallbacks::new(&config, &registry, &orders);
-        let mut node = Node::new(Parts {
+        let (mut front, players) = assembly::assemble(Parts {
             config,
             registry,
             gate: Arc::new(gate),
             holdings,
             intake,
             access,
-            session_log,
-            bound,
             intros,
             challenge_key,
             hls_secret,
             jitter_seed,
             orders,
         });
-        open_webrtc(&mut node)?;
-        node.requests = Some(http::request_threads(&node).map_err(StartError::Requests)?);
-        node.uploads = services::open_uploads(&node, connector, &hooks)?;
-        let archive = services::open_archive(&node, &hooks).map_err(StartError::Recording)?;
-        let node = Arc::new(node);
-        let notice = services::announce(&services, &node.config, &node.bound, &generated, demo);
+        bound.extend(open_webrtc(&mut front)?);
+        front.requests = Some(request_threads(&front).map_err(StartError::Requests)?);
+        front.uploads = services::open_uploads(&front, connector, &hooks)?;
+        let archive = services::open_archive(&front, &hooks).map_err(StartError::Recording)?;
+        let front = Arc::new(front);
+        let notice = services::announce(&services, &front.config, &bound, &generated, demo);
         let mut context = services::Context {
-            overload: Arc::new(Overload::new(&node, marks)),
-            node,
+            overload: Arc::new(Overload::new(&front, marks)),
+            protocols: Arc::new(Protocols {
+                front: Arc::clone(&front),
+                players,
+                http_port: first(&bound, Port::Http).map_or(0, |address| address.port()),
+            }),
+            front,
+            session_log,
+            bound,
             audio,
             links,
             archive,
@@ -232,19 +239,19 @@ fn derived_audio_settings(config: &Config) -> derived_audio::Settings {
     }
 }
 
-fn open_webrtc(node: &mut Node) -> Result<(), StartError> {
-    let Some(address) = node.config.webrtc.listen else {
-        return Ok(());
+fn open_webrtc(front: &mut FrontDoor) -> Result<Option<Bound>, StartError> {
+    let Some(address) = front.config.webrtc.listen else {
+        return Ok(None);
     };
-    let fanout = node.registry.fanout();
-    let service = WebrtcService::open(address, &node.config, fanout, &node.ingest)
+    let fanout = front.registry.fanout();
+    let service = WebrtcService::open(address, &front.config, fanout, &front.ingest)
         .map_err(|source| StartError::Webrtc { address, source })?;
-    node.bound.push(Bound {
+    let bound = Bound {
         port: Port::Webrtc,
         address: service.address(),
-    });
-    node.rtc = Some(Arc::new(Rtc::new(service)));
-    Ok(())
+    };
+    front.rtc = Some(Arc::new(Rtc::new(service)));
+    Ok(Some(bound))
 }
 
 fn rules(config: Arc<Config>) -> fanout::Rules {

@@ -12,18 +12,18 @@ use fanout::{Fanout, Registry};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use reports::access::Departures;
-use crate::door::Counts;
+use web::counts::Counts;
 use crate::links::Links;
 use reports::log::LineLog;
-use crate::node::Node;
-use crate::ports::{Bound, Port};
+use web::FrontDoor;
+use crate::ports::{Bound, Port, first};
 use crate::reload::Reload;
 use crate::services::{Context, Phase, Phases, Service};
 use limits::Limits;
 
 /// A running relay.
 pub struct Running {
-    node: Arc<Node>,
+    front: Arc<FrontDoor>,
     /// What the services use beside the node.
     context: Arc<Context>,
     phases: Phases,
@@ -46,7 +46,7 @@ impl Running {
             phases.spawn(until, service.run(&context, shown));
         }
         Self {
-            node: Arc::clone(&context.node),
+            front: Arc::clone(&context.front),
             context,
             phases,
             notice,
@@ -56,38 +56,38 @@ impl Running {
 
     /// Its listening sockets.
     pub fn bound(&self) -> &[Bound] {
-        &self.node.bound
+        &self.context.bound
     }
 
     /// The first address of a port.
     pub fn address(&self, port: Port) -> Option<SocketAddr> {
-        self.node.first(port)
+        first(&self.context.bound, port)
     }
 
     /// The key that publishers need, configured or generated.
     pub fn publish_key(&self) -> Option<&Secret> {
-        self.node.config.auth.publish_key.as_ref()
+        self.front.config.auth.publish_key.as_ref()
     }
 
     /// The streams, for programs that embed a relay.
     pub fn registry(&self) -> &Arc<Registry> {
-        &self.node.registry
+        &self.front.registry
     }
 
     /// What can be reloaded while it serves.
     pub(crate) fn reload(&self) -> Reload {
         Reload {
             certificate: self.context.certificate.clone(),
-            access: self.node.access.lines().clone(),
-            sessions: self.node.session_log.clone(),
-            gate: Arc::clone(&self.node.gate),
+            access: self.front.access.lines().clone(),
+            sessions: self.context.session_log.clone(),
+            gate: Arc::clone(&self.front.gate),
         }
     }
 
     /// The threads that read publishers, for a test that stops them.
     #[cfg(test)]
     pub(crate) fn ingest(&self) -> &Arc<ingest::Context> {
-        &self.node.ingest
+        &self.front.ingest
     }
 
     /// The start-up notice; see [`crate::cli`].
@@ -99,29 +99,29 @@ impl Running {
     /// resolves, or the configured time is over; then ends.
     pub async fn run_until(mut self, shutdown: impl Future, hurry: impl Future) {
         shutdown.await;
-        self.node.drain.begin(self.node.registry.fanout());
+        self.front.drain.begin(self.front.registry.fanout());
         self.phases.enter(Phase::Closed).await;
-        let (fanout, links) = (self.node.registry.fanout(), &self.context.links);
-        wait_for_listeners(fanout, links, self.node.config.drain_timeout, hurry).await;
+        let (fanout, links) = (self.front.registry.fanout(), &self.context.links);
+        wait_for_listeners(fanout, links, self.front.config.drain_timeout, hurry).await;
         self.end().await;
     }
 
     async fn end(mut self) {
         self.phases.enter(Phase::Drained).await;
         self.phases.enter(Phase::Unlinked).await;
-        self.node.registry.end_all();
-        say_goodbye(&self.node.counts, &self.node.limits).await;
+        self.front.registry.end_all();
+        say_goodbye(&self.front.counts, &self.front.limits).await;
         self.phases.enter(Phase::Ended).await;
-        let fanout = Arc::clone(self.node.registry.fanout());
+        let fanout = Arc::clone(self.front.registry.fanout());
         let events = Arc::clone(fanout.events());
-        let ingest = Arc::clone(&self.node.ingest);
+        let ingest = Arc::clone(&self.front.ingest);
         let departures = self.departures;
         let logs = [
-            self.node.access.lines().clone(),
-            self.node.session_log.clone(),
+            self.front.access.lines().clone(),
+            self.context.session_log.clone(),
         ];
         // Connections that are still there hold the node; their lines in the access log end here all the same.
-        drop((self.context, self.node));
+        drop((self.context, self.front));
         let ended = tokio::task::spawn_blocking(move || {
             if let Some(intake) = &ingest.intake {
                 intake.stop();
@@ -170,7 +170,7 @@ async fn say_goodbye(counts: &Counts, limits: &Limits) {
 impl std::fmt::Debug for Running {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Running")
-            .field("bound", &self.node.bound)
+            .field("bound", &self.context.bound)
             .finish_non_exhaustive()
     }
 }

@@ -11,7 +11,7 @@ use crate::door::tls::TlsError;
 use crate::intros::IntroError;
 use crate::links::TrustError;
 use crate::ports::Port;
-use crate::signalling::OpenError;
+use web::signalling::OpenError;
 
 /// Why the relay does not start. The operator can solve each.
 #[derive(Debug, thiserror::Error)]

@@ -7,9 +7,9 @@
 
 use std::net::IpAddr;
 
-use net::Network;
 use fanout::gate::{Action, Excluded, Request};
 use media::StreamName;
+use net::Network;
 
 use super::watched::Watched;
 use crate::client_lists::{read_addresses, read_agents};
@@ -178,12 +178,16 @@ mod tests {
     }
 
     fn wildcards(texts: &[&str]) -> Vec<Wildcard> {
-        let read = texts.iter().map(|text| Wildcard::parse(text).expect("a pattern"));
+        let read = texts
+            .iter()
+            .map(|text| Wildcard::parse(text).expect("a pattern"));
         read.collect()
     }
 
     fn countries(codes: &[&str]) -> Vec<Country> {
-        let read = codes.iter().map(|code| Country::new(code).expect("a country"));
+        let read = codes
+            .iter()
+            .map(|code| Country::new(code).expect("a country"));
         read.collect()
     }
 
@@ -311,7 +315,9 @@ mod tests {
             let country = Country::new(code);
             played_with(access, |request| request.country = country)
         };
-        let allowed = access(&[rule(|rule| rule.allow_countries = Some(countries(&["DE", "at"])))]);
+        let allowed = access(&[rule(|rule| {
+            rule.allow_countries = Some(countries(&["DE", "at"]))
+        })]);
         assert_eq!(from(&allowed, "AT"), Ok(()));
         assert_eq!(from(&allowed, "FR"), Err(Excluded::Country));
         assert_eq!(from(&allowed, ""), Err(Excluded::Country));

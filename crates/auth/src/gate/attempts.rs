@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use fanout::gate::Action;
 
-use net::shares::network;
 use limits::Allowances;
+use net::shares::network;
 
 /// Wrong credentials an address may present in a row for one kind of action: a person who tries all passwords
 /// they know, or a source client that retries while its operator looks for the key.

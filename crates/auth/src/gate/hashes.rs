@@ -9,13 +9,13 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 
-use crate::{KeyHash, Verified};
 use fanout::gate::Denied;
 use net::shares::Bounds;
 use net::turns::Turns;
 
 use super::authority::Fingerprints;
 use super::keys::Tried;
+use crate::proof::{KeyHash, Verified};
 
 /// Clients whose secrets are compared at the same time, at most: 256 MiB at the largest memory that a hash may name. On smaller
 /// machines they take half of the cores, so that they do not delay the workers of all.
@@ -106,7 +106,7 @@ mod tests {
     use super::super::guesses::Guesses;
     use super::*;
 
-    const HASH: &str = include_str!("../../../authority/src/hash.phc");
+    const HASH: &str = include_str!("../proof/hash.phc");
 
     fn with(secret: &str) -> Vec<(KeyHash, String)> {
         let hash = KeyHash::parse(HASH.trim()).expect("a hash");

@@ -63,8 +63,8 @@ use self::guesses::Guesses;
 use self::holders::Holders;
 use self::hooked::Hooked;
 use self::keys::Keys;
-use self::players::Players;
 pub use self::keys::{fitting, scope};
+use self::players::Players;
 pub use self::signatures::SignatureCounts;
 use crate::hook::{Asker, PassedHeader};
 use crate::secret::Secret;
@@ -295,11 +295,7 @@ fn configured(
 }
 
 /// Asks the hook of a configuration, if it has one, and charges what is kept of questions to `holdings`.
-pub fn asker(
-    hook: &AuthHook,
-    connector: &Connector,
-    holdings: &Arc<Holdings>,
-) -> Option<Asker> {
+pub fn asker(hook: &AuthHook, connector: &Connector, holdings: &Arc<Holdings>) -> Option<Asker> {
     let hook = hook.clone();
     let passed = |name: String| PassedHeader {
         field: format!("{}{name}", hook.header_prefix),
@@ -362,4 +358,3 @@ impl Gate for AuthorityGate {
         })
     }
 }
-

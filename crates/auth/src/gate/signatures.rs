@@ -47,7 +47,7 @@ pub(super) enum Unverified {
 
 /// How often what was the case.
 #[derive(Debug, Default)]
-pub(crate) struct SignatureCounts {
+pub struct SignatureCounts {
     known: AtomicU64,
     right: AtomicU64,
     wrong: AtomicU64,
@@ -55,7 +55,7 @@ pub(crate) struct SignatureCounts {
 
 impl SignatureCounts {
     /// What the metric has, with its label.
-    pub(crate) fn all(&self) -> [(&'static str, u64); 3] {
+    pub fn all(&self) -> [(&'static str, u64); 3] {
         let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
         [
             ("known", value(&self.known)),

@@ -50,7 +50,7 @@ impl Permissions for Decided {
         scope: Scope,
         stream: &'a StreamName,
         further: &'a [KeyRule],
-    ) -> Box<dyn Iterator<Item = Key<'a>> + 'a> {
+    ) -> Box<dyn Iterator<Item = Key<'a>> + Send + 'a> {
         let fitting = further.iter();
         Box::new(fitting.filter_map(move |key| key.for_stream(scope, stream)))
     }

@@ -1,6 +1,5 @@
 //! Judges JSON Web Tokens: in the place of a key, as a Bearer token, a password, or a parameter of the address.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 

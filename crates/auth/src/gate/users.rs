@@ -1,7 +1,6 @@
 //! Judges users with their passwords, which stand in files.
 
 use std::borrow::Cow;
-use std::path::Path;
 use std::sync::Arc;
 
 use fanout::gate::Request;

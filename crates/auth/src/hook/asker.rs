@@ -23,9 +23,9 @@ use crate::hook::cache::{Cache, Digest};
 use crate::hook::dialect::{Body, Dialect};
 use crate::hook::ends::Ends;
 use crate::hook::exchange::{Failure, Meaningless, exchange};
-use fanout::gate::Action;
 use crate::hook::question::{Moment, Question, Verdict};
 use crate::hook::updates::Updates;
+use fanout::gate::Action;
 
 /// Questions under way at a time, each a connection: what a hook on a small machine answers side by side.
 pub const IN_FLIGHT_MAX: usize = 64;

@@ -15,9 +15,9 @@ use tokio::time::sleep;
 use crate::hook::asker::Asker;
 use crate::hook::dialect::Body;
 use crate::hook::exchange::Failure;
-use fanout::gate::Action;
 use crate::hook::question::{KeptQuestion, Moment, Question};
 use crate::hook::updates::Updated;
+use fanout::gate::Action;
 
 /// Ends that wait: all listeners of a large stream, at some hundred bytes each.
 const QUEUED_MAX: usize = 16 * 1024;

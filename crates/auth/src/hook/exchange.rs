@@ -44,7 +44,11 @@ pub struct Meaningless(pub(crate) Garbled);
 ///
 /// # Errors
 /// When it cannot be had within a time, is too long, or the answer is none of success.
-pub async fn fetch(connector: &Connector, url: &Url, within: Duration) -> Result<Bytes, Failure> {
+pub(crate) async fn fetch(
+    connector: &Connector,
+    url: &Url,
+    within: Duration,
+) -> Result<Bytes, Failure> {
     let request = http_client::request(Method::GET, url)
         .header(header::ACCEPT, "application/json")
         .body(Full::default())?;

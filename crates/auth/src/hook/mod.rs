@@ -35,10 +35,11 @@ mod question;
 mod tests;
 mod updates;
 
-pub use asker::{Asker, IN_FLIGHT_MAX, PassedHeader, Settings, Unanswered};
+pub use asker::{Asker, IN_FLIGHT_MAX};
+pub(crate) use asker::{PassedHeader, Settings, Unanswered};
 pub use dialect::Dialect;
-pub use ends::Permitted;
-pub use exchange::{Failure, Meaningless, fetch};
+pub(crate) use ends::Permitted;
+pub(crate) use exchange::fetch;
 pub use mounts::Mount;
-pub use question::{Question, Verdict};
-pub use updates::Updated;
+pub(crate) use question::{Question, Verdict};
+pub(crate) use updates::Updated;

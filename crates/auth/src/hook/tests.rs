@@ -15,10 +15,11 @@ use tokio::task::JoinSet;
 
 use crate::hook::asker::WAITING;
 use crate::hook::breaker::FAILURES;
+use crate::hook::exchange::Failure;
 use crate::hook::{
-    Action, Asker, Dialect, Failure, IN_FLIGHT_MAX, Mount, PassedHeader, Question, Settings,
-    Unanswered, Verdict,
+    Asker, Dialect, IN_FLIGHT_MAX, Mount, PassedHeader, Question, Settings, Unanswered, Verdict,
 };
+use fanout::gate::Action;
 
 /// Longer than anything takes that is to happen.
 const LONG: Duration = Duration::from_secs(60);

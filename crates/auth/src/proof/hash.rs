@@ -191,12 +191,12 @@ impl fmt::Debug for KeyHash {
 }
 
 /// Verified pairs that are remembered: one for each key in use, with room for keys that were changed. Each takes some hundred bytes.
-pub const VERIFIED_MAX: usize = 1_024;
+const VERIFIED_MAX: usize = 1_024;
 
 /// Digests of pairs of a hash and the secret that fits it. Beyond [`VERIFIED_MAX`] the oldest is forgotten, which costs one
 /// verification.
 #[derive(Debug, Default)]
-pub struct Verified {
+pub(crate) struct Verified {
     known: HashSet<[u8; 32]>,
     /// The oldest first.
     order: VecDeque<[u8; 32]>,
@@ -204,12 +204,12 @@ pub struct Verified {
 
 impl Verified {
     /// Whether a pair is known to fit.
-    pub fn has(&self, pair: &[u8; 32]) -> bool {
+    pub(crate) fn has(&self, pair: &[u8; 32]) -> bool {
         self.known.contains(pair)
     }
 
     /// Remembers a pair that fits.
-    pub fn note(&mut self, pair: [u8; 32]) {
+    pub(crate) fn note(&mut self, pair: [u8; 32]) {
         if !self.known.insert(pair) {
             return;
         }

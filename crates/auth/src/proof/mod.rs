@@ -20,6 +20,7 @@ pub mod link;
 mod scope;
 mod users;
 
-pub use hash::{HashRejected, KeyHash, VERIFIED_MAX, Verified};
+pub(crate) use hash::Verified;
+pub use hash::{HashRejected, KeyHash};
 pub use scope::{Scope, Scopes};
 pub use users::{Users, UsersRejected};

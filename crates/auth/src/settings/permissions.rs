@@ -27,7 +27,7 @@ pub trait Permissions: fmt::Debug + Send + Sync {
         scope: Scope,
         stream: &'a StreamName,
         further: &'a [KeyRule],
-    ) -> Box<dyn Iterator<Item = Key<'a>> + 'a>;
+    ) -> Box<dyn Iterator<Item = Key<'a>> + Send + 'a>;
 
     /// Who may listen to a stream.
     fn play_access(&self, stream: &StreamName) -> PlayAccess;

@@ -40,7 +40,6 @@ use std::time::Duration;
 
 pub use self::admin::Admin;
 pub use self::alias::AliasRule;
-pub(crate) use self::auth::read_key;
 pub(crate) use self::auth_users::USER_FILES_MAX;
 pub use self::directory::DirectoryRule;
 pub use self::fanout::{Backend, Fanout};
@@ -66,6 +65,7 @@ pub use self::webhooks::{WEBHOOK_KINDS, WebhookRule, Webhooks};
 pub use self::webrtc::Webrtc;
 use crate::PullRule;
 use crate::read::Section;
+pub(crate) use auth::read_key;
 
 /// Most worker threads: more than any machine has cores, few enough to start at once.
 const WORKERS_MAX: usize = 1_024;
@@ -198,8 +198,8 @@ impl Config {
         s.section("hls", |s| hls.read(s));
         s.section("webrtc", |s| webrtc.read(s));
         s.section("admin", |s| admin.read(s));
-        s.section("auth", |s| self::auth::read(auth, s));
-        s.sections("access", |s| access.push(self::access::read(s)));
+        s.section("auth", |s| auth::read(auth, s));
+        s.sections("access", |s| access.push(access::read(s)));
         s.section("ingest", |s| ingest.read(s));
         s.section("fanout", |s| fanout.read(s));
         s.section("transcode", |s| transcode.read(s));

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::fallbacks::Fallbacks;
 use auth::AuthorityGate;
 use crate::links::{Links, Row};
-use crate::listeners;
+use web::listeners;
 use reports::stamp;
 use crate::stations::Stations;
 use reports::view::StreamView;

@@ -21,9 +21,9 @@ use vod::{Found, Past, PastAddress, PastRequest};
 
 use super::api::{not_found, refuse};
 use super::connections::Lease;
-use crate::copies;
-use crate::drain::Drain;
-use crate::node::Node;
+use web::copies;
+use web::drain::Drain;
+use web::FrontDoor;
 
 /// Files that are sent at a time: those of a few people, whose players have some connections each.
 const FILES_MAX: usize = 32;
@@ -39,12 +39,12 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn of(node: &Node) -> Self {
+    pub(super) fn of(front: &FrontDoor) -> Self {
         Self {
-            shelf: Arc::clone(&node.shelf),
-            past: node.past.clone(),
-            uploads: node.uploads.clone(),
-            drain: Arc::clone(&node.drain),
+            shelf: Arc::clone(&front.shelf),
+            past: front.past.clone(),
+            uploads: front.uploads.clone(),
+            drain: Arc::clone(&front.drain),
             permits: Arc::new(Semaphore::new(FILES_MAX)),
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use crate::drain::Drain;
+use web::drain::Drain;
 use crate::overload::Overload;
 use crate::ports::reachable;
 

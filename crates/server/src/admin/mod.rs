@@ -48,9 +48,9 @@ use self::events::EventStreams;
 use self::health::Readiness;
 use crate::door::AcceptWarning;
 use auth::AuthorityGate;
-use crate::http::operators;
-use crate::http::pages::operator;
-use crate::http::routes::{Demand, Endpoint, Surface};
+use web::operators;
+use web::pages::operator;
+use web::routes::{Demand, Endpoint, Surface};
 use crate::services::Context;
 
 /// For a request's head to arrive.
@@ -98,16 +98,16 @@ pub(crate) async fn serve(listener: TcpListener, context: Arc<Context>) {
 struct Peer(SocketAddr);
 
 fn router(context: &Arc<Context>) -> Router {
-    let node = &context.node;
+    let front = &context.front;
     let metrics = metrics::page(Arc::clone(context));
-    let streams = EventStreams::new(node.registry.fanout().events());
+    let streams = EventStreams::new(front.registry.fanout().events());
     let readiness = Readiness {
-        drain: Arc::clone(&node.drain),
+        drain: Arc::clone(&front.drain),
         overload: Arc::clone(&context.overload),
     };
     let api = Api {
-        registry: Arc::clone(&node.registry),
-        gate: Arc::clone(&node.gate),
+        registry: Arc::clone(&front.registry),
+        gate: Arc::clone(&front.gate),
         audio: context.audio.clone(),
         links: context.links.clone(),
         archive: context.archive.clone(),
@@ -116,13 +116,13 @@ fn router(context: &Arc<Context>) -> Router {
     };
     let remover = recordings::Remover {
         archive: context.archive.clone(),
-        uploads: context.node.uploads.clone(),
+        uploads: context.front.uploads.clone(),
     };
     let catalogue = recordings::Catalogue {
-        shelf: Arc::clone(&node.shelf),
-        uploads: node.uploads.clone(),
+        shelf: Arc::clone(&front.shelf),
+        uploads: front.uploads.clone(),
     };
-    let files = file::Files::of(node);
+    let files = file::Files::of(front);
     let mut open: Router = Router::new();
     let mut guarded: Router = Router::new();
     for endpoint in Endpoint::on(Surface::Admin) {
@@ -173,7 +173,7 @@ fn router(context: &Arc<Context>) -> Router {
         }
     }
     let operators = Operators {
-        gate: Arc::clone(&node.gate),
+        gate: Arc::clone(&front.gate),
         password_demanded: context.password_demanded,
     };
     let guard = middleware::from_fn_with_state(operators, guard);

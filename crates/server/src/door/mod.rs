@@ -4,19 +4,15 @@
 //! permit (see [`limits`]) from accept to close; while it is pending it may have to give way to a newer one,
 //! and ends.
 
-pub(crate) mod admission;
-mod counts;
 pub(crate) mod films;
 pub(crate) mod proxied;
 pub(crate) mod rtmp;
-mod secure;
 mod shoutcast;
 pub(crate) mod tls;
 mod warning;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
@@ -25,14 +21,14 @@ use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-pub(crate) use self::counts::Counts;
-pub(crate) use self::secure::secure;
 pub(crate) use self::warning::AcceptWarning;
 
-use crate::http;
-use crate::node::Node;
-use limits::Rejected;
-use limits::{ConnectionPermit, Pool};
+use limits::{ConnectionPermit, Pool, Rejected};
+use web::FrontDoor;
+use web::connection::{self, h2};
+use web::secure::{HTTP_2, secure};
+
+use self::rtmp::Players;
 
 /// The protocol behind a door.
 #[derive(Clone)]
@@ -58,19 +54,27 @@ impl Door {
     }
 }
 
+/// What the connections of all doors are served with.
+pub(crate) struct Protocols {
+    pub(crate) front: Arc<FrontDoor>,
+    pub(crate) players: Players,
+    /// Where HTTP is served, for those who speak it to another port; 0 if nowhere.
+    pub(crate) http_port: u16,
+}
+
 /// Accepts connections until it is dropped.
-pub(crate) async fn accept(listener: TcpListener, door: Door, node: Arc<Node>) {
+pub(crate) async fn accept(listener: TcpListener, door: Door, protocols: Arc<Protocols>) {
     let mut warning = AcceptWarning::default();
     loop {
         let error = match listener.accept().await {
             Ok((socket, peer)) => {
-                admit(&node, &door, socket, peer);
+                admit(&protocols, &door, socket, peer);
                 continue;
             }
             Err(error) => error,
         };
         let class = classify(&error);
-        node.counts.failures[class as usize].fetch_add(1, Ordering::Relaxed);
+        protocols.front.counts.note_failure(class);
         if class == Failure::Connection {
             continue;
         }
@@ -81,7 +85,7 @@ pub(crate) async fn accept(listener: TcpListener, door: Door, node: Arc<Node>) {
 
 /// A permit for a connection, and the receiver that tells when it must give way.
 fn permit(
-    node: &Node,
+    front: &FrontDoor,
     door: &Door,
     peer: SocketAddr,
 ) -> Result<(ConnectionPermit, oneshot::Receiver<Option<Rejected>>), Rejected> {
@@ -94,22 +98,22 @@ fn permit(
         // Fails if the connection has just ended by itself.
         tell.send(reason).ok();
     };
-    let is_proxy = node.config.http.trusts(peer.ip());
-    let permit = node
+    let is_proxy = front.config.http.trusts(peer.ip());
+    let permit = front
         .limits
         .connection(pool, peer.ip(), is_proxy, Box::new(evict))?;
     Ok((permit, evicted))
 }
 
-fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
-    let index = door.index();
-    node.counts.accepted[index].fetch_add(1, Ordering::Relaxed);
-    let (permit, evicted) = match permit(node, door, peer) {
+fn admit(protocols: &Arc<Protocols>, door: &Door, socket: TcpStream, peer: SocketAddr) {
+    let front = &protocols.front;
+    front.counts.accept(door.index());
+    let (permit, evicted) = match permit(front, door, peer) {
         Ok(permitted) => permitted,
         Err(reason) => {
-            node.counts.reject(reason, peer);
+            front.counts.reject(reason, peer);
             if matches!(door, Door::Http(_)) {
-                http::refuse_unread(node, &socket, reason);
+                connection::refuse_unread(front, &socket, reason);
             }
             return;
         }
@@ -118,12 +122,12 @@ fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
         tracing::debug!(%peer, %error, "the connection was gone when it was accepted");
         return;
     }
-    let open = Open::new(Arc::clone(node), index);
-    let door = door.clone();
+    let open = front.counts.enter(door.index());
+    let (door, protocols) = (door.clone(), Arc::clone(protocols));
     // The task that serves it bounds its life; it ends with the runtime at the latest.
     tokio::spawn(async move {
-        let node = &open.node;
-        let served = panics::contain_task(serve(node, door, socket, permit, peer));
+        let _open = open;
+        let served = panics::contain_task(serve(&protocols, door, socket, permit, peer));
         tokio::select! {
             served = served => if let Err(panic) = served {
                 let what = format_args!("the connection of {peer}");
@@ -131,7 +135,7 @@ fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
             },
             // Once the connection is served for good, the sender is gone.
             Ok(reason) = evicted => match reason {
-                Some(reason) => node.counts.reject(reason, peer),
+                Some(reason) => protocols.front.counts.reject(reason, peer),
                 None => tracing::debug!(%peer, "an idle connection gave way"),
             },
         }
@@ -141,58 +145,40 @@ fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
 // Each protocol's part is boxed: a task is as large as the largest of its branches, for as long as it lives, and
 // thousands of publishers and of kept-alive connections stay in theirs.
 async fn serve(
-    node: &Arc<Node>,
+    protocols: &Arc<Protocols>,
     door: Door,
     mut socket: TcpStream,
     mut permit: ConnectionPermit,
     mut peer: SocketAddr,
 ) {
-    if proxied::is_expected(node, &door, peer) {
-        match Box::pin(proxied::client(node, &mut socket, &mut permit, peer)).await {
+    let front = &protocols.front;
+    if proxied::is_expected(front, &door, peer) {
+        match Box::pin(proxied::client(front, &mut socket, &mut permit, peer)).await {
             Some(client) => peer = client,
             None => return,
         }
     }
     match door {
-        Door::Rtmp => Box::pin(rtmp::serve(node, socket, permit, peer)).await,
+        Door::Rtmp => Box::pin(rtmp::serve(protocols, socket, permit, peer)).await,
         Door::Http(tls) => {
-            Box::pin(http::serve_plain(node, socket, tls, permit, peer)).await;
+            Box::pin(connection::serve_plain(front, socket, tls, permit, peer)).await;
         }
         Door::Https(config) => {
-            let Some(socket) = secure(node, config, socket, peer).await else {
+            let Some(socket) = secure(front, config, socket, peer).await else {
                 return;
             };
             match socket.protocol() {
-                Some(tls::HTTP_2) => {
-                    Box::pin(http::h2::serve(node, socket, permit, peer)).await;
+                Some(HTTP_2) => {
+                    Box::pin(h2::serve(front, socket, permit, peer)).await;
                 }
-                _ => Box::pin(http::serve(node, socket, permit, peer)).await,
+                _ => Box::pin(connection::serve(front, socket, permit, peer)).await,
             }
         }
-        Door::Shoutcast => Box::pin(shoutcast::serve(node, socket, permit, peer)).await,
+        Door::Shoutcast => Box::pin(shoutcast::serve(front, socket, permit, peer)).await,
         Door::Rtmps(config) => {
-            if let Some(socket) = secure(node, config, socket, peer).await {
-                Box::pin(rtmp::serve(node, socket, permit, peer)).await;
+            if let Some(socket) = secure(front, config, socket, peer).await {
+                Box::pin(rtmp::serve(protocols, socket, permit, peer)).await;
             }
         }
-    }
-}
-
-/// Counts a connection while a task serves it.
-struct Open {
-    node: Arc<Node>,
-    door: usize,
-}
-
-impl Open {
-    fn new(node: Arc<Node>, door: usize) -> Self {
-        node.counts.open[door].fetch_add(1, Ordering::Relaxed);
-        Self { node, door }
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.node.counts.open[self.door].fetch_sub(1, Ordering::Relaxed);
     }
 }

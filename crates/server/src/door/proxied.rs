@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::Door;
-use crate::node::Node;
+use web::FrontDoor;
 use limits::ConnectionPermit;
 use limits::Rejected;
 
@@ -22,8 +22,8 @@ use limits::Rejected;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether a connection begins with a PROXY header.
-pub(super) fn is_expected(node: &Node, door: &Door, peer: SocketAddr) -> bool {
-    let config = &node.config;
+pub(super) fn is_expected(front: &FrontDoor, door: &Door, peer: SocketAddr) -> bool {
+    let config = &front.config;
     let is_spoken = match door {
         Door::Rtmp | Door::Rtmps(_) => config.rtmp.proxy_protocol,
         Door::Http(_) | Door::Https(_) => config.http.proxy_protocol,
@@ -35,7 +35,7 @@ pub(super) fn is_expected(node: &Node, door: &Door, peer: SocketAddr) -> bool {
 /// The client of a connection from a proxy: whom the header names, or the proxy itself. From here on the connection counts for
 /// the client. `None` if there is no header, and when the client may have no more connections.
 pub(super) async fn client(
-    node: &Node,
+    front: &FrontDoor,
     socket: &mut TcpStream,
     permit: &mut ConnectionPermit,
     proxy: SocketAddr,
@@ -44,11 +44,11 @@ pub(super) async fn client(
         Ok(Ok(named)) => named,
         Ok(Err(NoHeader::Gone)) => return None,
         Ok(Err(NoHeader::Malformed(why))) => {
-            node.counts.reject_for(Rejected::Protocol, proxy, &why);
+            front.counts.reject_for(Rejected::Protocol, proxy, &why);
             return None;
         }
         Err(_) => {
-            node.counts.reject(Rejected::HeadTimeout, proxy);
+            front.counts.reject(Rejected::HeadTimeout, proxy);
             return None;
         }
     };
@@ -56,11 +56,11 @@ pub(super) async fn client(
         return Some(proxy);
     };
     let client = SocketAddr::new(client.ip().to_canonical(), client.port());
-    let passed = permit.pass_on(client.ip(), node.config.http.trusts(client.ip()));
+    let passed = permit.pass_on(client.ip(), front.config.http.trusts(client.ip()));
     match passed {
         Ok(()) => Some(client),
         Err(reason) => {
-            node.counts.reject(reason, client);
+            front.counts.reject(reason, client);
             None
         }
     }

@@ -11,9 +11,9 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::head;
-use crate::http;
-use crate::node::Node;
+use web::head;
+use web::connection::serve_begun;
+use web::FrontDoor;
 use limits::ConnectionPermit;
 use limits::Rejected;
 
@@ -22,22 +22,22 @@ const READ_BYTES: usize = 1_024;
 
 /// Serves a connection that has just been accepted.
 pub(super) async fn serve(
-    node: &Arc<Node>,
+    front: &Arc<FrontDoor>,
     mut socket: TcpStream,
     mut permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
-    let patience = node.config.http.head_timeout;
+    let patience = front.config.http.head_timeout;
     let mut received = BytesMut::with_capacity(READ_BYTES);
     let login = match timeout(patience, first_line(&mut socket, &mut received)).await {
-        Err(_) => return node.counts.reject(Rejected::HeadTimeout, peer),
+        Err(_) => return front.counts.reject(Rejected::HeadTimeout, peer),
         Ok(First::Gone) => return,
         Ok(First::Http) => {
-            return Box::pin(http::serve_begun(node, socket, &received, permit, peer)).await;
+            return Box::pin(serve_begun(front, socket, &received, permit, peer)).await;
         }
         Ok(First::Poke) => return head::answer(socket, SHOUTCAST_REFUSED).await,
         Ok(First::Malformed(error)) => {
-            node.counts.reject_for(Rejected::Protocol, peer, &error);
+            front.counts.reject_for(Rejected::Protocol, peer, &error);
             return head::answer(socket, SHOUTCAST_REFUSED).await;
         }
         Ok(First::Login(login, used)) => {
@@ -46,17 +46,17 @@ pub(super) async fn serve(
         }
     };
     if let Err(reason) = permit.charge(peer.ip()) {
-        return node.counts.reject(reason, peer);
+        return front.counts.reject(reason, peer);
     }
     let source = ShoutcastSource {
-        name: node.ingest.settings.shoutcast.of(&login),
+        name: front.ingest.settings.shoutcast.of(&login),
         login,
         early: received.freeze(),
         peer,
     };
     let on_admitted = || permit.settle_publisher();
     let served =
-        ingest::icecast::serve_shoutcast(&node.ingest, socket, source, patience, on_admitted);
+        ingest::icecast::serve_shoutcast(&front.ingest, socket, source, patience, on_admitted);
     if let Err(error) = Box::pin(served).await {
         tracing::debug!(%peer, %error, "a source's connection ended");
     }

@@ -2,7 +2,6 @@
 //! are open: each handshake uses the certificate that is current when it begins.
 
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
@@ -14,18 +13,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use tokio::net::TcpStream;
-
 use reports::stamp;
-
-/// A handshake takes two round trips; this is enough for the worst mobile networks.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What a client of TLS begins with (RFC 8446 §5.1).
-const HANDSHAKE_RECORD: u8 = 22;
-
-/// HTTP/2's ALPN name (RFC 9113 §3.2). A client that offers nothing is served HTTP/1.
-pub(super) const HTTP_2: &[u8] = b"h2";
+use web::secure::HTTP_2;
 
 /// Why TLS cannot be offered.
 #[derive(Debug, thiserror::Error)]
@@ -235,37 +224,6 @@ impl fmt::Debug for Handshakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Handshakes")
     }
-}
-
-/// Why there is no TLS.
-pub(super) enum NoTls {
-    /// The client speaks something else. It must be sent no alert: libshout, which finds out by trying what a port speaks,
-    /// would wait for the rest of that answer.
-    Unspoken(TcpStream),
-    Failed(io::Error),
-}
-
-impl From<io::Error> for NoTls {
-    fn from(error: io::Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-/// Performs the handshake, in bounded time.
-pub(super) async fn accept(
-    config: Arc<ServerConfig>,
-    socket: TcpStream,
-) -> Result<net::tls::Stream, NoTls> {
-    let handshake = async {
-        let mut first = [0];
-        socket.peek(&mut first).await?;
-        match first == [HANDSHAKE_RECORD] {
-            true => Ok(net::tls::accept(config, socket).await?),
-            false => Err(NoTls::Unspoken(socket)),
-        }
-    };
-    let done = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await;
-    done.unwrap_or_else(|late| Err(NoTls::Failed(late.into())))
 }
 
 #[cfg(test)]

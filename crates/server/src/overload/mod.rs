@@ -15,8 +15,8 @@ use net::intake::Intake;
 
 use self::pulse::Pulses;
 use self::workload::{Sample, Workload};
-use crate::node::Node;
-use crate::signalling::Rtc;
+use web::FrontDoor;
+use web::signalling::Rtc;
 use limits::Limits;
 use limits::host;
 use limits::{Kind, Marks};
@@ -35,13 +35,13 @@ pub(crate) struct Overload {
 }
 
 impl Overload {
-    /// Measures `node` by `marks`. Nothing is measured yet.
-    pub(crate) fn new(node: &Node, marks: Marks) -> Self {
+    /// Measures `front` by `marks`. Nothing is measured yet.
+    pub(crate) fn new(front: &FrontDoor, marks: Marks) -> Self {
         Self {
-            registry: Arc::clone(&node.registry),
-            ingest: Arc::clone(&node.ingest),
-            rtc: node.rtc.clone(),
-            limits: Arc::clone(&node.limits),
+            registry: Arc::clone(&front.registry),
+            ingest: Arc::clone(&front.ingest),
+            rtc: front.rtc.clone(),
+            limits: Arc::clone(&front.limits),
             marks,
             workload: Workload::new(host::cores()),
             pulses: Pulses::default(),

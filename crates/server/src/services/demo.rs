@@ -36,7 +36,7 @@ impl Service for DemoStream {
     }
 
     fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
-        let demo = begin(&context.node.registry, &context.node.gate)
+        let demo = begin(&context.front.registry, &context.front.gate)
             .inspect_err(|error| tracing::error!(%error, "there is no demo"));
         let bytes = Arc::clone(&context.demo_bytes);
         Box::pin(phase.cut(Phase::Drained, async move {

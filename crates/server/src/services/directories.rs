@@ -13,8 +13,8 @@ use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Run, Service};
 use crate::admin::metrics::Page;
 use crate::admin::metrics::table::DIRECTORIES;
-use crate::http::status;
-use crate::node::Node;
+use web::status;
+use web::FrontDoor;
 use reports::view::StreamView;
 
 /// Protocols of publishers that have no word for whether they wish to be listed.
@@ -39,14 +39,14 @@ impl Service for DirectoryKeeper {
     }
 
     fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let board = Arc::clone(&context.node.directories);
+        let board = Arc::clone(&context.front.directories);
         Some(Box::new(move |page| encode(&board, page)))
     }
 
     fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
         let Self { connector, seed } = *self;
-        let node = Arc::clone(&context.node);
-        let rules = &node.config.directories;
+        let front = Arc::clone(&context.front);
+        let rules = &front.config.directories;
         if rules.is_empty() {
             return Box::pin(async {});
         }
@@ -56,8 +56,8 @@ impl Service for DirectoryKeeper {
             interval: rule.interval,
         });
         let directories = directories.collect();
-        let board = Arc::clone(&node.directories);
-        let look = move |index: usize| entries(&node, &node.config.directories[index]);
+        let board = Arc::clone(&front.directories);
+        let look = move |index: usize| entries(&front, &front.config.directories[index]);
         let stop = async move {
             phase.reached(Phase::Drained).await;
         };
@@ -73,10 +73,10 @@ impl Service for DirectoryKeeper {
 }
 
 /// What is to be in a directory now.
-fn entries(node: &Node, rule: &DirectoryRule) -> Vec<Entry> {
-    let public = status::public(&node.registry);
+fn entries(front: &FrontDoor, rule: &DirectoryRule) -> Vec<Entry> {
+    let public = status::public(&front.registry);
     let wanted = public.filter(|info| rule.pattern.matches(info.name.as_str()) && wishes(info));
-    wanted.map(|info| entry(node, rule, &info)).collect()
+    wanted.map(|info| entry(front, rule, &info)).collect()
 }
 
 /// Whether a publisher wishes to be in directories, as far as its protocol has a word for that.
@@ -91,11 +91,11 @@ fn wishes(info: &Info) -> bool {
     said.is_some_and(|said| said.trim() == "1")
 }
 
-fn entry(node: &Node, rule: &DirectoryRule, info: &Info) -> Entry {
+fn entry(front: &FrontDoor, rule: &DirectoryRule, info: &Info) -> Entry {
     let view = StreamView::of(info);
     let facts = status::source(&view, &rule.base_url);
     let text = |name: &str| of(&facts, name);
-    let limits = node.config.limits.listeners;
+    let limits = front.config.limits.listeners;
     let max = info.settings.listeners_max.or(limits);
     Entry {
         stream: info.name.to_string(),

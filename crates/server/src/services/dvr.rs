@@ -20,7 +20,7 @@ impl Service for DvrKeepers {
     }
 
     fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let dvr = context.node.hls.dvr().cloned();
+        let dvr = context.front.hls.dvr().cloned();
         Some(Box::new(move |page| {
             let sums = dvr.as_deref().map(Dvr::sums).unwrap_or_default();
             encode(sums, page)
@@ -28,12 +28,12 @@ impl Service for DvrKeepers {
     }
 
     fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let node = Arc::clone(&context.node);
+        let front = Arc::clone(&context.front);
         Box::pin(async move {
-            let Some(dvr) = node.hls.dvr().cloned() else {
+            let Some(dvr) = front.hls.dvr().cloned() else {
                 return phase.reached(Phase::Drained).await;
             };
-            let (registry, gate) = (Arc::clone(&node.registry), Arc::clone(&node.gate));
+            let (registry, gate) = (Arc::clone(&front.registry), Arc::clone(&front.gate));
             let permit = Box::new(move |stream: &StreamName| gate.play_unasked(stream));
             phase.cut(Phase::Drained, dvr.keep(registry, permit)).await;
         })

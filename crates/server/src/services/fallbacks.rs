@@ -27,8 +27,8 @@ impl Service for FallbackKeeper {
     }
 
     fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
-        let node = &context.node;
-        let (config, gate) = (Arc::clone(&node.config), Arc::clone(&node.gate));
+        let front = &context.front;
+        let (config, gate) = (Arc::clone(&front.config), Arc::clone(&front.gate));
         let Fallbacks {
             origin,
             board,
@@ -37,7 +37,7 @@ impl Service for FallbackKeeper {
         } = context.fallbacks.clone();
         let of_rules = Arc::clone(&orders);
         let shared = fallback::Context {
-            registry: Arc::clone(&node.registry),
+            registry: Arc::clone(&front.registry),
             rules: Box::new(move |name| rule(&config, &of_rules, name)),
             named: origin.named.clone(),
             permit: Box::new(move |stream, yields| match yields {

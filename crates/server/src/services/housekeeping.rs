@@ -43,16 +43,16 @@ async fn housekeep(context: Arc<Context>) {
     let mut ticks = ticks();
     loop {
         let now = ticks.tick().await.into_std();
-        let node = &context.node;
-        node.registry.tick(now);
-        node.pages.expire(node.drain.has_begun(), now);
+        let front = &context.front;
+        front.registry.tick(now);
+        front.pages.expire(front.drain.has_begun(), now);
         context.log.sum_up(now);
     }
 }
 
 /// Looks whether files of keys and of clients have changed, on threads, because they may be on a slow disk.
 async fn watch_keys(context: Arc<Context>) {
-    let config = &context.node.config;
+    let config = &context.front.config;
     let auth = &config.auth;
     let has_keys =
         auth.keys_file.is_some() || auth.jwt.jwks_file.is_some() || !auth.users.is_empty();
@@ -63,7 +63,7 @@ async fn watch_keys(context: Arc<Context>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let gate = Arc::clone(&context.node.gate);
+        let gate = Arc::clone(&context.front.gate);
         if tokio::task::spawn_blocking(move || gate.look_at_keys())
             .await
             .is_err()
@@ -82,7 +82,7 @@ async fn measure(context: Arc<Context>) {
         let now = ticks.tick().await.into_std();
         let context = Arc::clone(&context);
         let look = move || {
-            host.look(&context.node.limits.pressure, now);
+            host.look(&context.front.limits.pressure, now);
             context.overload.measure(now);
             host
         };

@@ -29,12 +29,12 @@ impl Service for LevelWatch {
     }
 
     fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let config = Arc::clone(&context.node.config);
+        let config = Arc::clone(&context.front.config);
         if !config.streams.iter().any(|rule| rule.sound.is_watched()) {
             return Box::pin(async move { phase.reached(Phase::Drained).await });
         }
         let shared = levels::Context {
-            registry: Arc::clone(&context.node.registry),
+            registry: Arc::clone(&context.front.registry),
             rules: Box::new(move |name| rule(&config, name)),
             stats: self.stats,
         };

@@ -39,12 +39,12 @@ impl Service for LinkKeeper {
     }
 
     fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let node = &context.node;
+        let front = &context.front;
         let links = links::Context {
-            config: Arc::clone(&node.config),
-            registry: Arc::clone(&node.registry),
-            gate: Arc::clone(&node.gate),
-            ingest: Arc::clone(&node.ingest),
+            config: Arc::clone(&front.config),
+            registry: Arc::clone(&front.registry),
+            gate: Arc::clone(&front.gate),
+            ingest: Arc::clone(&front.ingest),
             connector: self.connector,
             links: context.links.clone(),
             origin: Arc::clone(&context.fallbacks.origin),

@@ -47,13 +47,14 @@ pub(crate) use self::webhooks::open as open_webhooks;
 use self::notice::{Facts, Notice};
 use self::phase::Shown;
 use crate::admin::metrics::Page;
+use crate::door::Protocols;
 use crate::door::tls::Certificate;
 use crate::fallbacks::Fallbacks;
 use reports::hooks::Hooks;
 use crate::keys::Generated;
 use crate::links::Links;
-use reports::log::Log;
-use crate::node::Node;
+use reports::log::{LineLog, Log};
+use web::FrontDoor;
 use crate::overload::Overload;
 use crate::ports::Bound;
 use crate::start_error::StartError;
@@ -179,7 +180,13 @@ fn announcing() -> Vec<Box<dyn Service>> {
 
 /// What services, and the operator's port among them, use of the relay.
 pub(crate) struct Context {
-    pub(crate) node: Arc<Node>,
+    pub(crate) front: Arc<FrontDoor>,
+    /// What the connections of doors are served with.
+    pub(crate) protocols: Arc<Protocols>,
+    /// The records of sessions.
+    pub(crate) session_log: LineLog,
+    /// The listening sockets.
+    pub(crate) bound: Vec<Bound>,
     /// Opus beside AAC and MP3.
     pub(crate) audio: DerivedAudio,
     pub(crate) links: Links,

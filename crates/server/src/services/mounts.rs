@@ -33,9 +33,9 @@ impl Service for MountTeller {
         let Some(asker) = self.asker else {
             return Box::pin(async {});
         };
-        let registry = Arc::clone(&context.node.registry);
+        let registry = Arc::clone(&context.front.registry);
         let mut events = registry.fanout().events().subscribe();
-        let config = Arc::clone(&context.node.config);
+        let config = Arc::clone(&context.front.config);
         let telling = async move {
             let mut mounts = Mounts::default();
             while let Some(received) = events.next().await {
@@ -102,7 +102,7 @@ mod tests {
     use fanout::events::EndReason;
 
     use super::*;
-    use crate::http::status::tests::info;
+    use web::status::tests::info;
 
     #[test]
     fn each_publisher_comes_once_and_leaves_once() {

@@ -15,7 +15,7 @@ use super::{Context, Encoder, Run, Service};
 use crate::admin::metrics::Page;
 use crate::admin::metrics::table::*;
 use reports::hooks::Hooks;
-use crate::node::Node;
+use web::FrontDoor;
 
 /// How often it is looked for streams that have no recorder yet. A lane begins with the last picture group, so nothing
 /// is lost meanwhile.
@@ -35,14 +35,14 @@ pub(super) struct Recorder;
 ///
 /// # Errors
 /// When its threads cannot be made.
-pub(crate) fn open(node: &Node, hooks: &Hooks) -> io::Result<Option<Arc<Archive>>> {
-    let Some(settings) = settings(&node.config) else {
+pub(crate) fn open(front: &FrontDoor, hooks: &Hooks) -> io::Result<Option<Arc<Archive>>> {
+    let Some(settings) = settings(&front.config) else {
         return Ok(None);
     };
-    let gate = Arc::clone(&node.gate);
+    let gate = Arc::clone(&front.gate);
     let permit = Box::new(move |stream: &StreamName| gate.play_unasked(stream));
     let tell = hooks.of_recordings();
-    let archive = Archive::start(settings, Arc::clone(&node.shelf), permit, tell)?;
+    let archive = Archive::start(settings, Arc::clone(&front.shelf), permit, tell)?;
     Ok(Some(Arc::new(archive)))
 }
 
@@ -103,7 +103,7 @@ impl Service for Recorder {
     }
 
     fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let (archive, shelf) = (context.archive.clone(), Arc::clone(&context.node.shelf));
+        let (archive, shelf) = (context.archive.clone(), Arc::clone(&context.front.shelf));
         Some(Box::new(move |page| {
             let sums = archive.as_deref().map(Archive::sums).unwrap_or_default();
             page.gauge(RECORDINGS, shelf.len() as f64)?;
@@ -113,7 +113,7 @@ impl Service for Recorder {
 
     fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
         let archive = context.archive.clone();
-        let registry = Arc::clone(&context.node.registry);
+        let registry = Arc::clone(&context.front.registry);
         Box::pin(async move {
             let Some(archive) = archive else {
                 return phase.reached(Phase::Ended).await;

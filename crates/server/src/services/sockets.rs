@@ -47,7 +47,7 @@ impl Doors {
     pub(super) fn run(self, context: &Context, phase: &Shown) -> Run {
         let mut loops = JoinSet::new();
         for (_, socket, door) in self.0 {
-            let accepting = door::accept(socket, door, Arc::clone(&context.node));
+            let accepting = door::accept(socket, door, Arc::clone(&context.protocols));
             loops.spawn(phase.clone().cut(Phase::Closed, accepting));
         }
         Box::pin(async move { while loops.join_next().await.is_some() {} })

@@ -33,9 +33,9 @@ impl Service for StationPlayers {
     }
 
     fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
-        let gate = Arc::clone(&context.node.gate);
+        let gate = Arc::clone(&context.front.gate);
         let shared = Arc::new(station::Context {
-            registry: Arc::clone(&context.node.registry),
+            registry: Arc::clone(&context.front.registry),
             permit: Box::new(move |stream: &StreamName| gate.publish_until_replaced(stream)),
             tell: tell(context.hooks.clone()),
             agent: format!("Carillon/{}", env!("CARGO_PKG_VERSION")),

@@ -14,7 +14,7 @@ use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Run, Service};
 use crate::admin::metrics::table::*;
 use reports::hooks::Hooks;
-use crate::node::Node;
+use web::FrontDoor;
 
 /// How long the end of the server waits for the uploader to write down what has arrived. A disk that hangs keeps it no
 /// longer.
@@ -31,14 +31,14 @@ pub(super) struct Uploads;
 /// # Errors
 /// When the settings make no sense together, or there is no thread for it.
 pub(crate) fn open(
-    node: &Node,
+    front: &FrontDoor,
     connector: Connector,
     hooks: &Hooks,
 ) -> Result<Option<Arc<Uploader>>, OpenError> {
-    let Some(settings) = settings(&node.config) else {
+    let Some(settings) = settings(&front.config) else {
         return Ok(None);
     };
-    let shelf = Arc::clone(&node.shelf);
+    let shelf = Arc::clone(&front.shelf);
     let uploader = Uploader::start(settings, shelf, connector, hooks.of_uploads())?;
     Ok(Some(Arc::new(uploader)))
 }
@@ -68,7 +68,7 @@ impl Service for Uploads {
     }
 
     fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let uploads = context.node.uploads.clone();
+        let uploads = context.front.uploads.clone();
         let webhooks = Arc::clone(&context.hooks.counts);
         Some(Box::new(move |page| {
             let sums = uploads.as_deref().map(Uploader::sums).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Service for Uploads {
     }
 
     fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let uploads = context.node.uploads.clone();
+        let uploads = context.front.uploads.clone();
         Box::pin(async move {
             phase.reached(Phase::Drained).await;
             let Some(uploads) = uploads else {

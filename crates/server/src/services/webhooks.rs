@@ -73,7 +73,7 @@ impl Service for WebhookCourier {
             return Box::pin(async {});
         };
         let hooks = context.hooks.clone();
-        let mut events = context.node.registry.fanout().events().subscribe();
+        let mut events = context.front.registry.fanout().events().subscribe();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         Box::pin(async move {
             let streams = async {

@@ -1,4 +1,4 @@
-//! The WebRTC port, and its metrics. Its threads are the node's, because sessions begin over HTTP; they end with this
+//! The WebRTC port, and its metrics. Its threads are the front door's, because sessions begin over HTTP; they end with this
 //! service.
 //!
 //! Metrics with a direction have it as a label: `whep` to listeners, `whip` from publishers.
@@ -14,7 +14,7 @@ use super::{Context, Encoder, Run, Service};
 use crate::admin::metrics::Page;
 use crate::admin::metrics::table::*;
 use crate::ports::Port;
-use crate::signalling::{Rtc, Way};
+use web::signalling::{Rtc, Way};
 
 /// See the module's description.
 pub(super) struct WebrtcPort;
@@ -37,14 +37,14 @@ impl Service for WebrtcPort {
     }
 
     fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let (rtc, ingest) = (context.node.rtc.clone(), Arc::clone(&context.node.ingest));
+        let (rtc, ingest) = (context.front.rtc.clone(), Arc::clone(&context.front.ingest));
         Some(Box::new(move |page| {
             encode(rtc.as_deref(), &ingest.stats, page)
         }))
     }
 
     fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let rtc = context.node.rtc.as_ref();
+        let rtc = context.front.rtc.as_ref();
         let port = rtc.map(|rtc| rtc.service.port());
         Box::pin(async move {
             phase.reached(Phase::Ended).await;

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Garbled;
-use fanout::gate::Action;
 use crate::hook::question::{Moment, Question, Verdict};
+use fanout::gate::Action;
 
 #[derive(Deserialize)]
 struct Answer {

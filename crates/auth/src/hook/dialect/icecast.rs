@@ -10,8 +10,8 @@ use http::{HeaderMap, StatusCode};
 
 use crate::hook::form::Form;
 use crate::hook::mounts::Mount;
-use fanout::gate::Action;
 use crate::hook::question::{Moment, Question, Verdict};
+use fanout::gate::Action;
 
 pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> String {
     let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));

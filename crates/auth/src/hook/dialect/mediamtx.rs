@@ -6,8 +6,8 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use fanout::gate::Action;
 use crate::hook::question::{Question, Verdict};
+use fanout::gate::Action;
 
 pub(super) fn body(question: &Question<'_>) -> Value {
     let action = match question.action {

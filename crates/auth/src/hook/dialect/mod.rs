@@ -12,8 +12,8 @@ mod tests;
 use http::{HeaderMap, StatusCode};
 
 use crate::hook::mounts::Mount;
-use fanout::gate::Action;
 use crate::hook::question::{Moment, Question, Verdict};
+use fanout::gate::Action;
 
 /// Whose hooks are asked.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -9,8 +9,8 @@ use http::{HeaderMap, StatusCode, header};
 
 use super::Garbled;
 use crate::hook::form::Form;
-use fanout::gate::Action;
 use crate::hook::question::{Moment, Question, Verdict};
+use fanout::gate::Action;
 
 /// Longest program name that nginx-rtmp passes on, in bytes: its buffer of 32 with the zero at the end.
 const FLASHVER_BYTES_MAX: usize = 31;

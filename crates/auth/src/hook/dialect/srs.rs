@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Garbled;
-use fanout::gate::Action;
 use crate::hook::question::{Moment, Question, Verdict};
+use fanout::gate::Action;
 
 /// What SRS calls the host of clients that name none.
 const VHOST: &str = "__defaultVhost__";

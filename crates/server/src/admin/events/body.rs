@@ -13,7 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Filter;
 use super::view::EventView;
 use crate::admin::connections::Lease;
-use crate::sse::{COMMENT, Silence};
+use web::sse::{COMMENT, Silence};
 
 /// Size at which a piece is complete; its last event may exceed it.
 const PIECE_BYTES: usize = 16 * 1024;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::admin::connections::Connections;
-use crate::sse::KEEP_ALIVE;
+use web::sse::KEEP_ALIVE;
 
 fn name(text: &str) -> StreamName {
     StreamName::parse(text).expect("a name")

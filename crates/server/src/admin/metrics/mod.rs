@@ -95,7 +95,7 @@ impl Collector for Gather {
 impl Gather {
     /// The books of all workers and tasks that serve listeners, of every protocol.
     fn books(&self) -> Vec<Arc<Books>> {
-        self.0.node.registry.fanout().books()
+        self.0.front.registry.fanout().books()
     }
 
     fn sum(&self, counter: impl Fn(&Books) -> &Counter) -> u64 {
@@ -113,33 +113,34 @@ impl Gather {
 
     fn server(&self, page: &mut Page<'_>) -> fmt::Result {
         let Context {
-            node,
+            front,
+            session_log,
             log,
             certificate,
             ..
         } = &*self.0;
         page.gauges(BUILD_INFO, [(env!("CARGO_PKG_VERSION"), 1.0)])?;
-        page.gauge(START_TIME, unix_time(node.started))?;
-        page.gauge(DRAINING, f64::from(u8::from(node.drain.has_begun())))?;
+        page.gauge(START_TIME, unix_time(front.started))?;
+        page.gauge(DRAINING, f64::from(u8::from(front.drain.has_begun())))?;
         let panics = Part::ALL.map(|part| (part.label(), part.panics() as f64));
         page.counters(PANICS, panics)?;
-        let others = [node.access.lines(), &node.session_log];
+        let others = [front.access.lines(), session_log];
         let others = others.into_iter().filter_map(LineLog::lines_lost);
         let lost = std::iter::once((MESSAGES, log.lines_lost())).chain(others);
         page.counters(LOG_LINES_LOST, lost.map(|(log, lost)| (log, lost as f64)))?;
         let certificate = certificate.as_ref().map(|shown| shown.facts());
         let expires = certificate.map(|Facts { serial, expires }| (serial, unix_time(expires)));
         page.gauges(CERTIFICATE_EXPIRES, expires)?;
-        let fanout = node.registry.fanout();
+        let fanout = front.registry.fanout();
         page.gauge(LOG_BYTES, fanout.log_bytes() as f64)?;
         page.gauges(BACKEND, [(fanout.backend(), 1.0)])
     }
 
     fn publishers(&self, page: &mut Page<'_>) -> fmt::Result {
-        let node = &self.0.node;
-        let stats = &node.ingest.stats;
+        let front = &self.0.front;
+        let stats = &front.ingest.stats;
         let protocols = ingest::Protocol::ALL;
-        let infos = node.registry.list().into_iter().map(|one| one.info());
+        let infos = front.registry.list().into_iter().map(|one| one.info());
         // The server's own, which come through no port.
         let mut own = [
             (DEMO, 0.0),
@@ -167,8 +168,8 @@ impl Gather {
         page.counters(INGEST_BYTES, bytes.into_iter().chain(own))?;
         let receives = protocols.map(|one| (one.label(), stats.receives(one) as f64));
         page.counters(INGEST_RECEIVES, receives)?;
-        page.counter(TAKEOVERS, node.registry.takeovers() as f64)?;
-        let wakeups = node.ingest.intake.as_ref().map_or(0, Intake::wakeups);
+        page.counter(TAKEOVERS, front.registry.takeovers() as f64)?;
+        let wakeups = front.ingest.intake.as_ref().map_or(0, Intake::wakeups);
         page.counter(INGEST_WAKEUPS, wakeups as f64)
     }
 
@@ -243,26 +244,26 @@ impl Gather {
     }
 
     fn doors(&self, page: &mut Page<'_>) -> fmt::Result {
-        let node = &self.0.node;
-        let (counts, stats) = (&node.counts, &node.ingest.stats);
+        let front = &self.0.front;
+        let (counts, stats) = (&front.counts, &front.ingest.stats);
         let at_doors = Rejected::ALL.map(|one| (one.label(), counts.rejected(one) as f64));
         let publishers =
             ingest::Rejection::ALL.map(|one| (one.label(), stats.rejected(one) as f64));
-        let fanout = node.registry.fanout();
+        let fanout = front.registry.fanout();
         let workers = [
             ("log_memory", fanout.lanes_refused() as f64),
             ("worker_inbox", fanout.listeners_refused() as f64),
         ];
         let all = at_doors.into_iter().chain(publishers).chain(workers);
         page.counters(REJECTED, all)?;
-        let signatures = node.gate.signature_counts().all();
+        let signatures = front.gate.signature_counts().all();
         page.counters(
             TOKEN_SIGNATURES,
             signatures.map(|(result, count)| (result, count as f64)),
         )?;
-        let held = Kind::ALL.map(|kind| (kind.label(), node.holdings.bytes(kind) as f64));
+        let held = Kind::ALL.map(|kind| (kind.label(), front.holdings.bytes(kind) as f64));
         page.gauges(HELD_BYTES, held)?;
-        let levels = node.limits.pressure.levels();
+        let levels = front.limits.pressure.levels();
         page.gauges(PRESSURE, levels.chain([("logs", fanout.log_pressure())]))?;
         let failures = Failure::ALL.map(|class| (class.label(), counts.failures(class) as f64));
         page.counters(ACCEPT_FAILURES, failures)?;
@@ -274,14 +275,14 @@ impl Gather {
             .connections()
             .map(|(door, accepted, _)| (door, accepted as f64));
         page.counters(ACCEPTED, accepted)?;
-        page.gauge(PENDING, node.limits.pending() as f64)?;
-        page.gauge(IDLE, node.limits.idle() as f64)?;
-        page.gauge(PENDING_SESSIONS, node.limits.pending_sessions() as f64)
+        page.gauge(PENDING, front.limits.pending() as f64)?;
+        page.gauge(IDLE, front.limits.idle() as f64)?;
+        page.gauge(PENDING_SESSIONS, front.limits.pending_sessions() as f64)
     }
 
     fn files(&self, page: &mut Page<'_>) -> fmt::Result {
-        let node = &self.0.node;
-        let sums = node.files.sums().with(&node.past.sums());
+        let front = &self.0.front;
+        let sums = front.files.sums().with(&front.past.sums());
         let labels = vod::Outcome::ALL.map(vod::Outcome::label).into_iter();
         let requests = sums.requests.map(|requests| requests as f64);
         page.counter(FILE_BYTES, sums.bytes as f64)?;
@@ -290,7 +291,7 @@ impl Gather {
     }
 
     fn streams(&self, page: &mut Page<'_>) -> fmt::Result {
-        let streams = self.0.node.registry.list();
+        let streams = self.0.front.registry.list();
         let infos: Vec<_> = streams.iter().map(|one| one.info()).collect();
         let views: Vec<_> = infos.iter().map(StreamView::of).collect();
         page.gauge(STREAMS, infos.len() as f64)?;

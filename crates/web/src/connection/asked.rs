@@ -1,0 +1,85 @@
+//! A request's line in the access log, until it is known how the request ended.
+
+use std::net::SocketAddr;
+use std::time::{Instant, SystemTime};
+
+use http1::{Head, Status, Version};
+
+use reports::access::{AccessLine, request_line};
+use crate::front_door::FrontDoor;
+
+/// See the module's description.
+pub(super) struct Asked {
+    pub(super) peer: SocketAddr,
+    pub(super) version: Version,
+    since: SystemTime,
+    began: Instant,
+    request: String,
+    referer: String,
+    agent: String,
+}
+
+impl Asked {
+    pub(super) fn by(head: &Head, peer: SocketAddr) -> Self {
+        let header = |name| head.header(name).unwrap_or_default().to_owned();
+        let target = String::from_utf8_lossy(head.target());
+        Self {
+            version: head.version(),
+            request: request_line(head.method(), &target, words(head.version())),
+            referer: header("referer"),
+            agent: header("user-agent"),
+            ..Self::nothing(peer)
+        }
+    }
+
+    /// For bytes that are not a valid request.
+    pub(super) fn nothing(peer: SocketAddr) -> Self {
+        Self {
+            peer,
+            version: Version::Http11,
+            since: SystemTime::now(),
+            began: Instant::now(),
+            request: String::new(),
+            referer: String::new(),
+            agent: String::new(),
+        }
+    }
+
+    /// `bytes` is the length of the answer's body.
+    pub(super) fn log(&self, front: &FrontDoor, status: Status, bytes: usize) {
+        self.log_code(front, status.code(), bytes);
+    }
+
+    /// Reads status and length from a complete answer of ours.
+    pub(super) fn log_answer(&self, front: &FrontDoor, answer: &[u8]) {
+        let code = answer.split(|byte| *byte == b' ').nth(1);
+        let code = code.and_then(|code| str::from_utf8(code).ok()?.parse().ok());
+        let head = answer.windows(4).position(|end| end == b"\r\n\r\n");
+        let body = head.map_or(0, |end| answer.len() - end - 4);
+        self.log_code(front, code.unwrap_or_default(), body);
+    }
+
+    pub(super) fn log_code(&self, front: &FrontDoor, status: u16, bytes: usize) {
+        front.access.write(&AccessLine {
+            peer: self.peer.ip(),
+            since: self.since,
+            request: &self.request,
+            status,
+            bytes: bytes as u64,
+            referer: &self.referer,
+            agent: &self.agent,
+            duration: self.began.elapsed(),
+        });
+    }
+}
+
+const fn words(version: Version) -> &'static str {
+    match version {
+        Version::Http2 => "HTTP/2.0",
+        Version::Http11 => "HTTP/1.1",
+        Version::Http10 => "HTTP/1.0",
+        Version::Ice10 => "ICE/1.0",
+        Version::XAudiocast => "x-audiocast",
+        Version::Shoutcast => "ICY",
+    }
+}

@@ -1,0 +1,404 @@
+//! Between HTTP/1 on a connection and the service that answers page requests: requests in the types of the
+//! `http` crate, and responses as bytes.
+
+use std::io;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::request::Request;
+use axum::http::uri::{PathAndQuery, Uri};
+use axum::http::{self, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use bytes::{Buf, Bytes};
+use http_body_util::BodyExt;
+use http1::{Head, HttpDate, Version};
+use hyper::body::Body as _;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use crate::pages::{IsListener, Sendable};
+
+/// For a client to take a piece of a file, 64 KiB at most. A player that is paused for longer asks for the rest when it
+/// goes on.
+pub(super) const PIECE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// For a body to end by itself when its listener may hear no more. After that it waits for its client, which may take
+/// nothing, and the connection is cut.
+const CUT_AFTER: Duration = Duration::from_secs(1);
+
+/// The request that a head and its body make.
+///
+/// # Errors
+/// When the head is not valid for the `http` crate.
+pub(super) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::Error> {
+    let target = PathAndQuery::try_from(match head.origin_form() {
+        // From the absolute form, which may have no path.
+        b"" => b"/",
+        origin => origin,
+    });
+    let target = target.map_err(|_| http1::Error::TargetMalformed)?;
+    let method = Method::from_bytes(head.method().as_bytes());
+    let mut request = Request::new(body);
+    *request.method_mut() = method.map_err(|_| http1::Error::RequestLineMalformed)?;
+    *request.uri_mut() = Uri::from(target);
+    *request.version_mut() = match head.version() {
+        Version::Http2 => http::Version::HTTP_2,
+        Version::Http11 => http::Version::HTTP_11,
+        Version::Http10 | Version::Ice10 | Version::XAudiocast | Version::Shoutcast => {
+            http::Version::HTTP_10
+        }
+    };
+    let headers = request.headers_mut();
+    for (name, value) in head.headers() {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let value = HeaderValue::from_bytes(value.as_bytes());
+        let (Ok(name), Ok(value)) = (name, value) else {
+            return Err(http1::Error::HeaderMalformed);
+        };
+        headers.append(name, value);
+    }
+    Ok(request)
+}
+
+/// What decides about an answer besides the response itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Terms {
+    /// The client's version.
+    pub(super) version: Version,
+    /// The method was `HEAD`, so there is no body.
+    pub(super) is_head: bool,
+    /// The connection may carry another request.
+    pub(super) persists: bool,
+    /// The body lasts as long as the client takes it, in pieces; each of them has [`PIECE_TIMEOUT`].
+    pub(super) lasts: bool,
+}
+
+/// How the end of a body is marked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Framing {
+    /// There is no body, whatever length the head announces.
+    None,
+    /// After this many bytes.
+    Length(u64),
+    /// By the last chunk.
+    Chunked,
+    /// By the end of the connection.
+    Close,
+}
+
+impl Framing {
+    fn of(response: &Response, terms: Terms) -> Self {
+        let status = response.status();
+        let is_bare = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        if terms.is_head || is_bare || status.is_informational() {
+            return Self::None;
+        }
+        match response.body().size_hint().exact() {
+            Some(length) => Self::Length(length),
+            None if terms.version == Version::Http11 => Self::Chunked,
+            None => Self::Close,
+        }
+    }
+}
+
+/// Writes an answer. Returns whether the connection may carry another request.
+///
+/// # Errors
+/// When the client is gone, or the body broke off: the connection cannot be used any more.
+pub(super) async fn write<S: AsyncWrite + Unpin>(
+    socket: &mut S,
+    response: Response,
+    terms: Terms,
+    now: HttpDate,
+) -> io::Result<bool> {
+    let framing = Framing::of(&response, terms);
+    let persists = terms.persists && framing != Framing::Close;
+    let mut head = Bytes::from(head(&response, framing, Terms { persists, ..terms }, now));
+    let mut body = response.into_body();
+    let mut left = match framing {
+        Framing::None => {
+            socket.write_all(&head).await?;
+            socket.flush().await?;
+            return Ok(persists);
+        }
+        Framing::Length(length) => Some(length),
+        Framing::Chunked | Framing::Close => None,
+    };
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(io::Error::other)?.into_data() else {
+            continue;
+        };
+        if data.is_empty() {
+            continue;
+        }
+        if let Some(left) = &mut left {
+            let rest = left.checked_sub(data.len() as u64);
+            *left = rest.ok_or(io::ErrorKind::InvalidData)?;
+        }
+        let (size, end): (String, &[u8]) = match framing {
+            Framing::Chunked => (format!("{:x}\r\n", data.len()), b"\r\n"),
+            _ => (String::new(), b""),
+        };
+        // In one piece, without copying the data.
+        let before = std::mem::take(&mut head).chain(size.as_bytes());
+        let mut all = before.chain(data).chain(end);
+        match terms.lasts {
+            true => timeout(PIECE_TIMEOUT, socket.write_all_buf(&mut all)).await??,
+            false => socket.write_all_buf(&mut all).await?,
+        }
+    }
+    if left.is_some_and(|left| left > 0) {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let end: &[u8] = match framing {
+        Framing::Chunked => b"0\r\n\r\n",
+        _ => b"",
+    };
+    socket.write_all_buf(&mut head.chain(end)).await?;
+    socket.flush().await?;
+    Ok(persists)
+}
+
+/// Writes what is for a listener, for no longer than it may hear it.
+///
+/// # Errors
+/// As `written`, or when it was cut off.
+pub(super) async fn until_over<T>(
+    written: impl Future<Output = io::Result<T>>,
+    listener: Option<IsListener>,
+) -> io::Result<T> {
+    let Some(IsListener(end)) = listener else {
+        return written.await;
+    };
+    let over = async {
+        end.revoked().await;
+        sleep(CUT_AFTER).await;
+    };
+    tokio::select! {
+        written = written => written,
+        () = over => Err(io::ErrorKind::ConnectionAborted.into()),
+    }
+}
+
+/// Writes an answer whose body the kernel sends. Returns whether the connection may carry another request.
+///
+/// # Errors
+/// When the client is gone or takes nothing, may hear no more, or the file cannot be read.
+pub(super) async fn write_file(
+    socket: &mut TcpStream,
+    response: Response,
+    sendable: Sendable,
+    terms: Terms,
+    now: HttpDate,
+) -> io::Result<bool> {
+    let framing = Framing::of(&response, terms);
+    let persists = terms.persists && framing != Framing::Close;
+    let head = head(&response, framing, Terms { persists, ..terms }, now);
+    timeout(PIECE_TIMEOUT, socket.write_all(&head)).await??;
+    if framing != Framing::None {
+        let ended = sendable.ended();
+        tokio::select! {
+            sent = sendable.transfer.send(socket, PIECE_TIMEOUT) => sent?,
+            () = ended => return Err(io::ErrorKind::ConnectionAborted.into()),
+        }
+    }
+    // Its body holds what its client was admitted with.
+    drop(response);
+    Ok(persists)
+}
+
+/// The head of an answer. The headers about the body's length are decided here.
+fn head(response: &Response, framing: Framing, terms: Terms, now: HttpDate) -> Vec<u8> {
+    let version = match terms.version {
+        Version::Http11 | Version::Http2 => "HTTP/1.1",
+        Version::Http10 | Version::Ice10 | Version::XAudiocast | Version::Shoutcast => "HTTP/1.0",
+    };
+    let status = response.status();
+    let reason = status.canonical_reason().unwrap_or_default();
+    let mut out = format!("{version} {} {reason}\r\ndate: {now}\r\n", status.as_u16()).into_bytes();
+    match (terms.version, terms.persists) {
+        (Version::Http11, true) => {}
+        (_, true) => out.extend_from_slice(b"connection: keep-alive\r\n"),
+        (_, false) => out.extend_from_slice(b"connection: close\r\n"),
+    }
+    match framing {
+        Framing::Length(length) => {
+            out.extend_from_slice(format!("content-length: {length}\r\n").as_bytes());
+        }
+        Framing::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+        Framing::None | Framing::Close => {}
+    }
+    // For HEAD the length is the service's (RFC 9110 §8.6); 204 has none.
+    let tells_length =
+        terms.is_head && framing == Framing::None && status != StatusCode::NO_CONTENT;
+    for (name, value) in response.headers() {
+        let is_ours = match *name {
+            header::CONTENT_LENGTH => !tells_length,
+            header::CONNECTION | header::DATE | header::TRANSFER_ENCODING => true,
+            _ => false,
+        };
+        if !is_ours {
+            out.extend_from_slice(name.as_str().as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::response::IntoResponse;
+    use fanout::gate::Revocation;
+    use http_body_util::Channel;
+
+    use super::*;
+
+    const TERMS: Terms = Terms {
+        version: Version::Http11,
+        is_head: false,
+        persists: true,
+        lasts: false,
+    };
+
+    async fn written(response: Response, terms: Terms) -> (String, io::Result<bool>) {
+        let mut out = Vec::new();
+        let outcome = write(&mut out, response, terms, HttpDate(784_111_777)).await;
+        let text = String::from_utf8(out).expect("text");
+        let date = "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+        assert!(text.contains(date), "{text}");
+        (text.replace(date, ""), outcome)
+    }
+
+    /// A body whose length is not known before its end.
+    async fn streamed(pieces: &[&'static str]) -> Response {
+        let (mut sender, channel) = Channel::<_, io::Error>::new(pieces.len().max(1));
+        for piece in pieces {
+            let data = Bytes::from_static(piece.as_bytes());
+            sender.send_data(data).await.expect("room");
+        }
+        Response::new(Body::new(channel))
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_body_is_told_as_the_client_understands() {
+        let plain = || ([("x-a", "b"), ("connection", "x")], "words").into_response();
+        let type_ = "content-type: text/plain; charset=utf-8\r\nx-a: b\r\n\r\n";
+        let (text, outcome) = written(plain(), TERMS).await;
+        let expected = format!("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n{type_}words");
+        assert_eq!((text, outcome.expect("written")), (expected, true));
+
+        let old = Terms {
+            version: Version::Http10,
+            ..TERMS
+        };
+        let (text, outcome) = written(plain(), old).await;
+        let expected = format!(
+            "HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 5\r\n{type_}words"
+        );
+        assert_eq!((text, outcome.expect("written")), (expected, true));
+
+        let last = Terms {
+            persists: false,
+            ..TERMS
+        };
+        let (text, outcome) = written(plain(), last).await;
+        assert!(text.contains("\r\nconnection: close\r\n"), "{text}");
+        assert!(!outcome.expect("written"));
+
+        let (text, outcome) = written(streamed(&["ab", "", "cde"]).await, TERMS).await;
+        let chunks = "2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n";
+        let expected = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunks}");
+        assert_eq!((text, outcome.expect("written")), (expected, true));
+
+        let (text, outcome) = written(streamed(&["ab", "cde"]).await, old).await;
+        let expected = "HTTP/1.0 200 OK\r\nconnection: close\r\n\r\nabcde".to_owned();
+        assert_eq!((text, outcome.expect("written")), (expected, false));
+
+        let (text, outcome) = written(streamed(&[]).await, TERMS).await;
+        assert!(text.ends_with("chunked\r\n\r\n0\r\n\r\n"), "{text}");
+        assert!(outcome.expect("written"));
+    }
+
+    #[tokio::test]
+    async fn some_answers_have_no_body() {
+        let terms = Terms {
+            is_head: true,
+            ..TERMS
+        };
+        let head = ([(header::CONTENT_LENGTH, "5")], "").into_response();
+        let (text, _) = written(head, terms).await;
+        assert!(text.contains("\r\ncontent-length: 5\r\n") && text.ends_with("\r\n\r\n"));
+        for status in [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED] {
+            for is_head in [false, true] {
+                let response = (status, "never seen").into_response();
+                let (text, outcome) = written(response, Terms { is_head, ..TERMS }).await;
+                assert!(text.ends_with("\r\n\r\n"), "{text}");
+                assert!(!text.contains("content-length: 10"), "{text}");
+                assert!(outcome.expect("written"));
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_may_hear_no_more_is_cut_off_though_it_takes_nothing() {
+        let (mut near, _far) = tokio::io::duplex(64);
+        let body = "a".repeat(1_000).into_response();
+        let terms = Terms {
+            lasts: true,
+            ..TERMS
+        };
+        let end = Revocation::default();
+        let written = write(&mut near, body, terms, HttpDate(0));
+        let written = until_over(written, Some(IsListener(end.clone())));
+        let revoked = async {
+            sleep(PIECE_TIMEOUT / 2).await;
+            end.revoke();
+            sleep(PIECE_TIMEOUT).await;
+        };
+        tokio::select! {
+            written = written => {
+                let kind = written.map_err(|error| error.kind());
+                assert_eq!(kind, Err(io::ErrorKind::ConnectionAborted));
+            }
+            () = revoked => panic!("it goes on"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_ends_the_connection() {
+        let (sender, channel) = Channel::<Bytes, _>::new(1);
+        sender.abort(io::Error::other("broken"));
+        let response = Response::new(Body::new(channel));
+        let mut out = Vec::new();
+        let outcome = write(&mut out, response, TERMS, HttpDate(0)).await;
+        assert!(outcome.is_err(), "{}", out.escape_ascii());
+    }
+
+    #[test]
+    fn requests_keep_what_the_client_said() {
+        let head = |text: &str| {
+            let (head, _) = http1::HeadReader::default()
+                .push(text.as_bytes())
+                .expect("a head")
+                .expect("a whole head");
+            head
+        };
+        let text = "PATCH http://h:1/a%20b?c=d HTTP/1.1\r\nHost: h:1\r\nX-A: 1\r\nx-a: ä\r\n\r\n";
+        let made = request(&head(text), Body::from("body")).expect("a request");
+        assert_eq!(made.method(), Method::PATCH);
+        assert_eq!(made.uri(), "/a%20b?c=d");
+        assert_eq!(made.headers().get_all("x-a").iter().count(), 2);
+        assert_eq!(made.body().size_hint().exact(), Some(4));
+        let made = request(&head("GET http://h HTTP/1.0\r\n\r\n"), Body::empty());
+        assert_eq!(made.expect("a request").uri(), "/");
+        for target in ["/<script>", "x", "/a b"] {
+            let head = head(&format!("GET {target} HTTP/1.0\r\n\r\n"));
+            let refused = request(&head, Body::empty()).map(drop);
+            assert_eq!(refused, Err(http1::Error::TargetMalformed), "{target}");
+        }
+    }
+}

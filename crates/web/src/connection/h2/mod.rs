@@ -1,0 +1,355 @@
+//! HTTP/2: requests that share a connection, which [`http2`] drives. They have the routes, the limits and the answers of
+//! HTTP/1.
+//!
+//! A request is converted to the head that HTTP/1 would have, and is handled as one from there on. A live body
+//! follows its lane in its own task and is passed on piece by piece, as the client's windows open.
+//!
+//! The connection is idle while it carries no request and has had one, and counts as a listener's while it carries one.
+//! Publishing over HTTP/2 is not possible: a source's body has no end, and sources speak HTTP/1.
+
+mod body;
+mod wire;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use egress_http::{Reply, Target};
+use fanout::Permit;
+use fanout::gate::Remote;
+use http1::{Head, Status};
+use http2::{IsOver, Patience};
+use hyper::body::Incoming;
+use ingest::icecast::{Prospects, answer_options};
+use net::holdings::Kind;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, timeout};
+
+use self::body::{Held, Pieces};
+use self::wire::from_wire;
+use super::exchange::{self, PIECE_TIMEOUT};
+use crate::rejected::status_of;
+use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, refusal, visitor};
+use crate::page::Page;
+use crate::pages::{self, IsListener};
+use crate::route::Route;
+use crate::visitor::Visitor;
+use crate::front_door::FrontDoor;
+use limits::Rejected;
+use limits::SharePlace;
+use limits::{ConnectionPermit, Evict, Handover};
+
+/// Pieces of a live body between the lane and HTTP/2: a client that does not take them falls behind in the log.
+const PIECES_MAX: usize = 1;
+
+/// Serves a connection that has negotiated HTTP/2.
+pub async fn serve(
+    front: &Arc<FrontDoor>,
+    socket: net::tls::Stream,
+    permit: ConnectionPermit,
+    peer: SocketAddr,
+) {
+    let session = Arc::new(Session {
+        front: Arc::clone(front),
+        usage: Mutex::default(),
+        requests: watch::Sender::new(0),
+        handover: Handover::new(permit),
+        peer,
+    });
+    let ending = async {
+        tokio::select! {
+            () = front.drain.begun() => {}
+            () = session.idles() => {}
+            () = sleep(LIFETIME) => {}
+        }
+    };
+    let answer = |request| Arc::clone(&session).answer(request);
+    let served = http2::serve(socket, answer, ending, session.is_over()).await;
+    if let Err(error) = served {
+        tracing::debug!(%peer, %error, "a connection of HTTP/2 ended");
+    }
+}
+
+/// What the requests of a connection share.
+struct Session {
+    front: Arc<FrontDoor>,
+    usage: Mutex<Use>,
+    /// How many requests it carries.
+    requests: watch::Sender<usize>,
+    handover: Handover,
+    /// The connection's peer, which may be a proxy.
+    peer: SocketAddr,
+}
+
+/// What a request is counted for until its answer is over: its connection, its client, its memory.
+type Counted = (Option<ConnectionPermit>, SharePlace, net::holdings::Held);
+
+/// What a connection is in use for.
+#[derive(Default)]
+struct Use {
+    requests: usize,
+    listeners: usize,
+    /// Ends the connection when it is idle again; kept here while it has listeners, as it cannot give way then.
+    evict: Option<Evict>,
+}
+
+impl Session {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response {
+        let (parts, body) = request.into_parts();
+        let head = match wire::head(&parts) {
+            Ok(head) => head,
+            Err(error) => {
+                return self.refuse(
+                    &Asked::nothing(self.peer),
+                    http1::status_of(error),
+                    &error.to_string(),
+                );
+            }
+        };
+        let visitor = visitor(&self.front, &head, self.peer, "https");
+        let asked = Asked::by(&head, visitor.peer);
+        let Some(busy) = Busy::begin(&self) else {
+            // The connection has just given way.
+            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        };
+        let counted = match self.count(&visitor) {
+            Ok(counted) => counted,
+            Err(reason) => return self.reject(&asked, reason),
+        };
+        let Some(place) = self.front.limits.requests.take(visitor.peer.ip()) else {
+            return self.reject(&asked, Rejected::Requests);
+        };
+        let held = self.front.holdings.note(Kind::Requests, head.footprint());
+        let counted = (counted, place, held);
+        let route = Route::of_request(&head, &self.front);
+        let patience = match &route {
+            Route::Page(page) if page.lasts() => PIECE_TIMEOUT,
+            _ => PAGE_TIMEOUT,
+        };
+        let mut response = match route {
+            Route::Page(page) => self.page(page, &head, visitor, body).await,
+            Route::Listen(target) => {
+                return self
+                    .listen(target, (&head, visitor.remote()), &asked, busy, counted)
+                    .await;
+            }
+            Route::Look(target) => self.look(target, (&head, visitor.remote()), &asked).await,
+            Route::Capabilities => {
+                let prospects = Prospects::default();
+                let settings = &self.front.ingest.settings;
+                let answer = answer_options(settings, &head, prospects);
+                asked.log_answer(&self.front, &answer);
+                from_wire(&answer, None)
+            }
+            Route::Source(_) | Route::Title(_) | Route::Watch => {
+                let text = "Sources and their titles come over HTTP/1.1 here.";
+                self.refuse(&asked, Status::VERSION_NOT_SUPPORTED, text)
+            }
+            Route::Malformed => {
+                let error = http1::Error::TargetMalformed;
+                self.refuse(&asked, http1::status_of(error), &error.to_string())
+            }
+        };
+        let patience = Patience(Some(patience));
+        response.extensions_mut().insert(patience);
+        if let Some(IsListener(end)) = response.extensions_mut().remove() {
+            let is_over = IsOver(Arc::new(move || end.is_revoked()));
+            response.extensions_mut().insert(is_over);
+        }
+        response.map(|body| {
+            Body::new(Held {
+                body,
+                _for: (busy, counted),
+            })
+        })
+    }
+
+    /// Counts a request for its client: a direct connection is counted once, a proxy's for each request.
+    fn count(&self, visitor: &Visitor) -> Result<Option<ConnectionPermit>, Rejected> {
+        let address = visitor.peer.ip();
+        match visitor.is_proxied {
+            true => self.front.limits.counted(address).map(Some),
+            false => self.handover.permit().charge(address).map(|()| None),
+        }
+    }
+
+    async fn page(&self, page: Page, head: &Head, visitor: Visitor, body: Incoming) -> Response {
+        let request = match exchange::request(head, Body::new(body)) {
+            Ok(request) => request,
+            Err(error) => {
+                let asked = Asked::by(head, visitor.peer);
+                return self.refuse(&asked, http1::status_of(error), &error.to_string());
+            }
+        };
+        let handover = self.handover.clone();
+        let response = pages::respond(&self.front, page, visitor, handover, request);
+        // Boxed: other requests of a connection do not hold what pages need.
+        match timeout(PAGE_TIMEOUT, Box::pin(response)).await {
+            Ok(response) => response,
+            Err(_) => {
+                let asked = Asked::by(head, visitor.peer);
+                let text = "The answer was not there in time.";
+                self.refuse(&asked, Status::SERVICE_UNAVAILABLE, text)
+            }
+        }
+    }
+
+    async fn look(
+        &self,
+        target: Target,
+        (head, remote): (&Head, Remote),
+        asked: &Asked,
+    ) -> Response {
+        let reply = egress_http::reply(&self.front.egress, target, head, remote, Permit::new(()));
+        match reply.await {
+            Reply::Whole { status, bytes } => {
+                asked.log(&self.front, status, bytes.len());
+                from_wire(&bytes, None)
+            }
+            Reply::Live { head, .. } => from_wire(&head, None),
+        }
+    }
+
+    async fn listen(
+        self: &Arc<Self>,
+        target: Target,
+        (head, remote): (&Head, Remote),
+        asked: &Asked,
+        mut busy: Busy,
+        counted: Counted,
+    ) -> Response {
+        let front = &self.front;
+        let permit = front.admission.listener(asked.peer.ip());
+        let (permit, also) = match permit.and_then(|permit| Ok((permit, busy.listen(asked.peer)?)))
+        {
+            Ok(both) => both,
+            Err(reason) => return self.reject(asked, reason),
+        };
+        let permit = Permit::new((permit, counted, also));
+        let reply = egress_http::reply(&front.egress, target, head, remote, permit);
+        match reply.await {
+            Reply::Whole { status, bytes } => {
+                asked.log(front, status, bytes.len());
+                from_wire(&bytes, None)
+            }
+            Reply::Live { head, body } => {
+                let (sender, pieces) = mpsc::channel(PIECES_MAX);
+                // The task ends with the lane, or when the client has closed its stream.
+                tokio::spawn(body.feed(sender));
+                let mut response = from_wire(&head, Some(Body::new(Pieces { pieces, _for: busy })));
+                // A listener that takes nothing is one that lags.
+                response.extensions_mut().insert(Patience(None));
+                response
+            }
+        }
+    }
+
+    fn reject(&self, asked: &Asked, reason: Rejected) -> Response {
+        self.front.counts.reject(reason, asked.peer);
+        self.refuse(asked, status_of(reason), &reason.to_string())
+    }
+
+    fn refuse(&self, asked: &Asked, status: Status, text: &str) -> Response {
+        let answer = refusal::plain(&self.front, asked.version, status, text);
+        asked.log_answer(&self.front, &answer);
+        from_wire(&answer, None)
+    }
+
+    /// Resolves when there has been no request for too long.
+    async fn idles(&self) {
+        let mut requests = self.requests.subscribe();
+        // As long as over HTTP/1 it is not the first to give way: of an audience that comes at once some would not get in.
+        let first = requests.wait_for(|requests| *requests > 0);
+        if timeout(self.front.config.http.head_timeout, first)
+            .await
+            .is_err()
+        {
+            self.rest_unused();
+        }
+        // The sender belongs to this session.
+        while requests.wait_for(|requests| *requests == 0).await.is_ok() {
+            let next = requests.wait_for(|requests| *requests > 0);
+            if timeout(IDLE_TIMEOUT, next).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Resolves when a connection that takes no further request has carried none for as long as the last answer may take:
+    /// what is left are answers of which the client takes nothing.
+    async fn is_over(&self) {
+        let mut requests = self.requests.subscribe();
+        while requests.wait_for(|requests| *requests == 0).await.is_ok() {
+            let next = requests.wait_for(|requests| *requests > 0);
+            if timeout(PAGE_TIMEOUT, next).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// It has had time enough for its first request, and has none.
+    fn rest_unused(&self) {
+        let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        if usage.requests == 0 {
+            self.handover.permit().rest();
+        }
+    }
+}
+
+/// A request that is being served: its connection is not idle.
+struct Busy {
+    session: Arc<Session>,
+    is_listener: bool,
+}
+
+impl Busy {
+    /// `None` when the connection has had to give way.
+    fn begin(session: &Arc<Session>) -> Option<Self> {
+        let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        if usage.requests == 0 && !session.handover.permit().wake() {
+            return None;
+        }
+        usage.requests += 1;
+        session.requests.send_replace(usage.requests);
+        Some(Self {
+            session: Arc::clone(session),
+            is_listener: false,
+        })
+    }
+
+    /// The request is a listener's. The connection's count covers the first; each further one is counted itself.
+    fn listen(&mut self, peer: SocketAddr) -> Result<Option<ConnectionPermit>, Rejected> {
+        let session = &self.session;
+        let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let also = match usage.listeners {
+            0 => None,
+            _ => Some(session.front.limits.counted(peer.ip())?),
+        };
+        if usage.evict.is_none() {
+            usage.evict = session.handover.permit().hold();
+        }
+        usage.listeners += 1;
+        self.is_listener = true;
+        Ok(also)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let session = &self.session;
+        let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        usage.requests -= 1;
+        usage.listeners -= usize::from(self.is_listener);
+        if usage.requests == 0 {
+            let evict = usage.evict.take();
+            let mut permit = session.handover.permit();
+            match evict {
+                Some(evict) => permit.rest_again(evict),
+                None => permit.rest(),
+            }
+        }
+        session.requests.send_replace(usage.requests);
+    }
+}

@@ -1,0 +1,230 @@
+//! Requests that keep the connection: listeners and sources. The socket is handed over, and nothing after the
+//! request is read as another one. Titles end the connection, too: source clients open one for each.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use egress_http::{Outcome, Target};
+use fanout::Permit;
+use fanout::gate::Remote;
+use http1::{Body, Head, HttpDate, Status};
+use ingest::icecast::Dialect;
+use media::StreamName;
+use net::{TransportStream, tls};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+
+use super::Asked;
+use super::exchange::{self, Terms};
+use crate::operators;
+use crate::pages::{add_common, base, watch};
+use super::refusal::{refuse, refuse_malformed, say};
+use crate::visitor::Visitor;
+use crate::head;
+use crate::front_door::FrontDoor;
+use limits::Handover;
+
+/// The longest form that can set a title.
+const FORM_BYTES_MAX: u64 = 16 * 1024;
+
+/// What carries requests: a socket, or TLS over one.
+pub trait LiveTransport: TransportStream {
+    /// `https` or `http`.
+    const SCHEME: &str;
+
+    /// The socket, if a thread that knows sockets alone may carry it.
+    fn carried(self) -> Result<TcpStream, Self>;
+
+    /// The socket, if nothing is between it and a body.
+    fn plain(&mut self) -> Option<&mut TcpStream>;
+
+    /// Of a socket that was [carried](Self::carried).
+    fn returned(socket: TcpStream) -> Option<Self>;
+}
+
+impl LiveTransport for TcpStream {
+    const SCHEME: &str = "http";
+
+    fn carried(self) -> Result<TcpStream, Self> {
+        Ok(self)
+    }
+
+    fn plain(&mut self) -> Option<&mut TcpStream> {
+        Some(self)
+    }
+
+    fn returned(socket: TcpStream) -> Option<Self> {
+        Some(socket)
+    }
+}
+
+impl LiveTransport for tls::Stream {
+    const SCHEME: &str = "https";
+
+    fn carried(self) -> Result<TcpStream, Self> {
+        Err(self)
+    }
+
+    fn plain(&mut self) -> Option<&mut TcpStream> {
+        None
+    }
+
+    fn returned(_: TcpStream) -> Option<Self> {
+        None
+    }
+}
+
+/// A request that keeps its connection.
+pub(super) struct Live<'a, S> {
+    pub(super) front: &'a Arc<FrontDoor>,
+    pub(super) socket: S,
+    pub(super) head: Head,
+    /// Bytes that came after the head: the beginning of a body.
+    pub(super) early: Bytes,
+    pub(super) handover: Handover,
+    /// The client, which a proxy may have reported.
+    pub(super) remote: Remote,
+}
+
+impl<S: LiveTransport> Live<'_, S> {
+    /// Admits a listener, within the limits.
+    pub(super) async fn listen(self, target: Target) {
+        let (front, peer) = (self.front, self.remote.peer);
+        match front.admission.listener(peer.ip()) {
+            Ok(permit) => {
+                self.handover.permit().settle();
+                self.pass_on(target, |handover| handover.into_permit(permit))
+                    .await;
+            }
+            Err(reason) => {
+                let asked = Asked::by(&self.head, peer);
+                refuse(front, self.socket, &asked, reason).await;
+            }
+        }
+    }
+
+    /// Answers a request that asks what listening would give.
+    pub(super) async fn look(self, target: Target) {
+        self.pass_on(target, Permit::new).await;
+    }
+
+    /// Logs a request that did not become a listener.
+    async fn pass_on(self, target: Target, permit: impl FnOnce(Handover) -> Permit) {
+        let asked = Asked::by(&self.head, self.remote.peer);
+        let (front, head, remote) = (self.front, self.head, self.remote);
+        let permit = permit(self.handover);
+        let outcome = egress_http::serve(
+            &front.egress,
+            self.socket,
+            target,
+            head,
+            remote,
+            Some(permit),
+        )
+        .await;
+        if let Outcome::Answered { status, bytes } = outcome {
+            asked.log(front, status, bytes);
+        }
+    }
+
+    pub(super) async fn publish(self, name: Result<StreamName, ingest::Error>) {
+        let asked = Asked::by(&self.head, self.remote.peer);
+        let (front, remote, handover) = (self.front, self.remote, &self.handover);
+        let mut is_admitted = false;
+        let on_admitted = || {
+            is_admitted = true;
+            handover.permit().settle_publisher();
+        };
+        let served = ingest::icecast::serve(
+            &front.ingest,
+            self.socket,
+            name,
+            self.head,
+            self.early,
+            remote,
+            on_admitted,
+        );
+        let outcome = served.await;
+        let status = match &outcome {
+            Err(error) if !is_admitted => ingest::icecast::status_of(error).0,
+            _ => Status::OK,
+        };
+        asked.log(front, status, 0);
+        if let Err(error) = outcome {
+            tracing::debug!(peer = %remote.peer, %error, "a source's connection ended");
+        }
+    }
+
+    pub(super) async fn set_title(self, dialect: Dialect) {
+        let asked = Asked::by(&self.head, self.remote.peer);
+        let (front, remote, head) = (self.front, self.remote, self.head);
+        let (mut socket, limit) = (self.socket, front.config.http.head_timeout);
+        let form = tokio::time::timeout(limit, form(&mut socket, &head, self.early)).await;
+        let form = form.unwrap_or_default();
+        // Written even if the client has already closed its half, as scripts do.
+        let update = ingest::icecast::update_metadata;
+        let answer = update(&front.ingest, dialect, &head, &form, remote).await;
+        asked.log_answer(front, &answer);
+        head::answer(socket, &answer).await;
+    }
+
+    /// Tells the operator all figures, and how they change.
+    pub(super) async fn watch(mut self, visitor: Visitor) {
+        let asked = Asked::by(&self.head, self.remote.peer);
+        let front = self.front;
+        let request = match exchange::request(&self.head, axum::body::Body::empty()) {
+            Ok(request) => request,
+            Err(error) => return refuse_malformed(front, self.socket, &asked, error).await,
+        };
+        let headers = request.headers();
+        let password = operators::password(headers);
+        if let Err(denied) = front
+            .gate
+            .administer(self.remote.peer.ip(), password.as_deref())
+            .await
+        {
+            let mut response = operators::refusal(denied);
+            asked.log_code(front, response.status().as_u16(), 0);
+            add_common(response.headers_mut(), &front.config.http.server_header);
+            let terms = Terms {
+                version: self.head.version(),
+                is_head: false,
+                persists: false,
+                lasts: false,
+            };
+            let mut answer = Vec::new();
+            let now = HttpDate::from(SystemTime::now());
+            // Writing to memory does not fail.
+            exchange::write(&mut answer, response, terms, now)
+                .await
+                .ok();
+            return head::answer(self.socket, &answer).await;
+        }
+        let Some(watching) = front.pages.watchers.enter() else {
+            let text = "There are as many clients of STATS as may be.";
+            return say(front, self.socket, &asked, Status::SERVICE_UNAVAILABLE, text).await;
+        };
+        self.handover.permit().settle();
+        asked.log(front, Status::OK, 0);
+        let base = base(front.config.http.base_url.as_ref(), visitor, headers);
+        if let Err(error) = watch(front, &base, &mut self.socket, watching).await {
+            tracing::debug!(peer = %self.remote.peer, %error, "a client of STATS ended");
+        }
+    }
+}
+
+/// A form's body, up to the length it announces. One that is too long sets no title.
+async fn form<S: LiveTransport>(socket: &mut S, head: &Head, early: Bytes) -> Vec<u8> {
+    let Body::Length(length @ 1..=FORM_BYTES_MAX) = head.body() else {
+        return Vec::new();
+    };
+    let length = length as usize;
+    let mut form = early.to_vec();
+    form.truncate(length);
+    let missing = (length - form.len()) as u64;
+    match socket.take(missing).read_to_end(&mut form).await {
+        Ok(_) => form,
+        Err(_) => Vec::new(),
+    }
+}

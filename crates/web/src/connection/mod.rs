@@ -1,0 +1,466 @@
+//! The HTTP ports: requests on a connection, read and answered one after another.
+//!
+//! ```text
+//!   ┌► (idle) ─► head ─► Route ─┬─ listener, source, title ─► the socket is handed over, the loop ends
+//!   │                           └─ page, WHIP, WHEP ─► body ─► service ─► answer ─┐
+//!   └──────────────────────────────── keep-alive, pipelined requests ◄────────────┘
+//! ```
+//!
+//! * A request is read once, by `http1`, and routed once, by [`Route::of_request`]. After a request that is refused as
+//!   malformed, that does not conform to HTTP, or by which a source begins, nothing is read. One that asks for TLS is
+//!   served within TLS ([`upgrade`]).
+//! * A connection that waits for its next request is idle: it is the first to give way to new connections
+//!   ([`ConnectionPermit::rest`](limits::ConnectionPermit::rest)), and ends when the server shuts down.
+//! * Before a client has shown a credential a connection owns a head of 16 KiB, as it arrived, as it was parsed
+//!   and as the service gets it, and a body of [`BODY_BYTES_MAX`]: less than 256 KiB.
+
+mod asked;
+mod carried;
+mod exchange;
+pub mod h2;
+mod live;
+mod refusal;
+mod upgrade;
+
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use config::ClientHeader;
+use fanout::gate::Country;
+use http1::{Body, Head, HttpDate, Status, Version};
+use net::holdings::{Held, Kind};
+use rustls::ServerConfig;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use self::asked::Asked;
+pub use self::carried::request_threads;
+use self::exchange::Terms;
+use self::live::Live;
+pub use self::live::LiveTransport;
+pub use self::refusal::refuse_unread;
+use self::refusal::{refuse, refuse_headless, refuse_malformed, say};
+use crate::address::{forwarded, forwarded_element};
+use crate::head::{Inbox, NoBody, NoHead, Taken};
+use crate::page::Page;
+use crate::route::Route;
+use crate::visitor::Visitor;
+use crate::front_door::FrontDoor;
+use crate::pages;
+use limits::Rejected;
+use limits::{ConnectionPermit, Handover};
+
+/// How long a connection may wait for its next request. Proxies that keep connections to a server close them
+/// after 60 s (nginx) or less; the side that sends requests should be the one to close, because a request that
+/// crosses our close is lost.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+
+/// Requests that one connection may carry: one hour of an HLS player with three requests per second.
+const REQUESTS_MAX: u32 = 10_000;
+
+/// After this time no further request is taken, so that clients resolve the server's name again.
+const LIFETIME: Duration = Duration::from_secs(3_600);
+
+/// For a body to arrive, for a page to be made, and for a client to take it; each is small, and a client that
+/// takes longer is not reading.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Bytes of a body that are kept: one more than any page accepts, so that the page sees that there are too many.
+const BODY_BYTES_MAX: usize = 64 * 1024 + 1;
+
+/// Serves a connection.
+pub async fn serve<S: LiveTransport>(
+    front: &Arc<FrontDoor>,
+    socket: S,
+    permit: ConnectionPermit,
+    peer: SocketAddr,
+) {
+    let connection = Connection::new(front, socket, permit, peer);
+    connection.run(None).await;
+}
+
+/// Serves a connection that goes on within TLS when its client asks for it.
+pub async fn serve_plain(
+    front: &Arc<FrontDoor>,
+    socket: TcpStream,
+    tls: Option<Arc<ServerConfig>>,
+    permit: ConnectionPermit,
+    peer: SocketAddr,
+) {
+    let mut connection = Connection::new(front, socket, permit, peer);
+    connection.tls = tls;
+    if let Some((connection, head)) = connection.run(None).await
+        && let Some(secure) = Box::pin(connection.upgrade()).await
+    {
+        Box::pin(secure.run(Some(head))).await;
+    }
+}
+
+/// The same for a connection of which something has been read.
+pub async fn serve_begun<S: LiveTransport>(
+    front: &Arc<FrontDoor>,
+    socket: S,
+    received: &[u8],
+    permit: ConnectionPermit,
+    peer: SocketAddr,
+) {
+    let mut connection = Connection::new(front, socket, permit, peer);
+    connection.inbox = Some(Inbox::with(received));
+    connection.run(None).await;
+}
+
+/// A connection between two requests.
+struct Connection<'a, S> {
+    front: &'a Arc<FrontDoor>,
+    socket: S,
+    /// `None` before the first byte.
+    inbox: Option<Inbox>,
+    handover: Handover,
+    /// The connection's peer, which may be a proxy.
+    peer: SocketAddr,
+    began: Instant,
+    requests: u32,
+    /// Counts the request that is being answered.
+    held: Held,
+    /// Times that a thread may carry it.
+    carriages_left: u32,
+    /// What it goes on in when its client asks for TLS.
+    tls: Option<Arc<ServerConfig>>,
+}
+
+/// How a request has been served that leaves the connection.
+enum Served<'a, S> {
+    /// It is answered.
+    Answered(Connection<'a, S>),
+    /// It is to be answered within TLS.
+    Upgrade(Connection<'a, S>, Head),
+}
+
+impl<'a, S: LiveTransport> Connection<'a, S> {
+    fn new(front: &'a Arc<FrontDoor>, socket: S, permit: ConnectionPermit, peer: SocketAddr) -> Self {
+        Self {
+            front,
+            socket,
+            inbox: None,
+            handover: Handover::new(permit),
+            peer,
+            began: Instant::now(),
+            requests: 0,
+            held: front.holdings.note(Kind::Requests, 0),
+            carriages_left: carried::TIMES_MAX,
+            tls: None,
+        }
+    }
+
+    /// Serves requests, beginning with one that has been read, if there is one. Returns the connection with a request
+    /// that is to be answered within TLS; `None` when it is over, or was handed over.
+    async fn run(self, first: Option<Head>) -> Option<(Self, Head)> {
+        let mut served = match first {
+            Some(head) => self.serve(head).await,
+            None => self.turn().await,
+        };
+        loop {
+            let mut connection = match served? {
+                Served::Answered(connection) => connection,
+                Served::Upgrade(connection, head) => return Some((connection, head)),
+            };
+            if !connection.rest().await {
+                // The last answer is sent; whether TLS's close_notify arrives does not matter.
+                let closed = connection.socket.shutdown();
+                timeout(PAGE_TIMEOUT, closed).await.ok();
+                return None;
+            }
+            served = connection.turn().await;
+        }
+    }
+
+    /// Reads and serves one request. `None` when the connection is over, or was handed over.
+    async fn turn(mut self) -> Option<Served<'a, S>> {
+        let (front, peer) = (self.front, self.peer);
+        let head = match timeout(front.config.http.head_timeout, self.head()).await {
+            Ok(Ok(head)) => head,
+            Ok(Err(no_head)) => {
+                refuse_headless(front, self.socket, &Asked::nothing(peer), no_head).await;
+                return None;
+            }
+            Err(_) => {
+                front.counts.reject(Rejected::HeadTimeout, peer);
+                let text = "The request head did not arrive in time.";
+                let status = Status::REQUEST_TIMEOUT;
+                say(front, self.socket, &Asked::nothing(peer), status, text).await;
+                return None;
+            }
+        };
+        self.serve(head).await
+    }
+
+    async fn serve(mut self, head: Head) -> Option<Served<'a, S>> {
+        let (front, peer) = (self.front, self.peer);
+        self.requests += 1;
+        self.held.set(head.footprint());
+        let visitor = visitor(front, &head, peer, S::SCHEME);
+        let charged = self.handover.permit().charge(visitor.peer.ip());
+        if let Err(reason) = charged {
+            refuse(front, self.socket, &Asked::by(&head, visitor.peer), reason).await;
+            return None;
+        }
+        let route = Route::of_request(&head, front);
+        let understood = match &route {
+            Route::Malformed => Err(http1::Error::TargetMalformed),
+            route if route.is_of_sources() => Ok(()),
+            _ => head.conforms(),
+        };
+        if let Err(error) = understood {
+            let asked = Asked::by(&head, visitor.peer);
+            refuse_malformed(front, self.socket, &asked, error).await;
+            return None;
+        }
+        if self.is_upgraded_by(&head, visitor) {
+            return Some(Served::Upgrade(self, head));
+        }
+        let answered = self.dispatch(route, head, visitor).await;
+        answered.map(Served::Answered)
+    }
+
+    async fn dispatch(self, route: Route, head: Head, visitor: Visitor) -> Option<Self> {
+        match route {
+            Route::Page(page) => return Box::pin(self.page(page, head, visitor)).await,
+            // Boxed, so that a connection that only fetches pages does not hold what these need.
+            Route::Source(name) => Box::pin(self.live(head, visitor).publish(name)).await,
+            Route::Title(dialect) => Box::pin(self.live(head, visitor).set_title(dialect)).await,
+            Route::Capabilities => return Box::pin(self.tell_capabilities(head, visitor)).await,
+            Route::Watch => Box::pin(self.live(head, visitor).watch(visitor)).await,
+            Route::Listen(target) => Box::pin(self.live(head, visitor).listen(target)).await,
+            Route::Look(target) => Box::pin(self.live(head, visitor).look(target)).await,
+            // Was refused above.
+            Route::Malformed => {}
+        }
+        None
+    }
+
+    async fn head(&mut self) -> Result<Head, NoHead> {
+        let inbox = match &mut self.inbox {
+            Some(inbox) => inbox,
+            none => none.insert(Inbox::open(&mut self.socket).await?),
+        };
+        let held = &mut self.held;
+        inbox.head(&mut self.socket, |bytes| held.set(bytes)).await
+    }
+
+    /// Waits for the next request, unless its first bytes are there. False when there is none.
+    async fn rest(&mut self) -> bool {
+        let Some(inbox) = &mut self.inbox else {
+            return false;
+        };
+        if !inbox.is_blank() {
+            return true;
+        }
+        self.held.set(0);
+        self.handover.permit().rest();
+        let begun = tokio::select! {
+            begun = timeout(IDLE_TIMEOUT, inbox.request(&mut self.socket)) => begun,
+            () = self.front.drain.begun() => return false,
+        };
+        matches!(begun, Ok(Ok(true))) && self.handover.permit().wake()
+    }
+
+    /// Hands the connection over with its request.
+    fn live(self, head: Head, visitor: Visitor) -> Live<'a, S> {
+        Live {
+            front: self.front,
+            socket: self.socket,
+            head,
+            early: self.inbox.map(Inbox::into_bytes).unwrap_or_default(),
+            handover: self.handover,
+            remote: visitor.remote(),
+        }
+    }
+
+    /// Answers a request that leaves the connection for the next one.
+    async fn page(mut self, page: Page, head: Head, visitor: Visitor) -> Option<Self> {
+        let (front, asked) = (self.front, Asked::by(&head, visitor.peer));
+        let body = match timeout(PAGE_TIMEOUT, self.body(&page, &head)).await {
+            Ok(Ok(body)) => body,
+            Ok(Err(NoBody::Malformed(error))) => {
+                refuse_malformed(front, self.socket, &asked, error).await;
+                return None;
+            }
+            Ok(Err(NoBody::Cut)) => {
+                let text = "The body could not be read to its end.";
+                say(front, self.socket, &asked, Status::BAD_REQUEST, text).await;
+                return None;
+            }
+            Err(_) => {
+                let text = "The body did not arrive in time.";
+                say(front, self.socket, &asked, Status::REQUEST_TIMEOUT, text).await;
+                return None;
+            }
+        };
+        // Once more as the service takes it.
+        self.held.set(2 * head.footprint() + body.kept.capacity());
+        let request = match exchange::request(&head, axum::body::Body::from(body.kept)) {
+            Ok(request) => request,
+            Err(error) => {
+                refuse_malformed(front, self.socket, &asked, error).await;
+                return None;
+            }
+        };
+        let terms = Terms {
+            version: head.version(),
+            is_head: head.method() == "HEAD",
+            persists: head.keeps_alive() && body.is_whole && self.may_go_on(),
+            lasts: page.lasts(),
+        };
+        if let Page::Hls(stream, resource) = &page
+            && head.method() == "GET"
+        {
+            let wanted = (stream, resource);
+            let query = request.uri().query().unwrap_or_default();
+            let answer = pages::answer_directly(front, visitor, wanted, request.headers(), query);
+            let response = self.unless_gone(answer).await?;
+            let is_viewer = response.status() == StatusCode::OK && !visitor.is_proxied;
+            let next = self.answer(response, terms).await?;
+            return match is_viewer {
+                true => next.be_carried().await,
+                false => Some(next),
+            };
+        }
+        let may_wait = page.may_wait();
+        let response = pages::respond(front, page, visitor, self.handover.clone(), request);
+        let response = timeout(PAGE_TIMEOUT, response);
+        let response = match may_wait {
+            true => self.unless_gone(response).await?,
+            false => response.await,
+        };
+        let Ok(response) = response else {
+            let text = "The answer was not there in time.";
+            say(front, self.socket, &asked, Status::SERVICE_UNAVAILABLE, text).await;
+            return None;
+        };
+        self.answer(response, terms).await
+    }
+
+    /// Waits for an answer, unless the client leaves meanwhile: then what was held for it is released. `None` when it
+    /// has left.
+    async fn unless_gone<T>(&mut self, answer: impl Future<Output = T>) -> Option<T> {
+        let Some(inbox) = self.inbox.as_mut().filter(|inbox| inbox.is_blank()) else {
+            // The next request is there, so the client is.
+            return Some(answer.await);
+        };
+        let mut answer = pin!(answer);
+        let next = tokio::select! {
+            // First, so that a client that need not wait is answered even if it has closed its half.
+            biased;
+            answer = &mut answer => return Some(answer),
+            next = inbox.request(&mut self.socket) => next,
+        };
+        match next {
+            Ok(true) => Some(answer.await),
+            Ok(false) | Err(_) => None,
+        }
+    }
+
+    /// A request's body, as far as the page needs it. Other bodies are read if they are short, because the next
+    /// request follows them.
+    async fn body(&mut self, page: &Page, head: &Head) -> Result<Taken, NoBody> {
+        let Some(inbox) = &mut self.inbox else {
+            return Err(NoBody::Cut);
+        };
+        let has_one = !matches!(head.body(), Body::None | Body::Length(0));
+        if has_one && head.expects_continue() && head.version() == Version::Http11 {
+            if !page.reads_body() {
+                // The client may send it or not, so where the next request begins is unknown.
+                return Ok(Taken::default());
+            }
+            let sent = self.socket.write_all(http1::CONTINUE).await;
+            sent.map_err(|_| NoBody::Cut)?;
+            self.socket.flush().await.map_err(|_| NoBody::Cut)?;
+        }
+        let kept_max = if page.reads_body() { BODY_BYTES_MAX } else { 0 };
+        let held = &mut self.held;
+        let count = |bytes| held.set(head.footprint() + bytes);
+        inbox
+            .body(&mut self.socket, head.body(), kept_max, count)
+            .await
+    }
+
+    async fn answer(mut self, mut response: Response, terms: Terms) -> Option<Self> {
+        let now = HttpDate::from(SystemTime::now());
+        let listener = response.extensions_mut().remove::<pages::IsListener>();
+        let sendable = response.extensions_mut().remove::<pages::Sendable>();
+        let written = match (sendable, self.socket.plain()) {
+            (Some(sendable), Some(socket)) if terms.lasts => {
+                Ok(exchange::write_file(socket, response, sendable, terms, now).await)
+            }
+            _ => {
+                let written = exchange::write(&mut self.socket, response, terms, now);
+                match terms.lasts {
+                    true => Ok(exchange::until_over(written, listener).await),
+                    false => timeout(PAGE_TIMEOUT, written).await,
+                }
+            }
+        };
+        match written {
+            Ok(Ok(true)) => return Some(self),
+            Ok(Ok(false)) => crate::head::answer(self.socket, b"").await,
+            Ok(Err(error)) => {
+                tracing::debug!(peer = %self.peer, %error, "an answer could not be written");
+            }
+            Err(_) => tracing::debug!(peer = %self.peer, "a page was not read in time"),
+        }
+        None
+    }
+
+    /// Whether the connection may take another request.
+    fn may_go_on(&self) -> bool {
+        self.requests < REQUESTS_MAX
+            && self.began.elapsed() < LIFETIME
+            && !self.front.drain.has_begun()
+    }
+}
+
+/// The client of a request.
+fn visitor(front: &FrontDoor, head: &Head, peer: SocketAddr, scheme: &'static str) -> Visitor {
+    let is_proxied = front.config.http.trusts(peer.ip());
+    let named = head.header_values(front.config.http.client_header.name());
+    Visitor {
+        peer: match is_proxied {
+            true => SocketAddr::new(client(front, named, peer.ip()), peer.port()),
+            false => peer,
+        },
+        scheme,
+        is_proxied,
+        country: match &front.config.http.country_header {
+            // The last one: a client may have sent one itself.
+            Some(name) if is_proxied => head.header_values(name).last().and_then(Country::new),
+            _ => None,
+        },
+    }
+}
+
+/// The client's address by the word of trusted proxies. Each proxy appends the address of its own peer,
+/// so the last one that is not a trusted proxy's counts.
+fn client<'a>(front: &FrontDoor, named: impl Iterator<Item = &'a str>, proxy: IpAddr) -> IpAddr {
+    let named: Vec<_> = named
+        .flat_map(|value| value.split(','))
+        .map(match front.config.http.client_header {
+            ClientHeader::XForwardedFor => forwarded,
+            ClientHeader::Forwarded => forwarded_element,
+        })
+        .collect();
+    let mut client = proxy;
+    for address in named.into_iter().rev() {
+        // No trusted proxy vouches for anything to the left of an invalid entry.
+        let Some(address) = address else { break };
+        client = address;
+        if !front.config.http.trusts(address) {
+            break;
+        }
+    }
+    client
+}

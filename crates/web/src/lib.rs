@@ -1,0 +1,33 @@
+//! The front door of HTTP: requests on the public ports, and their answers.
+//!
+//! ```text
+//!   connection (HTTP/1, h2) ─► route ─┬─ listener, source, title ─► egress-http, ingest: they take the socket
+//!                                     └─ page, WHIP, WHEP ─► pages | signalling ─► answer
+//! ```
+//!
+//! [`routes`] lists every address, [`route`] finds what a request is for, [`pages`] and [`signalling`] answer. What they
+//! answer from is the [`FrontDoor`]. Called by the doors of `server`.
+
+pub mod address;
+pub mod admission;
+pub mod connection;
+pub mod copies;
+pub mod counts;
+pub mod drain;
+mod front_door;
+pub mod head;
+pub mod listeners;
+pub mod operators;
+pub mod page;
+pub mod pages;
+mod rejected;
+pub mod route;
+pub mod routes;
+pub mod secure;
+mod sent;
+pub mod signalling;
+pub mod sse;
+pub mod status;
+pub mod visitor;
+
+pub use front_door::FrontDoor;

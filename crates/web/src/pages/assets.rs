@@ -1,0 +1,268 @@
+//! Files that are embedded in the binary.
+//!
+//! Scripts and libraries are made by `npm run build` in `web`, which records their checksums; the rest is written by
+//! hand. What is made is committed, so that a build of the server needs no FrontDoor.js.
+
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest, Sha256};
+
+use crate::routes::{Endpoint, Surface};
+
+/// Revalidated each time, by its tag: a new version of the server takes effect at once.
+const CACHING: &str = "public, no-cache";
+
+/// One file.
+struct Asset {
+    content_type: &'static str,
+    bytes: &'static [u8],
+    tag: LazyLock<String>,
+    /// The same for clients that accept gzip.
+    packed: Option<Packed>,
+}
+
+/// A file compressed by gzip.
+struct Packed {
+    bytes: &'static [u8],
+    tag: LazyLock<String>,
+}
+
+/// Each file and its address.
+static ALL: [(Endpoint, &Asset); 12] = [
+    (Endpoint::Favicon, &ICON),
+    (Endpoint::Icon, &ICON),
+    (Endpoint::Component, &COMPONENT),
+    (Endpoint::ListScript, &LIST),
+    (Endpoint::Script, &SCRIPT),
+    (Endpoint::FlvLibrary, &FLV_LIBRARY),
+    (Endpoint::HlsLibrary, &HLS_LIBRARY),
+    (Endpoint::Style, &STYLE),
+    (Endpoint::PublishScript, &PUBLISH),
+    (Endpoint::OperatorScript, &OPERATOR),
+    (Endpoint::OperatorStyle, &STYLE),
+    (Endpoint::OperatorIcon, &ICON),
+];
+
+/// The row of a file of the public pages, by its path.
+pub(crate) fn at(path: &str) -> Option<Endpoint> {
+    let is_there = |row: &Endpoint| row.surface() == Surface::Page && row.path() == path;
+    let found = ALL.iter().find(|(endpoint, _)| is_there(endpoint));
+    found.map(|(endpoint, _)| *endpoint)
+}
+
+/// The file of a row.
+pub(super) fn answer(row: Endpoint, headers: &HeaderMap) -> Response {
+    match ALL.iter().find(|(endpoint, _)| *endpoint == row) {
+        Some((_, asset)) => asset.answer(headers),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+macro_rules! asset {
+    ($(#[$doc:meta])* $name:ident = $content_type:literal, $path:literal, packed $packed:literal) => {
+        asset!(@ $(#[$doc])* $name, $content_type, $path, Some(Packed {
+            bytes: include_bytes!($packed),
+            tag: LazyLock::new(|| tag(include_bytes!($packed))),
+        }));
+    };
+    ($(#[$doc:meta])* $name:ident = $content_type:literal, $path:literal) => {
+        asset!(@ $(#[$doc])* $name, $content_type, $path, None);
+    };
+    (@ $(#[$doc:meta])* $name:ident, $content_type:literal, $path:literal, $packed:expr) => {
+        $(#[$doc])*
+        static $name: Asset = Asset {
+            content_type: $content_type,
+            bytes: include_bytes!($path),
+            tag: LazyLock::new(|| tag($name.bytes)),
+            packed: $packed,
+        };
+    };
+}
+
+asset!(
+    /// The player page's script.
+    SCRIPT = "text/javascript; charset=utf-8", "../../assets/player.js",
+    packed "../../assets/player.js.gz"
+);
+asset!(
+    /// The list's script.
+    LIST = "text/javascript; charset=utf-8", "../../assets/list.js"
+);
+asset!(
+    /// The element `<carillon-player>`.
+    COMPONENT = "text/javascript; charset=utf-8", "../../assets/carillon.js"
+);
+asset!(
+    /// The pages' icon.
+    ICON = "image/svg+xml", "../../assets/icon.svg"
+);
+asset!(
+    /// The publish page's script.
+    PUBLISH = "text/javascript; charset=utf-8", "../../assets/publish.js"
+);
+asset!(
+    /// The script of the operator's page.
+    OPERATOR = "text/javascript; charset=utf-8", "../../assets/operator.js"
+);
+asset!(
+    /// mpegts.js 1.8.2, Apache-2.0, unchanged from its npm package; beside it the same by `gzip -9 -n`.
+    FLV_LIBRARY = "text/javascript; charset=utf-8", "../../assets/vendor/mpegts.js",
+    packed "../../assets/vendor/mpegts.js.gz"
+);
+asset!(
+    /// hls.js 1.7.4, its light build, Apache-2.0, likewise.
+    HLS_LIBRARY = "text/javascript; charset=utf-8", "../../assets/vendor/hls.light.min.js",
+    packed "../../assets/vendor/hls.light.min.js.gz"
+);
+asset!(
+    /// The pages' style.
+    STYLE = "text/css; charset=utf-8", "../../assets/style.css"
+);
+
+impl Asset {
+    /// The file, or 304 if the client already has it.
+    fn answer(&'static self, headers: &HeaderMap) -> Response {
+        let takes_gzip = http1::accepts_coding(lines(headers, header::ACCEPT_ENCODING), "gzip");
+        let packed = self.packed.as_ref().filter(|_| takes_gzip);
+        let (bytes, tag) = match packed {
+            Some(packed) => (packed.bytes, packed.tag.as_str()),
+            None => (self.bytes, self.tag.as_str()),
+        };
+        let common = [(header::ETAG, tag), (header::CACHE_CONTROL, CACHING)];
+        let mut response = if is_known(headers, tag) {
+            (StatusCode::NOT_MODIFIED, common).into_response()
+        } else {
+            let content_type = [(header::CONTENT_TYPE, self.content_type)];
+            (common, content_type, bytes).into_response()
+        };
+        let more = response.headers_mut();
+        if self.packed.is_some() {
+            more.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+        }
+        if packed.is_some() {
+            more.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        response
+    }
+}
+
+/// Whether the client has the version of a tag.
+pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+    http1::has_version(lines(headers, header::IF_NONE_MATCH), tag)
+}
+
+/// The values of a header that are text.
+fn lines(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(name).into_iter();
+    lines.filter_map(|line| line.to_str().ok())
+}
+
+/// The tag of a version: its digest.
+pub(super) fn tag(bytes: &[u8]) -> String {
+    format!("\"{}\"", &hex(&Sha256::digest(bytes))[..16])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut out, byte| {
+        write!(out, "{byte:02x}").expect("a String takes all text");
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a page of others loads before the frame.
+    const COMPONENT_BYTES_MAX: usize = 8 << 10;
+
+    /// Demands that each file is in the list of checksums, as `sha256sum` writes it.
+    fn assert_recorded(sums: &str, files: &[(&str, &[u8])]) {
+        for (name, bytes) in files {
+            let expected = format!("{}  {name}", hex(&Sha256::digest(bytes)));
+            let is_recorded = sums.lines().any(|line| line == expected);
+            assert!(is_recorded, "{name} was changed");
+        }
+        assert_eq!(sums.lines().count(), files.len(), "files without a check");
+    }
+
+    fn packed(asset: &'static Asset) -> &'static [u8] {
+        asset.packed.as_ref().expect("it is packed, too").bytes
+    }
+
+    #[test]
+    fn vendored_files_are_what_was_reviewed() {
+        let sums = include_str!("../../assets/vendor/SHA256SUMS");
+        let files: &[(&str, &[u8])] = &[
+            ("mpegts.js", FLV_LIBRARY.bytes),
+            ("mpegts.js.gz", packed(&FLV_LIBRARY)),
+            (
+                "mpegts.js.LICENSE.txt",
+                include_bytes!("../../assets/vendor/mpegts.js.LICENSE.txt"),
+            ),
+            (
+                "mpegts.LICENSE",
+                include_bytes!("../../assets/vendor/mpegts.LICENSE"),
+            ),
+            ("hls.light.min.js", HLS_LIBRARY.bytes),
+            ("hls.light.min.js.gz", packed(&HLS_LIBRARY)),
+            (
+                "hls.LICENSE",
+                include_bytes!("../../assets/vendor/hls.LICENSE"),
+            ),
+        ];
+        assert_recorded(sums, files);
+    }
+
+    #[test]
+    fn scripts_are_what_was_built() {
+        let sums = include_str!("../../assets/SHA256SUMS");
+        let files: &[(&str, &[u8])] = &[
+            ("carillon.js", COMPONENT.bytes),
+            ("list.js", LIST.bytes),
+            ("operator.js", OPERATOR.bytes),
+            ("player.js", SCRIPT.bytes),
+            ("player.js.gz", packed(&SCRIPT)),
+            ("publish.js", PUBLISH.bytes),
+        ];
+        assert_recorded(sums, files);
+    }
+
+    #[test]
+    fn the_element_for_other_pages_stays_small() {
+        let bytes = COMPONENT.bytes.len();
+        assert!(bytes < COMPONENT_BYTES_MAX, "{bytes} bytes");
+    }
+
+    #[test]
+    fn a_known_file_is_not_sent_again() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(SCRIPT.answer(&headers).status(), StatusCode::OK);
+        let tags = format!("\"other\", {}", *SCRIPT.tag);
+        headers.insert(header::IF_NONE_MATCH, tags.parse().expect("a header value"));
+        assert_eq!(SCRIPT.answer(&headers).status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(STYLE.answer(&headers).status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn clients_that_understand_gzip_get_it() {
+        for (sent, expected) in [
+            ("gzip, deflate, br, zstd", true),
+            ("GZIP;q=0.5", true),
+            ("br;q=1, gzip;q=0", false),
+            ("gzip; q=0.000", false),
+            ("identity", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(sent));
+            let answer = FLV_LIBRARY.answer(&headers);
+            let coding = answer.headers().get(header::CONTENT_ENCODING);
+            assert_eq!(coding.is_some(), expected, "{sent:?}");
+            assert_eq!(answer.headers()[header::VARY], "Accept-Encoding");
+        }
+    }
+}

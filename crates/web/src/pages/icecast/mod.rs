@@ -1,0 +1,287 @@
+//! Icecast's administration, as version 2.4 has it, on the port that its panels, scripts and monitors know.
+//!
+//! What ends in `.xsl` is a page for people; those outside of `/admin/` are everyone's. All other addresses demand the
+//! operator's password; the user may have any name. Bad requests are answered with Icecast's
+//! status and words. What changes something is a GET there, so such a request is refused when a page of another site has a
+//! browser send it (`http1::is_of_other_site`). A stream of any protocol is a mount.
+
+mod changes;
+mod lists;
+mod page;
+mod stats;
+mod told;
+mod watch;
+mod watchers;
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use config::BaseUrl;
+use fallback::OrderRefused;
+use fanout::Stream;
+use http1::Query;
+use media::StreamName;
+
+use self::page::Place;
+use self::told::{Outcome, Told};
+use super::html::escape;
+use crate::operators;
+use crate::routes::{Demand, Endpoint};
+use crate::visitor::Visitor;
+use crate::front_door::FrontDoor;
+
+pub use self::watch::watch;
+pub use self::watchers::Watchers;
+
+/// What a row is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Subject {
+    Public,
+    Version,
+    Stats,
+    Mounts,
+    Names,
+    Listeners,
+    Title,
+    Kick,
+    End,
+    Move,
+    FallBack,
+    Playlist,
+}
+
+impl Subject {
+    /// The heading of its page.
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Public => "Server status",
+            Self::Version => "Server information",
+            Self::Stats => "All figures",
+            Self::Mounts | Self::Names => "Sources",
+            Self::Listeners => "Listeners",
+            Self::Title => "Title",
+            Self::Move => "Move listeners",
+            Self::Kick | Self::End | Self::FallBack => "Response",
+            Self::Playlist => "Playlist",
+        }
+    }
+
+    const fn is_change(self) -> bool {
+        matches!(self, Self::Kick | Self::End | Self::Move | Self::FallBack)
+    }
+}
+
+/// Every row.
+const ROWS: [(Endpoint, Subject); 21] = [
+    (Endpoint::IcecastStatusPage, Subject::Public),
+    (Endpoint::IcecastVersionPage, Subject::Version),
+    (Endpoint::IcecastStats, Subject::Stats),
+    (Endpoint::IcecastHome, Subject::Stats),
+    (Endpoint::IcecastStatsPage, Subject::Stats),
+    (Endpoint::IcecastMounts, Subject::Mounts),
+    (Endpoint::IcecastStreams, Subject::Mounts),
+    (Endpoint::IcecastMountsPage, Subject::Mounts),
+    (Endpoint::IcecastStreamNames, Subject::Names),
+    (Endpoint::IcecastListeners, Subject::Listeners),
+    (Endpoint::IcecastListenersPage, Subject::Listeners),
+    (Endpoint::IcecastTitle, Subject::Title),
+    (Endpoint::IcecastTitlePage, Subject::Title),
+    (Endpoint::IcecastKick, Subject::Kick),
+    (Endpoint::IcecastKickPage, Subject::Kick),
+    (Endpoint::IcecastEnd, Subject::End),
+    (Endpoint::IcecastEndPage, Subject::End),
+    (Endpoint::IcecastMove, Subject::Move),
+    (Endpoint::IcecastMovePage, Subject::Move),
+    (Endpoint::IcecastFallbacks, Subject::FallBack),
+    (Endpoint::IcecastPlaylist, Subject::Playlist),
+];
+
+/// The row at a path.
+pub(crate) fn at(path: &str) -> Option<Endpoint> {
+    let mut rows = ROWS.into_iter().map(|(row, _)| row);
+    rows.find(|row| row.path() == path)
+}
+
+/// Why a request is not answered, in Icecast's words where it has some.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Refusal {
+    NoStream,
+    NoParameter,
+    NoDestination,
+    DestinationAway,
+    SameMount,
+    OtherFormat,
+    Qualities,
+    Circle,
+    TooMany,
+    OneListener,
+    /// A page of another site has a browser ask, or might.
+    OtherSite,
+    Failed,
+}
+
+impl Refusal {
+    const fn of_order(refused: OrderRefused) -> Self {
+        match refused {
+            OrderRefused::Circle => Self::Circle,
+            OrderRefused::TooMany => Self::TooMany,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, words) = match self {
+            Self::NoStream => (StatusCode::BAD_REQUEST, "Source does not exist"),
+            Self::NoParameter => (StatusCode::BAD_REQUEST, "Missing parameter"),
+            Self::NoDestination => (StatusCode::BAD_REQUEST, "No such destination"),
+            Self::DestinationAway => (StatusCode::BAD_REQUEST, "Destination not running"),
+            Self::SameMount => (
+                StatusCode::BAD_REQUEST,
+                "supplied mountpoints are identical",
+            ),
+            Self::OtherFormat => (
+                StatusCode::BAD_REQUEST,
+                "The destination is of another format",
+            ),
+            Self::Qualities => (
+                StatusCode::BAD_REQUEST,
+                "The stream is one of several qualities",
+            ),
+            Self::Circle => (StatusCode::BAD_REQUEST, "That leads back to the mount"),
+            Self::TooMany => (StatusCode::BAD_REQUEST, "There are too many such orders"),
+            Self::OneListener => (
+                StatusCode::BAD_REQUEST,
+                "Listeners of a mount are moved together",
+            ),
+            Self::OtherSite => (StatusCode::FORBIDDEN, "Not for pages of other sites"),
+            Self::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "Internal error"),
+        };
+        let code = status.as_u16();
+        // Whoever means it says so on this page, which cannot be framed.
+        let again = match self {
+            Self::OtherSite => "<p><a href=\"\">Do it all the same</a></p>",
+            _ => "",
+        };
+        let page = format!(
+            "<html><head><title>Error {code}</title></head><body><b>{code} - {}</b>{again}</body></html>\r\n",
+            escape(words)
+        );
+        let headers = [
+            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+            (
+                header::CONTENT_SECURITY_POLICY,
+                "default-src 'none'; frame-ancestors 'none'",
+            ),
+            (header::REFERRER_POLICY, "same-origin"),
+        ];
+        (status, headers, page).into_response()
+    }
+}
+
+/// A request of the operator.
+struct Ask<'a> {
+    front: &'a FrontDoor,
+    /// The address by which the server was reached.
+    base: &'a BaseUrl,
+    query: Query<'a>,
+}
+
+/// What a request is answered.
+enum Answer {
+    Told(Told),
+    Done(Outcome),
+    Whole(Response),
+}
+
+/// Answers a request for a row.
+pub(super) async fn answer(
+    front: &FrontDoor,
+    visitor: Visitor,
+    row: Endpoint,
+    base: &BaseUrl,
+    (headers, query): (&HeaderMap, &str),
+) -> Response {
+    let is_operators = row.demand() != Demand::Nothing;
+    let password = operators::password(headers);
+    if is_operators
+        && let Err(denied) = front
+            .gate
+            .administer(visitor.peer.ip(), password.as_deref())
+            .await
+    {
+        return operators::refusal(denied);
+    }
+    let ask = Ask {
+        front,
+        base,
+        query: Query::new(query.as_bytes()),
+    };
+    let subject = ROWS.into_iter().find(|(known, _)| *known == row);
+    let subject = subject.map_or(Subject::Public, |(_, subject)| subject);
+    let answered = match subject {
+        _ if subject.is_change() && is_of_other_site(headers, base) => Err(Refusal::OtherSite),
+        subject => ask.about(subject).await,
+    };
+    let path = row.path();
+    let is_page = path.ends_with(".xsl") || path.ends_with('/');
+    let place = Place {
+        path,
+        title: subject.title(),
+        is_operators,
+        asks_title: subject == Subject::Title,
+    };
+    match answered {
+        Ok(Answer::Told(told)) if is_page => told.page(place),
+        Ok(Answer::Told(told)) => told.xml(),
+        Ok(Answer::Done(outcome)) if is_page => outcome.page(place),
+        Ok(Answer::Done(outcome)) => outcome.xml(),
+        Ok(Answer::Whole(response)) => response,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+impl Ask<'_> {
+    async fn about(&self, subject: Subject) -> Result<Answer, Refusal> {
+        Ok(match subject {
+            Subject::Public => Answer::Told(self.public()),
+            Subject::Version => Answer::Told(self.version()),
+            Subject::Stats => Answer::Told(self.stats().await?),
+            Subject::Mounts => Answer::Told(self.mounts()),
+            Subject::Names => Answer::Whole(self.names()),
+            Subject::Listeners => Answer::Told(self.listeners().await?),
+            Subject::Title => Answer::Told(self.titled()?),
+            Subject::Kick => Answer::Done(self.kick().await?),
+            Subject::End => Answer::Done(self.end()?),
+            Subject::Move => self.move_listeners()?,
+            Subject::FallBack => self.fall_back()?,
+            Subject::Playlist => Answer::Whole(self.playlist()?),
+        })
+    }
+
+    /// The stream that the request is about.
+    fn stream(&self) -> Result<Arc<Stream>, Refusal> {
+        let mount = self.parameter("mount")?;
+        let name = StreamName::parse(&mount).map_err(|_| Refusal::NoStream)?;
+        self.front.registry.stream(&name).ok_or(Refusal::NoStream)
+    }
+
+    fn parameter(&self, name: &str) -> Result<String, Refusal> {
+        self.query.get(name).ok_or(Refusal::NoParameter)
+    }
+}
+
+/// A mount's name: a stream's, with a leading `/`.
+fn mount(name: &StreamName) -> String {
+    format!("/{name}")
+}
+
+fn is_of_other_site(headers: &HeaderMap, base: &BaseUrl) -> bool {
+    let header = |name: &str| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or_default())
+    };
+    http1::is_of_other_site(header, Some(base.host()))
+}

@@ -1,0 +1,241 @@
+//! `/{stream}/info.json`: the stream's state for its page, when it loads and while it plays.
+//!
+//! All addresses in it are relative to it, and so to the page. With the query `live` the answer comes when the stream is
+//! live, or after [`WAIT_MAX`]: a page that waits for its publisher need not ask again and again.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use egress_hls::Quality;
+use fanout::{DerivedOffer, Info, PictureOrder, Stream};
+use media::{Codec, Framing, StreamName, Title};
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+use super::presentation::{Presentation, labels};
+use crate::front_door::FrontDoor;
+use crate::signalling::Way;
+use reports::view::{State, StreamView};
+
+/// What the address of a picture ends with.
+const PICTURES: [&str; 6] = ["avif", "gif", "jpeg", "jpg", "png", "webp"];
+
+/// The parameter of a request that waits for the stream.
+pub(super) const WAITS: &str = "live";
+
+/// How long it waits: less than pages are given to be answered, and than proxies wait (a minute is usual).
+const WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// How often a publisher is looked at that is here and has sent no media yet.
+const MEDIA_LOOK: Duration = Duration::from_millis(100);
+
+/// Waits until what the name stands for is live, for [`WAIT_MAX`].
+pub(super) async fn wait(front: &FrontDoor, name: &StreamName) {
+    let live = async {
+        loop {
+            publisher(front, name).await;
+            let lead = Presentation::of(front, name.clone()).lead;
+            if lead.is_some_and(|lead| StreamView::of(&lead).state == State::Live) {
+                return;
+            }
+            sleep(MEDIA_LOOK).await;
+        }
+    };
+    timeout(WAIT_MAX, live).await.ok();
+}
+
+/// Waits until one of the streams that a name stands for has a publisher.
+pub(super) async fn publisher(front: &FrontDoor, name: &StreamName) {
+    type Live<'a> = Pin<Box<dyn Future<Output = Arc<Stream>> + Send + 'a>>;
+    let streams = front.variants.streams(&front.registry, name);
+    let all = streams
+        .iter()
+        .map(|name| Box::pin(front.registry.live(name)) as Live<'_>);
+    let mut all: Vec<_> = all.collect();
+    std::future::poll_fn(|cx| {
+        let is_any = all.iter_mut().any(|one| one.as_mut().poll(cx).is_ready());
+        if is_any {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
+/// The answer; 404 comes with the document of a stream that is not live.
+pub(super) fn answer(presentation: &Presentation, has_webrtc: bool) -> Response {
+    let status = match presentation.lead {
+        Some(_) => StatusCode::OK,
+        None => StatusCode::NOT_FOUND,
+    };
+    (status, Json(document(presentation, has_webrtc))).into_response()
+}
+
+/// With `has_webrtc` it offers WebRTC as well. A stream whose publisher is away has addresses: a listener that
+/// connects now hears it when the publisher returns.
+pub(super) fn document(presentation: &Presentation, has_webrtc: bool) -> Value {
+    let info = presentation.lead.as_ref();
+    let view = info.map(StreamView::of);
+    let is = |state| view.as_ref().is_some_and(|view| view.state == state);
+    let webrtc = info
+        .filter(|_| has_webrtc)
+        .map(|info| webrtc(presentation, info));
+    let told = presentation.title();
+    let mut document = json!({
+        "live": is(State::Live),
+        "away": is(State::Lingering),
+        "tracks": view.as_ref().map(StreamView::tracks).unwrap_or_default(),
+        "title": told.map(|title| &*title.text),
+        "picture": told.and_then(picture),
+        "listeners": presentation.listeners(),
+        "notes": info.map(notes).unwrap_or_default(),
+        "addresses": addresses(presentation),
+        "webrtc": webrtc,
+        "needs_key": presentation.needs_key,
+        "captions": info.is_some_and(|info| info.captions),
+    });
+    if let Some(all) = &presentation.qualities {
+        let row = |(one, label)| quality(presentation, one, label, has_webrtc);
+        document["qualities"] = all.iter().zip(labels(all)).map(row).collect();
+    }
+    document
+}
+
+/// One of several qualities: its name for people, and what it offers as the whole document does.
+fn quality(presentation: &Presentation, one: &Quality, label: String, has_webrtc: bool) -> Value {
+    let Quality {
+        info,
+        dimensions,
+        bits_per_second,
+    } = one;
+    json!({
+        "name": label,
+        "stream": info.name.as_str(),
+        "width": dimensions.map(|(width, _)| width),
+        "height": dimensions.map(|(_, height)| height),
+        "bitrate": bits_per_second,
+        "tracks": StreamView::of(info).tracks(),
+        "addresses": of_stream(presentation, info),
+        "webrtc": has_webrtc.then(|| webrtc(presentation, info)),
+    })
+}
+
+/// A stream's way over WebRTC; null before it has tracks.
+fn webrtc(presentation: &Presentation, info: &Info) -> Value {
+    if info.tracks.is_empty() {
+        return Value::Null;
+    }
+    let way = Way::Out.segment();
+    let path = match info.name == presentation.name {
+        true => way.to_owned(),
+        false => format!("{}/{way}", presentation.path_of(&info.name)),
+    };
+    // B-frames are refused there.
+    let picture = info.picture_order != PictureOrder::Reordered;
+    json!({ "path": path, "audio": has_opus(info), "picture": picture })
+}
+
+/// Where all of it can be heard over HTTP: every quality in one playlist, and the leading stream otherwise. The past
+/// comes last, because players take the first address that they know.
+pub(super) fn addresses(presentation: &Presentation) -> Vec<Value> {
+    let Some(info) = &presentation.lead else {
+        return Vec::new();
+    };
+    let path = presentation.path_of(&presentation.name);
+    let past = presentation.past.map(|past| below(&path, past));
+    let bodies = bodies(presentation, info);
+    bodies.chain(hls(info, &path)).chain(past).collect()
+}
+
+/// Where one stream of it can be heard over HTTP.
+fn of_stream(presentation: &Presentation, info: &Info) -> Vec<Value> {
+    let hls = hls(info, &presentation.path_of(&info.name));
+    bodies(presentation, info).chain(hls).collect()
+}
+
+/// The bodies that go on without an end.
+fn bodies(presentation: &Presentation, info: &Info) -> impl Iterator<Item = Value> {
+    let path = presentation.path_of(&info.name);
+    let name = info.name.clone();
+    egress_http::addresses(info).into_iter().map(move |one| {
+        let suffix = one.path.trim_start_matches('/').strip_prefix(name.as_str());
+        let path = format!("{path}{}", suffix.unwrap_or_default());
+        json!({ "label": one.label, "path": path, "type": one.media_type })
+    })
+}
+
+/// The playlist below a path, if the stream's codecs allow one.
+fn hls(info: &Info, path: &str) -> Option<Value> {
+    Some(below(path, egress_hls::address(info)?))
+}
+
+/// An address of HLS below a path.
+fn below(path: &str, address: egress_hls::Address) -> Value {
+    let path = format!("{path}/{}", address.path);
+    json!({ "label": address.label, "path": path, "type": address.media_type })
+}
+
+/// The address of the picture that belongs to a title: the link that the source gave with it, if it ends like one of a
+/// picture that browsers show. Untrusted.
+pub(super) fn picture(title: &Title) -> Option<&str> {
+    let url = &*title.url;
+    let is_web = url.starts_with("https://") || url.starts_with("http://");
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let (_, extension) = path.rsplit_once('.')?;
+    let is_picture = PICTURES
+        .iter()
+        .any(|known| extension.eq_ignore_ascii_case(known));
+    (is_web && is_picture).then_some(url)
+}
+
+/// Whether WebRTC has the sound: the publisher's own Opus, or transcoded Opus.
+fn has_opus(info: &Info) -> bool {
+    own_opus(info) || info.offer.track().is_some()
+}
+
+fn own_opus(info: &Info) -> bool {
+    let is_own = |codec, framing| (codec, framing) == (Codec::Opus, Framing::Bare);
+    let mut tracks = info.tracks.iter();
+    tracks.any(|track| is_own(track.codec, track.framing))
+}
+
+/// Hints about the stream for people, in sentences.
+fn notes(info: &Info) -> Vec<String> {
+    let sound = match &info.offer {
+        DerivedOffer::Impossible(_) if own_opus(info) => None,
+        offer => offer.words(),
+    };
+    let sound = sound.map(|words| format!("Sound over WebRTC: {words}."));
+    let keyframes = info.keyframes.and_then(|keyframes| keyframes.words());
+    sound.into_iter().chain(keyframes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_to_a_picture_is_one() {
+        for (url, is_picture) in [
+            ("https://example.com/cover.jpg", true),
+            ("http://example.com/a.b/cover.WebP?size=600", true),
+            ("https://example.com/song.html", false),
+            ("https://example.com/?file=cover.jpg", false),
+            ("javascript:alert(1)//.jpg", false),
+            ("cover.jpg", false),
+            ("", false),
+        ] {
+            let title = Title {
+                text: String::new(),
+                url: url.to_owned(),
+            };
+            assert_eq!(picture(&title), is_picture.then_some(url), "{url}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Lists of all streams, each made anew for whoever asks: a thousand streams are some milliseconds of work, and half a
+//! megabyte, for a request of sixty bytes.
+//!
+//! So an address has a rate of lists that are made for it. Beyond that it is given what was made for somebody within
+//! [`FRESH_FOR`], if that was the same list.
+
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use config::BaseUrl;
+
+use crate::address::network;
+use crate::routes::Endpoint;
+use crate::visitor::Visitor;
+use limits::Allowances;
+
+/// How old a list may be that was made for somebody else.
+const FRESH_FOR: Duration = Duration::from_secs(1);
+
+/// Lists that are kept: of one public name each, and a few of other names and queries. Half a megabyte at most each.
+const KEPT_MAX: usize = 16;
+
+/// Lists that are made for one address at once, and how long until one more. At ten a second they are a twentieth of a core.
+const AT_ONCE: u32 = 20;
+const REFILL: Duration = Duration::from_millis(100);
+
+/// The lists that were made of late.
+#[derive(Debug)]
+pub(super) struct Lists {
+    kept: Mutex<Vec<List>>,
+    makes: Allowances<IpAddr>,
+}
+
+/// Which list: what is different in it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Which {
+    page: Endpoint,
+    query: String,
+    base: BaseUrl,
+}
+
+#[derive(Clone, Debug)]
+struct List {
+    which: Which,
+    made: Instant,
+    status: StatusCode,
+    headers: HeaderMap,
+    text: Bytes,
+}
+
+impl Default for Lists {
+    fn default() -> Self {
+        Self {
+            kept: Mutex::default(),
+            makes: Allowances::new(AT_ONCE, REFILL),
+        }
+    }
+}
+
+impl Which {
+    /// The list at an address, at a server that is reached at `base`.
+    pub(super) fn new(page: Endpoint, uri: &Uri, base: BaseUrl) -> Self {
+        Self {
+            page,
+            query: uri.query().unwrap_or_default().to_owned(),
+            base,
+        }
+    }
+}
+
+impl Lists {
+    /// Whether another list may be made for an address.
+    pub(super) fn may_make(&self, address: IpAddr, now: Instant) -> bool {
+        self.makes.take(network(address), now)
+    }
+
+    /// The answer that `make` gives, or one that was made before.
+    pub(super) async fn answer(
+        &self,
+        which: Which,
+        visitor: Visitor,
+        make: impl Future<Output = Response>,
+    ) -> Response {
+        let now = Instant::now();
+        if !self.may_make(visitor.peer.ip(), now) {
+            return match self.find(&which, now) {
+                Some(list) => list.answer(),
+                None => too_many(),
+            };
+        }
+        let (parts, body) = make.await.into_parts();
+        // It is in memory: it fails for no reason of its own.
+        let Ok(text) = to_bytes(body, usize::MAX).await else {
+            return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        };
+        let list = List {
+            which,
+            made: now,
+            status: parts.status,
+            headers: parts.headers,
+            text,
+        };
+        self.keep(list.clone());
+        list.answer()
+    }
+
+    fn find(&self, which: &Which, now: Instant) -> Option<List> {
+        let is_it = |list: &&List| {
+            list.which == *which && now.saturating_duration_since(list.made) < FRESH_FOR
+        };
+        self.kept().iter().find(is_it).cloned()
+    }
+
+    fn keep(&self, list: List) {
+        let mut kept = self.kept();
+        kept.retain(|one| one.which != list.which);
+        kept.truncate(KEPT_MAX - 1);
+        kept.insert(0, list);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<List>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl List {
+    fn answer(self) -> Response {
+        let mut response = Response::new(Body::from(self.text));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}
+
+/// The answer to whoever asks for more lists than are made.
+pub(super) fn too_many() -> Response {
+    let retry_after = [(header::RETRY_AFTER, "1")];
+    let words = "Too many lists for your address; ask again in a second.\n";
+    (StatusCode::TOO_MANY_REQUESTS, retry_after, words).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+    use std::net::SocketAddr;
+
+    use super::*;
+
+    fn visitor(address: [u8; 4]) -> Visitor {
+        Visitor {
+            peer: SocketAddr::from((address, 5)),
+            scheme: "http",
+            is_proxied: false,
+            country: None,
+        }
+    }
+
+    fn which(host: &str) -> Which {
+        let base = BaseUrl::new("http", host, "").expect("a host");
+        Which::new(Endpoint::List, &Uri::from_static("/?q=a"), base)
+    }
+
+    #[tokio::test]
+    async fn an_address_has_lists_made_at_a_rate_and_else_gets_those_of_others() {
+        let lists = Lists::default();
+        let (greedy, other) = (visitor([192, 0, 2, 1]), visitor([198, 51, 100, 1]));
+        let mut made = 0;
+        let mut ask = async |host: &str, visitor| {
+            let make = async {
+                made += 1;
+                made.to_string().into_response()
+            };
+            lists.answer(which(host), visitor, make).await.status()
+        };
+        for number in 0..3 * AT_ONCE {
+            // Each has a name of its own, which nobody else has asked by.
+            let status = ask(&format!("h{number}"), greedy).await;
+            let expected = match number {
+                // The clock goes on meanwhile.
+                0..AT_ONCE => StatusCode::OK,
+                _ if status == StatusCode::OK => continue,
+                _ => StatusCode::TOO_MANY_REQUESTS,
+            };
+            assert_eq!(status, expected, "{number}");
+        }
+        assert_eq!(ask("radio", other).await, StatusCode::OK);
+        assert_eq!(ask("radio", greedy).await, StatusCode::OK, "it is there");
+        assert!(made < 3 * AT_ONCE, "{made}");
+        assert_eq!(lists.kept().len(), KEPT_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_list_is_given_as_it_was_made() {
+        let lists = Lists::default();
+        let made = || ([(header::CONTENT_TYPE, "text/html")], "words").into_response();
+        let answer = lists
+            .answer(which("h"), visitor([192, 0, 2, 1]), ready(made()))
+            .await;
+        let again = lists
+            .find(&which("h"), Instant::now())
+            .expect("kept")
+            .answer();
+        for response in [answer, again] {
+            assert_eq!(response.headers()[header::CONTENT_TYPE], "text/html");
+            let text = to_bytes(response.into_body(), 100).await.expect("a text");
+            assert_eq!(&text[..], b"words");
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! Who is sent what was recorded: files, recordings, clips, and streams from a time on.
+//!
+//! A playback is one client with one of them, however many requests it makes for it: ranges of a file when somebody
+//! jumps in it, pieces over HLS. Its first request passes the gate and the limits and makes it a listener with a record,
+//! like any other; further ones belong to it. What it is being sent ends when its permission does, or when an operator
+//! removes it: then it is refused for [`REMOVED_FOR`], because its player would only ask again. It has left when nothing
+//! is sent to it and it has asked for nothing for [`SILENT_FOR`]. What one answer is all of is a playback by itself,
+//! and ends with that answer.
+//!
+//! A client is an address with a program, a set of credentials and a query, as a viewer of HLS is. There are at most
+//! [`PLAYBACKS_MAX`], each of which takes one of the places of listeners that the limits are about.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use fanout::gate::{Authorized, Denied, Gate, Play, Revocation};
+use fanout::{
+    Format, Guest, Introduction, JoinRefused, ListenerRecord, Permit, Protocol, Registry, Retention,
+};
+use media::StreamName;
+
+use super::permit::{permit, refuse};
+use reports::access::request_line;
+use crate::admission::ListenerAdmission;
+use crate::rejected::status_of;
+use crate::visitor::Visitor;
+use limits::Rejected;
+
+/// After so long without a request and without an answer under way a client has left. Players over HLS ask for a piece
+/// every few seconds, and one that is paused asks again when it goes on.
+const SILENT_FOR: Duration = Duration::from_secs(30);
+
+/// How long a client that was removed is refused.
+const REMOVED_FOR: Duration = Duration::from_secs(60);
+
+/// Each takes about a kilobyte, its record included.
+const PLAYBACKS_MAX: usize = 65_536;
+
+/// How often it is looked who has left.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What a request is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) visitor: Visitor,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) uri: &'a Uri,
+    pub(super) is_head: bool,
+    /// For which the gate is asked.
+    pub(super) stream: &'a StreamName,
+    pub(super) subject: Subject<'a>,
+}
+
+/// What is played.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Subject<'a> {
+    /// A file of a folder, over HLS or as it is.
+    File { name: &'a str, is_hls: bool },
+    /// A recording, or several over HLS.
+    Recorded(vod::Played),
+    /// What one answer is all of.
+    Alone,
+}
+
+impl Subject<'_> {
+    fn is_alone(self) -> bool {
+        self == Self::Alone
+    }
+
+    /// As what the books have it.
+    fn format(self) -> Format {
+        let (name, protocol) = match self {
+            Self::File { is_hls: true, .. } | Self::Recorded(vod::Played::Hls) => {
+                ("recorded-hls", Protocol::Hls)
+            }
+            Self::File { .. } | Self::Recorded(vod::Played::File(_)) => ("file", Protocol::Http),
+            Self::Alone => ("recorded", Protocol::Http),
+        };
+        Format {
+            name,
+            protocol,
+            retention: Retention::Live,
+        }
+    }
+}
+
+/// With an answer that is sent to a listener: the end of what it may hear.
+#[derive(Clone, Debug)]
+pub struct IsListener(pub Revocation);
+
+/// What a request may have, before it is known whether there is anything to send.
+#[derive(Debug)]
+pub(super) enum Pass {
+    /// It belongs to a playback.
+    Known(Arc<Guest>),
+    /// It begins one.
+    New(Authorized<Play>, Option<Permit>),
+}
+
+/// Why a request is refused, sorted by blame.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    /// By the gate.
+    #[error("{0}")]
+    Denied(#[from] Denied),
+    /// An operator has removed the client.
+    #[error("you were removed from here")]
+    Removed,
+    /// The stream has as many listeners as it may.
+    #[error("{0}")]
+    Full(JoinRefused),
+    /// A limit of the server.
+    #[error("{0}")]
+    Rejected(Rejected),
+}
+
+impl Refused {
+    /// The answer.
+    pub(super) fn answer(self, admission: &ListenerAdmission, visitor: Visitor) -> Response {
+        let status = match &self {
+            Self::Denied(denied) => return refuse(*denied),
+            Self::Removed => StatusCode::FORBIDDEN,
+            Self::Full(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Rejected(reason) => {
+                admission.counts.reject(*reason, visitor.peer);
+                let status = StatusCode::from_u16(status_of(*reason).code());
+                status.unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
+            }
+        };
+        let mut response = (status, format!("{self}\n")).into_response();
+        if status != StatusCode::FORBIDDEN {
+            let seconds = HeaderValue::from(admission.drain.retry_after());
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        }
+        response
+    }
+}
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(super) struct Playbacks {
+    /// Random for each run, so that no client can choose requests that collide.
+    hashes: RandomState,
+    state: Mutex<State>,
+}
+
+type Key = (IpAddr, u64);
+
+#[derive(Debug, Default)]
+struct State {
+    entries: HashMap<Key, Entry>,
+    /// When it was looked last who has left.
+    looked: Option<Instant>,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Playing {
+        /// Answers under way have it as well.
+        guest: Arc<Guest>,
+        /// When its permission ends, if it does.
+        until: Option<Instant>,
+        seen: Instant,
+    },
+    Removed {
+        at: Instant,
+    },
+}
+
+impl Entry {
+    /// Lets go of a playback that has ended. False for one that may begin again: its permission is over.
+    fn settle(&mut self, now: Instant) -> bool {
+        if let Self::Playing { guest, until, .. } = self
+            && guest.ended().is_revoked()
+        {
+            if until.is_some_and(|until| until <= now) {
+                return false;
+            }
+            *self = Self::Removed { at: now };
+        }
+        true
+    }
+
+    fn has_left(&self, silent_for: Duration, now: Instant) -> bool {
+        let since = |at: &Instant| now.saturating_duration_since(*at);
+        match self {
+            Self::Playing { guest, seen, .. } => {
+                Arc::strong_count(guest) == 1 && since(seen) >= silent_for
+            }
+            Self::Removed { at } => since(at) >= REMOVED_FOR,
+        }
+    }
+}
+
+impl Playbacks {
+    /// Asks the gate about a request, and takes a place for it under the limits, unless it belongs to a playback.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub(super) async fn admit(
+        &self,
+        gate: &impl Gate,
+        admission: &ListenerAdmission,
+        wanted: &Wanted<'_>,
+    ) -> Result<Pass, Refused> {
+        if !wanted.subject.is_alone()
+            && let Some(guest) = self.touch(self.key(wanted), Instant::now())?
+        {
+            return Ok(Pass::Known(guest));
+        }
+        let &Wanted {
+            visitor,
+            headers,
+            uri,
+            stream,
+            ..
+        } = wanted;
+        let permission = permit(gate, visitor, stream, headers, uri).await?;
+        let permit = match wanted.is_head {
+            true => None,
+            false => {
+                let permit = admission.viewer(visitor.peer.ip());
+                Some(Permit::new(permit.map_err(Refused::Rejected)?))
+            }
+        };
+        Ok(Pass::New(permission, permit))
+    }
+
+    /// What is to be sent to it, as a listener: the one that it is, or a new one.
+    ///
+    /// # Errors
+    /// When the stream has no place, or the server none.
+    pub(super) fn begin(
+        &self,
+        registry: &Registry,
+        pass: Pass,
+        wanted: &Wanted<'_>,
+    ) -> Result<Arc<Guest>, Refused> {
+        let (permission, permit) = match pass {
+            Pass::Known(guest) => return Ok(guest),
+            Pass::New(permission, permit) => (permission, permit),
+        };
+        let introduction = introduction(wanted, permit);
+        let format = wanted.subject.format();
+        let guest = Guest::enter(registry, &permission, format, introduction);
+        let guest = Arc::new(guest.map_err(Refused::Full)?);
+        if wanted.subject.is_alone() {
+            return Ok(guest);
+        }
+        let key = self.key(wanted);
+        let mut state = self.state();
+        if let Some(Entry::Playing { guest, .. }) = state.entries.get(&key) {
+            // Another of its requests was faster.
+            return Ok(Arc::clone(guest));
+        }
+        if state.entries.len() >= PLAYBACKS_MAX {
+            return Err(Refused::Rejected(Rejected::Listeners));
+        }
+        let entry = Entry::Playing {
+            guest: Arc::clone(&guest),
+            until: permission.until(),
+            seen: Instant::now(),
+        };
+        state.entries.insert(key, entry);
+        Ok(guest)
+    }
+
+    /// Lets go of those that have left: at once, once the server drains.
+    pub(super) fn expire(&self, is_draining: bool, now: Instant) {
+        let mut state = self.state();
+        let looked = state.looked.get_or_insert(now);
+        if now.saturating_duration_since(*looked) < LOOK {
+            return;
+        }
+        *looked = now;
+        let silent_for = if is_draining {
+            Duration::ZERO
+        } else {
+            SILENT_FOR
+        };
+        let left: Vec<_> = state
+            .entries
+            .extract_if(|_, entry| !entry.settle(now) || entry.has_left(silent_for, now))
+            .collect();
+        drop(state);
+        // Without the lock: a listener that leaves takes others.
+        drop(left);
+    }
+
+    /// The playback that a request belongs to, if it goes on.
+    fn touch(&self, key: Key, now: Instant) -> Result<Option<Arc<Guest>>, Refused> {
+        let mut state = self.state();
+        let Some(entry) = state.entries.get_mut(&key) else {
+            return Ok(None);
+        };
+        if !entry.settle(now) {
+            let over = state.entries.remove(&key);
+            drop(state);
+            drop(over);
+            return Ok(None);
+        }
+        match entry {
+            Entry::Playing { guest, seen, .. } => {
+                *seen = now;
+                Ok(Some(Arc::clone(guest)))
+            }
+            Entry::Removed { .. } => Err(Refused::Removed),
+        }
+    }
+
+    fn key(&self, wanted: &Wanted<'_>) -> Key {
+        let mut hasher = self.hashes.build_hasher();
+        (wanted.stream, wanted.subject, wanted.uri.query()).hash(&mut hasher);
+        for name in [header::USER_AGENT, header::REFERER, header::AUTHORIZATION] {
+            let value = wanted.headers.get(name);
+            value.map(AsRef::<[u8]>::as_ref).hash(&mut hasher);
+        }
+        (wanted.visitor.peer.ip(), hasher.finish())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // The table is valid between any two statements of its users.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the books have of a client: its request without the query, which may hold a key.
+fn introduction(wanted: &Wanted<'_>, permit: Option<Permit>) -> Introduction {
+    let text = |name: header::HeaderName| {
+        let value = wanted.headers.get(name).and_then(|it| it.to_str().ok());
+        ListenerRecord::cut(value.unwrap_or_default()).to_owned()
+    };
+    Introduction {
+        peer: wanted.visitor.peer,
+        request: request_line("GET", wanted.uri.path(), "HTTP/1.1"),
+        agent: text(header::USER_AGENT),
+        referer: text(header::REFERER),
+        permit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests of one client that belong together, and some that do not.
+    #[test]
+    fn a_playback_is_one_client_with_one_thing() {
+        let playbacks = Playbacks::default();
+        let (stream, other) = (name("vod"), name("live/show"));
+        let mut headers = HeaderMap::new();
+        headers.insert(header::USER_AGENT, HeaderValue::from_static("player"));
+        let uri = Uri::from_static("/vod/a.mp4?link=1");
+        let wanted = Wanted {
+            visitor: visitor(1),
+            headers: &headers,
+            uri: &uri,
+            is_head: false,
+            stream: &stream,
+            subject: Subject::File {
+                name: "a.mp4",
+                is_hls: false,
+            },
+        };
+        let key = playbacks.key(&wanted);
+        headers_with(&headers, header::RANGE, "bytes=5-", |headers| {
+            assert_eq!(playbacks.key(&Wanted { headers, ..wanted }), key);
+        });
+        let another_port = Wanted {
+            visitor: visitor(2),
+            ..wanted
+        };
+        assert_eq!(playbacks.key(&another_port), key);
+        let mut others = vec![playbacks.key(&Wanted {
+            stream: &other,
+            ..wanted
+        })];
+        for (name, is_hls) in [("b.mp4", false), ("a.mp4", true)] {
+            let subject = Subject::File { name, is_hls };
+            others.push(playbacks.key(&Wanted { subject, ..wanted }));
+        }
+        let uri = Uri::from_static("/vod/a.mp4?link=2");
+        others.push(playbacks.key(&Wanted {
+            uri: &uri,
+            ..wanted
+        }));
+        for header in [header::USER_AGENT, header::REFERER, header::AUTHORIZATION] {
+            headers_with(&headers, header, "another", |headers| {
+                others.push(playbacks.key(&Wanted { headers, ..wanted }));
+            });
+        }
+        assert!(!others.contains(&key), "{others:?}");
+    }
+
+    fn headers_with(
+        headers: &HeaderMap,
+        name: header::HeaderName,
+        value: &'static str,
+        check: impl FnOnce(&HeaderMap),
+    ) {
+        let mut headers = headers.clone();
+        headers.insert(name, HeaderValue::from_static(value));
+        check(&headers);
+    }
+
+    fn name(text: &str) -> StreamName {
+        StreamName::parse(text).expect("a name")
+    }
+
+    fn visitor(port: u16) -> Visitor {
+        Visitor {
+            peer: ([192, 0, 2, 1], port).into(),
+            scheme: "http",
+            is_proxied: false,
+            country: None,
+        }
+    }
+
+    #[test]
+    fn who_was_removed_is_refused_for_a_while() {
+        let playbacks = Playbacks::default();
+        let key = (IpAddr::from([192, 0, 2, 1]), 1);
+        let now = Instant::now();
+        let removed = Entry::Removed { at: now };
+        playbacks.state().entries.insert(key, removed);
+        playbacks.expire(false, now);
+        assert!(matches!(playbacks.touch(key, now), Err(Refused::Removed)));
+        let later = now + REMOVED_FOR;
+        playbacks.expire(false, later);
+        assert!(matches!(playbacks.touch(key, later), Ok(None)));
+    }
+}

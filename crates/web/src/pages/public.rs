@@ -1,0 +1,228 @@
+//! The public streams: which they are, and `/api/v1/public/streams`, where pages of other origins read them.
+//!
+//! The document is rendered at most once in a second for each address under which the server is reached, since any
+//! number of clients may poll it; and for a client that names ever other addresses at a rate ([`lists`]).
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::{Instant, SystemTime};
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use config::BaseUrl;
+use fanout::{Info, Registry};
+use media::StreamName;
+use serde::Serialize;
+
+use super::assets::is_known;
+use super::presentation::Presentation;
+use super::{info, lists, still, stills};
+use crate::page::EMBED;
+use crate::status::STREAMS_MAX;
+use crate::front_door::FrontDoor;
+use crate::signalling::Way;
+use reports::stamp;
+use reports::view::StreamView;
+
+/// A list of streams is no player.
+const CACHED: &str = "public, max-age=2";
+
+/// The media type of what a WHEP endpoint takes and gives (RFC 9725 §4).
+const SDP: &str = "application/sdp";
+
+/// A track's kind, as [`TrackView`](reports::view::TrackView) has it.
+const VIDEO: &str = "video";
+
+/// A stream that is shown to everyone.
+pub(super) struct Listed {
+    info: Info,
+    /// Of its renditions as well.
+    listeners: usize,
+}
+
+/// The streams that are shown to everyone, in the order of their names: those that can be played now, unless their
+/// settings say otherwise. A rendition is part of its stream.
+pub(super) fn streams(registry: &Registry) -> Vec<Listed> {
+    let infos = registry.list().into_iter().map(|stream| stream.info());
+    let (renditions, own): (Vec<_>, Vec<_>) = infos
+        .filter(Info::is_on_air)
+        .partition(|info| info.name.parent().is_some());
+    let mut beside: HashMap<StreamName, usize> = HashMap::new();
+    for rendition in renditions {
+        if let Some(parent) = rendition.name.parent() {
+            *beside.entry(parent).or_default() += rendition.listeners;
+        }
+    }
+    let public = own.into_iter().filter(|info| info.settings.public);
+    let listed = public.take(STREAMS_MAX).map(|info| Listed {
+        listeners: info.listeners + beside.get(&info.name).copied().unwrap_or_default(),
+        info,
+    });
+    listed.collect()
+}
+
+/// A stream on the list.
+#[derive(Debug, Serialize)]
+pub(super) struct PublicStream<'a> {
+    pub(super) name: &'a str,
+    /// What the publisher calls it; its name where it says nothing. Untrusted text, like the two that follow.
+    pub(super) display_name: &'a str,
+    pub(super) description: Option<&'a str>,
+    /// What is on now.
+    pub(super) title: Option<&'a str>,
+    /// Since when the publisher has been sending.
+    since: String,
+    pub(super) listeners: usize,
+    /// `video`, `audio`.
+    kinds: Vec<&'static str>,
+    codecs: Vec<String>,
+    width: Option<u32>,
+    height: Option<u32>,
+    page: String,
+    embed: String,
+    /// `None` without pictures.
+    still: Option<String>,
+    addresses: Vec<PublicAddress>,
+    /// The codecs in words, with the size of the pictures.
+    format: String,
+    #[serde(skip)]
+    began: SystemTime,
+}
+
+/// Where a stream can be had.
+#[derive(Debug, Serialize)]
+struct PublicAddress {
+    label: String,
+    url: String,
+    #[serde(rename = "type")]
+    media_type: String,
+}
+
+impl<'a> PublicStream<'a> {
+    /// A stream on a server that is reached at `base`.
+    pub(super) fn of(listed: &'a Listed, has_webrtc: bool, base: &BaseUrl) -> Self {
+        let info = &listed.info;
+        let view = StreamView::of(info);
+        let mut tracks = view.tracks();
+        // Pictures first, whatever came first.
+        tracks.sort_by_key(|track| track.kind != VIDEO);
+        let named = |header| view.header(header).filter(|text| !text.is_empty());
+        let picture = tracks.iter().find(|track| track.kind == VIDEO);
+        let mut kinds: Vec<_> = tracks.iter().map(|track| track.kind).collect();
+        kinds.dedup();
+        let page = format!("{base}/{}/", view.name);
+        let words = tracks
+            .iter()
+            .map(|track| match (track.width, track.height) {
+                (Some(width), Some(height)) => format!("{} {width}×{height}", track.label),
+                _ => track.label.to_owned(),
+            });
+        let format = words.collect::<Vec<_>>().join(" · ");
+        Self {
+            name: view.name,
+            display_name: named("name").unwrap_or(view.name),
+            description: named("description"),
+            title: view.title.filter(|title| !title.is_empty()),
+            since: stamp::iso8601(view.since, "Z"),
+            listeners: listed.listeners,
+            kinds,
+            width: picture.and_then(|track| track.width),
+            height: picture.and_then(|track| track.height),
+            embed: format!("{base}{EMBED}{}", view.name),
+            still: stills::may_exist(info).then(|| format!("{page}{}", still::NAME)),
+            addresses: addresses(info, has_webrtc, base),
+            codecs: tracks.into_iter().map(|track| track.codec).collect(),
+            page,
+            format,
+            began: view.since,
+        }
+    }
+
+    pub(super) fn since(&self) -> &str {
+        &self.since
+    }
+
+    pub(super) fn began(&self) -> SystemTime {
+        self.began
+    }
+
+    pub(super) fn format(&self) -> &str {
+        &self.format
+    }
+
+    pub(super) fn has_picture(&self) -> bool {
+        self.kinds.contains(&VIDEO)
+    }
+
+    pub(super) fn has_still(&self) -> bool {
+        self.still.is_some()
+    }
+}
+
+/// The addresses of [`info::addresses`] for the present, whole ones, and WebRTC's.
+fn addresses(info: &Info, has_webrtc: bool, base: &BaseUrl) -> Vec<PublicAddress> {
+    let name = info.name.as_str();
+    let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let root = match folder {
+        "" => format!("{base}/"),
+        folder => format!("{base}/{folder}/"),
+    };
+    let row = |one: serde_json::Value| {
+        let text = |key: &str| one[key].as_str().unwrap_or_default().to_owned();
+        let path = text("path");
+        PublicAddress {
+            label: text("label"),
+            url: format!("{root}{}", path.trim_start_matches("../")),
+            media_type: text("type"),
+        }
+    };
+    let webrtc = (has_webrtc && !info.tracks.is_empty()).then(|| PublicAddress {
+        label: "WebRTC".to_owned(),
+        url: format!("{base}/{name}/{}", Way::Out.segment()),
+        media_type: SDP.to_owned(),
+    });
+    let alone = Presentation {
+        name: info.name.clone(),
+        lead: Some(info.clone()),
+        qualities: None,
+        past: None,
+        needs_key: false,
+        is_told: true,
+    };
+    let rows = info::addresses(&alone).into_iter().map(row);
+    rows.chain(webrtc).collect()
+}
+
+/// The answer to a request for the document.
+pub(super) fn answer(
+    front: &FrontDoor,
+    address: IpAddr,
+    base: &BaseUrl,
+    headers: &HeaderMap,
+) -> Response {
+    let now = Instant::now();
+    let document = front.pages.public.of(base, now, || {
+        let may_make = front.pages.lists.may_make(address, now);
+        may_make.then(|| render(&streams(&front.registry), front.rtc.is_some(), base))
+    });
+    let Some(document) = document else {
+        return lists::too_many();
+    };
+    let Ok(tag) = HeaderValue::from_str(&document.tag) else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let caching = HeaderValue::from_static(CACHED);
+    let common = [(header::ETAG, tag), (header::CACHE_CONTROL, caching)];
+    if is_known(headers, &document.tag) {
+        return (StatusCode::NOT_MODIFIED, common).into_response();
+    }
+    let content_type = [(header::CONTENT_TYPE, "application/json")];
+    (common, content_type, document.text).into_response()
+}
+
+fn render(listed: &[Listed], has_webrtc: bool, base: &BaseUrl) -> String {
+    let streams = listed.iter();
+    let streams = streams.map(|one| PublicStream::of(one, has_webrtc, base));
+    let streams: Vec<_> = streams.collect();
+    serde_json::json!({ "streams": streams }).to_string()
+}

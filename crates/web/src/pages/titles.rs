@@ -1,0 +1,209 @@
+//! `/{stream}/titles`: what is playing, as Server-Sent Events (HTML Living Standard, section 9.2), for pages that play a
+//! stream whose sound does not tell them.
+//!
+//! The first event is the title in force, and each further one the next; a stream that is not there has none. The title
+//! comes at about the time at which it is sent to listeners, so a player that is behind by its buffer shows it early. Under
+//! the name of several qualities it is that of the leading one, as in `info.json`.
+//!
+//! A client costs a connection and its task, which sleeps until the title changes. There are at most 2,048; a new one
+//! always has a place, for which the oldest of the address with the most may have to end.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Method, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use fanout::gate::{Authorized, Ongoing, Play, Revocation};
+use fanout::{Permit, Stream};
+use hyper::body::Frame;
+use media::{StreamName, Title};
+use net::shares::ShareTicket;
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::info::{picture, publisher};
+use super::lasting::Lasting;
+use super::presentation::Presentation;
+use crate::visitor::Visitor;
+use crate::front_door::FrontDoor;
+use crate::sse::{COMMENT, Silence};
+use limits::Handover;
+
+/// How often it is looked which of several qualities leads, while the title of the one that did stays the same. Titles of
+/// one programme are the same in all; it matters when a quality ends and others go on.
+const LEAD_LOOK: Duration = Duration::from_secs(2);
+
+/// A client's place, until its body is dropped.
+struct Place {
+    front: Arc<FrontDoor>,
+    ticket: ShareTicket,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.front.pages.titles.shares().give_back(self.ticket);
+    }
+}
+
+/// Begins to tell the titles of a stream, until the client's permission ends.
+pub(super) fn answer(
+    front: &Arc<FrontDoor>,
+    visitor: Visitor,
+    handover: &Handover,
+    (name, method): (StreamName, &Method),
+    permission: Option<Authorized<Play>>,
+) -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/event-stream")];
+    if method == Method::HEAD {
+        return (headers, Body::empty()).into_response();
+    }
+    let revocation = Revocation::default();
+    let until = permission.as_ref().and_then(Authorized::until);
+    let ongoing = Ongoing::Beside(revocation.clone());
+    let witness = permission.and_then(|permission| permission.begin(ongoing));
+    let (ticket, given_up) = front.pages.titles.take(visitor.peer.ip());
+    let place = Place {
+        front: Arc::clone(front),
+        ticket,
+    };
+    let body = TitleBody {
+        next: Box::pin(next(Arc::clone(front), name.clone(), None)),
+        front: Arc::clone(front),
+        name,
+        has_begun: false,
+        given_up,
+        silence: Silence::begin(),
+        end: Box::pin(async move {
+            tokio::select! {
+                () = net::wait::at(until) => {}
+                () = revocation.revoked() => {}
+            }
+        }),
+        _connection: Lasting::begin(handover, place),
+        _witness: witness,
+    };
+    (headers, Body::new(body)).into_response()
+}
+
+/// What a client was told last.
+type Told = Option<Arc<Title>>;
+
+/// Waits until the title of what a name stands for is another one than `told`, where the outer `None` is a client that was
+/// told nothing.
+async fn next(front: Arc<FrontDoor>, name: StreamName, told: Option<Told>) -> Option<Told> {
+    let changed = async {
+        loop {
+            let title = match lead(&front, &name) {
+                Some(stream) if *stream.name() == name => stream.next_title(told.as_ref()).await,
+                Some(stream) => match timeout(LEAD_LOOK, stream.next_title(told.as_ref())).await {
+                    Ok(title) => title,
+                    Err(_) => continue,
+                },
+                None => None,
+            };
+            match title {
+                Some(title) => return title,
+                None if matches!(told, Some(Some(_))) => return None,
+                None => publisher(&front, &name).await,
+            }
+        }
+    };
+    tokio::select! {
+        title = changed => Some(title),
+        () = front.drain.begun() => None,
+    }
+}
+
+/// The stream whose title is that of the name, if there is one.
+fn lead(front: &FrontDoor, name: &StreamName) -> Option<Arc<Stream>> {
+    let lead = Presentation::of(front, name.clone()).lead?;
+    front.registry.stream(&lead.name)
+}
+
+/// The events as an answer's body.
+struct TitleBody {
+    front: Arc<FrontDoor>,
+    name: StreamName,
+    /// A piece has been made: the head of the answer goes with the first one.
+    has_begun: bool,
+    next: Pin<Box<dyn Future<Output = Option<Told>> + Send>>,
+    /// Its place is another's: it ends, and its client begins again.
+    given_up: oneshot::Receiver<()>,
+    silence: Silence,
+    /// Of the permission.
+    end: Pin<Box<dyn Future<Output = ()> + Send>>,
+    _connection: Lasting<Place>,
+    /// Ends it before its time.
+    _witness: Option<Permit>,
+}
+
+impl hyper::body::Body for TitleBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = self.get_mut();
+        let is_given_up = Pin::new(&mut this.given_up).poll(cx).is_ready();
+        if is_given_up || this.end.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        let piece = match this.next.as_mut().poll(cx) {
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Ready(Some(title)) => {
+                let piece = event(title.as_deref());
+                let (front, name) = (Arc::clone(&this.front), this.name.clone());
+                this.next = Box::pin(next(front, name, Some(title)));
+                piece
+            }
+            Poll::Pending if !this.has_begun || this.silence.poll(cx).is_ready() => {
+                COMMENT.to_owned()
+            }
+            Poll::Pending => return Poll::Pending,
+        };
+        this.has_begun = true;
+        this.silence.end();
+        Poll::Ready(Some(Ok(Frame::data(piece.into()))))
+    }
+}
+
+fn event(title: Option<&Title>) -> String {
+    let text = title.map(|title| title.text.as_str());
+    let url = title
+        .map(|title| title.url.as_str())
+        .filter(|url| !url.is_empty());
+    let picture = title.and_then(picture);
+    let data = json!({ "title": text, "url": url, "picture": picture });
+    format!("data: {data}\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_one_line() {
+        let title = Title {
+            text: "A\nB".to_owned(),
+            url: String::new(),
+        };
+        let nothing = "\"picture\":null,\"title\":null,\"url\":null";
+        assert_eq!(event(None), format!("data: {{{nothing}}}\n\n"));
+        let expected = nothing.replace("\"title\":null", "\"title\":\"A\\nB\"");
+        assert_eq!(event(Some(&title)), format!("data: {{{expected}}}\n\n"));
+        let linked = Title {
+            url: "http://h/a.png".to_owned(),
+            ..title
+        };
+        let told = event(Some(&linked));
+        assert!(told.contains("\"picture\":\"http://h/a.png\""), "{told}");
+    }
+}

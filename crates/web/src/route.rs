@@ -1,0 +1,473 @@
+//! The one router: maps requests on the public HTTP ports to what they are for.
+//!
+//! [`Route::of_request`] reads method and path, once per request; the doors match on the result and parse no path
+//! again. The table in [`routes`](crate::routes) lists the same for readers, and the tests here check the two
+//! against each other: each row of the table has a route, and each route that is served has a row.
+
+use egress_hls::{Resource, Variants};
+use egress_http::Target;
+use fanout::Registry;
+use http1::{Head, Query};
+use ingest::icecast::Dialect;
+use media::StreamName;
+use recordings::Shelf;
+use vod::PastAddress;
+
+use crate::page::Page;
+use crate::pages::shoutcast::asks_figures;
+use crate::routes::Endpoint;
+use crate::front_door::FrontDoor;
+
+/// What a request is for.
+#[derive(Debug)]
+pub enum Route {
+    /// A source publishes; an error if its path does not name a stream that may be published.
+    Source(Result<StreamName, ingest::Error>),
+    /// A title is set.
+    Title(Dialect),
+    /// `STATS`: what the figures are, and how they change.
+    Watch,
+    /// `OPTIONS *`: what the server can do.
+    Capabilities,
+    /// A stream is listened to.
+    Listen(Target),
+    /// What listening would give, or whether a page of another origin may listen.
+    Look(Target),
+    /// A request that does not keep the connection.
+    Page(Page),
+    /// No method has such a target (RFC 9112 §3.2.4).
+    Malformed,
+}
+
+impl Route {
+    /// What a request to this server is for.
+    pub fn of_request(head: &Head, front: &FrontDoor) -> Self {
+        let path = head.path();
+        let is_published = matches!(head.method(), "SOURCE" | "PUT");
+        let alias = (!is_published)
+            .then(|| front.config.aliased(&path))
+            .flatten();
+        let path = alias.map_or(path, Into::into);
+        Self::of(head.method(), &path, &front.registry)
+            .or_figures((head.method(), head.query()))
+            .of_single(&front.registry, &front.variants)
+            .or_file(head.method(), &path, &front.registry, &front.files)
+            .or_past((head.method(), head.query()), &front.shelf)
+    }
+
+    /// Takes a method, case-sensitive, and a path, percent-decoded once. A stream's exact name wins over a
+    /// suffix: `/a/publish` is a stream while one of that name exists. A piece of HLS, a still, and what is below a name
+    /// that cannot be published win over the suffix of a live body, unless there is that body's stream. A path that
+    /// means nothing else may name a
+    /// stream on another server.
+    pub fn of(method: &str, path: &str, registry: &Registry) -> Self {
+        match (method, path) {
+            ("OPTIONS", "*") => return Self::Capabilities,
+            (_, "*") => return Self::Malformed,
+            ("STATS", _) => return Self::Watch,
+            ("SOURCE" | "PUT", _) => return Self::Source(ingest::name(path)),
+            ("GET" | "HEAD" | "POST", "/admin/metadata") => return Self::Title(Dialect::Icecast),
+            ("GET" | "HEAD" | "POST", "/admin/metadata.xsl") => {
+                return Self::Title(Dialect::IcecastPage);
+            }
+            ("GET" | "HEAD" | "POST", "/admin.cgi") => return Self::Title(Dialect::Shoutcast),
+            _ => {}
+        }
+        let named = match method {
+            "GET" | "HEAD" | "OPTIONS" => Target::find(path, registry),
+            _ => None,
+        };
+        if let Some(target) = named
+            && (target.is_known(registry) || !Page::resembles_body(path))
+        {
+            return Self::to(method, target);
+        }
+        match Page::of(method, path) {
+            Page::Nothing => match Target::perhaps(path, registry) {
+                Some(target) => Self::to(method, target),
+                None => Self::Page(Page::Nothing),
+            },
+            page => Self::Page(page),
+        }
+    }
+
+    /// The route to a stream.
+    fn to(method: &str, target: Target) -> Self {
+        match method {
+            "GET" => Self::Listen(target),
+            _ => Self::Look(target),
+        }
+    }
+
+    /// Live bodies and WebRTC have one stream: under the name of a group they are those of its best quality, so that
+    /// players need to follow no redirect. Sessions have that stream's name from then on.
+    fn of_single(self, registry: &Registry, variants: &Variants) -> Self {
+        let single = |name: &StreamName| variants.single(registry, name);
+        let best = |target: &Target| Some(target.clone().of(single(target.name())?));
+        let target = |target: Target| {
+            let of_group = best(&target).or_else(|| best(&target.otherwise()?));
+            of_group.unwrap_or(target)
+        };
+        match self {
+            Self::Listen(asked) => Self::Listen(target(asked)),
+            Self::Look(asked) => Self::Look(target(asked)),
+            Self::Page(Page::Rtc(mut address)) if address.is_listeners_endpoint() => {
+                if let Some(stream) = single(&address.stream) {
+                    address.stream = stream;
+                }
+                Self::Page(Page::Rtc(address))
+            }
+            other => other,
+        }
+    }
+
+    /// `/admin.cgi` sets titles, and tells figures.
+    fn or_figures(self, (method, query): (&str, Query<'_>)) -> Self {
+        match self {
+            Self::Title(Dialect::Shoutcast)
+                if matches!(method, "GET" | "HEAD") && asks_figures(query) =>
+            {
+                Self::Page(Page::Shoutcast(Endpoint::ShoutcastMetadata))
+            }
+            other => other,
+        }
+    }
+
+    /// Files on demand: a path in one of their folders names a file, unless it is that of a stream that is here or
+    /// known elsewhere by its name.
+    fn or_file(self, method: &str, path: &str, registry: &Registry, files: &vod::Files) -> Self {
+        let is_free = match &self {
+            Self::Listen(target) | Self::Look(target) => !target.is_known(registry),
+            Self::Page(page) => page
+                .stream()
+                .is_none_or(|name| registry.stream(name).is_none()),
+            _ => false,
+        };
+        match files.find(path) {
+            Some(address) if is_free && matches!(method, "GET" | "HEAD") => {
+                Self::Page(Page::File(address))
+            }
+            _ => self,
+        }
+    }
+
+    /// A stream from a time on is made of its recordings, over HLS and at the addresses of live bodies.
+    fn or_past(self, (method, query): (&str, Query<'_>), shelf: &Shelf) -> Self {
+        if !vod::is_past(query) {
+            return self;
+        }
+        match self {
+            Self::Page(Page::Hls(stream, Resource::Multivariant)) => {
+                Self::Page(Page::Past(PastAddress::since(stream)))
+            }
+            Self::Listen(target) | Self::Look(target) if matches!(method, "GET" | "HEAD") => {
+                let (stream, extension) = (target.name().clone(), target.extension());
+                let address = PastAddress::body(stream, extension, shelf);
+                Self::Page(Page::Past(address))
+            }
+            other => other,
+        }
+    }
+
+    /// Whether it is a source client's request: their heads may deviate from HTTP where others' may not, and nothing
+    /// after one that does is read as another request.
+    pub fn is_of_sources(&self) -> bool {
+        match self {
+            Self::Source(_) | Self::Title(_) | Self::Capabilities => true,
+            Self::Listen(_) | Self::Look(_) | Self::Page(_) | Self::Watch | Self::Malformed => {
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use egress_hls::{Packaging, Piece};
+    use fanout::{Config, Fanout};
+
+    use super::*;
+    use crate::pages::Playlist;
+    use crate::routes::Surface;
+
+    /// The row of the table for a route; `None` for routes that mean there is no such row.
+    fn row(method: &str, route: &Route) -> Option<Endpoint> {
+        Some(match route {
+            Route::Source(_) if method == "SOURCE" => Endpoint::Source,
+            Route::Source(_) => Endpoint::Put,
+            Route::Title(Dialect::Icecast) if method == "POST" => Endpoint::MetadataForm,
+            Route::Title(Dialect::Icecast) => Endpoint::Metadata,
+            Route::Title(Dialect::IcecastPage) => Endpoint::MetadataPage,
+            Route::Title(Dialect::Shoutcast) => Endpoint::ShoutcastMetadata,
+            Route::Capabilities => Endpoint::Options,
+            Route::Watch => Endpoint::IcecastEvents,
+            Route::Listen(_) => Endpoint::Listen,
+            Route::Look(_) if method == "OPTIONS" => Endpoint::ListenOptions,
+            Route::Look(_) => Endpoint::ListenHead,
+            Route::Page(page) => return page_row(method, page),
+            Route::Malformed => return None,
+        })
+    }
+
+    fn page_row(method: &str, page: &Page) -> Option<Endpoint> {
+        Some(match page {
+            Page::List => Endpoint::List,
+            Page::Status => Endpoint::Status,
+            Page::Asset(endpoint) => *endpoint,
+            Page::PublicStreams => Endpoint::PublicStreams,
+            Page::Player(_) => Endpoint::Player,
+            Page::Embed(_) => Endpoint::Embed,
+            Page::Still(_) => Endpoint::Still,
+            Page::Info(_) => Endpoint::Info,
+            Page::Titles(_) => Endpoint::Titles,
+            Page::Publish(_) => Endpoint::Publish,
+            Page::File(_) => Endpoint::File,
+            Page::Playlist(_, Playlist::M3u) => Endpoint::M3u,
+            Page::Playlist(_, Playlist::Xspf) => Endpoint::Xspf,
+            Page::Playlist(_, Playlist::Pls) => Endpoint::Pls,
+            Page::Playlist(_, Playlist::Vclt) => Endpoint::Vclt,
+            Page::Icecast(endpoint) | Page::Shoutcast(endpoint) => *endpoint,
+            Page::Recordings(_) => Endpoint::StreamRecordings,
+            Page::Past(address) => return past_row(address),
+            Page::Hls(_, Resource::Multivariant) => Endpoint::Hls,
+            Page::Hls(_, Resource::Media(_, Piece::Playlist)) => Endpoint::HlsPlaylist,
+            Page::Hls(..) => Endpoint::HlsPiece,
+            Page::Rtc(address) => return address.endpoint_for(method),
+            Page::Preflight | Page::NotAllowed | Page::Nothing => return None,
+        })
+    }
+
+    fn past_row(address: &PastAddress) -> Option<Endpoint> {
+        let stream = address.stream();
+        Some(match () {
+            () if *address == PastAddress::since(stream.clone()) => Endpoint::Hls,
+            () if *address == past(&format!("/{stream}/clip.mp4")) => Endpoint::Clip,
+            () if *address == past(&format!("/{stream}/recordings/{ID}.mp4")) => {
+                Endpoint::RecordingFile
+            }
+            () => Endpoint::RecordingPiece,
+        })
+    }
+
+    fn past(path: &str) -> PastAddress {
+        PastAddress::of(path).expect("an address")
+    }
+
+    /// A recording.
+    const ID: &str = "006b0a5f2000010203040506";
+
+    /// Without streams.
+    fn registry() -> Registry {
+        let workers = Config {
+            workers: 1,
+            target_utilisation: 0.02,
+            log_bytes_max: 1 << 20,
+        };
+        let (fanout, _departures) = Fanout::start(&workers, || {
+            net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>)
+        })
+        .expect("workers");
+        let (registry, _) = Registry::new(fanout, 0, Box::new(|_| Default::default()));
+        registry.fanout().stop();
+        registry
+    }
+
+    /// A folder of files.
+    fn files() -> vod::Files {
+        vod::Files::new(
+            [(name("vod"), "/".into())],
+            &net::holdings::Holdings::new(0),
+        )
+    }
+
+    #[test]
+    fn each_row_of_the_table_is_a_route() {
+        let registry = registry();
+        for &endpoint in Endpoint::ALL {
+            if !matches!(endpoint.surface(), Surface::Live | Surface::Page) {
+                continue;
+            }
+            // Listening is for paths that end like a stream's address, or are one.
+            let name = match endpoint {
+                Endpoint::Listen | Endpoint::ListenHead | Endpoint::ListenOptions => "a/b.flv",
+                _ => "a/b",
+            };
+            let path = endpoint.path().replace("{stream}", name);
+            let path = path.replace("{id}", &"0".repeat(32));
+            let path = path.replace("{recording}", ID);
+            let path = path.replace("{fragments}", "0-6.m4s");
+            let path = path.replace("{piece}", "41.0.m4s");
+            let path = path.replace("{folder}", "vod").replace("{file}", "a.mp4");
+            let method = endpoint.method();
+            let route = Route::of(method, &path, &registry);
+            let route = route.or_file(method, &path, &registry, &files());
+            let found = row(endpoint.method(), &route);
+            assert_eq!(found, Some(endpoint), "{path}: {route:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_stream_has_is_no_name_to_publish() {
+        for endpoint in Endpoint::ALL {
+            let Some(last) = endpoint.path().strip_prefix("/{stream}/") else {
+                continue;
+            };
+            // What is below a folder has names that no encoder uses.
+            if last.is_empty() || last.contains(['/', '{']) {
+                continue;
+            }
+            assert!(name(&format!("a/b/{last}")).is_resource(), "{last}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_no_more_than_a_file() {
+        let registry = registry();
+        for (method, path, is_file) in [
+            ("GET", "/vod/a.mp4", true),
+            ("HEAD", "/vod/b/a b.mp3", true),
+            ("OPTIONS", "/vod/a.mp4", false),
+            ("POST", "/vod/a.mp4", false),
+            ("PUT", "/vod/a.mp4", false),
+            ("GET", "/vod/a.mp4/", false),
+            ("GET", "/vod/show/index.m3u8", false),
+            ("GET", "/vod/show", false),
+            ("GET", "/other/a.mp4", false),
+        ] {
+            let route = Route::of(method, path, &registry);
+            let route = route.or_file(method, path, &registry, &files());
+            let found = matches!(route, Route::Page(Page::File(_)));
+            assert_eq!(found, is_file, "{method} {path}: {route:?}");
+        }
+    }
+
+    #[test]
+    fn the_past_of_a_stream_is_a_page() {
+        let registry = registry();
+        for (path, query, is_past) in [
+            ("/a/b.flv", "at=-600s", true),
+            ("/a/b.flv", "key=k", false),
+            ("/a/b/index.m3u8", "at=-600s", true),
+            ("/a/b/index.m3u8", "key=k&at=start", true),
+            ("/a/b/index.m3u8", "key=k", false),
+            ("/a/b/hls/live.m3u8", "at=start", false),
+            ("/a/b/clip.mp4", "from=-60", true),
+            ("/a/b/recordings/006b0a5f2000010203040506.mp4", "", true),
+            (
+                "/a/b/recordings/006b0a5f2000010203040506/index.m3u8",
+                "",
+                true,
+            ),
+            (
+                "/a/b/recordings/006b0a5f200001020304050/index.m3u8",
+                "",
+                false,
+            ),
+            ("/a/b/recordings/../../c.mp4", "", false),
+        ] {
+            let route = Route::of("GET", path, &registry);
+            let query = Query::new(query.as_bytes());
+            let route = route.or_past(("GET", query), &Shelf::default());
+            let found = matches!(route, Route::Page(Page::Past(_)));
+            assert_eq!(found, is_past, "{path}: {route:?}");
+        }
+    }
+
+    #[test]
+    fn each_piece_of_hls_is_a_page() {
+        let registry = registry();
+        for packaging in Packaging::ALL {
+            for piece in [
+                Piece::Playlist,
+                Piece::Init("0123abcd".to_owned()),
+                Piece::Segment(41),
+                Piece::Part(41, 2),
+            ] {
+                let resource = Resource::Media(packaging, piece);
+                let route = Route::of("GET", &format!("/a/b/{resource}"), &registry);
+                let Route::Page(Page::Hls(stream, found)) = route else {
+                    panic!("{resource:?}: {route:?}");
+                };
+                assert_eq!((stream.as_str(), found), ("a/b", resource));
+            }
+        }
+    }
+
+    #[test]
+    fn each_fixed_address_is_a_row_and_no_streams_name() {
+        let registry = registry();
+        for &endpoint in Endpoint::ALL {
+            let is_public = matches!(endpoint.surface(), Surface::Live | Surface::Page);
+            let path = endpoint.path();
+            if !is_public || path == "*" || path == "/" || path.contains('{') {
+                continue;
+            }
+            assert!(ingest::name(path).is_err(), "{path} could be published");
+            let route = Route::of(endpoint.method(), path, &registry);
+            assert_eq!(row(endpoint.method(), &route), Some(endpoint), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_page_begins_with_is_no_streams_name() {
+        for &endpoint in Endpoint::ALL {
+            let path = endpoint.path();
+            if endpoint.surface() != Surface::Page || path.starts_with("/{") {
+                continue;
+            }
+            let path = path.replace("{stream}", "show.flv");
+            let is_list = endpoint == Endpoint::List;
+            assert!(
+                is_list || ingest::name(&path).is_err(),
+                "{path} could be published"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_served_has_no_row() {
+        let registry = registry();
+        for (method, path, expected) in [
+            ("GET", "/live", Page::Nothing),
+            ("GET", "/publish", Page::Nothing),
+            ("GET", "/a b/publish", Page::Nothing),
+            (
+                "GET",
+                "/live/show/publish/",
+                Page::Player(name("live/show/publish")),
+            ),
+            ("GET", "/live//", Page::Nothing),
+            ("GET", "/../x/", Page::Nothing),
+            ("GET", "//", Page::Nothing),
+            (
+                "GET",
+                "/embed/live/show.flv",
+                Page::Embed(name("live/show.flv")),
+            ),
+            ("HEAD", "/embed/radio.mp3", Page::Embed(name("radio.mp3"))),
+            ("GET", "/embed/live/show/", Page::Nothing),
+            ("GET", "/embed/embed/live", Page::Nothing),
+            ("GET", "/embed", Page::Nothing),
+            ("GET", "/still.mp4/", Page::Player(name("still.mp4"))),
+            ("OPTIONS", "/live/show/still.mp4", Page::Preflight),
+            ("POST", "/", Page::NotAllowed),
+            ("POST", "/radio.mp3", Page::NotAllowed),
+            ("get", "/", Page::NotAllowed),
+            ("DELETE", "/live/show/", Page::NotAllowed),
+            ("OPTIONS", "/", Page::Preflight),
+            ("OPTIONS", "/live/none", Page::Preflight),
+            ("CONNECT", "/h:80", Page::NotAllowed),
+        ] {
+            let route = Route::of(method, path, &registry);
+            let Route::Page(page) = route else {
+                panic!("{method} {path}: {route:?}");
+            };
+            assert_eq!(page, expected, "{method} {path}");
+        }
+        assert!(matches!(Route::of("GET", "*", &registry), Route::Malformed));
+    }
+
+    fn name(text: &str) -> StreamName {
+        StreamName::parse(text).expect("a name")
+    }
+}

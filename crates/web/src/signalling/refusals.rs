@@ -1,0 +1,28 @@
+//! Counts of refused requests, by status.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Every status that a refusal has.
+const STATUSES: [u16; 14] = [
+    307, 400, 401, 403, 404, 405, 409, 412, 413, 415, 422, 428, 429, 503,
+];
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub struct Refusals([AtomicU64; STATUSES.len()]);
+
+impl Refusals {
+    pub(super) fn count(&self, status: u16) {
+        let index = STATUSES.iter().position(|known| *known == status);
+        debug_assert!(index.is_some(), "{status} is not in the table");
+        if let Some(index) = index {
+            self.0[index].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Each status and its count.
+    pub fn list(&self) -> Vec<(u16, u64)> {
+        let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
+        STATUSES.into_iter().zip(counts).collect()
+    }
+}

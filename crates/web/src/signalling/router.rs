@@ -1,0 +1,244 @@
+//! Routes the sessions of one worker of the WebRTC port: listeners to egress, publishers to ingest.
+//!
+//! A session's ticket says which of the two it is, for its life; afterwards its slot is looked up.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use egress_webrtc::Viewers;
+use fanout::Stream;
+use ingest::whip::{self, Publishers};
+use webrtc::ice::Path;
+use webrtc::mux::{CloseReason, Handle};
+use webrtc::port::{self, Outbox, Role};
+use webrtc::srtp::Keys;
+
+use super::table::SessionPermit;
+
+/// What the port keeps for a session until its peer connects.
+#[derive(Debug)]
+pub struct SessionTicket {
+    pub(super) task: Task,
+    pub(super) permit: SessionPermit,
+}
+
+/// What is to be done with a connected session.
+#[derive(Debug)]
+pub(super) enum Task {
+    /// Send it this stream.
+    Listen(egress_webrtc::ViewerTicket, Arc<Stream>),
+    /// Take a stream from it.
+    Publish(whip::PublisherTicket),
+}
+
+/// A connected session.
+#[derive(Debug)]
+struct ConnectedSession {
+    session: Handle,
+    is_publisher: bool,
+    #[expect(dead_code, reason = "held until the session ends")]
+    permit: SessionPermit,
+}
+
+/// See the module's description.
+pub(super) struct SessionRouter {
+    viewers: Viewers,
+    publishers: Publishers,
+    /// By the slots of their handles, of which there are as many as a worker has sessions.
+    sessions: Sessions,
+}
+
+#[derive(Debug, Default)]
+struct Sessions(Vec<Option<ConnectedSession>>);
+
+impl Sessions {
+    fn enter(&mut self, connected: ConnectedSession) {
+        let slot = connected.session.slot as usize;
+        if self.0.len() <= slot {
+            self.0.resize_with(slot + 1, || None);
+        }
+        self.0[slot] = Some(connected);
+    }
+
+    /// Whether a session is a publisher's; `None` when it is not connected.
+    fn is_publisher(&self, session: Handle) -> Option<bool> {
+        let connected = self.0.get(session.slot as usize)?.as_ref()?;
+        (connected.session == session).then_some(connected.is_publisher)
+    }
+
+    fn leave(&mut self, session: Handle) {
+        if let Some(entry) = self.0.get_mut(session.slot as usize) {
+            entry.take_if(|connected| connected.session == session);
+        }
+    }
+}
+
+impl SessionRouter {
+    pub(super) fn new(viewers: Viewers, publishers: Publishers) -> Self {
+        Self {
+            viewers,
+            publishers,
+            sessions: Sessions::default(),
+        }
+    }
+}
+
+/// The port's outbox; it also tells the router of sessions that this side ends.
+struct RouterOutbox<'o, 'p> {
+    outbox: &'o mut Outbox<'p>,
+    sessions: &'o mut Sessions,
+}
+
+impl whip::PublisherOutbox for RouterOutbox<'_, '_> {
+    fn rtcp(&mut self, session: Handle, compound: &[u8]) {
+        self.outbox.rtcp(session, compound);
+    }
+
+    fn close(&mut self, session: Handle) {
+        self.sessions.leave(session);
+        self.outbox.close(session);
+    }
+}
+
+impl egress_webrtc::ViewerOutbox for RouterOutbox<'_, '_> {
+    fn buffer(&mut self) -> &mut [u8] {
+        self.outbox.buffer()
+    }
+
+    fn send(&mut self, path: Path, len: usize, segment: usize) -> egress_webrtc::Sent {
+        match self.outbox.send(path, len, segment) {
+            port::Sent::Sent => egress_webrtc::Sent::Sent,
+            port::Sent::Blocked => egress_webrtc::Sent::Blocked,
+            port::Sent::Gone => egress_webrtc::Sent::Gone,
+        }
+    }
+
+    fn rtcp(&mut self, session: Handle, compound: &[u8]) {
+        self.outbox.rtcp(session, compound);
+    }
+
+    fn close(&mut self, session: Handle) {
+        self.sessions.leave(session);
+        self.outbox.close(session);
+    }
+}
+
+impl Role for SessionRouter {
+    type Ticket = SessionTicket;
+
+    fn start(&mut self, now: Instant) {
+        self.viewers.start(now);
+    }
+
+    fn connected(
+        &mut self,
+        session: Handle,
+        ticket: SessionTicket,
+        keys: &Keys,
+        path: Path,
+        now: Instant,
+        out: &mut Outbox<'_>,
+    ) {
+        let SessionTicket { task, mut permit } = ticket;
+        permit.connected();
+        let Self {
+            viewers,
+            publishers,
+            sessions,
+        } = self;
+        sessions.enter(ConnectedSession {
+            session,
+            is_publisher: matches!(task, Task::Publish(_)),
+            permit,
+        });
+        let out = &mut RouterOutbox {
+            outbox: out,
+            sessions,
+        };
+        match task {
+            Task::Listen(mut ticket, stream) => {
+                ticket.handle.connected(&stream);
+                viewers.connected(session, ticket, keys, path, now, out);
+            }
+            Task::Publish(ticket) => publishers.connected(session, ticket, keys, path, now, out),
+        }
+    }
+
+    fn abandoned(&mut self, ticket: SessionTicket, reason: CloseReason) {
+        match ticket.task {
+            Task::Publish(ticket) => ticket.abandon(reason),
+            // The port counts them, and any client can cause as many as it likes.
+            Task::Listen(..) => {}
+        }
+    }
+
+    fn moved(&mut self, session: Handle, path: Path, now: Instant) {
+        match self.sessions.is_publisher(session) {
+            Some(true) => self.publishers.moved(session, path, now),
+            Some(false) => self.viewers.moved(session, path, now),
+            None => {}
+        }
+    }
+
+    fn closed(&mut self, session: Handle, reason: CloseReason, now: Instant) {
+        match self.sessions.is_publisher(session) {
+            Some(true) => self.publishers.closed(session, reason, now),
+            Some(false) => self.viewers.closed(session, reason, now),
+            None => {}
+        }
+        self.sessions.leave(session);
+    }
+
+    fn rtp(
+        &mut self,
+        session: Handle,
+        index: u64,
+        packet: &[u8],
+        now: Instant,
+        out: &mut Outbox<'_>,
+    ) {
+        // Media from listeners is ignored.
+        if self.sessions.is_publisher(session) == Some(true) {
+            let sessions = &mut self.sessions;
+            let out = &mut RouterOutbox {
+                outbox: out,
+                sessions,
+            };
+            self.publishers.rtp(session, index, packet, now, out);
+        }
+    }
+
+    fn rtcp(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut Outbox<'_>) {
+        let is_publisher = self.sessions.is_publisher(session);
+        let sessions = &mut self.sessions;
+        let out = &mut RouterOutbox {
+            outbox: out,
+            sessions,
+        };
+        match is_publisher {
+            Some(true) => self.publishers.rtcp(session, compound, now, out),
+            Some(false) => self.viewers.rtcp(session, compound, now, out),
+            None => {}
+        }
+    }
+
+    fn turn(&mut self, now: Instant, out: &mut Outbox<'_>) -> Option<Instant> {
+        let sessions = &mut self.sessions;
+        let out = &mut RouterOutbox {
+            outbox: out,
+            sessions,
+        };
+        let publishers = self.publishers.turn(now, out);
+        let began = net::cpu::thread_time();
+        let viewers = self.viewers.turn(now, out);
+        let ended = net::cpu::thread_time();
+        self.viewers.took(ended.saturating_sub(began), ended, now);
+        publishers.into_iter().chain(viewers).min()
+    }
+
+    fn end(&mut self) {
+        self.viewers.end();
+        self.publishers.end();
+        self.sessions.0.clear();
+    }
+}

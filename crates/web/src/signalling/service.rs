@@ -1,0 +1,244 @@
+//! Connects the parts: agrees on offers with streams and publishers, and hands the resulting sessions to the
+//! port.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use config::Config;
+use egress_webrtc::{Rules, Stats, Viewers};
+use fanout::{Fanout, Format, Info, Plane, Subscription};
+use formats::rtp::Tally;
+use formats::rtp::codes::CNAME;
+use ingest::whip::{self, Agreed, Publishers};
+use webrtc::dtls::{self, ServerIdentity};
+use webrtc::ice::Credentials;
+use webrtc::mux::NewSession;
+use webrtc::port::{Counters, Port, PortConfig};
+use webrtc::sdp::{Answer, Candidate, Offer, Section};
+
+use super::refused::Refused;
+use super::router::{SessionRouter, SessionTicket, Task};
+use super::table::SessionPermit;
+
+/// The name that a listener's player gets for its one stream.
+const STREAM: &str = "carillon";
+
+/// Why WebRTC cannot be served although it is enabled.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The certificate for peers cannot be made.
+    #[error("no certificate for WebRTC: {0}")]
+    Identity(#[from] dtls::Error),
+    /// The port is in use or needs a privilege, or its threads cannot be started.
+    #[error("{0}")]
+    Port(#[from] io::Error),
+}
+
+/// An offer, and its session's names.
+pub(super) struct Opening<'a> {
+    pub(super) offer: &'a Offer,
+    pub(super) local: Credentials,
+    pub(super) permit: SessionPermit,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct WebrtcService {
+    fanout: Arc<Fanout>,
+    port: Port<SessionTicket>,
+    /// Each worker's counts of its listeners besides its books.
+    workers: Vec<Arc<Stats>>,
+    tally: Arc<Tally>,
+}
+
+impl WebrtcService {
+    /// The format of listeners over WebRTC.
+    pub(super) const FORMAT: Format = formats::rtp::RTP;
+
+    /// Opens the port.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(
+        listen: SocketAddr,
+        config: &Config,
+        fanout: &Arc<Fanout>,
+        ingest: &ingest::Context,
+    ) -> Result<Self, OpenError> {
+        let port_config = PortConfig {
+            listen,
+            public_addresses: config.webrtc.public_ips.clone(),
+            workers: config.fanout.workers,
+            tcp: config.webrtc.tcp,
+            target_utilisation: config.fanout.target_utilisation,
+        };
+        let rules = Rules {
+            target_utilisation: config.fanout.target_utilisation,
+        };
+        let mut workers = Vec::new();
+        let port = Port::start(&port_config, ServerIdentity::generate()?, |_, waker| {
+            let books = fanout.open_books(Plane::Webrtc);
+            let viewers = Viewers::new(waker, rules, books);
+            workers.push(viewers.stats());
+            let publishers = Publishers::new(ingest.settings.clone(), Arc::clone(&ingest.stats));
+            SessionRouter::new(viewers, publishers)
+        })?;
+        Ok(Self {
+            fanout: Arc::clone(fanout),
+            port,
+            workers,
+            tally: Arc::default(),
+        })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.port.address()
+    }
+
+    /// The port's addresses for peers.
+    pub(super) fn candidates(&self) -> &[Candidate] {
+        self.port.candidates()
+    }
+
+    pub fn counters(&self) -> Counters {
+        self.port.counters()
+    }
+
+    pub fn sessions(&self) -> usize {
+        self.port.sessions()
+    }
+
+    /// All workers' counts of listeners besides their books.
+    pub fn listeners(&self) -> egress_webrtc::Counters {
+        let mut sum = egress_webrtc::Counters::default();
+        for worker in &self.workers {
+            sum.merge(&worker.value());
+        }
+        sum
+    }
+
+    /// Frames that could not be sent to listeners unchanged.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The port, for the caller that ends it.
+    pub fn port(&self) -> Port<SessionTicket> {
+        self.port.clone()
+    }
+
+    /// Hands the port a session of a listener with what was agreed on. Returns the answer.
+    pub(super) fn listen(
+        &self,
+        opening: Opening<'_>,
+        agreed: egress_webrtc::Agreed,
+        mut subscription: Subscription,
+    ) -> Result<String, Refused> {
+        let Opening {
+            offer,
+            local,
+            permit,
+        } = opening;
+        let answer = self.answer(offer, &local, &agreed.sections())?;
+        let stream = Arc::clone(subscription.stream());
+        let make = || formats::rtp::packager(stream.name(), &self.tally);
+        let lane = subscription.reserve_lane(Self::FORMAT, make, Instant::now())?;
+        let record = subscription.record(&lane);
+        if agreed.exceeds() {
+            tracing::info!(
+                stream = %stream.name(),
+                peer = %record.peer,
+                agent = ?record.agent,
+                "the picture's H.264 profile is above what the player promises to decode; most show it"
+            );
+        }
+        let handle = self.fanout.handle(record, lane);
+        let ticket = egress_webrtc::ViewerTicket { agreed, handle };
+        let task = Task::Listen(ticket, stream);
+        self.expect(offer, local, SessionTicket { task, permit })?;
+        Ok(answer)
+    }
+
+    /// Hands the port a session of a publisher, which gets the stream once its media arrives, by the ticket from
+    /// `admit`. Returns the answer.
+    pub(super) fn publish(
+        &self,
+        opening: Opening<'_>,
+        agreed: Agreed,
+        admit: impl FnOnce(Agreed) -> Result<whip::PublisherTicket, ingest::Error>,
+    ) -> Result<String, Refused> {
+        let Opening {
+            offer,
+            local,
+            permit,
+        } = opening;
+        let answer = self.answer(offer, &local, &agreed.sections())?;
+        let ticket = admit(agreed)?;
+        let task = Task::Publish(ticket);
+        self.expect(offer, local, SessionTicket { task, permit })?;
+        Ok(answer)
+    }
+
+    /// Changes a session's ICE names. False when it is gone.
+    pub(super) fn restart(&self, ufrag: &str, local: Credentials, remote_ufrag: &str) -> bool {
+        self.port.restart(ufrag, local, remote_ufrag)
+    }
+
+    /// Ends a session. False when it is gone.
+    pub(super) fn close(&self, ufrag: &str) -> bool {
+        self.port.close(ufrag)
+    }
+
+    fn answer(
+        &self,
+        offer: &Offer,
+        local: &Credentials,
+        sections: &[Section<'_>],
+    ) -> Result<String, Refused> {
+        let session_id = getrandom::u64().map_err(|_| Refused::Randomness)?;
+        let answer = Answer {
+            offer,
+            sections,
+            session_id,
+            ice: local,
+            fingerprint: self.port.fingerprint(),
+            candidates: self.port.candidates(),
+            stream: STREAM,
+            cname: CNAME,
+        };
+        Ok(answer.to_string())
+    }
+
+    fn expect(
+        &self,
+        offer: &Offer,
+        local: Credentials,
+        ticket: SessionTicket,
+    ) -> Result<(), Refused> {
+        let session = NewSession {
+            local,
+            remote_ufrag: offer.ice.ufrag().into(),
+            fingerprint: offer.fingerprint,
+            setup: offer.setup,
+        };
+        Ok(self.port.expect(session, ticket)?)
+    }
+}
+
+/// The tracks of a stream for a listener: the stream's own, and the derived one that is made
+/// on demand.
+///
+/// # Errors
+/// When the listener accepts none of them. What is known about the sound is part of the error.
+pub(super) fn agree(offer: &Offer, info: &Info) -> Result<egress_webrtc::Agreed, Refused> {
+    let all = info.tracks.iter().chain(info.offer.track());
+    let tracks: Vec<_> = all.map(Arc::as_ref).collect();
+    egress_webrtc::agree(offer, &tracks, info.picture_order).map_err(|why| {
+        Refused::Unplayable(match info.offer.words() {
+            Some(words) => format!("{why}; {words}"),
+            None => why.to_string(),
+        })
+    })
+}
