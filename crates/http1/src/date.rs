@@ -67,7 +67,10 @@ impl fmt::Display for HttpDate {
 /// A time of day as ISO 8601 has it, in UTC: `2026-11-21T04:54:26.512Z`. One before 1970 is taken for its beginning.
 pub fn iso8601_millis(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, second) = (since.as_secs() / SECONDS_PER_DAY, since.as_secs() % SECONDS_PER_DAY);
+    let (days, second) = (
+        since.as_secs() / SECONDS_PER_DAY,
+        since.as_secs() % SECONDS_PER_DAY,
+    );
     let (year, month, day) = civil(days);
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
     let millis = since.subsec_millis();

@@ -156,12 +156,7 @@ impl Sessions {
 }
 
 /// Of sessions of one stream, which are given as objects of JSON between commas.
-pub fn of_sessions(
-    kind: Sessions,
-    stream: &StreamName,
-    at: SystemTime,
-    sessions: &str,
-) -> Message {
+pub fn of_sessions(kind: Sessions, stream: &StreamName, at: SystemTime, sessions: &str) -> Message {
     let kind = kind.label();
     let at = stamp::iso8601_millis(at);
     // Names of streams and kinds have nothing that JSON would escape.

@@ -16,11 +16,11 @@ use recordings::Shelf;
 use reports::access::AccessLog;
 use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
+use web::FrontDoor;
 use web::admission::ListenerAdmission;
 use web::counts::Counts;
 use web::drain::Drain;
 use web::pages::kept::Kept;
-use web::FrontDoor;
 
 use crate::door::films::Projector;
 use crate::door::rtmp::Players;

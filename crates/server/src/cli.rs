@@ -13,16 +13,16 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 
 use crate::admin;
-use auth::Authority;
 use crate::import_command;
 use crate::journals;
-use reports::log::{self, Log};
 use crate::rec;
 use crate::relay::Relay;
 use crate::sign;
 use crate::signals::Signals;
 use crate::start_error::StartError;
 use crate::who;
+use auth::Authority;
+use reports::log::{self, Log};
 
 /// Exit code for a configuration that is wrong.
 const CONFIG_WRONG: u8 = 2;

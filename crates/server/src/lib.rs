@@ -43,10 +43,10 @@ mod who;
 mod tests;
 
 pub use auth::{Authority, Grant, Verdict};
-pub use web::routes;
 pub use links::TrustError;
 pub use ports::{Bound, Port};
 pub use relay::Relay;
 pub use running::Running;
-pub use web::signalling::OpenError;
 pub use start_error::StartError;
+pub use web::routes;
+pub use web::signalling::OpenError;

@@ -12,28 +12,28 @@ use fanout::{Class, Registry, Settings};
 use net::holdings::Holdings;
 use net::link::Connector;
 
-use reports::access::{ACCESS, AccessLog, Departures};
+use crate::assembly::{self, HOLDINGS_BYTES_MAX, Parts};
 use crate::backends;
+use crate::door::Protocols;
 use crate::door::tls::Certificate;
 use crate::fallbacks::Fallbacks;
-use auth::{Authority, AuthorityGate};
-use web::connection::request_threads;
 use crate::intros;
 use crate::keys::{self, Generated};
 use crate::links::{self, Links};
-use reports::log::{LineLog, Log};
-use web::FrontDoor;
-use crate::assembly::{self, HOLDINGS_BYTES_MAX, Parts};
-use crate::door::Protocols;
 use crate::overload::Overload;
 use crate::ports::{Bound, Port, first};
 use crate::running::Running;
 use crate::services::{self, Ingredients};
-use reports::sessions::{self, SESSIONS, Sessions};
-use web::signalling::{Rtc, WebrtcService};
 use crate::start_error::StartError;
 use crate::stations;
+use auth::{Authority, AuthorityGate};
 use limits::Marks;
+use reports::access::{ACCESS, AccessLog, Departures};
+use reports::log::{LineLog, Log};
+use reports::sessions::{self, SESSIONS, Sessions};
+use web::FrontDoor;
+use web::connection::request_threads;
+use web::signalling::{Rtc, WebrtcService};
 
 /// A relay that has not started.
 #[derive(Debug)]
@@ -166,9 +166,7 @@ impl Relay {
         let departures = Sessions::new(settings, &fanout, SystemTime::now())
             .and_then(|sessions| Departures::read(departed, fanout, access.clone(), sessions))
             .map_err(StartError::LineLog)?;
-        let bound = services
-            .iter()
-            .flat_map(|service| service.bound());
+        let bound = services.iter().flat_map(|service| service.bound());
         let mut bound: Vec<Bound> = bound.collect();
         let mut challenge_key = [0; 32];
         getrandom::fill(&mut challenge_key)?;

@@ -11,15 +11,15 @@ use config::Secret;
 use fanout::{Fanout, Registry};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use reports::access::Departures;
-use web::counts::Counts;
 use crate::links::Links;
-use reports::log::LineLog;
-use web::FrontDoor;
 use crate::ports::{Bound, Port, first};
 use crate::reload::Reload;
 use crate::services::{Context, Phase, Phases, Service};
 use limits::Limits;
+use reports::access::Departures;
+use reports::log::LineLog;
+use web::FrontDoor;
+use web::counts::Counts;
 
 /// A running relay.
 pub struct Running {

@@ -245,9 +245,9 @@ mod tests {
     use hmac::{Hmac, KeyInit, Mac};
     use sha2::Sha256;
 
+    use super::*;
     use crate::tests::authorities::permissive_hook;
     use crate::tests::permissions::configured_by;
-    use super::*;
     use auth::AuthorityGate;
 
     const SECRET: &str = "an-hmac-secret-of-32-characters!";

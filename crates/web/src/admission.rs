@@ -18,7 +18,9 @@ use limits::{Limits, ListenerPermit};
 /// See the module's description.
 #[derive(Clone)]
 pub struct ListenerAdmission {
+    /// What may be held at most.
     pub limits: Arc<Limits>,
+    /// Whether the server leaves.
     pub drain: Arc<Drain>,
     /// Notes what viewers over HLS are refused; doors note the rest.
     pub counts: Arc<Counts>,

@@ -148,10 +148,7 @@ impl Inbox {
     }
 
     /// Waits until a request has begun; false when the peer leaves instead. The caller sets the deadline.
-    pub async fn request<S: AsyncRead + Unpin>(
-        &mut self,
-        socket: &mut S,
-    ) -> io::Result<bool> {
+    pub async fn request<S: AsyncRead + Unpin>(&mut self, socket: &mut S) -> io::Result<bool> {
         while self.is_blank() {
             if !self.fill(socket).await? {
                 return Ok(false);
@@ -185,6 +182,7 @@ impl Inbox {
 /// A body, or the start of one.
 #[derive(Debug, Default)]
 pub struct Taken {
+    /// Its first bytes, as far as they are wanted.
     pub kept: Vec<u8>,
     /// Its end has arrived, so that the next request follows it.
     pub is_whole: bool,

@@ -4,7 +4,7 @@ use http1::Status;
 use limits::Rejected;
 
 /// The only function that maps limits to statuses.
-pub const fn status_of(reason: Rejected) -> Status {
+pub(crate) const fn status_of(reason: Rejected) -> Status {
     match reason {
         Rejected::Address | Rejected::PendingShare | Rejected::Viewers | Rejected::Requests => {
             Status::TOO_MANY_REQUESTS

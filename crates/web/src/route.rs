@@ -13,10 +13,10 @@ use media::StreamName;
 use recordings::Shelf;
 use vod::PastAddress;
 
+use crate::front_door::FrontDoor;
 use crate::page::Page;
 use crate::pages::shoutcast::asks_figures;
 use crate::routes::Endpoint;
-use crate::front_door::FrontDoor;
 
 /// What a request is for.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use net::holdings::Kind;
 use rustls::ServerConfig;
 use tokio::net::TcpStream;
 
-use crate::head;
 use crate::front_door::FrontDoor;
+use crate::head;
 
 /// A handshake takes two round trips; this is enough for the worst mobile networks.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -59,10 +59,7 @@ impl From<io::Error> for NoTls {
 }
 
 /// Performs the handshake, in bounded time.
-async fn accept(
-    config: Arc<ServerConfig>,
-    socket: TcpStream,
-) -> Result<net::tls::Stream, NoTls> {
+async fn accept(config: Arc<ServerConfig>, socket: TcpStream) -> Result<net::tls::Stream, NoTls> {
     let handshake = async {
         let mut first = [0];
         socket.peek(&mut first).await?;

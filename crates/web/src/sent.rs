@@ -3,6 +3,6 @@
 use axum::http::HeaderMap;
 
 /// A header, if it is text.
-pub fn sent<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(crate) fn sent<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     str::from_utf8(headers.get(name)?.as_bytes()).ok()
 }

@@ -131,12 +131,7 @@ impl Sessions {
     }
 
     /// A listener has left; to be called before the directory forgets it.
-    pub fn leave(
-        &mut self,
-        record: &ListenerRecord,
-        departure: &Departure,
-        lasted: Duration,
-    ) {
+    pub fn leave(&mut self, record: &ListenerRecord, departure: &Departure, lasted: Duration) {
         if !self.log.is_open() && !self.batches.wants_ends {
             return;
         }

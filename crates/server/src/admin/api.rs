@@ -16,12 +16,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::fallbacks::Fallbacks;
-use auth::AuthorityGate;
 use crate::links::{Links, Row};
-use web::listeners;
-use reports::stamp;
 use crate::stations::Stations;
+use auth::AuthorityGate;
+use reports::stamp;
 use reports::view::StreamView;
+use web::listeners;
 
 /// What the API shows and changes.
 #[derive(Clone)]

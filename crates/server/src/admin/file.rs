@@ -21,9 +21,9 @@ use vod::{Found, Past, PastAddress, PastRequest};
 
 use super::api::{not_found, refuse};
 use super::connections::Lease;
+use web::FrontDoor;
 use web::copies;
 use web::drain::Drain;
-use web::FrontDoor;
 
 /// Files that are sent at a time: those of a few people, whose players have some connections each.
 const FILES_MAX: usize = 32;

@@ -47,11 +47,11 @@ use self::connections::Connections;
 use self::events::EventStreams;
 use self::health::Readiness;
 use crate::door::AcceptWarning;
+use crate::services::Context;
 use auth::AuthorityGate;
 use web::operators;
 use web::pages::operator;
 use web::routes::{Demand, Endpoint, Surface};
-use crate::services::Context;
 
 /// For a request's head to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);

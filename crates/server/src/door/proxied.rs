@@ -14,9 +14,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::Door;
-use web::FrontDoor;
 use limits::ConnectionPermit;
 use limits::Rejected;
+use web::FrontDoor;
 
 /// For the header to arrive: balancers send it with the first packet, which may have to be sent again once.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);

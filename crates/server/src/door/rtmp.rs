@@ -75,14 +75,19 @@ pub(super) async fn serve<S: RtmpTransport>(
             }
         }
         Ok((Sniff::Http, _)) => {
-            protocols.front.counts
+            protocols
+                .front
+                .counts
                 .reject_for(Rejected::Protocol, peer, &"HTTP on the RTMP port");
             head::answer(socket, &wrong_port(protocols.http_port)).await;
         }
         Ok((Sniff::NeedMore, _)) | Err(_) => {}
         Ok((other, _)) => {
             let detail = format!("{other} on the RTMP port");
-            protocols.front.counts.reject_for(Rejected::Protocol, peer, &detail);
+            protocols
+                .front
+                .counts
+                .reject_for(Rejected::Protocol, peer, &detail);
         }
     }
 }

@@ -11,11 +11,11 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use web::head;
-use web::connection::serve_begun;
-use web::FrontDoor;
 use limits::ConnectionPermit;
 use limits::Rejected;
+use web::FrontDoor;
+use web::connection::serve_begun;
+use web::head;
 
 /// One read of a first line.
 const READ_BYTES: usize = 1_024;

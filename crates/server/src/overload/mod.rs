@@ -15,11 +15,11 @@ use net::intake::Intake;
 
 use self::pulse::Pulses;
 use self::workload::{Sample, Workload};
-use web::FrontDoor;
-use web::signalling::Rtc;
 use limits::Limits;
 use limits::host;
 use limits::{Kind, Marks};
+use web::FrontDoor;
+use web::signalling::Rtc;
 
 /// See the module's description.
 #[derive(Debug)]

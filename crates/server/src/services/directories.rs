@@ -13,9 +13,9 @@ use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Run, Service};
 use crate::admin::metrics::Page;
 use crate::admin::metrics::table::DIRECTORIES;
-use web::status;
-use web::FrontDoor;
 use reports::view::StreamView;
+use web::FrontDoor;
+use web::status;
 
 /// Protocols of publishers that have no word for whether they wish to be listed.
 const WISHLESS: [&str; 3] = ["rtmp", "whip", "station"];

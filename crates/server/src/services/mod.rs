@@ -50,15 +50,15 @@ use crate::admin::metrics::Page;
 use crate::door::Protocols;
 use crate::door::tls::Certificate;
 use crate::fallbacks::Fallbacks;
-use reports::hooks::Hooks;
 use crate::keys::Generated;
 use crate::links::Links;
-use reports::log::{LineLog, Log};
-use web::FrontDoor;
 use crate::overload::Overload;
 use crate::ports::Bound;
 use crate::start_error::StartError;
 use crate::stations::Stations;
+use reports::hooks::Hooks;
+use reports::log::{LineLog, Log};
+use web::FrontDoor;
 
 /// What services are made of.
 pub(crate) struct Ingredients<'a> {

@@ -6,8 +6,8 @@ pub(crate) mod authorities;
 mod doors;
 mod events;
 mod gate;
-mod hooks;
 mod held;
+mod hooks;
 mod keep_alive;
 mod lifecycle;
 mod links;
@@ -35,9 +35,9 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use auth::Authority;
 use crate::ports::Port;
 use crate::relay::Relay;
+use auth::Authority;
 use limits::Marks;
 
 /// For anything that should happen at once.

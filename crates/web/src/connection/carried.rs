@@ -14,13 +14,13 @@ use media::StreamName;
 use tokio::net::TcpStream;
 
 use super::live::LiveTransport;
+use super::{Connection, LIFETIME};
+use crate::drain::Drain;
+use crate::front_door::FrontDoor;
+use crate::head::Inbox;
 use crate::page::Page;
 use crate::pages::add_common;
 use crate::route::Route;
-use super::{Connection, LIFETIME};
-use crate::drain::Drain;
-use crate::head::Inbox;
-use crate::front_door::FrontDoor;
 use limits::host;
 
 /// How often a connection is carried that comes back with a request. A player's comes back for the playlists that it

@@ -17,12 +17,12 @@ use tokio::net::TcpStream;
 
 use super::Asked;
 use super::exchange::{self, Terms};
+use super::refusal::{refuse, refuse_malformed, say};
+use crate::front_door::FrontDoor;
+use crate::head;
 use crate::operators;
 use crate::pages::{add_common, base, watch};
-use super::refusal::{refuse, refuse_malformed, say};
 use crate::visitor::Visitor;
-use crate::head;
-use crate::front_door::FrontDoor;
 use limits::Handover;
 
 /// The longest form that can set a title.
@@ -203,7 +203,14 @@ impl<S: LiveTransport> Live<'_, S> {
         }
         let Some(watching) = front.pages.watchers.enter() else {
             let text = "There are as many clients of STATS as may be.";
-            return say(front, self.socket, &asked, Status::SERVICE_UNAVAILABLE, text).await;
+            return say(
+                front,
+                self.socket,
+                &asked,
+                Status::SERVICE_UNAVAILABLE,
+                text,
+            )
+            .await;
         };
         self.handover.permit().settle();
         asked.log(front, Status::OK, 0);

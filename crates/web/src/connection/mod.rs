@@ -46,12 +46,12 @@ pub use self::live::LiveTransport;
 pub use self::refusal::refuse_unread;
 use self::refusal::{refuse, refuse_headless, refuse_malformed, say};
 use crate::address::{forwarded, forwarded_element};
+use crate::front_door::FrontDoor;
 use crate::head::{Inbox, NoBody, NoHead, Taken};
 use crate::page::Page;
+use crate::pages;
 use crate::route::Route;
 use crate::visitor::Visitor;
-use crate::front_door::FrontDoor;
-use crate::pages;
 use limits::Rejected;
 use limits::{ConnectionPermit, Handover};
 
@@ -142,7 +142,12 @@ enum Served<'a, S> {
 }
 
 impl<'a, S: LiveTransport> Connection<'a, S> {
-    fn new(front: &'a Arc<FrontDoor>, socket: S, permit: ConnectionPermit, peer: SocketAddr) -> Self {
+    fn new(
+        front: &'a Arc<FrontDoor>,
+        socket: S,
+        permit: ConnectionPermit,
+        peer: SocketAddr,
+    ) -> Self {
         Self {
             front,
             socket,
@@ -339,7 +344,14 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         };
         let Ok(response) = response else {
             let text = "The answer was not there in time.";
-            say(front, self.socket, &asked, Status::SERVICE_UNAVAILABLE, text).await;
+            say(
+                front,
+                self.socket,
+                &asked,
+                Status::SERVICE_UNAVAILABLE,
+                text,
+            )
+            .await;
             return None;
         };
         self.answer(response, terms).await

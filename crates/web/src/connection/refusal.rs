@@ -5,10 +5,10 @@ use std::time::SystemTime;
 use http1::{HttpDate, ResponseHead, Sniff, Status, Version};
 use tokio::net::TcpStream;
 
-use crate::rejected::status_of;
 use super::{Asked, LiveTransport};
-use crate::head::{self, NoHead};
 use crate::front_door::FrontDoor;
+use crate::head::{self, NoHead};
+use crate::rejected::status_of;
 use limits::Rejected;
 
 /// The answer to a source of SHOUTcast v1 instead of `OK2`.
@@ -45,7 +45,8 @@ pub(super) async fn refuse_malformed<S: LiveTransport>(
     asked: &Asked,
     error: http1::Error,
 ) {
-    front.counts
+    front
+        .counts
         .reject_for(Rejected::HeadMalformed, asked.peer, &error);
     let status = http1::status_of(error);
     say(front, socket, asked, status, &error.to_string()).await;
@@ -63,7 +64,8 @@ pub(super) async fn refuse_headless<S: LiveTransport>(
         NoHead::Gone => {}
         NoHead::Malformed(error) => refuse_malformed(front, socket, asked, error).await,
         NoHead::Other(Sniff::Http2Preface) => {
-            front.counts
+            front
+                .counts
                 .reject_for(Rejected::Protocol, peer, &"HTTP/2 on an HTTP port");
             let text = "HTTP/2 is not served without TLS; use HTTP/1.1.";
             say(front, socket, asked, Status::VERSION_NOT_SUPPORTED, text).await;

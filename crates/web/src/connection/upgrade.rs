@@ -17,10 +17,10 @@ use tokio::time::timeout;
 
 use super::asked::Asked;
 use super::live::LiveTransport;
-use crate::visitor::Visitor;
 use super::{Connection, PAGE_TIMEOUT, carried};
-use crate::secure::secure;
 use crate::head::{self, Inbox};
+use crate::secure::secure;
+use crate::visitor::Visitor;
 
 impl<S: LiveTransport> Connection<'_, S> {
     /// Whether a request is to be answered within TLS.

@@ -10,13 +10,18 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use net::holdings::{Held, Kind};
 
 use super::playbacks::Refused;
+use crate::front_door::FrontDoor;
 use crate::page::Page;
 use crate::visitor::Visitor;
-use crate::front_door::FrontDoor;
 use limits::Rejected;
 
 /// Charges an answer whose text is in memory for its client alone, or refuses it if its address has its share.
-pub(super) fn charge(front: &FrontDoor, visitor: Visitor, page: &Page, response: Response) -> Response {
+pub(super) fn charge(
+    front: &FrontDoor,
+    visitor: Visitor,
+    page: &Page,
+    response: Response,
+) -> Response {
     // What lasts is read as it is sent, a script is there for all, and HLS charges its own.
     if page.lasts() || matches!(page, Page::Asset(_) | Page::Hls(..)) {
         return response;

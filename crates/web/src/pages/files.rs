@@ -21,8 +21,8 @@ use vod::{Address, Answer, Count, Transfer};
 use super::lasting::Lasting;
 use super::permit;
 use super::playbacks::{IsListener, Pass, Refused, Subject, Wanted};
-use crate::visitor::Visitor;
 use crate::front_door::FrontDoor;
+use crate::visitor::Visitor;
 use limits::Handover;
 use limits::Rejected;
 
@@ -79,7 +79,10 @@ pub(super) fn send(
         body,
     } = answer;
     let address = wanted.visitor.peer.ip();
-    let Some(held) = front.holdings.take(Kind::Answers, address, body.in_memory()) else {
+    let Some(held) = front
+        .holdings
+        .take(Kind::Answers, address, body.in_memory())
+    else {
         return Refused::Rejected(Rejected::Holdings).answer(&front.admission, wanted.visitor);
     };
     let has_media = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
@@ -115,6 +118,7 @@ pub(super) fn send(
 /// A body that the kernel can send to a plain socket, for a listener.
 #[derive(Clone, Debug)]
 pub struct Sendable {
+    /// The file, and where in it.
     pub transfer: Transfer,
     guest: Arc<Guest>,
 }

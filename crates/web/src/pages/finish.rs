@@ -10,10 +10,10 @@ use hyper::body::Body as _;
 
 use super::charged;
 use super::playbacks::IsListener;
-use reports::access::{AccessLine, AccessLog, request_line};
+use crate::front_door::FrontDoor;
 use crate::page::Page;
 use crate::visitor::Visitor;
-use crate::front_door::FrontDoor;
+use reports::access::{AccessLine, AccessLog, request_line};
 
 /// A request that is being answered.
 pub(super) struct Begun {

@@ -14,8 +14,8 @@ use hyper::body::{Frame, SizeHint};
 use media::StreamName;
 
 use super::finish;
-use crate::visitor::Visitor;
 use crate::front_door::FrontDoor;
+use crate::visitor::Visitor;
 
 /// Answers a request for a playlist or a piece.
 pub(super) async fn answer(

@@ -51,11 +51,11 @@ use uploads::Uploader;
 use self::html::nothing_here;
 use self::lists::Which;
 use self::presentation::Presentation;
+use crate::front_door::FrontDoor;
 use crate::page::Page;
+use crate::signalling;
 use crate::status::{self, Question};
 use crate::visitor::Visitor;
-use crate::front_door::FrontDoor;
-use crate::signalling;
 use limits::Handover;
 
 pub use base::base;

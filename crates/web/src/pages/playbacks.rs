@@ -26,11 +26,11 @@ use fanout::{
 use media::StreamName;
 
 use super::permit::{permit, refuse};
-use reports::access::request_line;
 use crate::admission::ListenerAdmission;
 use crate::rejected::status_of;
 use crate::visitor::Visitor;
 use limits::Rejected;
+use reports::access::request_line;
 
 /// After so long without a request and without an answer under way a client has left. Players over HLS ask for a piece
 /// every few seconds, and one that is paused asks again when it goes on.

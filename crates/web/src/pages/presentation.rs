@@ -8,8 +8,8 @@ use fanout::gate::{Authorized, Denied, Play};
 use media::{StreamName, Title};
 
 use super::permit;
-use crate::visitor::Visitor;
 use crate::front_door::FrontDoor;
+use crate::visitor::Visitor;
 
 /// A name with what is here of it.
 pub(super) struct Presentation {

@@ -17,10 +17,10 @@ use serde::Serialize;
 use super::assets::is_known;
 use super::presentation::Presentation;
 use super::{info, lists, still, stills};
-use crate::page::EMBED;
-use crate::status::STREAMS_MAX;
 use crate::front_door::FrontDoor;
+use crate::page::EMBED;
 use crate::signalling::Way;
+use crate::status::STREAMS_MAX;
 use reports::stamp;
 use reports::view::StreamView;
 

@@ -15,10 +15,10 @@ use vod::{Found, PastAddress, PastRequest};
 use super::playbacks::{Subject, Wanted};
 use super::{files, permit};
 use crate::copies;
-use crate::visitor::Visitor;
 use crate::front_door::FrontDoor;
-use reports::stamp;
+use crate::visitor::Visitor;
 use limits::Handover;
+use reports::stamp;
 
 /// Recordings in one answer.
 const PAGE: usize = 100;

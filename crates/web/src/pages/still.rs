@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use media::StreamName;
 
 use super::permit::{is_private, permit, refuse};
-use crate::visitor::Visitor;
 use crate::front_door::FrontDoor;
+use crate::visitor::Visitor;
 
 /// Relative to the stream's page.
 pub(super) const NAME: &str = "still.mp4";

@@ -30,9 +30,9 @@ use tokio::time::timeout;
 use super::info::{picture, publisher};
 use super::lasting::Lasting;
 use super::presentation::Presentation;
-use crate::visitor::Visitor;
 use crate::front_door::FrontDoor;
 use crate::sse::{COMMENT, Silence};
+use crate::visitor::Visitor;
 use limits::Handover;
 
 /// How often it is looked which of several qualities leads, while the title of the one that did stays the same. Titles of

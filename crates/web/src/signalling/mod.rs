@@ -54,7 +54,9 @@ const REQUEST_REFILL: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub struct Rtc {
     table: Arc<Table>,
+    /// The port and its workers.
     pub service: WebrtcService,
+    /// Requests that were refused, by status.
     pub refusals: Refusals,
     requests: Allowances<IpAddr>,
     /// Held during a session's ICE restart, so that restarts of one session are serialised.
@@ -62,6 +64,7 @@ pub struct Rtc {
 }
 
 impl Rtc {
+    /// Without sessions.
     pub fn new(service: WebrtcService) -> Self {
         Self {
             table: Arc::default(),

@@ -24,10 +24,10 @@ use super::request::{self, Key};
 use super::service::{self, Opening};
 use super::table::Entry;
 use super::{Rtc, SDP, SDP_FRAGMENT};
+use crate::front_door::FrontDoor;
 use crate::pages;
 use crate::sent::sent;
 use crate::visitor::Visitor;
-use crate::front_door::FrontDoor;
 use limits::Rejected;
 use limits::{Evict, Handover};
 

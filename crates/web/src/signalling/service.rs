@@ -93,6 +93,7 @@ impl WebrtcService {
         })
     }
 
+    /// The address that the port is bound to.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
     }
@@ -102,10 +103,12 @@ impl WebrtcService {
         self.port.candidates()
     }
 
+    /// What the port has counted.
     pub fn counters(&self) -> Counters {
         self.port.counters()
     }
 
+    /// Present sessions.
     pub fn sessions(&self) -> usize {
         self.port.sessions()
     }

@@ -93,7 +93,7 @@ impl Table {
 
 /// A session's entry in the table and its permit. Travels with the session.
 #[derive(Debug)]
-pub struct SessionPermit {
+pub(super) struct SessionPermit {
     table: Arc<Table>,
     id: Id,
     way: Way,

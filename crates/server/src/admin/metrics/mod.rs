@@ -32,11 +32,11 @@ use self::process::Process;
 pub(crate) use self::table::METRICS;
 use self::table::*;
 use crate::door::tls::Facts;
-use reports::log::{LineLog, MESSAGES};
 use crate::services::{Context, DEMO};
+use limits::Rejected;
+use reports::log::{LineLog, MESSAGES};
 use reports::stamp;
 use reports::view::StreamView;
-use limits::Rejected;
 
 /// Streams that have series of their own; the rest are summed under `_other`. Prometheus pays for
 /// each series for as long as it keeps data.

@@ -10,8 +10,8 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::told::{Facts, Source, Told};
 use super::{Ask, Refusal, mount};
-use crate::pages::playlist::M3U;
 use crate::listeners;
+use crate::pages::playlist::M3U;
 
 impl Ask<'_> {
     /// `/admin/listmounts`.

@@ -26,13 +26,13 @@ use media::StreamName;
 use self::page::Place;
 use self::told::{Outcome, Told};
 use super::html::escape;
+use crate::front_door::FrontDoor;
 use crate::operators;
 use crate::routes::{Demand, Endpoint};
 use crate::visitor::Visitor;
-use crate::front_door::FrontDoor;
 
 pub use self::watch::watch;
-pub use self::watchers::Watchers;
+pub(crate) use self::watchers::Watchers;
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

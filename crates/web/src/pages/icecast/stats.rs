@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 
 use super::told::{self, Source, Told};
 use super::{Ask, Refusal, mount};
-use crate::status::{self, Question};
-use crate::listeners;
 use crate::front_door::FrontDoor;
+use crate::listeners;
+use crate::status::{self, Question};
 use reports::view::StreamView;
 
 /// A list of names and figures, in the order of the names.
@@ -92,7 +92,11 @@ fn question<'a>(front: &'a FrontDoor, base: &'a BaseUrl) -> Question<'a> {
     }
 }
 
-fn server<'a>(front: &FrontDoor, base: &BaseUrl, streams: impl Iterator<Item = &'a Info>) -> Figures {
+fn server<'a>(
+    front: &FrontDoor,
+    base: &BaseUrl,
+    streams: impl Iterator<Item = &'a Info>,
+) -> Figures {
     let mut facts = status::server(question(front, base));
     let (accepted, open) = front
         .counts

@@ -22,12 +22,12 @@ use self::audience::{Census, Crowd};
 use self::facts::{Facts, House, Standing, listener, object, song, summary, title, write};
 use super::html::escape;
 use super::xml::{self, Xml};
+use crate::front_door::FrontDoor;
+use crate::listeners;
 use crate::operators;
 use crate::routes::Endpoint;
 use crate::status::STREAMS_MAX;
 use crate::visitor::Visitor;
-use crate::listeners;
-use crate::front_door::FrontDoor;
 use reports::view::StreamView;
 
 /// What is everyone's. The operator's is one of the ways to ask `/admin.cgi`.
