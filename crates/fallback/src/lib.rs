@@ -26,6 +26,7 @@ mod guard;
 mod keeper;
 mod machine;
 mod orders;
+mod origin;
 mod splice;
 #[cfg(test)]
 mod tests;
@@ -42,6 +43,7 @@ pub use demand::Demand;
 pub use fit::misfit;
 pub use keeper::keep;
 pub use machine::Outcome;
+pub use origin::{Configured, FallbackOrigin, Fallbacks};
 pub use orders::{Order, OrderRefused, Orders};
 
 /// The protocol of feeds in the metrics and in [`fanout::Source::protocol`].

@@ -1,7 +1,7 @@
 //! What a failed `accept` means for the loop that called it.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
@@ -52,6 +52,30 @@ pub fn classify(error: &io::Error) -> Failure {
         | Errno::PERM => Failure::Connection,
         Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => Failure::Exhausted,
         _ => Failure::Unknown,
+    }
+}
+
+/// Between two warnings that `accept` fails for lack of descriptors or memory.
+const WARNING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Warns at intervals that a port cannot accept. One of these belongs to each loop that accepts.
+#[derive(Debug, Default)]
+pub struct AcceptWarning(Option<Instant>);
+
+impl AcceptWarning {
+    /// Warns of a failed `accept`, unless it has just done so.
+    pub fn warn(&mut self, error: &std::io::Error, now: Instant) {
+        let was_warned = |at: Instant| now.saturating_duration_since(at) < WARNING_INTERVAL;
+        if self.0.is_some_and(was_warned) {
+            return;
+        }
+        self.0 = Some(now);
+        tracing::warn!(
+            %error,
+            class = classify(error).label(),
+            "connections cannot be accepted; present ones go on. `ulimit -n` tells how many \
+             descriptors this process may have"
+        );
     }
 }
 

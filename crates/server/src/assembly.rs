@@ -25,10 +25,6 @@ use web::pages::kept::Kept;
 use crate::door::films::Projector;
 use crate::door::rtmp::Players;
 
-/// Bytes of what is made for single clients and waits to be sent, of all together: a quarter of it for one address is
-/// what five hundred players behind it read at the same moment.
-pub(crate) const HOLDINGS_BYTES_MAX: usize = 64 << 20;
-
 /// What the front door is made of.
 pub(crate) struct Parts {
     pub(crate) config: Arc<Config>,

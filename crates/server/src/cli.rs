@@ -12,7 +12,7 @@ use media::StreamName;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 
-use crate::admin;
+use crate::ports::reachable;
 use crate::import_command;
 use crate::journals;
 use crate::rec;
@@ -103,7 +103,7 @@ enum Failure {
     #[error("{0}")]
     Sign(#[from] sign::Failure),
     #[error("not ready: {0}")]
-    Unhealthy(#[from] admin::Unhealthy),
+    Unhealthy(#[from] operator::Unhealthy),
 }
 
 /// Runs the command that the arguments name.
@@ -226,7 +226,7 @@ fn check(path: &Path, who: Option<&StreamName>) -> Result<(), Failure> {
 
 fn health(path: Option<&Path>) -> Result<(), Failure> {
     let config = configuration(path)?;
-    Ok(admin::ask_readiness(config.admin.listen)?)
+    Ok(operator::ask_readiness(reachable(config.admin.listen))?)
 }
 
 /// Writes to a standard stream, which may already be closed.

@@ -15,18 +15,15 @@
 //! Every connection goes through a door, every permission through the one gate, and every address
 //! this server answers on is a row of [`routes`]. `http::route` finds what a request over HTTP is for.
 
-mod admin;
 mod assembly;
 mod backends;
 pub mod cli;
+mod core;
 mod door;
-mod fallbacks;
 mod import_command;
 mod intros;
 mod journals;
 mod keys;
-mod links;
-mod overload;
 mod ports;
 mod rec;
 mod relay;

@@ -4,36 +4,33 @@
 //! runs), workers, registry, transcoding and gate, logs, the WebRTC port, links, doors.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
+use auth::Authority;
 use config::Config;
-use derived_audio::DerivedAudio;
-use fanout::{Class, Registry, Settings};
-use net::holdings::Holdings;
-use net::link::Connector;
-
-use crate::assembly::{self, HOLDINGS_BYTES_MAX, Parts};
-use crate::backends;
-use crate::door::Protocols;
-use crate::door::tls::Certificate;
-use crate::fallbacks::Fallbacks;
-use crate::intros;
-use crate::keys::{self, Generated};
-use crate::links::{self, Links};
-use crate::overload::Overload;
-use crate::ports::{Bound, Port, first};
-use crate::running::Running;
-use crate::services::{self, Ingredients};
-use crate::start_error::StartError;
-use crate::stations;
-use auth::{Authority, AuthorityGate};
+use fallback::{Fallbacks, Orders};
+use fanout::Registry;
 use limits::Marks;
-use reports::access::{ACCESS, AccessLog, Departures};
-use reports::log::{LineLog, Log};
-use reports::sessions::{self, SESSIONS, Sessions};
+use links::Links;
+use net::link::Connector;
+use operator::Console;
+use operator::overload::Overload;
+use reports::log::Log;
 use web::FrontDoor;
 use web::connection::request_threads;
 use web::signalling::{Rtc, WebrtcService};
+use web::tls::Certificate;
+
+use crate::assembly::{self, Parts};
+use crate::core::Core;
+use crate::door::Protocols;
+use crate::intros;
+use crate::keys::{self, Generated};
+use crate::ports::{Bound, Port, first};
+use crate::reload::Reload;
+use crate::running::{Kept, Running};
+use crate::services::{self, Doors, Ingredients};
+use crate::start_error::StartError;
+use crate::stations;
 
 /// A relay that has not started.
 #[derive(Debug)]
@@ -118,15 +115,9 @@ impl Relay {
     pub async fn start(self) -> Result<Running, StartError> {
         let (stations, shown) = stations::open(&self.config, getrandom::u64()?);
         let (courier, hooks) = services::open_webhooks(&self.config, getrandom::u64()?)?;
-        let services = services::open(Ingredients {
-            config: &self.config,
-            certificate: self.certificate.as_ref(),
-            connector: self.connector.clone(),
-            stations,
-            courier,
-            seed: getrandom::u64()?,
-            demo: self.demo,
-        })?;
+        let doors = Doors::bind(&self.config, self.certificate.as_ref())?;
+        let (operators, socket) = services::bind_operators(&self.config.admin)?;
+        let mut bound: Vec<_> = doors.bound().chain([operators]).collect();
         let Self {
             config,
             generated,
@@ -141,100 +132,107 @@ impl Relay {
         let config = Arc::new(config);
         let intros =
             intros::read(&config).map_err(|(path, source)| StartError::Intro { path, source })?;
-        let (fanout, departed) = backends::start_workers(&config)?;
-        let intake = backends::start_intake(&config)?;
-        let publishers = config.limits.publishers.map_or(0, |max| max.get() as usize);
-        let (registry, gatekeeper) =
-            Registry::new(Arc::clone(&fanout), publishers, rules(Arc::clone(&config)));
-        let audio = DerivedAudio::start(&derived_audio_settings(&config))
-            .map_err(StartError::Transcoding)?;
-        registry.set_deriver(audio.deriver());
-        let holdings = Holdings::new(HOLDINGS_BYTES_MAX);
-        let gate = AuthorityGate::new(
-            Arc::clone(&config) as _,
-            gatekeeper,
-            authority,
-            (&connector, &holdings),
-            &fanout,
-        )?;
-        let open = |name, to| LineLog::open(name, to).map_err(StartError::LineLog);
-        let access = AccessLog::new(open(ACCESS, &config.log.access)?);
-        let recovered = sessions::recover(&config.log.sessions);
-        let session_log = open(SESSIONS, &config.log.sessions)?;
-        let teller = hooks.teller.clone();
-        let settings = sessions::Settings::new(&config, session_log.clone(), teller, recovered);
-        let departures = Sessions::new(settings, &fanout, SystemTime::now())
-            .and_then(|sessions| Departures::read(departed, fanout, access.clone(), sessions))
-            .map_err(StartError::LineLog)?;
-        let bound = services.iter().flat_map(|service| service.bound());
-        let mut bound: Vec<Bound> = bound.collect();
-        let mut challenge_key = [0; 32];
-        getrandom::fill(&mut challenge_key)?;
-        let mut hls_secret = [0; 32];
-        getrandom::fill(&mut hls_secret)?;
-        let jitter_seed = getrandom::u64()?;
-        let links = Links::new(registry.fanout().events());
-        let registry = Arc::new(registry);
+        let core = Core::start(&config, authority, &connector, hooks.teller.clone())?;
+        let Core {
+            session_log,
+            departures,
+            audio,
+            ..
+        } = core;
         let orders = Arc::default();
-        let fallbacks = Fallbacks::new(&config, &registry, &orders);
+        let fallbacks = fallbacks(&config, &core.registry, &orders);
+        let links = Links::new(core.registry.fanout().events());
         let (mut front, players) = assembly::assemble(Parts {
             config,
-            registry,
-            gate: Arc::new(gate),
-            holdings,
-            intake,
-            access,
+            registry: core.registry,
+            gate: core.gate,
+            holdings: core.holdings,
+            intake: core.intake,
+            access: core.access,
             intros,
-            challenge_key,
-            hls_secret,
-            jitter_seed,
+            challenge_key: random()?,
+            hls_secret: random()?,
+            jitter_seed: getrandom::u64()?,
             orders,
         });
         bound.extend(open_webrtc(&mut front)?);
         front.requests = Some(request_threads(&front).map_err(StartError::Requests)?);
-        front.uploads = services::open_uploads(&front, connector, &hooks)?;
+        front.uploads = services::open_uploads(&front, connector.clone(), &hooks)?;
         let archive = services::open_archive(&front, &hooks).map_err(StartError::Recording)?;
         let front = Arc::new(front);
-        let notice = services::announce(&services, &front.config, &bound, &generated, demo);
-        let mut context = services::Context {
-            overload: Arc::new(Overload::new(&front, marks)),
+        let overload = Arc::new(Overload::new(&front, marks));
+        let demo_bytes = Arc::default();
+        let mut services = services::open(Ingredients {
+            doors,
             protocols: Arc::new(Protocols {
                 front: Arc::clone(&front),
                 players,
                 http_port: first(&bound, Port::Http).map_or(0, |address| address.port()),
             }),
-            front,
-            session_log,
-            bound,
+            connector,
+            links: links.clone(),
+            stations,
+            shown: shown.clone(),
+            fallbacks: fallbacks.clone(),
+            archive: archive.clone(),
+            courier,
+            hooks,
+            overload: Arc::clone(&overload),
+            log: log.clone(),
+            seed: getrandom::u64()?,
+            demo: demo.then(|| Arc::clone(&demo_bytes)),
+        });
+        let encoders = services.iter().filter_map(|service| service.metrics());
+        let console = Console {
+            encoders: encoders.collect(),
+            front: Arc::clone(&front),
             audio,
-            links,
+            links: links.clone(),
             archive,
             stations: shown,
             fallbacks,
-            hooks,
+            overload,
             log,
-            certificate,
-            demo_bytes: Arc::default(),
+            session_log: session_log.clone(),
+            certificate: certificate.clone(),
+            demo_bytes,
             password_demanded,
-            encoders: Vec::new(),
         };
-        let encoders = services
-            .iter()
-            .filter_map(|service| service.metrics(&context));
-        context.encoders = encoders.collect();
-        Ok(Running::begin(context, services, notice, departures))
+        services.push(services::operators_port(socket, console));
+        let kept = Kept {
+            notice: services::announce(&front.config, &bound, &generated, demo),
+            reload: Reload {
+                certificate,
+                access: front.access.lines().clone(),
+                sessions: session_log,
+                gate: Arc::clone(&front.gate),
+            },
+            front,
+            links,
+            bound,
+            departures,
+        };
+        Ok(Running::begin(kept, services))
     }
 }
 
-fn derived_audio_settings(config: &Config) -> derived_audio::Settings {
-    let transcode = &config.transcode;
-    derived_audio::Settings {
-        enabled: transcode.enabled,
-        options: transcode.options(),
-        threads: transcode.threads,
-        streams_max: transcode.streams_max,
-        linger: transcode.linger,
-    }
+/// Random bytes, for one purpose.
+fn random() -> Result<[u8; 32], getrandom::Error> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What has listeners wait for streams that have a fallback.
+fn fallbacks(config: &Arc<Config>, registry: &Arc<Registry>, orders: &Arc<Orders>) -> Fallbacks {
+    let of_config = Arc::clone(config);
+    Fallbacks::new(
+        config.named_with_fallback(),
+        Box::new(move |name| of_config.fallback(name)),
+        config.streams.len(),
+        registry,
+        orders,
+    )
 }
 
 fn open_webrtc(front: &mut FrontDoor) -> Result<Option<Bound>, StartError> {
@@ -250,21 +248,4 @@ fn open_webrtc(front: &mut FrontDoor) -> Result<Option<Bound>, StartError> {
     };
     front.rtc = Some(Arc::new(Rtc::new(service)));
     Ok(Some(bound))
-}
-
-fn rules(config: Arc<Config>) -> fanout::Rules {
-    Box::new(move |name| Settings {
-        audio: config.policy(name, Class::Audio),
-        video: config.policy(name, Class::Video),
-        linger: config.linger(name),
-        public: config.is_public(name),
-        takeover: config.takeover(name),
-        takeover_back: config.ingest.takeover_back,
-        counts: !config.is_filler(name),
-        listeners_max: config.mount(name).listeners_max,
-        group: config.group(name),
-        unchain: config.unchain(name),
-        charset: config.charset(name),
-        segment: config.hls.segmentation().segment,
-    })
 }

@@ -6,12 +6,12 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::door::tls::{Certificate, Renewal};
+use web::tls::{Certificate, Renewal};
 use auth::AuthorityGate;
 use reports::log::LineLog;
 
 /// See the module's description.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reload {
     pub(crate) certificate: Option<Arc<Certificate>>,
     pub(crate) access: LineLog,

@@ -11,117 +11,112 @@ use config::Secret;
 use fanout::{Fanout, Registry};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::links::Links;
+use links::Links;
 use crate::ports::{Bound, Port, first};
 use crate::reload::Reload;
-use crate::services::{Context, Phase, Phases, Service};
+use crate::services::{Phase, Phases, Service};
 use limits::Limits;
 use reports::access::Departures;
 use reports::log::LineLog;
 use web::FrontDoor;
 use web::counts::Counts;
 
+/// What a running relay keeps.
+pub(crate) struct Kept {
+    pub(crate) front: Arc<FrontDoor>,
+    pub(crate) links: Links,
+    /// The listening sockets.
+    pub(crate) bound: Vec<Bound>,
+    pub(crate) reload: Reload,
+    /// The start-up notice.
+    pub(crate) notice: String,
+    pub(crate) departures: Departures,
+}
+
 /// A running relay.
 pub struct Running {
-    front: Arc<FrontDoor>,
-    /// What the services use beside the node.
-    context: Arc<Context>,
+    kept: Kept,
     phases: Phases,
-    notice: String,
-    departures: Departures,
 }
 
 impl Running {
-    /// Begins the services. `notice` is their start-up notice.
-    pub(crate) fn begin(
-        context: Context,
-        services: Vec<Box<dyn Service>>,
-        notice: String,
-        departures: Departures,
-    ) -> Self {
-        let context = Arc::new(context);
+    /// Begins the services.
+    pub(crate) fn begin(kept: Kept, services: Vec<Box<dyn Service>>) -> Self {
         let mut phases = Phases::new();
         for service in services {
             let (until, shown) = (service.until(), phases.shown());
-            phases.spawn(until, service.run(&context, shown));
+            phases.spawn(until, service.run(shown));
         }
-        Self {
-            front: Arc::clone(&context.front),
-            context,
-            phases,
-            notice,
-            departures,
-        }
+        Self { kept, phases }
     }
 
     /// Its listening sockets.
     pub fn bound(&self) -> &[Bound] {
-        &self.context.bound
+        &self.kept.bound
     }
 
     /// The first address of a port.
     pub fn address(&self, port: Port) -> Option<SocketAddr> {
-        first(&self.context.bound, port)
+        first(&self.kept.bound, port)
     }
 
     /// The key that publishers need, configured or generated.
     pub fn publish_key(&self) -> Option<&Secret> {
-        self.front.config.auth.publish_key.as_ref()
+        self.kept.front.config.auth.publish_key.as_ref()
     }
 
     /// The streams, for programs that embed a relay.
     pub fn registry(&self) -> &Arc<Registry> {
-        &self.front.registry
+        &self.kept.front.registry
     }
 
     /// What can be reloaded while it serves.
     pub(crate) fn reload(&self) -> Reload {
-        Reload {
-            certificate: self.context.certificate.clone(),
-            access: self.front.access.lines().clone(),
-            sessions: self.context.session_log.clone(),
-            gate: Arc::clone(&self.front.gate),
-        }
+        self.kept.reload.clone()
     }
 
     /// The threads that read publishers, for a test that stops them.
     #[cfg(test)]
     pub(crate) fn ingest(&self) -> &Arc<ingest::Context> {
-        &self.front.ingest
+        &self.kept.front.ingest
     }
 
     /// The start-up notice; see [`crate::cli`].
     pub fn notice(&self) -> &str {
-        &self.notice
+        &self.kept.notice
     }
 
     /// Serves until `shutdown` resolves; then drains until the last listener has left, `hurry`
     /// resolves, or the configured time is over; then ends.
     pub async fn run_until(mut self, shutdown: impl Future, hurry: impl Future) {
         shutdown.await;
-        self.front.drain.begin(self.front.registry.fanout());
+        let Kept { front, links, .. } = &self.kept;
+        let fanout = front.registry.fanout();
+        front.drain.begin(fanout);
         self.phases.enter(Phase::Closed).await;
-        let (fanout, links) = (self.front.registry.fanout(), &self.context.links);
-        wait_for_listeners(fanout, links, self.front.config.drain_timeout, hurry).await;
+        wait_for_listeners(fanout, links, front.config.drain_timeout, hurry).await;
         self.end().await;
     }
 
-    async fn end(mut self) {
-        self.phases.enter(Phase::Drained).await;
-        self.phases.enter(Phase::Unlinked).await;
-        self.front.registry.end_all();
-        say_goodbye(&self.front.counts, &self.front.limits).await;
-        self.phases.enter(Phase::Ended).await;
-        let fanout = Arc::clone(self.front.registry.fanout());
+    async fn end(self) {
+        let Self { kept, mut phases } = self;
+        let Kept {
+            front,
+            reload,
+            departures,
+            ..
+        } = kept;
+        phases.enter(Phase::Drained).await;
+        phases.enter(Phase::Unlinked).await;
+        front.registry.end_all();
+        say_goodbye(&front.counts, &front.limits).await;
+        phases.enter(Phase::Ended).await;
+        let fanout = Arc::clone(front.registry.fanout());
         let events = Arc::clone(fanout.events());
-        let ingest = Arc::clone(&self.front.ingest);
-        let departures = self.departures;
-        let logs = [
-            self.front.access.lines().clone(),
-            self.context.session_log.clone(),
-        ];
-        // Connections that are still there hold the node; their lines in the access log end here all the same.
-        drop((self.context, self.front));
+        let ingest = Arc::clone(&front.ingest);
+        let logs = [reload.access, reload.sessions];
+        // Connections that are still there hold the front door; their lines in the access log end here all the same.
+        drop(front);
         let ended = tokio::task::spawn_blocking(move || {
             if let Some(intake) = &ingest.intake {
                 intake.stop();
@@ -134,7 +129,7 @@ impl Running {
             tracing::error!("the workers did not end in order");
         }
         // The sessions of the last listeners have ended, of which receivers are told, too.
-        self.phases.enter(Phase::Told).await;
+        phases.enter(Phase::Told).await;
         // The last listeners have left; readers of events are told so.
         events.close();
         let read = async {
@@ -170,7 +165,7 @@ async fn say_goodbye(counts: &Counts, limits: &Limits) {
 impl std::fmt::Debug for Running {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Running")
-            .field("bound", &self.context.bound)
+            .field("bound", &self.kept.bound)
             .finish_non_exhaustive()
     }
 }

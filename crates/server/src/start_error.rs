@@ -7,9 +7,9 @@ use std::path::Path;
 use net::Unavailable;
 use uploads::OpenError as OpenUploadsError;
 
-use crate::door::tls::TlsError;
+use web::tls::TlsError;
 use crate::intros::IntroError;
-use crate::links::TrustError;
+use links::TrustError;
 use crate::ports::Port;
 use web::signalling::OpenError;
 

@@ -7,18 +7,11 @@ use std::time::Duration;
 use config::{Config, StationList, StationOrder, StationPlace, StationRule, WeekHours};
 use media::StreamName;
 use station::{
-    Catalogue, Distances, Handle, Hours, List, Place, Role, Rule, Settings, Station, Stats,
+    Catalogue, Distances, Hours, List, Place, Role, Rule, Settings, Station, Stations,
 };
 
 /// How long files that are a fallback wait for a publisher that has left their stream, where none is expected.
 const FILLER_LINGER: Duration = Duration::from_secs(1);
-
-/// What shows and commands the stations.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Stations {
-    pub(crate) handles: Arc<[Handle]>,
-    pub(crate) stats: Arc<Stats>,
-}
 
 /// The stations of a configuration, and what shows them. `seed` decides their orders.
 pub(crate) fn open(config: &Config, seed: u64) -> (Vec<Station>, Stations) {

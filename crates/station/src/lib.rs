@@ -27,6 +27,6 @@ pub use library::{Catalogue, Place, Refused};
 pub use programme::{By, Distances, Hours, RequestRefused, Role, Rule};
 pub use report::{Change, Outcome, Phase, Played, Playing, Report, Stats};
 pub use station::{
-    Command, Context, Handle, List, Overloaded, PROTOCOL, Permit, Settings, Station, Tell,
+    Command, Context, Handle, List, Overloaded, PROTOCOL, Permit, Settings, Station, Stations, Tell,
 };
 pub use track::Format;

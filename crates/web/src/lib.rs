@@ -28,6 +28,7 @@ mod sent;
 pub mod signalling;
 pub mod sse;
 pub mod status;
+pub mod tls;
 pub mod visitor;
 
 pub use front_door::FrontDoor;

@@ -8,20 +8,17 @@ pub(crate) mod films;
 pub(crate) mod proxied;
 pub(crate) mod rtmp;
 mod shoutcast;
-pub(crate) mod tls;
-mod warning;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
+use net::accept::{AcceptWarning, EXHAUSTED_BACKOFF, Failure, classify};
 use net::panics::{self, Part};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-pub(crate) use self::warning::AcceptWarning;
 
 use limits::{ConnectionPermit, Pool, Rejected};
 use web::FrontDoor;
@@ -78,7 +75,7 @@ pub(crate) async fn accept(listener: TcpListener, door: Door, protocols: Arc<Pro
         if class == Failure::Connection {
             continue;
         }
-        warning.tell(&error, Instant::now());
+        warning.warn(&error, Instant::now());
         tokio::time::sleep(EXHAUSTED_BACKOFF).await;
     }
 }

@@ -14,34 +14,36 @@ use media::{Container, Item, Span, StreamName, TICKS_PER_SECOND, Timestamp};
 use tokio::time::{Instant, sleep_until};
 
 use super::phase::{Phase, Shown};
-use super::{Context, Run, Service};
+use super::{Run, Service};
 use auth::AuthorityGate;
+use operator::DEMO;
 
 /// Picture and sound of equal length, made by `cargo xtask demo-clip`.
 const CLIP: &[u8] = include_bytes!("../../assets/demo.flv");
-
-/// The stream's name, and its protocol in the metrics.
-pub(crate) const NAME: &str = "demo";
 
 /// A process that was stopped for longer than this goes on from the present, instead of sending at once
 /// all that it missed.
 const LATE_MAX: Duration = Duration::from_secs(1);
 
 /// See the module's description.
-pub(super) struct DemoStream;
+pub(super) struct DemoStream {
+    pub(super) registry: Arc<Registry>,
+    pub(super) gate: Arc<AuthorityGate>,
+    /// Counts its media bytes, which come through no port.
+    pub(super) bytes: Arc<AtomicU64>,
+}
 
 impl Service for DemoStream {
     fn until(&self) -> Phase {
         Phase::Drained
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
-        let demo = begin(&context.front.registry, &context.front.gate)
+    fn run(self: Box<Self>, phase: Shown) -> Run {
+        let demo = begin(&self.registry, &self.gate)
             .inspect_err(|error| tracing::error!(%error, "there is no demo"));
-        let bytes = Arc::clone(&context.demo_bytes);
         Box::pin(phase.cut(Phase::Drained, async move {
             if let Ok(demo) = demo {
-                publish_for_ever(demo, bytes).await;
+                publish_for_ever(demo, self.bytes).await;
             }
         }))
     }
@@ -109,10 +111,10 @@ async fn publish_for_ever(demo: Demo, bytes: Arc<AtomicU64>) {
 }
 
 fn publish(registry: &Registry, gate: &AuthorityGate) -> Result<Publisher, DemoError> {
-    let name = StreamName::parse(NAME).expect("the name is well formed");
+    let name = StreamName::parse(DEMO).expect("the name is well formed");
     let permission = gate.publish_until_replaced(&name);
     let source = Source {
-        protocol: "demo",
+        protocol: DEMO,
         peer: None,
         agent: format!("Carillon/{}", env!("CARGO_PKG_VERSION")),
         container: Container::Tracks,

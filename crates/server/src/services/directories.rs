@@ -10,9 +10,9 @@ use net::link::Connector;
 use serde_json::{Map, Value};
 
 use super::phase::{Phase, Shown};
-use super::{Context, Encoder, Run, Service};
-use crate::admin::metrics::Page;
-use crate::admin::metrics::table::DIRECTORIES;
+use super::{Encoder, Run, Service};
+use operator::metrics::Page;
+use operator::metrics::table::DIRECTORIES;
 use reports::view::StreamView;
 use web::FrontDoor;
 use web::status;
@@ -22,15 +22,11 @@ const WISHLESS: [&str; 3] = ["rtmp", "whip", "station"];
 
 /// See the module's description.
 pub(super) struct DirectoryKeeper {
-    connector: Connector,
-    seed: u64,
-}
-
-impl DirectoryKeeper {
-    /// `connector` makes the connections; `seed` is random.
-    pub(super) fn new(connector: Connector, seed: u64) -> Self {
-        Self { connector, seed }
-    }
+    pub(super) front: Arc<FrontDoor>,
+    /// Makes the connections.
+    pub(super) connector: Connector,
+    /// Random.
+    pub(super) seed: u64,
 }
 
 impl Service for DirectoryKeeper {
@@ -38,14 +34,17 @@ impl Service for DirectoryKeeper {
         Phase::Drained
     }
 
-    fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let board = Arc::clone(&context.front.directories);
+    fn metrics(&self) -> Option<Encoder> {
+        let board = Arc::clone(&self.front.directories);
         Some(Box::new(move |page| encode(&board, page)))
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let Self { connector, seed } = *self;
-        let front = Arc::clone(&context.front);
+    fn run(self: Box<Self>, mut phase: Shown) -> Run {
+        let Self {
+            front,
+            connector,
+            seed,
+        } = *self;
         let rules = &front.config.directories;
         if rules.is_empty() {
             return Box::pin(async {});

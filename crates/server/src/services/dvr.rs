@@ -7,28 +7,29 @@ use egress_hls::dvr::{Dvr, Sums};
 use media::StreamName;
 
 use super::phase::{Phase, Shown};
-use super::{Context, Encoder, Run, Service};
-use crate::admin::metrics::Page;
-use crate::admin::metrics::table::*;
+use super::{Encoder, Run, Service};
+use operator::metrics::Page;
+use web::FrontDoor;
+use operator::metrics::table::*;
 
 /// See the module's description.
-pub(super) struct DvrKeepers;
+pub(super) struct DvrKeepers(pub(super) Arc<FrontDoor>);
 
 impl Service for DvrKeepers {
     fn until(&self) -> Phase {
         Phase::Drained
     }
 
-    fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let dvr = context.front.hls.dvr().cloned();
+    fn metrics(&self) -> Option<Encoder> {
+        let dvr = self.0.hls.dvr().cloned();
         Some(Box::new(move |page| {
             let sums = dvr.as_deref().map(Dvr::sums).unwrap_or_default();
             encode(sums, page)
         }))
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let front = Arc::clone(&context.front);
+    fn run(self: Box<Self>, mut phase: Shown) -> Run {
+        let front = self.0;
         Box::pin(async move {
             let Some(dvr) = front.hls.dvr().cloned() else {
                 return phase.reached(Phase::Drained).await;

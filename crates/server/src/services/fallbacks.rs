@@ -8,33 +8,37 @@ use fallback::{Orders, Outcome, Rule, Stats};
 use media::StreamName;
 
 use super::phase::{Phase, Shown};
-use super::{Context, Encoder, Run, Service};
-use crate::admin::metrics::Page;
-use crate::admin::metrics::table::FALLBACKS;
-use crate::fallbacks::Fallbacks;
+use super::{Encoder, Run, Service};
+use operator::metrics::Page;
+use operator::metrics::table::FALLBACKS;
+use fallback::Fallbacks;
+use web::FrontDoor;
 
 /// See the module's description.
-pub(super) struct FallbackKeeper;
+pub(super) struct FallbackKeeper {
+    pub(super) front: Arc<FrontDoor>,
+    pub(super) fallbacks: Fallbacks,
+}
 
 impl Service for FallbackKeeper {
     fn until(&self) -> Phase {
         Phase::Drained
     }
 
-    fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let stats = Arc::clone(&context.fallbacks.stats);
+    fn metrics(&self) -> Option<Encoder> {
+        let stats = Arc::clone(&self.fallbacks.stats);
         Some(Box::new(move |page| encode(&stats, page)))
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
-        let front = &context.front;
+    fn run(self: Box<Self>, phase: Shown) -> Run {
+        let front = self.front;
         let (config, gate) = (Arc::clone(&front.config), Arc::clone(&front.gate));
         let Fallbacks {
             origin,
             board,
             stats,
             orders,
-        } = context.fallbacks.clone();
+        } = self.fallbacks;
         let of_rules = Arc::clone(&orders);
         let shared = fallback::Context {
             registry: Arc::clone(&front.registry),

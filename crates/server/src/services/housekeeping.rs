@@ -7,8 +7,11 @@ use config::AccessRule;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::phase::{Phase, Shown};
-use super::{Context, Run, Service};
+use super::{Run, Service};
+use operator::overload::Overload;
 use limits::host::Host;
+use reports::log::Log;
+use web::FrontDoor;
 
 /// The interval of housekeeping and of measuring.
 const TICK: Duration = Duration::from_millis(250);
@@ -17,16 +20,26 @@ const TICK: Duration = Duration::from_millis(250);
 const KEYS_TICK: Duration = Duration::from_secs(1);
 
 /// See the module's description.
-pub(super) struct Housekeeping;
+pub(super) struct Housekeeping {
+    pub(super) front: Arc<FrontDoor>,
+    pub(super) overload: Arc<Overload>,
+    pub(super) log: Log,
+}
 
 impl Service for Housekeeping {
     fn until(&self) -> Phase {
         Phase::Drained
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
-        let (keeping, measuring) = (housekeep(Arc::clone(context)), measure(Arc::clone(context)));
-        let keys = watch_keys(Arc::clone(context));
+    fn run(self: Box<Self>, phase: Shown) -> Run {
+        let Self {
+            front,
+            overload,
+            log,
+        } = *self;
+        let keeping = housekeep(Arc::clone(&front), log);
+        let measuring = measure(Arc::clone(&front), overload);
+        let keys = watch_keys(front);
         Box::pin(phase.cut(Phase::Drained, async {
             tokio::join!(keeping, measuring, keys);
         }))
@@ -39,20 +52,19 @@ fn ticks() -> Interval {
     ticks
 }
 
-async fn housekeep(context: Arc<Context>) {
+async fn housekeep(front: Arc<FrontDoor>, log: Log) {
     let mut ticks = ticks();
     loop {
         let now = ticks.tick().await.into_std();
-        let front = &context.front;
         front.registry.tick(now);
         front.pages.expire(front.drain.has_begun(), now);
-        context.log.sum_up(now);
+        log.sum_up(now);
     }
 }
 
 /// Looks whether files of keys and of clients have changed, on threads, because they may be on a slow disk.
-async fn watch_keys(context: Arc<Context>) {
-    let config = &context.front.config;
+async fn watch_keys(front: Arc<FrontDoor>) {
+    let config = &front.config;
     let auth = &config.auth;
     let has_keys =
         auth.keys_file.is_some() || auth.jwt.jwks_file.is_some() || !auth.users.is_empty();
@@ -63,7 +75,7 @@ async fn watch_keys(context: Arc<Context>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let gate = Arc::clone(&context.front.gate);
+        let gate = Arc::clone(&front.gate);
         if tokio::task::spawn_blocking(move || gate.look_at_keys())
             .await
             .is_err()
@@ -75,15 +87,15 @@ async fn watch_keys(context: Arc<Context>) {
 }
 
 /// Measures on threads where a file that is slow to read delays no connection.
-async fn measure(context: Arc<Context>) {
+async fn measure(front: Arc<FrontDoor>, overload: Arc<Overload>) {
     let mut host = Host::new();
     let mut ticks = ticks();
     loop {
         let now = ticks.tick().await.into_std();
-        let context = Arc::clone(&context);
+        let (limits, overload) = (Arc::clone(&front.limits), Arc::clone(&overload));
         let look = move || {
-            host.look(&context.front.limits.pressure, now);
-            context.overload.measure(now);
+            host.look(&limits.pressure, now);
+            overload.measure(now);
             host
         };
         let Ok(looked) = tokio::task::spawn_blocking(look).await else {

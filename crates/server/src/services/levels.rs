@@ -8,14 +8,15 @@ use levels::{Condition, Rule, Stats};
 use media::StreamName;
 
 use super::phase::{Phase, Shown};
-use super::{Context, Encoder, Run, Service};
-use crate::admin::metrics::Page;
-use crate::admin::metrics::table::SOUND_CONDITIONS;
+use super::{Encoder, Run, Service};
+use operator::metrics::Page;
+use web::FrontDoor;
+use operator::metrics::table::SOUND_CONDITIONS;
 
 /// See the module's description.
-#[derive(Default)]
 pub(super) struct LevelWatch {
-    stats: Arc<Stats>,
+    pub(super) front: Arc<FrontDoor>,
+    pub(super) stats: Arc<Stats>,
 }
 
 impl Service for LevelWatch {
@@ -23,18 +24,18 @@ impl Service for LevelWatch {
         Phase::Drained
     }
 
-    fn metrics(&self, _: &Context) -> Option<Encoder> {
+    fn metrics(&self) -> Option<Encoder> {
         let stats = Arc::clone(&self.stats);
         Some(Box::new(move |page| encode(&stats, page)))
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let config = Arc::clone(&context.front.config);
+    fn run(self: Box<Self>, mut phase: Shown) -> Run {
+        let config = Arc::clone(&self.front.config);
         if !config.streams.iter().any(|rule| rule.sound.is_watched()) {
             return Box::pin(async move { phase.reached(Phase::Drained).await });
         }
         let shared = levels::Context {
-            registry: Arc::clone(&context.front.registry),
+            registry: Arc::clone(&self.front.registry),
             rules: Box::new(move |name| rule(&config, name)),
             stats: self.stats,
         };

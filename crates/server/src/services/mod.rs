@@ -1,6 +1,6 @@
 //! The services of a relay, in one list: its ports, its links, its housekeeping.
 //!
-//! A [`Service`] is made, with its sockets bound, before anything runs; it is announced, adds its metrics, runs in one
+//! Sockets are bound before anything runs ([`Doors`]). A [`Service`] has what it uses, adds its metrics, runs in one
 //! task, and ends in the [`Phase`] that it names. [`open`] is the list: a further port, or a supervisor of something
 //! that runs beside the core, is one module and one line there. The relay starts the services, and ends them.
 
@@ -11,10 +11,10 @@ mod fallbacks;
 mod housekeeping;
 mod http;
 mod levels;
-mod links;
+mod link_keeper;
 mod mounts;
 mod notice;
-mod operator;
+mod operators;
 mod phase;
 mod recording;
 mod rtmp;
@@ -25,7 +25,6 @@ mod uploads;
 mod webhooks;
 mod webrtc;
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -33,128 +32,168 @@ use std::sync::atomic::AtomicU64;
 use ::webhooks::Courier;
 use archive::Archive;
 use config::Config;
-use derived_audio::DerivedAudio;
 use net::holdings::Holdings;
 use net::link::Connector;
+use reports::hooks::Hooks;
+use reports::log::Log;
 use station::Station;
+use tokio::net::TcpListener;
 
-pub(crate) use self::demo::NAME as DEMO;
-pub(crate) use self::phase::{Phase, Phases};
+pub(crate) use self::phase::{Phase, Phases, Shown};
 pub(crate) use self::recording::open as open_archive;
+pub(crate) use self::sockets::{Doors, bind_operators};
 pub(crate) use self::uploads::open as open_uploads;
 pub(crate) use self::webhooks::open as open_webhooks;
 
 use self::notice::{Facts, Notice};
-use self::phase::Shown;
-use crate::admin::metrics::Page;
+pub(crate) use operator::Encoder;
+use operator::Console;
 use crate::door::Protocols;
-use crate::door::tls::Certificate;
-use crate::fallbacks::Fallbacks;
+use fallback::Fallbacks;
 use crate::keys::Generated;
-use crate::links::Links;
-use crate::overload::Overload;
+use links::Links;
+use operator::overload::Overload;
 use crate::ports::Bound;
-use crate::start_error::StartError;
-use crate::stations::Stations;
-use reports::hooks::Hooks;
-use reports::log::{LineLog, Log};
-use web::FrontDoor;
+use station::Stations;
 
 /// What services are made of.
-pub(crate) struct Ingredients<'a> {
-    pub(crate) config: &'a Config,
-    /// What the ports behind TLS show, if there are any.
-    pub(crate) certificate: Option<&'a Arc<Certificate>>,
+pub(crate) struct Ingredients {
+    pub(crate) doors: Doors,
+    /// What the connections of the public ports are served with.
+    pub(crate) protocols: Arc<Protocols>,
     /// Connects to other servers.
     pub(crate) connector: Connector,
-    /// Files that are played as streams.
+    /// Pushes and pulls.
+    pub(crate) links: Links,
+    /// Files that are played as streams, and what shows them.
     pub(crate) stations: Vec<Station>,
+    pub(crate) shown: Stations,
+    pub(crate) fallbacks: Fallbacks,
+    pub(crate) archive: Option<Arc<Archive>>,
     /// Tells receivers, if there are any.
     pub(crate) courier: Option<Courier>,
+    pub(crate) hooks: Hooks,
+    pub(crate) overload: Arc<Overload>,
+    pub(crate) log: Log,
     /// Random.
     pub(crate) seed: u64,
-    /// The stream `demo` is wanted.
-    pub(crate) demo: bool,
+    /// Counts what the stream `demo` publishes, if it is wanted.
+    pub(crate) demo: Option<Arc<AtomicU64>>,
 }
 
-/// Makes every service, in the order of starting, with its sockets bound.
-///
-/// # Errors
-/// When an address cannot be bound, or the certificate is of no use.
-pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>, StartError> {
+/// Makes every service but the operator's port, in the order of starting.
+pub(crate) fn open(ingredients: Ingredients) -> Vec<Box<dyn Service>> {
     let Ingredients {
-        config,
-        certificate,
+        doors,
+        protocols,
         connector,
+        links,
         stations,
+        shown,
+        fallbacks,
+        archive,
         courier,
+        hooks,
+        overload,
+        log,
         seed,
         demo,
     } = ingredients;
-    let tls = certificate
-        .map(|certificate| certificate.handshakes())
-        .transpose()?;
-    let rtmps = tls.as_ref().map(|tls| tls.rtmps.clone());
+    let front = Arc::clone(&protocols.front);
+    let front = || Arc::clone(&front);
+    // One form at a time needs no account.
+    let hook = &front().config.auth.hook;
+    let asker = auth::asker(hook, &connector, &Holdings::new(0));
     let mut services: Vec<Box<dyn Service>> = vec![
-        Box::new(links::LinkKeeper::new(connector.clone())),
-        Box::new(rtmp::RtmpPorts::bind(&config.rtmp, rtmps)?),
-        Box::new(http::HttpPorts::bind(&config.http, tls)?),
-        Box::new(shoutcast::ShoutcastPorts::bind(&config.shoutcast)?),
-        Box::new(webrtc::WebrtcPort),
-        Box::new(operator::OperatorPort::bind(&config.admin)?),
-        Box::new(housekeeping::Housekeeping),
-        Box::new(dvr::DvrKeepers),
-        Box::new(recording::Recorder),
-        Box::new(uploads::Uploads),
-        Box::new(stations::StationPlayers::new(stations)),
-        Box::new(fallbacks::FallbackKeeper),
-        Box::<levels::LevelWatch>::default(),
-        Box::new(directories::DirectoryKeeper::new(connector.clone(), seed)),
-        // One form at a time needs no account.
-        Box::new(mounts::MountTeller::new(auth::asker(
-            &config.auth.hook,
-            &connector,
-            &Holdings::new(0),
-        ))),
-        Box::new(webhooks::WebhookCourier::new(courier, connector)),
+        Box::new(link_keeper::LinkKeeper(links::Context {
+            config: Arc::clone(&front().config),
+            registry: Arc::clone(&front().registry),
+            gate: Arc::clone(&front().gate),
+            ingest: Arc::clone(&front().ingest),
+            connector: connector.clone(),
+            links,
+            origin: Arc::clone(&fallbacks.origin),
+        })),
+        Box::new(sockets::PublicPorts { doors, protocols }),
+        Box::new(webrtc::WebrtcPort(front())),
+        Box::new(housekeeping::Housekeeping {
+            front: front(),
+            overload,
+            log,
+        }),
+        Box::new(dvr::DvrKeepers(front())),
+        Box::new(recording::Recorder {
+            front: front(),
+            archive,
+        }),
+        Box::new(uploads::Uploads {
+            uploader: front().uploads.clone(),
+            webhooks: Arc::clone(&hooks.counts),
+        }),
+        Box::new(stations::StationPlayers {
+            front: front(),
+            stations,
+            stats: shown.stats,
+            hooks: hooks.clone(),
+        }),
+        Box::new(fallbacks::FallbackKeeper {
+            front: front(),
+            fallbacks,
+        }),
+        Box::new(levels::LevelWatch {
+            front: front(),
+            stats: Arc::default(),
+        }),
+        Box::new(directories::DirectoryKeeper {
+            front: front(),
+            connector: connector.clone(),
+            seed,
+        }),
+        Box::new(mounts::MountTeller::new(&front(), asker)),
+        Box::new(webhooks::WebhookCourier {
+            front: front(),
+            hooks,
+            courier,
+            connector,
+        }),
     ];
-    if demo {
-        services.push(Box::new(demo::DemoStream));
+    if let Some(bytes) = demo {
+        services.push(Box::new(demo::DemoStream {
+            registry: Arc::clone(&front().registry),
+            gate: Arc::clone(&front().gate),
+            bytes,
+        }));
     }
-    Ok(services)
+    services
+}
+
+/// The operator's port, which shows what all others do.
+pub(crate) fn operators_port(socket: TcpListener, console: Console) -> Box<dyn Service> {
+    Box::new(operators::OperatorPort {
+        socket,
+        console: Arc::new(console),
+    })
 }
 
 /// A task of a service.
 pub(crate) type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// Writes a service's metrics.
-pub(crate) type Encoder = Box<dyn Fn(&mut Page<'_>) -> fmt::Result + Send + Sync>;
 
 /// A part of the relay that runs beside its core.
 pub(crate) trait Service: Send {
     /// The phase in which it ends.
     fn until(&self) -> Phase;
 
-    /// Its listening sockets.
-    fn bound(&self) -> Vec<Bound> {
-        Vec::new()
-    }
-
-    /// Adds what people need to know of it to the start-up notice.
-    fn announce(&self, _facts: &Facts<'_>, _notice: &mut Notice) {}
-
     /// Its metrics.
-    fn metrics(&self, _context: &Context) -> Option<Encoder> {
+    fn metrics(&self) -> Option<Encoder> {
         None
     }
 
     /// What it does until its phase; then it ends by itself, and soon.
-    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run;
+    fn run(self: Box<Self>, phase: Shown) -> Run;
 }
 
-/// The start-up notice of a relay with these services.
+/// The start-up notice of a relay with these sockets.
 pub(crate) fn announce(
-    services: &[Box<dyn Service>],
     config: &Config,
     bound: &[Bound],
     generated: &Generated,
@@ -162,49 +201,10 @@ pub(crate) fn announce(
 ) -> String {
     let facts = Facts::new(config, bound, generated, demo);
     let mut notice = Notice::default();
-    for service in services {
-        service.announce(&facts, &mut notice);
-    }
+    rtmp::announce(&facts, &mut notice);
+    http::announce(&facts, &mut notice);
+    shoutcast::announce(&facts, &mut notice);
+    webrtc::announce(&facts, &mut notice);
+    operators::announce(&facts, &mut notice);
     notice.text(&facts, generated)
-}
-
-/// The services that have something to say, without sockets.
-#[cfg(test)]
-fn announcing() -> Vec<Box<dyn Service>> {
-    vec![
-        Box::new(rtmp::RtmpPorts::default()),
-        Box::new(http::HttpPorts::default()),
-        Box::new(webrtc::WebrtcPort),
-    ]
-}
-
-/// What services, and the operator's port among them, use of the relay.
-pub(crate) struct Context {
-    pub(crate) front: Arc<FrontDoor>,
-    /// What the connections of doors are served with.
-    pub(crate) protocols: Arc<Protocols>,
-    /// The records of sessions.
-    pub(crate) session_log: LineLog,
-    /// The listening sockets.
-    pub(crate) bound: Vec<Bound>,
-    /// Opus beside AAC and MP3.
-    pub(crate) audio: DerivedAudio,
-    pub(crate) links: Links,
-    /// What records streams, if there is a place for recordings.
-    pub(crate) archive: Option<Arc<Archive>>,
-    pub(crate) stations: Stations,
-    /// Streams that are heard instead of others.
-    pub(crate) fallbacks: Fallbacks,
-    /// Tells receivers what happens.
-    pub(crate) hooks: Hooks,
-    pub(crate) overload: Arc<Overload>,
-    pub(crate) log: Log,
-    /// What the ports behind TLS show.
-    pub(crate) certificate: Option<Arc<Certificate>>,
-    /// Media bytes of the demo, which comes through no port.
-    pub(crate) demo_bytes: Arc<AtomicU64>,
-    /// The operator's port asks for the password.
-    pub(crate) password_demanded: bool,
-    /// The metrics of services.
-    pub(crate) encoders: Vec<Encoder>,
 }

@@ -7,20 +7,24 @@ use auth::{Asker, Mount};
 use fanout::events::{Event, EventKind, Received};
 use fanout::{Phase as StreamPhase, Registry};
 use media::StreamName;
+use web::FrontDoor;
 
 use super::phase::{Phase, Shown};
-use super::{Context, Run, Service};
+use super::{Run, Service};
 
 /// See the module's description.
 pub(super) struct MountTeller {
+    front: Arc<FrontDoor>,
     asker: Option<Asker>,
 }
 
 impl MountTeller {
     /// `asker` is the hook, if there is one.
-    pub(super) fn new(asker: Option<Asker>) -> Self {
-        let asker = asker.filter(Asker::tells_of_mounts);
-        Self { asker }
+    pub(super) fn new(front: &Arc<FrontDoor>, asker: Option<Asker>) -> Self {
+        Self {
+            front: Arc::clone(front),
+            asker: asker.filter(Asker::tells_of_mounts),
+        }
     }
 }
 
@@ -29,13 +33,13 @@ impl Service for MountTeller {
         Phase::Told
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
+    fn run(self: Box<Self>, phase: Shown) -> Run {
         let Some(asker) = self.asker else {
             return Box::pin(async {});
         };
-        let registry = Arc::clone(&context.front.registry);
+        let registry = Arc::clone(&self.front.registry);
         let mut events = registry.fanout().events().subscribe();
-        let config = Arc::clone(&context.front.config);
+        let config = Arc::clone(&self.front.config);
         let telling = async move {
             let mut mounts = Mounts::default();
             while let Some(received) = events.next().await {

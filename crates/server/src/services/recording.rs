@@ -11,9 +11,9 @@ use media::StreamName;
 use tokio::time::Instant;
 
 use super::phase::{Phase, Shown};
-use super::{Context, Encoder, Run, Service};
-use crate::admin::metrics::Page;
-use crate::admin::metrics::table::*;
+use super::{Encoder, Run, Service};
+use operator::metrics::Page;
+use operator::metrics::table::*;
 use reports::hooks::Hooks;
 use web::FrontDoor;
 
@@ -29,7 +29,10 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(10);
 
 /// See the module's description.
-pub(super) struct Recorder;
+pub(super) struct Recorder {
+    pub(super) front: Arc<FrontDoor>,
+    pub(super) archive: Option<Arc<Archive>>,
+}
 
 /// Starts the recorder, if there is a place for recordings.
 ///
@@ -102,8 +105,8 @@ impl Service for Recorder {
         Phase::Ended
     }
 
-    fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let (archive, shelf) = (context.archive.clone(), Arc::clone(&context.front.shelf));
+    fn metrics(&self) -> Option<Encoder> {
+        let (archive, shelf) = (self.archive.clone(), Arc::clone(&self.front.shelf));
         Some(Box::new(move |page| {
             let sums = archive.as_deref().map(Archive::sums).unwrap_or_default();
             page.gauge(RECORDINGS, shelf.len() as f64)?;
@@ -111,9 +114,9 @@ impl Service for Recorder {
         }))
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let archive = context.archive.clone();
-        let registry = Arc::clone(&context.front.registry);
+    fn run(self: Box<Self>, mut phase: Shown) -> Run {
+        let Self { front, archive } = *self;
+        let registry = Arc::clone(&front.registry);
         Box::pin(async move {
             let Some(archive) = archive else {
                 return phase.reached(Phase::Ended).await;

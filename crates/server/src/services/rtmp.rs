@@ -7,56 +7,38 @@ use config::Rtmp;
 use rustls::ServerConfig;
 
 use super::notice::{Facts, Notice};
-use super::phase::{Phase, Shown};
 use super::sockets::Doors;
-use super::{Context, Run, Service};
 use crate::door::Door;
-use crate::ports::{Bound, Port};
+use crate::ports::Port;
 use crate::start_error::StartError;
 
-/// See the module's description.
-#[derive(Default)]
-pub(super) struct RtmpPorts(Doors);
-
-impl RtmpPorts {
-    /// Binds the configured addresses; those of RTMPS if there is a certificate.
-    pub(super) fn bind(config: &Rtmp, tls: Option<Arc<ServerConfig>>) -> Result<Self, StartError> {
-        let mut doors = Doors::default();
-        doors.bind(Port::Rtmp, &config.listen, &Door::Rtmp)?;
-        if let Some(tls) = tls {
-            doors.bind(Port::Rtmps, &config.tls_listen, &Door::Rtmps(tls))?;
-        }
-        Ok(Self(doors))
+/// Binds the configured addresses; those of RTMPS if there is a certificate.
+pub(super) fn bind(
+    doors: &mut Doors,
+    config: &Rtmp,
+    tls: Option<Arc<ServerConfig>>,
+) -> Result<(), StartError> {
+    doors.add(Port::Rtmp, &config.listen, &Door::Rtmp)?;
+    if let Some(tls) = tls {
+        doors.add(Port::Rtmps, &config.tls_listen, &Door::Rtmps(tls))?;
     }
+    Ok(())
 }
 
-impl Service for RtmpPorts {
-    fn until(&self) -> Phase {
-        Phase::Closed
+/// Adds what people need to know of the ports to the start-up notice.
+pub(super) fn announce(facts: &Facts<'_>, notice: &mut Notice) {
+    let secure = facts.first(Port::Rtmps).map(|address| ("rtmps", address));
+    let plain = facts.first(Port::Rtmp).map(|address| ("rtmp", address));
+    let Some((scheme, address)) = plain.or(secure) else {
+        return;
+    };
+    publish(facts, &mut notice.publish, scheme, address);
+    if let (Some(_), Some((_, address))) = (plain, secure) {
+        let line = format!("  secure   the same to rtmps://{address}");
+        notice.publish.push(line);
     }
-
-    fn bound(&self) -> Vec<Bound> {
-        self.0.bound()
-    }
-
-    fn announce(&self, facts: &Facts<'_>, notice: &mut Notice) {
-        let secure = facts.first(Port::Rtmps).map(|address| ("rtmps", address));
-        let plain = facts.first(Port::Rtmp).map(|address| ("rtmp", address));
-        let Some((scheme, address)) = plain.or(secure) else {
-            return;
-        };
-        publish(facts, &mut notice.publish, scheme, address);
-        if let (Some(_), Some((_, address))) = (plain, secure) {
-            let line = format!("  secure   the same to rtmps://{address}");
-            notice.publish.push(line);
-        }
-        let line = format!("  RTMP     {scheme}://{address}/live/show");
-        notice.listen.push(line);
-    }
-
-    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
-        self.0.run(context, &phase)
-    }
+    let line = format!("  RTMP     {scheme}://{address}/live/show");
+    notice.listen.push(line);
 }
 
 fn publish(facts: &Facts<'_>, lines: &mut Vec<String>, scheme: &str, address: SocketAddr) {

@@ -1,15 +1,17 @@
-//! Listening TCP sockets, and the ports of one protocol, plain and behind TLS.
+//! Listening TCP sockets: the public ports, plain and behind TLS, and the operator's.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use config::{Admin, Config};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinSet;
 
 use super::phase::{Phase, Shown};
-use super::{Context, Run};
-use crate::door::{self, Door};
+use super::{Run, Service, http, rtmp};
+use web::tls::Certificate;
+use crate::door::{self, Door, Protocols};
 use crate::ports::{Bound, Port};
 use crate::start_error::StartError;
 
@@ -17,16 +19,34 @@ use crate::start_error::StartError;
 /// `net.core.somaxconn`.
 const BACKLOG: u32 = 4_096;
 
-/// The sockets of one protocol's ports.
+/// The sockets of the public ports.
 #[derive(Default)]
-pub(super) struct Doors(Vec<(Bound, TcpListener, Door)>);
+pub(crate) struct Doors(Vec<(Bound, TcpListener, Door)>);
 
 impl Doors {
+    /// Binds the configured addresses of all protocols. `certificate` is what ports behind TLS show; without one there are
+    /// none.
+    ///
+    /// # Errors
+    /// When an address cannot be bound, or the certificate is of no use.
+    pub(crate) fn bind(
+        config: &Config,
+        certificate: Option<&Arc<Certificate>>,
+    ) -> Result<Self, StartError> {
+        let tls = certificate.map(Certificate::handshakes).transpose()?;
+        let rtmps = tls.as_ref().map(|tls| tls.rtmps.clone());
+        let mut doors = Self::default();
+        rtmp::bind(&mut doors, &config.rtmp, rtmps)?;
+        http::bind(&mut doors, &config.http, tls)?;
+        doors.add(Port::Shoutcast, &config.shoutcast.listen, &Door::Shoutcast)?;
+        Ok(doors)
+    }
+
     /// Binds every address of a port.
     ///
     /// # Errors
     /// When an address cannot be bound.
-    pub(super) fn bind(
+    pub(super) fn add(
         &mut self,
         port: Port,
         all: &[SocketAddr],
@@ -39,26 +59,47 @@ impl Doors {
         Ok(())
     }
 
-    pub(super) fn bound(&self) -> Vec<Bound> {
-        self.0.iter().map(|(bound, _, _)| *bound).collect()
+    /// Where they listen.
+    pub(crate) fn bound(&self) -> impl Iterator<Item = Bound> {
+        self.0.iter().map(|(bound, _, _)| *bound)
+    }
+}
+
+/// The public ports.
+pub(super) struct PublicPorts {
+    pub(super) doors: Doors,
+    pub(super) protocols: Arc<Protocols>,
+}
+
+impl Service for PublicPorts {
+    fn until(&self) -> Phase {
+        Phase::Closed
     }
 
     /// Accepts connections until the ports close.
-    pub(super) fn run(self, context: &Context, phase: &Shown) -> Run {
+    fn run(self: Box<Self>, phase: Shown) -> Run {
         let mut loops = JoinSet::new();
-        for (_, socket, door) in self.0 {
-            let accepting = door::accept(socket, door, Arc::clone(&context.protocols));
+        for (_, socket, door) in self.doors.0 {
+            let accepting = door::accept(socket, door, Arc::clone(&self.protocols));
             loops.spawn(phase.clone().cut(Phase::Closed, accepting));
         }
         Box::pin(async move { while loops.join_next().await.is_some() {} })
     }
 }
 
+/// Binds the operator's port.
+///
+/// # Errors
+/// When it cannot be bound.
+pub(crate) fn bind_operators(config: &Admin) -> Result<(Bound, TcpListener), StartError> {
+    bind(Port::Admin, config.listen, &[])
+}
+
 /// Binds one address of those that a port has.
 ///
 /// # Errors
 /// When it cannot be bound.
-pub(super) fn bind(
+fn bind(
     port: Port,
     address: SocketAddr,
     all: &[SocketAddr],

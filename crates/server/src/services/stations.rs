@@ -8,18 +8,18 @@ use station::{Change, Outcome, Station, Stats, Tell};
 use tokio::task::JoinSet;
 
 use super::phase::{Phase, Shown};
-use super::{Context, Encoder, Run, Service};
-use crate::admin::metrics::Page;
-use crate::admin::metrics::table::STATION_TRACKS;
+use super::{Encoder, Run, Service};
+use operator::metrics::Page;
+use operator::metrics::table::STATION_TRACKS;
 use reports::hooks::Hooks;
+use web::FrontDoor;
 
 /// See the module's description.
-pub(super) struct StationPlayers(Vec<Station>);
-
-impl StationPlayers {
-    pub(super) fn new(stations: Vec<Station>) -> Self {
-        Self(stations)
-    }
+pub(super) struct StationPlayers {
+    pub(super) front: Arc<FrontDoor>,
+    pub(super) stations: Vec<Station>,
+    pub(super) stats: Arc<Stats>,
+    pub(super) hooks: Hooks,
 }
 
 impl Service for StationPlayers {
@@ -27,23 +27,29 @@ impl Service for StationPlayers {
         Phase::Drained
     }
 
-    fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let stats = Arc::clone(&context.stations.stats);
+    fn metrics(&self) -> Option<Encoder> {
+        let stats = Arc::clone(&self.stats);
         Some(Box::new(move |page| encode(&stats, page)))
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, phase: Shown) -> Run {
-        let gate = Arc::clone(&context.front.gate);
+    fn run(self: Box<Self>, phase: Shown) -> Run {
+        let Self {
+            front,
+            stations,
+            stats,
+            hooks,
+        } = *self;
+        let gate = Arc::clone(&front.gate);
         let shared = Arc::new(station::Context {
-            registry: Arc::clone(&context.front.registry),
+            registry: Arc::clone(&front.registry),
             permit: Box::new(move |stream: &StreamName| gate.publish_until_replaced(stream)),
-            tell: tell(context.hooks.clone()),
+            tell: tell(hooks),
             agent: format!("Carillon/{}", env!("CARGO_PKG_VERSION")),
-            stats: Arc::clone(&context.stations.stats),
+            stats,
         });
         Box::pin(phase.cut(Phase::Drained, async move {
             let mut playing = JoinSet::new();
-            for station in self.0 {
+            for station in stations {
                 playing.spawn(station.run(Arc::clone(&shared)));
             }
             // They end with this task; one that ends before has failed.

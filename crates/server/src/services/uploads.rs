@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use uploads::{OpenError, Outcome, Settings, Uploader};
 
 use super::phase::{Phase, Shown};
-use super::{Context, Encoder, Run, Service};
-use crate::admin::metrics::table::*;
+use super::{Encoder, Run, Service};
+use operator::metrics::table::*;
 use reports::hooks::Hooks;
 use web::FrontDoor;
 
@@ -24,7 +24,11 @@ const END_PATIENCE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(10);
 
 /// See the module's description.
-pub(super) struct Uploads;
+pub(super) struct Uploads {
+    pub(super) uploader: Option<Arc<Uploader>>,
+    /// What became of messages to receivers, whose journal is shown with that of uploads.
+    pub(super) webhooks: Arc<webhooks::Counts>,
+}
 
 /// Starts the uploader, if there is a bucket.
 ///
@@ -67,9 +71,8 @@ impl Service for Uploads {
         Phase::Drained
     }
 
-    fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let uploads = context.front.uploads.clone();
-        let webhooks = Arc::clone(&context.hooks.counts);
+    fn metrics(&self) -> Option<Encoder> {
+        let (uploads, webhooks) = (self.uploader.clone(), Arc::clone(&self.webhooks));
         Some(Box::new(move |page| {
             let sums = uploads.as_deref().map(Uploader::sums).unwrap_or_default();
             let outcomes = Outcome::ALL
@@ -84,8 +87,8 @@ impl Service for Uploads {
         }))
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let uploads = context.front.uploads.clone();
+    fn run(self: Box<Self>, mut phase: Shown) -> Run {
+        let uploads = self.uploader;
         Box::pin(async move {
             phase.reached(Phase::Drained).await;
             let Some(uploads) = uploads else {

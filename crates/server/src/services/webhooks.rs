@@ -11,22 +11,19 @@ use tokio::time::timeout;
 use webhooks::{Counts, Courier, Endpoint, OpenError, Outcome, Settings};
 
 use super::phase::{Phase, Shown};
-use super::{Context, Encoder, Run, Service};
-use crate::admin::metrics::Page;
-use crate::admin::metrics::table::{WEBHOOK_QUEUE, WEBHOOKS};
+use super::{Encoder, Run, Service};
+use operator::metrics::Page;
+use operator::metrics::table::{WEBHOOK_QUEUE, WEBHOOKS};
 use reports::hooks::Hooks;
+use web::FrontDoor;
 
 /// See the module's description.
 pub(super) struct WebhookCourier {
-    courier: Option<Courier>,
-    connector: Connector,
-}
-
-impl WebhookCourier {
-    /// `connector` makes the connections.
-    pub(super) fn new(courier: Option<Courier>, connector: Connector) -> Self {
-        Self { courier, connector }
-    }
+    pub(super) front: Arc<FrontDoor>,
+    pub(super) hooks: Hooks,
+    pub(super) courier: Option<Courier>,
+    /// Makes the connections.
+    pub(super) connector: Connector,
 }
 
 /// Opens the queue, if there is a receiver; `seed` is random. What tells the receivers exists in any case.
@@ -62,18 +59,22 @@ impl Service for WebhookCourier {
         Phase::Told
     }
 
-    fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let counts = Arc::clone(&context.hooks.counts);
+    fn metrics(&self) -> Option<Encoder> {
+        let counts = Arc::clone(&self.hooks.counts);
         Some(Box::new(move |page| encode(&counts, page)))
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let Self { courier, connector } = *self;
+    fn run(self: Box<Self>, mut phase: Shown) -> Run {
+        let Self {
+            front,
+            hooks,
+            courier,
+            connector,
+        } = *self;
         let Some(courier) = courier else {
             return Box::pin(async {});
         };
-        let hooks = context.hooks.clone();
-        let mut events = context.front.registry.fanout().events().subscribe();
+        let mut events = front.registry.fanout().events().subscribe();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         Box::pin(async move {
             let streams = async {

@@ -10,41 +10,43 @@ use ingest::Stats;
 
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
-use super::{Context, Encoder, Run, Service};
-use crate::admin::metrics::Page;
-use crate::admin::metrics::table::*;
+use super::{Encoder, Run, Service};
+use operator::metrics::Page;
+use operator::metrics::table::*;
 use crate::ports::Port;
+use web::FrontDoor;
 use web::signalling::{Rtc, Way};
 
 /// See the module's description.
-pub(super) struct WebrtcPort;
+pub(super) struct WebrtcPort(pub(super) Arc<FrontDoor>);
+
+/// Adds what people need to know of the port to the start-up notice.
+pub(super) fn announce(facts: &Facts<'_>, notice: &mut Notice) {
+    let (Some(_), Some(site)) = (facts.first(Port::Webrtc), facts.site()) else {
+        return;
+    };
+    notice.publish.extend([
+        "Publish from a browser".to_owned(),
+        format!("  camera   {site}/live/show/publish"),
+        format!("  OBS      Service WHIP, Server {site}/live/show/whip"),
+        format!("           Bearer Token {}", facts.key),
+    ]);
+}
 
 impl Service for WebrtcPort {
     fn until(&self) -> Phase {
         Phase::Ended
     }
 
-    fn announce(&self, facts: &Facts<'_>, notice: &mut Notice) {
-        let (Some(_), Some(site)) = (facts.first(Port::Webrtc), facts.site()) else {
-            return;
-        };
-        notice.publish.extend([
-            "Publish from a browser".to_owned(),
-            format!("  camera   {site}/live/show/publish"),
-            format!("  OBS      Service WHIP, Server {site}/live/show/whip"),
-            format!("           Bearer Token {}", facts.key),
-        ]);
-    }
-
-    fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let (rtc, ingest) = (context.front.rtc.clone(), Arc::clone(&context.front.ingest));
+    fn metrics(&self) -> Option<Encoder> {
+        let (rtc, ingest) = (self.0.rtc.clone(), Arc::clone(&self.0.ingest));
         Some(Box::new(move |page| {
             encode(rtc.as_deref(), &ingest.stats, page)
         }))
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let rtc = context.front.rtc.as_ref();
+    fn run(self: Box<Self>, mut phase: Shown) -> Run {
+        let rtc = self.0.rtc.as_ref();
         let port = rtc.map(|rtc| rtc.service.port());
         Box::pin(async move {
             phase.reached(Phase::Ended).await;

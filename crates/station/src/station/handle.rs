@@ -6,7 +6,7 @@ use media::StreamName;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::programme::RequestRefused;
-use crate::report::Report;
+use crate::report::{Report, Stats};
 
 /// What the operator may tell a station.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -84,4 +84,13 @@ impl Handle {
         sent.map_err(|_| RequestRefused::Overloaded)?;
         answered.await.unwrap_or(Err(RequestRefused::Overloaded))
     }
+}
+
+/// What shows and commands the stations.
+#[derive(Clone, Debug, Default)]
+pub struct Stations {
+    /// One for each station.
+    pub handles: Arc<[Handle]>,
+    /// What all of them count.
+    pub stats: Arc<Stats>,
 }

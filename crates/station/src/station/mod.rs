@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, watch};
 
 use self::driver::Driver;
 use self::handle::Message;
-pub use self::handle::{Command, Handle, Overloaded};
+pub use self::handle::{Command, Handle, Overloaded, Stations};
 use crate::library::Catalogue;
 use crate::programme::{Distances, Hours, Role, Rule};
 use crate::report::{Change, Report, Stats};

@@ -9,7 +9,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 use crate::overload::Overload;
-use crate::ports::reachable;
 use web::drain::Drain;
 
 /// For each step of the request; container platforms allow a few seconds for all of it.
@@ -44,16 +43,15 @@ pub(super) async fn readyz(State(readiness): State<Readiness>) -> (StatusCode, S
 
 /// Why the server is not ready.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unhealthy {
+pub enum Unhealthy {
     #[error("{0}: {1}")]
     Unreachable(SocketAddr, io::Error),
     #[error("{0} answered: {1}")]
     NotReady(SocketAddr, String),
 }
 
-/// Asks a server on this host.
-pub(crate) fn ask_readiness(address: SocketAddr) -> Result<(), Unhealthy> {
-    let address = reachable(address);
+/// Asks a server on this host; `address` is one that can be connected to.
+pub fn ask_readiness(address: SocketAddr) -> Result<(), Unhealthy> {
     let answer = ask(address).map_err(|error| Unhealthy::Unreachable(address, error))?;
     let status = answer.lines().next().unwrap_or_default();
     if status.split(' ').nth(1) == Some("200") {

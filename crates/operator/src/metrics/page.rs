@@ -8,10 +8,10 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use super::table::Metric;
 
 /// Writes metrics as the table says.
-pub(crate) struct Page<'a>(DescriptorEncoder<'a>);
+pub struct Page<'a>(DescriptorEncoder<'a>);
 
 impl<'a> Page<'a> {
-    pub(crate) fn new(encoder: DescriptorEncoder<'a>) -> Self {
+    pub fn new(encoder: DescriptorEncoder<'a>) -> Self {
         Self(encoder)
     }
 
@@ -20,20 +20,20 @@ impl<'a> Page<'a> {
             .encode_descriptor(metric.name, metric.help, None, metric.kind)
     }
 
-    pub(crate) fn gauge(&mut self, metric: Metric, value: f64) -> fmt::Result {
+    pub fn gauge(&mut self, metric: Metric, value: f64) -> fmt::Result {
         self.descriptor(metric)?.encode_gauge(&value)
     }
 
-    pub(crate) fn counter(&mut self, metric: Metric, value: f64) -> fmt::Result {
+    pub fn counter(&mut self, metric: Metric, value: f64) -> fmt::Result {
         self.descriptor(metric)?
             .encode_counter::<NoLabelSet, _, f64>(&value, None)
     }
 
-    pub(crate) fn histogram(&mut self, metric: Metric, value: &HistogramValue) -> fmt::Result {
+    pub fn histogram(&mut self, metric: Metric, value: &HistogramValue) -> fmt::Result {
         encode_histogram(&mut self.descriptor(metric)?, value)
     }
 
-    pub(crate) fn gauges<L: AsRef<str>>(
+    pub fn gauges<L: AsRef<str>>(
         &mut self,
         metric: Metric,
         values: impl IntoIterator<Item = (L, f64)>,
@@ -46,7 +46,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    pub(crate) fn counters<L: AsRef<str>>(
+    pub fn counters<L: AsRef<str>>(
         &mut self,
         metric: Metric,
         values: impl IntoIterator<Item = (L, f64)>,
@@ -59,7 +59,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    pub(crate) fn histograms<L: AsRef<str>>(
+    pub fn histograms<L: AsRef<str>>(
         &mut self,
         metric: Metric,
         values: impl IntoIterator<Item = (L, HistogramValue)>,

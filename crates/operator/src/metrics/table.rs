@@ -4,17 +4,17 @@ use prometheus_client::metrics::MetricType;
 
 /// One metric: its name without `_total`, its type, its labels, its meaning.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Metric {
-    pub(crate) name: &'static str,
-    pub(crate) kind: MetricType,
-    pub(crate) labels: &'static [&'static str],
-    pub(crate) help: &'static str,
+pub struct Metric {
+    pub name: &'static str,
+    pub kind: MetricType,
+    pub labels: &'static [&'static str],
+    pub help: &'static str,
 }
 
 #[cfg(test)]
 impl Metric {
     /// Its row in `docs/metrics.md`.
-    pub(crate) fn documentation(&self) -> String {
+    pub fn documentation(&self) -> String {
         let suffix = if self.kind.as_str() == "counter" {
             "_total"
         } else {
@@ -32,7 +32,7 @@ impl Metric {
 
 macro_rules! metrics {
     ($($constant:ident $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
-        $(pub(crate) const $constant: Metric = Metric {
+        $(pub const $constant: Metric = Metric {
             name: $name,
             kind: MetricType::$kind,
             labels: &[$($label),*],
@@ -41,7 +41,7 @@ macro_rules! metrics {
 
         /// Every metric there is.
         #[cfg(test)]
-        pub(crate) const METRICS: &[Metric] = &[$($constant,)*];
+        pub const METRICS: &[Metric] = &[$($constant,)*];
     };
 }
 

@@ -2,55 +2,35 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
-use net::link::{Connector, LinkReport, State};
+use net::link::{LinkReport, State};
 
 use super::phase::{Phase, Shown};
-use super::{Context, Encoder, Run, Service};
-use crate::admin::metrics::table::*;
-use crate::admin::metrics::{Page, capped};
-use crate::links::{self, Links, Row, Totals};
+use super::{Encoder, Run, Service};
+use operator::metrics::table::*;
+use operator::metrics::{Page, capped};
+use links::{Links, Row, Totals};
 
 /// How long other servers may be told that the server ends.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// See the module's description.
-pub(super) struct LinkKeeper {
-    connector: Connector,
-}
-
-impl LinkKeeper {
-    /// `connector` makes the connections.
-    pub(super) fn new(connector: Connector) -> Self {
-        Self { connector }
-    }
-}
+pub(super) struct LinkKeeper(pub(super) links::Context);
 
 impl Service for LinkKeeper {
     fn until(&self) -> Phase {
         Phase::Unlinked
     }
 
-    fn metrics(&self, context: &Context) -> Option<Encoder> {
-        let links = context.links.clone();
+    fn metrics(&self) -> Option<Encoder> {
+        let links = self.0.links.clone();
         Some(Box::new(move |page| encode(&links, page)))
     }
 
-    fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
-        let front = &context.front;
-        let links = links::Context {
-            config: Arc::clone(&front.config),
-            registry: Arc::clone(&front.registry),
-            gate: Arc::clone(&front.gate),
-            ingest: Arc::clone(&front.ingest),
-            connector: self.connector,
-            links: context.links.clone(),
-            origin: Arc::clone(&context.fallbacks.origin),
-        };
+    fn run(self: Box<Self>, mut phase: Shown) -> Run {
         let (stop, stopped) = tokio::sync::watch::channel(false);
-        let keeping = links::supervise(links, stopped);
+        let keeping = links::supervise(self.0, stopped);
         Box::pin(async move {
             let end = async {
                 phase.reached(Phase::Unlinked).await;

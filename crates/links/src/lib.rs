@@ -30,12 +30,12 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval};
 
-pub(crate) use self::board::{Board, Row, Totals};
+pub use self::board::{Board, Row, Totals};
 use self::pull::{Key, Pulls};
 use self::push::Pushes;
 pub use self::trust::TrustError;
-pub(crate) use self::trust::connector;
-use crate::fallbacks::FallbackOrigin;
+pub use self::trust::connector;
+use fallback::FallbackOrigin;
 use auth::AuthorityGate;
 
 /// How often new streams are looked for, and so how late a push is at most.
@@ -43,16 +43,16 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// All links, as the API, the metrics and draining see them.
 #[derive(Clone, Debug)]
-pub(crate) struct Links {
+pub struct Links {
     /// By the stream and the number of the rule.
-    pub(crate) pushes: Arc<Board<(StreamName, usize)>>,
+    pub pushes: Arc<Board<(StreamName, usize)>>,
     /// By the number of the rule and the stream.
-    pub(crate) pulls: Arc<Board<Key>>,
+    pub pulls: Arc<Board<Key>>,
 }
 
 impl Links {
     /// No link has begun. Links that go up and down are told to `events`.
-    pub(crate) fn new(events: &Arc<Events>) -> Self {
+    pub fn new(events: &Arc<Events>) -> Self {
         Self {
             pushes: Arc::new(Board::new("push", events)),
             pulls: Arc::new(Board::new("pull", events)),
@@ -61,25 +61,25 @@ impl Links {
 }
 
 /// What links use of the server.
-pub(crate) struct Context {
+pub struct Context {
     /// Its rules `[[push]]` and `[[pull]]`.
-    pub(crate) config: Arc<Config>,
-    pub(crate) registry: Arc<Registry>,
+    pub config: Arc<Config>,
+    pub registry: Arc<Registry>,
     /// Permits what the server publishes and plays itself.
-    pub(crate) gate: Arc<AuthorityGate>,
+    pub gate: Arc<AuthorityGate>,
     /// What pulled streams are published by.
-    pub(crate) ingest: Arc<ingest::Context>,
+    pub ingest: Arc<ingest::Context>,
     /// Makes the connections.
-    pub(crate) connector: Connector,
+    pub connector: Connector,
     /// Where each link is entered while it is there.
-    pub(crate) links: Links,
+    pub links: Links,
     /// Streams that come on demand are left to pulls by it.
-    pub(crate) origin: Arc<FallbackOrigin>,
+    pub origin: Arc<FallbackOrigin>,
 }
 
 /// Begins the links, and keeps them until `stop` turns true; then lets each end in order. To be called before
 /// there are listeners: from here on streams that come on demand are known.
-pub(crate) fn supervise(
+pub fn supervise(
     context: Context,
     stop: watch::Receiver<bool>,
 ) -> impl Future<Output = ()> + Send {

@@ -1,32 +1,50 @@
 //! What shows the fallbacks of streams, and has listeners wait for them.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
 
-use config::Config;
-use fallback::{Board, Demand, Orders, Stats};
 use fanout::{Expected, Info, Located, Origin, Registry};
 use media::StreamName;
 
+use crate::{Board, Demand, Orders, Stats};
+
+/// The stream that the configuration has another one fall back to.
+pub type Configured = Box<dyn Fn(&StreamName) -> Option<StreamName> + Send + Sync>;
+
 /// See the module's description.
 #[derive(Clone)]
-pub(crate) struct Fallbacks {
-    pub(crate) origin: Arc<FallbackOrigin>,
-    pub(crate) board: Arc<Board>,
-    pub(crate) stats: Arc<Stats>,
-    pub(crate) orders: Arc<Orders>,
+pub struct Fallbacks {
+    /// Has listeners wait for streams that have a fallback.
+    pub origin: Arc<FallbackOrigin>,
+    /// What the guards are doing.
+    pub board: Arc<Board>,
+    /// What they have done.
+    pub stats: Arc<Stats>,
+    /// What the operator has ordered.
+    pub orders: Arc<Orders>,
+}
+
+impl fmt::Debug for Fallbacks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fallbacks").finish_non_exhaustive()
+    }
 }
 
 impl Fallbacks {
-    /// Those of a configuration, of which nothing runs yet.
-    pub(crate) fn new(
-        config: &Arc<Config>,
+    /// Fallbacks of which nothing runs yet. `named` are the streams that have one by their very name; a chain has
+    /// `chain_max` streams at most.
+    pub fn new(
+        named: Vec<StreamName>,
+        configured: Configured,
+        chain_max: usize,
         registry: &Arc<Registry>,
         orders: &Arc<Orders>,
     ) -> Self {
         let origin = FallbackOrigin {
-            config: Arc::clone(config),
-            named: config.named_with_fallback(),
+            named,
+            configured,
+            chain_max,
             registry: Arc::downgrade(registry),
             demand: Arc::default(),
             next: OnceLock::new(),
@@ -42,18 +60,21 @@ impl Fallbacks {
 
 /// What listeners are told that ask for a stream which is not here and has a fallback by its very name; what else they ask
 /// for is left to another origin.
-pub(crate) struct FallbackOrigin {
-    config: Arc<Config>,
-    pub(crate) named: Vec<StreamName>,
+pub struct FallbackOrigin {
+    /// Streams that have a guard from the beginning.
+    pub named: Vec<StreamName>,
+    configured: Configured,
+    chain_max: usize,
     /// It holds this.
     registry: Weak<Registry>,
-    pub(crate) demand: Arc<Demand>,
+    /// Who wants streams that are not here.
+    pub demand: Arc<Demand>,
     next: OnceLock<Arc<dyn Origin>>,
 }
 
 impl FallbackOrigin {
     /// Becomes the registry's origin, before `next` if there is one. To be called once.
-    pub(crate) fn install(self: &Arc<Self>, registry: &Registry, next: Option<Arc<dyn Origin>>) {
+    pub fn install(self: &Arc<Self>, registry: &Registry, next: Option<Arc<dyn Origin>>) {
         match (self.named.is_empty(), next) {
             (true, None) => {}
             (true, Some(next)) => registry.set_origin(next),
@@ -71,18 +92,24 @@ impl FallbackOrigin {
         let Some(registry) = self.registry.upgrade() else {
             return false;
         };
-        let mut next = self.config.fallback(name);
+        let mut next = (self.configured)(name);
         // A chain has no cycle, and as many names as there are rules at most.
-        for _ in 0..=self.config.streams.len() {
+        for _ in 0..=self.chain_max {
             let Some(fallback) = next else { return false };
             let info = registry.stream(&fallback).map(|stream| stream.info());
             if info.as_ref().is_some_and(Info::is_on_air) {
                 return true;
             }
             let is_guarded = info.is_some() || self.named.contains(&fallback);
-            next = self.config.fallback(&fallback).filter(|_| is_guarded);
+            next = (self.configured)(&fallback).filter(|_| is_guarded);
         }
         false
+    }
+}
+
+impl fmt::Debug for FallbackOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FallbackOrigin").finish_non_exhaustive()
     }
 }
 

@@ -15,9 +15,9 @@ use net::link::LinkReport;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::fallbacks::Fallbacks;
-use crate::links::{Links, Row};
-use crate::stations::Stations;
+use fallback::Fallbacks;
+use links::{Links, Row};
+use station::Stations;
 use auth::AuthorityGate;
 use reports::stamp;
 use reports::view::StreamView;

@@ -23,7 +23,7 @@ use web::signalling::Rtc;
 
 /// See the module's description.
 #[derive(Debug)]
-pub(crate) struct Overload {
+pub struct Overload {
     registry: Arc<Registry>,
     ingest: Arc<ingest::Context>,
     rtc: Option<Arc<Rtc>>,
@@ -36,7 +36,7 @@ pub(crate) struct Overload {
 
 impl Overload {
     /// Measures `front` by `marks`. Nothing is measured yet.
-    pub(crate) fn new(front: &FrontDoor, marks: Marks) -> Self {
+    pub fn new(front: &FrontDoor, marks: Marks) -> Self {
         Self {
             registry: Arc::clone(&front.registry),
             ingest: Arc::clone(&front.ingest),
@@ -50,7 +50,7 @@ impl Overload {
 
     /// Measures, and tells the limits. To be called four times a second from a thread that may block; the
     /// rates are those of a second, so three calls of four only look at the clock.
-    pub(crate) fn measure(&self, now: Instant) {
+    pub fn measure(&self, now: Instant) {
         let Some(rates) = self.workload.measure(now, || self.sample(now)) else {
             return;
         };
@@ -72,12 +72,12 @@ impl Overload {
     }
 
     /// The share of a core that the worker of this label has spent on visits lately; 0 until it is known.
-    pub(crate) fn busy_ratio(&self, label: &str) -> f64 {
+    pub fn busy_ratio(&self, label: &str) -> f64 {
         self.workload.busy_ratio(label)
     }
 
     /// What a thread does that has stopped, if one has.
-    pub(crate) fn stopped(&self) -> Option<&'static str> {
+    pub fn stopped(&self) -> Option<&'static str> {
         self.pulses.stopped()
     }
 

@@ -10,7 +10,7 @@ use media::StreamName;
 use tokio::time::Instant;
 
 use super::*;
-use crate::admin::connections::Connections;
+use crate::connections::Connections;
 use web::sse::KEEP_ALIVE;
 
 fn name(text: &str) -> StreamName {

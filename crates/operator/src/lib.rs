@@ -10,11 +10,13 @@
 mod announce;
 mod api;
 mod connections;
+mod console;
 mod events;
 mod fallbacks;
 mod file;
 mod health;
-pub(crate) mod metrics;
+pub mod metrics;
+pub mod overload;
 mod recordings;
 mod snapshot;
 mod stations;
@@ -36,18 +38,18 @@ use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use tokio::net::TcpListener;
 
 #[cfg(test)]
-pub(crate) use self::events::EVENT_STREAMS_MAX;
-pub(crate) use self::health::{Unhealthy, ask_readiness};
+pub use self::events::EVENT_STREAMS_MAX;
+pub use self::console::{Console, DEMO, Encoder};
+pub use self::health::{Unhealthy, ask_readiness};
 #[cfg(test)]
-pub(crate) use self::metrics::METRICS;
+pub use self::metrics::METRICS;
 
 use self::announce::Operator;
 use self::api::Api;
 use self::connections::Connections;
 use self::events::EventStreams;
 use self::health::Readiness;
-use crate::door::AcceptWarning;
-use crate::services::Context;
+use net::accept::AcceptWarning;
 use auth::AuthorityGate;
 use web::operators;
 use web::pages::operator;
@@ -57,8 +59,8 @@ use web::routes::{Demand, Endpoint, Surface};
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves the port until it is dropped.
-pub(crate) async fn serve(listener: TcpListener, context: Arc<Context>) {
-    let router = router(&context);
+pub async fn serve(listener: TcpListener, console: Arc<Console>) {
+    let router = router(&console);
     let connections = Connections::default();
     let mut warning = AcceptWarning::default();
     loop {
@@ -66,7 +68,7 @@ pub(crate) async fn serve(listener: TcpListener, context: Arc<Context>) {
             Ok(accepted) => accepted,
             Err(error) if classify(&error) == Failure::Connection => continue,
             Err(error) => {
-                warning.tell(&error, Instant::now());
+                warning.warn(&error, Instant::now());
                 tokio::time::sleep(EXHAUSTED_BACKOFF).await;
                 continue;
             }
@@ -97,26 +99,26 @@ pub(crate) async fn serve(listener: TcpListener, context: Arc<Context>) {
 #[derive(Clone, Copy, Debug)]
 struct Peer(SocketAddr);
 
-fn router(context: &Arc<Context>) -> Router {
-    let front = &context.front;
-    let metrics = metrics::page(Arc::clone(context));
+fn router(console: &Arc<Console>) -> Router {
+    let front = &console.front;
+    let metrics = metrics::page(Arc::clone(console));
     let streams = EventStreams::new(front.registry.fanout().events());
     let readiness = Readiness {
         drain: Arc::clone(&front.drain),
-        overload: Arc::clone(&context.overload),
+        overload: Arc::clone(&console.overload),
     };
     let api = Api {
         registry: Arc::clone(&front.registry),
         gate: Arc::clone(&front.gate),
-        audio: context.audio.clone(),
-        links: context.links.clone(),
-        archive: context.archive.clone(),
-        stations: context.stations.clone(),
-        fallbacks: context.fallbacks.clone(),
+        audio: console.audio.clone(),
+        links: console.links.clone(),
+        archive: console.archive.clone(),
+        stations: console.stations.clone(),
+        fallbacks: console.fallbacks.clone(),
     };
     let remover = recordings::Remover {
-        archive: context.archive.clone(),
-        uploads: context.front.uploads.clone(),
+        archive: console.archive.clone(),
+        uploads: console.front.uploads.clone(),
     };
     let catalogue = recordings::Catalogue {
         shelf: Arc::clone(&front.shelf),
@@ -156,7 +158,7 @@ fn router(context: &Arc<Context>) -> Router {
             }
             Endpoint::RecordingLink => on(filter, recordings::link).with_state(catalogue.clone()),
             Endpoint::PinRecording => {
-                on(filter, recordings::pin).with_state(context.archive.clone())
+                on(filter, recordings::pin).with_state(console.archive.clone())
             }
             Endpoint::RemoveRecording => on(filter, recordings::remove).with_state(remover.clone()),
             Endpoint::Pushes => on(filter, api::pushes).with_state(api.clone()),
@@ -174,7 +176,7 @@ fn router(context: &Arc<Context>) -> Router {
     }
     let operators = Operators {
         gate: Arc::clone(&front.gate),
-        password_demanded: context.password_demanded,
+        password_demanded: console.password_demanded,
     };
     let guard = middleware::from_fn_with_state(operators, guard);
     open.merge(guarded.route_layer(guard))

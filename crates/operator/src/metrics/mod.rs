@@ -1,12 +1,12 @@
 //! `/metrics`, in the OpenMetrics text format.
 //!
 //! Workers, doors and publishers' connections keep plain counts; nothing is gathered until a scrape. A
-//! [service](crate::services) adds its own metrics. The [`table`] names every metric with its type, its labels
+//! [service](crate::Encoder) adds its own metrics. The [`table`] names every metric with its type, its labels
 //! and its meaning, and a test holds `docs/metrics.md` and the page itself to it.
 
 mod page;
 mod process;
-pub(crate) mod table;
+pub mod table;
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 
-pub(crate) use self::page::Page;
+pub use self::page::Page;
 
 use self::process::Process;
 #[cfg(test)]
-pub(crate) use self::table::METRICS;
+pub use self::table::METRICS;
 use self::table::*;
-use crate::door::tls::Facts;
-use crate::services::{Context, DEMO};
+use web::tls::Facts;
+use crate::console::{Console, DEMO};
 use limits::Rejected;
 use reports::log::{LineLog, MESSAGES};
 use reports::stamp;
@@ -50,9 +50,9 @@ const OTHER: &str = "_other";
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The page's source.
-pub(super) fn page(context: Arc<Context>) -> Arc<Registry> {
+pub(super) fn page(console: Arc<Console>) -> Arc<Registry> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Gather(context)));
+    registry.register_collector(Box::new(Gather(console)));
     Arc::new(registry)
 }
 
@@ -66,7 +66,7 @@ pub(super) async fn scrape(registry: Arc<Registry>) -> Response {
 }
 
 /// Gathers what all parts have counted.
-struct Gather(Arc<Context>);
+struct Gather(Arc<Console>);
 
 impl fmt::Debug for Gather {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,7 +112,7 @@ impl Gather {
     }
 
     fn server(&self, page: &mut Page<'_>) -> fmt::Result {
-        let Context {
+        let Console {
             front,
             session_log,
             log,
@@ -343,7 +343,7 @@ fn by_stream(
 }
 
 /// The values of streams as they are shown: of at most [`STREAM_SERIES_MAX`], and the sum of the rest.
-pub(crate) fn capped<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {
+pub fn capped<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {
     let mut rest = None;
     let mut all = Vec::new();
     for (name, value) in values {

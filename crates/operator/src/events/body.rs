@@ -12,7 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::Filter;
 use super::view::EventView;
-use crate::admin::connections::Lease;
+use crate::connections::Lease;
 use web::sse::{COMMENT, Silence};
 
 /// Size at which a piece is complete; its last event may exceed it.

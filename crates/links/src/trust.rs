@@ -26,7 +26,7 @@ pub enum TrustError {
 ///
 /// # Errors
 /// When the host has none and the configuration names an encrypted address.
-pub(crate) fn connector(config: &Config) -> Result<Connector, TrustError> {
+pub fn connector(config: &Config) -> Result<Connector, TrustError> {
     let roots = roots(config, native_roots)?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)

@@ -15,7 +15,7 @@ pub(super) const QUESTIONS_MAX: usize = 64;
 
 /// A stream that a listener wants.
 #[derive(Debug)]
-pub(in crate::links) struct Question {
+pub(crate) struct Question {
     /// Its name.
     pub(super) stream: StreamName,
     /// The number of the rule that brings it.

@@ -11,7 +11,7 @@ use super::events::LinkEvents;
 
 /// All links of one direction, by their keys.
 #[derive(Debug)]
-pub(crate) struct Board<K: Ord> {
+pub struct Board<K: Ord> {
     /// `push` or `pull`.
     direction: &'static str,
     events: Arc<Events>,
@@ -27,21 +27,21 @@ struct Rows<K> {
 
 /// One link.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub struct Row {
     /// The stream as it is called here.
-    pub(crate) stream: StreamName,
+    pub stream: StreamName,
     /// The other server, without secrets.
-    pub(crate) url: String,
+    pub url: String,
     /// Its state and counts.
-    pub(crate) status: Arc<Status>,
+    pub status: Arc<Status>,
 }
 
 /// What links have done.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Totals {
-    pub(crate) attempts: u64,
-    pub(crate) failures: u64,
-    pub(crate) bytes: u64,
+pub struct Totals {
+    pub attempts: u64,
+    pub failures: u64,
+    pub bytes: u64,
 }
 
 impl Totals {
@@ -96,14 +96,14 @@ impl<K: Clone + Ord> Board<K> {
     }
 
     /// How many links are relaying their streams now.
-    pub(crate) fn running(&self) -> u64 {
+    pub fn running(&self) -> u64 {
         let rows = self.rows();
         let states = rows.present.values().map(|row| row.status.report().state);
         states.filter(|state| *state == State::Running).count() as u64
     }
 
     /// Every present link with its state and counts.
-    pub(crate) fn list(&self) -> Vec<(Arc<Row>, LinkReport)> {
+    pub fn list(&self) -> Vec<(Arc<Row>, LinkReport)> {
         let rows: Vec<_> = self.rows().present.values().cloned().collect();
         rows.into_iter()
             .map(|row| {
@@ -114,7 +114,7 @@ impl<K: Clone + Ord> Board<K> {
     }
 
     /// What all links have done, past ones included.
-    pub(crate) fn totals(&self) -> Totals {
+    pub fn totals(&self) -> Totals {
         let rows = self.rows();
         let mut totals = rows.past;
         for row in rows.present.values() {

@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use web::secure::HTTP_2;
+use crate::secure::HTTP_2;
 
 /// Why TLS cannot be offered.
 #[derive(Debug, thiserror::Error)]
@@ -64,15 +64,15 @@ impl fmt::Display for Facts {
 
 /// How the ports do their handshakes, by protocol.
 #[derive(Clone)]
-pub(crate) struct Handshakes {
-    pub(crate) https: Arc<ServerConfig>,
-    pub(crate) rtmps: Arc<ServerConfig>,
+pub struct Handshakes {
+    pub https: Arc<ServerConfig>,
+    pub rtmps: Arc<ServerConfig>,
     /// Of connections that begin as plain HTTP/1.1, and remain so within.
-    pub(crate) upgrade: Arc<ServerConfig>,
+    pub upgrade: Arc<ServerConfig>,
 }
 
 /// The certificate that handshakes use, and the files it is read from.
-pub(crate) struct Certificate {
+pub struct Certificate {
     chain: PathBuf,
     key: PathBuf,
     provider: Arc<CryptoProvider>,
@@ -87,7 +87,7 @@ struct Shown {
 
 /// The result of a reload.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) enum Renewal {
+pub enum Renewal {
     /// Another certificate.
     New(Facts),
     /// The same certificate.
@@ -97,7 +97,7 @@ pub(crate) enum Renewal {
 impl Certificate {
     /// Reads the certificate chain and the key. An expired certificate is accepted: a client may not check,
     /// and the operator is warned.
-    pub(crate) fn read(chain: &Path, key: &Path) -> Result<Self, TlsError> {
+    pub fn read(chain: &Path, key: &Path) -> Result<Self, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let shown = Shown::read(chain, key, &provider)?;
         let facts = &shown.facts;
@@ -115,7 +115,7 @@ impl Certificate {
     }
 
     /// Reads both again. An unusable pair is refused.
-    pub(crate) fn renew(&self, now: SystemTime) -> Result<Renewal, TlsError> {
+    pub fn renew(&self, now: SystemTime) -> Result<Renewal, TlsError> {
         let read = Shown::read(&self.chain, &self.key, &self.provider)?;
         let facts = read.facts.clone();
         if facts.expires < now {
@@ -133,12 +133,12 @@ impl Certificate {
     }
 
     /// The facts of the certificate in use.
-    pub(crate) fn facts(&self) -> Facts {
+    pub fn facts(&self) -> Facts {
         self.shown().facts
     }
 
     /// The handshakes of the ports.
-    pub(crate) fn handshakes(self: &Arc<Self>) -> Result<Handshakes, TlsError> {
+    pub fn handshakes(self: &Arc<Self>) -> Result<Handshakes, TlsError> {
         let mut rtmps = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()

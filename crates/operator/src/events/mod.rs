@@ -29,7 +29,7 @@ use super::api::refuse;
 use super::connections::Lease;
 
 /// Event streams at a time: dashboards and collectors of a few people. Each is woken by every event.
-pub(crate) const EVENT_STREAMS_MAX: usize = 32;
+pub const EVENT_STREAMS_MAX: usize = 32;
 
 /// Sent by a client that reconnects, as browsers do by themselves.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

@@ -14,8 +14,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use crate::links::Context;
-use crate::links::board::Entry;
+use crate::Context;
+use crate::board::Entry;
 
 /// A pull on demand ends after this time without a listener or a request: a player that lost its connection,
 /// or goes through a playlist, is back before, and no request waits longer for a stream, unless
@@ -255,7 +255,7 @@ mod tests {
     use fanout::events::Events;
 
     use super::*;
-    use crate::links::{Board, Row};
+    use crate::{Board, Row};
 
     /// How long it took until the stream was not wanted any more, while `act` went on.
     async fn wanted_for(
