@@ -4,7 +4,7 @@
 
 use std::time::SystemTime;
 
-use authority::jwt::{self, KeySet, Refused, Rules};
+use auth::jwt::{self, KeySet, Refused, Rules};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};

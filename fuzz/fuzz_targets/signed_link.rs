@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime};
 
-use authority::link::{self, Action, Link, NAME_BYTES_MAX, Permitted, Refused, Target, Wanted};
+use auth::link::{self, Action, Link, NAME_BYTES_MAX, Permitted, Refused, Target, Wanted};
 use libfuzzer_sys::fuzz_target;
 use media::StreamName;
 

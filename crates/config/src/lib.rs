@@ -12,12 +12,10 @@
 //!
 //! Called by `server`, which reads the configuration when it starts and for `carillon check`.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
-use authority::{Scope, Scopes};
+use auth::{Scope, Scopes};
 use fanout::{Class, Policy, Takeover};
 use media::StreamName;
 use toml::de::DeTable;
@@ -25,41 +23,37 @@ use toml::de::DeTable;
 mod amount;
 pub mod base_url;
 mod check;
-mod client_lists;
 mod foreign;
-mod glob;
 mod hours;
 mod keys_file;
 mod mounts;
-mod network;
 mod outbound;
+mod permissions;
 mod read;
 mod remote;
 mod report;
-mod secret;
 mod sections;
 mod setting;
 mod weak;
-mod wildcard;
 
+use auth::read_file;
 use read::Walk;
 
+pub use auth::{
+    AccessAction, AccessRule, Auth, AuthHook, AuthJwt, HookAsks, HookUnanswered, Key, KeyRule,
+    KeySecret, KeySecretRef, PlayAccess, Secret, UsersRule, Wildcard, read_addresses, read_agents,
+    read_token_keys, read_users,
+};
 pub use base_url::{BaseUrl, NotABaseUrl};
-pub use client_lists::{read_addresses, read_agents};
-pub use glob::Glob;
 pub use hours::WeekHours;
-pub use keys_file::{read_keys, read_token_keys, read_users};
-pub use network::{Network, NotANetwork};
+pub use keys_file::read_keys;
+pub use media::Glob;
+pub use net::{Network, NotANetwork};
 pub use outbound::Outbound;
 pub use remote::{PullRule, PullUrl, Pulled, PushUrl};
 pub use report::{Location, Problem, Report};
-pub use secret::Secret;
 pub use sections::*;
 pub use setting::duration;
-pub use wildcard::Wildcard;
-
-/// Largest file read. The complete one has a few kilobytes.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 impl Config {
     /// Reads a file, or starts from the default without one, and applies the environment to it.
@@ -100,7 +94,7 @@ impl Config {
     /// The rule for a stream: the first whose pattern fits its name, or that of the stream that it is a
     /// rendition of.
     pub fn rule(&self, name: &StreamName) -> Option<&StreamRule> {
-        self.streams.iter().find(|rule| fits(&rule.pattern, name))
+        self.streams.iter().find(|rule| rule.pattern.fits(name))
     }
 
     /// How the listeners of a stream are served.
@@ -189,7 +183,7 @@ impl Config {
                 .filter(|rule| rule.is_for(scope, name))
         };
         let leaves_to_files = needs_credential && files().any(|rule| !rule.asks_hook);
-        patterns.any(|pattern| fits(pattern, name)) && !leaves_to_files
+        patterns.any(|pattern| pattern.fits(name)) && !leaves_to_files
     }
 
     /// Whether it depends on more than what a client shows whether it may listen to a stream: on its address, its program,
@@ -223,13 +217,6 @@ impl Config {
     }
 }
 
-/// Whether a pattern fits a stream. What fits a stream fits its renditions, so that these are no way around the
-/// stream's own key.
-fn fits(pattern: &Glob, name: &StreamName) -> bool {
-    name.with_parents()
-        .any(|name| pattern.matches(name.as_str()))
-}
-
 /// What `read` makes of the text of a TOML file, unless it notes a problem.
 fn read_toml<T>(
     name: &str,
@@ -249,17 +236,6 @@ fn read_toml<T>(
     match walk.into_problems() {
         problems if problems.is_empty() => Ok(read),
         problems => Err(Report::new(name.to_owned(), problems)),
-    }
-}
-
-fn read_file(path: &Path) -> Result<String, String> {
-    let mut source = String::new();
-    let file = File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
-    let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut source);
-    match read {
-        Err(error) => Err(format!("cannot be read: {error}")),
-        Ok(bytes) if bytes as u64 > FILE_BYTES_MAX => Err("is larger than 1 MiB".to_owned()),
-        Ok(_) => Ok(source),
     }
 }
 

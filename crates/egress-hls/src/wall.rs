@@ -79,12 +79,8 @@ impl EpochWall {
 
 /// The time of day as ISO 8601 has it, in UTC: `2026-11-23T04:05:06.789Z`. A time before 1970 is taken for its beginning.
 pub(crate) fn iso8601(millis: i64) -> String {
-    let millis = u64::try_from(millis).unwrap_or(0);
-    let (days, of_day) = (millis / 86_400_000, millis % 86_400_000);
-    let (year, month, day) = http1::civil(days);
-    let (seconds, millis) = (of_day / 1_000, of_day % 1_000);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    let since = Duration::from_millis(u64::try_from(millis).unwrap_or(0));
+    http1::iso8601_millis(UNIX_EPOCH + since)
 }
 
 #[cfg(test)]

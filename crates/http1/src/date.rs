@@ -64,6 +64,19 @@ impl fmt::Display for HttpDate {
     }
 }
 
+/// A time of day as ISO 8601 has it, in UTC: `2026-11-21T04:54:26.512Z`. One before 1970 is taken for its beginning.
+pub fn iso8601_millis(at: SystemTime) -> String {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, second) = (
+        since.as_secs() / SECONDS_PER_DAY,
+        since.as_secs() % SECONDS_PER_DAY,
+    );
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    let millis = since.subsec_millis();
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
 /// Days since the epoch as year, month 1–12 and day 1–31 of the Gregorian calendar, by counting
 /// in eras of 400 years that begin on 1 March 0000, so that the leap day comes last.
 pub const fn civil(days: u64) -> (u64, u64, u64) {

@@ -13,7 +13,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 
 use crate::admin;
-use crate::gate::{self, Authority};
 use crate::import_command;
 use crate::journals;
 use crate::log::{self, Log};
@@ -22,6 +21,8 @@ use crate::relay::Relay;
 use crate::sign;
 use crate::signals::Signals;
 use crate::start_error::StartError;
+use crate::who;
+use auth::Authority;
 
 /// Exit code for a configuration that is wrong.
 const CONFIG_WRONG: u8 = 2;
@@ -217,7 +218,7 @@ fn check(path: &Path, who: Option<&StreamName>) -> Result<(), Failure> {
     say(&mut io::stdout(), &format!("{} is valid\n", path.display()));
     say(&mut io::stdout(), &journals::tell(&config));
     if let Some(stream) = who {
-        let told = gate::who::tell(&config, stream, SystemTime::now());
+        let told = who::tell(&config, stream, SystemTime::now());
         say(&mut io::stdout(), &told.map_err(StartError::from)?);
     }
     Ok(())

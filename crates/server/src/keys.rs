@@ -3,7 +3,7 @@
 //! Publishing is never open: without a configured key one is generated, which only the start-up notice
 //! shows. The same holds for the operator's password.
 
-use authority::Scope;
+use auth::Scope;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use config::{Auth, KeySecret, Secret};

@@ -24,7 +24,6 @@ mod copies;
 mod door;
 mod drain;
 mod fallbacks;
-mod gate;
 mod head;
 mod hooks;
 mod http;
@@ -52,11 +51,12 @@ mod stamp;
 mod start_error;
 mod stations;
 mod view;
+mod who;
 
 #[cfg(test)]
 mod tests;
 
-pub use gate::{Authority, Grant, Verdict};
+pub use auth::{Authority, Grant, Verdict};
 pub use http::routes;
 pub use links::TrustError;
 pub use ports::{Bound, Port};

@@ -25,11 +25,11 @@ use crate::door::Counts;
 use crate::door::admission::ListenerAdmission;
 use crate::door::films::Projector;
 use crate::drain::Drain;
-use crate::gate::AuthorityGate;
 use crate::http::pages::kept::Kept;
 use crate::log::LineLog;
 use crate::ports::{Bound, Port};
 use crate::signalling::Rtc;
+use auth::AuthorityGate;
 use limits::Limits;
 use limits::host;
 

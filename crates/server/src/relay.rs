@@ -16,7 +16,6 @@ use crate::access::{ACCESS, AccessLog, Departures};
 use crate::backends;
 use crate::door::tls::Certificate;
 use crate::fallbacks::Fallbacks;
-use crate::gate::{Authority, AuthorityGate};
 use crate::http;
 use crate::intros;
 use crate::keys::{self, Generated};
@@ -31,6 +30,7 @@ use crate::sessions::{self, SESSIONS, Sessions};
 use crate::signalling::{Rtc, WebrtcService};
 use crate::start_error::StartError;
 use crate::stations;
+use auth::{Authority, AuthorityGate};
 use limits::Marks;
 
 /// A relay that has not started.
@@ -149,7 +149,7 @@ impl Relay {
         registry.set_deriver(audio.deriver());
         let holdings = Holdings::new(HOLDINGS_BYTES_MAX);
         let gate = AuthorityGate::new(
-            Arc::clone(&config),
+            Arc::<Config>::clone(&config),
             gatekeeper,
             authority,
             (&connector, &holdings),

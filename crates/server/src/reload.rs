@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::door::tls::{Certificate, Renewal};
-use crate::gate::AuthorityGate;
 use crate::log::LineLog;
+use auth::AuthorityGate;
 
 /// See the module's description.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use authority::link::{Action, Link, NAME_BYTES_MAX, Target};
+use auth::link::{Action, Link, NAME_BYTES_MAX, Target};
 use clap::{Args, ValueEnum};
 use config::{Config, Glob, Secret};
 use media::StreamName;

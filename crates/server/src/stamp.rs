@@ -41,11 +41,7 @@ pub(crate) fn iso8601(at: SystemTime, zone: &str) -> String {
     )
 }
 
-/// `2026-11-21T04:54:26.512Z`.
-pub(crate) fn iso8601_millis(at: SystemTime) -> String {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    iso8601(at, &format!(".{:03}Z", since.subsec_millis()))
-}
+pub(crate) use http1::iso8601_millis;
 
 /// Reads what [`iso8601`] writes with a `Z`, to the second, and fractions that are cut.
 pub(crate) fn parse_iso8601(text: &str) -> Option<SystemTime> {

@@ -24,14 +24,7 @@ use Members::{AboveProtocolsBut, These};
 const ASSEMBLY: Members = These(&["server", "load", "xtask", "testkit", "benches", "tests"]);
 /// Likewise, and where hooks are asked in JSON and tokens are read.
 const WITH_JSON: Members = These(&[
-    "server",
-    "auth-hook",
-    "authority",
-    "load",
-    "xtask",
-    "testkit",
-    "benches",
-    "tests",
+    "server", "auth", "load", "xtask", "testkit", "benches", "tests",
 ]);
 /// The one crate that reads configuration, and the checks, whose list of faults is of the same form.
 const CONFIG: Members = These(&["config", "xtask"]);
@@ -44,7 +37,7 @@ const WITH_WEBRTC: Members = These(&["webrtc", "load"]);
 /// Crates with what is still to be done, which survives a restart.
 const WITH_JOURNALS: Members = These(&["journal", "uploads", "webhooks"]);
 /// Crates that seal or encrypt what they send.
-const WITH_CIPHERS: Members = These(&["auth-hook", "webrtc", "load", "egress-hls", "net"]);
+const WITH_CIPHERS: Members = These(&["auth", "webrtc", "load", "egress-hls", "net"]);
 
 const OUTSIDE: &[Outside] = &[
     Outside {
@@ -73,20 +66,20 @@ const OUTSIDE: &[Outside] = &[
     },
     Outside {
         package: "bcrypt",
-        shipped_in: These(&["authority"]),
-        tested_in: These(&["authority"]),
+        shipped_in: These(&["auth"]),
+        tested_in: These(&["auth"]),
         reason: "one crate judges passwords",
     },
     Outside {
         package: "jsonwebtoken",
-        shipped_in: These(&["authority", "benches"]),
-        tested_in: These(&["authority", "benches"]),
+        shipped_in: These(&["auth", "benches"]),
+        tested_in: These(&["auth", "benches"]),
         reason: "one crate judges tokens",
     },
     Outside {
         package: "regex-lite",
-        shipped_in: These(&["authority"]),
-        tested_in: These(&["authority"]),
+        shipped_in: These(&["auth"]),
+        tested_in: These(&["auth"]),
         reason: "tokens of MediaMTX name paths by expressions; nothing else is matched so",
     },
     Outside {

@@ -11,10 +11,8 @@ use std::time::Duration;
 
 use super::read::Walk;
 use super::sections::{Listen, Transport};
-use super::{
-    Auth, Config, KeyRule, KeySecret, PlayAccess, Secret, USER_FILES_MAX, read_keys,
-    read_token_keys, read_users,
-};
+use super::{Config, USER_FILES_MAX, read_keys};
+use auth::{Auth, KeyRule, KeySecret, PlayAccess, Secret, read_token_keys, read_users};
 
 /// Notes every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
@@ -283,7 +281,7 @@ fn hashed_keys<'a>(keys: &[KeyRule], all: impl Iterator<Item = &'a KeyRule>, wal
 /// Streams that demand a credential of listeners while there is none.
 fn listeners_without_key(config: &Config, walk: &mut Walk<'_>) {
     let auth = &config.auth;
-    let is_for_listeners = |key: &KeyRule| key.scopes.contains(authority::Scope::Play);
+    let is_for_listeners = |key: &KeyRule| key.scopes.contains(auth::Scope::Play);
     let has_some = auth.keys.iter().any(is_for_listeners)
         || auth.keys_file.is_some()
         || !auth.link_secrets.is_empty()
@@ -291,7 +289,7 @@ fn listeners_without_key(config: &Config, walk: &mut Walk<'_>) {
         || auth
             .users
             .iter()
-            .any(|rule| rule.scopes.contains(authority::Scope::Play))
+            .any(|rule| rule.scopes.contains(auth::Scope::Play))
         || auth.hook.url.is_some();
     let of_streams = config
         .streams

@@ -1,121 +1,46 @@
 //! `[[access]]`: which clients may connect.
 
-use std::path::PathBuf;
-
-use fanout::gate::Country;
-use media::StreamName;
+use auth::AccessRule;
 
 use crate::read::Section;
-use crate::{Glob, Network, Wildcard, fits};
 
-/// One `[[access]]`: which clients the streams that fit let in. Every condition has to hold.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct AccessRule {
-    /// Which streams.
-    pub pattern: Glob,
-    /// What of them: one or both.
-    pub actions: Vec<AccessAction>,
-    /// Where clients have to connect from; `None` with no file beside it is anywhere.
-    pub allow: Option<Vec<Network>>,
-    /// A file of more such addresses, read again when it changes; see [`read_addresses`](crate::read_addresses).
-    pub allow_file: Option<PathBuf>,
-    /// Where they must not connect from.
-    pub deny: Vec<Network>,
-    /// A file of more such addresses.
-    pub deny_file: Option<PathBuf>,
-    /// What their programs have to call themselves; `None` is anything.
-    pub allow_agents: Option<Vec<Wildcard>>,
-    /// What they must not call themselves.
-    pub deny_agents: Vec<Wildcard>,
-    /// A file of more of these; see [`read_agents`](crate::read_agents).
-    pub deny_agents_file: Option<PathBuf>,
-    /// The hosts of the pages that may send clients here; `None` is any.
-    pub allow_referers: Option<Vec<Wildcard>>,
-    /// The countries that they have to connect from; `None` is any.
-    pub allow_countries: Option<Vec<Country>>,
-    /// The countries that they must not connect from.
-    pub deny_countries: Vec<Country>,
-    /// `access.0`, `access.1`, …, for problems with it.
-    pub(crate) key: String,
-}
-
-/// What a client does with a stream.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum AccessAction {
-    /// It sends it, or its titles.
-    Publish,
-    /// It receives it, or what was recorded of it.
-    Play,
-}
-
-impl AccessRule {
-    /// Whether it is for this.
-    pub fn is_for(&self, action: AccessAction, stream: &StreamName) -> bool {
-        self.actions.contains(&action) && fits(&self.pattern, stream)
+pub(super) fn read(s: &mut Section<'_, '_>) -> AccessRule {
+    let mut rule = AccessRule::all(s.path());
+    s.set("match", &mut rule.pattern);
+    s.set("actions", &mut rule.actions);
+    s.set_some("allow", &mut rule.allow);
+    s.set("allow_file", &mut rule.allow_file);
+    s.set("deny", &mut rule.deny);
+    s.set("deny_file", &mut rule.deny_file);
+    s.set_some("allow_agents", &mut rule.allow_agents);
+    s.set("deny_agents", &mut rule.deny_agents);
+    s.set("deny_agents_file", &mut rule.deny_agents_file);
+    s.set_some("allow_referers", &mut rule.allow_referers);
+    s.set_some("allow_countries", &mut rule.allow_countries);
+    s.set("deny_countries", &mut rule.deny_countries);
+    s.require(
+        "actions",
+        !rule.actions.is_empty(),
+        "is empty, so the rule is for nothing",
+    );
+    let is_empty = [
+        ("allow", rule.allow.as_ref().is_some_and(Vec::is_empty)),
+        (
+            "allow_agents",
+            rule.allow_agents.as_ref().is_some_and(Vec::is_empty),
+        ),
+        (
+            "allow_referers",
+            rule.allow_referers.as_ref().is_some_and(Vec::is_empty),
+        ),
+        (
+            "allow_countries",
+            rule.allow_countries.as_ref().is_some_and(Vec::is_empty),
+        ),
+    ];
+    for (name, is_empty) in is_empty {
+        let message = "is empty, and would let no client in; leave it out to let all in";
+        s.require(name, !is_empty, message);
     }
-
-    pub(super) fn read(s: &mut Section<'_, '_>) -> Self {
-        let mut rule = Self {
-            pattern: Glob::parse("**").expect("it is a pattern"),
-            actions: vec![AccessAction::Publish, AccessAction::Play],
-            allow: None,
-            allow_file: None,
-            deny: Vec::new(),
-            deny_file: None,
-            allow_agents: None,
-            deny_agents: Vec::new(),
-            deny_agents_file: None,
-            allow_referers: None,
-            allow_countries: None,
-            deny_countries: Vec::new(),
-            key: s.path(),
-        };
-        s.set("match", &mut rule.pattern);
-        s.set("actions", &mut rule.actions);
-        s.set_some("allow", &mut rule.allow);
-        s.set("allow_file", &mut rule.allow_file);
-        s.set("deny", &mut rule.deny);
-        s.set("deny_file", &mut rule.deny_file);
-        s.set_some("allow_agents", &mut rule.allow_agents);
-        s.set("deny_agents", &mut rule.deny_agents);
-        s.set("deny_agents_file", &mut rule.deny_agents_file);
-        s.set_some("allow_referers", &mut rule.allow_referers);
-        s.set_some("allow_countries", &mut rule.allow_countries);
-        s.set("deny_countries", &mut rule.deny_countries);
-        s.require(
-            "actions",
-            !rule.actions.is_empty(),
-            "is empty, so the rule is for nothing",
-        );
-        let is_empty = [
-            ("allow", rule.allow.as_ref().is_some_and(Vec::is_empty)),
-            (
-                "allow_agents",
-                rule.allow_agents.as_ref().is_some_and(Vec::is_empty),
-            ),
-            (
-                "allow_referers",
-                rule.allow_referers.as_ref().is_some_and(Vec::is_empty),
-            ),
-            (
-                "allow_countries",
-                rule.allow_countries.as_ref().is_some_and(Vec::is_empty),
-            ),
-        ];
-        for (name, is_empty) in is_empty {
-            let message = "is empty, and would let no client in; leave it out to let all in";
-            s.require(name, !is_empty, message);
-        }
-        rule
-    }
-
-    /// Whether it has a file that may change.
-    pub const fn has_file(&self) -> bool {
-        self.allow_file.is_some() || self.deny_file.is_some() || self.deny_agents_file.is_some()
-    }
-
-    /// Whether it depends on the country of a client.
-    pub fn names_countries(&self) -> bool {
-        self.allow_countries.is_some() || !self.deny_countries.is_empty()
-    }
+    rule
 }

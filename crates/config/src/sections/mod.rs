@@ -4,8 +4,7 @@
 //! section is a field of [`Config`], a line of [`Config::default`] and a line of [`Config::read`], which names all
 //! fields, so none can be left out.
 //!
-//! Four modules are named like crates (`fanout`, `http`, `transcode`, `webhooks`), which this file therefore does not
-//! use.
+//! Five modules are named like crates (`auth`, `fanout`, `http`, `transcode`, `webhooks`), which this file names by `::auth`.
 
 mod access;
 mod admin;
@@ -39,14 +38,9 @@ mod webrtc;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-pub use self::access::{AccessAction, AccessRule};
 pub use self::admin::Admin;
 pub use self::alias::AliasRule;
-pub use self::auth::{Auth, Key, KeyRule, KeySecret, KeySecretRef, PlayAccess};
-pub use self::auth_hook::{AuthHook, HookAsks, HookUnanswered};
-pub use self::auth_jwt::AuthJwt;
 pub(crate) use self::auth_users::USER_FILES_MAX;
-pub use self::auth_users::UsersRule;
 pub use self::directory::DirectoryRule;
 pub use self::fanout::{Backend, Fanout};
 pub use self::files::FilesRule;
@@ -71,6 +65,7 @@ pub use self::webhooks::{WEBHOOK_KINDS, WebhookRule, Webhooks};
 pub use self::webrtc::Webrtc;
 use crate::PullRule;
 use crate::read::Section;
+pub(crate) use auth::read_key;
 
 /// Most worker threads: more than any machine has cores, few enough to start at once.
 const WORKERS_MAX: usize = 1_024;
@@ -93,9 +88,9 @@ pub struct Config {
     /// The operator's port.
     pub admin: Admin,
     /// Who may do what.
-    pub auth: Auth,
+    pub auth: ::auth::Auth,
     /// Which clients may connect to which streams: all that fit have to let one in.
-    pub access: Vec<AccessRule>,
+    pub access: Vec<::auth::AccessRule>,
     /// How publishers are treated.
     pub ingest: Ingest,
     /// How listeners are served.
@@ -142,7 +137,7 @@ impl Default for Config {
             hls: Hls::default(),
             webrtc: Webrtc::default(),
             admin: Admin::default(),
-            auth: Auth::default(),
+            auth: ::auth::Auth::default(),
             access: Vec::new(),
             ingest: Ingest::default(),
             fanout: Fanout::default(),
@@ -203,8 +198,8 @@ impl Config {
         s.section("hls", |s| hls.read(s));
         s.section("webrtc", |s| webrtc.read(s));
         s.section("admin", |s| admin.read(s));
-        s.section("auth", |s| auth.read(s));
-        s.sections("access", |s| access.push(AccessRule::read(s)));
+        s.section("auth", |s| auth::read(auth, s));
+        s.sections("access", |s| access.push(access::read(s)));
         s.section("ingest", |s| ingest.read(s));
         s.section("fanout", |s| fanout.read(s));
         s.section("transcode", |s| transcode.read(s));

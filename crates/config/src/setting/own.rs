@@ -1,6 +1,6 @@
 //! How the types of this crate are written.
 
-use authority::KeyHash;
+use auth::KeyHash;
 use media::StreamName;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -8,10 +8,10 @@ use toml::de::DeValue;
 use super::{Fault, Faults, Setting, keep, unreadable, wrong_type};
 use crate::remote::UrlFault;
 use crate::weak::weakness;
-use crate::{
-    BaseUrl, Glob, KeySecret, LogTarget, Network, NotABaseUrl, PullUrl, Pulled, PushUrl, Secret,
-    SigningKeys, WeekHours, Wildcard,
-};
+use crate::{BaseUrl, LogTarget, NotABaseUrl, PullUrl, Pulled, PushUrl, SigningKeys, WeekHours};
+use auth::{KeySecret, Secret, Wildcard};
+use media::Glob;
+use net::Network;
 
 impl Setting for Network {
     const EXPECTED: &str = "an address or a network, such as \"127.0.0.1\" or \"10.0.0.0/8\"";

@@ -1,12 +1,10 @@
 //! Types that are one of a few words.
 
-use authority::Scope;
+use auth::Scope;
 
 use super::{Fault, Setting, nearest};
-use crate::{
-    AccessAction, Backend, ClientHeader, HookAsks, HookUnanswered, LogFormat, LogLevel, PlayAccess,
-    RecordedAs, StationOrder, UploadWhen,
-};
+use crate::{Backend, ClientHeader, LogFormat, LogLevel, RecordedAs, StationOrder, UploadWhen};
+use auth::{AccessAction, HookAsks, HookUnanswered, PlayAccess};
 
 macro_rules! choices {
     ($($type:ty { $($word:literal => $value:expr),* $(,)? } $expected:literal;)*) => {
@@ -34,7 +32,7 @@ choices! {
         "stalled" => Self::Stalled,
         "never" => Self::Never,
     } "\"same-credential\", \"stalled\" or \"never\"";
-    auth_hook::Dialect {
+    auth::Dialect {
         "carillon" => Self::Carillon,
         "nginx-rtmp" => Self::NginxRtmp,
         "srs" => Self::Srs,

@@ -183,7 +183,7 @@ fn keys_say_what_they_are_for_and_how_long() {
 
 #[test]
 fn hashes_of_keys_are_checked_and_not_shown() {
-    let hash = include_str!("../../../authority/src/hash.phc").trim();
+    let hash = include_str!("../../../auth/src/proof/hash.phc").trim();
     let with = |key: &str| format!("[[auth.key]]\nname = \"van\"\nmatch = \"a\"\nkey = \"{key}\"");
     let config = parse(&with(hash)).expect("valid");
     assert!(matches!(

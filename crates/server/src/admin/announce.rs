@@ -29,7 +29,7 @@ use serde_json::json;
 
 use super::api::{Api, not_found, refuse};
 use super::recordings;
-use crate::gate::Administer;
+use auth::Administer;
 
 /// What follows a stream's name in the path.
 const SUFFIX: &str = "/events";

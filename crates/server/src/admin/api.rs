@@ -16,12 +16,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::fallbacks::Fallbacks;
-use crate::gate::AuthorityGate;
 use crate::links::{Links, Row};
 use crate::listeners;
 use crate::stamp;
 use crate::stations::Stations;
 use crate::view::StreamView;
+use auth::AuthorityGate;
 
 /// What the API shows and changes.
 #[derive(Clone)]

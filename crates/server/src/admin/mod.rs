@@ -47,11 +47,11 @@ use self::connections::Connections;
 use self::events::EventStreams;
 use self::health::Readiness;
 use crate::door::AcceptWarning;
-use crate::gate::AuthorityGate;
 use crate::http::operators;
 use crate::http::pages::operator;
 use crate::http::routes::{Demand, Endpoint, Surface};
 use crate::services::Context;
+use auth::AuthorityGate;
 
 /// For a request's head to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);

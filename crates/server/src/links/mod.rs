@@ -36,7 +36,7 @@ use self::push::Pushes;
 pub use self::trust::TrustError;
 pub(crate) use self::trust::connector;
 use crate::fallbacks::FallbackOrigin;
-use crate::gate::AuthorityGate;
+use auth::AuthorityGate;
 
 /// How often new streams are looked for, and so how late a push is at most.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::phase::{Phase, Shown};
 use super::{Context, Run, Service};
-use crate::gate::AuthorityGate;
+use auth::AuthorityGate;
 
 /// Picture and sound of equal length, made by `cargo xtask demo-clip`.
 const CLIP: &[u8] = include_bytes!("../../assets/demo.flv");

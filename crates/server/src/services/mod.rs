@@ -49,7 +49,6 @@ use self::phase::Shown;
 use crate::admin::metrics::Page;
 use crate::door::tls::Certificate;
 use crate::fallbacks::Fallbacks;
-use crate::gate;
 use crate::hooks::Hooks;
 use crate::keys::Generated;
 use crate::links::Links;
@@ -111,7 +110,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::<levels::LevelWatch>::default(),
         Box::new(directories::DirectoryKeeper::new(connector.clone(), seed)),
         // One form at a time needs no account.
-        Box::new(mounts::MountTeller::new(gate::asker(
+        Box::new(mounts::MountTeller::new(auth::asker(
             &config.auth.hook,
             &connector,
             &Holdings::new(0),

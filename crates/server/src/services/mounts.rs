@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use auth_hook::{Asker, Mount};
+use auth::{Asker, Mount};
 use fanout::events::{Event, EventKind, Received};
 use fanout::{Phase as StreamPhase, Registry};
 use media::StreamName;

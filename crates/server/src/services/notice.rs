@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::net::SocketAddr;
 
-use authority::Scope;
+use auth::Scope;
 use config::Config;
 
 use crate::keys::Generated;

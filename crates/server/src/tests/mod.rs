@@ -2,15 +2,18 @@
 
 mod admission;
 mod anonymous;
+pub(crate) mod authorities;
 mod doors;
 mod events;
 mod gate;
 mod held;
+mod hooks;
 mod keep_alive;
 mod lifecycle;
 mod links;
 mod operator;
 mod pages;
+pub(crate) mod permissions;
 mod private;
 mod rtc;
 mod secure;
@@ -32,9 +35,9 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::gate::Authority;
 use crate::ports::Port;
 use crate::relay::Relay;
+use auth::Authority;
 use limits::Marks;
 
 /// For anything that should happen at once.

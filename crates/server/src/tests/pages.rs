@@ -7,7 +7,7 @@ use media::StreamName;
 use serde_json::Value;
 
 use super::*;
-use crate::gate::{Grant, Verdict};
+use auth::{Grant, Verdict};
 
 const LIST: &str = "/api/v1/public/streams";
 

@@ -109,13 +109,6 @@ pub(super) fn date_and_time(at: SystemTime) -> (String, String) {
     )
 }
 
-/// `2026-11-23T15:42:00.500Z`.
-pub(super) fn stamp(at: SystemTime) -> String {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (date, time) = date_and_time(at);
-    format!("{date}T{time}.{:03}Z", since.subsec_millis())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,7 +120,7 @@ mod tests {
             Some(When::At(at)) => at.duration_since(UNIX_EPOCH).ok().map(|it| it.as_millis()),
             _ => None,
         };
-        assert_eq!(stamp(now), "2026-11-24T15:04:05.000Z");
+        assert_eq!(http1::iso8601_millis(now), "2026-11-24T15:04:05.000Z");
         assert_eq!(When::parse("start", now), Some(When::Start));
         for (text, millis) in [
             ("-0", 1_795_532_645_000),

@@ -1,0 +1,179 @@
+//! Compares a secret with hashes of keys, which takes long by design: on threads that may be blocked, a few at a time, and once for
+//! each key that is in use.
+//!
+//! A guess costs the server what a right key costs, a second at most (`config` sees to it). So guesses of an address that has none
+//! left are not computed, also where it used them up while this one waited, and who waits gives way by address
+//! ([`Turns`]).
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::available_parallelism;
+
+use fanout::gate::Denied;
+use net::shares::Bounds;
+use net::turns::Turns;
+
+use super::authority::Fingerprints;
+use super::keys::Tried;
+use crate::proof::{KeyHash, Verified};
+
+/// Clients whose secrets are compared at the same time, at most: 256 MiB at the largest memory that a hash may name. On smaller
+/// machines they take half of the cores, so that they do not delay the workers of all.
+const AT_ONCE_MAX: usize = 4;
+
+/// Clients that wait for it: more would not be answered in time. Those of one address are answered within the gate's time also
+/// where hashes are as dear as they may be.
+const WAITING: Bounds = Bounds {
+    max: 64,
+    share: 4,
+    reserve: 0,
+};
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Hashes {
+    fingerprints: Fingerprints,
+    verified: Mutex<Verified>,
+    turns: Turns,
+}
+
+impl Hashes {
+    pub(super) fn new(fingerprints: Fingerprints) -> Self {
+        let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+        let at_once = (cores / 2).clamp(1, AT_ONCE_MAX);
+        Self {
+            fingerprints,
+            verified: Mutex::default(),
+            turns: Turns::new(at_once, WAITING),
+        }
+    }
+
+    /// The number of the first hash that the secret beside it fits. Of a client that is limited only pairs are looked for that are
+    /// known already.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`] when too many others wait.
+    pub(super) async fn find(
+        &self,
+        compared: Vec<(KeyHash, String)>,
+        by: Tried<'_>,
+    ) -> Result<Option<usize>, Denied> {
+        let pairs = compared.iter();
+        let pairs = pairs.map(|(hash, secret)| self.fingerprints.of_pair(hash.reveal(), secret));
+        let pairs: Vec<_> = pairs.collect();
+        let known = self.known(&pairs);
+        if known.is_some() || compared.is_empty() || by.is_limited() {
+            return Ok(known);
+        }
+        let turn = self.turns.take(by.peer).await;
+        let turn = turn.map_err(|_| Denied::Unavailable)?;
+        // Others of its address may have guessed meanwhile, or have presented the same.
+        let known = self.known(&pairs);
+        if known.is_some() || by.is_limited() {
+            return Ok(known);
+        }
+        let comparing = tokio::task::spawn_blocking(move || {
+            // Kept for as long as the thread computes, also if the client hangs up.
+            let _turn = turn;
+            let mut compared = compared.iter();
+            compared.position(|(hash, secret)| hash.verifies(secret))
+        });
+        let found = comparing.await.map_err(|_| Denied::Unavailable)?;
+        if let Some(at) = found {
+            self.verified().note(pairs[at]);
+        }
+        Ok(found)
+    }
+
+    /// The number of the pair that is known to fit.
+    fn known(&self, pairs: &[[u8; 32]]) -> Option<usize> {
+        let verified = self.verified();
+        pairs.iter().position(|pair| verified.has(pair))
+    }
+
+    fn verified(&self) -> MutexGuard<'_, Verified> {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use net::wait::at_once;
+
+    use super::super::attempts::Kind;
+    use super::super::guesses::Guesses;
+    use super::*;
+
+    const HASH: &str = include_str!("../proof/hash.phc");
+
+    fn with(secret: &str) -> Vec<(KeyHash, String)> {
+        let hash = KeyHash::parse(HASH.trim()).expect("a hash");
+        vec![(hash, secret.to_owned())]
+    }
+
+    fn by(guesses: &Guesses) -> Tried<'_> {
+        Tried {
+            peer: IpAddr::from([192, 0, 2, 1]),
+            kind: Kind::Play,
+            guesses,
+        }
+    }
+
+    /// With a client that has no guess left.
+    fn used_up() -> Guesses {
+        let guesses = Guesses::default();
+        let peer = by(&guesses).peer;
+        while !guesses.are_used_up(peer, Kind::Play) {
+            guesses
+                .believe(Kind::Play, peer, Err(Denied::Wrong))
+                .expect_err("wrong");
+        }
+        guesses
+    }
+
+    #[tokio::test]
+    async fn a_pair_is_computed_once_and_then_known_also_to_limited_clients() {
+        let hashes = Hashes::new(Fingerprints::new().expect("randomness"));
+        let (free, limited) = (Guesses::default(), used_up());
+        let find =
+            async |secret: &str, guesses: &Guesses| hashes.find(with(secret), by(guesses)).await;
+        let none = find("open-sesame-41", &limited).await;
+        assert_eq!(none, Ok(None), "it is not computed");
+        assert_eq!(find("open-sesame-41", &free).await, Ok(Some(0)));
+        assert_eq!(find("open-sesame-41", &limited).await, Ok(Some(0)));
+        assert_eq!(find("open-sesame-42", &free).await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn one_that_waits_is_not_computed_when_its_address_has_no_guess_left() {
+        let mut hashes = Hashes::new(Fingerprints::new().expect("randomness"));
+        hashes.turns = Turns::new(1, WAITING);
+        let guesses = Guesses::default();
+        let turn = hashes.turns.take(by(&guesses).peer).await.expect("free");
+        let mut right = Box::pin(hashes.find(with("open-sesame-41"), by(&guesses)));
+        assert!(at_once(&mut right).is_none());
+        while !by(&guesses).is_limited() {
+            let wrong = guesses.believe(Kind::Play, by(&guesses).peer, Err(Denied::Wrong));
+            wrong.expect_err("wrong");
+        }
+        drop(turn);
+        assert_eq!(right.await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn those_beyond_an_address_s_share_are_told_to_come_again() {
+        let mut hashes = Hashes::new(Fingerprints::new().expect("randomness"));
+        hashes.turns = Turns::new(0, WAITING);
+        let guesses = Guesses::default();
+        let waits = (0..=WAITING.share).map(|_| {
+            let mut waits = Box::pin(hashes.find(with("open-sesame-41"), by(&guesses)));
+            assert!(at_once(&mut waits).is_none());
+            waits
+        });
+        let mut waits: Vec<_> = waits.collect();
+        let told: Vec<_> = waits.iter_mut().filter_map(at_once).collect();
+        assert_eq!(told, [Err(Denied::Unavailable)]);
+    }
+}

@@ -1,0 +1,341 @@
+//! The built-in authority: keys, users, signed links, tokens, a password for titles, and listening that is free where it is configured
+//! so.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use fanout::gate::{Action, Denied, Identity, Proof, Request, Terms};
+use media::StreamName;
+use net::link::Connector;
+
+use super::attempts::Kind;
+use super::authority::{Authority, Fingerprints, Grant, Verdict};
+use super::guesses::Guesses;
+use super::hashes::Hashes;
+use super::holders::{Holders, KeyId};
+use super::links::Links;
+use super::players::Players;
+use super::signatures::SignatureCounts;
+use super::tokens::Tokens;
+use super::users::{self, UserFiles};
+use super::watched::Watched;
+use crate::proof::{KeyHash, Scope};
+use crate::secret::Secret;
+use crate::settings::{Key, KeyRule, KeySecretRef, Permissions, PlayAccess};
+
+/// See the module's description. It answers at once, unless a key is to be compared with hashes, or a token names one that is not
+/// known.
+#[derive(Debug)]
+pub(super) struct Keys {
+    permissions: Arc<dyn Permissions>,
+    fingerprints: Fingerprints,
+    /// Shared with the gate, which counts them.
+    guesses: Arc<Guesses>,
+    /// The keys of the file, and who uses them.
+    holders: Arc<Holders>,
+    hashes: Hashes,
+    links: Links,
+    tokens: Tokens,
+    users: UserFiles,
+}
+
+impl Keys {
+    /// With the secrets of a configuration.
+    pub(super) fn new(
+        permissions: Arc<dyn Permissions>,
+        fingerprints: Fingerprints,
+        guesses: Arc<Guesses>,
+        (players, holders): (&Arc<Players>, Holders),
+        connector: &Connector,
+    ) -> Self {
+        let auth = permissions.auth();
+        let links = Links::new(
+            &auth.link_secrets,
+            fingerprints.clone(),
+            Arc::clone(players),
+        );
+        let tokens = Tokens::new(
+            &auth.jwt,
+            fingerprints.clone(),
+            Arc::clone(players),
+            connector,
+        );
+        Self {
+            holders: Arc::new(holders),
+            users: UserFiles::new(auth),
+            hashes: Hashes::new(fingerprints.clone()),
+            links,
+            tokens,
+            permissions,
+            fingerprints,
+            guesses,
+        }
+    }
+
+    /// Reads its files again that have changed. It may wait for a disk.
+    pub(super) fn look(&self) {
+        self.holders.look();
+        self.tokens.file().look();
+        self.users.files().for_each(Watched::look);
+    }
+
+    /// Reads its files again, and says what has become of each. It may wait for a disk.
+    pub(super) fn read_again(&self) -> impl Iterator<Item = String> {
+        let keys = [self.holders.read_again(), self.tokens.file().read_again()];
+        let users = self.users.files().map(Watched::read_again);
+        keys.into_iter().chain(users).flatten()
+    }
+
+    pub(super) const fn signature_counts(&self) -> &SignatureCounts {
+        self.tokens.counts()
+    }
+
+    /// Whether a client has to present something to listen to a stream.
+    pub(super) fn are_needed(&self, action: Action, stream: &StreamName) -> bool {
+        action != Action::Play || self.permissions.play_access(stream) == PlayAccess::Key
+    }
+
+    /// Whether a hook may permit what none of them does.
+    pub(super) fn leave_to_hook(&self, action: Action, stream: &StreamName) -> bool {
+        self.permissions.asks_hook(scope(action), stream)
+    }
+
+    /// Whether a secret is that of a key for administrators.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub(super) async fn administer(&self, peer: IpAddr, secret: &str) -> Result<Grant, Denied> {
+        let by = Tried {
+            peer,
+            kind: Kind::Administer,
+            guesses: &self.guesses,
+        };
+        if let Some(verdict) = self.tokens.administer(by, secret).await {
+            return verdict;
+        }
+        let further = self.holders.keys();
+        let keys = self.permissions.auth().keys.iter().chain(&*further);
+        let keys = keys.filter_map(|key| key.for_scope(Scope::Admin));
+        let evidence = Some(Evidence::Secret(secret));
+        let chosen = self.choose(evidence, keys, Vec::new(), by).await;
+        chosen.map(|(grant, _)| grant)
+    }
+
+    async fn judge(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
+        if !self.are_needed(action, request.stream) {
+            return Ok(Grant::to_all());
+        }
+        if let Some(verdict) = self.links.judge(action, request, SystemTime::now()) {
+            return verdict;
+        }
+        let by = Tried {
+            peer: request.peer.ip(),
+            kind: Kind::of(action),
+            guesses: &self.guesses,
+        };
+        if let Some(verdict) = self.tokens.judge(action, request, by).await {
+            return verdict;
+        }
+        let further = self.holders.keys();
+        let keys = fitting(&*self.permissions, &further, action, request.stream);
+        let evidence = Evidence::of(request);
+        let user = users::presented(request);
+        if evidence.is_none() && user.is_none() {
+            return Err(Denied::Missing);
+        }
+        let of_users = user.map_or_else(Vec::new, |(user, password)| {
+            let candidates = self.users.candidates(&user, scope(action), request.stream);
+            let compared = candidates.into_iter().map(|one| Hashed {
+                hash: one.hash,
+                secret: (*password).to_owned(),
+                owner: match one.is_decoy {
+                    true => Owner::Nobody,
+                    false => Owner::User((*user).to_owned()),
+                },
+            });
+            compared.collect()
+        });
+        let (grant, key) = self.choose(evidence, keys, of_users, by).await?;
+        let witness = key.and_then(|key| self.holders.witness(key, action, request));
+        Ok(Grant { witness, ..grant })
+    }
+
+    /// The permission of the key or the user that is proven, and which key that is.
+    async fn choose<'a>(
+        &self,
+        evidence: Option<Evidence<'_>>,
+        keys: impl Iterator<Item = Key<'a>>,
+        of_users: Vec<Hashed<'a>>,
+        by: Tried<'_>,
+    ) -> Result<(Grant, Option<KeyId>), Denied> {
+        // Every secret is compared, so that the time does not reveal which one matched.
+        let mut plain = None;
+        let mut hashed = of_users;
+        for key in keys {
+            match (key.secret, evidence) {
+                (KeySecretRef::Plain(secret), Some(evidence)) => {
+                    if evidence.fits(secret) {
+                        plain = Some((secret.reveal().to_owned(), key));
+                    }
+                }
+                (KeySecretRef::Hash(hash), Some(Evidence::Secret(offered))) => {
+                    hashed.push(Hashed {
+                        hash: hash.clone(),
+                        secret: offered.to_owned(),
+                        owner: Owner::Key(key),
+                    });
+                }
+                // A hash proves nothing about the answer to a challenge.
+                (_, None | Some(Evidence::Proof(_))) => {}
+            }
+        }
+        if let Some((secret, key)) = plain {
+            return self.grant(&secret, key);
+        }
+        hashed.sort_by_key(|one| matches!(one.owner, Owner::Nobody));
+        let pairs = hashed.iter();
+        let pairs = pairs.map(|one| (one.hash.clone(), one.secret.clone()));
+        let found = self.hashes.find(pairs.collect(), by).await?;
+        let found = found.and_then(|at| hashed.into_iter().nth(at));
+        match found.map(|one| (one.owner, one.secret)) {
+            Some((Owner::Key(key), secret)) => self.grant(&secret, key),
+            Some((Owner::User(user), _)) => {
+                let grant = Grant {
+                    credential: Some(self.fingerprints.of(&format!("user {user}"))),
+                    terms: Terms {
+                        until: None,
+                        identity: Identity::new(&user),
+                    },
+                    ..Grant::to_all()
+                };
+                Ok((grant, None))
+            }
+            Some((Owner::Nobody, _)) | None => Err(Denied::Wrong),
+        }
+    }
+
+    /// What a key permits whose secret this is.
+    fn grant(&self, secret: &str, key: Key<'_>) -> Result<(Grant, Option<KeyId>), Denied> {
+        let until = key
+            .expires
+            .map(|expires| moment(expires, SystemTime::now()))
+            .transpose()?;
+        let grant = Grant {
+            // The same key gives the same credential, however it was presented.
+            credential: Some(self.fingerprints.of(secret)),
+            terms: Terms {
+                until,
+                identity: key.name.cloned(),
+            },
+            ..Grant::to_all()
+        };
+        Ok((grant, Some(self.fingerprints.of_key(key.secret))))
+    }
+}
+
+/// What a key has to be for to permit an action.
+pub const fn scope(action: Action) -> Scope {
+    match action {
+        Action::Publish => Scope::Publish,
+        Action::Play => Scope::Play,
+        Action::UpdateMetadata => Scope::Metadata,
+    }
+}
+
+/// The keys that permit an action, of the configuration and of `further`; titles are the operator's as well. Some may have
+/// expired.
+pub fn fitting<'a>(
+    permissions: &'a dyn Permissions,
+    further: &'a [KeyRule],
+    action: Action,
+    stream: &'a StreamName,
+) -> impl Iterator<Item = Key<'a>> {
+    let is_title = action == Action::UpdateMetadata;
+    let password = permissions.auth().admin_password.as_ref();
+    let password = password.filter(|_| is_title).map(|secret| Key {
+        name: None,
+        secret: KeySecretRef::Plain(secret),
+        expires: None,
+    });
+    let named = permissions.auth().keys.iter().chain(further);
+    let operators = named.filter_map(|key| key.for_scope(Scope::Admin));
+    let operators = operators.filter(move |_| is_title);
+    let keys = permissions.keys_for(scope(action), stream, further);
+    keys.chain(operators).chain(password)
+}
+
+/// Who presents a secret, for what: whoever is about to spend time on it has to know.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tried<'a> {
+    pub(super) peer: IpAddr,
+    pub(super) kind: Kind,
+    pub(super) guesses: &'a Guesses,
+}
+
+impl Tried<'_> {
+    /// Whether its address has no guess left, so that nothing is spent on it.
+    pub(super) fn is_limited(self) -> bool {
+        self.guesses.are_used_up(self.peer, self.kind)
+    }
+}
+
+/// A hash that a secret is compared with.
+struct Hashed<'a> {
+    hash: KeyHash,
+    secret: String,
+    owner: Owner<'a>,
+}
+
+/// Whose hash it is.
+enum Owner<'a> {
+    Key(Key<'a>),
+    User(String),
+    /// It is compared for the time that it takes.
+    Nobody,
+}
+
+/// When a permission ends by the monotonic clock, which goes on where the other is set.
+///
+/// # Errors
+/// When that is over.
+pub(super) fn moment(expires: SystemTime, now: SystemTime) -> Result<Instant, Denied> {
+    let left = expires.duration_since(now).ok();
+    let left = left.filter(|left| !left.is_zero()).ok_or(Denied::Unfit)?;
+    let far = Instant::now() + std::time::Duration::from_secs(FAR_SECONDS);
+    Ok(Instant::now()
+        .checked_add(left)
+        .map_or(far, |end| end.min(far)))
+}
+
+/// Ends later than this, in seconds, come then: ten years, within which the server is started again.
+const FAR_SECONDS: u64 = 10 * 366 * 24 * 3600;
+
+impl Authority for Keys {
+    fn decide<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Verdict<'a> {
+        Box::pin(self.judge(action, request))
+    }
+}
+
+/// What proves that a client knows a secret.
+#[derive(Clone, Copy, Debug)]
+enum Evidence<'a> {
+    /// The secret itself.
+    Secret(&'a str),
+    /// An answer to a challenge, which only a client that knows the secret can give.
+    Proof(&'a dyn Proof),
+}
+
+impl<'a> Evidence<'a> {
+    fn of(request: &Request<'a>) -> Option<Self> {
+        let secret = request.secret().map(Self::Secret);
+        secret.or_else(|| request.proof.map(Self::Proof))
+    }
+
+    fn fits(self, secret: &Secret) -> bool {
+        match self {
+            Self::Secret(offered) => secret.matches(offered),
+            Self::Proof(proof) => proof.verifies(secret.reveal()),
+        }
+    }
+}

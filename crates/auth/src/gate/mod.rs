@@ -1,0 +1,360 @@
+//! The gate: the only module that grants permissions.
+//!
+//! It owns the registry's only [`Gatekeeper`], so nothing is published, played or administered without a
+//! value that was made here. An [`Authority`] decides what a client may do; the gate awaits its answer, for
+//! [`ANSWER_TIMEOUT`] at most, in the task of the connection that asks.
+//!
+//! Secrets are compared in constant time. Wrong ones use up a small allowance per address and kind of action ([`guesses`]);
+//! while it is used up no credential that the address presents for that kind is accepted, so guessing gains
+//! nothing. The allowance is checked when the answer arrives: thousands of guesses that are asked side by side
+//! while an authority takes its time are worth no more than as many in a row. It is also checked before an authority spends
+//! time on a secret, and whoever is to wait for that waits behind its own address ([`net::turns`]): guesses take no time from
+//! others. Pending questions use up nothing, so that many broadcasters behind one address may wait together.
+//!
+//! One exception: a credential that was right from that address before is still accepted, so a publisher that
+//! shares its address with a guesser (behind a NAT or a balancer) can reconnect. Guesses from other addresses,
+//! and for other keys, stay limited. A guesser behind a publisher's own address learns at any pace whether a
+//! guess is right, which is why a key has at least eight characters.
+//!
+//! Before all that the lists of [`access`] decide which clients are let in at all; a client that is not has guessed nothing.
+//!
+//! A credential that is right and has expired, or is for something else, is no guess: a player that goes on with its link of
+//! yesterday locks no other one behind its address out.
+
+mod access;
+mod attempts;
+mod authority;
+mod guesses;
+mod hashes;
+mod holders;
+mod hooked;
+mod jwks;
+mod keys;
+mod keys_file;
+mod links;
+mod players;
+mod signatures;
+mod successes;
+#[cfg(test)]
+mod testing;
+mod tokens;
+mod users;
+mod watched;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use fanout::Fanout;
+use fanout::gate::{
+    ANSWER_TIMEOUT, Action, Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play,
+    Publish, Request, UpdateMetadata,
+};
+use media::StreamName;
+use net::holdings::Holdings;
+use net::link::Connector;
+use tokio::time::timeout;
+
+use self::access::Access;
+use self::attempts::Kind;
+use self::authority::Fingerprints;
+pub use self::authority::{Authority, Grant, Verdict};
+use self::guesses::Guesses;
+use self::holders::Holders;
+use self::hooked::Hooked;
+use self::keys::Keys;
+pub use self::keys::{fitting, scope};
+use self::players::Players;
+pub use self::signatures::SignatureCounts;
+use crate::hook::{Asker, PassedHeader};
+use crate::secret::Secret;
+use crate::settings::{AuthHook, Permissions};
+
+/// Stands for the secret of publishers without one. No key is as short.
+const NO_KEY: &str = "";
+
+/// Stands for the secret of publishers that an authority permits without a credential.
+const OPEN: &str = "open";
+
+/// The action of using the operator's port.
+#[derive(Clone, Copy, Debug)]
+pub struct Administer;
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct AuthorityGate {
+    admin_password: Option<Secret>,
+    permissions: Arc<dyn Permissions>,
+    gatekeeper: Gatekeeper,
+    access: Access,
+    authority: Arc<dyn Authority>,
+    /// The configured ones, whether or not the authority has them.
+    keys: Arc<Keys>,
+    guesses: Arc<Guesses>,
+    fingerprints: Fingerprints,
+}
+
+impl AuthorityGate {
+    /// Guards by what a configuration says, and by its hook, which is reached by `connector` and charged to `holdings`; or by
+    /// `authority` if there is one. Listeners are those of `fanout`.
+    ///
+    /// # Errors
+    /// When the system has no random bytes.
+    pub fn new(
+        permissions: Arc<dyn Permissions>,
+        gatekeeper: Gatekeeper,
+        authority: Option<Arc<dyn Authority>>,
+        (connector, holdings): (&Connector, &Arc<Holdings>),
+        fanout: &Arc<Fanout>,
+    ) -> Result<Self, getrandom::Error> {
+        let fingerprints = Fingerprints::new()?;
+        let admin_password = permissions.auth().admin_password.clone();
+        let guesses = Arc::new(Guesses::default());
+        // What is permitted keeps the table, and is kept by the fan-out.
+        let listeners = Arc::downgrade(fanout);
+        let end = move |listener| {
+            if let Some(fanout) = listeners.upgrade() {
+                fanout.directory().end_permission(listener, Instant::now());
+            }
+        };
+        let players = Players::new(Box::new(end.clone()));
+        let holders = Holders::new(&permissions, fingerprints.clone(), Box::new(end));
+        let keys = Keys::new(
+            Arc::clone(&permissions),
+            fingerprints.clone(),
+            Arc::clone(&guesses),
+            (&Arc::new(players), holders),
+            connector,
+        );
+        let keys = Arc::new(keys);
+        let guessing = (&guesses, &fingerprints);
+        let asking = (connector, holdings);
+        let configured = || configured(&permissions.auth().hook, &keys, guessing, asking, fanout);
+        let authority = authority.unwrap_or_else(configured);
+        Ok(Self {
+            admin_password,
+            gatekeeper,
+            access: Access::new(&*permissions),
+            authority,
+            keys,
+            permissions,
+            guesses,
+            fingerprints,
+        })
+    }
+
+    /// Reads the files of keys and of addresses again that have changed. It may wait for a disk.
+    pub fn look_at_keys(&self) {
+        self.keys.look();
+        self.access.look();
+    }
+
+    /// Reads the files of keys and of addresses again, and says what has become of them. It may wait for a disk.
+    pub fn reread_keys(&self) -> String {
+        let told: Vec<_> = self
+            .keys
+            .read_again()
+            .chain(self.access.read_again())
+            .collect();
+        match told.is_empty() {
+            true => "no file".to_owned(),
+            false => told.join(", "),
+        }
+    }
+
+    /// What has become of tokens' signatures.
+    pub fn signature_counts(&self) -> &SignatureCounts {
+        self.keys.signature_counts()
+    }
+
+    /// Whether a password is the operator's, or a key with that scope.
+    ///
+    /// # Errors
+    /// When it is not, or none was presented.
+    pub async fn administer(
+        &self,
+        peer: IpAddr,
+        password: Option<&str>,
+    ) -> Result<Authorized<Administer>, Denied> {
+        let offered = password.filter(|password| !password.is_empty());
+        let offered = offered.ok_or(Denied::Missing)?;
+        let known = self.admin_password.as_ref();
+        let fitting = known.filter(|known| known.matches(offered));
+        let grant = fitting.map(|password| Grant {
+            credential: Some(self.fingerprints.of(password.reveal())),
+            ..Grant::to_all()
+        });
+        let verdict = match grant {
+            Some(grant) => Ok(grant),
+            None => self.keys.administer(peer, offered).await,
+        };
+        self.guesses.believe(Kind::Administer, peer, verdict)?;
+        Ok(self.gatekeeper.authorize(Administer))
+    }
+
+    /// Permits administration where the operator's port is open to every client that can reach it.
+    pub fn administer_unasked(&self) -> Authorized<Administer> {
+        self.gatekeeper.authorize(Administer)
+    }
+
+    /// Permits an operator to announce an event of a stream.
+    pub fn announce(
+        &self,
+        _operator: &Authorized<Administer>,
+        stream: &StreamName,
+    ) -> Authorized<UpdateMetadata> {
+        self.gatekeeper.authorize(UpdateMetadata {
+            stream: stream.clone(),
+        })
+    }
+
+    /// Permits what this server publishes itself and yields to every key of the stream.
+    pub fn publish_until_replaced(&self, stream: &StreamName) -> Authorized<Publish> {
+        self.gatekeeper.authorize(Publish {
+            stream: stream.clone(),
+            credential: Credential::YIELDS,
+        })
+    }
+
+    /// Permits what this server publishes itself and does not yield: a key replaces it, and is replaced by
+    /// it, only where the present publisher has stalled.
+    pub fn publish_without_key(&self, stream: &StreamName) -> Authorized<Publish> {
+        self.gatekeeper.authorize(Publish {
+            stream: stream.clone(),
+            credential: self.fingerprints.of(NO_KEY),
+        })
+    }
+
+    /// Permits this server to push a stream, or to keep its past.
+    pub fn play_unasked(&self, stream: &StreamName) -> Authorized<Play> {
+        self.gatekeeper.authorize(Play {
+            stream: stream.clone(),
+        })
+    }
+
+    /// Asks the authority about a client that is let in.
+    async fn ask(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
+        self.let_in(action, request.stream, request)?;
+        let verdict = self.authority.decide(action, request);
+        let verdict = timeout(ANSWER_TIMEOUT, verdict).await.unwrap_or_else(|_| {
+            tracing::warn!(
+                stream = %request.stream,
+                peer = %request.peer,
+                ?action,
+                seconds = ANSWER_TIMEOUT.as_secs(),
+                "the authority has not answered in time"
+            );
+            Err(Denied::Unavailable)
+        });
+        let (kind, peer) = (Kind::of(action), request.peer.ip());
+        let grant = self.guesses.believe(kind, peer, verdict)?;
+        let stream = grant.stream(request);
+        if stream != *request.stream {
+            self.let_in(action, &stream, request)?;
+        }
+        Ok(grant)
+    }
+
+    /// Whether a client may connect to a stream, whatever it presents.
+    fn let_in(
+        &self,
+        action: Action,
+        stream: &StreamName,
+        request: &Request<'_>,
+    ) -> Result<(), Denied> {
+        let judged = self.access.judge(action, stream, request);
+        judged.map_err(|excluded| {
+            let peer = request.peer;
+            tracing::debug!(%stream, %peer, ?action, agent = ?request.agent, reason = %excluded, "a client is not let in");
+            Denied::Excluded(excluded)
+        })
+    }
+}
+
+/// What a configuration has decide.
+fn configured(
+    hook: &AuthHook,
+    keys: &Arc<Keys>,
+    (guesses, fingerprints): (&Arc<Guesses>, &Fingerprints),
+    (connector, holdings): (&Connector, &Arc<Holdings>),
+    fanout: &Arc<Fanout>,
+) -> Arc<dyn Authority> {
+    let keys = Arc::clone(keys);
+    let Some(asker) = asker(hook, connector, holdings) else {
+        return keys;
+    };
+    Arc::new(Hooked {
+        keys,
+        asker: Arc::new(asker),
+        asks: hook.asks,
+        unanswered: hook.unanswered,
+        guesses: Arc::clone(guesses),
+        fingerprints: fingerprints.clone(),
+        fanout: Arc::downgrade(fanout),
+    })
+}
+
+/// Asks the hook of a configuration, if it has one, and charges what is kept of questions to `holdings`.
+pub fn asker(hook: &AuthHook, connector: &Connector, holdings: &Arc<Holdings>) -> Option<Asker> {
+    let hook = hook.clone();
+    let passed = |name: String| PassedHeader {
+        field: format!("{}{name}", hook.header_prefix),
+        name,
+    };
+    let settings = crate::hook::Settings {
+        url: hook.url?,
+        play_url: hook.play_url,
+        connect_url: hook.connect_url,
+        end_url: hook.end_url,
+        update_url: hook.update_url,
+        update_every: hook.update_every,
+        mount_url: hook.mount_url,
+        headers: hook.headers.into_iter().map(passed).collect(),
+        secret: hook.secret.as_ref().map_or("", Secret::reveal).into(),
+        dialect: hook.dialect,
+        host: hook.host,
+        timeout: hook.timeout,
+        cache: hook.cache,
+        holdings: Arc::clone(holdings),
+    };
+    Some(Asker::new(settings, connector.clone()))
+}
+
+impl Gate for AuthorityGate {
+    fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish> {
+        Box::pin(async move {
+            let grant = self.ask(Action::Publish, request).await?;
+            let credential = grant.credential;
+            let action = Publish {
+                stream: grant.stream(request),
+                credential: credential.unwrap_or_else(|| self.fingerprints.of(OPEN)),
+            };
+            let permission = self.gatekeeper.grant(action, grant.terms);
+            Ok(permission.witnessed(grant.witness))
+        })
+    }
+
+    fn play<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Play> {
+        Box::pin(async move {
+            let grant = self.ask(Action::Play, request).await?;
+            let stream = grant.stream(request);
+            let mut terms = grant.terms;
+            if let Some(time) = self.permissions.listen_duration_max(&stream) {
+                let end = Instant::now() + time;
+                terms.until = Some(terms.until.map_or(end, |until| until.min(end)));
+            }
+            let permission = self.gatekeeper.grant(Play { stream }, terms);
+            Ok(permission.witnessed(grant.witness))
+        })
+    }
+
+    fn update_metadata<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, UpdateMetadata> {
+        Box::pin(async move {
+            let grant = self.ask(Action::UpdateMetadata, request).await?;
+            let stream = grant.stream(request);
+            Ok(self
+                .gatekeeper
+                .grant(UpdateMetadata { stream }, grant.terms))
+        })
+    }
+}

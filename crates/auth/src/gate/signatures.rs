@@ -1,0 +1,273 @@
+//! Verifies the signatures of tokens.
+//!
+//! That of a public key takes some hundred microseconds of a core. So a token is verified once for as long as the keys stay
+//! what they are ([`Known`]), and those that are not known yet are verified on threads that may be blocked, a few at a time:
+//! however many come at once, the tasks of publishers and the workers keep the other cores. Who waits gives way by address
+//! ([`Turns`]), and nothing is verified of an address that has no guess left. Tokens that are signed with a secret are verified
+//! at once.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::available_parallelism;
+use std::time::SystemTime;
+
+use crate::jwt::{self, Claims, KNOWN_BYTES_MAX, KeySet, Known, Refused, Rules};
+use net::shares::Bounds;
+use net::turns::Turns;
+
+use super::authority::Fingerprints;
+use super::keys::Tried;
+
+/// Signatures that are verified at the same time, at most: 40,000 in a second. On smaller machines they take half of the
+/// cores.
+const AT_ONCE_MAX: usize = 4;
+
+/// Clients that may wait for a verification: in all those of a second of one core, so that they are answered before the gate's
+/// time is over; of one address as many as it may have connections that are not served yet.
+const WAITING: Bounds = Bounds {
+    max: 10_000,
+    share: 1_024,
+    reserve: 0,
+};
+
+/// Why a token was not verified.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(super) enum Unverified {
+    /// It is of no use.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// There was no time for it.
+    #[error("as many tokens as may be wait to be verified")]
+    Busy,
+    /// It was not looked at.
+    #[error("its address has presented too many wrong ones")]
+    Limited,
+}
+
+/// How often what was the case.
+#[derive(Debug, Default)]
+pub struct SignatureCounts {
+    known: AtomicU64,
+    right: AtomicU64,
+    wrong: AtomicU64,
+}
+
+impl SignatureCounts {
+    /// What the metric has, with its label.
+    pub fn all(&self) -> [(&'static str, u64); 3] {
+        let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        [
+            ("known", value(&self.known)),
+            ("right", value(&self.right)),
+            ("wrong", value(&self.wrong)),
+        ]
+    }
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Signatures {
+    rules: Rules,
+    fingerprints: Fingerprints,
+    known: Mutex<Known>,
+    turns: Turns,
+    counts: SignatureCounts,
+}
+
+impl Signatures {
+    /// For tokens that say about themselves what `rules` demand.
+    pub(super) fn new(rules: Rules, fingerprints: Fingerprints) -> Self {
+        let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+        let at_once = (cores / 2).clamp(1, AT_ONCE_MAX);
+        Self {
+            rules,
+            fingerprints,
+            known: Mutex::default(),
+            turns: Turns::new(at_once, WAITING),
+            counts: SignatureCounts::default(),
+        }
+    }
+
+    pub(super) const fn counts(&self) -> &SignatureCounts {
+        &self.counts
+    }
+
+    /// What a token claims that one of the sets has signed and that is in force.
+    ///
+    /// # Errors
+    /// When it is not, too many others wait, or the client is limited and the token not known.
+    pub(super) async fn verify(
+        &self,
+        token: &str,
+        sets: &[Arc<KeySet>],
+        now: SystemTime,
+        by: Tried<'_>,
+    ) -> Result<Arc<Claims>, Unverified> {
+        if !jwt::is_costly(token) {
+            return self.counted(verified(token, sets, &self.rules, now));
+        }
+        let digest = self.fingerprints.of_token(token);
+        if let Some(claims) = self.find(&digest, sets, now) {
+            return Ok(claims?);
+        }
+        if by.is_limited() {
+            return Err(Unverified::Limited);
+        }
+        let turn = self.turns.take(by.peer).await;
+        let turn = turn.map_err(|_| Unverified::Busy)?;
+        // Another client may have presented the same one meanwhile, and others of its address wrong ones.
+        if let Some(claims) = self.find(&digest, sets, now) {
+            return Ok(claims?);
+        }
+        if by.is_limited() {
+            return Err(Unverified::Limited);
+        }
+        let (own, own_sets, rules) = (token.to_owned(), sets.to_vec(), self.rules.clone());
+        let verifying = tokio::task::spawn_blocking(move || {
+            // Kept for as long as the thread computes, also if the client hangs up.
+            let _turn = turn;
+            verified(&own, &own_sets, &rules, now)
+        });
+        let verified = verifying.await.map_err(|_| Unverified::Busy)?;
+        let claims = self.counted(verified)?;
+        if token.len() <= KNOWN_BYTES_MAX {
+            self.known().note(digest, sets, Arc::clone(&claims));
+        }
+        Ok(claims)
+    }
+
+    /// What a token claims that is known, if it is still in force.
+    fn find(
+        &self,
+        digest: &[u8; 32],
+        sets: &[Arc<KeySet>],
+        now: SystemTime,
+    ) -> Option<Result<Arc<Claims>, Refused>> {
+        let claims = self.known().find(digest, sets)?;
+        self.counts.known.fetch_add(1, Ordering::Relaxed);
+        Some(claims.in_force(now).map(|()| claims))
+    }
+
+    fn counted(&self, verified: Result<Claims, Refused>) -> Result<Arc<Claims>, Unverified> {
+        let count = match &verified {
+            Err(Refused::Forged | Refused::UnknownKey) => &self.counts.wrong,
+            _ => &self.counts.right,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(Arc::new(verified?))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn verified(
+    token: &str,
+    sets: &[Arc<KeySet>],
+    rules: &Rules,
+    now: SystemTime,
+) -> Result<Claims, Refused> {
+    jwt::verify(token, sets.iter().map(|set| &**set), rules, now)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use fanout::gate::Denied;
+    use net::wait::at_once;
+
+    use super::super::attempts::Kind;
+    use super::super::guesses::Guesses;
+    use super::*;
+
+    /// Of P-256, from RFC 7517 appendix A.1.
+    const SET: &str = r#"{"keys": [{"kty": "EC", "crv": "P-256",
+        "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
+        "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}"#;
+
+    /// No token of theirs: `{"alg":"ES256"}` and `{"alg":"HS256"}`, with signatures of nobody.
+    const OF_KEY: &str = "eyJhbGciOiJFUzI1NiJ9.e30.AAAA";
+    const OF_SECRET: &str = "eyJhbGciOiJIUzI1NiJ9.e30.AAAA";
+
+    const FORGED: Result<Arc<Claims>, Unverified> = Err(Unverified::Refused(Refused::Forged));
+
+    fn signatures() -> (Signatures, [Arc<KeySet>; 2]) {
+        let fingerprints = Fingerprints::new().expect("randomness");
+        let public = KeySet::parse(SET.as_bytes()).expect("a set");
+        let secret = KeySet::of_secret("an-issuers-secret-of-32-characters");
+        let signatures = Signatures::new(Rules::default(), fingerprints);
+        (signatures, [public, secret].map(Arc::new))
+    }
+
+    fn by(guesses: &Guesses) -> Tried<'_> {
+        Tried {
+            peer: IpAddr::from([192, 0, 2, 1]),
+            kind: Kind::Play,
+            guesses,
+        }
+    }
+
+    fn use_up(guesses: &Guesses) {
+        while !by(guesses).is_limited() {
+            let wrong = guesses.believe(Kind::Play, by(guesses).peer, Err(Denied::Wrong));
+            wrong.expect_err("wrong");
+        }
+    }
+
+    #[tokio::test]
+    async fn one_that_is_costly_waits_for_its_turn_and_others_do_not() {
+        let (mut signatures, sets) = signatures();
+        let turns = signatures.turns.free();
+        assert!((1..=AT_ONCE_MAX).contains(&turns), "{turns}");
+        signatures.turns = Turns::new(1, WAITING);
+        let (now, guesses) = (SystemTime::now(), Guesses::default());
+        let other = signatures.turns.take(by(&guesses).peer).await;
+        let mut waiting = Box::pin(signatures.verify(OF_KEY, &sets, now, by(&guesses)));
+        assert!(at_once(&mut waiting).is_none());
+        let of_secret = signatures.verify(OF_SECRET, &sets, now, by(&guesses));
+        assert_eq!(of_secret.await, FORGED);
+        drop(other);
+        assert_eq!(waiting.await, FORGED);
+        assert_eq!(
+            signatures.counts.all(),
+            [("known", 0), ("right", 0), ("wrong", 2)]
+        );
+    }
+
+    #[tokio::test]
+    async fn none_of_an_address_without_a_guess_left_is_verified() {
+        let (mut signatures, sets) = signatures();
+        signatures.turns = Turns::new(1, WAITING);
+        let (now, guesses) = (SystemTime::now(), Guesses::default());
+        let turn = signatures.turns.take(by(&guesses).peer).await;
+        let mut waiting = Box::pin(signatures.verify(OF_KEY, &sets, now, by(&guesses)));
+        assert!(at_once(&mut waiting).is_none());
+        use_up(&guesses);
+        drop(turn);
+        let limited = Err(Unverified::Limited);
+        assert_eq!(waiting.await, limited);
+        let next = signatures.verify(OF_KEY, &sets, now, by(&guesses)).await;
+        assert_eq!(next, limited);
+        let none = [("known", 0), ("right", 0), ("wrong", 0)];
+        assert_eq!(signatures.counts.all(), none);
+    }
+
+    #[tokio::test]
+    async fn those_beyond_an_address_s_share_are_told_to_come_again() {
+        let (mut signatures, sets) = signatures();
+        let few = Bounds {
+            share: 1,
+            ..WAITING
+        };
+        signatures.turns = Turns::new(0, few);
+        let (now, guesses) = (SystemTime::now(), Guesses::default());
+        let mut first = Box::pin(signatures.verify(OF_KEY, &sets, now, by(&guesses)));
+        assert!(at_once(&mut first).is_none());
+        let mut second = Box::pin(signatures.verify(OF_KEY, &sets, now, by(&guesses)));
+        assert!(at_once(&mut second).is_none());
+        assert_eq!(first.await, Err(Unverified::Busy));
+    }
+}

@@ -1,0 +1,87 @@
+//! What an operator has decided, for tests.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fanout::gate::Identity;
+use media::{Glob, StreamName};
+
+use crate::files::{is_private, read_file};
+use crate::proof::{Scope, Scopes};
+use crate::secret::Secret;
+use crate::settings::{AccessRule, Auth, Key, KeyRule, KeySecret, Permissions, PlayAccess};
+
+#[derive(Debug, Default)]
+pub(super) struct Decided {
+    pub(super) auth: Auth,
+    pub(super) access: Vec<AccessRule>,
+}
+
+impl Decided {
+    /// With a file of keys, a line each: name, secret, pattern.
+    pub(super) fn with_keys(path: &Path) -> Arc<dyn Permissions> {
+        let auth = Auth {
+            keys_file: Some(path.to_owned()),
+            ..Auth::default()
+        };
+        Arc::new(Self {
+            auth,
+            access: Vec::new(),
+        })
+    }
+}
+
+impl Permissions for Decided {
+    fn auth(&self) -> &Auth {
+        &self.auth
+    }
+
+    fn access(&self) -> &[AccessRule] {
+        &self.access
+    }
+
+    fn knows_countries(&self) -> bool {
+        true
+    }
+
+    fn keys_for<'a>(
+        &'a self,
+        scope: Scope,
+        stream: &'a StreamName,
+        further: &'a [KeyRule],
+    ) -> Box<dyn Iterator<Item = Key<'a>> + Send + 'a> {
+        let fitting = further.iter();
+        Box::new(fitting.filter_map(move |key| key.for_stream(scope, stream)))
+    }
+
+    fn play_access(&self, _: &StreamName) -> PlayAccess {
+        self.auth.play
+    }
+
+    fn asks_hook(&self, _: Scope, _: &StreamName) -> bool {
+        false
+    }
+
+    fn listen_duration_max(&self, _: &StreamName) -> Option<Duration> {
+        None
+    }
+
+    fn read_keys(&self, path: &Path) -> Result<Vec<KeyRule>, String> {
+        is_private(path)?;
+        let text = read_file(path)?;
+        let keys = text.lines().map(|line| {
+            let mut words = line.split(' ');
+            let mut word = || words.next().ok_or("a word is missing");
+            Ok(KeyRule {
+                name: Identity::new(word()?).ok_or("no name")?,
+                secret: Some(KeySecret::Plain(Secret::new(word()?))),
+                pattern: Glob::parse(word()?)?,
+                scopes: Scopes::OF_PUBLISHERS.with(Scope::Play),
+                expires: None,
+                key: String::new(),
+            })
+        });
+        keys.collect::<Result<_, &str>>().map_err(str::to_owned)
+    }
+}

@@ -1,0 +1,112 @@
+//! Judges users with their passwords, which stand in files.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use fanout::gate::Request;
+use media::StreamName;
+
+use super::watched::Watched;
+use crate::files::read_users;
+use crate::proof::{KeyHash, Scope, Users};
+use crate::settings::{Auth, UsersRule};
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct UserFiles(Vec<(UsersRule, Watched<Users>)>);
+
+impl UserFiles {
+    /// Reads them for the first time.
+    pub(super) fn new(auth: &Auth) -> Self {
+        let files = auth.users.iter().map(|rule| {
+            let file = Watched::new(Some(&rule.file), "users", read_users);
+            (rule.clone(), file)
+        });
+        Self(files.collect())
+    }
+
+    /// The files themselves.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Watched<Users>> {
+        self.0.iter().map(|(_, file)| file)
+    }
+
+    /// What a user's password is compared with: one hash for each file that is for the stream. Where a file does not have the
+    /// user, it is the dearest of the file's, so that the time does not tell which names there are.
+    pub(super) fn candidates(
+        &self,
+        user: &str,
+        scope: Scope,
+        stream: &StreamName,
+    ) -> Vec<Candidate> {
+        let files = self.0.iter().filter(|(rule, _)| rule.is_for(scope, stream));
+        let contents = files.map(|(_, file)| file.content());
+        let of = |users: Arc<Users>| {
+            let own = users.find(user);
+            Some(Candidate {
+                hash: own.or_else(|| users.dearest())?.clone(),
+                is_decoy: own.is_none(),
+            })
+        };
+        contents.filter_map(of).collect()
+    }
+}
+
+/// A hash that a password is compared with.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) hash: KeyHash,
+    /// It is another user's, and permits nothing.
+    pub(super) is_decoy: bool,
+}
+
+/// The name and the password that a request presents: where its protocol has them, or in the address, for players over RTMP
+/// name no user unless they are asked in a way that takes the password itself.
+pub(super) fn presented<'a>(request: &Request<'a>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+    if let (Some(user), Some(password)) = (request.user, request.password) {
+        return Some((user.into(), password.into()));
+    }
+    let query = http1::Query::new(request.query.as_bytes());
+    Some((query.get("user")?.into(), query.get("pass")?.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use media::Glob;
+
+    use super::*;
+    use crate::proof::Scopes;
+
+    /// Of `open-sesame-41`, by libxcrypt.
+    const HASH: &str = "$2y$05$abcdefghijklmnopqrstuuDzgiI6IA0KylwJIv.80Lj0PeLOydFL.";
+
+    #[test]
+    fn a_name_that_no_file_has_costs_as_much_as_one_that_it_has() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(file.path(), format!("ann:{HASH}\n")).expect("written");
+        fs::set_permissions(file.path(), Permissions::from_mode(0o600)).expect("set");
+        let rule = UsersRule {
+            file: file.path().to_owned(),
+            pattern: Glob::parse("**").expect("a pattern"),
+            scopes: Scopes::NONE.with(Scope::Play),
+            asks_hook: false,
+            key: String::new(),
+        };
+        let files = UserFiles::new(&Auth {
+            users: vec![rule],
+            ..Auth::default()
+        });
+        let stream = StreamName::parse("live/a").expect("a name");
+        let of = |user| files.candidates(user, Scope::Play, &stream);
+        for (user, is_decoy) in [("ann", false), ("bob", true)] {
+            let candidates = of(user);
+            assert_eq!(candidates.len(), 1, "{user}");
+            assert_eq!(candidates[0].is_decoy, is_decoy, "{user}");
+            assert_eq!(candidates[0].hash.reveal(), HASH);
+        }
+        let none = files.candidates("ann", Scope::Publish, &stream);
+        assert!(none.is_empty(), "it is for listeners");
+    }
+}

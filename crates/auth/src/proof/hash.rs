@@ -1,0 +1,284 @@
+//! Secrets of which there is only a hash: keys in the configuration, by argon2id (RFC 9106) in the PHC string format, and
+//! passwords in files of users, which see [`Users`](crate::proof::Users).
+//!
+//! To verify one takes some ten milliseconds and the memory that the hash names, by design. So its parameters are bounded, and
+//! pairs that were verified are remembered: by a digest that the caller makes with a key of its own.
+
+use std::collections::{HashSet, VecDeque};
+use std::fmt;
+use std::time::Duration;
+
+use argon2::password_hash::PasswordVerifier;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::{Argon2, Params};
+
+use crate::proof::legacy;
+
+/// The version that RFC 9106 is about, 1.3.
+const VERSION: u32 = 0x13;
+
+/// Most memory of one verification, KiB: 64 MiB are the second recommendation of RFC 9106 §4. More would let guesses from
+/// several addresses take the server's memory.
+const MEMORY_KIB_MAX: u32 = 64 * 1024;
+
+/// Most passes over it. With the memory above this is a fifth of a second on one core.
+const PASSES_MAX: u32 = 8;
+
+/// Most lanes, which are computed one after the other.
+const LANES_MAX: u32 = 8;
+
+/// Most cost of bcrypt: a fifth of a second on one core; `htpasswd` itself uses 5.
+const BCRYPT_COST_MAX: u32 = 12;
+
+/// What a pass over a MiB takes on one core (64 MiB and eight passes: 0.29 s), and what one of bcrypt's rounds does. Measured;
+/// other processors take half or twice as long.
+const MIB_PASS: Duration = Duration::from_micros(560);
+const BCRYPT_ROUND: Duration = Duration::from_micros(58);
+
+/// What the hashes that are fast take.
+const APR1: Duration = Duration::from_micros(300);
+const MD5: Duration = Duration::from_micros(1);
+
+/// Longest PHC string, bytes: twice that of a salt of 32 and an output of 64.
+const TEXT_BYTES_MAX: usize = 320;
+
+/// Longest secret that is hashed, bytes; longer ones are none that an operator chose.
+const SECRET_BYTES_MAX: usize = 1024;
+
+/// A hash of a secret, whose parameters are within bounds. It shows itself as `***`: with it guesses can be tried at home.
+#[derive(Clone, Eq, PartialEq)]
+pub struct KeyHash {
+    kind: Kind,
+    text: String,
+}
+
+/// How a hash was made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Argon2id,
+    /// What `htpasswd -B` writes.
+    Bcrypt,
+    /// What `htpasswd` writes by default.
+    Apr1,
+    /// What Icecast writes, without salt.
+    Md5,
+}
+
+/// Why a text is no [`KeyHash`]. It does not repeat the text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum HashRejected {
+    /// It is no PHC string of argon2id.
+    #[error("is no PHC string of argon2id, such as $argon2id$v=19$m=19456,t=2,p=1$SALT$HASH")]
+    Syntax,
+    /// To verify it would take too long.
+    #[error(
+        "costs more than m=65536, t=8 or p=8 (bcrypt: 12), which each guess would cost the server"
+    )]
+    Cost,
+    /// It is none that files of users have.
+    #[error(
+        "is no hash of bcrypt ($2y$…, htpasswd -B), $apr1$… (htpasswd), argon2id or Icecast's MD5"
+    )]
+    OfUser,
+}
+
+impl KeyHash {
+    /// Whether a text is meant to be a hash.
+    pub fn is_meant(text: &str) -> bool {
+        text.starts_with("$argon2")
+    }
+
+    /// Checks a PHC string.
+    ///
+    /// # Errors
+    /// See [`HashRejected`].
+    pub fn parse(text: &str) -> Result<Self, HashRejected> {
+        if text.len() > TEXT_BYTES_MAX || !text.starts_with("$argon2id$") {
+            return Err(HashRejected::Syntax);
+        }
+        let hash = PasswordHash::new(text).map_err(|_| HashRejected::Syntax)?;
+        let is_whole = hash.salt.is_some() && hash.hash.is_some();
+        if !is_whole || hash.version != Some(VERSION) {
+            return Err(HashRejected::Syntax);
+        }
+        let params = Params::try_from(&hash).map_err(|_| HashRejected::Syntax)?;
+        let is_cheap = params.m_cost() <= MEMORY_KIB_MAX
+            && params.t_cost() <= PASSES_MAX
+            && params.p_cost() <= LANES_MAX;
+        match is_cheap {
+            true => Ok(Self::new(Kind::Argon2id, text)),
+            false => Err(HashRejected::Cost),
+        }
+    }
+
+    /// A hash as files of users have them: bcrypt, Apache's `$apr1$`, Icecast's MD5, or argon2id.
+    ///
+    /// # Errors
+    /// See [`HashRejected`].
+    pub fn parse_of_user(text: &str) -> Result<Self, HashRejected> {
+        if Self::is_meant(text) {
+            return Self::parse(text);
+        }
+        if text.starts_with("$2") {
+            let cost = legacy::bcrypt_cost(text).ok_or(HashRejected::OfUser)?;
+            return match cost <= BCRYPT_COST_MAX {
+                true => Ok(Self::new(Kind::Bcrypt, text)),
+                false => Err(HashRejected::Cost),
+            };
+        }
+        if legacy::Apr1::of(text).is_some() {
+            return Ok(Self::new(Kind::Apr1, text));
+        }
+        let is_md5 = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match is_md5 {
+            true => Ok(Self::new(Kind::Md5, text)),
+            false => Err(HashRejected::OfUser),
+        }
+    }
+
+    fn new(kind: Kind, text: &str) -> Self {
+        Self {
+            kind,
+            text: text.to_owned(),
+        }
+    }
+
+    /// Whether the secret is the key. It takes long; call it on a thread that may be blocked.
+    pub fn verifies(&self, secret: &str) -> bool {
+        if secret.len() > SECRET_BYTES_MAX {
+            return false;
+        }
+        match self.kind {
+            Kind::Argon2id => PasswordHash::new(&self.text).is_ok_and(|hash| {
+                let verified = Argon2::default().verify_password(secret.as_bytes(), &hash);
+                verified.is_ok()
+            }),
+            Kind::Bcrypt => legacy::bcrypt_fits(&self.text, secret),
+            Kind::Apr1 => legacy::Apr1::of(&self.text).is_some_and(|hash| hash.fits(secret)),
+            Kind::Md5 => legacy::md5_fits(&self.text, secret),
+        }
+    }
+
+    /// About how long it takes to verify a secret, on one core.
+    pub fn cost(&self) -> Duration {
+        match self.kind {
+            Kind::Argon2id => {
+                let hash = PasswordHash::new(&self.text).ok();
+                let params = hash.and_then(|hash| Params::try_from(&hash).ok());
+                params.map_or(Duration::ZERO, |params| {
+                    MIB_PASS * params.m_cost().div_ceil(1024) * params.t_cost()
+                })
+            }
+            Kind::Bcrypt => {
+                let rounds = legacy::bcrypt_cost(&self.text).unwrap_or_default();
+                BCRYPT_ROUND * 2_u32.saturating_pow(rounds)
+            }
+            Kind::Apr1 => APR1,
+            Kind::Md5 => MD5,
+        }
+    }
+
+    /// The hash as it is written, to be digested together with a secret. It is not to be shown.
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Debug for KeyHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Verified pairs that are remembered: one for each key in use, with room for keys that were changed. Each takes some hundred bytes.
+const VERIFIED_MAX: usize = 1_024;
+
+/// Digests of pairs of a hash and the secret that fits it. Beyond [`VERIFIED_MAX`] the oldest is forgotten, which costs one
+/// verification.
+#[derive(Debug, Default)]
+pub(crate) struct Verified {
+    known: HashSet<[u8; 32]>,
+    /// The oldest first.
+    order: VecDeque<[u8; 32]>,
+}
+
+impl Verified {
+    /// Whether a pair is known to fit.
+    pub(crate) fn has(&self, pair: &[u8; 32]) -> bool {
+        self.known.contains(pair)
+    }
+
+    /// Remembers a pair that fits.
+    pub(crate) fn note(&mut self, pair: [u8; 32]) {
+        if !self.known.insert(pair) {
+            return;
+        }
+        self.order.push_back(pair);
+        if self.order.len() > VERIFIED_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made by argon2-cffi 26.2, which is the reference implementation: `open-sesame-41`, 1 MiB, one pass.
+    const HASH: &str = include_str!("hash.phc");
+
+    #[test]
+    fn a_hash_of_the_reference_program_fits_its_secret_and_no_other() {
+        let hash = KeyHash::parse(HASH.trim()).expect("a hash");
+        assert!(hash.verifies("open-sesame-41"));
+        for wrong in ["", "open-sesame-4", "open-sesame-41 ", "Open-sesame-41"] {
+            assert!(!hash.verifies(wrong), "{wrong:?}");
+        }
+        assert!(!hash.verifies(&"x".repeat(SECRET_BYTES_MAX + 1)));
+        assert_eq!(format!("{hash:?}"), "***");
+    }
+
+    #[test]
+    fn what_is_no_hash_or_costs_too_much_is_refused() {
+        let with = |from: &str, to: &str| KeyHash::parse(&HASH.trim().replace(from, to)).err();
+        assert_eq!(with("m=1024", "m=65536"), None);
+        assert_eq!(with("m=1024", "m=65537"), Some(HashRejected::Cost));
+        assert_eq!(with("t=1", "t=9"), Some(HashRejected::Cost));
+        assert_eq!(with("p=1", "p=9"), Some(HashRejected::Cost));
+        for (from, to) in [
+            ("argon2id", "argon2i"),
+            ("argon2id", "scrypt"),
+            ("m=1024", "m=x"),
+            ("v=19", "v=7"),
+            ("$m=", "m="),
+        ] {
+            assert_eq!(with(from, to), Some(HashRejected::Syntax), "{to}");
+        }
+        let parsed = |text: &str| KeyHash::parse(text).expect("a hash").cost();
+        assert_eq!(parsed(HASH.trim()), MIB_PASS);
+        let dearest = HASH.trim().replace("m=1024,t=1", "m=65536,t=8");
+        assert_eq!(parsed(&dearest), MIB_PASS * 512);
+        let (no_output, _) = HASH.trim().rsplit_once('$').expect("fields");
+        assert_eq!(KeyHash::parse(no_output).err(), Some(HashRejected::Syntax));
+        assert_eq!(KeyHash::parse("").err(), Some(HashRejected::Syntax));
+    }
+
+    #[test]
+    fn the_last_verified_pairs_are_remembered() {
+        let pair = |number: usize| {
+            let mut pair = [0; 32];
+            pair[..8].copy_from_slice(&number.to_le_bytes());
+            pair
+        };
+        let mut verified = Verified::default();
+        for number in 0..=VERIFIED_MAX {
+            verified.note(pair(number));
+            verified.note(pair(number));
+        }
+        assert!(!verified.has(&pair(0)));
+        assert!(verified.has(&pair(1)) && verified.has(&pair(VERIFIED_MAX)));
+        assert_eq!((verified.known.len(), verified.order.len()), (1_024, 1_024));
+    }
+}
