@@ -7,7 +7,7 @@ use media::StreamName;
 
 use crate::read::Walk;
 use crate::{Config, Fallback, StreamRule};
-use auth::PlayAccess;
+use auth::{Permissions as _, PlayAccess};
 
 /// Notes every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {

@@ -110,7 +110,7 @@ pub(crate) fn open(ingredients: Ingredients<'_>) -> Result<Vec<Box<dyn Service>>
         Box::<levels::LevelWatch>::default(),
         Box::new(directories::DirectoryKeeper::new(connector.clone(), seed)),
         // One form at a time needs no account.
-        Box::new(mounts::MountTeller::new(auth::asker(
+        Box::new(mounts::MountTeller::new(auth::Asker::new(
             &config.auth.hook,
             &connector,
             &Holdings::new(0),
