@@ -9,9 +9,10 @@ use std::path::Path;
 use auth::is_private;
 
 use super::check;
+use super::read_toml;
 use super::report::{Problem, Report};
 use super::sections::read_key;
-use super::{Auth, KeyRule, read_file, read_toml};
+use auth::{Auth, KeyRule, read_file};
 
 /// Reads a file of keys, which are none of those of `auth`.
 ///

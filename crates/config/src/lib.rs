@@ -15,7 +15,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use auth::{Scope, Scopes};
 use fanout::{Class, Policy, Takeover};
 use media::StreamName;
 use toml::de::DeTable;
@@ -141,49 +140,6 @@ impl Config {
         let rule = self.rule(name);
         rule.and_then(|rule| rule.encryption)
             .unwrap_or(self.hls.encryption)
-    }
-
-    /// The keys that permit something with a stream: to publish it and to set its titles, its own key, else
-    /// `auth.publish_key`; and each of `auth.key` and of `further` that is for it. Some may have expired.
-    pub fn keys_for<'a>(
-        &'a self,
-        scope: Scope,
-        name: &'a StreamName,
-        further: &'a [KeyRule],
-    ) -> impl Iterator<Item = Key<'a>> {
-        let own = self.rule(name).and_then(|rule| rule.publish_key.as_ref());
-        let nameless = own.or(self.auth.publish_key.as_ref());
-        let nameless = nameless.filter(|_| Scopes::OF_PUBLISHERS.contains(scope));
-        let nameless = nameless.map(|secret| Key {
-            name: None,
-            secret: KeySecretRef::Plain(secret),
-            expires: None,
-        });
-        let named = self.auth.keys.iter().chain(further);
-        let named = named.filter_map(move |key| key.for_stream(scope, name));
-        nameless.into_iter().chain(named)
-    }
-
-    /// Who may listen to a stream.
-    pub fn play_access(&self, name: &StreamName) -> PlayAccess {
-        let rule = self.rule(name);
-        rule.and_then(|rule| rule.play).unwrap_or(self.auth.play)
-    }
-
-    /// Whether the hook is asked about clients that want that of a stream and are permitted it by nothing else. Where clients
-    /// have to be in a file of users it is not, unless the file's rule says so: what permits all that it does not know would
-    /// let everyone in.
-    pub fn asks_hook(&self, scope: Scope, name: &StreamName) -> bool {
-        let mut patterns = self.auth.hook.patterns.iter();
-        let needs_credential = scope != Scope::Play || self.play_access(name) == PlayAccess::Key;
-        let files = || {
-            self.auth
-                .users
-                .iter()
-                .filter(|rule| rule.is_for(scope, name))
-        };
-        let leaves_to_files = needs_credential && files().any(|rule| !rule.asks_hook);
-        patterns.any(|pattern| pattern.fits(name)) && !leaves_to_files
     }
 
     /// Whether it depends on more than what a client shows whether it may listen to a stream: on its address, its program,

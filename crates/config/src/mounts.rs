@@ -1,7 +1,6 @@
 //! What becomes of listeners: the rules of [`MountRule`], by the streams that they are for.
 
 use std::path::Path;
-use std::time::Duration;
 
 use media::{Charset, StreamName};
 
@@ -46,12 +45,6 @@ impl Config {
     /// Whether listeners of a stream are sent the links of an Ogg chain as one logical stream.
     pub fn unchain(&self, name: &StreamName) -> bool {
         self.rule(name).is_some_and(|rule| rule.mount.unchain)
-    }
-
-    /// How long a listener of a stream may stay; `None` for no limit.
-    pub fn listen_duration_max(&self, name: &StreamName) -> Option<Duration> {
-        let rule = self.rule(name)?;
-        Some(rule.mount.listen_duration_max).filter(|time| !time.is_zero())
     }
 
     /// The stream that is heard while the publisher of this one is away. A pattern that fits its own fallback gives it

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use auth::{AccessRule, Auth, Key, KeyRule, Permissions, PlayAccess, Scope};
+use auth::{AccessRule, Auth, Key, KeyRule, KeySecretRef, Permissions, PlayAccess, Scope, Scopes};
 use media::StreamName;
 
 use crate::{Config, read_keys};
@@ -27,19 +27,38 @@ impl Permissions for Config {
         stream: &'a StreamName,
         further: &'a [KeyRule],
     ) -> Box<dyn Iterator<Item = Key<'a>> + Send + 'a> {
-        Box::new(Self::keys_for(self, scope, stream, further))
+        let own = self.rule(stream).and_then(|rule| rule.publish_key.as_ref());
+        let nameless = own.or(self.auth.publish_key.as_ref());
+        let nameless = nameless.filter(|_| Scopes::OF_PUBLISHERS.contains(scope));
+        let nameless = nameless.map(|secret| Key {
+            name: None,
+            secret: KeySecretRef::Plain(secret),
+            expires: None,
+        });
+        let named = self.auth.keys.iter().chain(further);
+        let named = named.filter_map(move |key| key.for_stream(scope, stream));
+        Box::new(nameless.into_iter().chain(named))
     }
 
     fn play_access(&self, stream: &StreamName) -> PlayAccess {
-        Self::play_access(self, stream)
+        let rule = self.rule(stream);
+        rule.and_then(|rule| rule.play).unwrap_or(self.auth.play)
     }
 
+    /// Where clients have to be in a file of users the hook is not asked, unless the file's rule says so: what permits all that
+    /// it does not know would let everyone in.
     fn asks_hook(&self, scope: Scope, stream: &StreamName) -> bool {
-        Self::asks_hook(self, scope, stream)
+        let mut patterns = self.auth.hook.patterns.iter();
+        let files = self.auth.users.iter();
+        let mut files = files.filter(|rule| rule.is_for(scope, stream));
+        let leaves_to_files =
+            self.needs_credential(scope, stream) && files.any(|rule| !rule.asks_hook);
+        patterns.any(|pattern| pattern.fits(stream)) && !leaves_to_files
     }
 
     fn listen_duration_max(&self, stream: &StreamName) -> Option<Duration> {
-        Self::listen_duration_max(self, stream)
+        let rule = self.rule(stream)?;
+        Some(rule.mount.listen_duration_max).filter(|time| !time.is_zero())
     }
 
     fn read_keys(&self, path: &Path) -> Result<Vec<KeyRule>, String> {

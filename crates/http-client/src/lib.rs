@@ -1,6 +1,6 @@
 //! One request to another server, on a connection of its own, and the answer in whole.
 //!
-//! What asks (`auth-hook`) and what tells (`webhooks`, `directory`) does so rarely, to servers that it has no other business
+//! What asks (`auth`) and what tells (`webhooks`, `directory`) does so rarely, to servers that it has no other business
 //! with. So there is no pool; the connection is closed with the answer. Nothing here has a time limit: that is the caller's.
 
 use base64::Engine;

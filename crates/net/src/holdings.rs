@@ -9,7 +9,7 @@
 //! smaller, and is never nothing. The first address may have a quarter of all.
 //!
 //! Callers: `egress-hls` (playlists, pieces of files, request threads), `server` (requests, answers), `rtmp-io` and
-//! [`tls`](crate::tls) (connections), `vod` (files, indexes), `auth-hook` (questions).
+//! [`tls`](crate::tls) (connections), `vod` (files, indexes), `auth` (questions).
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -6,7 +6,7 @@
 //!
 //! It knows nothing of the work: who has a [`Turn`] does it, and ends the turn by dropping it.
 //!
-//! Callers: `server` (the gate), `auth-hook`.
+//! Callers: `auth`.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -7,10 +7,8 @@ use std::fmt::{self, Write};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use auth::{fitting, scope};
-use config::{
-    AccessAction, Config, HookAsks, HookUnanswered, KeyRule, KeySecretRef, PlayAccess, read_keys,
-};
+use auth::{Permissions as _, fitting};
+use config::{Config, HookUnanswered, KeyRule, KeySecretRef, read_keys};
 use fanout::gate::{Action, Identity};
 use media::StreamName;
 
@@ -84,7 +82,7 @@ fn ways(
     now: SystemTime,
 ) -> Vec<Way> {
     let auth = &config.auth;
-    let needs_none = action == Action::Play && config.play_access(stream) == PlayAccess::Open;
+    let needs_none = !config.needs_credential(action.into(), stream);
     let hook = hook(config, action, stream, needs_none);
     if needs_none {
         return vec![hook.unwrap_or(Way::Everyone)];
@@ -107,7 +105,7 @@ fn ways(
     let users = auth
         .users
         .iter()
-        .filter(|rule| rule.is_for(scope(action), stream));
+        .filter(|rule| rule.is_for(action.into(), stream));
     let users = users.map(|rule| Way::Users(rule.file.clone()));
     let links = (!auth.link_secrets.is_empty()).then_some(Way::Links);
     let tokens = auth.jwt.is_used().then_some(Way::Tokens);
@@ -130,12 +128,7 @@ fn hook(
     is_asked_about_all: bool,
 ) -> Option<Way> {
     let hook = &config.auth.hook;
-    let is_asked = config.asks_hook(scope(action), stream)
-        && match hook.asks {
-            HookAsks::All => true,
-            HookAsks::Play => action == Action::Play,
-            HookAsks::Publish => action != Action::Play,
-        };
+    let is_asked = config.asks_hook(action.into(), stream) && hook.asks.are_for(action);
     let of_listeners = hook
         .play_url
         .as_ref()
@@ -151,12 +144,8 @@ fn hook(
 
 /// The numbers, from 1, of the lists that have to let a client in.
 fn lists(config: &Config, action: Action, stream: &StreamName) -> Vec<String> {
-    let action = match action {
-        Action::Publish | Action::UpdateMetadata => AccessAction::Publish,
-        Action::Play => AccessAction::Play,
-    };
     let lists = (1..).zip(&config.access);
-    let fitting = lists.filter(|(_, rule)| rule.is_for(action, stream));
+    let fitting = lists.filter(|(_, rule)| rule.is_for(action.into(), stream));
     fitting.map(|(number, _)| format!("{number}")).collect()
 }
 

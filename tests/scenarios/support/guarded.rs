@@ -16,7 +16,7 @@ pub(crate) const PLAIN: &str = "plain-key-7741-van";
 pub(crate) const OF_FILE: &str = "of-the-file-3390-ann";
 pub(crate) const HASHED: &str = "open-sesame-41";
 /// Of [`HASHED`].
-const HASH: &str = include_str!("../../../crates/authority/src/hash.phc");
+const HASH: &str = include_str!("../../../crates/auth/src/proof/hash.phc");
 pub(crate) const LINK_SECRET: &str = "an-hmac-secret-of-32-characters!";
 
 /// A server that knows every kind of credential, and logs all that it logs.

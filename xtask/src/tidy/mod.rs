@@ -1,6 +1,7 @@
 //! Rules of this repository that no compiler lint expresses, read from the text of the sources.
 
 mod folders;
+mod paths;
 
 use std::path::Path;
 
@@ -124,6 +125,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
         }
     }
     errors.extend(folders::errors(&workspace.root)?);
+    errors.extend(paths::errors(&workspace.root)?);
     if !errors.is_empty() {
         return Err(Failure(format!("\n  {}", errors.join("\n  "))));
     }

@@ -1,16 +1,21 @@
-//! Asks: one request to the hook for each question that neither the cache answers nor the breaker stops.
+//! Asks: one request to the hook for each question that neither a kept answer nor the breaker stops.
+//!
+//! ```text
+//!  ask ─► Cache ─► turn (net::turns) ─► Breaker ─► post ─► http_client
+//! ```
 
-use std::fmt;
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use aws_lc_rs::hmac;
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use http::{Method, header, response};
+use fanout::gate::{Action, Denied, Request};
+use http::{Method, StatusCode, header};
 use http_body_util::Full;
+use http_client::{ExchangeError, exchange};
 use net::holdings::{Holdings, Kind};
 use net::link::Connector;
 use net::shares::Bounds;
@@ -18,21 +23,17 @@ use net::turns::{TurnedAway, Turns};
 use net::url::Url;
 use tokio::time::timeout;
 
-use crate::hook::breaker::{Breaker, Change, REST};
-use crate::hook::cache::{Cache, Digest};
-use crate::hook::dialect::{Body, Dialect};
-use crate::hook::ends::Ends;
-use crate::hook::exchange::{Failure, Meaningless, exchange};
-use crate::hook::question::{Moment, Question, Verdict};
-use crate::hook::updates::Updates;
-use fanout::gate::Action;
+use super::told::Ends;
+use super::updates::Updates;
+use super::{Answer, Body, Garbled, HookDenied, Moment, Occasion, Reply};
+use crate::settings::AuthHook;
 
 /// Questions under way at a time, each a connection: what a hook on a small machine answers side by side.
 pub const IN_FLIGHT_MAX: usize = 64;
 
 /// Questions that wait for one of these to be answered, in all and of one address: what a hook answers within the gate's time,
 /// and an audience behind one address that begins at the same moment.
-pub(crate) const WAITING: Bounds = Bounds {
+pub(super) const WAITING: Bounds = Bounds {
     max: 1_024,
     share: 256,
     reserve: 0,
@@ -41,64 +42,21 @@ pub(crate) const WAITING: Bounds = Bounds {
 /// The label of the protocol whose clients connect before they ask for something.
 const RTMP: &str = "rtmp";
 
-/// Longest answer that is read: many times what any dialect says.
-const ANSWER_BYTES_MAX: usize = 16 * 1024;
+/// Longest reply that is read: many times what any dialect says.
+const REPLY_BYTES_MAX: usize = 16 * 1024;
 
-/// How hooks are asked.
-#[derive(Clone)]
-pub struct Settings {
-    /// Where questions are posted.
-    pub url: Url,
-    /// Where those of listeners are, if elsewhere.
-    pub play_url: Option<Url>,
-    /// Where it is asked about RTMP clients before, as soon as they are known; `None` does not.
-    pub connect_url: Option<Url>,
-    /// Where ends are told; `None` tells of none.
-    pub end_url: Option<Url>,
-    /// Where it is told of what goes on; `None` does not.
-    pub update_url: Option<Url>,
-    /// How often.
-    pub update_every: Duration,
-    /// Where it is told that publishers come and go, in dialects that do that; `None` tells of none.
-    pub mount_url: Option<Url>,
-    /// Which headers of listeners it is told, in dialects that do that.
-    pub headers: Vec<PassedHeader>,
-    /// What bodies are signed with, in dialects that do that; empty signs with an empty key.
-    pub secret: Box<str>,
-    /// In which form.
-    pub dialect: Dialect,
-    /// What clients call this server, with the port: a field of some dialects.
-    pub host: String,
-    /// From the first byte to the last of the answer.
-    pub timeout: Duration,
-    /// How long a permission is kept; zero asks each time.
-    pub cache: Duration,
-    /// Where is counted what is kept of questions.
-    pub holdings: Arc<Holdings>,
-}
+/// Most permissions that are kept: each takes some hundred bytes.
+pub(super) const ENTRIES_MAX: usize = 10_000;
 
-/// A header of listeners that a hook is told.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct PassedHeader {
-    /// Its name.
-    pub name: String,
-    /// The field that it becomes.
-    pub field: String,
-}
+/// Failures in a row after which nothing is asked: fewer happen when a hook is restarted.
+pub(super) const FAILURES: u32 = 8;
 
-/// Shows no secret.
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
-            .field("url", &self.url)
-            .field("dialect", &self.dialect)
-            .finish_non_exhaustive()
-    }
-}
+/// How long nothing is asked then.
+pub(super) const REST: Duration = Duration::from_secs(5);
 
-/// Why there is no verdict.
+/// Reason why a hook has not answered.
 #[derive(Debug, thiserror::Error)]
-pub enum Unanswered {
+pub(crate) enum Unanswered {
     /// Too many wait to be asked about, and most of them come from this client's address. It says nothing about the hook.
     #[error("{IN_FLIGHT_MAX} questions are under way, and {0}")]
     TooMany(#[from] TurnedAway),
@@ -110,19 +68,38 @@ pub enum Unanswered {
     Failed(#[from] Failure),
 }
 
-/// See the module's description. Any number of tasks may ask.
+/// How asking another server has failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// There is no whole reply.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// It says that it is at fault.
+    #[error("it answers {0}")]
+    Status(StatusCode),
+    /// The reply is none of the dialect's.
+    #[error(transparent)]
+    Garbled(#[from] Garbled),
+    /// It took too long.
+    #[error("it has not answered in time")]
+    Timeout,
+}
+
+/// Asker of a hook. Any number of tasks may ask.
 #[derive(Debug)]
 pub struct Asker {
-    pub(crate) settings: Settings,
+    pub(super) settings: AuthHook,
+    url: Url,
     connector: Connector,
+    pub(super) holdings: Arc<Holdings>,
     turns: Turns,
-    pub(crate) ends: Ends,
-    pub(crate) updates: Updates,
+    pub(super) ends: Ends,
+    pub(super) updates: Updates,
     asked: AtomicU64,
     memory: Mutex<Memory>,
 }
 
-/// What earlier answers have left.
+/// What earlier replies have left.
 #[derive(Debug)]
 struct Memory {
     breaker: Breaker,
@@ -130,130 +107,265 @@ struct Memory {
 }
 
 impl Asker {
-    /// Asks by connections of `connector`.
-    pub fn new(settings: Settings, connector: Connector) -> Self {
+    /// Makes one for a hook that is asked by connections of `connector`, and charges what is kept of questions to `holdings`;
+    /// `None` if there is no hook.
+    pub fn new(
+        settings: &AuthHook,
+        connector: &Connector,
+        holdings: &Arc<Holdings>,
+    ) -> Option<Self> {
         let memory = Memory {
             breaker: Breaker::default(),
             cache: Cache::new(settings.cache),
         };
-        Self {
-            settings,
-            connector,
+        Some(Self {
+            url: settings.url.clone()?,
+            settings: settings.clone(),
+            connector: connector.clone(),
+            holdings: Arc::clone(holdings),
             turns: Turns::new(IN_FLIGHT_MAX, WAITING),
             ends: Ends::default(),
             updates: Updates::default(),
             asked: AtomicU64::new(1),
             memory: Mutex::new(memory),
+        })
+    }
+
+    /// A further question, about a client that asks to begin.
+    pub(super) fn begin(&self, action: Action) -> Occasion<'_> {
+        Occasion {
+            action,
+            moment: Moment::Begin,
+            at: SystemTime::now(),
+            number: self.asked.fetch_add(1, Ordering::Relaxed),
+            settings: &self.settings,
         }
-    }
-
-    /// Those of a client's headers that the hook is to be told. `header` gives the value of one.
-    pub fn passed<'a>(
-        &'a self,
-        header: impl Fn(&str) -> Option<&'a str>,
-    ) -> Vec<(&'a str, &'a str)> {
-        let passed = self.settings.headers.iter();
-        passed
-            .filter_map(|passed| Some((&passed.field[..], header(&passed.name)?)))
-            .collect()
-    }
-
-    /// A number for the next question.
-    pub fn next_number(&self) -> u64 {
-        self.asked.fetch_add(1, Ordering::Relaxed)
     }
 
     /// What the hook says, or has said.
     ///
     /// # Errors
     /// When it says nothing of use.
-    pub async fn ask(&self, question: &Question<'_>) -> Result<Verdict, Unanswered> {
-        let digest = self.memory().cache.digest(question);
-        if let Some(verdict) = self.said(digest) {
-            return Ok(verdict);
+    pub(super) async fn ask(
+        &self,
+        request: &Request<'_>,
+        on: &Occasion<'_>,
+    ) -> Result<Answer, Unanswered> {
+        let digest = self.memory().cache.digest(request, on);
+        if let Some(answer) = self.said(digest) {
+            return Ok(answer);
         }
-        let _turn = self.turns.take(question.peer.ip()).await?;
+        let _turn = self.turns.take(request.peer.ip()).await?;
         // The same may have been asked meanwhile.
-        if let Some(verdict) = self.said(digest) {
-            return Ok(verdict);
+        if let Some(answer) = self.said(digest) {
+            return Ok(answer);
         }
         if !self.memory().breaker.lets_through(Instant::now()) {
             return Err(Unanswered::Resting);
         }
-        let answer = self.question(question).await;
+        let answer = self.question(request, on).await;
         let now = Instant::now();
         let change = {
             let mut memory = self.memory();
-            if let Ok(verdict) = &answer {
-                memory.cache.keep(digest, verdict, now);
+            if let Ok(answer) = &answer {
+                memory.cache.keep(digest, answer, now);
             }
             memory.breaker.note(answer.is_ok(), now)
         };
-        let url = &self.settings.url;
-        match (change, &answer) {
-            (Change::Closed, _) => tracing::info!(%url, "the hook for permissions answers again"),
-            (Change::Opened, _) => {
+        let url = &self.url;
+        match change {
+            Change::Closed => tracing::info!(%url, "the hook for permissions answers again"),
+            Change::Opened => {
                 tracing::error!(%url, seconds = REST.as_secs(), "the hook for permissions fails; it is left alone for a while");
             }
-            (Change::None, _) => {}
+            Change::None => {}
         }
         Ok(answer?)
     }
 
     /// What the hook has said to the same question, if that is still good.
-    fn said(&self, digest: Digest) -> Option<Verdict> {
+    fn said(&self, digest: Digest) -> Option<Answer> {
         self.memory().cache.find(digest, Instant::now())
     }
 
-    async fn question(&self, question: &Question<'_>) -> Result<Verdict, Failure> {
-        let Settings { dialect, host, .. } = &self.settings;
+    async fn question(&self, request: &Request<'_>, on: &Occasion<'_>) -> Result<Answer, Failure> {
         let connect_url = self.settings.connect_url.as_ref();
-        if let Some(url) = connect_url.filter(|_| question.protocol == RTMP) {
-            let body = dialect.body(question, Moment::Connect, host);
-            let (head, body) = self.post(url, body).await?;
-            let permits = dialect.permits_connection(head.status, &body);
-            if !permits.map_err(Meaningless)? {
-                return Ok(Verdict::DENIED);
+        if let Some(url) = connect_url.filter(|_| request.protocol == RTMP) {
+            let moment = Moment::Connect;
+            let connects = Occasion { moment, ..*on };
+            if self.told(url, request, &connects).await?.is_err() {
+                return Ok(Err(HookDenied::because(None)));
             }
         }
         let play_url = self.settings.play_url.as_ref();
-        let play_url = play_url.filter(|_| question.action == Action::Play);
-        let url = play_url.unwrap_or(&self.settings.url);
-        let body = dialect.body(question, Moment::Begin, host);
-        let (head, body) = self.post(url, body).await?;
-        let verdict = dialect.verdict(question, head.status, &head.headers, &body);
-        Ok(verdict.map_err(Meaningless)?)
+        let play_url = play_url.filter(|_| on.action == Action::Play);
+        self.told(play_url.unwrap_or(&self.url), request, on).await
     }
 
-    /// Posts a body, and gives the answer if it is one of the hook's.
-    pub(crate) async fn post(
+    /// Tells of a request, and gives the answer to that.
+    pub(super) async fn told(
         &self,
         url: &Url,
-        body: Body,
-    ) -> Result<(response::Parts, Bytes), Failure> {
-        let _held = self
-            .settings
-            .holdings
-            .note(Kind::Questions, body.text.len());
-        let posted = timeout(self.settings.timeout, self.exchange(url, body)).await;
-        posted.unwrap_or(Err(Failure::Timeout))
+        request: &Request<'_>,
+        on: &Occasion<'_>,
+    ) -> Result<Answer, Failure> {
+        let dialect = self.settings.dialect.0;
+        let reply = self.post(url, dialect.body(request, on)).await?;
+        Ok(dialect.answer(request, on, &reply)?)
     }
 
-    async fn exchange(&self, url: &Url, body: Body) -> Result<(response::Parts, Bytes), Failure> {
+    /// Posts a body, and gives the reply if it is one of the hook's.
+    pub(super) async fn post(&self, url: &Url, body: Body) -> Result<Reply, Failure> {
+        let _held = self.holdings.note(Kind::Questions, body.text.len());
         let mut request =
             http_client::request(Method::POST, url).header(header::CONTENT_TYPE, body.content_type);
-        if let Some(name) = self.settings.dialect.signature_header() {
-            let secret = self.settings.secret.as_bytes();
-            let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret);
-            let signature = hmac::sign(&key, body.text.as_bytes());
-            request = request.header(name, URL_SAFE_NO_PAD.encode(signature));
+        if let Some((name, signature)) = body.signature {
+            request = request.header(name, signature);
         }
-        let request = request.body(Full::new(Bytes::from(body.text)))?;
-        exchange(&self.connector, url, request, ANSWER_BYTES_MAX).await
+        let request = request.body(Full::new(Bytes::from(body.text)));
+        let request = request.map_err(ExchangeError::from)?;
+        let posted = exchange(&self.connector, url, request, Some(REPLY_BYTES_MAX));
+        let posted = timeout(self.settings.timeout, posted).await;
+        let (head, body) = posted.map_err(|_| Failure::Timeout)??;
+        let at = Instant::now();
+        match head.status.is_server_error() {
+            true => Err(Failure::Status(head.status)),
+            false => Ok(Reply { head, body, at }),
+        }
     }
 
     /// Never held while something is awaited.
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Questions by two digests with keys of this process.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Digest(u64, u64);
+
+/// Permissions that are still good: what was asked, by digest, and until when. When there are as many as may be, those that
+/// have ended are forgotten, and nothing new is kept if none has.
+#[derive(Debug)]
+pub(super) struct Cache {
+    hashers: [RandomState; 2],
+    pub(super) kept: HashMap<Digest, (Answer, Instant)>,
+    lifetime: Duration,
+}
+
+impl Cache {
+    /// Keeps permissions for `lifetime`, or as long as they last if that is shorter.
+    pub(super) fn new(lifetime: Duration) -> Self {
+        Self {
+            hashers: [RandomState::new(), RandomState::new()],
+            kept: HashMap::new(),
+            lifetime,
+        }
+    }
+
+    /// The name of a question. The port of the client and the number do not count: a viewer's further connections over a protocol
+    /// are the same viewer's. The headers that count are those that the hook is told.
+    pub(super) fn digest(&self, request: &Request<'_>, on: &Occasion<'_>) -> Digest {
+        let [first, second] = self.hashers.each_ref().map(|hasher| {
+            let mut hasher = hasher.build_hasher();
+            let Request {
+                stream,
+                protocol,
+                peer,
+                agent,
+                user,
+                password,
+                token,
+                query,
+                headers,
+                // Hooks are not told of these.
+                country: _,
+                referer: _,
+                proof: _,
+            } = request;
+            (on.action, stream, peer.ip(), agent).hash(&mut hasher);
+            (protocol, user, password, token, query).hash(&mut hasher);
+            for name in &on.settings.headers {
+                let value = headers.and_then(|headers| headers.header(name));
+                value.hash(&mut hasher);
+            }
+            hasher.finish()
+        });
+        Digest(first, second)
+    }
+
+    /// A permission that is good.
+    pub(super) fn find(&self, digest: Digest, now: Instant) -> Option<Answer> {
+        let kept = self.kept.get(&digest).filter(|(_, until)| now < *until);
+        kept.map(|(answer, _)| answer.clone())
+    }
+
+    /// Keeps a permission, also one that cannot be done; a denial is not kept.
+    pub(super) fn keep(&mut self, digest: Digest, answer: &Answer, now: Instant) {
+        let end = now + self.lifetime;
+        let until = match answer {
+            Ok(grant) => grant.terms.until.map_or(end, |until| until.min(end)),
+            Err(denied) if denied.denied == Denied::Unavailable => end,
+            Err(_) => return,
+        };
+        if self.lifetime.is_zero() {
+            return;
+        }
+        if self.kept.len() >= ENTRIES_MAX {
+            self.kept.retain(|_, (_, until)| now < *until);
+        }
+        if self.kept.len() < ENTRIES_MAX {
+            self.kept.insert(digest, (answer.clone(), until));
+        }
+    }
+}
+
+/// Whether a hook is worth asking: after failures in a row it is left alone for a while, then tried by one question.
+#[derive(Debug, Default)]
+pub(super) struct Breaker {
+    failures: u32,
+    /// While it rests: until when.
+    until: Option<Instant>,
+}
+
+/// Change that a result has brought.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Change {
+    None,
+    /// It is left alone from now on.
+    Opened,
+    /// It answers again.
+    Closed,
+}
+
+impl Breaker {
+    /// Returns whether to ask now. After a rest one question is let through, and the next after a rest again, until one is
+    /// answered.
+    pub(super) fn lets_through(&mut self, now: Instant) -> bool {
+        match self.until {
+            None => true,
+            Some(until) if now < until => false,
+            Some(_) => {
+                self.until = Some(now + REST);
+                true
+            }
+        }
+    }
+
+    /// Notes whether a question was answered.
+    pub(super) fn note(&mut self, is_answered: bool, now: Instant) -> Change {
+        if is_answered {
+            self.failures = 0;
+            return match self.until.take() {
+                Some(_) => Change::Closed,
+                None => Change::None,
+            };
+        }
+        self.failures = self.failures.saturating_add(1);
+        if self.failures == FAILURES {
+            self.until = Some(now + REST);
+            return Change::Opened;
+        }
+        Change::None
     }
 }

@@ -1,17 +1,19 @@
-//! Forms as browsers send them: `application/x-www-form-urlencoded`.
+//! Bodies that dialects post: JSON, and forms as browsers send them (`application/x-www-form-urlencoded`); and the parts of
+//! addresses in them, as RTMP servers name these.
 
 use std::fmt::Write;
 
-/// The type of such a body.
-pub(crate) const CONTENT_TYPE: &str = "application/x-www-form-urlencoded";
+use fanout::gate::Request;
 
-/// A body under way.
+use super::Body;
+
+/// A form under way.
 #[derive(Debug, Default)]
-pub(crate) struct Form(String);
+pub(super) struct Form(String);
 
 impl Form {
     /// Adds a field.
-    pub(crate) fn field(mut self, name: &str, value: &str) -> Self {
+    pub(super) fn field(mut self, name: &str, value: &str) -> Self {
         self.separate();
         self.0.push_str(name);
         self.0.push('=');
@@ -20,7 +22,7 @@ impl Form {
     }
 
     /// Adds fields that are encoded already.
-    pub(crate) fn raw(mut self, fields: &str) -> Self {
+    pub(super) fn raw(mut self, fields: &str) -> Self {
         if !fields.is_empty() {
             self.separate();
             self.0.push_str(fields);
@@ -28,8 +30,12 @@ impl Form {
         self
     }
 
-    pub(crate) fn finish(self) -> String {
-        self.0
+    pub(super) fn finish(self) -> Body {
+        Body {
+            content_type: "application/x-www-form-urlencoded",
+            text: self.0,
+            signature: None,
+        }
     }
 
     fn separate(&mut self) {
@@ -52,6 +58,63 @@ fn encode(text: &str, to: &mut String) {
     }
 }
 
+/// A body in JSON.
+pub(super) fn json(value: &serde_json::Value) -> Body {
+    Body {
+        content_type: "application/json",
+        text: value.to_string(),
+        signature: None,
+    }
+}
+
+/// All but the last segment of the stream's name: what RTMP calls the application. Empty for a name of one segment.
+pub(super) fn application<'a>(request: &Request<'a>) -> &'a str {
+    let segments = request.stream.as_str().rsplit_once('/');
+    segments.map_or("", |(application, _)| application)
+}
+
+/// The last segment of the stream's name.
+pub(super) fn last_segment<'a>(request: &Request<'a>) -> &'a str {
+    let name = request.stream.as_str();
+    name.rsplit_once('/').map_or(name, |(_, last)| last)
+}
+
+/// The address as an RTMP client of this server would have written it, without the stream.
+pub(super) fn tc_url(request: &Request<'_>, host: &str) -> String {
+    format!("rtmp://{host}/{}", application(request))
+}
+
+/// The query, and what the client presents elsewhere: dialects of RTMP servers have no fields for it, and clients of
+/// other protocols no other place.
+pub(super) fn arguments(request: &Request<'_>) -> String {
+    let mut form = Form::default().raw(request.query);
+    let token = request.token.filter(|_| !has_key(request.query));
+    for (name, value) in [
+        ("user", request.user),
+        ("password", request.password),
+        ("key", token),
+    ] {
+        if let Some(value) = value {
+            form = form.field(name, value);
+        }
+    }
+    form.0
+}
+
+/// Returns whether a query has a key.
+pub(super) fn has_key(query: &str) -> bool {
+    let is_key = |part: &str| part.starts_with("key=") || part.starts_with("token=");
+    query.split('&').any(is_key)
+}
+
+/// Arguments behind a question mark, or nothing.
+pub(super) fn with_mark(arguments: &str) -> String {
+    match arguments {
+        "" => String::new(),
+        arguments => format!("?{arguments}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,7 +127,7 @@ mod tests {
             .raw("key=a%20b")
             .field("empty", "");
         assert_eq!(
-            form.finish(),
+            form.finish().text,
             "mount=%2Fb%C3%B6ll%20%26%20co%3Fa%3Db&key=a%20b&empty="
         );
     }

@@ -1,25 +1,23 @@
 //! Questions to a hook on a socket, and what becomes of them when it fails.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, Weak};
 use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use fanout::gate::{Action, Ongoing, Request, Revocation};
+use media::StreamName;
 use net::holdings::Holdings;
 use net::link::Connector;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::hook::asker::WAITING;
-use crate::hook::breaker::FAILURES;
-use crate::hook::exchange::Failure;
-use crate::hook::{
-    Asker, Dialect, IN_FLIGHT_MAX, Mount, PassedHeader, Question, Settings, Unanswered, Verdict,
-};
-use fanout::gate::Action;
+use super::asker::{FAILURES, Failure, Unanswered, WAITING};
+use super::*;
+use crate::secret::Secret;
 
 /// Longer than anything takes that is to happen.
 const LONG: Duration = Duration::from_secs(60);
@@ -28,26 +26,50 @@ const SHORT: Duration = Duration::from_millis(50);
 
 const YES: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-pub(crate) fn question(number: u64) -> Question<'static> {
-    Question {
-        action: Action::Play,
-        stream: "live/show",
-        protocol: "rtmp",
-        peer: SocketAddr::from(([192, 0, 2, 7], 4711)),
+pub(super) static STREAM: LazyLock<StreamName> =
+    LazyLock::new(|| StreamName::parse("live/show").expect("a name"));
+
+pub(super) fn request(stream: &StreamName) -> Request<'_> {
+    Request {
         agent: "VLC",
-        user: None,
-        password: None,
         token: Some("secret"),
-        query: "",
-        headers: &[],
-        time: "",
-        number,
+        ..Request::new(stream, "rtmp", SocketAddr::from(([192, 0, 2, 7], 4711)))
     }
 }
 
+/// The occasion of a listener's question.
+pub(super) fn began(settings: &AuthHook) -> Occasion<'_> {
+    Occasion {
+        action: Action::Play,
+        moment: Moment::Begin,
+        at: SystemTime::UNIX_EPOCH,
+        number: 1,
+        settings,
+    }
+}
+
+/// A dialect by its name.
+pub(super) fn dialect(name: &str) -> Dialect {
+    let mut all = Dialect::all();
+    all.find(|one| one.name() == name).expect("a dialect")
+}
+
 fn asker(port: u16, timeout: Duration, cache: Duration) -> Asker {
-    let settings = settings(port, timeout, cache);
-    Asker::new(settings, connector())
+    asker_of(&settings(port, timeout, cache))
+}
+
+fn asker_of(settings: &AuthHook) -> Asker {
+    Asker::new(settings, &connector(), &Holdings::new(0)).expect("a hook")
+}
+
+/// What becomes of a listener's question.
+async fn asks(asker: &Asker, request: &Request<'_>) -> Result<Answer, Unanswered> {
+    asker.ask(request, &asker.begin(Action::Play)).await
+}
+
+/// Whether the hook permits it.
+fn is_permitted(told: Result<Answer, Unanswered>) -> bool {
+    told.expect("answered").is_ok()
 }
 
 fn connector() -> Connector {
@@ -60,23 +82,14 @@ fn connector() -> Connector {
     Connector::new(Arc::new(tls))
 }
 
-fn settings(port: u16, timeout: Duration, cache: Duration) -> Settings {
+fn settings(port: u16, timeout: Duration, cache: Duration) -> AuthHook {
     let url = format!("http://ann:pw@127.0.0.1:{port}/may?x=1");
-    Settings {
-        url: url.parse().expect("an address"),
-        play_url: None,
-        connect_url: None,
-        end_url: None,
-        update_url: None,
+    AuthHook {
+        url: Some(url.parse().expect("an address")),
         update_every: LONG,
-        mount_url: None,
-        headers: Vec::new(),
-        secret: "".into(),
-        dialect: Dialect::Carillon,
-        host: "localhost".to_owned(),
         timeout,
         cache,
-        holdings: Holdings::new(0),
+        ..AuthHook::default()
     }
 }
 
@@ -103,13 +116,13 @@ async fn answered(
     asker: &Asker,
     listener: &TcpListener,
     answer: &str,
-) -> Result<Verdict, Unanswered> {
+) -> Result<Answer, Unanswered> {
     let hook = async {
         let (mut socket, _) = asked(listener).await;
         socket.write_all(answer.as_bytes()).await.expect("written");
     };
-    let question = question(1);
-    tokio::join!(asker.ask(&question), hook).0
+    let request = request(&STREAM);
+    tokio::join!(asks(asker, &request), hook).0
 }
 
 #[tokio::test]
@@ -121,9 +134,9 @@ async fn a_question_is_one_request_with_the_operator_s_credentials() {
         socket.write_all(YES.as_bytes()).await.expect("written");
         text
     };
-    let question = question(1);
-    let (verdict, text) = tokio::join!(asker.ask(&question), hook);
-    assert_eq!(verdict.expect("answered"), Verdict::ALLOWED);
+    let request = request(&STREAM);
+    let (told, text) = tokio::join!(asks(&asker, &request), hook);
+    assert!(is_permitted(told));
     let head = text.to_ascii_lowercase();
     assert!(head.starts_with("post /may?x=1 http/1.1\r\n"), "{text}");
     for line in [
@@ -159,7 +172,7 @@ async fn what_is_no_answer_gives_no_verdict() {
         );
     }
     let told = answered(&asker, &listener, YES).await;
-    assert_eq!(told.expect("answered"), Verdict::ALLOWED);
+    assert!(is_permitted(told));
 }
 
 #[tokio::test]
@@ -168,20 +181,19 @@ async fn a_permission_is_asked_for_once_while_it_is_kept() {
     let asker = asker(port, LONG, LONG);
     let no = "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n";
     for answer in [no, no, YES] {
-        let told = answered(&asker, &listener, answer).await.expect("answered");
-        assert_eq!(told == Verdict::ALLOWED, answer == YES);
+        let told = answered(&asker, &listener, answer).await;
+        assert_eq!(is_permitted(told), answer == YES);
     }
     // The hook would have to be asked, and is gone.
     drop(listener);
-    let again = asker.ask(&question(2)).await;
-    assert_eq!(again.expect("kept"), Verdict::ALLOWED);
+    assert!(is_permitted(asks(&asker, &request(&STREAM)).await), "kept");
 }
 
-/// The same of a client at another address.
-fn question_of(host: u8) -> Question<'static> {
-    Question {
-        peer: SocketAddr::from(([192, 0, 2, host], 4711)),
-        ..question(1)
+/// The request of a client at this address.
+fn request_of(host: u8) -> Request<'static> {
+    Request {
+        peer: ([192, 0, 2, host], 4711).into(),
+        ..request(&STREAM)
     }
 }
 
@@ -191,16 +203,16 @@ async fn a_hook_that_hangs_is_asked_so_much_and_who_waits_gives_way_by_address()
     let asker = Arc::new(asker(port, LONG, Duration::ZERO));
     let mut asking = JoinSet::new();
     let mut hanging = Vec::new();
-    for number in 0..IN_FLIGHT_MAX as u64 {
+    for _ in 0..IN_FLIGHT_MAX {
         let asker = Arc::clone(&asker);
-        asking.spawn(async move { asker.ask(&question(number)).await });
+        asking.spawn(async move { asks(&asker, &request(&STREAM)).await });
         hanging.push(asked(&listener).await.0);
     }
-    let (own, other) = (question_of(7), question_of(8));
-    let mut honest = Box::pin(asker.ask(&other));
+    let (own, other) = (request_of(7), request_of(8));
+    let mut honest = Box::pin(asks(&asker, &other));
     assert!(net::wait::at_once(&mut honest).is_none());
     let crowd = (0..WAITING.share + 3).map(|_| {
-        let mut waits = Box::pin(asker.ask(&own));
+        let mut waits = Box::pin(asks(&asker, &own));
         assert!(net::wait::at_once(&mut waits).is_none());
         waits
     });
@@ -213,14 +225,14 @@ async fn a_hook_that_hangs_is_asked_so_much_and_who_waits_gives_way_by_address()
         socket.write_all(YES.as_bytes()).await.expect("written");
     }
     while let Some(told) = asking.join_next().await {
-        assert_eq!(told.expect("no panic").expect("answered"), Verdict::ALLOWED);
+        assert!(is_permitted(told.expect("no panic")));
     }
     let hook = async {
         let (mut socket, _) = asked(&listener).await;
         socket.write_all(YES.as_bytes()).await.expect("written");
     };
     let (told, ()) = tokio::join!(honest, hook);
-    assert_eq!(told.expect("answered"), Verdict::ALLOWED);
+    assert!(is_permitted(told));
 }
 
 #[tokio::test]
@@ -229,13 +241,13 @@ async fn a_hook_that_hangs_again_and_again_is_left_alone() {
     let asker = asker(port, SHORT, Duration::ZERO);
     let mut hanging = Vec::new();
     for _ in 0..FAILURES {
-        let question = question(1);
-        let (told, socket) = tokio::join!(asker.ask(&question), listener.accept());
+        let request = request(&STREAM);
+        let (told, socket) = tokio::join!(asks(&asker, &request), listener.accept());
         hanging.push(socket);
         let is_timeout = matches!(told, Err(Unanswered::Failed(Failure::Timeout)));
         assert!(is_timeout, "{told:?}");
     }
-    let told = asker.ask(&question(1)).await;
+    let told = asks(&asker, &request(&STREAM)).await;
     assert!(matches!(told, Err(Unanswered::Resting)), "{told:?}");
 }
 
@@ -243,7 +255,7 @@ async fn a_hook_that_hangs_again_and_again_is_left_alone() {
 async fn a_hook_that_is_not_there_gives_no_verdict() {
     let (listener, port) = hook().await;
     drop(listener);
-    let told = asker(port, LONG, LONG).ask(&question(1)).await;
+    let told = asks(&asker(port, LONG, LONG), &request(&STREAM)).await;
     let is_refused = matches!(
         told,
         Err(Unanswered::Failed(Failure::Exchange(
@@ -258,20 +270,21 @@ async fn an_end_is_told_where_ends_are_told_and_again_if_nobody_answers() {
     let (listener, port) = hook().await;
     let (ends, end_port) = hook().await;
     let end_url = format!("http://127.0.0.1:{end_port}/ended");
-    let settings = Settings {
+    let settings = AuthHook {
         end_url: Some(end_url.parse().expect("an address")),
         ..settings(port, LONG, Duration::ZERO)
     };
-    let asker = Arc::new(Asker::new(settings, connector()));
+    let asker = Arc::new(asker_of(&settings));
     let told = answered(&asker, &listener, YES).await;
-    assert_eq!(told.expect("answered"), Verdict::ALLOWED);
-    let permitted = asker.permitted(&question(1)).expect("ends are told");
-    permitted.ended(Duration::from_millis(1_500), "then".to_owned());
+    assert!(is_permitted(told));
+    let witness = asker.witness(&request(&STREAM), &asker.begin(Action::Play), &Weak::new());
+    let witness = witness.expect("ends are told");
+    drop(witness.begin(Ongoing::Publication(Revocation::default())));
     for answer in ["HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", YES] {
         let (mut socket, text) = asked(&ends).await;
         assert!(text.starts_with("POST /ended HTTP/1.1\r\n"), "{text}");
         assert!(text.contains(r#""action":"play_ended""#), "{text}");
-        assert!(text.contains(r#""seconds":1.5"#), "{text}");
+        assert!(text.contains(r#""seconds":"#), "{text}");
         socket.write_all(answer.as_bytes()).await.expect("written");
     }
 }
@@ -286,20 +299,20 @@ async fn publishers_are_told_of_in_order_and_not_once_more_as_ends() {
                 .expect("an address"),
         )
     };
-    let settings = Settings {
+    let settings = AuthHook {
         end_url: url("/ended"),
         mount_url: url("/mount"),
-        dialect: Dialect::Icecast,
+        dialect: dialect("icecast"),
         ..settings(port, LONG, Duration::ZERO)
     };
-    let asker = Arc::new(Asker::new(settings, connector()));
+    let asker = Arc::new(asker_of(&settings));
     assert!(asker.tells_of_mounts());
-    let publishes = Question {
-        action: Action::Publish,
-        ..question(1)
+    let is_told = |action| {
+        let on = asker.begin(action);
+        let witness = asker.witness(&request(&STREAM), &on, &Weak::new());
+        witness.is_some()
     };
-    assert!(asker.permitted(&publishes).is_none());
-    assert!(asker.permitted(&question(1)).is_some());
+    assert!(!is_told(Action::Publish) && is_told(Action::Play));
     let telling = async {
         asker.tell_of_mount("live/show", Mount::Added).await;
         asker.tell_of_mount("live/show", Mount::Removed).await;
@@ -319,34 +332,21 @@ async fn publishers_are_told_of_in_order_and_not_once_more_as_ends() {
     tokio::join!(telling, hook);
 }
 
-#[test]
-fn headers_are_passed_under_the_names_of_their_fields() {
-    let passed = |name: &str| PassedHeader {
-        name: name.to_owned(),
-        field: format!("ClientHeader.{name}"),
-    };
-    let settings = Settings {
-        headers: vec![passed("referer"), passed("x-pragma")],
-        ..settings(1, LONG, Duration::ZERO)
-    };
-    let asker = Asker::new(settings, connector());
-    let passed = asker.passed(|name| (name == "referer").then_some("http://a/"));
-    assert_eq!(passed, [("ClientHeader.referer", "http://a/")]);
-}
-
 #[tokio::test]
 async fn what_goes_on_is_told_until_it_is_not_permitted_any_more() {
     let (listener, port) = hook().await;
     let update_url = format!("http://127.0.0.1:{port}/update");
-    let settings = Settings {
+    let settings = AuthHook {
         update_url: Some(update_url.parse().expect("an address")),
         update_every: SHORT,
         ..settings(port, LONG, Duration::ZERO)
     };
-    let asker = Arc::new(Asker::new(settings, connector()));
-    let permitted = asker.permitted(&question(1)).expect("updates are told");
-    let (end, ended) = tokio::sync::oneshot::channel();
-    let _updated = permitted.begun(|| end.send(()).expect("the test waits"));
+    let asker = Arc::new(asker_of(&settings));
+    let witness = asker.witness(&request(&STREAM), &asker.begin(Action::Play), &Weak::new());
+    let ended = Revocation::default();
+    let _permit = witness
+        .expect("updates are told")
+        .begin(Ongoing::Publication(ended.clone()));
     let no = "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n";
     // A hook that fails ends nothing.
     for answer in [
@@ -360,22 +360,22 @@ async fn what_goes_on_is_told_until_it_is_not_permitted_any_more() {
         assert!(text.contains(r#""action":"play_update""#), "{text}");
         socket.write_all(answer.as_bytes()).await.expect("written");
     }
-    ended.await.expect("ended");
+    ended.revoked().await;
 }
 
 #[tokio::test]
 async fn a_client_of_rtmp_is_asked_about_when_it_connects() {
     let (listener, port) = hook().await;
     let connect_url = format!("http://127.0.0.1:{port}/connect");
-    let settings = Settings {
+    let settings = AuthHook {
         connect_url: Some(connect_url.parse().expect("an address")),
-        dialect: Dialect::Srs,
+        dialect: dialect("srs"),
         ..settings(port, LONG, Duration::ZERO)
     };
-    let asker = Asker::new(settings, connector());
+    let asker = asker_of(&settings);
     let code =
         |code: u32| format!("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{{\"code\":{code}}}");
-    for (connects, expected) in [(1, Verdict::DENIED), (0, Verdict::ALLOWED)] {
+    for (connects, expected) in [(1, false), (0, true)] {
         let hook = async {
             let (mut socket, text) = asked(&listener).await;
             assert!(text.starts_with("POST /connect HTTP/1.1\r\n"), "{text}");
@@ -388,44 +388,44 @@ async fn a_client_of_rtmp_is_asked_about_when_it_connects() {
                 socket.write_all(code(0).as_bytes()).await.expect("written");
             }
         };
-        let question = question(1);
-        let (verdict, ()) = tokio::join!(asker.ask(&question), hook);
-        assert_eq!(verdict.expect("answered"), expected);
+        let request = request(&STREAM);
+        let (told, ()) = tokio::join!(asks(&asker, &request), hook);
+        assert_eq!(is_permitted(told), expected);
     }
     // Others do not connect before they ask for something.
-    let question = Question {
+    let request = Request {
         protocol: "http",
-        ..question(1)
+        ..request(&STREAM)
     };
     let hook = async {
         let (mut socket, text) = asked(&listener).await;
         assert!(text.contains(r#""action":"on_play""#), "{text}");
         socket.write_all(code(0).as_bytes()).await.expect("written");
     };
-    let (verdict, ()) = tokio::join!(asker.ask(&question), hook);
-    assert_eq!(verdict.expect("answered"), Verdict::ALLOWED);
+    let (told, ()) = tokio::join!(asks(&asker, &request), hook);
+    assert!(is_permitted(told));
 }
 
 #[tokio::test]
 async fn listeners_are_asked_about_elsewhere_and_bodies_signed_where_the_dialect_does() {
     let (listener, port) = hook().await;
     let play_url = format!("http://127.0.0.1:{port}/play");
-    let settings = Settings {
+    let settings = AuthHook {
         play_url: Some(play_url.parse().expect("an address")),
-        secret: "key".into(),
-        dialect: Dialect::Ome,
+        secret: Some(Secret::new("key")),
+        dialect: dialect("ome"),
         ..settings(port, LONG, Duration::ZERO)
     };
-    let asker = Asker::new(settings, connector());
+    let asker = asker_of(&settings);
     let hook = async {
         let (mut socket, text) = asked(&listener).await;
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{\"allowed\":true}";
         socket.write_all(answer.as_bytes()).await.expect("written");
         text
     };
-    let question = question(1);
-    let (verdict, text) = tokio::join!(asker.ask(&question), hook);
-    assert_eq!(verdict.expect("answered"), Verdict::ALLOWED);
+    let request = request(&STREAM);
+    let (told, text) = tokio::join!(asks(&asker, &request), hook);
+    assert!(is_permitted(told));
     assert!(text.starts_with("POST /play HTTP/1.1\r\n"), "{text}");
     let (head, body) = text.split_once("\r\n\r\n").expect("a head");
     let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, b"key");

@@ -6,14 +6,15 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use fanout::gate::Denied;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::sleep_until;
 
-use crate::hook::asker::Asker;
-use crate::hook::exchange::Meaningless;
-use crate::hook::question::{KeptQuestion, Moment};
+use super::Moment;
+use super::asker::Asker;
+use super::kept::KeptRequest;
 
 /// Updates that are posted side by side. A hook that answers within five milliseconds is told of 100,000 in half a minute.
 const POSTS_MAX: usize = 16;
@@ -23,7 +24,7 @@ type End = Box<dyn FnOnce() + Send>;
 
 /// The queue of an [`Asker`], which exists from the first permission on that is updated.
 #[derive(Debug, Default)]
-pub(crate) struct Updates(OnceLock<Arc<Queue>>);
+pub(super) struct Updates(OnceLock<Arc<Queue>>);
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -42,7 +43,7 @@ struct State {
 
 /// Something that was permitted and goes on.
 struct Ongoing {
-    question: Arc<KeptQuestion>,
+    kept: Arc<KeptRequest>,
     since: Instant,
     due: Instant,
     end: Option<End>,
@@ -51,14 +52,14 @@ struct Ongoing {
 impl fmt::Debug for Ongoing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ongoing")
-            .field("question", &self.question)
+            .field("kept", &self.kept)
             .finish_non_exhaustive()
     }
 }
 
 /// Something that the hook is told of at intervals, until this is dropped.
 #[derive(Debug)]
-pub struct Updated {
+pub(super) struct Updated {
     queue: Arc<Queue>,
     number: u64,
 }
@@ -101,7 +102,7 @@ impl Queue {
     }
 
     /// What is due, with its number and since when it goes on; else when something will be.
-    fn take(&self, now: Instant) -> Result<(u64, Arc<KeptQuestion>, Instant), Option<Instant>> {
+    fn take(&self, now: Instant) -> Result<(u64, Arc<KeptRequest>, Instant), Option<Instant>> {
         let mut state = self.lock();
         let first = state.due.first().copied();
         let (due, number) = first.ok_or(None)?;
@@ -110,7 +111,7 @@ impl Queue {
         }
         state.due.remove(&(due, number));
         let ongoing = state.ongoing.get(&number).ok_or(Some(now))?;
-        Ok((number, Arc::clone(&ongoing.question), ongoing.since))
+        Ok((number, Arc::clone(&ongoing.kept), ongoing.since))
     }
 
     /// Has it told of again.
@@ -135,11 +136,11 @@ impl Queue {
 }
 
 impl Asker {
-    /// Has the hook told at intervals of what `question` was answered with, and `end` called if it does not permit that any more.
+    /// Has the hook told at intervals of what a request was answered with, and `end` called if it does not permit that any more.
     /// To be called within a runtime.
-    pub(crate) fn update(
+    pub(super) fn update(
         self: &Arc<Self>,
-        question: &Arc<KeptQuestion>,
+        kept: &Arc<KeptRequest>,
         end: impl FnOnce() + Send + 'static,
     ) -> Option<Updated> {
         self.settings.update_url.as_ref()?;
@@ -150,30 +151,27 @@ impl Asker {
         });
         let since = Instant::now();
         Some(queue.add(Ongoing {
-            question: Arc::clone(question),
+            kept: Arc::clone(kept),
             since,
             due: since + self.settings.update_every,
             end: Some(Box::new(end)),
         }))
     }
 
-    /// Posts an update. Whether what it is about is still permitted.
-    async fn is_permitted_still(&self, question: &KeptQuestion, lasted: Duration) -> bool {
-        let question = question.at("");
-        let (stream, peer) = (question.stream, question.peer);
+    /// Posts an update. Returns whether what it is about is still permitted.
+    async fn is_permitted_still(&self, kept: &KeptRequest, lasted: Duration) -> bool {
         let Some(url) = &self.settings.update_url else {
             return true;
         };
-        let dialect = self.settings.dialect;
+        let request = kept.request();
+        let (stream, peer) = (request.stream.as_str(), request.peer);
         let moment = Moment::Update { lasted };
-        let body = dialect.body(&question, moment, &self.settings.host);
-        let answer = self.post(url, body).await.and_then(|(head, body)| {
-            let permits = dialect.permits_update(head.status, &body);
-            Ok(permits.map_err(Meaningless)?)
-        });
-        match answer {
-            Ok(true) => true,
-            Ok(false) => {
+        let on = kept.on(moment, SystemTime::now(), &self.settings);
+        match self.told(url, &request, &on).await {
+            Ok(Ok(_)) => true,
+            // It permits it under another name, which comes too late.
+            Ok(Err(denied)) if denied.denied == Denied::Unavailable => true,
+            Ok(Err(_)) => {
                 tracing::info!(stream, %peer, "the hook for permissions does not permit this any more");
                 false
             }
@@ -192,7 +190,7 @@ async fn tell(asker: Weak<Asker>, queue: Arc<Queue>) {
         let Ok(permit) = Arc::clone(&posts).acquire_owned().await else {
             return;
         };
-        let (number, question, since) = match queue.take(Instant::now()) {
+        let (number, kept, since) = match queue.take(Instant::now()) {
             Ok(taken) => taken,
             Err(due) => {
                 drop(permit);
@@ -208,7 +206,7 @@ async fn tell(asker: Weak<Asker>, queue: Arc<Queue>) {
         };
         let queue = Arc::clone(&queue);
         tokio::spawn(async move {
-            let is_permitted = asker.is_permitted_still(&question, since.elapsed()).await;
+            let is_permitted = asker.is_permitted_still(&kept, since.elapsed()).await;
             match is_permitted {
                 true => queue.again(number, Instant::now() + asker.settings.update_every),
                 false => {
@@ -234,11 +232,14 @@ mod tests {
     use net::holdings::Holdings;
 
     use super::*;
-    use crate::hook::tests::question;
+    use crate::hook::tests::{STREAM, began, request};
+    use crate::settings::AuthHook;
 
     fn ongoing(due: Instant) -> Ongoing {
+        let (settings, account) = (AuthHook::default(), Holdings::new(0));
+        let kept = KeptRequest::of(&request(&STREAM), &began(&settings), &account);
         Ongoing {
-            question: Arc::new(KeptQuestion::of(&question(1), &Holdings::new(0))),
+            kept: Arc::new(kept),
             since: due,
             due,
             end: Some(Box::new(|| {})),

@@ -11,7 +11,7 @@
 //!   made by them but is over, or for something else, does not.
 //! * MACs are compared in constant time. Nothing here shows a secret or a token.
 //!
-//! Called by `config`, which reads scopes and hashes, and by `server`'s gate.
+//! Called by `config`, which reads scopes and hashes, and by the authorities of this crate.
 
 mod hash;
 pub mod jwt;

@@ -1,5 +1,7 @@
 //! What a credential is for.
 
+use fanout::gate::Action;
+
 /// One thing that a credential may permit.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Scope {
@@ -30,6 +32,17 @@ impl Scope {
     /// The scope of a name.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.name() == name)
+    }
+}
+
+/// The scope that a credential needs to permit an action.
+impl From<Action> for Scope {
+    fn from(action: Action) -> Self {
+        match action {
+            Action::Publish => Self::Publish,
+            Action::Play => Self::Play,
+            Action::UpdateMetadata => Self::Metadata,
+        }
     }
 }
 

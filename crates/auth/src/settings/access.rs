@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fanout::gate::Country;
+use fanout::gate::{Action, Country};
 use media::{Glob, StreamName};
 use net::Network;
 
@@ -46,6 +46,15 @@ pub enum AccessAction {
     Publish,
     /// It receives it, or what was recorded of it.
     Play,
+}
+
+impl From<Action> for AccessAction {
+    fn from(action: Action) -> Self {
+        match action {
+            Action::Publish | Action::UpdateMetadata => Self::Publish,
+            Action::Play => Self::Play,
+        }
+    }
 }
 
 impl AccessRule {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fanout::gate::Action;
 use media::Glob;
 use net::url::Url;
 
@@ -57,6 +58,17 @@ pub enum HookAsks {
     Publish,
     /// Listening.
     Play,
+}
+
+impl HookAsks {
+    /// Returns whether it is asked about an action.
+    pub fn are_for(self, action: Action) -> bool {
+        match self {
+            Self::All => true,
+            Self::Publish => action != Action::Play,
+            Self::Play => action == Action::Play,
+        }
+    }
 }
 
 /// What happens when a hook gives no answer.

@@ -117,7 +117,7 @@ impl KeyRule {
         })
     }
 
-    /// The same, if it is for a stream as well.
+    /// Key that this permits a scope of a stream with, if it is for both.
     pub fn for_stream(&self, scope: Scope, name: &StreamName) -> Option<Key<'_>> {
         let key = self.for_scope(scope)?;
         self.pattern.fits(name).then_some(key)

@@ -32,6 +32,11 @@ pub trait Permissions: fmt::Debug + Send + Sync {
     /// Who may listen to a stream.
     fn play_access(&self, stream: &StreamName) -> PlayAccess;
 
+    /// Returns whether a client has to present something to be permitted that of a stream.
+    fn needs_credential(&self, scope: Scope, stream: &StreamName) -> bool {
+        scope != Scope::Play || self.play_access(stream) == PlayAccess::Key
+    }
+
     /// Whether the hook is asked about clients that want that of a stream and are permitted it by nothing else.
     fn asks_hook(&self, scope: Scope, stream: &StreamName) -> bool;
 

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::Config;
 use crate::read::Walk;
-use crate::{AccessRule, Config, read_addresses, read_agents};
+use auth::{AccessRule, read_addresses, read_agents};
 
 /// Notes what is wrong.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {

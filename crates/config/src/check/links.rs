@@ -3,7 +3,8 @@
 use media::StreamName;
 
 use crate::read::Walk;
-use crate::{Config, Glob, PullRule, PullUrl, Pulled, PushRule};
+use crate::{Config, PullRule, PullUrl, Pulled, PushRule};
+use media::Glob;
 
 /// Links that would get into each other's way, or the server's.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {

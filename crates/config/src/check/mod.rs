@@ -11,10 +11,8 @@ use std::time::Duration;
 
 use super::read::Walk;
 use super::sections::{Listen, Transport};
-use super::{
-    Auth, Config, KeyRule, KeySecret, PlayAccess, Secret, USER_FILES_MAX, read_keys,
-    read_token_keys, read_users,
-};
+use super::{Config, USER_FILES_MAX, read_keys};
+use auth::{Auth, KeyRule, KeySecret, PlayAccess, Secret, read_token_keys, read_users};
 
 /// Notes every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {

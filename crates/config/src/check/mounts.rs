@@ -6,7 +6,8 @@ use std::path::Path;
 use media::StreamName;
 
 use crate::read::Walk;
-use crate::{Config, Fallback, PlayAccess, StreamRule};
+use crate::{Config, Fallback, StreamRule};
+use auth::{Permissions as _, PlayAccess};
 
 /// Notes every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {

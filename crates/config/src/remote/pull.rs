@@ -8,7 +8,7 @@ use net::url::{Url, last_segment, shown_path};
 
 use super::template::{Named, PULLED, Placeholder, Template, is_placeholder};
 use super::{UrlFault, segments};
-use crate::Glob;
+use media::Glob;
 
 /// Where streams are pulled from: `rtmp://`, `rtmps://`, `http://` or `https://`, of which the last
 /// two name an FLV stream, or a mount of an Icecast or SHOUTcast server; with `{stream}`, `{app}`, `{name}` and `{rest}` in its path or query where one

@@ -4,7 +4,8 @@ use auth::{Auth, KeyRule, Scope, Scopes};
 
 use super::{auth_hook, auth_jwt, auth_users};
 use crate::read::Section;
-use crate::{Glob, Secret};
+use auth::Secret;
+use media::Glob;
 
 /// Shortest secret of links, characters: who has a link can try secrets at home, as many as they like.
 const LINK_SECRET_CHARS_MIN: usize = 32;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use auth::{AuthHook, Dialect};
+use auth::{AuthHook, Dialect, HookFeature};
 
 use crate::read::Section;
 
@@ -50,37 +50,44 @@ pub(super) fn read(hook: &mut AuthHook, s: &mut Section<'_, '_>) {
     }
     s.set("dialect", &mut hook.dialect);
     s.set("secret", &mut hook.secret);
-    s.require(
-        "secret",
-        hook.secret.is_none() || hook.dialect == Dialect::Ome,
-        "is for dialect = \"ome\"; others take user:password@ in the url",
+    let dialect = hook.dialect;
+    let with = move |is_set: bool| is_set.then_some(dialect);
+    require_feature(
+        s,
+        ("secret", with(hook.secret.is_some())),
+        HookFeature::Signatures,
+        "; others take user:password@ in the url",
     );
     s.require(
         "end_url",
-        hook.end_url.is_none() || hook.dialect != Dialect::MediaMtx,
+        hook.end_url.is_none() || hook.dialect.has(HookFeature::Ends),
         "is for other dialects: MediaMTX tells its hook of no ends",
     );
-    s.require(
-        "connect_url",
-        hook.connect_url.is_none() || hook.dialect.asks_about_connections(),
-        "is for dialect = \"nginx-rtmp\" and \"srs\": others are not asked before it is known what a client wants",
+    require_feature(
+        s,
+        ("connect_url", with(hook.connect_url.is_some())),
+        HookFeature::Connections,
+        ": others are not asked before it is known what a client wants",
     );
-    s.require(
-        "update_url",
-        hook.update_url.is_none() || hook.dialect.tells_of_updates(),
-        "is for dialect = \"carillon\" and \"nginx-rtmp\": others are not told of what goes on",
+    require_feature(
+        s,
+        ("update_url", with(hook.update_url.is_some())),
+        HookFeature::Updates,
+        ": others are not told of what goes on",
     );
-    s.require(
-        "mount_url",
-        hook.mount_url.is_none() || hook.dialect.tells_of_mounts(),
-        "is for dialect = \"icecast\": others are not told of publishers that they have not permitted",
+    require_feature(
+        s,
+        ("mount_url", with(hook.mount_url.is_some())),
+        HookFeature::Mounts,
+        ": others are not told of publishers that they have not permitted",
     );
     s.set("headers", &mut hook.headers);
     s.set("header_prefix", &mut hook.header_prefix);
-    s.require(
-        "headers",
-        hook.headers.is_empty() || hook.dialect.tells_headers(),
-        "is for dialect = \"icecast\": others have fields of their own",
+    require_feature(
+        s,
+        ("headers", with(!hook.headers.is_empty())),
+        HookFeature::Headers,
+        ": others have fields of their own",
     );
     let is_name = |text: &String| text.bytes().all(is_token) && text.len() <= HEADER_BYTES_MAX;
     s.require(
@@ -126,4 +133,20 @@ pub(super) fn read(hook: &mut AuthHook, s: &mut Section<'_, '_>) {
 /// Whether a byte may stand in the name of a header (RFC 9110 §5.6.2) and, as it is, in that of a form's field.
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
+/// Notes that a key is for other dialects than the one that it is set with, if that does not have the feature.
+fn require_feature(
+    s: &mut Section<'_, '_>,
+    (key, set_with): (&'static str, Option<Dialect>),
+    feature: HookFeature,
+    others: &str,
+) {
+    let those = Dialect::all().filter(|dialect| dialect.has(feature));
+    let those: Vec<_> = those.map(|one| format!("\"{}\"", one.name())).collect();
+    s.require(
+        key,
+        set_with.is_none_or(|dialect| dialect.has(feature)),
+        &format!("is for dialect = {}{others}", those.join(" and ")),
+    );
 }

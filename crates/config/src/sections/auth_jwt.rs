@@ -3,8 +3,8 @@
 use auth::AuthJwt;
 use auth::jwt::Rules;
 
-use crate::Secret;
 use crate::read::Section;
+use auth::Secret;
 
 /// Shortest secret of tokens, characters: who has a token can try secrets at home, and HS256 wants as many bytes (RFC 7518
 /// §3.2).

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use auth::{Scope, Scopes, UsersRule};
 
-use crate::Glob;
 use crate::read::Section;
+use media::Glob;
 
 /// Most files: each is looked at every two seconds.
 pub(crate) const USER_FILES_MAX: usize = 32;

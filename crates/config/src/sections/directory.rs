@@ -5,8 +5,9 @@ use std::time::Duration;
 use net::url::Url;
 
 use super::require_some_time;
+use crate::BaseUrl;
 use crate::read::Section;
-use crate::{BaseUrl, Glob};
+use media::Glob;
 
 /// One `[[directory]]`.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use ::fanout::Segmentation;
 use media::Span;
 
-use crate::Secret;
 use crate::read::Section;
+use auth::Secret;
 
 /// Shorter parts cost a request each and hold few pictures; longer ones are no low latency.
 const PARTS: [Span; 2] = [Span::from_millis(200), Span::from_millis(2_000)];

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{any, require_some_time};
+use crate::BaseUrl;
 use crate::read::Section;
-use crate::{BaseUrl, Network};
+use net::Network;
 
 /// Section `[http]`.
 #[derive(Clone, Debug, Eq, PartialEq)]

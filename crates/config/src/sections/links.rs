@@ -1,7 +1,8 @@
 //! `[[push]]` and `[[pull]]`: streams that are sent on to other servers, and fetched from them.
 
 use crate::read::Section;
-use crate::{Glob, PullRule, PushUrl};
+use crate::{PullRule, PushUrl};
+use media::Glob;
 
 /// Most further addresses of a pull: each that fails delays the next try of the first.
 const ALTERNATES_MAX: usize = 8;

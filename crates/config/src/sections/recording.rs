@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Upload;
-use crate::Glob;
 use crate::amount::{Age, ByteSize};
 use crate::read::Section;
+use media::Glob;
 
 /// Shorter files are better made by HLS; of longer ones the index takes minutes and hundreds of megabytes.
 const SPLITS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(6 * 3_600)];

@@ -9,9 +9,10 @@ use media::Span;
 use super::fanout::require_burst_bytes;
 use super::hls::require_window;
 use super::{MountRule, SoundRule};
-use crate::PlayAccess;
 use crate::read::Section;
-use crate::{Glob, Secret};
+use auth::PlayAccess;
+use auth::Secret;
+use media::Glob;
 
 /// One `[[stream]]`: exceptions for the streams whose names fit a pattern.
 #[derive(Clone, Debug, PartialEq)]

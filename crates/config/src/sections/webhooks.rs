@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use net::url::Url;
 use webhooks::SigningKey;
 
-use crate::Glob;
 use crate::read::Section;
+use media::Glob;
 
 /// What receivers can be told, by kind.
 pub const WEBHOOK_KINDS: [&str; 16] = [

@@ -8,10 +8,10 @@ use toml::de::DeValue;
 use super::{Fault, Faults, Setting, keep, unreadable, wrong_type};
 use crate::remote::UrlFault;
 use crate::weak::weakness;
-use crate::{
-    BaseUrl, Glob, KeySecret, LogTarget, Network, NotABaseUrl, PullUrl, Pulled, PushUrl, Secret,
-    SigningKeys, WeekHours, Wildcard,
-};
+use crate::{BaseUrl, LogTarget, NotABaseUrl, PullUrl, Pulled, PushUrl, SigningKeys, WeekHours};
+use auth::{KeySecret, Secret, Wildcard};
+use media::Glob;
+use net::Network;
 
 impl Setting for Network {
     const EXPECTED: &str = "an address or a network, such as \"127.0.0.1\" or \"10.0.0.0/8\"";

@@ -1,12 +1,10 @@
 //! Types that are one of a few words.
 
-use auth::Scope;
+use auth::{Dialect, Scope};
 
 use super::{Fault, Setting, nearest};
-use crate::{
-    AccessAction, Backend, ClientHeader, HookAsks, HookUnanswered, LogFormat, LogLevel, PlayAccess,
-    RecordedAs, StationOrder, UploadWhen,
-};
+use crate::{Backend, ClientHeader, LogFormat, LogLevel, RecordedAs, StationOrder, UploadWhen};
+use auth::{AccessAction, HookAsks, HookUnanswered, PlayAccess};
 
 macro_rules! choices {
     ($($type:ty { $($word:literal => $value:expr),* $(,)? } $expected:literal;)*) => {
@@ -34,14 +32,6 @@ choices! {
         "stalled" => Self::Stalled,
         "never" => Self::Never,
     } "\"same-credential\", \"stalled\" or \"never\"";
-    auth::Dialect {
-        "carillon" => Self::Carillon,
-        "nginx-rtmp" => Self::NginxRtmp,
-        "srs" => Self::Srs,
-        "mediamtx" => Self::MediaMtx,
-        "icecast" => Self::Icecast,
-        "ome" => Self::Ome,
-    } "\"carillon\", \"nginx-rtmp\", \"srs\", \"mediamtx\", \"icecast\" or \"ome\"";
     Scope {
         "publish" => Self::Publish,
         "play" => Self::Play,
@@ -90,6 +80,16 @@ choices! {
         "shuffle" => Self::Shuffle,
     } "\"sequential\" or \"shuffle\"";
     LogFormat { "text" => Self::Text, "json" => Self::Json } "\"text\" or \"json\"";
+}
+
+impl Setting for Dialect {
+    const EXPECTED: &str = Self::NAMES;
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        let dialect = Self::all().find(|dialect| dialect.name() == text);
+        let names: Vec<_> = Self::all().map(Self::name).collect();
+        dialect.ok_or_else(|| unknown_word::<Self>(text, &names))
+    }
 }
 
 fn unknown_word<T: Setting>(text: &str, words: &[&str]) -> Fault {

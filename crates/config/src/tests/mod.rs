@@ -15,6 +15,9 @@ mod values;
 mod variants;
 mod webhooks;
 
+use auth::Permissions as _;
+use auth::{Scope, Scopes};
+
 use super::*;
 
 fn parse(source: &str) -> Result<Config, Report> {

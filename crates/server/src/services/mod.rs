@@ -31,6 +31,7 @@ use std::sync::atomic::AtomicU64;
 
 use ::webhooks::Courier;
 use archive::Archive;
+use auth::Asker;
 use config::Config;
 use net::holdings::Holdings;
 use net::link::Connector;
@@ -103,7 +104,7 @@ pub(crate) fn open(ingredients: Ingredients) -> Vec<Box<dyn Service>> {
     let front = || Arc::clone(&front);
     // One form at a time needs no account.
     let hook = &front().config.auth.hook;
-    let asker = auth::asker(hook, &connector, &Holdings::new(0));
+    let asker = Asker::new(hook, &connector, &Holdings::new(0));
     let mut services: Vec<Box<dyn Service>> = vec![
         Box::new(link_keeper::LinkKeeper(links::Context {
             config: Arc::clone(&front().config),

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use auth::link::{Action as LinkAction, Link, Target};
 use auth::{AuthorityGate, IN_FLIGHT_MAX};
 use fanout::ListenerId;
-use fanout::gate::{Action, Denied, Gate, Ongoing, Request};
+use fanout::gate::{Denied, Gate, Ongoing, Request};
 use media::StreamName;
 use net::wait::at_once;
 use tokio::net::TcpListener;

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use auth::{Authority, AuthorityGate, Grant};
+use auth::{Authority, AuthorityGate};
 use config::Config;
-use fanout::gate::{Action, Authorized, Credential, Denied, Gate, Play, Proof, Publish, Request};
+use fanout::gate::{
+    ANSWER_TIMEOUT, Action, Authorized, Credential, Denied, Gate, Proof, Publish, Request,
+};
 use fanout::{Config as Workers, Fanout, Registry};
 use media::StreamName;
 use net::holdings::Holdings;
@@ -186,7 +188,7 @@ async fn a_credential_names_its_secret_and_not_the_stream() {
     );
     assert_ne!(
         shared,
-        authority_gate().fingerprints.of(KEY),
+        credential(publish(&authority_gate(), "live/a", 1, Some(KEY)).await),
         "the key is the process's own"
     );
 }
@@ -393,7 +395,7 @@ const SCOPED: &str = "[auth]\nadmin_password = \"tower-warden-77\"\nplay = \"key
      [[auth.key]]\nname = \"hash\"\nmatch = \"live/*\"\nscopes = [\"publish\", \"play\", \"admin\"]\n";
 
 fn scoped_gate() -> AuthorityGate {
-    let hash = include_str!("../../../authority/src/hash.phc").trim();
+    let hash = include_str!("../../../auth/src/proof/hash.phc").trim();
     let source = SCOPED.replace(
         "match = \"live/*\"\nscopes = [\"publish\", \"play\", \"admin\"]",
         &format!("key = \"{hash}\"\nmatch = \"**\"\nscopes = [\"publish\", \"play\", \"admin\"]"),

@@ -1,5 +1,6 @@
 //! What the pages show under a name: a stream, or several that are its qualities.
 
+use auth::Permissions as _;
 use axum::http::{HeaderMap, Uri};
 use config::PlayAccess;
 use egress_hls::{Address, Quality, relative};

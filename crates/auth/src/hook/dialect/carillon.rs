@@ -7,16 +7,20 @@
 
 use std::time::Duration;
 
-use http::StatusCode;
+use fanout::gate::{Action, Identity, Request};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::Garbled;
-use crate::hook::question::{Moment, Question, Verdict};
-use fanout::gate::Action;
+use crate::authority::Grant;
+use crate::hook::form;
+use crate::hook::{
+    Answer, Body, Garbled, HookDenied, HookFeature, Moment, Occasion, Reply, Speaks,
+};
+
+pub(super) struct Carillon;
 
 #[derive(Deserialize)]
-struct Answer {
+struct Said {
     #[serde(default = "yes")]
     allowed: bool,
     seconds: Option<f64>,
@@ -29,60 +33,60 @@ fn yes() -> bool {
     true
 }
 
-pub(super) fn body(question: &Question<'_>, moment: Moment) -> Value {
-    let action = match (question.action, moment) {
-        (Action::UpdateMetadata, _) => "metadata",
-        (Action::Publish, Moment::Begin | Moment::Connect) => "publish",
-        (Action::Play, Moment::Begin | Moment::Connect) => "play",
-        (Action::Publish, Moment::Update { .. }) => "publish_update",
-        (Action::Play, Moment::Update { .. }) => "play_update",
-        (Action::Publish, Moment::End { .. }) => "publish_ended",
-        (Action::Play, Moment::End { .. }) => "play_ended",
-    };
-    let mut value = json!({
-        "id": question.number,
-        "action": action,
-        "stream": question.stream,
-        "protocol": question.protocol,
-        "address": question.peer.ip().to_canonical().to_string(),
-        "port": question.peer.port(),
-        "agent": question.agent,
-        "user": question.user,
-        "password": question.password,
-        "token": question.token,
-        "query": question.query,
-    });
-    if let (Moment::End { lasted } | Moment::Update { lasted }, Some(fields)) =
-        (moment, value.as_object_mut())
-    {
-        fields.insert("seconds".to_owned(), lasted.as_secs_f64().into());
+impl Speaks for Carillon {
+    fn name(&self) -> &'static str {
+        "carillon"
     }
-    value
-}
 
-pub(super) fn verdict(status: StatusCode, body: &[u8]) -> Result<Verdict, Garbled> {
-    if !status.is_success() {
-        return Ok(Verdict::Denied {
-            reason: None,
-            wants_credential: status == StatusCode::UNAUTHORIZED,
+    fn features(&self) -> &'static [HookFeature] {
+        &[HookFeature::Ends, HookFeature::Updates]
+    }
+
+    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body {
+        let action = match (on.action, on.moment) {
+            (Action::UpdateMetadata, _) => "metadata",
+            (Action::Publish, Moment::Begin | Moment::Connect) => "publish",
+            (Action::Play, Moment::Begin | Moment::Connect) => "play",
+            (Action::Publish, Moment::Update { .. }) => "publish_update",
+            (Action::Play, Moment::Update { .. }) => "play_update",
+            (Action::Publish, Moment::End { .. }) => "publish_ended",
+            (Action::Play, Moment::End { .. }) => "play_ended",
+        };
+        let mut value = json!({
+            "id": on.number,
+            "action": action,
+            "stream": request.stream.as_str(),
+            "protocol": request.protocol,
+            "address": request.peer.ip().to_canonical(),
+            "port": request.peer.port(),
+            "agent": request.agent,
+            "user": request.user,
+            "password": request.password,
+            "token": request.token,
+            "query": request.query,
         });
+        if let Moment::End { lasted } | Moment::Update { lasted } = on.moment {
+            value["seconds"] = lasted.as_secs_f64().into();
+        }
+        form::json(&value)
     }
-    if body.trim_ascii().is_empty() {
-        return Ok(Verdict::ALLOWED);
+
+    fn answer(&self, _: &Request<'_>, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
+        if !reply.head.status.is_success() {
+            return Ok(Err(HookDenied::by_status(reply.head.status, None)));
+        }
+        if reply.body.trim_ascii().is_empty() {
+            return Ok(Ok(Grant::to_all()));
+        }
+        let said: Said = serde_json::from_slice(&reply.body)
+            .map_err(|_| Garbled("it is neither empty nor a JSON object of the kind"))?;
+        let lifetime = said.seconds.map(Duration::try_from_secs_f64).transpose();
+        let lifetime = lifetime.map_err(|_| Garbled("its `seconds` are no length of time"))?;
+        if !said.allowed {
+            return Ok(Err(HookDenied::because(said.reason)));
+        }
+        let mut grant = Grant::lasting(lifetime, reply.at);
+        grant.terms.identity = said.identity.as_deref().and_then(Identity::new);
+        Ok(grant.renamed(said.stream))
     }
-    let answer: Answer = serde_json::from_slice(body)
-        .map_err(|_| Garbled("it is neither empty nor a JSON object of the kind"))?;
-    let lifetime = answer.seconds.map(Duration::try_from_secs_f64).transpose();
-    let lifetime = lifetime.map_err(|_| Garbled("its `seconds` are no length of time"))?;
-    Ok(match answer.allowed {
-        true => Verdict::Allowed {
-            lifetime,
-            identity: answer.identity,
-            stream: answer.stream,
-        },
-        false => Verdict::Denied {
-            reason: answer.reason,
-            wants_credential: false,
-        },
-    })
 }

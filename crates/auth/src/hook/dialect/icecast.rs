@@ -6,62 +6,102 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, StatusCode};
+use fanout::gate::{Action, Request};
 
-use crate::hook::form::Form;
-use crate::hook::mounts::Mount;
-use crate::hook::question::{Moment, Question, Verdict};
-use fanout::gate::Action;
+use crate::authority::Grant;
+use crate::hook::form::{Form, has_key, with_mark};
+use crate::hook::{
+    Answer, Body, Garbled, HookDenied, HookFeature, Moment, Mount, Occasion, Reply, Speaks,
+};
+use crate::settings::AuthHook;
 
-pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> String {
-    let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
-    // Icecast appends the query of a listener's or a source's address. That of a request for titles is about the title.
-    let query = match question.action {
-        Action::Play | Action::Publish => question.with_mark(),
-        Action::UpdateMetadata => String::new(),
-    };
-    let mount = format!("/{}{query}", question.stream);
-    let action = match (question.action, moment) {
-        (Action::Play, Moment::End { .. }) => "listener_remove",
-        (Action::Play, _) => "listener_add",
-        (Action::Publish | Action::UpdateMetadata, Moment::End { .. }) => {
-            return self::mount(question.stream, Mount::Removed, host);
+pub(super) struct Icecast;
+
+impl Speaks for Icecast {
+    fn name(&self) -> &'static str {
+        "icecast"
+    }
+
+    fn features(&self) -> &'static [HookFeature] {
+        &[HookFeature::Ends, HookFeature::Mounts, HookFeature::Headers]
+    }
+
+    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body {
+        // Icecast appends the query of a listener's or a source's address. That of a request for titles is about the title.
+        let query = match on.action {
+            Action::Play | Action::Publish => with_mark(request.query),
+            Action::UpdateMetadata => String::new(),
+        };
+        let action = match (on.action, on.moment) {
+            (Action::Play, Moment::End { .. }) => "listener_remove",
+            (Action::Play, _) => "listener_add",
+            (Action::Publish | Action::UpdateMetadata, Moment::End { .. }) => {
+                return mount(request.stream.as_str(), Mount::Removed, on.settings);
+            }
+            (Action::Publish | Action::UpdateMetadata, _) => "stream_auth",
+        };
+        // A source has one secret, wherever it puts it; that of a listener in its address is in `mount`.
+        let is_told = on.action == Action::Play && has_key(request.query);
+        let token = request.token.filter(|_| !is_told);
+        let password = request.password.or(token).unwrap_or_default();
+        let (name, port) = server(on.settings);
+        let form = Form::default()
+            .field("action", action)
+            .field("mount", &format!("/{}{query}", request.stream))
+            .field("ip", &request.peer.ip().to_canonical().to_string())
+            .field("server", name)
+            .field("port", port)
+            .field("user", request.user.unwrap_or_default())
+            .field("pass", password);
+        let form = match on.action {
+            Action::Publish => return form.finish(),
+            Action::UpdateMetadata => return form.field("admin", "1").finish(),
+            Action::Play => form
+                .field("client", &on.number.to_string())
+                .field("agent", request.agent),
+        };
+        let form = match on.moment {
+            Moment::End { lasted } => form.field("duration", &lasted.as_secs().to_string()),
+            _ => passed(form, request, on.settings),
+        };
+        form.finish()
+    }
+
+    fn answer(&self, _: &Request<'_>, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
+        let headers = &reply.head.headers;
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let is_allowed =
+            text("icecast-auth-user") == Some("1") || text("x-icecast-auth-result") == Some("ok");
+        if !is_allowed {
+            let reason = text("icecast-auth-message").map(str::to_owned);
+            return Ok(Err(HookDenied::by_status(reply.head.status, reason)));
         }
-        (Action::Publish | Action::UpdateMetadata, _) => "stream_auth",
-    };
-    // A source has one secret, wherever it puts it; that of a listener in its address is in `mount`.
-    let is_told = question.action == Action::Play && has_key(question.query);
-    let token = question.token.filter(|_| !is_told);
-    let password = question.password.or(token).unwrap_or_default();
-    let form = Form::default()
-        .field("action", action)
-        .field("mount", &mount)
-        .field("ip", &question.peer.ip().to_canonical().to_string())
-        .field("server", name)
-        .field("port", port)
-        .field("user", question.user.unwrap_or_default())
-        .field("pass", password);
-    let form = match (question.action, moment) {
-        (Action::Publish, _) => form,
-        (Action::UpdateMetadata, _) => form.field("admin", "1"),
-        (Action::Play, Moment::End { lasted }) => form
-            .field("client", &question.number.to_string())
-            .field("agent", question.agent)
-            .field("duration", &lasted.as_secs().to_string()),
-        (Action::Play, _) => {
-            let form = form
-                .field("client", &question.number.to_string())
-                .field("agent", question.agent);
-            let headers = question.headers.iter();
-            headers.fold(form, |form, (field, value)| form.field(field, value))
-        }
-    };
-    form.finish()
+        let seconds = text("icecast-auth-timelimit").and_then(|text| text.trim().parse().ok());
+        // Icecast takes 0 for no limit.
+        let seconds = seconds.filter(|seconds| *seconds > 0);
+        let lifetime = seconds.map(Duration::from_secs);
+        Ok(Ok(Grant::lasting(lifetime, reply.at)))
+    }
+
+    fn mount(&self, stream: &str, to: Mount, settings: &AuthHook) -> Option<Body> {
+        Some(mount(stream, to, settings))
+    }
 }
 
-pub(super) fn mount(stream: &str, mount: Mount, host: &str) -> String {
-    let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
-    let action = match mount {
+/// Adds the headers of a listener that the hook is to be told.
+fn passed(form: Form, request: &Request<'_>, settings: &AuthHook) -> Form {
+    settings.headers.iter().fold(form, |form, name| {
+        let value = request.headers.and_then(|headers| headers.header(name));
+        match value {
+            Some(value) => form.field(&format!("{}{name}", settings.header_prefix), value),
+            None => form,
+        }
+    })
+}
+
+fn mount(stream: &str, to: Mount, settings: &AuthHook) -> Body {
+    let (name, port) = server(settings);
+    let action = match to {
         Mount::Added => "mount_add",
         Mount::Removed => "mount_remove",
     };
@@ -73,28 +113,8 @@ pub(super) fn mount(stream: &str, mount: Mount, host: &str) -> String {
         .finish()
 }
 
-fn has_key(query: &str) -> bool {
-    let is_key = |part: &str| part.starts_with("key=") || part.starts_with("token=");
-    query.split('&').any(is_key)
-}
-
-pub(super) fn verdict(status: StatusCode, headers: &HeaderMap) -> Verdict {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let is_allowed =
-        text("icecast-auth-user") == Some("1") || text("x-icecast-auth-result") == Some("ok");
-    if is_allowed {
-        let seconds = text("icecast-auth-timelimit").and_then(|text| text.trim().parse().ok());
-        return Verdict::Allowed {
-            // Icecast takes 0 for no limit.
-            lifetime: seconds
-                .filter(|seconds| *seconds > 0)
-                .map(Duration::from_secs),
-            identity: None,
-            stream: None,
-        };
-    }
-    Verdict::Denied {
-        reason: text("icecast-auth-message").map(str::to_owned),
-        wants_credential: status == StatusCode::UNAUTHORIZED,
-    }
+/// The name and the port of this server.
+fn server(settings: &AuthHook) -> (&str, &str) {
+    let host = &settings.host[..];
+    host.rsplit_once(':').unwrap_or((host, ""))
 }

@@ -3,48 +3,58 @@
 //! JSON. 2xx permits; 401 has the client asked for a credential; anything else denies. Titles have no counterpart and
 //! are asked for as publishing. MediaMTX tells its hook of no ends.
 
-use http::StatusCode;
-use serde_json::{Value, json};
+use fanout::gate::{Action, Request};
+use serde_json::json;
 
-use crate::hook::question::{Question, Verdict};
-use fanout::gate::Action;
+use crate::authority::Grant;
+use crate::hook::form;
+use crate::hook::{Answer, Body, Garbled, HookDenied, HookFeature, Occasion, Reply, Speaks};
 
-pub(super) fn body(question: &Question<'_>) -> Value {
-    let action = match question.action {
-        Action::Publish | Action::UpdateMetadata => "publish",
-        Action::Play => "read",
-    };
-    let protocol = match question.protocol {
-        "whip" | "webrtc" => "webrtc",
-        // MediaMTX has HLS alone over HTTP.
-        "http" => "hls",
-        other => other,
-    };
-    json!({
-        "user": question.user.unwrap_or_default(),
-        "password": question.password.unwrap_or_default(),
-        "token": question.token.unwrap_or_default(),
-        "ip": question.peer.ip().to_canonical().to_string(),
-        "action": action,
-        "path": question.stream,
-        "protocol": protocol,
-        "id": uuid(question.number),
-        "query": question.query,
-        "userAgent": question.agent,
-    })
+pub(super) struct MediaMtx;
+
+impl Speaks for MediaMtx {
+    fn name(&self) -> &'static str {
+        "mediamtx"
+    }
+
+    fn features(&self) -> &'static [HookFeature] {
+        &[]
+    }
+
+    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body {
+        let action = match on.action {
+            Action::Publish | Action::UpdateMetadata => "publish",
+            Action::Play => "read",
+        };
+        let protocol = match request.protocol {
+            "whip" | "webrtc" => "webrtc",
+            // MediaMTX has HLS alone over HTTP.
+            "http" => "hls",
+            other => other,
+        };
+        form::json(&json!({
+            "user": request.user.unwrap_or_default(),
+            "password": request.password.unwrap_or_default(),
+            "token": request.token.unwrap_or_default(),
+            "ip": request.peer.ip().to_canonical(),
+            "action": action,
+            "path": request.stream.as_str(),
+            "protocol": protocol,
+            "id": uuid(on.number),
+            "query": request.query,
+            "userAgent": request.agent,
+        }))
+    }
+
+    fn answer(&self, _: &Request<'_>, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
+        Ok(match reply.head.status {
+            status if status.is_success() => Ok(Grant::to_all()),
+            status => Err(HookDenied::by_status(status, None)),
+        })
+    }
 }
 
 /// A number in the form of a UUID (version 8, RFC 9562 §5.8), which hooks may expect of an `id`.
 fn uuid(number: u64) -> String {
     format!("00000000-0000-8000-8000-{:012x}", number & 0xffff_ffff_ffff)
-}
-
-pub(super) fn verdict(status: StatusCode) -> Verdict {
-    match status {
-        _ if status.is_success() => Verdict::ALLOWED,
-        _ => Verdict::Denied {
-            reason: None,
-            wants_credential: status == StatusCode::UNAUTHORIZED,
-        },
-    }
 }

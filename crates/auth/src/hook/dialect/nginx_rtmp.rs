@@ -5,12 +5,14 @@
 //! to an `rtmp://` address would relay the stream, which is not done here: it is no answer, so that nothing is published that
 //! the hook did not mean. Anything else denies. An update goes on at a redirection as there, wherever that points to. Titles have no counterpart and are asked for as publishing.
 
-use http::{HeaderMap, StatusCode, header};
+use fanout::gate::{Action, Request};
+use http::{HeaderMap, header};
 
-use super::Garbled;
-use crate::hook::form::Form;
-use crate::hook::question::{Moment, Question, Verdict};
-use fanout::gate::Action;
+use crate::authority::Grant;
+use crate::hook::form::{Form, application, arguments, last_segment, tc_url};
+use crate::hook::{
+    Answer, Body, Garbled, HookDenied, HookFeature, Moment, Occasion, Reply, Speaks,
+};
 
 /// Longest program name that nginx-rtmp passes on, in bytes: its buffer of 32 with the zero at the end.
 const FLASHVER_BYTES_MAX: usize = 31;
@@ -39,44 +41,83 @@ const OWN: [&str; 16] = [
 /// `start` of a player that asks for the live stream, which is -2 s in 32 bits.
 const START_LIVE: &str = "4294965296";
 
-pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> String {
-    let flashver = &question.agent[..question.agent.floor_char_boundary(FLASHVER_BYTES_MAX)];
-    let form = Form::default()
-        .field("app", question.application())
-        .field("flashver", flashver)
-        .field("swfurl", "")
-        .field("tcurl", &question.tc_url(host))
-        .field("pageurl", "")
-        .field("addr", &question.peer.ip().to_canonical().to_string());
-    if moment == Moment::Connect {
-        // The arguments are those of the stream, which the client has not named yet; nor does nginx say who it is.
-        return form.field("epoch", "0").field("call", "connect").finish();
+pub(super) struct NginxRtmp;
+
+impl Speaks for NginxRtmp {
+    fn name(&self) -> &'static str {
+        "nginx-rtmp"
     }
-    let form = form.field("clientid", &question.number.to_string());
-    let is_play = question.action == Action::Play;
-    let (call, more): (_, &[(&str, &str)]) = match (is_play, moment) {
-        (false, Moment::End { .. }) => ("publish_done", &[]),
-        (true, Moment::End { .. }) => ("play_done", &[]),
-        (false, Moment::Update { .. }) => ("update_publish", &[]),
-        (true, Moment::Update { .. }) => ("update_play", &[]),
-        (false, _) => ("publish", &[("type", "live")]),
-        (true, _) => (
-            "play",
-            &[("start", START_LIVE), ("duration", "0"), ("reset", "0")],
-        ),
-    };
-    let form = form.field("call", call);
-    let form = match moment {
-        // The times of its media are not told here: there are none of a listener over HTTP.
-        Moment::Update { lasted } => form
-            .field("time", &lasted.as_secs().to_string())
-            .field("timestamp", &lasted.as_millis().to_string()),
-        _ => form,
-    };
-    let form = form.field("name", question.last_segment());
-    let fields = more.iter();
-    let form = fields.fold(form, |form, (name, value)| form.field(name, value));
-    form.raw(&of_client(&question.arguments())).finish()
+
+    fn features(&self) -> &'static [HookFeature] {
+        &[
+            HookFeature::Connections,
+            HookFeature::Ends,
+            HookFeature::Updates,
+        ]
+    }
+
+    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body {
+        let flashver = &request.agent[..request.agent.floor_char_boundary(FLASHVER_BYTES_MAX)];
+        let form = Form::default()
+            .field("app", application(request))
+            .field("flashver", flashver)
+            .field("swfurl", "")
+            .field("tcurl", &tc_url(request, &on.settings.host))
+            .field("pageurl", "")
+            .field("addr", &request.peer.ip().to_canonical().to_string());
+        if on.moment == Moment::Connect {
+            // The arguments are those of the stream, which the client has not named yet; nor does nginx say who it is.
+            return form.field("epoch", "0").field("call", "connect").finish();
+        }
+        let form = form.field("clientid", &on.number.to_string());
+        let is_play = on.action == Action::Play;
+        let (call, more): (_, &[(&str, &str)]) = match (is_play, on.moment) {
+            (false, Moment::End { .. }) => ("publish_done", &[]),
+            (true, Moment::End { .. }) => ("play_done", &[]),
+            (false, Moment::Update { .. }) => ("update_publish", &[]),
+            (true, Moment::Update { .. }) => ("update_play", &[]),
+            (false, _) => ("publish", &[("type", "live")]),
+            (true, _) => (
+                "play",
+                &[("start", START_LIVE), ("duration", "0"), ("reset", "0")],
+            ),
+        };
+        let form = form.field("call", call);
+        let form = match on.moment {
+            // The times of its media are not told here: there are none of a listener over HTTP.
+            Moment::Update { lasted } => form
+                .field("time", &lasted.as_secs().to_string())
+                .field("timestamp", &lasted.as_millis().to_string()),
+            _ => form,
+        };
+        let form = form.field("name", last_segment(request));
+        let fields = more.iter();
+        let form = fields.fold(form, |form, (name, value)| form.field(name, value));
+        form.raw(&of_client(&arguments(request))).finish()
+    }
+
+    fn answer(
+        &self,
+        request: &Request<'_>,
+        on: &Occasion<'_>,
+        reply: &Reply,
+    ) -> Result<Answer, Garbled> {
+        let status = reply.head.status;
+        if status.is_success() {
+            return Ok(Ok(Grant::to_all()));
+        }
+        if !status.is_redirection() {
+            return Ok(Err(HookDenied::because(None)));
+        }
+        match on.moment {
+            Moment::Begin => {
+                let stream = renamed(request, &reply.head.headers)?;
+                Ok(Grant::to_all().renamed(Some(stream)))
+            }
+            // Another application is not offered, and another name comes too late: a redirection is no refusal.
+            Moment::Connect | Moment::Update { .. } | Moment::End { .. } => Ok(Ok(Grant::to_all())),
+        }
+    }
 }
 
 /// The arguments that no reader takes for [`OWN`] ones: with a plain name, whose spelling every reader takes for what it is
@@ -92,27 +133,8 @@ fn of_client(arguments: &str) -> String {
     harmless.join("&").replace(';', "%3B")
 }
 
-pub(super) fn verdict(
-    question: &Question<'_>,
-    status: StatusCode,
-    headers: &HeaderMap,
-) -> Result<Verdict, Garbled> {
-    match status {
-        _ if status.is_success() => Ok(Verdict::ALLOWED),
-        _ if status.is_redirection() => {
-            let stream = renamed(question, headers)?;
-            Ok(Verdict::Allowed {
-                lifetime: None,
-                identity: None,
-                stream: Some(stream),
-            })
-        }
-        _ => Ok(Verdict::DENIED),
-    }
-}
-
 /// The stream that a redirection names.
-fn renamed(question: &Question<'_>, headers: &HeaderMap) -> Result<String, Garbled> {
+fn renamed(request: &Request<'_>, headers: &HeaderMap) -> Result<String, Garbled> {
     let location = headers.get(header::LOCATION);
     let location = location.and_then(|value| value.to_str().ok());
     let location = location.ok_or(Garbled("it redirects without saying where to"))?;
@@ -123,7 +145,7 @@ fn renamed(question: &Question<'_>, headers: &HeaderMap) -> Result<String, Garbl
             "it redirects to another server, and streams are not relayed",
         ));
     }
-    Ok(match question.application() {
+    Ok(match application(request) {
         "" => name.to_owned(),
         application => format!("{application}/{name}"),
     })

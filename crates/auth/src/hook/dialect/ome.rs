@@ -7,75 +7,94 @@
 
 use std::time::Duration;
 
+use aws_lc_rs::hmac;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use fanout::gate::{Action, Request};
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::Garbled;
-use crate::hook::question::{Moment, Question, Verdict};
-use fanout::gate::Action;
+use crate::authority::Grant;
+use crate::hook::form::{self, arguments, with_mark};
+use crate::hook::{
+    Answer, Body, Garbled, HookDenied, HookFeature, Moment, Occasion, Reply, Speaks,
+};
+use crate::secret::Secret;
+
+pub(super) struct Ome;
 
 #[derive(Deserialize)]
-struct Answer {
+struct Said {
     allowed: bool,
     new_url: Option<String>,
     lifetime: Option<u64>,
     reason: Option<String>,
 }
 
-pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Value {
-    let direction = match question.action {
-        Action::Publish | Action::UpdateMetadata => "incoming",
-        Action::Play => "outgoing",
-    };
-    let (protocol, scheme) = match question.protocol {
-        "rtmp" => ("rtmp", "rtmp"),
-        "whip" | "webrtc" => ("webrtc", "http"),
-        "hls" => ("llhls", "http"),
-        // OvenMediaEngine has no others; the hook sees which it is.
-        other => (other, "http"),
-    };
-    let address = question.peer.ip().to_canonical().to_string();
-    let arguments = question.arguments();
-    let mark = if arguments.is_empty() { "" } else { "?" };
-    let url = format!("{scheme}://{host}/{}{mark}{arguments}", question.stream);
-    json!({
-        "client": {
-            "address": address,
-            "port": question.peer.port(),
-            "real_ip": address,
-            "user_agent": question.agent,
-        },
-        "request": {
-            "direction": direction,
-            "protocol": protocol,
-            "status": if moment == Moment::Begin { "opening" } else { "closing" },
-            "url": url,
-            "time": question.time,
-        },
-    })
-}
+impl Speaks for Ome {
+    fn name(&self) -> &'static str {
+        "ome"
+    }
 
-pub(super) fn verdict(status: StatusCode, body: &[u8]) -> Result<Verdict, Garbled> {
-    if status != StatusCode::OK {
-        return Ok(Verdict::DENIED);
+    fn features(&self) -> &'static [HookFeature] {
+        &[HookFeature::Ends, HookFeature::Signatures]
     }
-    let answer: Answer =
-        serde_json::from_slice(body).map_err(|_| Garbled("it is no JSON object with `allowed`"))?;
-    if !answer.allowed {
-        return Ok(Verdict::Denied {
-            reason: answer.reason,
-            wants_credential: false,
-        });
+
+    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body {
+        let direction = match on.action {
+            Action::Publish | Action::UpdateMetadata => "incoming",
+            Action::Play => "outgoing",
+        };
+        let (protocol, scheme) = match request.protocol {
+            "rtmp" => ("rtmp", "rtmp"),
+            "whip" | "webrtc" => ("webrtc", "http"),
+            "hls" => ("llhls", "http"),
+            // OvenMediaEngine has no others; the hook sees which it is.
+            other => (other, "http"),
+        };
+        let address = request.peer.ip().to_canonical();
+        let (host, arguments) = (&on.settings.host, with_mark(&arguments(request)));
+        let body = form::json(&json!({
+            "client": {
+                "address": address,
+                "port": request.peer.port(),
+                "real_ip": address,
+                "user_agent": request.agent,
+            },
+            "request": {
+                "direction": direction,
+                "protocol": protocol,
+                "status": if on.moment == Moment::Begin { "opening" } else { "closing" },
+                "url": format!("{scheme}://{host}/{}{arguments}", request.stream),
+                "time": http1::iso8601_millis(on.at),
+            },
+        }));
+        // Without a secret it is signed with an empty key.
+        let secret = on.settings.secret.as_ref().map_or("", Secret::reveal);
+        let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret.as_bytes());
+        let signature = URL_SAFE_NO_PAD.encode(hmac::sign(&key, body.text.as_bytes()));
+        Body {
+            signature: Some(("x-ome-signature", signature)),
+            ..body
+        }
     }
-    let stream = answer.new_url.filter(|url| !url.is_empty());
-    let stream = stream.as_deref().map(stream_of).transpose()?;
-    let lifetime = answer.lifetime.filter(|lifetime| *lifetime > 0);
-    Ok(Verdict::Allowed {
-        lifetime: lifetime.map(Duration::from_millis),
-        identity: None,
-        stream,
-    })
+
+    fn answer(&self, _: &Request<'_>, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
+        if reply.head.status != StatusCode::OK {
+            return Ok(Err(HookDenied::because(None)));
+        }
+        let said: Said = serde_json::from_slice(&reply.body)
+            .map_err(|_| Garbled("it is no JSON object with `allowed`"))?;
+        if !said.allowed {
+            return Ok(Err(HookDenied::because(said.reason)));
+        }
+        let stream = said.new_url.filter(|url| !url.is_empty());
+        let stream = stream.as_deref().map(stream_of).transpose()?;
+        let lifetime = said.lifetime.filter(|lifetime| *lifetime > 0);
+        let lifetime = lifetime.map(Duration::from_millis);
+        Ok(Grant::lasting(lifetime, reply.at).renamed(stream))
+    }
 }
 
 /// The stream of an address: its path, without the file behind application and stream.

@@ -3,91 +3,85 @@
 //! JSON; what the client presents outside of its address is in `param`, too, as `user`, `password` and `key`. What permits is 200 or 201 with the body `0`, or with an object whose `code` is 0; an empty body denies. Titles
 //! have no counterpart and are asked for as publishing.
 
+use fanout::gate::{Action, Request};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Garbled;
-use crate::hook::question::{Moment, Question, Verdict};
-use fanout::gate::Action;
+use crate::authority::Grant;
+use crate::hook::form::{self, application, arguments, last_segment, tc_url, with_mark};
+use crate::hook::{
+    Answer, Body, Garbled, HookDenied, HookFeature, Moment, Occasion, Reply, Speaks,
+};
 
 /// What SRS calls the host of clients that name none.
 const VHOST: &str = "__defaultVhost__";
 
+pub(super) struct Srs;
+
 #[derive(Deserialize)]
-struct Answer {
+struct Said {
     code: i64,
 }
 
-pub(super) fn body(question: &Question<'_>, moment: Moment, host: &str) -> Value {
-    let action = match (question.action, moment) {
-        (_, Moment::Connect) => return connection(question, host),
-        (Action::Publish | Action::UpdateMetadata, Moment::End { .. }) => "on_unpublish",
-        (Action::Play, Moment::End { .. }) => "on_stop",
-        (Action::Publish | Action::UpdateMetadata, _) => "on_publish",
-        (Action::Play, _) => "on_play",
-    };
-    let arguments = question.arguments();
-    let mark = if arguments.is_empty() { "" } else { "?" };
-    let param = format!("{mark}{arguments}");
-    let mut value = json!({
-        "server_id": "carillon",
-        "service_id": "carillon",
-        "action": action,
-        "client_id": question.number.to_string(),
-        "ip": question.peer.ip().to_canonical().to_string(),
-        "vhost": VHOST,
-        "app": question.application(),
-        "tcUrl": question.tc_url(host),
-        "stream": question.last_segment(),
-        "param": param,
-        "stream_url": format!("/{}", question.stream),
-        "stream_id": question.stream,
-    });
-    if action == "on_play"
-        && let Some(fields) = value.as_object_mut()
-    {
-        fields.insert("pageUrl".to_owned(), Value::from(""));
+impl Speaks for Srs {
+    fn name(&self) -> &'static str {
+        "srs"
     }
-    value
-}
 
-/// What is asked before it is known what the client wants.
-fn connection(question: &Question<'_>, host: &str) -> Value {
-    json!({
-        "server_id": "carillon",
-        "service_id": "carillon",
-        "action": "on_connect",
-        "client_id": question.number.to_string(),
-        "ip": question.peer.ip().to_canonical().to_string(),
-        "vhost": VHOST,
-        "app": question.application(),
-        "tcUrl": question.tc_url(host),
-        "pageUrl": "",
-    })
-}
-
-pub(super) fn verdict(status: StatusCode, body: &[u8]) -> Result<Verdict, Garbled> {
-    if !matches!(status, StatusCode::OK | StatusCode::CREATED) {
-        return Ok(Verdict::DENIED);
+    fn features(&self) -> &'static [HookFeature] {
+        &[HookFeature::Connections, HookFeature::Ends]
     }
-    let body = body.trim_ascii();
-    let code = match body {
-        b"" => return Err(Garbled("its body is empty, where `0` permits")),
-        _ if body.starts_with(b"{") => {
-            let answer: Result<Answer, _> = serde_json::from_slice(body);
-            answer.map_err(|_| Garbled("its body has no `code`"))?.code
+
+    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body {
+        let action = match (on.action, on.moment) {
+            (_, Moment::Connect) => "on_connect",
+            (Action::Publish | Action::UpdateMetadata, Moment::End { .. }) => "on_unpublish",
+            (Action::Play, Moment::End { .. }) => "on_stop",
+            (Action::Publish | Action::UpdateMetadata, _) => "on_publish",
+            (Action::Play, _) => "on_play",
+        };
+        let mut value = json!({
+            "server_id": "carillon",
+            "service_id": "carillon",
+            "action": action,
+            "client_id": on.number.to_string(),
+            "ip": request.peer.ip().to_canonical(),
+            "vhost": VHOST,
+            "app": application(request),
+            "tcUrl": tc_url(request, &on.settings.host),
+        });
+        if matches!(action, "on_connect" | "on_play") {
+            value["pageUrl"] = Value::from("");
         }
-        _ => {
-            let text = str::from_utf8(body).ok().and_then(|text| text.parse().ok());
-            text.ok_or(Garbled("its body is no number"))?
+        // Before that it is not known what the client wants.
+        if on.moment != Moment::Connect {
+            value["stream"] = last_segment(request).into();
+            value["param"] = with_mark(&arguments(request)).into();
+            value["stream_url"] = format!("/{}", request.stream).into();
+            value["stream_id"] = request.stream.as_str().into();
         }
-    };
-    Ok(match code {
-        0 => Verdict::ALLOWED,
-        code => Verdict::Denied {
-            reason: Some(format!("code {code}")),
-            wants_credential: false,
-        },
-    })
+        form::json(&value)
+    }
+
+    fn answer(&self, _: &Request<'_>, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
+        if !matches!(reply.head.status, StatusCode::OK | StatusCode::CREATED) {
+            return Ok(Err(HookDenied::because(None)));
+        }
+        let code = match reply.body.trim_ascii() {
+            b"" => return Err(Garbled("its body is empty, where `0` permits")),
+            body if body.starts_with(b"{") => {
+                let said: Result<Said, _> = serde_json::from_slice(body);
+                said.map_err(|_| Garbled("its body has no `code`"))?.code
+            }
+            body => {
+                let text = str::from_utf8(body).ok().and_then(|text| text.parse().ok());
+                text.ok_or(Garbled("its body is no number"))?
+            }
+        };
+        Ok(match code {
+            0 => Ok(Grant::to_all()),
+            code => Err(HookDenied::because(Some(format!("code {code}")))),
+        })
+    }
 }

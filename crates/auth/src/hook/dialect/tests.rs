@@ -1,43 +1,84 @@
 //! What hooks of other servers see, field by field, and what their answers mean.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant, SystemTime};
 
-use http::HeaderValue;
+use bytes::Bytes;
+use fanout::gate::{Action, Denied, Headers, Request};
+use http::{Response, header};
+use media::StreamName;
 use serde_json::{Value, json};
 
+use crate::hook::tests::dialect;
+use crate::hook::{Answer, Garbled, HookDenied, HookFeature, Moment, Occasion, Reply};
+use crate::settings::AuthHook;
+
 use super::*;
-use fanout::gate::Action;
 
-const HOST: &str = "radio.example:1935";
+/// 2026-11-26T10:00:00.512Z.
+const TIME: Duration = Duration::from_millis(1_795_687_200_512);
 
-fn question(action: Action) -> Question<'static> {
-    Question {
-        action,
-        stream: "live/eu/show",
-        protocol: "rtmp",
-        peer: SocketAddr::from(([192, 0, 2, 7], 4711)),
+static STREAM: LazyLock<StreamName> = LazyLock::new(|| name("live/eu/show"));
+static SETTINGS: LazyLock<AuthHook> = LazyLock::new(|| AuthHook {
+    host: "radio.example:1935".to_owned(),
+    ..AuthHook::default()
+});
+
+fn name(text: &str) -> StreamName {
+    StreamName::parse(text).expect("a name")
+}
+
+fn request() -> Request<'static> {
+    Request {
         agent: "FMLE/3.0 (compatible; Lavf60)",
         user: Some("ann"),
         password: Some("p&q"),
         token: Some("t/1"),
         query: "key=t%2F1&x=y",
-        headers: &[],
-        time: "2026-11-26T10:00:00.512Z",
-        number: 17,
+        ..Request::new(&STREAM, "rtmp", SocketAddr::from(([192, 0, 2, 7], 4711)))
     }
 }
 
-fn json_of(dialect: Dialect, action: Action) -> Value {
-    let body = dialect.body(&question(action), Moment::Begin, HOST);
+fn on(action: Action, moment: Moment) -> Occasion<'static> {
+    Occasion {
+        action,
+        moment,
+        at: SystemTime::UNIX_EPOCH + TIME,
+        number: 17,
+        settings: &SETTINGS,
+    }
+}
+
+/// The text of the body by which a question is asked.
+fn asked(name: &str, request: &Request<'_>, action: Action) -> String {
+    let on = on(action, Moment::Begin);
+    dialect(name).0.body(request, &on).text
+}
+
+fn json_of(name: &str, action: Action) -> Value {
+    let body = dialect(name).0.body(&request(), &on(action, Moment::Begin));
     assert_eq!(body.content_type, "application/json");
     serde_json::from_str(&body.text).expect("JSON")
 }
 
-fn form_of(dialect: Dialect, action: Action) -> String {
-    let body = dialect.body(&question(action), Moment::Begin, HOST);
+fn form_of(name: &str, action: Action) -> String {
+    let body = dialect(name).0.body(&request(), &on(action, Moment::Begin));
     assert_eq!(body.content_type, "application/x-www-form-urlencoded");
     body.text
+}
+
+#[test]
+fn each_dialect_has_a_name_that_is_listed() {
+    let names: Vec<_> = Dialect::all()
+        .map(|one| format!("\"{}\"", one.name()))
+        .collect();
+    let listed: Vec<_> = Dialect::NAMES
+        .split(", ")
+        .flat_map(|part| part.split(" or "))
+        .collect();
+    assert_eq!(listed, names);
+    assert_eq!(Dialect::default(), dialect("carillon"));
 }
 
 #[test]
@@ -45,13 +86,13 @@ fn each_dialect_asks_as_its_server_does() {
     let beginning = "app=live%2Feu&flashver=FMLE%2F3.0%20%28compatible%3B%20Lavf60%29&swfurl=&\
                      tcurl=rtmp%3A%2F%2Fradio.example%3A1935%2Flive%2Feu&pageurl=&addr=192.0.2.7&clientid=17";
     assert_eq!(
-        form_of(Dialect::NginxRtmp, Action::Publish),
+        form_of("nginx-rtmp", Action::Publish),
         format!(
             "{beginning}&call=publish&name=show&type=live&key=t%2F1&x=y&user=ann&password=p%26q"
         )
     );
     assert_eq!(
-        form_of(Dialect::NginxRtmp, Action::Play),
+        form_of("nginx-rtmp", Action::Play),
         format!(
             "{beginning}&call=play&name=show&start=4294965296&duration=0&reset=0&key=t%2F1&x=y&user=ann&password=p%26q"
         )
@@ -59,29 +100,28 @@ fn each_dialect_asks_as_its_server_does() {
     let mount = "mount=%2Flive%2Feu%2Fshow%3Fkey%3Dt%252F1%26x%3Dy&ip=192.0.2.7&\
                  server=radio.example&port=1935&user=ann&pass=p%26q";
     assert_eq!(
-        form_of(Dialect::Icecast, Action::Publish),
+        form_of("icecast", Action::Publish),
         format!("action=stream_auth&{mount}")
     );
     assert_eq!(
-        form_of(Dialect::Icecast, Action::UpdateMetadata),
+        form_of("icecast", Action::UpdateMetadata),
         format!(
             "action=stream_auth&{}&admin=1",
             mount.replace("%3Fkey%3Dt%252F1%26x%3Dy", "")
         )
     );
     let pass = |query| {
-        let question = Question {
+        let request = Request {
             password: None,
             query,
-            ..question(Action::Play)
+            ..request()
         };
-        let body = Dialect::Icecast.body(&question, Moment::Begin, HOST);
-        body.text.contains("&pass=t%2F1&")
+        asked("icecast", &request, Action::Play).contains("&pass=t%2F1&")
     };
     // It is in `mount` already, or else nowhere.
     assert_eq!((pass("a=b&token=t%2F1"), pass("")), (false, true));
     assert_eq!(
-        form_of(Dialect::Icecast, Action::Play),
+        form_of("icecast", Action::Play),
         format!(
             "action=listener_add&{mount}&client=17&agent=FMLE%2F3.0%20%28compatible%3B%20Lavf60%29"
         )
@@ -92,23 +132,23 @@ fn each_dialect_asks_as_its_server_does() {
         "tcUrl": "rtmp://radio.example:1935/live/eu", "stream": "show", "param": "?key=t%2F1&x=y&user=ann&password=p%26q",
         "stream_url": "/live/eu/show", "stream_id": "live/eu/show",
     });
-    assert_eq!(json_of(Dialect::Srs, Action::Publish), srs);
+    assert_eq!(json_of("srs", Action::Publish), srs);
     let mut played = srs;
     played["action"] = "on_play".into();
     played["pageUrl"] = "".into();
-    assert_eq!(json_of(Dialect::Srs, Action::Play), played);
+    assert_eq!(json_of("srs", Action::Play), played);
     let mediamtx = json!({
         "user": "ann", "password": "p&q", "token": "t/1", "ip": "192.0.2.7", "action": "read",
         "path": "live/eu/show", "protocol": "rtmp", "id": "00000000-0000-8000-8000-000000000011",
         "query": "key=t%2F1&x=y", "userAgent": "FMLE/3.0 (compatible; Lavf60)",
     });
-    assert_eq!(json_of(Dialect::MediaMtx, Action::Play), mediamtx);
+    assert_eq!(json_of("mediamtx", Action::Play), mediamtx);
     let ours = json!({
         "id": 17, "action": "metadata", "stream": "live/eu/show", "protocol": "rtmp", "address": "192.0.2.7",
         "port": 4711, "agent": "FMLE/3.0 (compatible; Lavf60)", "user": "ann", "password": "p&q",
         "token": "t/1", "query": "key=t%2F1&x=y",
     });
-    assert_eq!(json_of(Dialect::Carillon, Action::UpdateMetadata), ours);
+    assert_eq!(json_of("carillon", Action::UpdateMetadata), ours);
     let ome = json!({
         "client": {
             "address": "192.0.2.7", "port": 4711, "real_ip": "192.0.2.7",
@@ -120,39 +160,58 @@ fn each_dialect_asks_as_its_server_does() {
             "time": "2026-11-26T10:00:00.512Z",
         },
     });
-    assert_eq!(json_of(Dialect::Ome, Action::Publish), ome);
+    assert_eq!(json_of("ome", Action::Publish), ome);
+}
+
+struct Sent(&'static [(&'static str, &'static str)]);
+
+impl Headers for Sent {
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut of_name = self.0.iter().filter(|(one, _)| *one == name);
+        of_name.next().map(|(_, value)| *value)
+    }
 }
 
 #[test]
 fn icecast_passes_headers_of_listeners_on_and_of_nobody_else() {
-    let headers = [("ClientHeader.referer", "http://a/?b=c"), ("x-id", "ä")];
-    let asked = |action| Question {
-        headers: &headers,
-        ..question(action)
+    let settings = AuthHook {
+        headers: ["referer", "x-id", "x-pragma"].map(str::to_owned).into(),
+        header_prefix: "ClientHeader.".to_owned(),
+        ..SETTINGS.clone()
     };
-    let body = |question: &Question<'_>, moment| Dialect::Icecast.body(question, moment, HOST).text;
-    let passed = "&ClientHeader.referer=http%3A%2F%2Fa%2F%3Fb%3Dc&x-id=%C3%A4";
-    let play = body(&asked(Action::Play), Moment::Begin);
+    let with = Request {
+        headers: Some(&Sent(&[("x-id", "ä"), ("referer", "http://a/?b=c")])),
+        ..request()
+    };
+    let body = |request: &Request<'_>, action, moment| {
+        let on = Occasion {
+            settings: &settings,
+            ..on(action, moment)
+        };
+        dialect("icecast").0.body(request, &on).text
+    };
+    let passed = "&ClientHeader.referer=http%3A%2F%2Fa%2F%3Fb%3Dc&ClientHeader.x-id=%C3%A4";
+    let play = body(&with, Action::Play, Moment::Begin);
     assert!(play.ends_with(passed), "{play}");
     for action in [Action::Publish, Action::UpdateMetadata] {
-        let with = body(&asked(action), Moment::Begin);
-        assert_eq!(with, body(&question(action), Moment::Begin));
+        let sent = body(&with, action, Moment::Begin);
+        assert_eq!(sent, body(&request(), action, Moment::Begin));
     }
     let lasted = Duration::from_secs(1);
-    let end = body(&asked(Action::Play), Moment::End { lasted });
+    let end = body(&with, Action::Play, Moment::End { lasted });
     assert!(!end.contains("ClientHeader"), "{end}");
 }
 
 #[test]
 fn no_argument_of_a_client_is_taken_for_a_field_of_nginx() {
-    let asked = Question {
+    let sent = Request {
         query: "name=other&app=admin&addr=10.0.0.1&CALL=publish&n%61me=x&name[]=x&+name=x&=x&a=1;name=x&b&key=t",
         user: None,
         password: None,
-        ..question(Action::Play)
+        ..request()
     };
-    let body = Dialect::NginxRtmp.body(&asked, Moment::Begin, HOST);
-    let (_, arguments) = body.text.split_once("&reset=0").expect("the last field");
+    let body = asked("nginx-rtmp", &sent, Action::Play);
+    let (_, arguments) = body.split_once("&reset=0").expect("the last field");
     assert_eq!(arguments, "&a=1%3Bname=x&b&key=t");
 }
 
@@ -161,19 +220,18 @@ fn each_dialect_tells_of_ends_as_its_server_does() {
     let moment = Moment::End {
         lasted: Duration::from_millis(90_500),
     };
-    let told = |dialect: Dialect, action| dialect.body(&question(action), moment, HOST).text;
-    let json =
-        |dialect, action| -> Value { serde_json::from_str(&told(dialect, action)).expect("JSON") };
+    let told = |name, action| dialect(name).0.body(&request(), &on(action, moment)).text;
+    let json = |name, action| -> Value { serde_json::from_str(&told(name, action)).expect("JSON") };
     let arguments = "key=t%2F1&x=y&user=ann&password=p%26q";
     for (action, call) in [
         (Action::Publish, "publish_done"),
         (Action::Play, "play_done"),
     ] {
-        let form = told(Dialect::NginxRtmp, action);
+        let form = told("nginx-rtmp", action);
         let end = format!("&clientid=17&call={call}&name=show&{arguments}");
         assert!(form.ends_with(&end), "{form}");
     }
-    let form = told(Dialect::Icecast, Action::Play);
+    let form = told("icecast", Action::Play);
     assert!(
         form.starts_with("action=listener_remove&mount=%2Flive%2Feu%2Fshow%3F"),
         "{form}"
@@ -183,34 +241,27 @@ fn each_dialect_tells_of_ends_as_its_server_does() {
         "{form}"
     );
     assert_eq!(
-        told(Dialect::Icecast, Action::Publish),
+        told("icecast", Action::Publish),
         "action=mount_remove&mount=%2Flive%2Feu%2Fshow&server=radio.example&port=1935"
     );
-    assert_eq!(
-        json(Dialect::Srs, Action::Publish)["action"],
-        "on_unpublish"
-    );
-    assert_eq!(json(Dialect::Srs, Action::Play)["action"], "on_stop");
-    assert_eq!(
-        json(Dialect::Ome, Action::Play)["request"]["status"],
-        "closing"
-    );
-    let ours = json(Dialect::Carillon, Action::Play);
+    assert_eq!(json("srs", Action::Publish)["action"], "on_unpublish");
+    assert_eq!(json("srs", Action::Play)["action"], "on_stop");
+    assert_eq!(json("ome", Action::Play)["request"]["status"], "closing");
+    let ours = json("carillon", Action::Play);
     assert_eq!(
         (&ours["action"], &ours["seconds"]),
         (&"play_ended".into(), &90.5.into())
     );
-    assert!(!Dialect::MediaMtx.tells_of_ends(Action::Play));
-    assert!(!Dialect::Carillon.tells_of_ends(Action::UpdateMetadata));
+    assert!(!dialect("mediamtx").has(HookFeature::Ends));
 }
 
 #[test]
 fn a_program_s_long_name_is_cut_where_nginx_cuts_it() {
-    let long = Question {
+    let long = Request {
         agent: "FMLE/3.0 (compatible; Lavf59.27.100)",
-        ..question(Action::Publish)
+        ..request()
     };
-    let form = Dialect::NginxRtmp.body(&long, Moment::Begin, HOST).text;
+    let form = asked("nginx-rtmp", &long, Action::Publish);
     assert!(
         form.contains("&flashver=FMLE%2F3.0%20%28compatible%3B%20Lavf59.27&"),
         "{form}"
@@ -219,56 +270,96 @@ fn a_program_s_long_name_is_cut_where_nginx_cuts_it() {
 
 #[test]
 fn a_name_of_one_segment_and_a_client_without_credentials_are_asked_about_as_well() {
-    let bare = Question {
-        stream: "show",
+    let show = name("show");
+    let bare = Request {
+        stream: &show,
         user: None,
         password: None,
         token: None,
         query: "",
         agent: "",
-        ..question(Action::Publish)
+        ..request()
     };
-    let body = Dialect::NginxRtmp.body(&bare, Moment::Begin, HOST).text;
+    let body = asked("nginx-rtmp", &bare, Action::Publish);
     assert!(body.starts_with("app=&flashver=&") && body.ends_with("&name=show&type=live"));
-    let by_header = Question {
+    let by_header = Request {
         token: Some("t/1"),
         ..bare
     };
-    let body = Dialect::NginxRtmp
-        .body(&by_header, Moment::Begin, HOST)
-        .text;
+    let body = asked("nginx-rtmp", &by_header, Action::Publish);
     assert!(body.ends_with("&type=live&key=t%2F1"), "{body}");
-    let body: Value =
-        serde_json::from_str(&Dialect::Srs.body(&bare, Moment::Begin, HOST).text).expect("JSON");
+    let json = |name| -> Value {
+        serde_json::from_str(&asked(name, &bare, Action::Publish)).expect("JSON")
+    };
+    let body = json("srs");
     assert_eq!((&body["app"], &body["param"]), (&json!(""), &json!("")));
-    let body: Value =
-        serde_json::from_str(&Dialect::Carillon.body(&bare, Moment::Begin, HOST).text)
-            .expect("JSON");
+    let body = json("carillon");
     assert_eq!(
         (&body["user"], &body["token"]),
         (&Value::Null, &Value::Null)
     );
 }
 
-fn denied(reason: Option<&str>, wants_credential: bool) -> Verdict {
-    Verdict::Denied {
-        reason: reason.map(str::to_owned),
-        wants_credential,
+/// What a reply means: for how many seconds it permits, to whom and which other stream; or why it does not.
+#[derive(Debug, Eq, PartialEq)]
+enum Meaning {
+    Permits {
+        seconds: Option<u64>,
+        identity: Option<String>,
+        stream: Option<String>,
+    },
+    Denies(Denied, Option<String>),
+}
+
+fn meaning(answer: Answer, at: Instant) -> Meaning {
+    match answer {
+        Ok(grant) => Meaning::Permits {
+            seconds: grant.terms.until.map(|until| (until - at).as_secs()),
+            identity: grant.terms.identity.map(|identity| identity.to_string()),
+            stream: grant.stream.map(|stream| stream.to_string()),
+        },
+        Err(HookDenied { denied, reason }) => Meaning::Denies(denied, reason),
     }
 }
 
-fn allowed(seconds: Option<u64>, identity: Option<&str>) -> Verdict {
-    Verdict::Allowed {
-        lifetime: seconds.map(Duration::from_secs),
+/// What a reply to a publisher's question means.
+fn answered(
+    name: &str,
+    request: &Request<'_>,
+    reply: http::response::Builder,
+    body: &str,
+) -> Result<Meaning, Garbled> {
+    let reply = reply.body(()).expect("a reply");
+    let reply = Reply {
+        head: reply.into_parts().0,
+        body: Bytes::copy_from_slice(body.as_bytes()),
+        at: Instant::now(),
+    };
+    let on = on(Action::Publish, Moment::Begin);
+    let answer = dialect(name).0.answer(request, &on, &reply)?;
+    Ok(meaning(answer, reply.at))
+}
+
+fn denied(reason: Option<&str>, wants_credential: bool) -> Meaning {
+    let denied = match wants_credential {
+        true => Denied::Missing,
+        false => Denied::Wrong,
+    };
+    Meaning::Denies(denied, reason.map(str::to_owned))
+}
+
+fn allowed(seconds: Option<u64>, identity: Option<&str>) -> Meaning {
+    Meaning::Permits {
+        seconds,
         identity: identity.map(str::to_owned),
         stream: None,
     }
 }
 
-/// Allowed under another name.
-fn renamed(stream: &str) -> Verdict {
-    Verdict::Allowed {
-        lifetime: None,
+/// Permitted under another name.
+fn renamed(stream: &str) -> Meaning {
+    Meaning::Permits {
+        seconds: None,
         identity: None,
         stream: Some(stream.to_owned()),
     }
@@ -276,109 +367,118 @@ fn renamed(stream: &str) -> Verdict {
 
 #[test]
 fn answers_mean_what_they_mean_to_their_servers() {
-    use Dialect::{Carillon, MediaMtx, NginxRtmp, Ome, Srs};
-    let none = HeaderMap::new();
-    for (dialect, status, body, meaning) in [
-        (NginxRtmp, 200, "", Some(allowed(None, None))),
+    for (name, status, body, meaning) in [
+        ("nginx-rtmp", 200, "", Some(allowed(None, None))),
         (
-            NginxRtmp,
+            "nginx-rtmp",
             201,
             "denied, says the text",
             Some(allowed(None, None)),
         ),
-        (NginxRtmp, 302, "", None),
-        (NginxRtmp, 403, "", Some(denied(None, false))),
-        (Srs, 200, "0", Some(allowed(None, None))),
+        ("nginx-rtmp", 302, "", None),
+        ("nginx-rtmp", 403, "", Some(denied(None, false))),
+        ("srs", 200, "0", Some(allowed(None, None))),
         (
-            Srs,
+            "srs",
             201,
             " {\"code\": 0, \"data\": null}\n",
             Some(allowed(None, None)),
         ),
-        (Srs, 204, "0", Some(denied(None, false))),
-        (Srs, 200, "", None),
-        (Srs, 200, "OK", None),
-        (Srs, 200, "{}", None),
-        (Srs, 200, "1", Some(denied(Some("code 1"), false))),
-        (Srs, 403, "0", Some(denied(None, false))),
-        (MediaMtx, 204, "", Some(allowed(None, None))),
-        (MediaMtx, 401, "", Some(denied(None, true))),
-        (MediaMtx, 404, "", Some(denied(None, false))),
-        (Carillon, 204, "", Some(allowed(None, None))),
-        (Carillon, 200, "{}", Some(allowed(None, None))),
+        ("srs", 204, "0", Some(denied(None, false))),
+        ("srs", 200, "", None),
+        ("srs", 200, "OK", None),
+        ("srs", 200, "{}", None),
+        ("srs", 200, "1", Some(denied(Some("code 1"), false))),
+        ("srs", 403, "0", Some(denied(None, false))),
+        ("mediamtx", 204, "", Some(allowed(None, None))),
+        ("mediamtx", 401, "", Some(denied(None, true))),
+        ("mediamtx", 404, "", Some(denied(None, false))),
+        ("carillon", 204, "", Some(allowed(None, None))),
+        ("carillon", 200, "{}", Some(allowed(None, None))),
         (
-            Carillon,
+            "carillon",
             200,
             r#"{"allowed": true, "seconds": 90, "identity": "ann", "new": 1}"#,
             Some(allowed(Some(90), Some("ann"))),
         ),
         (
-            Carillon,
+            "carillon",
             200,
             r#"{"allowed": false, "reason": "not paid"}"#,
             Some(denied(Some("not paid"), false)),
         ),
         (
-            Carillon,
+            "carillon",
             200,
             r#"{"stream": "live/other"}"#,
             Some(renamed("live/other")),
         ),
-        (Ome, 200, r#"{"allowed": true}"#, Some(allowed(None, None))),
         (
-            Ome,
+            "carillon",
+            200,
+            r#"{"stream": "admin/x"}"#,
+            Some(Meaning::Denies(
+                Denied::Unavailable,
+                Some("admin/x".to_owned()),
+            )),
+        ),
+        (
+            "ome",
+            200,
+            r#"{"allowed": true}"#,
+            Some(allowed(None, None)),
+        ),
+        (
+            "ome",
             200,
             r#"{"allowed": true, "new_url": "", "lifetime": 90000}"#,
             Some(allowed(Some(90), None)),
         ),
         (
-            Ome,
+            "ome",
             200,
             r#"{"allowed": true, "new_url": "ws://h:3333/app/b/file?x=/y", "lifetime": 0}"#,
             Some(renamed("app/b")),
         ),
-        (Ome, 200, r#"{"allowed": true, "new_url": "app/b"}"#, None),
+        ("ome", 200, r#"{"allowed": true, "new_url": "app/b"}"#, None),
         (
-            Ome,
+            "ome",
             200,
             r#"{"allowed": true, "new_url": "ws://h/app"}"#,
             None,
         ),
         (
-            Ome,
+            "ome",
             200,
             r#"{"allowed": false, "reason": "not paid"}"#,
             Some(denied(Some("not paid"), false)),
         ),
-        (Ome, 200, "{}", None),
-        (Ome, 403, r#"{"allowed": true}"#, Some(denied(None, false))),
-        (Carillon, 200, r#"{"seconds": -1}"#, None),
-        (Carillon, 200, r#"{"seconds": 1e300}"#, None),
-        (Carillon, 200, "yes", None),
-        (Carillon, 401, "{}", Some(denied(None, true))),
-        (Carillon, 302, "", Some(denied(None, false))),
+        ("ome", 200, "{}", None),
+        (
+            "ome",
+            403,
+            r#"{"allowed": true}"#,
+            Some(denied(None, false)),
+        ),
+        ("carillon", 200, r#"{"seconds": -1}"#, None),
+        ("carillon", 200, r#"{"seconds": 1e300}"#, None),
+        ("carillon", 200, "yes", None),
+        ("carillon", 401, "{}", Some(denied(None, true))),
+        ("carillon", 302, "", Some(denied(None, false))),
     ] {
-        let status = StatusCode::from_u16(status).expect("a status");
-        let question = question(Action::Publish);
-        let told = dialect.verdict(&question, status, &none, body.as_bytes());
-        let told = told.ok();
-        assert_eq!(told, meaning, "{dialect:?} {status} {body}");
+        let reply = Response::builder().status(status);
+        let told = answered(name, &request(), reply, body).ok();
+        assert_eq!(told, meaning, "{name} {status} {body}");
     }
 }
 
 #[test]
 fn icecast_s_answers_are_in_headers() {
     let verdict = |status: u16, headers: &[(&'static str, &'static str)]| {
-        let headers = headers.iter().map(|(name, value)| {
-            (
-                name.parse().expect("a name"),
-                HeaderValue::from_static(value),
-            )
-        });
-        let status = StatusCode::from_u16(status).expect("a status");
-        let (question, body) = (question(Action::Play), b"icecast-auth-user: 1");
-        let told = Dialect::Icecast.verdict(&question, status, &headers.collect(), body);
-        told.expect("an answer")
+        let reply = Response::builder().status(status);
+        let headers = headers.iter();
+        let reply = headers.fold(reply, |reply, (name, value)| reply.header(*name, *value));
+        answered("icecast", &request(), reply, "icecast-auth-user: 1").expect("an answer")
     };
     assert_eq!(verdict(200, &[]), denied(None, false));
     assert_eq!(verdict(401, &[]), denied(None, true));
@@ -407,19 +507,34 @@ fn icecast_s_answers_are_in_headers() {
 
 #[test]
 fn a_redirection_of_nginx_rtmp_s_hook_names_another_stream() {
-    let verdict = |question: &Question<'_>, location: &'static str| {
-        let headers = [(http::header::LOCATION, HeaderValue::from_static(location))];
-        let status = StatusCode::FOUND;
-        Dialect::NginxRtmp.verdict(question, status, &headers.into_iter().collect(), b"")
+    let verdict = |request: &Request<'_>, location: &'static str| {
+        let reply = Response::builder()
+            .status(302)
+            .header(header::LOCATION, location);
+        answered("nginx-rtmp", request, reply, "")
     };
-    let show = question(Action::Publish);
+    let show = request();
     assert_eq!(verdict(&show, "public?a=b"), Ok(renamed("live/eu/public")));
-    let short = Question {
-        stream: "show",
+    let bare = name("show");
+    let short = Request {
+        stream: &bare,
         ..show
     };
     assert_eq!(verdict(&short, "public"), Ok(renamed("public")));
     for elsewhere in ["rtmp://other/live/show", "http://hook/public"] {
         assert!(verdict(&show, elsewhere).is_err());
+    }
+    // Before and after that another name is of no use, and no refusal.
+    let lasted = Duration::from_secs(1);
+    for moment in [Moment::Connect, Moment::Update { lasted }] {
+        let reply = Response::builder().status(302).body(()).expect("a reply");
+        let reply = Reply {
+            head: reply.into_parts().0,
+            body: Bytes::new(),
+            at: Instant::now(),
+        };
+        let on = on(Action::Publish, moment);
+        let told = dialect("nginx-rtmp").0.answer(&show, &on, &reply);
+        assert!(told.expect("an answer").is_ok(), "{moment:?}");
     }
 }

@@ -17,7 +17,7 @@ pub const KNOWN_MAX: usize = 4_096;
 /// Longest token that is remembered, bytes: four times a usual one. All together claim some megabytes, 16 MiB at most.
 pub const KNOWN_BYTES_MAX: usize = 2 * 1024;
 
-/// See the module's description. Tokens are known by digests that nobody else can make.
+/// Claims of tokens that were verified. Tokens are known by digests that nobody else can make.
 #[derive(Debug, Default)]
 pub struct Known {
     /// Those by which all entries were verified. That they are kept makes a comparison of addresses enough.

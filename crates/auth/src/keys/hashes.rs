@@ -13,8 +13,7 @@ use fanout::gate::Denied;
 use net::shares::Bounds;
 use net::turns::Turns;
 
-use super::authority::Fingerprints;
-use super::keys::Tried;
+use crate::authority::{Fingerprints, Tried};
 use crate::proof::{KeyHash, Verified};
 
 /// Clients whose secrets are compared at the same time, at most: 256 MiB at the largest memory that a hash may name. On smaller
@@ -29,7 +28,7 @@ const WAITING: Bounds = Bounds {
     reserve: 0,
 };
 
-/// See the module's description.
+/// Compares secrets with hashes, and remembers which fit.
 #[derive(Debug)]
 pub(super) struct Hashes {
     fingerprints: Fingerprints,
@@ -102,9 +101,9 @@ mod tests {
 
     use net::wait::at_once;
 
-    use super::super::attempts::Kind;
-    use super::super::guesses::Guesses;
     use super::*;
+    use crate::authority::Guesses;
+    use crate::proof::Scope;
 
     const HASH: &str = include_str!("../proof/hash.phc");
 
@@ -116,7 +115,7 @@ mod tests {
     fn by(guesses: &Guesses) -> Tried<'_> {
         Tried {
             peer: IpAddr::from([192, 0, 2, 1]),
-            kind: Kind::Play,
+            scope: Scope::Play,
             guesses,
         }
     }
@@ -125,9 +124,9 @@ mod tests {
     fn used_up() -> Guesses {
         let guesses = Guesses::default();
         let peer = by(&guesses).peer;
-        while !guesses.are_used_up(peer, Kind::Play) {
+        while !guesses.are_used_up(peer, Scope::Play) {
             guesses
-                .believe(Kind::Play, peer, Err(Denied::Wrong))
+                .believe(Scope::Play, peer, Err(Denied::Wrong))
                 .expect_err("wrong");
         }
         guesses
@@ -155,7 +154,7 @@ mod tests {
         let mut right = Box::pin(hashes.find(with("open-sesame-41"), by(&guesses)));
         assert!(at_once(&mut right).is_none());
         while !by(&guesses).is_limited() {
-            let wrong = guesses.believe(Kind::Play, by(&guesses).peer, Err(Denied::Wrong));
+            let wrong = guesses.believe(Scope::Play, by(&guesses).peer, Err(Denied::Wrong));
             wrong.expect_err("wrong");
         }
         drop(turn);

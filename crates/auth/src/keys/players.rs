@@ -39,7 +39,7 @@ pub(super) struct Shared {
 /// Ends the permission of a listener.
 type End = Box<dyn Fn(ListenerId) + Send + Sync>;
 
-/// See the module's description.
+/// Players that use links and tokens now, by credential.
 pub(super) struct Players {
     end: End,
     /// Random, so that no client can choose names of programs that collide.

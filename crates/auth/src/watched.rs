@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 /// Reads a file, or says what is wrong with it.
 type Read<T> = Box<dyn Fn(&Path) -> Result<T, String> + Send + Sync>;
 
-/// See the module's description. Without a path it is empty for ever.
-pub(super) struct Watched<T> {
+/// File that is read again when it has changed. Without a path it is empty for ever.
+pub(crate) struct Watched<T> {
     path: Option<PathBuf>,
     /// What it holds, for the log.
     what: &'static str,
@@ -46,7 +46,7 @@ impl Stamp {
 
 impl<T: Default> Watched<T> {
     /// Reads it for the first time. `what` names its entries, such as "keys".
-    pub(super) fn new(
+    pub(crate) fn new(
         path: Option<&Path>,
         what: &'static str,
         read: impl Fn(&Path) -> Result<T, String> + Send + Sync + 'static,
@@ -63,12 +63,12 @@ impl<T: Default> Watched<T> {
     }
 
     /// What it said the last time that it was of use.
-    pub(super) fn content(&self) -> Arc<T> {
+    pub(crate) fn content(&self) -> Arc<T> {
         Arc::clone(&self.content.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reads it if it has changed. It may wait for a disk.
-    pub(super) fn look(&self) {
+    pub(crate) fn look(&self) {
         let Some(path) = &self.path else {
             return;
         };
@@ -79,7 +79,7 @@ impl<T: Default> Watched<T> {
     }
 
     /// Reads it, and says what has become of it; `None` if there is no file. It may wait for a disk.
-    pub(super) fn read_again(&self) -> Option<String> {
+    pub(crate) fn read_again(&self) -> Option<String> {
         let (path, what) = (self.path.as_deref()?, self.what);
         let mut stamp = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken before the file is read: a change meanwhile is read the next time.

@@ -6,16 +6,15 @@ use std::time::{Instant, SystemTime};
 use fanout::gate::{Action, Denied, Identity, Request, Terms};
 use media::{Glob, StreamName};
 
-use super::authority::{Fingerprints, Grant};
-use super::keys::moment;
 use super::players::{Players, Shared};
+use crate::authority::{Fingerprints, Grant, moment};
 use crate::link::{self, Refused, Wanted};
 use crate::secret::Secret;
 
 /// The parameter of the address.
 const PARAMETER: &str = "link";
 
-/// See the module's description.
+/// Judge of signed links.
 #[derive(Debug)]
 pub(super) struct Links {
     secrets: Vec<Secret>,

@@ -13,14 +13,14 @@ use crate::secret::Secret;
 use crate::settings::{AccessRule, Auth, Key, KeyRule, KeySecret, Permissions, PlayAccess};
 
 #[derive(Debug, Default)]
-pub(super) struct Decided {
-    pub(super) auth: Auth,
-    pub(super) access: Vec<AccessRule>,
+pub(crate) struct Decided {
+    pub(crate) auth: Auth,
+    pub(crate) access: Vec<AccessRule>,
 }
 
 impl Decided {
     /// With a file of keys, a line each: name, secret, pattern.
-    pub(super) fn with_keys(path: &Path) -> Arc<dyn Permissions> {
+    pub(crate) fn with_keys(path: &Path) -> Arc<dyn Permissions> {
         let auth = Auth {
             keys_file: Some(path.to_owned()),
             ..Auth::default()

@@ -7,21 +7,20 @@ use fanout::gate::{Action, Denied, Identity, Request, Terms};
 use media::{Glob, StreamName};
 use net::link::Connector;
 
-use super::authority::{Fingerprints, Grant};
 use super::jwks::{Current, Jwks};
-use super::keys::{Tried, moment, scope};
 use super::players::{Players, Shared};
 use super::signatures::{SignatureCounts, Signatures, Unverified};
-use super::watched::Watched;
+use crate::authority::{Fingerprints, Grant, Tried, moment};
 use crate::files::read_token_keys;
 use crate::jwt::{self, Claims, KeySet, Refused, Streams};
 use crate::proof::Scope;
 use crate::settings::AuthJwt;
+use crate::watched::Watched;
 
 /// The parameter of the address.
 const PARAMETER: &str = "jwt";
 
-/// See the module's description.
+/// Judge of tokens.
 #[derive(Debug)]
 pub(super) struct Tokens {
     secret: Option<Arc<KeySet>>,
@@ -78,7 +77,7 @@ impl Tokens {
         let stream = request.stream;
         let is_for = |streams: &Streams| is_for(streams, stream);
         Some(
-            self.permit(token, scope(action), is_for, Some(request), by)
+            self.permit(token, action.into(), is_for, Some(request), by)
                 .await,
         )
     }

@@ -1,33 +1,44 @@
 //! The built-in authority: keys, users, signed links, tokens, a password for titles, and listening that is free where it is configured
 //! so.
 
+mod hashes;
+mod holders;
+mod jwks;
+mod keys_file;
+mod links;
+mod players;
+mod signatures;
+mod tokens;
+mod users;
+
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
+use fanout::ListenerId;
 use fanout::gate::{Action, Denied, Identity, Proof, Request, Terms};
 use media::StreamName;
 use net::link::Connector;
 
-use super::attempts::Kind;
-use super::authority::{Authority, Fingerprints, Grant, Verdict};
-use super::guesses::Guesses;
-use super::hashes::Hashes;
-use super::holders::{Holders, KeyId};
-use super::links::Links;
-use super::players::Players;
-use super::signatures::SignatureCounts;
-use super::tokens::Tokens;
-use super::users::{self, UserFiles};
-use super::watched::Watched;
+use self::hashes::Hashes;
+use self::holders::{Holders, KeyId};
+use self::links::Links;
+use self::players::Players;
+pub use self::signatures::SignatureCounts;
+use self::tokens::Tokens;
+use self::users::UserFiles;
+use crate::authority::{
+    Authority, Fingerprints, Grant, Guesses, Tried, Verdict, moment, name_and_password,
+};
 use crate::proof::{KeyHash, Scope};
 use crate::secret::Secret;
-use crate::settings::{Key, KeyRule, KeySecretRef, Permissions, PlayAccess};
+use crate::settings::{Key, KeyRule, KeySecretRef, Permissions};
+use crate::watched::Watched;
 
-/// See the module's description. It answers at once, unless a key is to be compared with hashes, or a token names one that is not
+/// The built-in authority. It answers at once, unless a key is to be compared with hashes, or a token names one that is not
 /// known.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(crate) struct Keys {
     permissions: Arc<dyn Permissions>,
     fingerprints: Fingerprints,
     /// Shared with the gate, which counts them.
@@ -41,26 +52,23 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// With the secrets of a configuration.
-    pub(super) fn new(
+    /// With the secrets of a configuration. Permissions of listeners are ended by `end`.
+    pub(crate) fn new(
         permissions: Arc<dyn Permissions>,
         fingerprints: Fingerprints,
         guesses: Arc<Guesses>,
-        (players, holders): (&Arc<Players>, Holders),
+        end: impl Fn(ListenerId) + Clone + Send + Sync + 'static,
         connector: &Connector,
     ) -> Self {
         let auth = permissions.auth();
+        let players = Arc::new(Players::new(Box::new(end.clone())));
+        let holders = Holders::new(&permissions, fingerprints.clone(), Box::new(end));
         let links = Links::new(
             &auth.link_secrets,
             fingerprints.clone(),
-            Arc::clone(players),
+            Arc::clone(&players),
         );
-        let tokens = Tokens::new(
-            &auth.jwt,
-            fingerprints.clone(),
-            Arc::clone(players),
-            connector,
-        );
+        let tokens = Tokens::new(&auth.jwt, fingerprints.clone(), players, connector);
         Self {
             holders: Arc::new(holders),
             users: UserFiles::new(auth),
@@ -74,41 +82,31 @@ impl Keys {
     }
 
     /// Reads its files again that have changed. It may wait for a disk.
-    pub(super) fn look(&self) {
+    pub(crate) fn look(&self) {
         self.holders.look();
         self.tokens.file().look();
         self.users.files().for_each(Watched::look);
     }
 
     /// Reads its files again, and says what has become of each. It may wait for a disk.
-    pub(super) fn read_again(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn read_again(&self) -> impl Iterator<Item = String> {
         let keys = [self.holders.read_again(), self.tokens.file().read_again()];
         let users = self.users.files().map(Watched::read_again);
         keys.into_iter().chain(users).flatten()
     }
 
-    pub(super) const fn signature_counts(&self) -> &SignatureCounts {
+    pub(crate) const fn signature_counts(&self) -> &SignatureCounts {
         self.tokens.counts()
-    }
-
-    /// Whether a client has to present something to listen to a stream.
-    pub(super) fn are_needed(&self, action: Action, stream: &StreamName) -> bool {
-        action != Action::Play || self.permissions.play_access(stream) == PlayAccess::Key
-    }
-
-    /// Whether a hook may permit what none of them does.
-    pub(super) fn leave_to_hook(&self, action: Action, stream: &StreamName) -> bool {
-        self.permissions.asks_hook(scope(action), stream)
     }
 
     /// Whether a secret is that of a key for administrators.
     ///
     /// # Errors
     /// When it is not.
-    pub(super) async fn administer(&self, peer: IpAddr, secret: &str) -> Result<Grant, Denied> {
+    pub(crate) async fn administer(&self, peer: IpAddr, secret: &str) -> Result<Grant, Denied> {
         let by = Tried {
             peer,
-            kind: Kind::Administer,
+            scope: Scope::Admin,
             guesses: &self.guesses,
         };
         if let Some(verdict) = self.tokens.administer(by, secret).await {
@@ -123,7 +121,10 @@ impl Keys {
     }
 
     async fn judge(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
-        if !self.are_needed(action, request.stream) {
+        if !self
+            .permissions
+            .needs_credential(action.into(), request.stream)
+        {
             return Ok(Grant::to_all());
         }
         if let Some(verdict) = self.links.judge(action, request, SystemTime::now()) {
@@ -131,7 +132,7 @@ impl Keys {
         }
         let by = Tried {
             peer: request.peer.ip(),
-            kind: Kind::of(action),
+            scope: action.into(),
             guesses: &self.guesses,
         };
         if let Some(verdict) = self.tokens.judge(action, request, by).await {
@@ -140,12 +141,12 @@ impl Keys {
         let further = self.holders.keys();
         let keys = fitting(&*self.permissions, &further, action, request.stream);
         let evidence = Evidence::of(request);
-        let user = users::presented(request);
+        let user = name_and_password(request);
         if evidence.is_none() && user.is_none() {
             return Err(Denied::Missing);
         }
         let of_users = user.map_or_else(Vec::new, |(user, password)| {
-            let candidates = self.users.candidates(&user, scope(action), request.stream);
+            let candidates = self.users.candidates(&user, action.into(), request.stream);
             let compared = candidates.into_iter().map(|one| Hashed {
                 hash: one.hash,
                 secret: (*password).to_owned(),
@@ -234,15 +235,6 @@ impl Keys {
     }
 }
 
-/// What a key has to be for to permit an action.
-pub const fn scope(action: Action) -> Scope {
-    match action {
-        Action::Publish => Scope::Publish,
-        Action::Play => Scope::Play,
-        Action::UpdateMetadata => Scope::Metadata,
-    }
-}
-
 /// The keys that permit an action, of the configuration and of `further`; titles are the operator's as well. Some may have
 /// expired.
 pub fn fitting<'a>(
@@ -261,23 +253,8 @@ pub fn fitting<'a>(
     let named = permissions.auth().keys.iter().chain(further);
     let operators = named.filter_map(|key| key.for_scope(Scope::Admin));
     let operators = operators.filter(move |_| is_title);
-    let keys = permissions.keys_for(scope(action), stream, further);
+    let keys = permissions.keys_for(action.into(), stream, further);
     keys.chain(operators).chain(password)
-}
-
-/// Who presents a secret, for what: whoever is about to spend time on it has to know.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tried<'a> {
-    pub(super) peer: IpAddr,
-    pub(super) kind: Kind,
-    pub(super) guesses: &'a Guesses,
-}
-
-impl Tried<'_> {
-    /// Whether its address has no guess left, so that nothing is spent on it.
-    pub(super) fn is_limited(self) -> bool {
-        self.guesses.are_used_up(self.peer, self.kind)
-    }
 }
 
 /// A hash that a secret is compared with.
@@ -294,22 +271,6 @@ enum Owner<'a> {
     /// It is compared for the time that it takes.
     Nobody,
 }
-
-/// When a permission ends by the monotonic clock, which goes on where the other is set.
-///
-/// # Errors
-/// When that is over.
-pub(super) fn moment(expires: SystemTime, now: SystemTime) -> Result<Instant, Denied> {
-    let left = expires.duration_since(now).ok();
-    let left = left.filter(|left| !left.is_zero()).ok_or(Denied::Unfit)?;
-    let far = Instant::now() + std::time::Duration::from_secs(FAR_SECONDS);
-    Ok(Instant::now()
-        .checked_add(left)
-        .map_or(far, |end| end.min(far)))
-}
-
-/// Ends later than this, in seconds, come then: ten years, within which the server is started again.
-const FAR_SECONDS: u64 = 10 * 366 * 24 * 3600;
 
 impl Authority for Keys {
     fn decide<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Verdict<'a> {

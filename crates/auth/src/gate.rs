@@ -4,7 +4,7 @@
 //! value that was made here. An [`Authority`] decides what a client may do; the gate awaits its answer, for
 //! [`ANSWER_TIMEOUT`] at most, in the task of the connection that asks.
 //!
-//! Secrets are compared in constant time. Wrong ones use up a small allowance per address and kind of action ([`guesses`]);
+//! Secrets are compared in constant time. Wrong ones use up a small allowance per address and kind of action ([`Guesses`]);
 //! while it is used up no credential that the address presents for that kind is accepted, so guessing gains
 //! nothing. The allowance is checked when the answer arrives: thousands of guesses that are asked side by side
 //! while an authority takes its time are worth no more than as many in a row. It is also checked before an authority spends
@@ -16,30 +16,10 @@
 //! and for other keys, stay limited. A guesser behind a publisher's own address learns at any pace whether a
 //! guess is right, which is why a key has at least eight characters.
 //!
-//! Before all that the lists of [`access`] decide which clients are let in at all; a client that is not has guessed nothing.
+//! Before all that the lists of [`access`](crate::access) decide which clients are let in at all; a client that is not has guessed nothing.
 //!
 //! A credential that is right and has expired, or is for something else, is no guess: a player that goes on with its link of
 //! yesterday locks no other one behind its address out.
-
-mod access;
-mod attempts;
-mod authority;
-mod guesses;
-mod hashes;
-mod holders;
-mod hooked;
-mod jwks;
-mod keys;
-mod keys_file;
-mod links;
-mod players;
-mod signatures;
-mod successes;
-#[cfg(test)]
-mod testing;
-mod tokens;
-mod users;
-mod watched;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -55,20 +35,13 @@ use net::holdings::Holdings;
 use net::link::Connector;
 use tokio::time::timeout;
 
-use self::access::Access;
-use self::attempts::Kind;
-use self::authority::Fingerprints;
-pub use self::authority::{Authority, Grant, Verdict};
-use self::guesses::Guesses;
-use self::holders::Holders;
-use self::hooked::Hooked;
-use self::keys::Keys;
-pub use self::keys::{fitting, scope};
-use self::players::Players;
-pub use self::signatures::SignatureCounts;
-use crate::hook::{Asker, PassedHeader};
+use crate::access::Access;
+use crate::authority::{Authority, Fingerprints, Grant, Guesses};
+use crate::hook::{Asker, Hooked};
+use crate::keys::{Keys, SignatureCounts};
+use crate::proof::Scope;
 use crate::secret::Secret;
-use crate::settings::{AuthHook, Permissions};
+use crate::settings::Permissions;
 
 /// Stands for the secret of publishers without one. No key is as short.
 const NO_KEY: &str = "";
@@ -80,7 +53,7 @@ const OPEN: &str = "open";
 #[derive(Clone, Copy, Debug)]
 pub struct Administer;
 
-/// See the module's description.
+/// Gate that asks an [`Authority`].
 #[derive(Debug)]
 pub struct AuthorityGate {
     admin_password: Option<Secret>,
@@ -117,20 +90,26 @@ impl AuthorityGate {
                 fanout.directory().end_permission(listener, Instant::now());
             }
         };
-        let players = Players::new(Box::new(end.clone()));
-        let holders = Holders::new(&permissions, fingerprints.clone(), Box::new(end));
-        let keys = Keys::new(
+        let keys = Arc::new(Keys::new(
             Arc::clone(&permissions),
             fingerprints.clone(),
             Arc::clone(&guesses),
-            (&Arc::new(players), holders),
+            end,
             connector,
-        );
-        let keys = Arc::new(keys);
-        let guessing = (&guesses, &fingerprints);
-        let asking = (connector, holdings);
-        let configured = || configured(&permissions.auth().hook, &keys, guessing, asking, fanout);
-        let authority = authority.unwrap_or_else(configured);
+        ));
+        let asker = Asker::new(&permissions.auth().hook, connector, holdings);
+        let authority = match (authority, asker) {
+            (Some(authority), _) => authority,
+            (None, None) => Arc::<Keys>::clone(&keys),
+            (None, Some(asker)) => Arc::new(Hooked {
+                permissions: Arc::clone(&permissions),
+                keys: Arc::<Keys>::clone(&keys),
+                asker: Arc::new(asker),
+                guesses: Arc::clone(&guesses),
+                fingerprints: fingerprints.clone(),
+                fanout: Arc::downgrade(fanout),
+            }),
+        };
         Ok(Self {
             admin_password,
             gatekeeper,
@@ -188,7 +167,7 @@ impl AuthorityGate {
             Some(grant) => Ok(grant),
             None => self.keys.administer(peer, offered).await,
         };
-        self.guesses.believe(Kind::Administer, peer, verdict)?;
+        self.guesses.believe(Scope::Admin, peer, verdict)?;
         Ok(self.gatekeeper.authorize(Administer))
     }
 
@@ -246,8 +225,8 @@ impl AuthorityGate {
             );
             Err(Denied::Unavailable)
         });
-        let (kind, peer) = (Kind::of(action), request.peer.ip());
-        let grant = self.guesses.believe(kind, peer, verdict)?;
+        let peer = request.peer.ip();
+        let grant = self.guesses.believe(action.into(), peer, verdict)?;
         let stream = grant.stream(request);
         if stream != *request.stream {
             self.let_in(action, &stream, request)?;
@@ -269,55 +248,6 @@ impl AuthorityGate {
             Denied::Excluded(excluded)
         })
     }
-}
-
-/// What a configuration has decide.
-fn configured(
-    hook: &AuthHook,
-    keys: &Arc<Keys>,
-    (guesses, fingerprints): (&Arc<Guesses>, &Fingerprints),
-    (connector, holdings): (&Connector, &Arc<Holdings>),
-    fanout: &Arc<Fanout>,
-) -> Arc<dyn Authority> {
-    let keys = Arc::clone(keys);
-    let Some(asker) = asker(hook, connector, holdings) else {
-        return keys;
-    };
-    Arc::new(Hooked {
-        keys,
-        asker: Arc::new(asker),
-        asks: hook.asks,
-        unanswered: hook.unanswered,
-        guesses: Arc::clone(guesses),
-        fingerprints: fingerprints.clone(),
-        fanout: Arc::downgrade(fanout),
-    })
-}
-
-/// Asks the hook of a configuration, if it has one, and charges what is kept of questions to `holdings`.
-pub fn asker(hook: &AuthHook, connector: &Connector, holdings: &Arc<Holdings>) -> Option<Asker> {
-    let hook = hook.clone();
-    let passed = |name: String| PassedHeader {
-        field: format!("{}{name}", hook.header_prefix),
-        name,
-    };
-    let settings = crate::hook::Settings {
-        url: hook.url?,
-        play_url: hook.play_url,
-        connect_url: hook.connect_url,
-        end_url: hook.end_url,
-        update_url: hook.update_url,
-        update_every: hook.update_every,
-        mount_url: hook.mount_url,
-        headers: hook.headers.into_iter().map(passed).collect(),
-        secret: hook.secret.as_ref().map_or("", Secret::reveal).into(),
-        dialect: hook.dialect,
-        host: hook.host,
-        timeout: hook.timeout,
-        cache: hook.cache,
-        holdings: Arc::clone(holdings),
-    };
-    Some(Asker::new(settings, connector.clone()))
 }
 
 impl Gate for AuthorityGate {

@@ -13,10 +13,11 @@ use fanout::gate::{Action, Ongoing, Request, Witness};
 use fanout::{ListenerId, Permit};
 use media::StreamName;
 
-use super::authority::Fingerprints;
-use super::keys_file::KeysFile;
+use super::keys_file;
+use crate::authority::Fingerprints;
 use crate::proof::Scope;
 use crate::settings::{KeyRule, KeySecretRef, Permissions};
+use crate::watched::Watched;
 
 /// Ends the permission of a listener.
 type End = Box<dyn Fn(ListenerId) + Send + Sync>;
@@ -24,9 +25,9 @@ type End = Box<dyn Fn(ListenerId) + Send + Sync>;
 /// Stands for the secret of a key.
 pub(super) type KeyId = [u8; 32];
 
-/// See the module's description.
+/// File of further keys, with what goes on by each of them.
 pub(super) struct Holders {
-    file: KeysFile,
+    file: Watched<Vec<KeyRule>>,
     fingerprints: Fingerprints,
     end: End,
     table: Mutex<Table>,
@@ -92,9 +93,9 @@ impl Holders {
         fingerprints: Fingerprints,
         end: End,
     ) -> Self {
-        let file = KeysFile::new(permissions);
+        let file = keys_file::watch(permissions);
         let table = Table {
-            listed: Arc::new(Listed::new(file.keys(), &fingerprints)),
+            listed: Arc::new(Listed::new(file.content(), &fingerprints)),
             going_on: HashMap::new(),
             next: 0,
         };
@@ -108,18 +109,18 @@ impl Holders {
 
     /// The keys of the file.
     pub(super) fn keys(&self) -> Arc<Vec<KeyRule>> {
-        self.file.keys()
+        self.file.content()
     }
 
     /// Reads the file if it has changed, and ends what goes on by keys that are gone. It may wait for a disk.
     pub(super) fn look(&self) {
-        self.file.file().look();
+        self.file.look();
         self.end_revoked();
     }
 
-    /// The same whether it has changed or not; says what has become of the file.
+    /// Reads the file, and says what has become of it; ends what goes on by keys that are gone.
     pub(super) fn read_again(&self) -> Option<String> {
-        let told = self.file.file().read_again();
+        let told = self.file.read_again();
         self.end_revoked();
         told
     }
@@ -203,7 +204,7 @@ impl Holders {
 
 impl fmt::Debug for Holders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Holders").field(self.file.file()).finish()
+        f.debug_tuple("Holders").field(&self.file).finish()
     }
 }
 
@@ -280,9 +281,9 @@ mod tests {
 
     use fanout::gate::Revocation;
 
-    use super::super::testing::Decided;
     use super::*;
     use crate::secret::Secret;
+    use crate::testing::Decided;
 
     struct World {
         folder: tempfile::TempDir,

@@ -2,31 +2,14 @@
 
 use std::sync::Arc;
 
-use super::watched::Watched;
 use crate::settings::{KeyRule, Permissions};
+use crate::watched::Watched;
 
-/// See the module's description.
-#[derive(Debug)]
-pub(super) struct KeysFile(Watched<Vec<KeyRule>>);
-
-impl KeysFile {
-    /// Reads it for the first time.
-    pub(super) fn new(permissions: &Arc<dyn Permissions>) -> Self {
-        let of_file = Arc::clone(permissions);
-        let read = move |path: &_| of_file.read_keys(path);
-        let path = permissions.auth().keys_file.as_deref();
-        Self(Watched::new(path, "keys", read))
-    }
-
-    /// Its keys, of the last time that it was of use.
-    pub(super) fn keys(&self) -> Arc<Vec<KeyRule>> {
-        self.0.content()
-    }
-
-    /// The file itself.
-    pub(super) const fn file(&self) -> &Watched<Vec<KeyRule>> {
-        &self.0
-    }
+/// Reads the file for the first time; without one there are no further keys.
+pub(super) fn watch(permissions: &Arc<dyn Permissions>) -> Watched<Vec<KeyRule>> {
+    let of_file = Arc::clone(permissions);
+    let read = move |path: &_| of_file.read_keys(path);
+    Watched::new(permissions.auth().keys_file.as_deref(), "keys", read)
 }
 
 #[cfg(test)]
@@ -35,8 +18,8 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    use super::super::testing::Decided;
     use super::*;
+    use crate::testing::Decided;
 
     fn key(name: &str) -> String {
         format!("{name} {name}-k3y-7741 live/*\n")
@@ -50,13 +33,13 @@ mod tests {
         fs::rename(&new, path).expect("renamed");
     }
 
-    fn names(file: &KeysFile) -> Vec<String> {
-        let keys = file.keys();
+    fn names(file: &Watched<Vec<KeyRule>>) -> Vec<String> {
+        let keys = file.content();
         keys.iter().map(|key| key.name.to_string()).collect()
     }
 
-    fn at(path: &Path) -> KeysFile {
-        KeysFile::new(&Decided::with_keys(path))
+    fn at(path: &Path) -> Watched<Vec<KeyRule>> {
+        watch(&Decided::with_keys(path))
     }
 
     #[test]
@@ -67,13 +50,13 @@ mod tests {
         let file = at(&path);
         assert_eq!(names(&file), ["ann"]);
         write(&path, &(key("ann") + &key("bob")));
-        file.file().look();
+        file.look();
         assert_eq!(names(&file), ["ann", "bob"]);
         write(&path, "eve\n");
-        file.file().look();
+        file.look();
         assert_eq!(names(&file), ["ann", "bob"], "a broken one changes nothing");
         write(&path, "");
-        file.file().look();
+        file.look();
         assert!(names(&file).is_empty(), "all are revoked");
     }
 
@@ -86,7 +69,7 @@ mod tests {
         let file = at(&path);
         assert!(names(&file).is_empty());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("set");
-        file.file().look();
+        file.look();
         assert_eq!(names(&file), ["ann"], "its group may");
     }
 }

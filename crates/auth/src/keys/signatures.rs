@@ -16,8 +16,7 @@ use crate::jwt::{self, Claims, KNOWN_BYTES_MAX, KeySet, Known, Refused, Rules};
 use net::shares::Bounds;
 use net::turns::Turns;
 
-use super::authority::Fingerprints;
-use super::keys::Tried;
+use crate::authority::{Fingerprints, Tried};
 
 /// Signatures that are verified at the same time, at most: 40,000 in a second. On smaller machines they take half of the
 /// cores.
@@ -65,7 +64,7 @@ impl SignatureCounts {
     }
 }
 
-/// See the module's description.
+/// Verifies the signatures of tokens, and remembers what they claim.
 #[derive(Debug)]
 pub(super) struct Signatures {
     rules: Rules,
@@ -179,9 +178,9 @@ mod tests {
     use fanout::gate::Denied;
     use net::wait::at_once;
 
-    use super::super::attempts::Kind;
-    use super::super::guesses::Guesses;
     use super::*;
+    use crate::authority::Guesses;
+    use crate::proof::Scope;
 
     /// Of P-256, from RFC 7517 appendix A.1.
     const SET: &str = r#"{"keys": [{"kty": "EC", "crv": "P-256",
@@ -205,14 +204,14 @@ mod tests {
     fn by(guesses: &Guesses) -> Tried<'_> {
         Tried {
             peer: IpAddr::from([192, 0, 2, 1]),
-            kind: Kind::Play,
+            scope: Scope::Play,
             guesses,
         }
     }
 
     fn use_up(guesses: &Guesses) {
         while !by(guesses).is_limited() {
-            let wrong = guesses.believe(Kind::Play, by(guesses).peer, Err(Denied::Wrong));
+            let wrong = guesses.believe(Scope::Play, by(guesses).peer, Err(Denied::Wrong));
             wrong.expect_err("wrong");
         }
     }

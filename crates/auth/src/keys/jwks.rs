@@ -7,18 +7,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::jwt::KeySet;
 use bytes::Bytes;
+use http::{Method, header};
+use http_body_util::Full;
+use http_client::exchange;
 use net::link::Connector;
 use net::url::Url;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
+
+use crate::jwt::KeySet;
 
 /// How long a set is used before it is fetched again.
 const FRESH: Duration = Duration::from_secs(600);
 
 /// Least time between two requests, also where the last one has failed.
 const REST: Duration = Duration::from_secs(30);
+
+/// Longest document that is fetched: a set of keys has some kilobytes.
+const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
 
 /// How long a request may take. Clients whose key is not known wait for it.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -29,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(6);
 /// What holds at the moment; `None` until the first set has come.
 pub(super) type Current = Option<Arc<KeySet>>;
 
-/// See the module's description.
+/// Keys that an issuer publishes.
 #[derive(Debug)]
 pub(super) struct Jwks {
     current: watch::Receiver<Current>,
@@ -111,8 +118,18 @@ async fn keep(
 }
 
 async fn fetch(connector: &Connector, url: &Url) -> Result<Bytes, String> {
-    let document = crate::hook::fetch(connector, url, FETCH_TIMEOUT).await;
-    document.map_err(|error| error.to_string())
+    let asked = async {
+        let request = http_client::request(Method::GET, url)
+            .header(header::ACCEPT, "application/json")
+            .body(Full::default())?;
+        exchange(connector, url, request, Some(DOCUMENT_BYTES_MAX)).await
+    };
+    let fetched = timeout(FETCH_TIMEOUT, asked).await;
+    let fetched = fetched.map_err(|_| "it has not answered in time")?;
+    match fetched.map_err(|error| error.to_string())? {
+        (head, document) if head.status.is_success() => Ok(document),
+        (head, _) => Err(format!("it answers {}", head.status)),
+    }
 }
 
 /// The last document that could be read, and its keys.

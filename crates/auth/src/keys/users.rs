@@ -1,17 +1,15 @@
 //! Judges users with their passwords, which stand in files.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use fanout::gate::Request;
 use media::StreamName;
 
-use super::watched::Watched;
 use crate::files::read_users;
 use crate::proof::{KeyHash, Scope, Users};
 use crate::settings::{Auth, UsersRule};
+use crate::watched::Watched;
 
-/// See the module's description.
+/// Files of users, each with the rule that names it.
 #[derive(Debug)]
 pub(super) struct UserFiles(Vec<(UsersRule, Watched<Users>)>);
 
@@ -57,16 +55,6 @@ pub(super) struct Candidate {
     pub(super) hash: KeyHash,
     /// It is another user's, and permits nothing.
     pub(super) is_decoy: bool,
-}
-
-/// The name and the password that a request presents: where its protocol has them, or in the address, for players over RTMP
-/// name no user unless they are asked in a way that takes the password itself.
-pub(super) fn presented<'a>(request: &Request<'a>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
-    if let (Some(user), Some(password)) = (request.user, request.password) {
-        return Some((user.into(), password.into()));
-    }
-    let query = http1::Query::new(request.query.as_bytes());
-    Some((query.get("user")?.into(), query.get("pass")?.into()))
 }
 
 #[cfg(test)]

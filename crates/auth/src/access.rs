@@ -11,14 +11,14 @@ use fanout::gate::{Action, Excluded, Request};
 use media::StreamName;
 use net::Network;
 
-use super::watched::Watched;
 use crate::client_lists::{read_addresses, read_agents};
-use crate::settings::{AccessAction, AccessRule, Permissions};
+use crate::settings::{AccessRule, Permissions};
+use crate::watched::Watched;
 use crate::wildcard::Wildcard;
 
-/// See the module's description.
+/// Lists of clients that are let in, and that are not.
 #[derive(Debug)]
-pub(super) struct Access(Vec<List>);
+pub(crate) struct Access(Vec<List>);
 
 /// One rule with its files.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct List {
 
 impl Access {
     /// Reads the files for the first time.
-    pub(super) fn new(permissions: &dyn Permissions) -> Self {
+    pub(crate) fn new(permissions: &dyn Permissions) -> Self {
         let watched = |path: &Option<_>| Watched::new(path.as_deref(), "addresses", read_addresses);
         let rules = permissions.access();
         if !permissions.knows_countries() && rules.iter().any(AccessRule::names_countries) {
@@ -50,7 +50,7 @@ impl Access {
     }
 
     /// Reads the files again that have changed. It may wait for a disk.
-    pub(super) fn look(&self) {
+    pub(crate) fn look(&self) {
         for list in &self.0 {
             list.allowed.look();
             list.denied.look();
@@ -59,7 +59,7 @@ impl Access {
     }
 
     /// Reads the files again, and says what has become of each. It may wait for a disk.
-    pub(super) fn read_again(&self) -> Vec<String> {
+    pub(crate) fn read_again(&self) -> Vec<String> {
         let read = self.0.iter().flat_map(|list| {
             [
                 list.allowed.read_again(),
@@ -74,16 +74,13 @@ impl Access {
     ///
     /// # Errors
     /// By what it is excluded.
-    pub(super) fn judge(
+    pub(crate) fn judge(
         &self,
         action: Action,
         stream: &StreamName,
         request: &Request<'_>,
     ) -> Result<(), Excluded> {
-        let action = match action {
-            Action::Publish | Action::UpdateMetadata => AccessAction::Publish,
-            Action::Play => AccessAction::Play,
-        };
+        let action = action.into();
         let mut fitting = self.0.iter();
         fitting.try_for_each(|list| match list.rule.is_for(action, stream) {
             true => list.judge(request),
@@ -155,8 +152,9 @@ mod tests {
     use fanout::gate::{Country, Remote};
     use media::Glob;
 
-    use super::super::testing::Decided;
     use super::*;
+    use crate::settings::AccessAction;
+    use crate::testing::Decided;
 
     fn access(rules: &[AccessRule]) -> Access {
         Access::new(&Decided {
@@ -207,7 +205,7 @@ mod tests {
         access.judge(Action::Play, &stream, &request)
     }
 
-    /// The same for one at a local address that says something of itself.
+    /// What becomes of a player of `live/show` at a local address that says something of itself.
     fn played_with(access: &Access, say: impl FnOnce(&mut Request<'_>)) -> Result<(), Excluded> {
         let stream = name("live/show");
         let peer = std::net::SocketAddr::from(([127, 0, 0, 1], 5));

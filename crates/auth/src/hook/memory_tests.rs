@@ -1,0 +1,167 @@
+//! What an asker remembers: permissions that are kept, and failures.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use fanout::gate::{Action, Headers, Request};
+
+use super::asker::{Breaker, Cache, Change, ENTRIES_MAX, FAILURES, REST};
+use super::tests::{STREAM, began, request};
+use super::*;
+
+const LIFETIME: Duration = Duration::from_secs(10);
+
+/// The value of every header.
+struct Every(&'static str);
+
+impl Headers for Every {
+    fn header(&self, _: &str) -> Option<&str> {
+        Some(self.0)
+    }
+}
+
+fn permitted() -> Answer {
+    Ok(Grant::to_all())
+}
+
+#[test]
+fn only_the_same_question_finds_a_permission() {
+    let settings = AuthHook {
+        headers: vec!["referer".to_owned()],
+        ..AuthHook::default()
+    };
+    let on = began(&settings);
+    let mut cache = Cache::new(LIFETIME);
+    let now = Instant::now();
+    let base = Request {
+        user: Some("ann"),
+        token: None,
+        ..request(&STREAM)
+    };
+    let asked = cache.digest(&base, &on);
+    cache.keep(asked, &permitted(), now);
+    let finds = |request: &Request<'_>, on: &Occasion<'_>| {
+        let digest = cache.digest(request, on);
+        cache.find(digest, now).is_some()
+    };
+    let again = Request {
+        peer: SocketAddr::from(([192, 0, 2, 7], 4712)),
+        ..base
+    };
+    assert!(finds(&again, &Occasion { number: 2, ..on }));
+    let publishes = Occasion {
+        action: Action::Publish,
+        ..on
+    };
+    assert!(!finds(&base, &publishes));
+    let other = StreamName::parse("live/other").expect("a name");
+    for other in [
+        Request {
+            stream: &other,
+            ..base
+        },
+        Request {
+            peer: SocketAddr::from(([192, 0, 2, 8], 4711)),
+            ..base
+        },
+        Request {
+            agent: "mpv",
+            ..base
+        },
+        Request {
+            protocol: "webrtc",
+            ..base
+        },
+        Request {
+            user: None,
+            password: Some("ann"),
+            ..base
+        },
+        Request {
+            user: Some("bob"),
+            ..base
+        },
+        Request {
+            token: Some("t"),
+            ..base
+        },
+        Request {
+            query: "ann",
+            ..base
+        },
+        Request {
+            headers: Some(&Every("http://a/")),
+            ..base
+        },
+    ] {
+        assert!(!finds(&other, &on), "{other:?}");
+    }
+}
+
+#[test]
+fn a_permission_is_kept_as_long_as_it_lasts_and_a_denial_not_at_all() {
+    let settings = AuthHook::default();
+    let (asked, on) = (request(&STREAM), began(&settings));
+    let mut cache = Cache::new(LIFETIME);
+    let now = Instant::now();
+    let digest = cache.digest(&asked, &on);
+    cache.keep(digest, &Err(HookDenied::because(None)), now);
+    assert!(cache.find(digest, now).is_none());
+    cache.keep(digest, &permitted(), now);
+    let last = now + LIFETIME - Duration::from_millis(1);
+    assert!(cache.find(digest, last).is_some());
+    assert!(cache.find(digest, now + LIFETIME).is_none());
+    let second = Duration::from_secs(1);
+    cache.keep(digest, &Ok(Grant::lasting(Some(3 * second), now)), now);
+    let found = cache.find(digest, now + second).expect("kept");
+    let until = found.expect("a permission").terms.until;
+    assert_eq!(until, Some(now + 3 * second), "it is not prolonged");
+    assert!(cache.find(digest, now + 3 * second).is_none());
+    let mut none = Cache::new(Duration::ZERO);
+    none.keep(digest, &permitted(), now);
+    assert!(none.find(digest, now).is_none());
+}
+
+#[test]
+fn a_full_cache_forgets_what_has_ended() {
+    let settings = AuthHook::default();
+    let mut cache = Cache::new(LIFETIME);
+    let now = Instant::now();
+    let keep = |cache: &mut Cache, token: usize, now| {
+        let token = token.to_string();
+        let asked = Request {
+            token: Some(&token),
+            ..request(&STREAM)
+        };
+        let digest = cache.digest(&asked, &began(&settings));
+        cache.keep(digest, &permitted(), now);
+        cache.find(digest, now).is_some()
+    };
+    assert!((0..ENTRIES_MAX).all(|token| keep(&mut cache, token, now)));
+    assert!(!keep(&mut cache, ENTRIES_MAX, now));
+    assert!(keep(&mut cache, ENTRIES_MAX, now + LIFETIME));
+    assert_eq!(cache.kept.len(), 1);
+}
+
+#[test]
+fn it_rests_after_failures_in_a_row_and_is_tried_by_one_question_at_a_time() {
+    let mut breaker = Breaker::default();
+    let start = Instant::now();
+    for _ in 1..FAILURES {
+        assert_eq!(breaker.note(false, start), Change::None);
+    }
+    assert_eq!(breaker.note(true, start), Change::None);
+    for _ in 1..FAILURES {
+        assert_eq!(breaker.note(false, start), Change::None);
+        assert!(breaker.lets_through(start));
+    }
+    assert_eq!(breaker.note(false, start), Change::Opened);
+    assert!(!breaker.lets_through(start));
+    let later = start + REST;
+    assert!(breaker.lets_through(later));
+    assert!(!breaker.lets_through(later));
+    assert_eq!(breaker.note(false, later), Change::None);
+    assert!(breaker.lets_through(later + REST));
+    assert_eq!(breaker.note(true, later + REST), Change::Closed);
+    assert!(breaker.lets_through(later + REST) && breaker.lets_through(later + REST));
+}

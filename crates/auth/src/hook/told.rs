@@ -1,0 +1,199 @@
+//! Tells the hook of what it has permitted, and of publishers that come and go.
+//!
+//! Ends come on any thread, and by the thousand when a crowded stream ends. They wait in a queue that is bounded, for one
+//! task that posts up to [`POSTS_MAX`] at a time; an end that finds the queue full is dropped with words in the log, so a
+//! hook that hangs costs a bounded amount of memory and no listener's time. Updates are sent by [`updates`](super::updates).
+
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant, SystemTime};
+
+use fanout::gate::{Action, Ongoing, Request, Witness};
+use fanout::{Fanout, Permit};
+use net::url::Url;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::time::sleep;
+
+use super::asker::{Asker, Failure};
+use super::kept::KeptRequest;
+use super::updates::Updated;
+use super::{Body, HookFeature, Moment, Mount, Occasion};
+
+/// Ends that wait: all listeners of a large stream, at some hundred bytes each.
+const QUEUED_MAX: usize = 16 * 1024;
+
+/// Ends that are posted side by side. A quarter of what questions have: nobody waits for these.
+const POSTS_MAX: usize = 16;
+
+/// How often something is posted to a hook that does not answer.
+const TRIES_MAX: u32 = 3;
+
+/// The pause before the next try.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Something that has ended.
+#[derive(Debug)]
+struct End {
+    kept: Arc<KeptRequest>,
+    lasted: Duration,
+    at: SystemTime,
+}
+
+/// The queue of an [`Asker`], which exists from the first permission on whose end is to be told.
+#[derive(Debug, Default)]
+pub(super) struct Ends(OnceLock<Sender<End>>);
+
+/// Witness that has the hook told of what it has permitted, while it goes on and when it has ended.
+#[derive(Debug)]
+struct HookWitness {
+    asker: Arc<Asker>,
+    kept: Arc<KeptRequest>,
+    /// `None` where ends are not told.
+    ends: Option<Sender<End>>,
+    fanout: Weak<Fanout>,
+}
+
+impl Witness for HookWitness {
+    fn begin(&self, ongoing: Ongoing) -> Permit {
+        // The hook counts listeners: of what is no listener it is told while it goes on, and of no end.
+        let has_end = !matches!(ongoing, Ongoing::Beside(_));
+        let fanout = Weak::clone(&self.fanout);
+        let end = move || match ongoing {
+            Ongoing::Listener(listener) => {
+                if let Some(fanout) = fanout.upgrade() {
+                    fanout.directory().end_permission(listener, Instant::now());
+                }
+            }
+            Ongoing::Publication(revocation) | Ongoing::Beside(revocation) => revocation.revoke(),
+        };
+        Permit::new(Told {
+            kept: Arc::clone(&self.kept),
+            ends: self.ends.clone().filter(|_| has_end),
+            _updated: self.asker.update(&self.kept, end),
+            since: Instant::now(),
+        })
+    }
+}
+
+/// Permit of what the hook is told of: its drop is the end.
+struct Told {
+    kept: Arc<KeptRequest>,
+    ends: Option<Sender<End>>,
+    _updated: Option<Updated>,
+    since: Instant,
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let Some(ends) = &self.ends else {
+            return;
+        };
+        let end = End {
+            kept: Arc::clone(&self.kept),
+            lasted: self.since.elapsed(),
+            at: SystemTime::now(),
+        };
+        if ends.try_send(end).is_err() {
+            let Request { stream, peer, .. } = self.kept.request();
+            let stream = stream.as_str();
+            tracing::warn!(stream, %peer, "the hook for permissions is not told of an end: too many wait");
+        }
+    }
+}
+
+impl Asker {
+    /// Makes what tells of what is permitted by a request, while it goes on and when it has ended; `None` if the hook is told of
+    /// neither. To be called within a runtime.
+    pub(super) fn witness(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        on: &Occasion<'_>,
+        fanout: &Weak<Fanout>,
+    ) -> Option<Arc<dyn Witness>> {
+        let dialect = self.settings.dialect;
+        // Titles have no end.
+        let has_end = dialect.has(HookFeature::Ends) && on.action != Action::UpdateMetadata;
+        // Where publishers are told of as such, they are told of once.
+        let is_told_of = on.action == Action::Publish && self.settings.mount_url.is_some();
+        let tells_of_ends = self.settings.end_url.is_some() && has_end && !is_told_of;
+        let tells_of_more = self.settings.update_url.is_some() && has_end;
+        if !tells_of_ends && !tells_of_more {
+            return None;
+        }
+        Some(Arc::new(HookWitness {
+            asker: Arc::clone(self),
+            kept: Arc::new(KeptRequest::of(request, on, &self.holdings)),
+            ends: tells_of_ends.then(|| self.ends().clone()),
+            fanout: Weak::clone(fanout),
+        }))
+    }
+
+    fn ends(self: &Arc<Self>) -> &Sender<End> {
+        self.ends.0.get_or_init(|| {
+            let (sender, queue) = mpsc::channel(QUEUED_MAX);
+            tokio::spawn(deliver(Arc::downgrade(self), queue));
+            sender
+        })
+    }
+
+    /// Posts an end, again if there is no answer.
+    async fn tell(&self, end: &End) {
+        let Some(url) = &self.settings.end_url else {
+            return;
+        };
+        let request = end.kept.request();
+        let moment = Moment::End { lasted: end.lasted };
+        let on = end.kept.on(moment, end.at, &self.settings);
+        let body = || self.settings.dialect.0.body(&request, &on);
+        if let Err(error) = self.post_again(url, body).await {
+            let (stream, peer) = (request.stream.as_str(), request.peer);
+            tracing::warn!(stream, %peer, %error, "the hook for permissions could not be told of an end");
+        }
+    }
+
+    /// Returns whether the hook is told of publishers.
+    pub fn tells_of_mounts(&self) -> bool {
+        self.settings.mount_url.is_some() && self.settings.dialect.has(HookFeature::Mounts)
+    }
+
+    /// Tells of a publisher, again if there is no answer. Whoever calls it waits before telling of the next, so that they arrive
+    /// in order.
+    pub async fn tell_of_mount(&self, stream: &str, mount: Mount) {
+        let (dialect, url) = (self.settings.dialect.0, self.settings.mount_url.as_ref());
+        let body = dialect.mount(stream, mount, &self.settings);
+        let (Some(url), Some(body)) = (url, body) else {
+            return;
+        };
+        if let Err(error) = self.post_again(url, || body.clone()).await {
+            tracing::warn!(stream, ?mount, %error, "the hook for permissions could not be told of a publisher");
+        }
+    }
+
+    /// Posts what nobody waits for, again if there is no answer.
+    async fn post_again(&self, url: &Url, body: impl Fn() -> Body) -> Result<(), Failure> {
+        for _ in 1..TRIES_MAX {
+            if self.post(url, body()).await.is_ok() {
+                return Ok(());
+            }
+            sleep(PAUSE).await;
+        }
+        self.post(url, body()).await.map(drop)
+    }
+}
+
+/// Posts what comes, as long as the asker is there.
+async fn deliver(asker: Weak<Asker>, mut queue: Receiver<End>) {
+    let posts = Arc::new(Semaphore::new(POSTS_MAX));
+    while let Some(end) = queue.recv().await {
+        let Ok(permit) = Arc::clone(&posts).acquire_owned().await else {
+            return;
+        };
+        let Some(asker) = asker.upgrade() else {
+            return;
+        };
+        tokio::spawn(async move {
+            asker.tell(&end).await;
+            drop(permit);
+        });
+    }
+}
