@@ -43,8 +43,8 @@ pub use demand::Demand;
 pub use fit::misfit;
 pub use keeper::keep;
 pub use machine::Outcome;
-pub use origin::{Configured, FallbackOrigin, Fallbacks};
 pub use orders::{Order, OrderRefused, Orders};
+pub use origin::{Configured, FallbackOrigin, Fallbacks};
 
 /// The protocol of feeds in the metrics and in [`fanout::Source::protocol`].
 pub const PROTOCOL: &str = "fallback";

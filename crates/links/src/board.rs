@@ -39,8 +39,11 @@ pub struct Row {
 /// What links have done.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Totals {
+    /// Connections that were tried.
     pub attempts: u64,
+    /// Those that failed or broke off.
     pub failures: u64,
+    /// Media bytes sent or received.
     pub bytes: u64,
 }
 

@@ -35,8 +35,8 @@ use self::pull::{Key, Pulls};
 use self::push::Pushes;
 pub use self::trust::TrustError;
 pub use self::trust::connector;
-use fallback::FallbackOrigin;
 use auth::AuthorityGate;
+use fallback::FallbackOrigin;
 
 /// How often new streams are looked for, and so how late a push is at most.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
@@ -64,6 +64,7 @@ impl Links {
 pub struct Context {
     /// Its rules `[[push]]` and `[[pull]]`.
     pub config: Arc<Config>,
+    /// The streams.
     pub registry: Arc<Registry>,
     /// Permits what the server publishes and plays itself.
     pub gate: Arc<AuthorityGate>,
@@ -79,10 +80,7 @@ pub struct Context {
 
 /// Begins the links, and keeps them until `stop` turns true; then lets each end in order. To be called before
 /// there are listeners: from here on streams that come on demand are known.
-pub fn supervise(
-    context: Context,
-    stop: watch::Receiver<bool>,
-) -> impl Future<Output = ()> + Send {
+pub fn supervise(context: Context, stop: watch::Receiver<bool>) -> impl Future<Output = ()> + Send {
     let context = Arc::new(context);
     let mut tasks = JoinSet::new();
     let pushes = Pushes::new(&context, &stop);

@@ -64,7 +64,7 @@ pub struct AcceptWarning(Option<Instant>);
 
 impl AcceptWarning {
     /// Warns of a failed `accept`, unless it has just done so.
-    pub fn warn(&mut self, error: &std::io::Error, now: Instant) {
+    pub fn warn(&mut self, error: &io::Error, now: Instant) {
         let was_warned = |at: Instant| now.saturating_duration_since(at) < WARNING_INTERVAL;
         if self.0.is_some_and(was_warned) {
             return;

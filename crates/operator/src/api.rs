@@ -15,12 +15,12 @@ use net::link::LinkReport;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use auth::AuthorityGate;
 use fallback::Fallbacks;
 use links::{Links, Row};
-use station::Stations;
-use auth::AuthorityGate;
 use reports::stamp;
 use reports::view::StreamView;
+use station::Stations;
 use web::listeners;
 
 /// What the API shows and changes.

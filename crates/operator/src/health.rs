@@ -44,8 +44,10 @@ pub(super) async fn readyz(State(readiness): State<Readiness>) -> (StatusCode, S
 /// Why the server is not ready.
 #[derive(Debug, thiserror::Error)]
 pub enum Unhealthy {
+    /// It does not answer.
     #[error("{0}: {1}")]
     Unreachable(SocketAddr, io::Error),
+    /// It answers that it is not.
     #[error("{0} answered: {1}")]
     NotReady(SocketAddr, String),
 }

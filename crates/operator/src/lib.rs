@@ -37,11 +37,9 @@ use hyper_util::service::TowerToHyperService;
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use tokio::net::TcpListener;
 
-#[cfg(test)]
-pub use self::events::EVENT_STREAMS_MAX;
 pub use self::console::{Console, DEMO, Encoder};
+pub use self::events::EVENT_STREAMS_MAX;
 pub use self::health::{Unhealthy, ask_readiness};
-#[cfg(test)]
 pub use self::metrics::METRICS;
 
 use self::announce::Operator;
@@ -49,8 +47,8 @@ use self::api::Api;
 use self::connections::Connections;
 use self::events::EventStreams;
 use self::health::Readiness;
-use net::accept::AcceptWarning;
 use auth::AuthorityGate;
+use net::accept::AcceptWarning;
 use web::operators;
 use web::pages::operator;
 use web::routes::{Demand, Endpoint, Surface};

@@ -12,9 +12,9 @@ use media::StreamName;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 
-use crate::ports::reachable;
 use crate::import_command;
 use crate::journals;
+use crate::ports::reachable;
 use crate::rec;
 use crate::relay::Relay;
 use crate::sign;

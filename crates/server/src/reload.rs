@@ -6,9 +6,9 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use web::tls::{Certificate, Renewal};
 use auth::AuthorityGate;
 use reports::log::LineLog;
+use web::tls::{Certificate, Renewal};
 
 /// See the module's description.
 #[derive(Clone, Debug)]

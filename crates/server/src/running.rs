@@ -11,11 +11,11 @@ use config::Secret;
 use fanout::{Fanout, Registry};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use links::Links;
 use crate::ports::{Bound, Port, first};
 use crate::reload::Reload;
 use crate::services::{Phase, Phases, Service};
 use limits::Limits;
+use links::Links;
 use reports::access::Departures;
 use reports::log::LineLog;
 use web::FrontDoor;

@@ -7,11 +7,11 @@ use std::path::Path;
 use net::Unavailable;
 use uploads::OpenError as OpenUploadsError;
 
-use web::tls::TlsError;
 use crate::intros::IntroError;
-use links::TrustError;
 use crate::ports::Port;
+use links::TrustError;
 use web::signalling::OpenError;
+use web::tls::TlsError;
 
 /// Why the relay does not start. The operator can solve each.
 #[derive(Debug, thiserror::Error)]

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use config::{Config, StationList, StationOrder, StationPlace, StationRule, WeekHours};
 use media::StreamName;
-use station::{
-    Catalogue, Distances, Hours, List, Place, Role, Rule, Settings, Station, Stations,
-};
+use station::{Catalogue, Distances, Hours, List, Place, Role, Rule, Settings, Station, Stations};
 
 /// How long files that are a fallback wait for a publisher that has left their stream, where none is expected.
 const FILLER_LINGER: Duration = Duration::from_secs(1);

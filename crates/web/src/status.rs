@@ -251,7 +251,7 @@ fn number(text: &str) -> Value {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use std::sync::{Arc, LazyLock};
     use std::time::Duration;
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
+use crate::secure::HTTP_2;
 use reports::stamp;
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
@@ -14,7 +15,6 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use crate::secure::HTTP_2;
 
 /// Why TLS cannot be offered.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +65,9 @@ impl fmt::Display for Facts {
 /// How the ports do their handshakes, by protocol.
 #[derive(Clone)]
 pub struct Handshakes {
+    /// Of HTTP/1 and HTTP/2.
     pub https: Arc<ServerConfig>,
+    /// Of RTMP, which has no ALPN name.
     pub rtmps: Arc<ServerConfig>,
     /// Of connections that begin as plain HTTP/1.1, and remain so within.
     pub upgrade: Arc<ServerConfig>,

@@ -36,7 +36,7 @@ use super::{Context, Row};
 const LINKS_MAX: usize = 512;
 
 /// Tells links apart: the number of the rule, and the stream.
-pub type Key = (usize, StreamName);
+pub(super) type Key = (usize, StreamName);
 
 /// The pulls that can be asked for, and the one owner of what is known of them.
 pub(super) struct Pulls {

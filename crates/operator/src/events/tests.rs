@@ -65,7 +65,7 @@ fn a_query_that_means_nothing_is_refused_with_words() {
 
 #[test]
 fn every_kind_is_documented() {
-    let page = include_str!("../../../../../docs/events.md");
+    let page = include_str!("../../../../docs/events.md");
     let table = page
         .split("| kind | when | with |")
         .nth(1)

@@ -28,15 +28,14 @@ use prometheus_client::registry::Registry;
 pub use self::page::Page;
 
 use self::process::Process;
-#[cfg(test)]
 pub use self::table::METRICS;
 use self::table::*;
-use web::tls::Facts;
 use crate::console::{Console, DEMO};
 use limits::Rejected;
 use reports::log::{LineLog, MESSAGES};
 use reports::stamp;
 use reports::view::StreamView;
+use web::tls::Facts;
 
 /// Streams that have series of their own; the rest are summed under `_other`. Prometheus pays for
 /// each series for as long as it keeps data.

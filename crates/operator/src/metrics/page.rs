@@ -11,6 +11,7 @@ use super::table::Metric;
 pub struct Page<'a>(DescriptorEncoder<'a>);
 
 impl<'a> Page<'a> {
+    /// A page that is written to `encoder`.
     pub fn new(encoder: DescriptorEncoder<'a>) -> Self {
         Self(encoder)
     }
@@ -20,19 +21,23 @@ impl<'a> Page<'a> {
             .encode_descriptor(metric.name, metric.help, None, metric.kind)
     }
 
+    /// Writes a gauge without labels.
     pub fn gauge(&mut self, metric: Metric, value: f64) -> fmt::Result {
         self.descriptor(metric)?.encode_gauge(&value)
     }
 
+    /// Writes a counter without labels.
     pub fn counter(&mut self, metric: Metric, value: f64) -> fmt::Result {
         self.descriptor(metric)?
             .encode_counter::<NoLabelSet, _, f64>(&value, None)
     }
 
+    /// Writes a histogram without labels.
     pub fn histogram(&mut self, metric: Metric, value: &HistogramValue) -> fmt::Result {
         encode_histogram(&mut self.descriptor(metric)?, value)
     }
 
+    /// Writes a gauge for each value of its label.
     pub fn gauges<L: AsRef<str>>(
         &mut self,
         metric: Metric,
@@ -46,6 +51,7 @@ impl<'a> Page<'a> {
         })
     }
 
+    /// Writes a counter for each value of its label.
     pub fn counters<L: AsRef<str>>(
         &mut self,
         metric: Metric,
@@ -59,6 +65,7 @@ impl<'a> Page<'a> {
         })
     }
 
+    /// Writes a histogram for each value of its label.
     pub fn histograms<L: AsRef<str>>(
         &mut self,
         metric: Metric,

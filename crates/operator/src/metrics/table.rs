@@ -5,13 +5,16 @@ use prometheus_client::metrics::MetricType;
 /// One metric: its name without `_total`, its type, its labels, its meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
+    /// Without `_total`.
     pub name: &'static str,
+    /// Counter, gauge or histogram.
     pub kind: MetricType,
+    /// One at the most.
     pub labels: &'static [&'static str],
+    /// What it counts.
     pub help: &'static str,
 }
 
-#[cfg(test)]
 impl Metric {
     /// Its row in `docs/metrics.md`.
     pub fn documentation(&self) -> String {
@@ -32,7 +35,7 @@ impl Metric {
 
 macro_rules! metrics {
     ($($constant:ident $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
-        $(pub const $constant: Metric = Metric {
+        $(#[doc = $help] pub const $constant: Metric = Metric {
             name: $name,
             kind: MetricType::$kind,
             labels: &[$($label),*],
@@ -40,7 +43,6 @@ macro_rules! metrics {
         };)*
 
         /// Every metric there is.
-        #[cfg(test)]
         pub const METRICS: &[Metric] = &[$($constant,)*];
     };
 }

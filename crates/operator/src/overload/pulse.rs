@@ -16,7 +16,7 @@ type Thread = (&'static str, usize);
 
 /// See the module's description.
 #[derive(Debug, Default)]
-pub struct Pulses(Mutex<HashMap<Thread, Pulse>>);
+pub(super) struct Pulses(Mutex<HashMap<Thread, Pulse>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Pulse {
@@ -35,7 +35,7 @@ impl Pulse {
 
 impl Pulses {
     /// Notes how often a thread has turned; `None` for a thread that has nothing to do and may sleep.
-    pub fn note(&self, thread: Thread, turns: Option<u64>, now: Instant) {
+    pub(super) fn note(&self, thread: Thread, turns: Option<u64>, now: Instant) {
         let mut pulses = self.pulses();
         let Some(turns) = turns else {
             pulses.remove(&thread);
@@ -60,7 +60,7 @@ impl Pulses {
     }
 
     /// The purpose of a thread that has stopped, if one has.
-    pub fn stopped(&self) -> Option<&'static str> {
+    pub(super) fn stopped(&self) -> Option<&'static str> {
         let pulses = self.pulses();
         let mut stopped = pulses.iter().filter(|(_, pulse)| pulse.has_stopped());
         stopped.next().map(|((what, _), _)| *what)

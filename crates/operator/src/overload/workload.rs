@@ -22,7 +22,7 @@ const LEFT_MIN: f64 = 0.05;
 
 /// See the module's description.
 #[derive(Debug)]
-pub struct Workload {
+pub(super) struct Workload {
     last: Mutex<Option<Sample>>,
     /// By worker's label: the share of a core spent on visits.
     busy_ratios: Mutex<Vec<(String, f64)>>,
@@ -32,17 +32,17 @@ pub struct Workload {
 
 /// Counts up to a moment.
 #[derive(Clone, Debug)]
-pub struct Sample {
-    pub at: Instant,
-    pub ingest_bytes: u64,
+pub(super) struct Sample {
+    pub(super) at: Instant,
+    pub(super) ingest_bytes: u64,
     /// Publishers now.
-    pub publishers: u64,
-    pub work: Vec<Work>,
+    pub(super) publishers: u64,
+    pub(super) work: Vec<Work>,
 }
 
 /// The counts of the books of a thread, or of all tasks.
 #[derive(Clone, Debug)]
-pub struct Work {
+pub(super) struct Work {
     plane: Plane,
     label: String,
     egress_bytes: u64,
@@ -59,23 +59,23 @@ pub struct Work {
 
 /// The rates of the last interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rates {
+pub(super) struct Rates {
     /// Bit/s sent to listeners.
-    pub egress_bits: u64,
+    pub(super) egress_bits: u64,
     /// Bit/s that a publisher sends on average.
-    pub stream_bits: u64,
+    pub(super) stream_bits: u64,
     /// The share of its core that the least loaded fan-out worker needs, because new listeners go there; or
     /// the share of all cores that tasks need, if that is more.
-    pub core_share: f64,
+    pub(super) core_share: f64,
     /// The share of its core that the most loaded WebRTC worker needs, because the kernel decides where new
     /// listeners go; `None` without WebRTC.
-    pub webrtc_share: Option<f64>,
+    pub(super) webrtc_share: Option<f64>,
     /// The share of messages that were late: over WebRTC or over the rest, whichever is greater.
-    pub late_share: f64,
+    pub(super) late_share: f64,
 }
 
 impl Work {
-    pub fn of(books: &Books) -> Self {
+    pub(super) fn of(books: &Books) -> Self {
         let egress = books.egress_bytes.iter().map(Counter::value);
         let delays = books.forward_delay_seconds.value();
         Self {
@@ -126,7 +126,7 @@ impl Progress<'_> {
 
 impl Workload {
     /// On a host with this many cores.
-    pub fn new(cores: usize) -> Self {
+    pub(super) fn new(cores: usize) -> Self {
         Self {
             last: Mutex::default(),
             busy_ratios: Mutex::default(),
@@ -135,7 +135,7 @@ impl Workload {
     }
 
     /// The share of a core that the worker of this label lately spent on visits; 0 until it is known.
-    pub fn busy_ratio(&self, label: &str) -> f64 {
+    pub(super) fn busy_ratio(&self, label: &str) -> f64 {
         let ratios = self.busy_ratios.lock();
         let ratios = ratios.unwrap_or_else(PoisonError::into_inner);
         let own = ratios.iter().find(|(worker, _)| worker == label);
@@ -143,7 +143,7 @@ impl Workload {
     }
 
     /// Takes the present counts; returns rates when an interval has passed.
-    pub fn measure(&self, now: Instant, sample: impl FnOnce() -> Sample) -> Option<Rates> {
+    pub(super) fn measure(&self, now: Instant, sample: impl FnOnce() -> Sample) -> Option<Rates> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = |last: &Sample| now.saturating_duration_since(last.at);
         if last
@@ -216,7 +216,7 @@ fn late_share(all: &[Progress<'_>], is_of: impl Fn(Plane) -> bool) -> f64 {
 }
 
 /// What the books say now.
-pub fn work(books: &[Arc<Books>]) -> Vec<Work> {
+pub(super) fn work(books: &[Arc<Books>]) -> Vec<Work> {
     books.iter().map(|books| Work::of(books)).collect()
 }
 

@@ -19,7 +19,6 @@ use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-
 use limits::{ConnectionPermit, Pool, Rejected};
 use web::FrontDoor;
 use web::connection::{self, h2};

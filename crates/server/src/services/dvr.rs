@@ -9,8 +9,8 @@ use media::StreamName;
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 use operator::metrics::Page;
-use web::FrontDoor;
 use operator::metrics::table::*;
+use web::FrontDoor;
 
 /// See the module's description.
 pub(super) struct DvrKeepers(pub(super) Arc<FrontDoor>);

@@ -9,9 +9,9 @@ use media::StreamName;
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
+use fallback::Fallbacks;
 use operator::metrics::Page;
 use operator::metrics::table::FALLBACKS;
-use fallback::Fallbacks;
 use web::FrontDoor;
 
 /// See the module's description.

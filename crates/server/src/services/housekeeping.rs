@@ -8,8 +8,8 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use super::phase::{Phase, Shown};
 use super::{Run, Service};
-use operator::overload::Overload;
 use limits::host::Host;
+use operator::overload::Overload;
 use reports::log::Log;
 use web::FrontDoor;
 

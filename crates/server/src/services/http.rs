@@ -5,9 +5,9 @@ use config::Http;
 use super::notice::{Facts, Notice};
 use super::sockets::Doors;
 use crate::door::Door;
-use web::tls::Handshakes;
 use crate::ports::Port;
 use crate::start_error::StartError;
+use web::tls::Handshakes;
 
 /// Binds the configured addresses; those of HTTPS if there is a certificate.
 pub(super) fn bind(

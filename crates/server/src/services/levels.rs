@@ -10,8 +10,8 @@ use media::StreamName;
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 use operator::metrics::Page;
-use web::FrontDoor;
 use operator::metrics::table::SOUND_CONDITIONS;
+use web::FrontDoor;
 
 /// See the module's description.
 pub(super) struct LevelWatch {

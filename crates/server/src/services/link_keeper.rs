@@ -8,9 +8,9 @@ use net::link::{LinkReport, State};
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
+use links::{Links, Row, Totals};
 use operator::metrics::table::*;
 use operator::metrics::{Page, capped};
-use links::{Links, Row, Totals};
 
 /// How long other servers may be told that the server ends.
 const GOODBYE: Duration = Duration::from_millis(500);

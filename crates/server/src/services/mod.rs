@@ -47,14 +47,14 @@ pub(crate) use self::uploads::open as open_uploads;
 pub(crate) use self::webhooks::open as open_webhooks;
 
 use self::notice::{Facts, Notice};
-pub(crate) use operator::Encoder;
-use operator::Console;
 use crate::door::Protocols;
-use fallback::Fallbacks;
 use crate::keys::Generated;
-use links::Links;
-use operator::overload::Overload;
 use crate::ports::Bound;
+use fallback::Fallbacks;
+use links::Links;
+use operator::Console;
+pub(crate) use operator::Encoder;
+use operator::overload::Overload;
 use station::Stations;
 
 /// What services are made of.

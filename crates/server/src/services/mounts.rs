@@ -106,11 +106,23 @@ mod tests {
     use fanout::events::EndReason;
 
     use super::*;
-    use web::status::tests::info;
+    use fanout::Source;
+    use media::Container;
+
+    fn source() -> Arc<Source> {
+        Arc::new(Source {
+            protocol: "icecast",
+            peer: None,
+            agent: "ices".to_owned(),
+            container: Container::Mp3,
+            content_type: "audio/mpeg".to_owned(),
+            headers: Vec::new(),
+        })
+    }
 
     #[test]
     fn each_publisher_comes_once_and_leaves_once() {
-        let source = info("radio.mp3").source;
+        let source = source();
         let began = |epoch| EventKind::EpochBegan {
             epoch,
             source: Arc::clone(&source),
@@ -166,7 +178,7 @@ mod tests {
             stream: Some(name("came")),
             kind: EventKind::EpochBegan {
                 epoch: 1,
-                source: info("came").source,
+                source: source(),
             },
         };
         assert_eq!(mounts.note(&began), None);

@@ -152,8 +152,7 @@ mod tests {
                 address: text.parse().expect("an address"),
             })
             .collect();
-        let services = super::super::announcing();
-        super::super::announce(&services, &config, &bound, &generated, true)
+        super::super::announce(&config, &bound, &generated, true)
     }
 
     #[test]

@@ -7,8 +7,8 @@ use tokio::net::TcpListener;
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
 use super::{Run, Service};
-use operator::Console;
 use crate::ports::Port;
+use operator::Console;
 
 /// See the module's description.
 pub(super) struct OperatorPort {

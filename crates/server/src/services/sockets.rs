@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 
 use super::phase::{Phase, Shown};
 use super::{Run, Service, http, rtmp};
-use web::tls::Certificate;
 use crate::door::{self, Door, Protocols};
 use crate::ports::{Bound, Port};
 use crate::start_error::StartError;
+use web::tls::Certificate;
 
 /// Connections that may wait to be accepted: a crowd that reconnects at once. The kernel caps it at
 /// `net.core.somaxconn`.

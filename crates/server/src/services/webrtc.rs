@@ -11,9 +11,9 @@ use ingest::Stats;
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
+use crate::ports::Port;
 use operator::metrics::Page;
 use operator::metrics::table::*;
-use crate::ports::Port;
 use web::FrontDoor;
 use web::signalling::{Rtc, Way};
 

@@ -6,7 +6,7 @@ use fanout::events::{EventKind, RECENT_MAX};
 use serde_json::Value;
 
 use super::*;
-use operator::EVENT_STREAMS_MAX;
+use ::operator::EVENT_STREAMS_MAX;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 

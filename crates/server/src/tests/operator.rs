@@ -130,10 +130,10 @@ async fn an_open_port_is_closed_to_rebound_names() {
 async fn health_is_asked_and_answered() {
     let server = TestServer::open(AUTH).await;
     let admin = server.admin;
-    let healthy = tokio::task::spawn_blocking(move || operator::ask_readiness(admin)).await;
+    let healthy = tokio::task::spawn_blocking(move || ::operator::ask_readiness(admin)).await;
     assert!(healthy.expect("no panic").is_ok());
     server.close().await;
-    let gone = tokio::task::spawn_blocking(move || operator::ask_readiness(admin)).await;
+    let gone = tokio::task::spawn_blocking(move || ::operator::ask_readiness(admin)).await;
     assert!(gone.expect("no panic").is_err());
 }
 
@@ -191,7 +191,7 @@ async fn metrics_are_those_of_the_table_and_the_documentation() {
         .filter(|line| line.starts_with("| `"))
         .map(str::to_owned)
         .collect();
-    let expected: Vec<_> = operator::METRICS
+    let expected: Vec<_> = ::operator::METRICS
         .iter()
         .map(|metric| metric.documentation())
         .collect();
@@ -203,7 +203,7 @@ async fn metrics_are_those_of_the_table_and_the_documentation() {
     );
 
     let mut found = scraped().await;
-    let mut table: Vec<_> = operator::METRICS
+    let mut table: Vec<_> = ::operator::METRICS
         .iter()
         .map(|metric| (metric.name.to_owned(), metric.kind.as_str().to_owned()))
         .collect();
