@@ -262,7 +262,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// A source of MP3 with a title, and some listeners.
-    pub fn info(name: &str) -> Info {
+    pub(crate) fn info(name: &str) -> Info {
         let headers = [
             ("ice-audio-info", "ice-samplerate=44100;ice-channels=2;x=y"),
             ("ice-name", "Ra\"dio\\</script>"),

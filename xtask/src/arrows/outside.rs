@@ -24,7 +24,7 @@ use Members::{AboveProtocolsBut, These};
 const ASSEMBLY: Members = These(&["server", "load", "xtask", "testkit", "benches", "tests"]);
 /// Likewise, and where hooks are asked in JSON, tokens are read and documents are written.
 const WITH_JSON: Members = These(&[
-    "server", "auth", "reports", "load", "xtask", "testkit", "benches", "tests",
+    "server", "operator", "web", "reports", "auth", "load", "xtask", "testkit", "benches", "tests",
 ]);
 /// The one crate that reads configuration, and the checks, whose list of faults is of the same form.
 const CONFIG: Members = These(&["config", "xtask"]);
