@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use media::{Sample, Span, TICKS_PER_SECOND, Timestamp, TrackId};
 
+use super::Settings;
 use crate::policy::{BURST_SPAN_MAX, JOIN_AGE_MAX};
 
 /// Bytes kept at the most. A group of pictures of a 20 Mb/s stream with keyframes every five
@@ -92,6 +93,18 @@ pub(super) struct Extent {
     pub(super) burst_bytes: u32,
     /// The slot of segments; see [`Segmentation::segment`](crate::Segmentation::segment).
     pub(super) segment: Span,
+}
+
+impl Extent {
+    /// As a stream's rules say.
+    pub(super) fn of(settings: &Settings) -> Self {
+        let audio = settings.audio.in_order();
+        Self {
+            burst: audio.burst,
+            burst_bytes: audio.burst_bytes,
+            segment: settings.segment,
+        }
+    }
 }
 
 impl Backlog {

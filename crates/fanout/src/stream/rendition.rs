@@ -24,6 +24,7 @@ use std::time::Instant;
 use media::{Item, Timestamp, Title, Track, TrackId};
 
 use super::core::Core;
+use super::incumbent::Incumbent;
 use super::publisher::Publisher;
 use super::{Phase, Settings, Source, Stream};
 use crate::gate::{Credential, Identity};
@@ -66,16 +67,17 @@ pub(crate) struct Parent {
 impl Parent {
     /// Of the stream as it is now.
     pub(super) fn of(core: &Core) -> Self {
-        let mut tracks = core.tracks.iter();
+        let publisher = &core.incumbent;
+        let mut tracks = core.announced.tracks.iter();
         Self {
-            credential: core.credential,
-            source: Source::clone(&core.source),
-            settings: core.settings,
-            identity: core.identity.clone(),
+            credential: publisher.credential,
+            source: Source::clone(&publisher.source),
+            settings: publisher.settings,
+            identity: publisher.identity.clone(),
             epoch: core.epoch,
-            end: core.timeline.end(),
+            end: core.clocks.timeline.end(),
             sound: tracks.find(|track| track.id == TrackId::AUDIO).cloned(),
-            title: core.title.clone(),
+            title: core.announced.title.clone(),
         }
     }
 }
@@ -107,9 +109,9 @@ impl Rendition {
         let mut core = stream.core();
         match core.phase {
             // The connection that the parent was taken over from has not ended yet.
-            Phase::Live if core.is_rendition => core.tell_takeover(),
+            Phase::Live if core.incumbent.is_rendition => core.tell_takeover(),
             Phase::Live => return Err(PublishRefused::Busy),
-            Phase::Lingering if core.timeline.end() > parent.end => {
+            Phase::Lingering if core.clocks.timeline.end() > parent.end => {
                 core.end(crate::events::EndReason::Abandoned);
                 return Err(PublishRefused::Ended);
             }
@@ -117,16 +119,19 @@ impl Rendition {
             Phase::Ended => return Err(PublishRefused::Ended),
         }
         let epoch = parent.epoch.max(core.epoch + 1);
-        core.identity = parent.identity;
-        core.begin_epoch(
-            epoch,
-            parent.credential,
-            parent.source,
-            parent.settings,
-            now,
-        );
-        core.is_rendition = true;
-        core.timeline.follow();
+        let publisher = Incumbent {
+            identity: parent.identity,
+            is_rendition: true,
+            ..Incumbent::new(
+                epoch,
+                parent.credential,
+                parent.source,
+                parent.settings,
+                now,
+            )
+        };
+        core.begin_epoch(epoch, publisher, now);
+        core.clocks.timeline.follow();
         drop(core);
         let sound = parent.sound.map(Item::Track);
         let title = parent.title.map(Item::Title);

@@ -15,7 +15,7 @@ use media::StreamName;
 
 use super::{Core, Settings, Source};
 use crate::gate::Credential;
-use crate::takeover::{PublishRefused, STALLED_AFTER, TAKEOVER_INTERVAL};
+use crate::takeover::{PublishRefused, STALLED_AFTER};
 
 /// Publishers that are remembered: more than would compete for one stream at once. Beyond that the one that has
 /// been quiet for longest is forgotten.
@@ -93,13 +93,13 @@ impl Core {
             // The stream has its publisher, though it is not heard.
             return Err(PublishRefused::Busy);
         }
-        if self.credential == Credential::YIELDS {
+        if self.incumbent.credential == Credential::YIELDS {
             return Ok(());
         }
-        let silent_for = now.saturating_duration_since(self.last_item);
+        let silent_for = now.saturating_duration_since(self.incumbent.last_item);
         if !settings
             .takeover
-            .permits(self.credential == credential, silent_for)
+            .permits(self.incumbent.credential == credential, silent_for)
         {
             return Err(PublishRefused::Busy);
         }
@@ -111,18 +111,15 @@ impl Core {
                     stream = %name,
                     peer = ?source.peer,
                     agent = ?source.agent,
-                    present = ?self.source.peer,
-                    present_agent = ?self.source.agent,
+                    present = ?self.incumbent.source.peer,
+                    present_agent = ?self.incumbent.source.agent,
                     "a publisher that was replaced wants its stream back, and is refused while the \
                      other one sends: two encoders use one key"
                 );
             }
             return Err(PublishRefused::Replaced);
         }
-        let too_soon = self
-            .taken_over
-            .is_some_and(|at| now.saturating_duration_since(at) < TAKEOVER_INTERVAL);
-        match too_soon {
+        match self.clocks.was_just_taken_over(now) {
             true => Err(PublishRefused::Busy),
             false => Ok(()),
         }
@@ -136,8 +133,8 @@ impl Core {
         settings: &Settings,
         now: Instant,
     ) {
-        let before = Arc::clone(&self.source);
-        if self.credential == Credential::YIELDS {
+        let before = Arc::clone(&self.incumbent.source);
+        if self.incumbent.credential == Credential::YIELDS {
             self.tell_takeover();
             let (peer, agent, protocol) = (source.peer, &source.agent, before.protocol);
             tracing::info!(stream = %name, ?peer, ?agent, protocol, "a publisher takes over from the server's own");
