@@ -2,8 +2,6 @@
 //! happens, one JSON document per line.
 
 use std::io::{self, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 
 use rustix::process::{
     Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit,
@@ -16,10 +14,8 @@ use crate::histogram::Histogram;
 use crate::plan::{Plan, Timeline, Work};
 use crate::tally::{Generator, Progress, Tally};
 use crate::target::Protocol;
-use crate::{hls, listen, publish, rtc, socket};
+use crate::{hls, listen, publish, rtc};
 
-/// Sockets looked at between two sleeps: about a millisecond's work.
-const EVENTS_PER_WAIT: usize = 512;
 /// Between two lines about the progress.
 const PROGRESS_INTERVAL: u64 = 500_000_000;
 
@@ -89,69 +85,6 @@ pub(crate) struct Laps {
     /// Processor time when the window began.
     window: Option<(u64, f64)>,
     lag: Histogram,
-}
-
-/// A plan's work in rounds, with listeners or publishers.
-pub(crate) trait Rounds: Sized {
-    fn clock(&self) -> Clock;
-
-    fn tally(&mut self) -> &mut Tally;
-
-    /// Whether no member is left, and none will come.
-    fn is_over(&self) -> bool;
-
-    /// Counts all present members from here on.
-    fn begin_window(&mut self);
-
-    /// Does what is due.
-    fn look_after(&mut self, now: u64);
-
-    /// How long there is nothing to do, in nanoseconds.
-    fn pause(&self, now: u64) -> u64;
-
-    /// Watches the sockets.
-    fn epoll(&self) -> &OwnedFd;
-
-    /// Something happened at the socket of the member at `place`.
-    fn attend(&mut self, place: usize, now: u64);
-
-    /// Counts the members present at the end, and disconnects all.
-    fn end(&mut self);
-}
-
-/// Runs rounds until the end of the plan.
-pub(crate) fn run_rounds(
-    plan: &Plan,
-    mut rounds: impl Rounds,
-    progress: &mut dyn FnMut(Progress),
-) -> io::Result<Tally> {
-    let clock = rounds.clock();
-    let mut laps = Laps::new(plan, clock);
-    loop {
-        let is_over = rounds.is_over();
-        let told = &mut || progress(rounds.tally().progress());
-        match laps.begin(clock.now(), is_over, told) {
-            Lap::Goes => {}
-            Lap::WindowBegins => rounds.begin_window(),
-            Lap::Ends => break,
-        }
-        rounds.look_after(clock.now());
-        let now = clock.now();
-        let pause = rounds.pause(now);
-        laps.end(now, pause);
-        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let Some(ready) = socket::ready(rounds.epoll(), &mut ready, pause)? else {
-            continue;
-        };
-        let now = clock.now();
-        laps.resume(now);
-        for event in ready {
-            rounds.attend({ event.data }.u64() as usize, now);
-        }
-    }
-    rounds.end();
-    laps.finish(rounds.tally());
-    Ok(std::mem::take(rounds.tally()))
 }
 
 /// How a round begins.
