@@ -13,8 +13,7 @@ use super::announced::Announced;
 use super::core::Core;
 use super::incumbent::Incumbent;
 use super::timeline::TRACKS_MAX;
-use super::{Phase, Publisher, Settings, Source, Stream};
-use crate::gate::Credential;
+use super::{Phase, Publisher, Stream};
 use crate::takeover::PublishRefused;
 
 /// See the module's description.
@@ -28,9 +27,7 @@ impl Publisher {
     /// Has a stream for as long as it lives, while the publisher that is here is set aside.
     pub(crate) fn divert(
         stream: Arc<Stream>,
-        credential: Credential,
-        source: Source,
-        settings: Settings,
+        publisher: Incumbent,
         now: Instant,
     ) -> Result<Self, PublishRefused> {
         let mut core = stream.core();
@@ -40,9 +37,7 @@ impl Publisher {
             Phase::Live => core.set_aside(),
             Phase::Lingering => {}
         }
-        let epoch = core.epoch + 1;
-        let publisher = Incumbent::new(epoch, credential, source, settings, now);
-        core.begin_epoch(epoch, publisher, now);
+        let epoch = core.admit(publisher, 0, now);
         drop(core);
         Ok(Self::new(stream, epoch, false))
     }

@@ -23,9 +23,8 @@ use super::recent::Recent;
 use super::replaced::Replaced;
 use super::timeline::TRACKS_MAX;
 use super::titles::Titles;
-use super::{DeriverCell, Phase, Settings, Source};
+use super::{DeriverCell, Phase};
 use crate::events::{EndReason, StreamEvents};
-use crate::gate::Credential;
 use crate::keyframe::KeyframeWish;
 
 /// The longest interval between keyframes while the stream has a listener that cannot request one, so that new
@@ -64,13 +63,7 @@ pub(super) struct Shared {
 }
 
 impl Core {
-    pub(super) fn new(
-        credential: Credential,
-        source: Source,
-        settings: Settings,
-        shared: Shared,
-        now: Instant,
-    ) -> Self {
+    pub(super) fn new(incumbent: Incumbent, shared: Shared, now: Instant) -> Self {
         Self {
             phase: Phase::Lingering,
             epoch: 0,
@@ -82,8 +75,8 @@ impl Core {
             recent: Recent::new(shared.older_bytes),
             clocks: Clocks::new(now),
             derived: Derived::new(shared.deriver),
-            outputs: Outputs::new(&source),
-            incumbent: Incumbent::new(0, credential, source, settings, now),
+            outputs: Outputs::new(&incumbent.source),
+            incumbent,
             news: shared.news,
             wish: shared.wish,
             events: shared.events,
@@ -219,6 +212,14 @@ impl Core {
             self.observed.describe_pictures(track);
         }
         true
+    }
+
+    /// A publisher has come, and its epoch begins: with the next number, or a later one of `at_least`. Returns that.
+    pub(super) fn admit(&mut self, mut publisher: Incumbent, at_least: u32, now: Instant) -> u32 {
+        let epoch = at_least.max(self.epoch + 1);
+        publisher.epoch = epoch;
+        self.begin_epoch(epoch, publisher, now);
+        epoch
     }
 
     /// Another publisher's epoch begins, with a number above that of the last one.

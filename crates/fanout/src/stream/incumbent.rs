@@ -15,18 +15,18 @@ use crate::gate::{Credential, Identity};
 
 /// See the module's description.
 #[derive(Clone, Debug)]
-pub(super) struct Incumbent {
-    /// The epoch in which it came.
+pub(crate) struct Incumbent {
+    /// The epoch in which it came; 0 before that has begun.
     pub(super) epoch: u32,
-    pub(super) credential: Credential,
+    pub(crate) credential: Credential,
     /// The identity of its permission.
     pub(super) identity: Option<Identity>,
-    pub(super) source: Arc<Source>,
+    pub(crate) source: Arc<Source>,
     /// The media type it declared, where its bytes turned out to be something else.
     pub(super) announced_type: Option<Arc<str>>,
     /// It is the publisher of the stream that this is a rendition of.
     pub(super) is_rendition: bool,
-    pub(super) settings: Settings,
+    pub(crate) settings: Settings,
     /// When it last sent, or came.
     pub(super) last_item: Instant,
     /// Wakes it when it has been superseded.
@@ -34,18 +34,18 @@ pub(super) struct Incumbent {
 }
 
 impl Incumbent {
-    /// A publisher that comes `now`, in that epoch.
-    pub(super) fn new(
-        epoch: u32,
+    /// A publisher that comes `now`. Its epoch has not begun.
+    pub(crate) fn new(
         credential: Credential,
+        identity: Option<Identity>,
         source: Source,
         settings: Settings,
         now: Instant,
     ) -> Self {
         Self {
-            epoch,
+            epoch: 0,
             credential,
-            identity: None,
+            identity,
             source: Arc::new(source),
             announced_type: None,
             is_rendition: false,

@@ -45,6 +45,7 @@ use media::{Sample, StreamName, Timestamp, Track};
 
 pub(crate) use derived::DeriverCell;
 pub use derived::{Derivation, DerivedWriter, Deriver};
+pub(crate) use incumbent::Incumbent;
 pub use info::{DerivedOffer, Info, Phase, Settings};
 pub use keyframes::Keyframes;
 pub use lanes::LaneRefused;
@@ -64,7 +65,7 @@ pub(crate) use self::places::Full;
 use self::places::Places;
 use crate::directory::{Departed, Permit};
 use crate::events::{EndReason, Events, StreamEvents};
-use crate::gate::{Authorized, Credential, Play};
+use crate::gate::{Authorized, Play};
 use crate::keyframe::KeyframeWish;
 use crate::takeover::PublishRefused;
 use crate::worker::WorkerWaker;
@@ -96,9 +97,7 @@ pub(crate) struct Commons {
 impl Stream {
     pub(crate) fn new(
         name: StreamName,
-        credential: Credential,
-        source: Source,
-        settings: Settings,
+        publisher: &Incumbent,
         commons: Commons,
         now: Instant,
     ) -> Self {
@@ -117,7 +116,11 @@ impl Stream {
             events: StreamEvents::new(&events, &name),
             older_bytes: Arc::clone(budget.older_bytes()),
         };
-        let core = Core::new(credential, source, settings, shared, now);
+        let incumbent = Incumbent {
+            identity: None,
+            ..publisher.clone()
+        };
+        let core = Core::new(incumbent, shared, now);
         Self {
             name,
             core: Mutex::new(core),
@@ -208,14 +211,12 @@ impl Stream {
     /// Whether a publisher's epoch could begin now.
     pub(crate) fn would_begin(
         &self,
-        credential: Credential,
-        source: &Source,
-        settings: &Settings,
+        publisher: &Incumbent,
         now: Instant,
     ) -> Result<(), PublishRefused> {
         let mut core = self.core();
         match core.phase {
-            Phase::Live => core.permits(&self.name, credential, source, settings, now),
+            Phase::Live => core.permits(&self.name, publisher, now),
             Phase::Lingering | Phase::Ended => Ok(()),
         }
     }

@@ -8,8 +8,7 @@ use media::{Container, Item, SongTitle, StreamName, TrackId};
 
 use super::incumbent::Incumbent;
 use super::rendition::{Parent, RENDITIONS_MAX, Rendition, RenditionRefused, divide};
-use super::{Phase, Settings, Source, Stream};
-use crate::gate::{Credential, Identity};
+use super::{Phase, Stream};
 use crate::keyframe::RequestRate;
 use crate::takeover::PublishRefused;
 
@@ -48,28 +47,20 @@ impl Publisher {
     /// Takes a stream over for a new epoch.
     pub(crate) fn begin(
         stream: Arc<Stream>,
-        credential: Credential,
-        identity: Option<Identity>,
-        source: Source,
-        settings: Settings,
+        publisher: Incumbent,
         now: Instant,
     ) -> Result<Self, PublishRefused> {
         let mut core = stream.core();
         let takes_over = match core.phase {
             Phase::Live => {
-                core.permits(&stream.name, credential, &source, &settings, now)?;
-                core.replace(&stream.name, &source, &settings, now);
+                core.permits(&stream.name, &publisher, now)?;
+                core.replace(&stream.name, &publisher, now);
                 true
             }
             Phase::Lingering => false,
             Phase::Ended => return Err(PublishRefused::Ended),
         };
-        let epoch = core.epoch + 1;
-        let publisher = Incumbent {
-            identity,
-            ..Incumbent::new(epoch, credential, source, settings, now)
-        };
-        core.begin_epoch(epoch, publisher, now);
+        let epoch = core.admit(publisher, 0, now);
         drop(core);
         Ok(Self::new(stream, epoch, takes_over))
     }

@@ -26,8 +26,7 @@ use media::{Item, Timestamp, Title, Track, TrackId};
 use super::core::Core;
 use super::incumbent::Incumbent;
 use super::publisher::Publisher;
-use super::{Phase, Settings, Source, Stream};
-use crate::gate::{Credential, Identity};
+use super::{Phase, Stream};
 use crate::takeover::PublishRefused;
 
 /// Renditions of one publisher at most. Ladders have three to six sizes; each costs a stream with a backlog.
@@ -53,10 +52,7 @@ pub enum RenditionRefused {
 /// What a rendition takes from its parent.
 #[derive(Clone, Debug)]
 pub(crate) struct Parent {
-    pub(crate) credential: Credential,
-    pub(crate) source: Source,
-    pub(crate) settings: Settings,
-    identity: Option<Identity>,
+    pub(crate) publisher: Incumbent,
     epoch: u32,
     /// The end of what has been placed on its timeline.
     end: Timestamp,
@@ -67,13 +63,14 @@ pub(crate) struct Parent {
 impl Parent {
     /// Of the stream as it is now.
     pub(super) fn of(core: &Core) -> Self {
-        let publisher = &core.incumbent;
         let mut tracks = core.announced.tracks.iter();
         Self {
-            credential: publisher.credential,
-            source: Source::clone(&publisher.source),
-            settings: publisher.settings,
-            identity: publisher.identity.clone(),
+            publisher: Incumbent {
+                announced_type: None,
+                is_rendition: true,
+                superseded: None,
+                ..core.incumbent.clone()
+            },
             epoch: core.epoch,
             end: core.clocks.timeline.end(),
             sound: tracks.find(|track| track.id == TrackId::AUDIO).cloned(),
@@ -118,19 +115,11 @@ impl Rendition {
             Phase::Lingering => {}
             Phase::Ended => return Err(PublishRefused::Ended),
         }
-        let epoch = parent.epoch.max(core.epoch + 1);
         let publisher = Incumbent {
-            identity: parent.identity,
-            is_rendition: true,
-            ..Incumbent::new(
-                epoch,
-                parent.credential,
-                parent.source,
-                parent.settings,
-                now,
-            )
+            last_item: now,
+            ..parent.publisher
         };
-        core.begin_epoch(epoch, publisher, now);
+        let epoch = core.admit(publisher, parent.epoch, now);
         core.clocks.timeline.follow();
         drop(core);
         let sound = parent.sound.map(Item::Track);

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use media::StreamName;
 
-use super::{Core, Settings, Source};
+use super::incumbent::Incumbent;
+use super::{Core, Source};
 use crate::gate::Credential;
 use crate::takeover::{PublishRefused, STALLED_AFTER};
 
@@ -80,12 +81,11 @@ impl Core {
     pub(super) fn permits(
         &mut self,
         name: &StreamName,
-        credential: Credential,
-        source: &Source,
-        settings: &Settings,
+        other: &Incumbent,
         now: Instant,
     ) -> Result<(), PublishRefused> {
-        if credential == Credential::YIELDS {
+        let (source, settings) = (&*other.source, &other.settings);
+        if other.credential == Credential::YIELDS {
             // It has given way, or will: a publisher that is only silent is not replaced by it.
             return Err(PublishRefused::Busy);
         }
@@ -99,7 +99,7 @@ impl Core {
         let silent_for = now.saturating_duration_since(self.incumbent.last_item);
         if !settings
             .takeover
-            .permits(self.incumbent.credential == credential, silent_for)
+            .permits(self.incumbent.credential == other.credential, silent_for)
         {
             return Err(PublishRefused::Busy);
         }
@@ -126,13 +126,8 @@ impl Core {
     }
 
     /// Remembers and logs that the present publisher is replaced.
-    pub(super) fn replace(
-        &mut self,
-        name: &StreamName,
-        source: &Source,
-        settings: &Settings,
-        now: Instant,
-    ) {
+    pub(super) fn replace(&mut self, name: &StreamName, other: &Incumbent, now: Instant) {
+        let source = &*other.source;
         let before = Arc::clone(&self.incumbent.source);
         if self.incumbent.credential == Credential::YIELDS {
             self.tell_takeover();
@@ -140,7 +135,8 @@ impl Core {
             tracing::info!(stream = %name, ?peer, ?agent, protocol, "a publisher takes over from the server's own");
             return;
         }
-        self.replaced.note(&before, settings.takeover_back, now);
+        self.replaced
+            .note(&before, other.settings.takeover_back, now);
         self.tell_takeover();
         let (peer, agent) = (source.peer, &source.agent);
         let (before_peer, before_agent) = (before.peer, &before.agent);
