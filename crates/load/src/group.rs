@@ -11,6 +11,7 @@ use rustix::event::epoll;
 
 use crate::churn::Churn;
 use crate::clock::Clock;
+use crate::laps::{Lap, Laps};
 use crate::listen::role::{Role, Roles};
 use crate::muster::Muster;
 use crate::plan::{Listening, Plan};
@@ -18,7 +19,6 @@ use crate::reception::Reception;
 use crate::socket;
 use crate::tally::{Progress, Tally};
 use crate::timers::Timers;
-use crate::worker::{Lap, Laps};
 
 /// Between two checks of some members.
 pub(crate) const TICK: u64 = 100_000_000;
@@ -42,7 +42,9 @@ pub(crate) trait Member {
     fn has_media(&self) -> bool;
 
     /// What a listener has received; `None` of a publisher.
-    fn reception(&mut self) -> Option<&mut Reception>;
+    fn reception(&mut self) -> Option<&mut Reception> {
+        None
+    }
 
     /// When it has something to do by the clock, time of the load.
     fn due(&self, _: Clock) -> Option<u64> {
@@ -98,8 +100,8 @@ pub(crate) trait Behaviour: Sized {
     /// What is done every [`TICK`].
     fn tick(_: &mut Group<'_, Self>, _now: u64) {}
 
-    /// Adds up what a member that had media received, and disconnects it.
-    fn leave(group: &mut Group<'_, Self>, member: Self::Member, now: u64);
+    /// Adds up what a member that had media received, and says goodbye; its connections end with it.
+    fn leave(_: &mut Group<'_, Self>, _member: Self::Member, _now: u64) {}
 
     /// At the end: the members that were held back by their roles.
     fn release(_: &mut Group<'_, Self>, _held_back: Vec<Self::Member>) {}

@@ -32,6 +32,7 @@ mod coordinator;
 mod group;
 mod histogram;
 mod hls;
+mod laps;
 mod ledger;
 mod listen;
 mod messages;

@@ -73,31 +73,6 @@ struct Listeners {
 }
 
 impl Group<'_, Listeners> {
-    fn connect(&self, number: u64, role: Role, place: usize) -> Result<Listener, Reason> {
-        let stream = number % self.plan.streams;
-        let target = &self.plan.target;
-        let query = self.query(number);
-        let (mut words, joining) = Joining::begin(target, stream, (self.own.icy, query))?;
-        let mut secured = None;
-        if let Some(config) = &self.own.tls {
-            let mut begun = Box::new(Secured::new(config, target, &words)?);
-            words = begun.take_output()?;
-            secured = Some(begun);
-        }
-        let receive_buffer =
-            matches!(role, Role::Stalled | Role::Slow).then_some(SMALL_RECEIVE_BUFFER);
-        let began = self.clock.now();
-        let socket = socket::connect(target.addr(), number, receive_buffer)?;
-        socket::watch(&self.epoll, &socket, place, EventFlags::OUT)?;
-        Ok(Listener {
-            socket,
-            role,
-            phase: Phase::Joining(Some(words), Box::new(joining)),
-            reception: Reception::new(began),
-            secured,
-        })
-    }
-
     fn query(&self, number: u64) -> Option<&str> {
         let mut queries = self.own.queries.iter();
         let count = u64::try_from(queries.len()).unwrap_or(u64::MAX);
@@ -261,7 +236,28 @@ impl Behaviour for Listeners {
         role: Role,
         place: usize,
     ) -> Result<Listener, Reason> {
-        group.connect(number, role, place)
+        let stream = number % group.plan.streams;
+        let target = &group.plan.target;
+        let query = group.query(number);
+        let (mut words, joining) = Joining::begin(target, stream, (group.own.icy, query))?;
+        let mut secured = None;
+        if let Some(config) = &group.own.tls {
+            let mut begun = Box::new(Secured::new(config, target, &words)?);
+            words = begun.take_output()?;
+            secured = Some(begun);
+        }
+        let receive_buffer =
+            matches!(role, Role::Stalled | Role::Slow).then_some(SMALL_RECEIVE_BUFFER);
+        let began = group.clock.now();
+        let socket = socket::connect(target.addr(), number, receive_buffer)?;
+        socket::watch(&group.epoll, &socket, place, EventFlags::OUT)?;
+        Ok(Listener {
+            socket,
+            role,
+            phase: Phase::Joining(Some(words), Box::new(joining)),
+            reception: Reception::new(began),
+            secured,
+        })
     }
 
     fn attend(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {

@@ -17,7 +17,6 @@ use crate::conversation::{ClientConversation, Event, Wish};
 use crate::group::{Behaviour, Group, Member, Reason};
 use crate::listen::role::Role;
 use crate::plan::{Listening, Plan, Source};
-use crate::reception::Reception;
 use crate::socket;
 use crate::tally::{Progress, Tally};
 use crate::target::{Protocol, Target};
@@ -69,71 +68,6 @@ struct OnAir {
 }
 
 impl Group<'_, Publishers> {
-    fn connect(&self, number: u64, place: usize) -> Result<Publisher, Reason> {
-        let target = &self.plan.target;
-        let (unsent, server) = match target.protocol() {
-            Protocol::Rtmp => {
-                let mut conversation = ClientConversation::new(target, number, Wish::Publish)?;
-                let output = conversation.take_output();
-                (output, Server::Rtmp(Box::new(conversation)))
-            }
-            _ => {
-                let words = put(target, number, self.own.content_type());
-                (words.into_bytes(), Server::Icecast(AnswerReader::default()))
-            }
-        };
-        let began = self.clock.now();
-        let socket = socket::connect(target.addr(), number, None)?;
-        socket::watch(
-            &self.epoll,
-            &socket,
-            place,
-            EventFlags::IN | EventFlags::OUT,
-        )?;
-        Ok(Publisher {
-            socket,
-            number,
-            began,
-            server,
-            on_air: None,
-            unsent,
-            awaits_room: true,
-        })
-    }
-
-    /// Sends the next piece, if it is due.
-    fn send_due(&mut self, place: usize, now: u64) -> Result<(), Reason> {
-        let Some(publisher) = self.members.at_mut(place) else {
-            return Ok(());
-        };
-        let Some(OnAir { performer, since }) = &mut publisher.on_air else {
-            return Ok(());
-        };
-        let due = performer.due();
-        let Some(late) = now.checked_sub(*since + due) else {
-            return Ok(());
-        };
-        self.tally.lateness.record(late);
-        let mut pieces = Vec::new();
-        performer.perform(self.clock.wall(), &mut |piece| pieces.push(piece));
-        for piece in pieces {
-            self.tally.frames_sent += 1;
-            publisher.say(piece, (due / 1_000_000) as u32)?;
-        }
-        self.flush(place)
-    }
-
-    fn look_at(&mut self, place: usize) -> Result<(), Reason> {
-        let Some(publisher) = self.members.at_mut(place) else {
-            return Ok(());
-        };
-        socket::connect_result(&publisher.socket)?;
-        if let Some(length) = socket::receive(&publisher.socket, &mut self.buffer)? {
-            self.hear(place, length)?;
-        }
-        self.flush(place)
-    }
-
     /// Takes the first `length` bytes of the buffer, which the server sent.
     fn hear(&mut self, place: usize, length: usize) -> Result<(), Reason> {
         let Some(publisher) = self.members.at_mut(place) else {
@@ -225,19 +159,69 @@ impl Behaviour for Publishers {
         _: Role,
         place: usize,
     ) -> Result<Publisher, Reason> {
-        group.connect(number, place)
+        let target = &group.plan.target;
+        let (unsent, server) = match target.protocol() {
+            Protocol::Rtmp => {
+                let mut conversation = ClientConversation::new(target, number, Wish::Publish)?;
+                let output = conversation.take_output();
+                (output, Server::Rtmp(Box::new(conversation)))
+            }
+            _ => {
+                let words = put(target, number, group.own.content_type());
+                (words.into_bytes(), Server::Icecast(AnswerReader::default()))
+            }
+        };
+        let began = group.clock.now();
+        let socket = socket::connect(target.addr(), number, None)?;
+        socket::watch(
+            &group.epoll,
+            &socket,
+            place,
+            EventFlags::IN | EventFlags::OUT,
+        )?;
+        Ok(Publisher {
+            socket,
+            number,
+            began,
+            server,
+            on_air: None,
+            unsent,
+            awaits_room: true,
+        })
     }
 
     fn attend(group: &mut Group<'_, Self>, place: usize, _: u64) -> Result<(), Reason> {
-        group.look_at(place)
+        let Some(publisher) = group.members.at_mut(place) else {
+            return Ok(());
+        };
+        socket::connect_result(&publisher.socket)?;
+        if let Some(length) = socket::receive(&publisher.socket, &mut group.buffer)? {
+            group.hear(place, length)?;
+        }
+        group.flush(place)
     }
 
+    /// Sends the next piece, if it is due.
     fn wake(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {
-        group.send_due(place, now)
+        let Some(publisher) = group.members.at_mut(place) else {
+            return Ok(());
+        };
+        let Some(OnAir { performer, since }) = &mut publisher.on_air else {
+            return Ok(());
+        };
+        let due = performer.due();
+        let Some(late) = now.checked_sub(*since + due) else {
+            return Ok(());
+        };
+        group.tally.lateness.record(late);
+        let mut pieces = Vec::new();
+        performer.perform(group.clock.wall(), &mut |piece| pieces.push(piece));
+        for piece in pieces {
+            group.tally.frames_sent += 1;
+            publisher.say(piece, (due / 1_000_000) as u32)?;
+        }
+        group.flush(place)
     }
-
-    /// Its connection ends with it.
-    fn leave(_: &mut Group<'_, Self>, _: Publisher, _: u64) {}
 }
 
 impl Publishers {
@@ -252,10 +236,6 @@ impl Publishers {
 impl Member for Publisher {
     fn has_media(&self) -> bool {
         self.on_air.is_some()
-    }
-
-    fn reception(&mut self) -> Option<&mut Reception> {
-        None
     }
 
     fn due(&self, _: Clock) -> Option<u64> {

@@ -53,55 +53,6 @@ impl Group<'_, Viewers> {
         }
     }
 
-    fn connect(&self, number: u64, role: Role, place: usize) -> Result<Viewer, Reason> {
-        let target = &self.plan.target;
-        let began = self.clock.now();
-        let (socket, phase, flags) = if target.protocol() == Protocol::Srtp {
-            let socket = socket::converse(target.addr(), number)
-                .map_err(|error| format!("no connection: {error}"))?;
-            let next = Instant::now();
-            let phase = Phase::Linked(Link::Hello { next });
-            (socket, phase, EventFlags::IN)
-        } else {
-            let local = random::credentials()?;
-            let offer = offer::of_viewer(&local, &self.own.identity)?;
-            let words = post(target, number % self.plan.streams, &offer);
-            let phase = Phase::Asking(Box::new(Asking::new(words, local)));
-            let socket = socket::connect(target.addr(), number, None)?;
-            (socket, phase, EventFlags::OUT)
-        };
-        socket::watch(&self.epoll, &socket, place, flags)?;
-        Ok(Viewer {
-            socket,
-            number,
-            role,
-            phase,
-            is_watching: false,
-            reception: Reception::new(began),
-            lines: Lines::default(),
-        })
-    }
-
-    fn look_at(&mut self, place: usize, now: u64) -> Result<(), Reason> {
-        let Some(viewer) = self.members.at_mut(place) else {
-            return Ok(());
-        };
-        let Phase::Asking(asking) = &mut viewer.phase else {
-            return self.receive(place, now);
-        };
-        let answered = asking.attend(&viewer.socket, &self.epoll, place, &mut self.buffer)?;
-        let Some((answer, local)) = answered else {
-            return Ok(());
-        };
-        // The server has accepted: its UDP port replaces its HTTP port. The connection ends with its descriptor.
-        let (identity, own) = (&self.own.identity, (&answer, local));
-        let opened = Connection::open(self.plan, identity, own, viewer.number, &self.epoll, place)?;
-        viewer.socket = opened.0;
-        let session = Session::new(opened.1, &answer, viewer.role == Role::Checked);
-        viewer.phase = Phase::Linked(Link::Session(Box::new(session)));
-        Ok(())
-    }
-
     /// Reads the datagrams that are there.
     fn receive(&mut self, place: usize, now: u64) -> Result<(), Reason> {
         let at = self.moment();
@@ -184,11 +135,59 @@ impl Behaviour for Viewers {
         role: Role,
         place: usize,
     ) -> Result<Viewer, Reason> {
-        group.connect(number, role, place)
+        let target = &group.plan.target;
+        let began = group.clock.now();
+        let (socket, phase, flags) = if target.protocol() == Protocol::Srtp {
+            let socket = socket::converse(target.addr(), number)
+                .map_err(|error| format!("no connection: {error}"))?;
+            let next = Instant::now();
+            let phase = Phase::Linked(Link::Hello { next });
+            (socket, phase, EventFlags::IN)
+        } else {
+            let local = random::credentials()?;
+            let offer = offer::of_viewer(&local, &group.own.identity)?;
+            let words = post(target, number % group.plan.streams, &offer);
+            let phase = Phase::Asking(Box::new(Asking::new(words, local)));
+            let socket = socket::connect(target.addr(), number, None)?;
+            (socket, phase, EventFlags::OUT)
+        };
+        socket::watch(&group.epoll, &socket, place, flags)?;
+        Ok(Viewer {
+            socket,
+            number,
+            role,
+            phase,
+            is_watching: false,
+            reception: Reception::new(began),
+            lines: Lines::default(),
+        })
     }
 
     fn attend(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {
-        group.look_at(place, now)
+        let Some(viewer) = group.members.at_mut(place) else {
+            return Ok(());
+        };
+        let Phase::Asking(asking) = &mut viewer.phase else {
+            return group.receive(place, now);
+        };
+        let answered = asking.attend(&viewer.socket, &group.epoll, place, &mut group.buffer)?;
+        let Some((answer, local)) = answered else {
+            return Ok(());
+        };
+        // The server has accepted: its UDP port replaces its HTTP port. The connection ends with its descriptor.
+        let (identity, own) = (&group.own.identity, (&answer, local));
+        let opened = Connection::open(
+            group.plan,
+            identity,
+            own,
+            viewer.number,
+            &group.epoll,
+            place,
+        )?;
+        viewer.socket = opened.0;
+        let session = Session::new(opened.1, &answer, viewer.role == Role::Checked);
+        viewer.phase = Phase::Linked(Link::Session(Box::new(session)));
+        Ok(())
     }
 
     fn wake(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {

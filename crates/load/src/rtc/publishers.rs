@@ -18,7 +18,6 @@ use crate::group::{Behaviour, Group, Member, Reason};
 use crate::listen::role::Role;
 use crate::plan::{Listening, Plan, Source};
 use crate::publish::piece::{Performer, Piece, Script, timestamp};
-use crate::reception::Reception;
 use crate::socket;
 use crate::tally::{Progress, Tally};
 
@@ -76,59 +75,6 @@ struct OnAir {
 }
 
 impl Group<'_, Publishers> {
-    fn connect(&self, number: u64, place: usize) -> Result<Publisher, Reason> {
-        let target = &self.plan.target;
-        let source = self.plan.source(number);
-        let performer = Performer::new(self.own.script.clone(), target.protocol(), source);
-        let offered = offered(&performer.opening())?;
-        let local = random::credentials()?;
-        let tracks = offered.iter().map(|offered| (offered.format, offered.ssrc));
-        let tracks: Vec<_> = tracks.collect();
-        let text = offer::of_publisher(&local, &self.own.identity, &tracks)?;
-        let words = post(target, number, &text);
-        let began = self.clock.now();
-        let socket = socket::connect(target.addr(), number, None)?;
-        socket::watch(&self.epoll, &socket, place, EventFlags::OUT)?;
-        Ok(Publisher {
-            socket,
-            number,
-            began,
-            performer,
-            offered,
-            phase: Phase::Asking(Box::new(Asking::new(words, local))),
-        })
-    }
-
-    fn look_at(&mut self, place: usize) -> Result<(), Reason> {
-        let Some(publisher) = self.members.at_mut(place) else {
-            return Ok(());
-        };
-        let Phase::Asking(asking) = &mut publisher.phase else {
-            return self.receive(place);
-        };
-        let answered = asking.attend(&publisher.socket, &self.epoll, place, &mut self.buffer)?;
-        let Some((answer, local)) = answered else {
-            return Ok(());
-        };
-        // The server has accepted: its UDP port replaces its HTTP port.
-        let (identity, own) = (&self.own.identity, (&answer, local));
-        let opened = Connection::open(
-            self.plan,
-            identity,
-            own,
-            publisher.number,
-            &self.epoll,
-            place,
-        )?;
-        publisher.socket = opened.0;
-        publisher.phase = Phase::Connected(Box::new(Session {
-            connection: opened.1,
-            answer,
-            on_air: None,
-        }));
-        Ok(())
-    }
-
     /// Reads the datagrams that are there.
     fn receive(&mut self, place: usize) -> Result<(), Reason> {
         let Some(publisher) = self.members.at_mut(place) else {
@@ -174,42 +120,6 @@ impl Group<'_, Publishers> {
         }
         Ok(())
     }
-
-    /// Sends the next piece, checks, repetitions and reports, if they are due.
-    fn send_due(&mut self, place: usize, now: u64) -> Result<(), Reason> {
-        let Some(publisher) = self.members.at_mut(place) else {
-            return Ok(());
-        };
-        let Phase::Connected(session) = &mut publisher.phase else {
-            return Ok(());
-        };
-        let (socket, performer) = (&publisher.socket, &mut publisher.performer);
-        let moment = Instant::now();
-        session.connection.wake(socket, moment)?;
-        let Some(on_air) = &mut session.on_air else {
-            return Ok(());
-        };
-        if on_air.next_report <= moment {
-            on_air.next_report = moment + REPORT_INTERVAL;
-            let since = now.saturating_sub(on_air.since);
-            let wall = self.clock.wall();
-            on_air.sender.report(timestamp(since), wall, socket)?;
-        }
-        let Some(late) = now.checked_sub(on_air.since + performer.due()) else {
-            return Ok(());
-        };
-        self.tally.lateness.record(late);
-        let mut pieces = Vec::new();
-        performer.perform(self.clock.wall(), &mut |piece| pieces.push(piece));
-        for piece in pieces {
-            if let Piece::Sample(sample) = piece {
-                self.tally.frames_sent += 1;
-                let bytes = on_air.sender.sample(&sample, socket)?;
-                self.tally.enter_bytes(bytes, self.in_window);
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Behaviour for Publishers {
@@ -227,15 +137,92 @@ impl Behaviour for Publishers {
         _: Role,
         place: usize,
     ) -> Result<Publisher, Reason> {
-        group.connect(number, place)
+        let target = &group.plan.target;
+        let source = group.plan.source(number);
+        let performer = Performer::new(group.own.script.clone(), target.protocol(), source);
+        let offered = offered(&performer.opening())?;
+        let local = random::credentials()?;
+        let tracks = offered.iter().map(|offered| (offered.format, offered.ssrc));
+        let tracks: Vec<_> = tracks.collect();
+        let text = offer::of_publisher(&local, &group.own.identity, &tracks)?;
+        let words = post(target, number, &text);
+        let began = group.clock.now();
+        let socket = socket::connect(target.addr(), number, None)?;
+        socket::watch(&group.epoll, &socket, place, EventFlags::OUT)?;
+        Ok(Publisher {
+            socket,
+            number,
+            began,
+            performer,
+            offered,
+            phase: Phase::Asking(Box::new(Asking::new(words, local))),
+        })
     }
 
     fn attend(group: &mut Group<'_, Self>, place: usize, _: u64) -> Result<(), Reason> {
-        group.look_at(place)
+        let Some(publisher) = group.members.at_mut(place) else {
+            return Ok(());
+        };
+        let Phase::Asking(asking) = &mut publisher.phase else {
+            return group.receive(place);
+        };
+        let answered = asking.attend(&publisher.socket, &group.epoll, place, &mut group.buffer)?;
+        let Some((answer, local)) = answered else {
+            return Ok(());
+        };
+        // The server has accepted: its UDP port replaces its HTTP port.
+        let (identity, own) = (&group.own.identity, (&answer, local));
+        let opened = Connection::open(
+            group.plan,
+            identity,
+            own,
+            publisher.number,
+            &group.epoll,
+            place,
+        )?;
+        publisher.socket = opened.0;
+        publisher.phase = Phase::Connected(Box::new(Session {
+            connection: opened.1,
+            answer,
+            on_air: None,
+        }));
+        Ok(())
     }
 
+    /// Sends the next piece, checks, repetitions and reports, if they are due.
     fn wake(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {
-        group.send_due(place, now)
+        let Some(publisher) = group.members.at_mut(place) else {
+            return Ok(());
+        };
+        let Phase::Connected(session) = &mut publisher.phase else {
+            return Ok(());
+        };
+        let (socket, performer) = (&publisher.socket, &mut publisher.performer);
+        let moment = Instant::now();
+        session.connection.wake(socket, moment)?;
+        let Some(on_air) = &mut session.on_air else {
+            return Ok(());
+        };
+        if on_air.next_report <= moment {
+            on_air.next_report = moment + REPORT_INTERVAL;
+            let since = now.saturating_sub(on_air.since);
+            let wall = group.clock.wall();
+            on_air.sender.report(timestamp(since), wall, socket)?;
+        }
+        let Some(late) = now.checked_sub(on_air.since + performer.due()) else {
+            return Ok(());
+        };
+        group.tally.lateness.record(late);
+        let mut pieces = Vec::new();
+        performer.perform(group.clock.wall(), &mut |piece| pieces.push(piece));
+        for piece in pieces {
+            if let Piece::Sample(sample) = piece {
+                group.tally.frames_sent += 1;
+                let bytes = on_air.sender.sample(&sample, socket)?;
+                group.tally.enter_bytes(bytes, group.in_window);
+            }
+        }
+        Ok(())
     }
 
     /// It says goodbye.
@@ -249,10 +236,6 @@ impl Behaviour for Publishers {
 impl Member for Publisher {
     fn has_media(&self) -> bool {
         matches!(&self.phase, Phase::Connected(session) if session.on_air.is_some())
-    }
-
-    fn reception(&mut self) -> Option<&mut Reception> {
-        None
     }
 
     fn due(&self, clock: Clock) -> Option<u64> {
