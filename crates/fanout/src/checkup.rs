@@ -5,8 +5,8 @@
 //! reader takes while it reads.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use log::View;
@@ -101,14 +101,14 @@ impl Followed {
 impl Fanout {
     /// Checks on the listeners that tasks serve, if a second has passed since the last time.
     pub(crate) fn check_up(&self, now: Instant) {
-        if !self.checkup_is_due(now) {
+        if !self.checkups.is_due(now) {
             return;
         }
         let books = self.task_books();
         let since_start = now.saturating_duration_since(self.started());
         let mut lanes: HashMap<LaneId, Followed> = HashMap::new();
         let (mut degraded, mut demand) = (0, 0.0);
-        for (id, control) in self.readers() {
+        for (id, control) in self.controls.readers() {
             let Some(standing) = control.standing() else {
                 continue;
             };
@@ -127,9 +127,16 @@ impl Fanout {
         // The cost of messages is all that is known of these tasks.
         books.cpu_nanos.set(books.busy_nanos.value());
     }
+}
 
-    fn checkup_is_due(&self, now: Instant) -> bool {
-        let mut next = self.next_checkup();
+/// When the next check is due.
+#[derive(Debug, Default)]
+pub(crate) struct Checkups(Mutex<Option<Instant>>);
+
+impl Checkups {
+    /// Whether one is due now; the next one is then due later.
+    fn is_due(&self, now: Instant) -> bool {
+        let mut next = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = next.is_none_or(|next| now >= next);
         if is_due {
             *next = Some(now + CHECKUP_INTERVAL);

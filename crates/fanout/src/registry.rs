@@ -11,11 +11,11 @@ use media::{StreamName, TrackId};
 use crate::Fanout;
 use crate::blocks::{Blocks, TooManyBlocks};
 use crate::events::EndReason;
-use crate::gate::{Authorized, Credential, Gatekeeper, Publish};
+use crate::gate::{Authorized, Gatekeeper, Publish};
 use crate::origin::{Expected, Located, Origin, Origins};
 use crate::stream::{
-    Commons, Deriver, DeriverCell, Phase, Publisher, Rendition, RenditionRefused, Settings, Source,
-    Stream,
+    Commons, Deriver, DeriverCell, Incumbent, Phase, Publisher, Rendition, RenditionRefused,
+    Settings, Source, Stream,
 };
 use crate::takeover::PublishRefused;
 use crate::task_bells::{TaskBells, WaitSlot};
@@ -96,6 +96,8 @@ impl Registry {
         } = permission.action();
         self.check_block(name, now)?;
         let settings = (self.rules)(name);
+        let identity = permission.identity().cloned();
+        let publisher = Incumbent::new(*credential, identity, source, settings, now);
         let stream = {
             let mut streams = self.streams();
             streams.retain(|_, stream| !stream.is_over(now));
@@ -103,14 +105,15 @@ impl Registry {
             match streams.get(name) {
                 Some(stream) => Arc::clone(stream),
                 None => {
-                    let stream = self.create(name, *credential, &source, settings, now);
+                    let stream = self.create(name, &publisher, now);
                     // Published apart, the qualities of a programme have at least the same time to within the
                     // delay of their first samples.
                     let parent = name.parent();
                     let programme = parent.as_ref().unwrap_or(name);
                     let others = streams.values();
-                    let ends = others
-                        .filter_map(|other| other.end_beside(programme, settings.group, &source));
+                    let ends = others.filter_map(|other| {
+                        other.end_beside(programme, settings.group, &publisher.source)
+                    });
                     if let Some(end) = ends.max() {
                         stream.begin_at(end);
                     }
@@ -119,8 +122,7 @@ impl Registry {
                 }
             }
         };
-        let identity = permission.identity().cloned();
-        let publisher = Publisher::begin(stream, *credential, identity, source, settings, now)?;
+        let publisher = Publisher::begin(stream, publisher, now)?;
         self.begun.fetch_add(1, Ordering::Relaxed);
         if publisher.took_over() {
             self.takeovers.fetch_add(1, Ordering::Relaxed);
@@ -143,7 +145,8 @@ impl Registry {
         let Publish { stream, credential } = permission.action();
         let settings = (self.rules)(stream);
         let stream = self.stream(stream).ok_or(PublishRefused::Ended)?;
-        let publisher = Publisher::divert(stream, *credential, source, settings, now)?;
+        let publisher = Incumbent::new(*credential, None, source, settings, now);
+        let publisher = Publisher::divert(stream, publisher, now)?;
         self.appeared.ring();
         Ok(publisher)
     }
@@ -173,8 +176,7 @@ impl Registry {
                 if streams.len() >= STREAMS_MAX {
                     return Err(PublishRefused::TooMany.into());
                 }
-                let (source, settings) = (&inherited.source, inherited.settings);
-                let stream = self.create(&name, inherited.credential, source, settings, now);
+                let stream = self.create(&name, &inherited.publisher, now);
                 streams.insert(name, Arc::clone(&stream));
                 Rendition::begin(stream, track, inherited, now)?
             }
@@ -186,29 +188,14 @@ impl Registry {
         Ok(())
     }
 
-    fn create(
-        &self,
-        name: &StreamName,
-        credential: Credential,
-        source: &Source,
-        settings: Settings,
-        now: Instant,
-    ) -> Arc<Stream> {
+    fn create(&self, name: &StreamName, publisher: &Incumbent, now: Instant) -> Arc<Stream> {
         let commons = Commons {
             wakers: Arc::clone(self.fanout.wakers()),
             budget: Arc::clone(self.fanout.budget()),
             deriver: Arc::clone(&self.deriver),
             events: Arc::clone(self.fanout.events()),
         };
-        let stream = Stream::new(
-            name.clone(),
-            credential,
-            source.clone(),
-            settings,
-            commons,
-            now,
-        );
-        Arc::new(stream)
+        Arc::new(Stream::new(name.clone(), publisher, commons, now))
     }
 
     /// Whether [`publish`](Self::publish) would begin an epoch now, for a publisher that has no media
@@ -228,7 +215,11 @@ impl Registry {
         let streams = self.streams();
         self.has_room(&streams, stream, &settings)?;
         match streams.get(stream) {
-            Some(present) => present.would_begin(*credential, source, &settings, now),
+            Some(present) => {
+                let source = source.clone();
+                let publisher = Incumbent::new(*credential, None, source, settings, now);
+                present.would_begin(&publisher, now)
+            }
             None => Ok(()),
         }
     }

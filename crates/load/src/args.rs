@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use serde::{Deserialize, Serialize};
 
 use crate::publish::synthetic::Audio;
 use crate::quantity::{self, Slow};
@@ -64,6 +65,13 @@ pub(crate) struct Listen {
     /// those beyond the last line begin again with the first.
     #[arg(long, value_name = "FILE")]
     pub(crate) queries: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) playing: Playing,
+}
+
+/// How players over HLS behave.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Playing {
     /// Over HLS: plays whole segments, and leaves the parts of low-latency HLS alone.
     #[arg(long)]
     pub(crate) whole_segments: bool,

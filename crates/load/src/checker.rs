@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use container::{Demuxer, flv, icy};
 use http1::{ChunkedDecoder, Step};
-use media::{Item, Timestamp};
+use media::{Item, Kind, Timestamp, TrackId};
 
 use crate::answer::Answer;
-use crate::ledger::{Findings, Kind, Ledger};
+use crate::ledger::{Findings, Ledger};
 
 /// Follows one listener.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Checker {
                 Ok(Step::NeedMore | Step::End) => break,
                 Err(_) => {
                     self.form = Form::Lost;
-                    findings.damaged += 1;
+                    findings.counts.damaged += 1;
                     break;
                 }
             }
@@ -103,14 +103,13 @@ impl Checker {
 
     fn judge(&mut self, now: u64, findings: &mut Findings) {
         if matches!(self.form, Form::Lost) {
-            findings.damaged += 1;
+            findings.counts.damaged += 1;
         }
         for item in self.items.drain(..) {
             if let Item::Sample(sample) = item {
-                let kind = if sample.track == media::TrackId::VIDEO {
-                    Kind::Video
-                } else {
-                    Kind::Audio
+                let kind = match sample.track {
+                    TrackId::VIDEO => Kind::Video,
+                    _ => Kind::Audio,
                 };
                 self.ledger
                     .enter(kind, &sample.data, self.asked, now, findings);
@@ -191,8 +190,15 @@ mod tests {
         let body = mp3(&numbers);
         for piece in [1, 7, 417, 5_000, body.len()] {
             let found = judged(&answer(None, false), &body, piece);
-            assert!(found.frames >= 38, "{found:?}");
-            assert_eq!((found.holes, found.repeated, found.damaged), (0, 0, 0));
+            assert!(found.counts.frames >= 38, "{found:?}");
+            assert_eq!(
+                (
+                    found.counts.holes,
+                    found.counts.repeated,
+                    found.counts.damaged
+                ),
+                (0, 0, 0)
+            );
             assert_eq!(found.delay.max(), 10);
         }
     }
@@ -201,7 +207,7 @@ mod tests {
     fn a_hole_in_a_mount_is_found() {
         let numbers: Vec<u64> = (0..20).chain(25..40).collect();
         let found = judged(&answer(None, false), &mp3(&numbers), 333);
-        assert_eq!((found.holes, found.missing), (1, 5));
+        assert_eq!((found.counts.holes, found.counts.missing), (1, 5));
     }
 
     #[test]
@@ -219,14 +225,21 @@ mod tests {
             chunked.extend_from_slice(b"\r\n");
         }
         let found = judged(&answer(Some(1_000), true), &chunked, 51);
-        assert!(found.frames >= 38, "{found:?}");
-        assert_eq!((found.holes, found.damaged, found.unstamped), (0, 0, 0));
+        assert!(found.counts.frames >= 38, "{found:?}");
+        assert_eq!(
+            (
+                found.counts.holes,
+                found.counts.damaged,
+                found.counts.unstamped
+            ),
+            (0, 0, 0)
+        );
     }
 
     #[test]
     fn what_is_no_flv_is_damaged() {
         let mut answer = answer(None, false);
         answer.content_type = "video/x-flv".to_owned();
-        assert!(judged(&answer, b"not a video at all", 4).damaged > 0);
+        assert!(judged(&answer, b"not a video at all", 4).counts.damaged > 0);
     }
 }

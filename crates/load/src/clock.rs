@@ -38,6 +38,12 @@ impl Clock {
         self.started_at + nanoseconds(self.started.elapsed())
     }
 
+    /// A moment as a time of the load.
+    pub(crate) fn time_of(&self, moment: Instant) -> u64 {
+        let since = nanoseconds(moment.saturating_duration_since(self.started));
+        (self.started_at + since).saturating_sub(self.begin_at)
+    }
+
     /// The wall clock of a time of the load.
     pub(crate) fn wall_of(&self, time: u64) -> u64 {
         self.begin_at + time

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use media::Kind;
 use rml_rtmp::handshake::{Handshake, HandshakeProcessResult, PeerType};
 use rml_rtmp::sessions::{
     ClientSession, ClientSessionConfig, ClientSessionEvent, ClientSessionResult,
@@ -25,10 +26,8 @@ pub(crate) enum Wish {
 pub(crate) enum Event {
     /// The request is granted.
     Accepted,
-    /// An FLV audio tag's body, and its time in milliseconds.
-    Audio(u32, Bytes),
-    /// An FLV video tag's body, likewise.
-    Video(u32, Bytes),
+    /// The body of an FLV tag of sound or pictures, and its time in milliseconds.
+    Tag(Kind, u32, Bytes),
 }
 
 /// Why the conversation is over, in few words: reports count by them.
@@ -163,10 +162,10 @@ impl ClientConversation {
             ClientSessionEvent::PlaybackRequestAccepted
             | ClientSessionEvent::PublishRequestAccepted => events.push(Event::Accepted),
             ClientSessionEvent::AudioDataReceived { timestamp, data } => {
-                events.push(Event::Audio(timestamp.value, data));
+                events.push(Event::Tag(Kind::Audio, timestamp.value, data));
             }
             ClientSessionEvent::VideoDataReceived { timestamp, data } => {
-                events.push(Event::Video(timestamp.value, data));
+                events.push(Event::Tag(Kind::Video, timestamp.value, data));
             }
             ClientSessionEvent::ConnectionRequestRejected { description } => {
                 return Err(Trouble::Refused(description));

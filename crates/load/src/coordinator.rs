@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::clock;
 use crate::plan::{Plan, Work};
 use crate::report::{Frame, Machine, Report};
+use crate::sums::Sum;
 use crate::tally::{Progress, Tally};
 use crate::watch::{self, Look, Usage};
 use crate::worker::{self, Word};
@@ -216,7 +217,7 @@ impl Crew {
             return Err(LoadError::WorkerLost);
         }
         let mut whole = Tally::default();
-        self.tallies.drain(..).for_each(|tally| whole.merge(tally));
+        self.tallies.drain(..).for_each(|tally| whole.add(tally));
         for mut child in self.children.drain(..) {
             child.wait()?;
         }

@@ -1,60 +1,51 @@
 //! What one listener received, compared with what the source says it sent.
 
+use media::Kind;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::stamp::{Flaw, Stamp};
+use crate::sums::sums;
 
-/// Kinds of track, which are numbered separately.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Audio,
-    Video,
+sums! {
+    /// What happened to the frames of all listeners that are checked.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub(crate) struct FrameCounts {
+        /// Frames with a stamp.
+        pub(crate) frames: u64,
+        /// Runs of missing frames.
+        pub(crate) holes: u64,
+        /// Frames missing there.
+        pub(crate) missing: u64,
+        /// Frames that came again, or later than their successor.
+        pub(crate) repeated: u64,
+        /// Frames that are not what was sent.
+        pub(crate) damaged: u64,
+        /// Frames that no synthetic source made; they cannot be judged.
+        pub(crate) unstamped: u64,
+        /// Times that another source followed.
+        pub(crate) restarts: u64,
+    }
 }
 
-/// What was found, summed over all listeners that are checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Findings {
-    /// Frames with a stamp.
-    pub(crate) frames: u64,
-    /// Runs of missing frames.
-    pub(crate) holes: u64,
-    /// Frames missing there.
-    pub(crate) missing: u64,
-    /// Frames that came again, or later than their successor.
-    pub(crate) repeated: u64,
-    /// Frames that are not what was sent.
-    pub(crate) damaged: u64,
-    /// Frames that no synthetic source made; they cannot be judged.
-    pub(crate) unstamped: u64,
-    /// Times that another source followed.
-    pub(crate) restarts: u64,
-    /// From when a listener asked, over WebRTC from when it was connected, to its first picture; in nanoseconds.
-    pub(crate) first_picture: Histogram,
-    /// From the stamp to the receipt, in nanoseconds; frames that were sent before the listener joined are
-    /// left out, because a burst is old on purpose.
-    pub(crate) delay: Histogram,
+sums! {
+    /// What was found, summed over all listeners that are checked.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub(crate) struct Findings {
+        pub(crate) counts: FrameCounts,
+        /// From when a listener asked, over WebRTC from when it was connected, to its first picture; in nanoseconds.
+        pub(crate) first_picture: Histogram,
+        /// From the stamp to the receipt, in nanoseconds; frames that were sent before the listener joined are
+        /// left out, because a burst is old on purpose.
+        pub(crate) delay: Histogram,
+    }
 }
 
 /// The state of one listener.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ledger {
-    /// By kind.
+    /// By kind of track; each has numbers of its own.
     last: [Option<(u32, u64)>; 2],
-}
-
-impl Findings {
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.frames += other.frames;
-        self.holes += other.holes;
-        self.missing += other.missing;
-        self.repeated += other.repeated;
-        self.damaged += other.damaged;
-        self.unstamped += other.unstamped;
-        self.restarts += other.restarts;
-        self.first_picture.merge(&other.first_picture);
-        self.delay.merge(&other.delay);
-    }
 }
 
 impl Ledger {
@@ -71,15 +62,15 @@ impl Ledger {
         let stamp = match Stamp::read(sample) {
             Ok(stamp) => stamp,
             Err(Flaw::Damaged) => {
-                findings.damaged += 1;
+                findings.counts.damaged += 1;
                 return None;
             }
             Err(Flaw::Unstamped) => {
-                findings.unstamped += 1;
+                findings.counts.unstamped += 1;
                 return None;
             }
         };
-        findings.frames += 1;
+        findings.counts.frames += 1;
         if stamp.sent >= asked {
             findings.delay.record(now.saturating_sub(stamp.sent));
         }
@@ -89,15 +80,15 @@ impl Ledger {
                 findings.first_picture.record(now.saturating_sub(asked));
             }
             None => {}
-            Some((source, _)) if source != stamp.source => findings.restarts += 1,
+            Some((source, _)) if source != stamp.source => findings.counts.restarts += 1,
             Some((_, number)) if stamp.number <= number => {
-                findings.repeated += 1;
+                findings.counts.repeated += 1;
                 return Some(stamp.sent);
             }
             Some((_, number)) => {
                 let missing = stamp.number - number - 1;
-                findings.missing += missing;
-                findings.holes += u64::from(missing > 0);
+                findings.counts.missing += missing;
+                findings.counts.holes += u64::from(missing > 0);
             }
         }
         *last = Some((stamp.source, stamp.number));
@@ -129,27 +120,41 @@ mod tests {
     #[test]
     fn a_run_without_a_hole_is_clean() {
         let clean = findings(&[(1, 5), (1, 6), (1, 7)]);
-        assert_eq!((clean.frames, clean.holes, clean.missing), (3, 0, 0));
-        assert_eq!((clean.repeated, clean.damaged, clean.restarts), (0, 0, 0));
+        assert_eq!(
+            (
+                clean.counts.frames,
+                clean.counts.holes,
+                clean.counts.missing
+            ),
+            (3, 0, 0)
+        );
+        assert_eq!(
+            (
+                clean.counts.repeated,
+                clean.counts.damaged,
+                clean.counts.restarts
+            ),
+            (0, 0, 0)
+        );
     }
 
     #[test]
     fn a_hole_is_found() {
         let holed = findings(&[(1, 5), (1, 8), (1, 9), (1, 11)]);
-        assert_eq!((holed.holes, holed.missing), (2, 3));
+        assert_eq!((holed.counts.holes, holed.counts.missing), (2, 3));
     }
 
     #[test]
     fn a_repetition_is_found_and_is_no_hole() {
         let repeated = findings(&[(1, 5), (1, 6), (1, 6), (1, 4), (1, 7)]);
-        assert_eq!((repeated.repeated, repeated.holes), (2, 0));
+        assert_eq!((repeated.counts.repeated, repeated.counts.holes), (2, 0));
     }
 
     #[test]
     fn another_source_starts_anew() {
         let restarted = findings(&[(1, 5), (2, 0), (2, 1)]);
-        assert_eq!((restarted.restarts, restarted.holes), (1, 0));
-        assert_eq!(restarted.repeated, 0);
+        assert_eq!((restarted.counts.restarts, restarted.counts.holes), (1, 0));
+        assert_eq!(restarted.counts.repeated, 0);
     }
 
     #[test]
@@ -176,8 +181,8 @@ mod tests {
             ledger.enter(kind, &frame, 0, 0, &mut findings);
             ledger.enter(kind, b"music", 0, 0, &mut findings);
         }
-        assert_eq!((findings.frames, findings.holes), (3, 0));
-        assert_eq!((findings.damaged, findings.unstamped), (3, 3));
+        assert_eq!((findings.counts.frames, findings.counts.holes), (3, 0));
+        assert_eq!((findings.counts.damaged, findings.counts.unstamped), (3, 3));
         assert_eq!(findings.first_picture.count(), 1);
     }
 }

@@ -32,6 +32,7 @@ mod coordinator;
 mod group;
 mod histogram;
 mod hls;
+mod laps;
 mod ledger;
 mod listen;
 mod messages;
@@ -40,11 +41,13 @@ mod plan;
 mod publish;
 mod quantity;
 mod ramp;
+mod reading;
 mod reception;
 mod report;
 mod rtc;
 mod socket;
 mod stamp;
+mod sums;
 mod tally;
 mod target;
 mod timers;
@@ -55,9 +58,9 @@ mod worker;
 use std::io::Write;
 
 pub use crate::args::Arguments;
-use crate::args::{Command, Course, Listen, Publish};
+use crate::args::{Command, Course, Listen, Playing, Publish};
 pub use crate::coordinator::LoadError;
-use crate::plan::{Listening, Plan, Playing, Source, Work};
+use crate::plan::{Listening, Plan, Source, Work};
 pub use crate::publish::recording::FileError;
 use crate::publish::recording::Recording;
 pub use crate::publish::synthetic::RateError;
@@ -112,7 +115,7 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
         report.text()
     };
     std::io::stdout().write_all(text.as_bytes())?;
-    if report.joined == 0 {
+    if report.members.joined == 0 {
         return Err(Error::NoneJoined);
     }
     Ok(())
@@ -152,12 +155,7 @@ fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
         | Protocol::Srtp
         | Protocol::Hls => {}
     }
-    let playing = Playing {
-        whole_segments: listen.whole_segments,
-        hints: listen.hints,
-        paced: listen.paced,
-    };
-    if listen.url.protocol() != Protocol::Hls && playing != Playing::default() {
+    if listen.url.protocol() != Protocol::Hls && listen.playing != Playing::default() {
         return Err(Error::Use(
             "--whole-segments, --hints and --paced are for hls+http:// addresses",
         ));
@@ -177,7 +175,7 @@ fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
         churn: listen.churn.unwrap_or(0.0),
         checked: listen.check,
         queries: listen.queries,
-        playing,
+        playing: listen.playing,
     };
     let members = listen.listeners;
     let mut plan = plan(listen.url, members, &listen.course, Work::Listen(listening))?;

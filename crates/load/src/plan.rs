@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::args::Playing;
 use crate::clock::nanoseconds;
 use crate::publish::synthetic::Program;
 use crate::quantity::Slow;
@@ -58,17 +59,6 @@ pub(crate) struct Listening {
     /// A file of queries, one for each listener.
     pub(crate) queries: Option<PathBuf>,
     pub(crate) playing: Playing,
-}
-
-/// How players over HLS behave.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Playing {
-    /// Parts are of no interest to them.
-    pub(crate) whole_segments: bool,
-    /// They request parts before those are listed.
-    pub(crate) hints: bool,
-    /// They request each playlist when its next part is due, instead of having the server hold the request.
-    pub(crate) paced: bool,
 }
 
 /// What publishers send.

@@ -1,6 +1,5 @@
 //! The result of a load, for people and for programs.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::Serialize;
@@ -8,8 +7,9 @@ use serde::Serialize;
 use crate::histogram::Histogram;
 use crate::hls::record::Record;
 use crate::hls::report::Hls;
+use crate::ledger::FrameCounts;
 use crate::rtc::packets::Packets;
-use crate::tally::{Reasons, Tally};
+use crate::tally::{Members, Reasons, Tally};
 use crate::watch::Usage;
 
 /// Above this share of a core a process of ours is late, and what it saw is not caused by the server alone.
@@ -30,22 +30,12 @@ pub(crate) struct Report {
     pub(crate) machine: Machine,
     /// Listeners or publishers asked for.
     pub(crate) requested: u64,
-    /// Connections begun, replacements included.
-    pub(crate) begun: u64,
-    /// Members that received media, or were allowed to publish.
-    pub(crate) joined: u64,
-    /// Of these, connected at the end.
-    pub(crate) alive: u64,
-    /// Listeners that stopped reading.
-    pub(crate) stalled: u64,
-    /// Listeners that read slower than the stream.
-    pub(crate) slow: u64,
-    /// Listeners that left and were replaced.
-    pub(crate) churned: u64,
+    #[serde(flatten)]
+    pub(crate) members: Members,
     /// Members that never joined, by reason.
-    pub(crate) failed: BTreeMap<String, u64>,
+    pub(crate) failed: Reasons,
     /// Members that joined and were lost, by reason.
-    pub(crate) lost: BTreeMap<String, u64>,
+    pub(crate) lost: Reasons,
     /// All bytes of media, received or sent.
     pub(crate) bytes: u64,
     /// The part that was measured.
@@ -145,20 +135,8 @@ pub(crate) struct Times {
 pub(crate) struct Integrity {
     /// Listeners whose frames were checked.
     pub(crate) checked: u64,
-    /// Frames with a stamp.
-    pub(crate) frames: u64,
-    /// Runs of missing frames.
-    pub(crate) holes: u64,
-    /// Frames missing there.
-    pub(crate) missing: u64,
-    /// Frames that came again.
-    pub(crate) repeated: u64,
-    /// Frames that are not what was sent.
-    pub(crate) damaged: u64,
-    /// Frames of no synthetic source, which cannot be judged.
-    pub(crate) unstamped: u64,
-    /// Times that another publisher followed.
-    pub(crate) restarts: u64,
+    #[serde(flatten)]
+    pub(crate) counts: FrameCounts,
 }
 
 /// The program's measurements of itself.
@@ -194,14 +172,9 @@ impl Report {
             url: frame.url,
             machine: frame.machine,
             requested: frame.requested,
-            begun: tally.begun,
-            joined: tally.joined,
-            alive: tally.alive,
-            stalled: tally.stalled,
-            slow: tally.slow,
-            churned: tally.churned,
-            failed: table(&tally.failed),
-            lost: table(&tally.lost),
+            members: tally.members,
+            failed: tally.failed.clone(),
+            lost: tally.lost.clone(),
             bytes: tally.bytes,
             window: Window {
                 seconds: frame.seconds,
@@ -224,13 +197,7 @@ impl Report {
             frames_sent: tally.frames_sent,
             integrity: Integrity {
                 checked: tally.checked,
-                frames: findings.frames,
-                holes: findings.holes,
-                missing: findings.missing,
-                repeated: findings.repeated,
-                damaged: findings.damaged,
-                unstamped: findings.unstamped,
-                restarts: findings.restarts,
+                counts: findings.counts,
             },
             packets: (tally.packets != Packets::default()).then(|| tally.packets.clone()),
             hls: (tally.hls != Record::default()).then(|| Hls::of(&tally.hls)),
@@ -263,23 +230,19 @@ impl Report {
         write!(
             out,
             "members    {} requested, {} joined, {} alive",
-            self.requested, self.joined, self.alive
+            self.requested, self.members.joined, self.members.alive
         )?;
-        for (count, word) in [
-            (self.stalled, "stalled"),
-            (self.slow, "slow"),
-            (self.churned, "churned"),
-        ] {
-            if count > 0 {
-                write!(out, ", {count} {word}")?;
-            }
-        }
+        write_counts(
+            out,
+            &[
+                (self.members.stalled, "stalled"),
+                (self.members.slow, "slow"),
+                (self.members.churned, "churned"),
+            ],
+        )?;
         writeln!(out)?;
-        for (word, reasons) in [("failed", &self.failed), ("lost", &self.lost)] {
-            for (reason, count) in reasons {
-                writeln!(out, "{word:<10} {count}: {reason}")?;
-            }
-        }
+        write_reasons(out, "failed", &self.failed)?;
+        write_reasons(out, "lost", &self.lost)?;
         let Window { seconds, bytes } = self.window;
         let rate = bytes as f64 * 8.0 / seconds / 1e6;
         writeln!(
@@ -295,20 +258,19 @@ impl Report {
                 "rate       p1 {p1:.1}  p50 {p50:.1}  p99 {p99:.1} kb/s per listener"
             )?;
         }
-        for (word, times) in [
-            ("join", &self.join),
-            ("gap", &self.gap),
-            ("in window", &self.window_gap),
-            ("pictures", &self.picture_gap),
-            ("waits", &self.waits),
-            ("picture", &self.first_picture),
-            ("delay", &self.delay),
-            ("lateness", &self.lateness),
-        ] {
-            if times.count > 0 {
-                writeln!(out, "{word:<10} {}", times.text())?;
-            }
-        }
+        write_times(
+            out,
+            &[
+                ("join", &self.join),
+                ("gap", &self.gap),
+                ("in window", &self.window_gap),
+                ("pictures", &self.picture_gap),
+                ("waits", &self.waits),
+                ("picture", &self.first_picture),
+                ("delay", &self.delay),
+                ("lateness", &self.lateness),
+            ],
+        )?;
         if self.integrity.checked > 0 {
             self.integrity.write(out)?;
         }
@@ -364,8 +326,8 @@ impl Times {
 
 impl Integrity {
     fn write(&self, out: &mut String) -> std::fmt::Result {
-        let Self {
-            checked,
+        let checked = self.checked;
+        let FrameCounts {
             frames,
             holes,
             missing,
@@ -373,18 +335,16 @@ impl Integrity {
             damaged,
             unstamped,
             restarts,
-        } = self;
+        } = self.counts;
         write!(
             out,
             "integrity  {checked} listeners checked: {frames} frames, {holes} holes ({missing} missing), \
              {repeated} repeated, {damaged} damaged"
         )?;
-        if *restarts > 0 {
-            write!(out, ", {restarts} restarts")?;
-        }
-        if *unstamped > 0 {
-            write!(out, ", {unstamped} without a stamp")?;
-        }
+        write_counts(
+            out,
+            &[(restarts, "restarts"), (unstamped, "without a stamp")],
+        )?;
         writeln!(out)
     }
 }
@@ -474,16 +434,15 @@ fn write_packets(packets: &Packets, out: &mut String) -> std::fmt::Result {
         out,
         "packets    {received} received, {gaps} gaps ({lost} lost), {late} late"
     )?;
-    for (count, words) in [
-        (*repeated, "repeated"),
-        (*refused, "not authentic"),
-        (*nacked, "asked for again"),
-        (*keyframes_asked, "keyframes asked for"),
-    ] {
-        if count > 0 {
-            write!(out, ", {count} {words}")?;
-        }
-    }
+    write_counts(
+        out,
+        &[
+            (*repeated, "repeated"),
+            (*refused, "not authentic"),
+            (*nacked, "asked for again"),
+            (*keyframes_asked, "keyframes asked for"),
+        ],
+    )?;
     if frames + frames_dropped > 0 {
         write!(out, "; {frames} frames whole, {frames_dropped} dropped")?;
     }
@@ -514,12 +473,22 @@ fn write_usage(usage: &Usage, out: &mut String) -> std::fmt::Result {
     )
 }
 
-/// Reasons by their text.
-pub(crate) fn table(reasons: &Reasons) -> BTreeMap<String, u64> {
-    let rows = reasons
-        .iter()
-        .map(|(reason, count)| (reason.to_owned(), count));
-    rows.collect()
+/// Goes on with what happened at all.
+pub(crate) fn write_counts(out: &mut String, counts: &[(u64, &str)]) -> std::fmt::Result {
+    let mut counts = counts.iter().filter(|(count, _)| *count > 0);
+    counts.try_for_each(|(count, words)| write!(out, ", {count} {words}"))
+}
+
+/// A line for each reason.
+pub(crate) fn write_reasons(out: &mut String, word: &str, reasons: &Reasons) -> std::fmt::Result {
+    let mut reasons = reasons.iter();
+    reasons.try_for_each(|(reason, count)| writeln!(out, "{word:<10} {count}: {reason}"))
+}
+
+/// A line for each distribution that has values.
+pub(crate) fn write_times(out: &mut String, rows: &[(&str, &Times)]) -> std::fmt::Result {
+    let mut rows = rows.iter().filter(|(_, times)| !times.is_empty());
+    rows.try_for_each(|(word, times)| writeln!(out, "{word:<10} {}", times.text()))
 }
 
 #[cfg(test)]
@@ -570,10 +539,10 @@ mod tests {
     #[test]
     fn the_text_has_every_part_that_happened() {
         let mut tally = Tally {
-            joined: 3,
             checked: 1,
             ..Tally::default()
         };
+        tally.members.joined = 3;
         tally.join.record(5_000_000);
         tally.rate.record(128_000);
         tally.lost.count(&"reset by the server");
@@ -588,5 +557,41 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn programs_find_every_field_where_it_was() {
+        let mut tally = Tally::default();
+        tally.hls.counts.parts = 1;
+        tally.packets.received = 1;
+        tally.picture_gap.record(1);
+        tally.findings.first_picture.record(1);
+        let report = serde_json::to_value(report(&tally, 0.5)).expect("JSON");
+        let keys = |place: &str| {
+            let place = report.pointer(place).and_then(serde_json::Value::as_object);
+            let mut keys: Vec<_> = place.expect("an object").keys().cloned().collect();
+            keys.sort_unstable();
+            keys.join(" ")
+        };
+        assert_eq!(
+            keys(""),
+            "alive begun bytes churned command delay failed first_picture frames_sent gap generator hls integrity \
+             join joined lateness lost machine packets picture_gap rate requested server slow stalled url waits \
+             window window_gap"
+        );
+        assert_eq!(
+            keys("/integrity"),
+            "checked damaged frames holes missing repeated restarts unstamped"
+        );
+        assert_eq!(
+            keys("/hls"),
+            "deltas discontinuities ended gaps hinted jumps maps part_age part_delay part_fetch part_served parts \
+             playlist_bytes playlists reconnects refused requests segments skipped stall violations"
+        );
+        assert_eq!(
+            keys("/packets"),
+            "frames frames_dropped gaps keyframes_asked late lost nacked received refused repeated window_audio \
+             window_video"
+        );
     }
 }

@@ -21,15 +21,8 @@ const ADDRESSES: u64 = 4_096;
 /// For datagrams that arrive while a loop is busy: seconds of media, and all of a keyframe.
 const DATAGRAM_BUFFER: usize = 1 << 20;
 
-/// The result of a read or a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moved {
-    Bytes(usize),
-    /// Nothing now.
-    Later,
-    /// The peer is gone.
-    Gone(&'static str),
-}
+/// The bytes that a read or a write moved; `None` when nothing moves now. It fails when the peer is gone.
+pub(crate) type Moved = Result<Option<usize>, &'static str>;
 
 /// Waits until sockets are ready, for `pause` nanoseconds at the most; `None` when a signal came first.
 pub(crate) fn ready<'a>(
@@ -48,13 +41,28 @@ pub(crate) fn ready<'a>(
     }
 }
 
+/// Has events of `socket` carry `token`.
+pub(crate) fn watch(
+    epoll: &OwnedFd,
+    socket: &OwnedFd,
+    token: usize,
+    flags: epoll::EventFlags,
+) -> Result<(), String> {
+    let data = epoll::EventData::new_u64(token as u64);
+    epoll::add(epoll, socket, data, flags).map_err(|error| format!("not watched: {error}"))
+}
+
 /// Begins to connect member `number` of the load. On the loopback it comes from an address that few others
 /// share; elsewhere the system chooses.
 pub(crate) fn connect(
     to: SocketAddr,
     number: u64,
     receive_buffer: Option<usize>,
-) -> io::Result<OwnedFd> {
+) -> Result<OwnedFd, String> {
+    begin(to, number, receive_buffer).map_err(|error| format!("no connection: {error}"))
+}
+
+fn begin(to: SocketAddr, number: u64, receive_buffer: Option<usize>) -> io::Result<OwnedFd> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM.nonblocking(), None)?;
     if let Some(bytes) = receive_buffer {
         socket.set_recv_buffer_size(bytes)?;
@@ -87,8 +95,9 @@ pub(crate) fn converse(to: SocketAddr, number: u64) -> io::Result<OwnedFd> {
 }
 
 /// Why the connection failed, if it did.
-pub(crate) fn connect_result(socket: &OwnedFd) -> io::Result<()> {
-    rustix::net::sockopt::socket_error(socket)?.map_err(io::Error::from)
+pub(crate) fn connect_result(socket: &OwnedFd) -> Result<(), String> {
+    let outcome = rustix::net::sockopt::socket_error(socket).and_then(|outcome| outcome);
+    outcome.map_err(|error| format!("no connection: {}", io::Error::from(error)))
 }
 
 /// Reads what is there, at most a buffer full.
@@ -112,11 +121,11 @@ pub(crate) fn receive_timed(socket: &OwnedFd, buffer: &mut [u8]) -> (Moved, Opti
 /// be about to open its socket.
 pub(crate) fn receive_datagram(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
     match recv(socket, buffer, RecvFlags::DONTWAIT) {
-        Ok((_, length)) => Moved::Bytes(length),
+        Ok((_, length)) => Ok(Some(length)),
         Err(
             rustix::io::Errno::AGAIN | rustix::io::Errno::INTR | rustix::io::Errno::CONNREFUSED,
-        ) => Moved::Later,
-        Err(_) => Moved::Gone("the socket broke"),
+        ) => Ok(None),
+        Err(_) => Err("the socket broke"),
     }
 }
 
@@ -134,21 +143,19 @@ pub(crate) fn transmit(socket: &OwnedFd, bytes: &[u8]) -> Moved {
     )
 }
 
-/// Sends a datagram; a full socket drops it. A refusal means nothing: the server may come back.
-pub(crate) fn transmit_datagram(socket: &OwnedFd, datagram: &[u8]) -> Moved {
+/// Sends a datagram. A full socket drops it, as networks do, and a refusal means nothing: the server may come back.
+pub(crate) fn transmit_datagram(socket: &OwnedFd, datagram: &[u8]) -> Result<(), &'static str> {
     use rustix::io::Errno;
     match send(socket, datagram, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-        Ok(length) => Moved::Bytes(length),
-        Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::CONNREFUSED) => Moved::Later,
-        Err(_) => Moved::Gone("the socket broke"),
+        Ok(_) | Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::CONNREFUSED) => Ok(()),
+        Err(_) => Err("the socket broke"),
     }
 }
 
 /// Writes a short message to a socket that has space for it.
 pub(crate) fn say(socket: &OwnedFd, bytes: &[u8]) -> Result<(), &'static str> {
-    match transmit(socket, bytes) {
-        Moved::Bytes(length) if length == bytes.len() => Ok(()),
-        Moved::Gone(why) => Err(why),
+    match transmit(socket, bytes)? {
+        Some(length) if length == bytes.len() => Ok(()),
         _ => Err("it does not read what it is told"),
     }
 }
@@ -160,7 +167,7 @@ pub(crate) fn greet(
     epoll: &OwnedFd,
     place: usize,
 ) -> Result<(), String> {
-    connect_result(socket).map_err(|error| format!("no connection: {error}"))?;
+    connect_result(socket)?;
     say(socket, words)?;
     let data = epoll::EventData::new_u64(place as u64);
     epoll::modify(epoll, socket, data, epoll::EventFlags::IN)
@@ -169,13 +176,11 @@ pub(crate) fn greet(
 
 fn moved(result: rustix::io::Result<usize>, reading: bool) -> Moved {
     match result {
-        Ok(0) if reading => Moved::Gone("closed by the server"),
-        Ok(length) => Moved::Bytes(length),
-        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Moved::Later,
-        Err(rustix::io::Errno::CONNRESET | rustix::io::Errno::PIPE) => {
-            Moved::Gone("reset by the server")
-        }
-        Err(_) => Moved::Gone("the connection broke"),
+        Ok(0) if reading => Err("closed by the server"),
+        Ok(length) => Ok(Some(length)),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
+        Err(rustix::io::Errno::CONNRESET | rustix::io::Errno::PIPE) => Err("reset by the server"),
+        Err(_) => Err("the connection broke"),
     }
 }
 

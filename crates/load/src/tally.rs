@@ -9,6 +9,7 @@ use crate::histogram::Histogram;
 use crate::hls::record::Record;
 use crate::ledger::Findings;
 use crate::rtc::packets::Packets;
+use crate::sums::{Sum, sums};
 
 /// Different reasons that are kept apart.
 const REASONS_MAX: usize = 32;
@@ -20,50 +21,62 @@ const REASON_LETTERS_MAX: usize = 120;
 #[serde(transparent)]
 pub(crate) struct Reasons(BTreeMap<String, u64>);
 
-/// What the members of a load saw. Spans are in nanoseconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Tally {
-    /// Connections begun, replacements included.
-    pub(crate) begun: u64,
-    /// Listeners that received media; publishers that were accepted.
-    pub(crate) joined: u64,
-    /// Of these, connected at the end.
-    pub(crate) alive: u64,
-    pub(crate) stalled: u64,
-    pub(crate) slow: u64,
-    /// Left by themselves, and were replaced.
-    pub(crate) churned: u64,
-    /// Never joined, and why.
-    pub(crate) failed: Reasons,
-    /// Joined and were lost, and why.
-    pub(crate) lost: Reasons,
-    /// All bytes of media, received or sent.
-    pub(crate) bytes: u64,
-    /// Those of the window.
-    pub(crate) window_bytes: u64,
-    /// Frames that publishers sent.
-    pub(crate) frames_sent: u64,
-    /// Bits per second over the window, of each listener that was there for all of it.
-    pub(crate) rate: Histogram,
-    /// From the connect to the first media, or to the server's acceptance.
-    pub(crate) join: Histogram,
-    /// The longest wait of each listener.
-    pub(crate) gap: Histogram,
-    /// The longest that began in the window or reached into it.
-    pub(crate) window_gap: Histogram,
-    /// The longest wait of each viewer over WebRTC for a packet of a picture, that reached into the window.
-    pub(crate) picture_gap: Histogram,
-    /// Every wait that ended in the window.
-    pub(crate) waits: Histogram,
-    /// How much later than due publishers sent each frame.
-    pub(crate) lateness: Histogram,
-    pub(crate) checked: u64,
-    pub(crate) findings: Findings,
-    /// Of viewers over WebRTC; of publishers, what was requested of them.
-    pub(crate) packets: Packets,
-    /// Of players over HLS.
-    pub(crate) hls: Record,
-    pub(crate) generators: Vec<Generator>,
+sums! {
+    /// What became of the members of a load.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub(crate) struct Members {
+        /// Connections begun, replacements included.
+        pub(crate) begun: u64,
+        /// Members that received media, or were allowed to publish.
+        pub(crate) joined: u64,
+        /// Of these, connected at the end.
+        pub(crate) alive: u64,
+        /// Listeners that stopped reading.
+        pub(crate) stalled: u64,
+        /// Listeners that read slower than the stream.
+        pub(crate) slow: u64,
+        /// Listeners that left by themselves, and were replaced.
+        pub(crate) churned: u64,
+    }
+}
+
+sums! {
+    /// What the members of a load saw. Spans are in nanoseconds.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    pub(crate) struct Tally {
+        pub(crate) members: Members,
+        /// Never joined, and why.
+        pub(crate) failed: Reasons,
+        /// Joined and were lost, and why.
+        pub(crate) lost: Reasons,
+        /// All bytes of media, received or sent.
+        pub(crate) bytes: u64,
+        /// Those of the window.
+        pub(crate) window_bytes: u64,
+        /// Frames that publishers sent.
+        pub(crate) frames_sent: u64,
+        /// Bits per second over the window, of each listener that was there for all of it.
+        pub(crate) rate: Histogram,
+        /// From the connect to the first media, or to the server's acceptance.
+        pub(crate) join: Histogram,
+        /// The longest wait of each listener.
+        pub(crate) gap: Histogram,
+        /// The longest that began in the window or reached into it.
+        pub(crate) window_gap: Histogram,
+        /// The longest wait of each viewer over WebRTC for a packet of a picture, that reached into the window.
+        pub(crate) picture_gap: Histogram,
+        /// Every wait that ended in the window.
+        pub(crate) waits: Histogram,
+        /// How much later than due publishers sent each frame.
+        pub(crate) lateness: Histogram,
+        pub(crate) checked: u64,
+        pub(crate) findings: Findings,
+        /// Of viewers over WebRTC; of publishers, what was requested of them.
+        pub(crate) packets: Packets,
+        /// Of players over HLS.
+        pub(crate) hls: Record,
+        pub(crate) generators: Vec<Generator>,
+    }
 }
 
 /// A process's measurements of itself.
@@ -76,14 +89,16 @@ pub(crate) struct Generator {
     pub(crate) descriptor_limit: u64,
 }
 
-/// What has happened so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Progress {
-    pub(crate) begun: u64,
-    pub(crate) joined: u64,
-    pub(crate) failed: u64,
-    pub(crate) lost: u64,
-    pub(crate) bytes: u64,
+sums! {
+    /// What has happened so far.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub(crate) struct Progress {
+        pub(crate) begun: u64,
+        pub(crate) joined: u64,
+        pub(crate) failed: u64,
+        pub(crate) lost: u64,
+        pub(crate) bytes: u64,
+    }
 }
 
 impl Reasons {
@@ -92,7 +107,7 @@ impl Reasons {
         if let Some((end, _)) = reason.char_indices().nth(REASON_LETTERS_MAX) {
             reason.truncate(end);
         }
-        self.add(reason, 1);
+        self.enter(reason, 1);
     }
 
     pub(crate) fn total(&self) -> u64 {
@@ -103,7 +118,7 @@ impl Reasons {
         self.0.iter().map(|(reason, count)| (&reason[..], *count))
     }
 
-    fn add(&mut self, reason: String, count: u64) {
+    fn enter(&mut self, reason: String, count: u64) {
         let is_known = self.0.contains_key(&reason);
         let reason = if is_known || self.0.len() < REASONS_MAX {
             reason
@@ -112,41 +127,17 @@ impl Reasons {
         };
         *self.0.entry(reason).or_default() += count;
     }
+}
 
-    pub(crate) fn merge(&mut self, other: Self) {
+impl Sum for Reasons {
+    fn add(&mut self, other: Self) {
         for (reason, count) in other.0 {
-            self.add(reason, count);
+            self.enter(reason, count);
         }
     }
 }
 
 impl Tally {
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.begun += other.begun;
-        self.joined += other.joined;
-        self.alive += other.alive;
-        self.stalled += other.stalled;
-        self.slow += other.slow;
-        self.churned += other.churned;
-        self.failed.merge(other.failed);
-        self.lost.merge(other.lost);
-        self.bytes += other.bytes;
-        self.window_bytes += other.window_bytes;
-        self.frames_sent += other.frames_sent;
-        self.rate.merge(&other.rate);
-        self.join.merge(&other.join);
-        self.gap.merge(&other.gap);
-        self.window_gap.merge(&other.window_gap);
-        self.picture_gap.merge(&other.picture_gap);
-        self.waits.merge(&other.waits);
-        self.lateness.merge(&other.lateness);
-        self.checked += other.checked;
-        self.findings.merge(&other.findings);
-        self.packets.merge(&other.packets);
-        self.hls.merge(other.hls);
-        self.generators.extend(other.generators);
-    }
-
     /// `bytes` of media were moved.
     pub(crate) fn enter_bytes(&mut self, bytes: usize, in_window: bool) {
         self.bytes += bytes as u64;
@@ -157,7 +148,7 @@ impl Tally {
 
     /// A member that connected at `began` has joined.
     pub(crate) fn enter_join(&mut self, began: u64, now: u64) {
-        self.joined += 1;
+        self.members.joined += 1;
         self.join.record(now.saturating_sub(began));
     }
 
@@ -185,22 +176,12 @@ impl Tally {
 
     pub(crate) fn progress(&self) -> Progress {
         Progress {
-            begun: self.begun,
-            joined: self.joined,
+            begun: self.members.begun,
+            joined: self.members.joined,
             failed: self.failed.total(),
             lost: self.lost.total(),
             bytes: self.bytes,
         }
-    }
-}
-
-impl Progress {
-    pub(crate) fn add(&mut self, other: Self) {
-        self.begun += other.begun;
-        self.joined += other.joined;
-        self.failed += other.failed;
-        self.lost += other.lost;
-        self.bytes += other.bytes;
     }
 }
 
@@ -211,17 +192,15 @@ mod tests {
     #[test]
     fn parts_add_up() {
         let part = |joined, reason: &str| {
-            let mut tally = Tally {
-                joined,
-                ..Tally::default()
-            };
+            let mut tally = Tally::default();
+            tally.members.joined = joined;
             tally.failed.count(&reason);
             tally.join.record(joined);
             tally
         };
         let mut whole = part(3, "status 404");
-        whole.merge(part(4, "status 404"));
-        whole.merge(part(5, "status 503"));
+        whole.add(part(4, "status 404"));
+        whole.add(part(5, "status 503"));
         assert_eq!(whole.progress().joined, 12);
         let failed: Vec<_> = whole.failed.iter().collect();
         assert_eq!(failed, [("status 404", 2), ("status 503", 1)]);

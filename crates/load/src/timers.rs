@@ -1,18 +1,18 @@
-//! Which member is to be woken when, on a clock of the owner's.
+//! Which member is to be woken when, by the time of the load.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Each member has one entry that counts, the one in `scheduled`; others are skipped.
-#[derive(Debug)]
-pub(crate) struct Timers<T> {
-    entries: BinaryHeap<Reverse<(T, usize)>>,
-    scheduled: Vec<Option<T>>,
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    entries: BinaryHeap<Reverse<(u64, usize)>>,
+    scheduled: Vec<Option<u64>>,
 }
 
-impl<T: Copy + Ord> Timers<T> {
+impl Timers {
     /// Wakes the member at `place` at `due` or before.
-    pub(crate) fn set(&mut self, place: usize, due: T) {
+    pub(crate) fn set(&mut self, place: usize, due: u64) {
         if self.scheduled.len() <= place {
             self.scheduled.resize(place + 1, None);
         }
@@ -30,7 +30,7 @@ impl<T: Copy + Ord> Timers<T> {
     }
 
     /// Removes and returns a member that is due.
-    pub(crate) fn pop(&mut self, now: T) -> Option<usize> {
+    pub(crate) fn pop(&mut self, now: u64) -> Option<usize> {
         while let Some(Reverse((due, place))) = self.entries.peek().copied() {
             if due > now {
                 return None;
@@ -44,18 +44,11 @@ impl<T: Copy + Ord> Timers<T> {
         None
     }
 
-    /// When the next one is due; sometimes too early.
-    pub(crate) fn next(&self) -> Option<T> {
-        self.entries.peek().map(|Reverse((due, _))| *due)
-    }
-}
-
-impl<T: Ord> Default for Timers<T> {
-    fn default() -> Self {
-        Self {
-            entries: BinaryHeap::new(),
-            scheduled: Vec::new(),
-        }
+    /// When the next one is due, sometimes too early; the end of time when none is.
+    pub(crate) fn next_at(&self) -> u64 {
+        self.entries
+            .peek()
+            .map_or(u64::MAX, |Reverse((due, _))| *due)
     }
 }
 
@@ -77,7 +70,7 @@ mod tests {
         assert_eq!(timers.pop(60), Some(2));
         assert_eq!(timers.pop(60), Some(0));
         assert_eq!(timers.pop(99), None);
-        assert_eq!(timers.next(), None);
+        assert_eq!(timers.next_at(), u64::MAX);
         timers.set(2, 99);
         assert_eq!(timers.pop(99), Some(2));
     }

@@ -2,26 +2,16 @@
 //! happens, one JSON document per line.
 
 use std::io::{self, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 
 use rustix::process::{
     Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit,
 };
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Clock;
-use crate::histogram::Histogram;
-use crate::plan::{Plan, Timeline, Work};
-use crate::tally::{Generator, Progress, Tally};
+use crate::plan::{Plan, Work};
+use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
-use crate::{hls, listen, publish, rtc, socket};
-
-/// Sockets looked at between two sleeps: about a millisecond's work.
-const EVENTS_PER_WAIT: usize = 512;
-/// Between two lines about the progress.
-const PROGRESS_INTERVAL: u64 = 500_000_000;
+use crate::{hls, listen, publish, rtc};
 
 /// A line of a process.
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,149 +64,4 @@ pub(crate) fn raise_descriptor_limit() -> u64 {
         Err(_) => granted.current,
     };
     limit.unwrap_or(u64::MAX)
-}
-
-/// The rounds of a worker's loop, and what they say about the worker itself.
-#[derive(Debug)]
-pub(crate) struct Laps {
-    timeline: Timeline,
-    clock: Clock,
-    next_progress: u64,
-    /// When this round began to work, or should have.
-    awake: u64,
-    /// When the sleep should be over at the latest.
-    alarm: u64,
-    /// Processor time when the window began.
-    window: Option<(u64, f64)>,
-    lag: Histogram,
-}
-
-/// A plan's work in rounds, with listeners or publishers.
-pub(crate) trait Rounds: Sized {
-    fn clock(&self) -> Clock;
-
-    fn tally(&mut self) -> &mut Tally;
-
-    /// Whether no member is left, and none will come.
-    fn is_over(&self) -> bool;
-
-    /// Counts all present members from here on.
-    fn begin_window(&mut self);
-
-    /// Does what is due.
-    fn look_after(&mut self, now: u64);
-
-    /// How long there is nothing to do, in nanoseconds.
-    fn pause(&self, now: u64) -> u64;
-
-    /// Watches the sockets.
-    fn epoll(&self) -> &OwnedFd;
-
-    /// Something happened at the socket of the member at `place`.
-    fn attend(&mut self, place: usize, now: u64);
-
-    /// Counts the members present at the end, and disconnects all.
-    fn end(&mut self);
-}
-
-/// Runs rounds until the end of the plan.
-pub(crate) fn run_rounds(
-    plan: &Plan,
-    mut rounds: impl Rounds,
-    progress: &mut dyn FnMut(Progress),
-) -> io::Result<Tally> {
-    let clock = rounds.clock();
-    let mut laps = Laps::new(plan, clock);
-    loop {
-        let is_over = rounds.is_over();
-        let told = &mut || progress(rounds.tally().progress());
-        match laps.begin(clock.now(), is_over, told) {
-            Lap::Goes => {}
-            Lap::WindowBegins => rounds.begin_window(),
-            Lap::Ends => break,
-        }
-        rounds.look_after(clock.now());
-        let now = clock.now();
-        let pause = rounds.pause(now);
-        laps.end(now, pause);
-        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let Some(ready) = socket::ready(rounds.epoll(), &mut ready, pause)? else {
-            continue;
-        };
-        let now = clock.now();
-        laps.resume(now);
-        for event in ready {
-            rounds.attend({ event.data }.u64() as usize, now);
-        }
-    }
-    rounds.end();
-    laps.finish(rounds.tally());
-    Ok(std::mem::take(rounds.tally()))
-}
-
-/// How a round begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lap {
-    Goes,
-    /// All present members are counted from here on.
-    WindowBegins,
-    Ends,
-}
-
-impl Laps {
-    pub(crate) fn new(plan: &Plan, clock: Clock) -> Self {
-        Self {
-            timeline: plan.timeline(),
-            clock,
-            next_progress: 0,
-            awake: clock.now(),
-            alarm: u64::MAX,
-            window: None,
-            lag: Histogram::default(),
-        }
-    }
-
-    /// A round begins at `now`; `is_over` when no member is left.
-    pub(crate) fn begin(&mut self, now: u64, is_over: bool, progress: &mut dyn FnMut()) -> Lap {
-        if now >= self.next_progress {
-            self.next_progress = now + PROGRESS_INTERVAL;
-            progress();
-        }
-        if is_over || now >= self.timeline.end {
-            return Lap::Ends;
-        }
-        if self.window.is_none() && now >= self.timeline.window_begin {
-            self.window = Some((now, processor_seconds()));
-            return Lap::WindowBegins;
-        }
-        Lap::Goes
-    }
-
-    /// The round's work was done at `now`, and a sleep of at most `pause` follows.
-    pub(crate) fn end(&mut self, now: u64, pause: u64) {
-        self.lag.record(now.saturating_sub(self.awake));
-        self.alarm = now.saturating_add(pause);
-    }
-
-    /// The sleep was over at `now`. If another process had the processor, that is later than it should be.
-    pub(crate) fn resume(&mut self, now: u64) {
-        self.awake = now.min(self.alarm);
-    }
-
-    /// Records the worker's measurements of itself.
-    pub(crate) fn finish(self, tally: &mut Tally) {
-        let (began, used) = self.window.unwrap_or_default();
-        let seconds = self.clock.now().saturating_sub(began) as f64 / 1e9;
-        tally.generators.push(Generator {
-            cpu: (processor_seconds() - used) / seconds.max(0.001),
-            lag: self.lag,
-            descriptor_limit: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
-        });
-    }
-}
-
-/// Processor time of this process, user and system.
-fn processor_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }

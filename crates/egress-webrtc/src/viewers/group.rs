@@ -8,17 +8,16 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use fanout::books::CHECKUP_INTERVAL as LAG_INTERVAL;
-use fanout::{Follower, LaneGuard, LaneId, Reason};
-use media::{Kind, Span, Timestamp};
+use fanout::{LaneGuard, LaneId, Reason};
+use media::Span;
 use webrtc::ice::Transport;
 
-use super::track::{Packet, Track};
-use super::viewer::{Lane, Viewer, Visit};
-use super::{GroupContext, ViewerPosition};
+use super::context::{GroupContext, ViewerPosition};
+use super::feed::{Feed, News};
+use super::report::send_report;
+use super::viewer::{Viewer, Visit};
 use crate::out::ViewerOutbox;
-use formats::rtp::MediaClock;
-use formats::rtp::codes::{self, FORMATS, PICTURE};
-use formats::rtp::record::{HEAD_BYTES, PEEK_BYTES, Record};
+use formats::rtp::codes::PICTURE;
 
 /// After a picture sound waits for the next one to go with, but no longer than this: a little more than the
 /// interval of 25 pictures a second.
@@ -48,21 +47,10 @@ pub(super) struct ViewerGroup {
     /// Its index among the worker's groups.
     index: u32,
     id: LaneId,
-    follower: Follower,
+    feed: Feed,
     bell: Waker,
-    /// By format.
-    tracks: [Track; FORMATS],
-    /// The log is known up to here.
-    absorbed: u64,
-    /// The time of the newest unit.
-    newest: Timestamp,
-    /// The format of the newest sound and picture.
-    formats: [Option<usize>; 2],
-    clock: MediaClock,
     /// The most sound in one packet that all its viewers take.
     packet_time: Duration,
-    /// Arrivals are given in microseconds after this.
-    epoch: Instant,
     viewers: Vec<Viewer>,
     round: Round,
     /// When the next round begins at the latest, with or without news.
@@ -85,13 +73,6 @@ struct Round {
     began: Option<Instant>,
 }
 
-/// What was found in the log.
-#[derive(Clone, Copy, Debug, Default)]
-struct News {
-    has_picture: bool,
-    has_any: bool,
-}
-
 /// What is left to do.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Work {
@@ -105,19 +86,12 @@ pub(super) enum Work {
 
 impl ViewerGroup {
     pub(super) fn new(index: u32, guard: &LaneGuard, bell: Waker, now: Instant) -> Self {
-        let follower = Follower::new(guard);
-        let mut group = Self {
+        Self {
             index,
             id: guard.id(),
-            absorbed: follower.start(),
-            follower,
+            feed: Feed::new(guard, now),
             bell,
-            tracks: std::array::from_fn(|_| Track::default()),
-            newest: Timestamp::ZERO,
-            formats: [None; 2],
-            clock: MediaClock::default(),
             packet_time: Duration::MAX,
-            epoch: now,
             viewers: Vec::new(),
             round: Round {
                 cursor: 0,
@@ -129,9 +103,7 @@ impl ViewerGroup {
             lags_sampled: now,
             scheduled: None,
             is_queued: false,
-        };
-        group.absorb();
-        group
+        }
     }
 
     pub(super) const fn id(&self) -> LaneId {
@@ -204,7 +176,7 @@ impl ViewerGroup {
         now: Instant,
         out: &mut O,
     ) -> Work {
-        let news = self.absorb();
+        let news = self.feed.absorb();
         if self.wants_round(news, context, now) {
             self.begin_round(now);
         }
@@ -225,68 +197,20 @@ impl ViewerGroup {
         if self.round.left > 0 {
             return Work::Unfinished;
         }
-        if self.follower.has_ended() && self.absorbed >= self.follower.end() {
+        if self.feed.is_over() {
             for viewer in &self.viewers {
                 out.close(viewer.session);
             }
             self.clear(Reason::Ended, context);
             return Work::Over;
         }
-        if !self.follower.arm(&self.bell) {
+        if !self.feed.follower.arm(&self.bell) {
             return Work::Unfinished;
         }
         Work::Until(
             self.again
                 .map_or(self.checkup, |again| again.min(self.checkup)),
         )
-    }
-
-    /// Learns where the log's new packets are.
-    fn absorb(&mut self) -> News {
-        self.follower.refresh();
-        let mut news = News::default();
-        // Otherwise this thread slept through the whole log.
-        self.absorbed = self.absorbed.max(self.follower.start());
-        if self.absorbed == self.follower.end() {
-            return news;
-        }
-        let mut scratch = [0; PEEK_BYTES];
-        for unit in self.follower.units(self.absorbed) {
-            let mut at = unit.range.start;
-            let arrived = micros(self.epoch, unit.arrived);
-            while at < unit.range.end {
-                let peeked = self.follower.bytes(at, PEEK_BYTES, &mut scratch);
-                let Some(record) = Record::peek(peeked) else {
-                    break;
-                };
-                let begins = at == unit.range.start;
-                let packet = Packet {
-                    offset: at + HEAD_BYTES as u64,
-                    at: unit.at,
-                    len: record.len,
-                    begins,
-                    arrived,
-                };
-                let kind = record.format.kind();
-                self.tracks[record.format as usize].push(
-                    record.sequence,
-                    packet,
-                    begins && unit.is_join,
-                );
-                self.formats[codes::place(kind)] = Some(record.format as usize);
-                news.has_picture |= kind == Kind::Video;
-                news.has_any = true;
-                at = packet.offset + u64::from(record.len);
-            }
-            self.absorbed = unit.range.end;
-            self.newest = self.newest.max(unit.at);
-            self.clock.saw(unit.at, unit.arrived);
-        }
-        let start = self.follower.start();
-        for track in &mut self.tracks {
-            track.forget_before(start);
-        }
-        news
     }
 
     /// Whether a round is due. Sound waits for a picture within the window, which widens with the audience.
@@ -303,7 +227,7 @@ impl ViewerGroup {
 
     /// How long sound that came `now` waits for a picture. Where there is none, the lane has combined what may wait.
     fn sound_due(&self, context: &GroupContext, now: Instant) -> Instant {
-        let (Some(_), Some(began)) = (self.formats[PICTURE], self.round.began) else {
+        let (Some(_), Some(began)) = (self.feed.formats[PICTURE], self.round.began) else {
             return now;
         };
         let window = self.window(context);
@@ -315,7 +239,7 @@ impl ViewerGroup {
 
     /// The time between two visits of a viewer that the worker can spend on sound.
     fn window(&self, context: &GroupContext) -> Duration {
-        self.follower.policy().window(
+        self.feed.follower.policy().window(
             context.turn_cost(),
             context.rules.target_utilisation,
             Span::ZERO,
@@ -324,7 +248,8 @@ impl ViewerGroup {
 
     /// Tells the lane how much sound its viewers take in one packet.
     fn declare(&mut self, context: &GroupContext) {
-        self.follower
+        self.feed
+            .follower
             .declare(self.window(context), self.packet_time);
     }
 
@@ -347,27 +272,22 @@ impl ViewerGroup {
         now: Instant,
         out: &mut O,
     ) -> bool {
-        let lane = Lane {
-            follower: &self.follower,
-            tracks: &self.tracks,
-            newest: self.newest,
-        };
+        let lane = self.feed.lane();
         let Some(viewer) = self.viewers.get_mut(index) else {
             return false;
         };
         let packets = context.counters.packets;
-        let oldest = viewer.oldest_unsent(&self.tracks);
+        let oldest = viewer.oldest_unsent(lane.tracks);
         let visit = viewer.visit(lane, now, out, &mut context.scratch, &mut context.counters);
         if context.counters.packets > packets {
             context.blocked_in_a_row = 0;
             if let Some(oldest) = oldest {
-                let delay = micros(self.epoch, now).wrapping_sub(oldest);
-                let delay = Duration::from_micros(delay.into());
+                let delay = self.feed.age(oldest, now);
                 context.books.forwarded(delay, LATE_AFTER, 1);
             }
         }
         if viewer.is_due_for_report(now) {
-            report(viewer, &self.clock, context, now, out);
+            send_report(viewer, &self.feed.clock, context, now, out);
         }
         match visit {
             Visit::Settled => {}
@@ -404,18 +324,14 @@ impl ViewerGroup {
                 self.remove(index, reason, context);
                 continue;
             }
-            let lane = Lane {
-                follower: &self.follower,
-                tracks: &self.tracks,
-                newest: self.newest,
-            };
+            let lane = self.feed.lane();
             let viewer = &mut self.viewers[index];
             let lag = viewer.tell(lane, now);
             if samples_lags {
                 context.books.sampled_lag(lag, 1);
             }
             if viewer.is_due_for_report(now) {
-                report(viewer, &self.clock, context, now, out);
+                send_report(viewer, &self.feed.clock, context, now, out);
             }
             index += 1;
         }
@@ -428,17 +344,13 @@ impl ViewerGroup {
         }
         // The stream's codec has changed: a viewer that asks again learns the new one.
         let agreed = viewer.lines[PICTURE].as_ref()?.format as usize;
-        let present = self.formats[PICTURE]?;
+        let present = self.feed.formats[PICTURE]?;
         (present != agreed).then_some(Reason::Ended)
     }
 
     /// A viewer cannot go on without a keyframe.
     pub(super) fn lost_picture(&mut self, index: usize, now: Instant) {
-        let lane = Lane {
-            follower: &self.follower,
-            tracks: &self.tracks,
-            newest: self.newest,
-        };
+        let lane = self.feed.lane();
         if let Some(viewer) = self.viewers.get_mut(index) {
             viewer.lost_picture(lane, now);
         }
@@ -454,11 +366,7 @@ impl ViewerGroup {
         now: Instant,
         out: &mut O,
     ) {
-        let lane = Lane {
-            follower: &self.follower,
-            tracks: &self.tracks,
-            newest: self.newest,
-        };
+        let lane = self.feed.lane();
         let Some(viewer) = self.viewers.get_mut(index) else {
             return;
         };
@@ -475,28 +383,5 @@ impl ViewerGroup {
             scratch,
             &mut context.counters,
         );
-    }
-}
-
-/// Microseconds from `epoch` to `at`, modulo 2^32: no log reaches back the 71 minutes after which they
-/// repeat.
-fn micros(epoch: Instant, at: Instant) -> u32 {
-    at.saturating_duration_since(epoch).as_micros() as u32
-}
-
-fn report<O: ViewerOutbox>(
-    viewer: &mut Viewer,
-    clock: &MediaClock,
-    context: &mut GroupContext,
-    now: Instant,
-    out: &mut O,
-) {
-    let Some(at) = clock.at(now) else {
-        return;
-    };
-    context.compound.clear();
-    viewer.report(at, context.wall.ntp(now), now, &mut context.compound);
-    if !context.compound.is_empty() {
-        out.rtcp(viewer.session, &context.compound);
     }
 }

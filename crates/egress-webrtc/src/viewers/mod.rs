@@ -15,13 +15,18 @@
 //! sound, and a keyframe now and then, until its link takes the picture again. Nothing is queued per viewer.
 
 mod bells;
+mod books;
+mod context;
+mod feed;
 mod group;
 mod line;
 mod link;
 mod meter;
 mod pace;
 mod picture;
+mod place;
 mod repair;
+mod repetition;
 mod report;
 mod run;
 mod start;
@@ -45,17 +50,13 @@ use webrtc::rtcp::{Packet, packets};
 use webrtc::srtp::Keys;
 
 use self::bells::{Bells, LANES_MAX};
+use self::context::GroupContext;
 use self::group::{BLOCKED_MAX, BLOCKED_RETRY, ViewerGroup, Work};
 use self::meter::Meter;
-use self::viewer::{PACKET_BYTES_MAX, Viewer};
+use self::viewer::Viewer;
 use crate::agree::Agreed;
-use crate::clock::Wall;
 use crate::out::ViewerOutbox;
-use crate::stats::{Counters, Stats};
-
-/// CPU time of one visit: sealing a frame, the send, the kernel's path to the card, and a share of what viewers send
-/// back. Of 300 viewers a visit takes 9 µs.
-const VISIT_COST: Duration = Duration::from_micros(10);
+use crate::stats::Stats;
 
 /// Visits in one call of [`Viewers::turn`]: about half a millisecond, after which the port serves its
 /// sockets.
@@ -94,52 +95,6 @@ pub struct Viewers {
     visits: u32,
 }
 
-/// What groups share.
-struct GroupContext {
-    rules: Rules,
-    wall: Wall,
-    /// By the session's slot.
-    positions: Vec<Option<ViewerPosition>>,
-    scratch: Box<[u8; PACKET_BYTES_MAX]>,
-    compound: Vec<u8>,
-    /// How many viewers there are.
-    viewers: u32,
-    /// This worker's.
-    books: Arc<Books>,
-    counters: Counters,
-    /// Visits since the last one that could send.
-    blocked_in_a_row: u32,
-}
-
-/// Where a session's viewer is.
-#[derive(Clone, Copy, Debug)]
-struct ViewerPosition {
-    generation: u32,
-    group: u32,
-    viewer: u32,
-}
-
-impl GroupContext {
-    fn position(&self, session: Handle) -> Option<(usize, usize)> {
-        let position = (*self.positions.get(session.slot as usize)?)?;
-        let is_it = position.generation == session.generation;
-        is_it.then_some((position.group as usize, position.viewer as usize))
-    }
-
-    fn set(&mut self, session: Handle, position: Option<ViewerPosition>) {
-        let slot = session.slot as usize;
-        if slot >= self.positions.len() {
-            self.positions.resize(slot + 1, None);
-        }
-        self.positions[slot] = position;
-    }
-
-    /// CPU time of a visit to all viewers.
-    fn turn_cost(&self) -> Duration {
-        VISIT_COST.saturating_mul(self.viewers)
-    }
-}
-
 impl Viewers {
     /// A worker without viewers, which keeps `books`. `waker` rings the worker's bell, upon which it calls
     /// [`turn`](Self::turn).
@@ -150,17 +105,7 @@ impl Viewers {
             bells: Bells::new(waker),
             queue: VecDeque::new(),
             schedule: BinaryHeap::new(),
-            context: GroupContext {
-                rules,
-                wall: Wall::now(),
-                positions: Vec::new(),
-                scratch: Box::new([0; PACKET_BYTES_MAX]),
-                compound: Vec::new(),
-                viewers: 0,
-                books,
-                counters: Counters::default(),
-                blocked_in_a_row: 0,
-            },
+            context: GroupContext::new(rules, books),
             stats: Arc::default(),
             meter: None,
             visits: 0,

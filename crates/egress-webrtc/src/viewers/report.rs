@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 use media::Timestamp;
 use webrtc::rtcp::{ReportBlock, SenderReport, write_sdes};
 
+use super::context::GroupContext;
 use super::line::Line;
 use super::link::{Heard, PROBE_PATIENCE, Turn};
 use super::viewer::Viewer;
+use crate::out::ViewerOutbox;
 use crate::stats::Counters;
+use formats::rtp::MediaClock;
 use formats::rtp::codes::{self, CNAME, PICTURE, SOUND};
 
 /// How often a viewer is sent a report. A receiver needs two reports of each line before it can play sound
@@ -29,6 +32,24 @@ const ROUND_TRIP_MAX: Duration = Duration::from_secs(10);
 /// 65,536ths of a second.
 fn duration(units: u32) -> Duration {
     Duration::from_micros((u64::from(units) * 1_000_000) >> 16)
+}
+
+/// Sends a viewer a report on its lines.
+pub(super) fn send_report<O: ViewerOutbox>(
+    viewer: &mut Viewer,
+    clock: &MediaClock,
+    context: &mut GroupContext,
+    now: Instant,
+    out: &mut O,
+) {
+    let Some(at) = clock.at(now) else {
+        return;
+    };
+    context.compound.clear();
+    viewer.report(at, context.wall.ntp(now), now, &mut context.compound);
+    if !context.compound.is_empty() {
+        out.rtcp(viewer.session, &context.compound);
+    }
 }
 
 impl Viewer {

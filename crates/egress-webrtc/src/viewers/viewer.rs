@@ -1,33 +1,26 @@
 //! One viewer of a worker: keys, a path, and a position on each of its lines.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use container::rtp::{HEADER_BYTES, PayloadFormat, padding_bytes, without_padding};
+use container::rtp::{HEADER_BYTES, padding_bytes};
 use fanout::books::DEGRADED_FOR;
-use fanout::{Follower, Judgement, ListenerHandle, Reason};
+use fanout::{Follower, ListenerHandle, Reason};
 use media::{Kind, Span, Timestamp};
 use webrtc::ice::{Path, Transport};
 use webrtc::mux::Handle;
 use webrtc::srtp::{Keys, Sealer};
 
+use super::books::Books;
 use super::line::Line;
-use super::link::{Flow, Link, PROBE_PACKETS};
+use super::link::{Flow, PROBE_PACKETS};
 use super::pace::{PACKETS_PER_VISIT, Pace, REST};
-use super::repair::{Credit, Repair};
+use super::repair::Credit;
 use super::run::Run;
-use super::start::Start;
 use super::track::{Packet, Track};
 use crate::agree::Agreed;
 use crate::out::{Sent, ViewerOutbox};
 use crate::stats::Counters;
-use formats::rtp::codes::{self, FORMATS, PICTURE, SOUND};
-use formats::rtp::record;
-
-/// Between two requests of one viewer for a keyframe.
-const KEYFRAME_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Catching up from an older keyframe than this takes so long that another is requested.
-const OLD_KEYFRAME: Span = Span::from_millis(1_500);
+use formats::rtp::codes::{FORMATS, PICTURE, SOUND};
 
 /// Bytes of a packet whose pieces lie apart in the log.
 pub(super) const PACKET_BYTES_MAX: usize = 2_048;
@@ -46,14 +39,14 @@ pub(super) struct Lane<'a> {
 #[derive(Debug)]
 pub(super) struct Viewer {
     pub(super) session: Handle,
-    path: Path,
-    sealer: Sealer,
+    pub(super) path: Path,
+    pub(super) sealer: Sealer,
     /// Sound and picture.
     pub(super) lines: [Option<Line>; 2],
     /// What its link takes.
     pub(super) flow: Flow,
     pub(super) pace: Pace,
-    credit: Credit,
+    pub(super) credit: Credit,
     /// Bytes and sends not yet reported to its handle.
     unsaid: (u32, u32),
     has_begun: bool,
@@ -64,32 +57,6 @@ pub(super) struct Viewer {
     /// When it is sent the next report on its lines.
     pub(super) report_at: Instant,
     pub(super) books: Box<Books>,
-}
-
-/// State that is needed now and then.
-#[derive(Debug)]
-pub(super) struct Books {
-    pub(super) handle: ListenerHandle,
-    pub(super) repair: Repair,
-    pub(super) link: Link,
-    pub(super) start: Start,
-    /// Sender reports so far.
-    pub(super) reports: u32,
-    /// The most sound in one packet.
-    pub(super) packet_time: Duration,
-    pub(super) skipped_at: Option<Instant>,
-    asked_for_keyframe: Option<Instant>,
-}
-
-impl Books {
-    /// Asks the publisher for a keyframe, again if the last request was in vain.
-    fn ask_for_keyframe(&mut self, now: Instant) {
-        let is_due = |asked| now.saturating_duration_since(asked) >= KEYFRAME_INTERVAL;
-        if self.asked_for_keyframe.is_none_or(is_due) {
-            self.asked_for_keyframe = Some(now);
-            self.handle.request_keyframe();
-        }
-    }
 }
 
 /// How a visit ended.
@@ -129,19 +96,7 @@ impl Viewer {
             is_in_step: false,
             is_adrift: false,
             report_at: now,
-            books: Box::new(Books {
-                handle,
-                repair: Repair::default(),
-                link: Link::default(),
-                start: Start::default(),
-                reports: 0,
-                packet_time: agreed
-                    .of(Kind::Audio)
-                    .and_then(|agreed| agreed.packet_time)
-                    .unwrap_or(Duration::MAX),
-                skipped_at: None,
-                asked_for_keyframe: None,
-            }),
+            books: Box::new(Books::new(handle, agreed)),
         })
     }
 
@@ -214,126 +169,6 @@ impl Viewer {
             return Visit::Leave(reason);
         }
         self.send(lane, now, out, scratch, counters)
-    }
-
-    /// Finds positions for lines that have none, and moves those that have fallen behind.
-    fn place(&mut self, lane: Lane<'_>, now: Instant) -> Result<(), Reason> {
-        let sound = self.place_sound(lane);
-        let picture = self.place_picture(lane, now)?;
-        if sound || picture {
-            self.is_in_step = false;
-            self.books.handle.skipped();
-            self.books.skipped_at = Some(now);
-            self.books.handle.set_degraded(true);
-        }
-        Ok(())
-    }
-
-    /// Sound starts at the present: a receiver plays what it is sent, and the past would stay as delay for
-    /// good.
-    fn place_sound(&mut self, lane: Lane<'_>) -> bool {
-        let Some(line) = &mut self.lines[SOUND] else {
-            return false;
-        };
-        let track = &lane.tracks[line.format as usize];
-        if line.is_waiting() {
-            if let Some(newest) = track.newest() {
-                line.go(newest);
-            }
-            return false;
-        }
-        // Relative to the newest sound: pictures may be ahead of it by nature.
-        let present = track.newest().and_then(|newest| track.get(newest));
-        let lag = match track.get(line.next()) {
-            Some(packet) => present.map_or(Span::ZERO, |present| present.at - packet.at),
-            None if line.next() >= track.end() => return false,
-            // The ring no longer has it.
-            None => Span::from_ticks(i64::MAX),
-        };
-        let newest = track.newest().filter(|newest| *newest > line.next());
-        let Some(newest) = newest.filter(|_| lag > lane.follower.policy().skip_after) else {
-            return false;
-        };
-        line.go(newest);
-        true
-    }
-
-    /// Pictures start at the newest keyframe, and go on there when a viewer falls too far behind.
-    fn place_picture(&mut self, lane: Lane<'_>, now: Instant) -> Result<bool, Reason> {
-        if self.flow != Flow::Whole {
-            self.probe(lane, now);
-            return Ok(false);
-        }
-        let Some(line) = &mut self.lines[PICTURE] else {
-            return Ok(false);
-        };
-        let track = &lane.tracks[line.format as usize];
-        let join = track.newest_join();
-        let books = &mut *self.books;
-        if line.is_waiting() {
-            match join.and_then(|join| Some((join, track.get(join)?))) {
-                Some((join, packet)) => {
-                    let is_old = lane.newest - packet.at > OLD_KEYFRAME;
-                    if is_old {
-                        books.ask_for_keyframe(now);
-                    }
-                    // Catching up takes three times as much of a link that has just proved to take the stream.
-                    if is_old && books.link.is_on_trial(now) {
-                        return Ok(false);
-                    }
-                    line.go(join);
-                    self.pace.catch_up(packet.at, now);
-                    books.start.began(now);
-                }
-                None => books.ask_for_keyframe(now),
-            }
-            return Ok(false);
-        }
-        let Some(packet) = track.get(line.next()) else {
-            if line.next() >= track.end() {
-                return Ok(false);
-            }
-            // The ring no longer has it. A listener over datagrams loses nothing by being moved, unless it
-            // has been slow for longer than the log is kept.
-            if let Judgement::Drop(Reason::Lag) = lane.follower.judge(0) {
-                return Err(Reason::Lag);
-            }
-            match join {
-                Some(join) => line.go(join),
-                None => line.wait(),
-            }
-            self.pace.caught_up();
-            return Ok(true);
-        };
-        if join.is_none_or(|join| join <= line.next())
-            && lane.newest - packet.at > lane.follower.policy().skip_after
-        {
-            books.ask_for_keyframe(now);
-        }
-        // A frame that was begun is finished, so that none is cut.
-        let Some(join) = join.filter(|join| *join > line.next() && packet.begins) else {
-            return Ok(false);
-        };
-        if self.pace.is_catching_up() {
-            // There is a newer present to catch up with.
-            line.go(join);
-            if let Some(packet) = track.get(join) {
-                self.pace.catch_up(packet.at, now);
-            }
-            return Ok(false);
-        }
-        if lane.newest - packet.at <= lane.follower.policy().skip_after {
-            return Ok(false);
-        }
-        let unit = packet.offset - record::HEAD_BYTES as u64;
-        match lane.follower.judge(unit) {
-            Judgement::Keep => Ok(false),
-            Judgement::Drop(reason) => Err(reason),
-            Judgement::Skip => {
-                line.go(join);
-                Ok(true)
-            }
-        }
     }
 
     fn send<O: ViewerOutbox>(
@@ -463,112 +298,10 @@ impl Viewer {
         Ok(())
     }
 
-    fn count(&mut self, run: &Run, counters: &mut Counters) {
+    pub(super) fn count(&mut self, run: &Run, counters: &mut Counters) {
         counters.packets += run.count() as u64;
         self.unsaid.0 = self.unsaid.0.saturating_add(run.len() as u32);
         self.unsaid.1 = self.unsaid.1.saturating_add(1);
-    }
-
-    /// Sends packets of `kind` again that it reports lost, as far as its share goes.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a visit's needs, and what is asked for"
-    )]
-    pub(super) fn repeat<O: ViewerOutbox>(
-        &mut self,
-        kind: usize,
-        lost: impl Iterator<Item = u16>,
-        lane: Lane<'_>,
-        millis: u32,
-        out: &mut O,
-        scratch: &mut [u8; PACKET_BYTES_MAX],
-        counters: &mut Counters,
-    ) {
-        let (Some(line), Some(track)) = (self.lines[kind], self.track(lane, kind)) else {
-            return;
-        };
-        let may_repeat = kind != PICTURE || self.books.link.may_repeat();
-        let mut run = Run::default();
-        let mut rtx = self.books.repair.rtx[kind];
-        for sequence in lost {
-            counters.nacked += 1;
-            if !may_repeat {
-                counters.nacks_refused += 1;
-                continue;
-            }
-            let found = line.sent(sequence);
-            let found = found.and_then(|(own, at)| Some((own, track.get(at)?)));
-            let Some((own, packet)) = found else {
-                counters.nacks_refused += 1;
-                continue;
-            };
-            let len = usize::from(packet.len) + REPEATED_EXTRA;
-            let repair = &mut self.books.repair;
-            let times = repair.times(kind, sequence, millis);
-            let Some(times) = times.filter(|times| self.credit.spend(len, *times)) else {
-                counters.nacks_refused += 1;
-                continue;
-            };
-            let is_repetition = line.rtx().filter(|_| repair.is_repetition(times));
-            repair.repeated(kind, sequence, millis, (times, is_repetition.is_some()));
-            let bytes = lane
-                .follower
-                .bytes(packet.offset, len - REPEATED_EXTRA, scratch);
-            let Some((plain, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
-                continue;
-            };
-            let header = line.header(plain, own);
-            let mut whole = [0; PACKET_BYTES_MAX];
-            let (index, header, payload) = match is_repetition {
-                None => (own, header, payload),
-                Some(payload_type) => {
-                    let header = repeated_header(header, payload_type, rtx, line.format);
-                    let payload = &payload[..payload.len() - padding_bytes(plain, payload)];
-                    let Some(whole) = with_original(sequence, payload, &mut whole) else {
-                        continue;
-                    };
-                    rtx += 1;
-                    (rtx - 1, header, whole)
-                }
-            };
-            let len = header.len() + payload.len() + self.sealer.overhead();
-            if !run.takes(len, out.buffer().len())
-                && !self.flush_repeated(&mut run, kind, rtx, out, counters)
-            {
-                return;
-            }
-            let place = &mut out.buffer()[run.len()..];
-            match self.sealer.seal(index, &header, payload, place) {
-                Ok(sealed) => run.add(sealed),
-                Err(_) => return,
-            }
-        }
-        self.flush_repeated(&mut run, kind, rtx, out, counters);
-    }
-
-    /// Sends the buffer. If that fails, the packets count as lost, and will be asked for again.
-    fn flush_repeated<O: ViewerOutbox>(
-        &mut self,
-        run: &mut Run,
-        kind: usize,
-        rtx: u64,
-        out: &mut O,
-        counters: &mut Counters,
-    ) -> bool {
-        // Numbers of packets that were not sent are not used for others either.
-        self.books.repair.rtx[kind] = rtx;
-        if run.is_empty() {
-            return true;
-        }
-        let sent = out.send(self.path, run.len(), run.segment());
-        if sent != Sent::Sent {
-            counters.blocked_sends += u64::from(sent == Sent::Blocked);
-            return false;
-        }
-        counters.retransmissions += run.count() as u64;
-        self.count(run, counters);
-        *run = Run::default();
-        true
     }
 
     /// Tells its handle what it was sent and how far behind it is. Returns the latter.
@@ -614,7 +347,7 @@ impl Viewer {
         self.has_begun && now >= self.report_at
     }
 
-    fn track<'a>(&self, lane: Lane<'a>, kind: usize) -> Option<&'a Track> {
+    pub(super) fn track<'a>(&self, lane: Lane<'a>, kind: usize) -> Option<&'a Track> {
         let line = self.lines[kind].as_ref()?;
         Some(&lane.tracks[line.format as usize])
     }
@@ -628,34 +361,4 @@ impl Viewer {
 fn unsealed(error: webrtc::srtp::Error) -> Visit {
     tracing::error!(%error, "a packet could not be sealed");
     Visit::Leave(Reason::Shutdown)
-}
-
-/// Bytes by which a repeated packet is longer: its original number (RFC 4588 §4).
-const REPEATED_EXTRA: usize = 2;
-
-/// The header of a repeated packet, whose padding is taken off (RFC 4588 §4).
-fn repeated_header(
-    header: [u8; HEADER_BYTES],
-    payload_type: u8,
-    number: u64,
-    format: PayloadFormat,
-) -> [u8; HEADER_BYTES] {
-    let mut header = without_padding(header);
-    header[1] = header[1] & 0x80 | payload_type;
-    header[2..4].copy_from_slice(&(number as u16).to_be_bytes());
-    header[8..].copy_from_slice(&codes::rtx_ssrc(format).to_be_bytes());
-    header
-}
-
-/// The payload of a repeated packet.
-fn with_original<'a>(
-    sequence: u16,
-    payload: &[u8],
-    whole: &'a mut [u8; PACKET_BYTES_MAX],
-) -> Option<&'a [u8]> {
-    let whole = whole.get_mut(..REPEATED_EXTRA + payload.len())?;
-    let (original, rest) = whole.split_at_mut(REPEATED_EXTRA);
-    original.copy_from_slice(&sequence.to_be_bytes());
-    rest.copy_from_slice(payload);
-    Some(whole)
 }

@@ -17,9 +17,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use media::{Container, Sample, Timestamp, Track, TrackId};
+use media::{Container, Item, Sample, Timestamp, Track, TrackId};
 
 use super::backlog::Backlog;
+use super::outputs::Outputs;
 use super::{DerivedOffer, Phase, Stream};
 
 /// Samples kept for lanes that open later: more than half a minute between keyframes.
@@ -49,12 +50,22 @@ pub trait Deriver: Send + Sync {
 pub(crate) type DeriverCell = Arc<OnceLock<Arc<dyn Deriver>>>;
 
 impl Stream {
+    /// Begins the stream's derived track. `None` while there is one, or when the stream is over.
+    pub fn derive(self: &Arc<Self>) -> Option<Derivation> {
+        let mut core = self.core();
+        if core.phase == Phase::Ended {
+            return None;
+        }
+        let id = core.derived.begin()?;
+        Some(Derivation::new(Arc::clone(self), id))
+    }
+
     /// Has the derived track made if listeners need one and it has no writer. False when there is no room for
     /// that now.
     pub(crate) fn want_derived(self: &Arc<Self>) -> bool {
         let is_wanted = {
             let core = self.core();
-            core.derived.is_none() && core.derived_wanted() > 0
+            core.derived.is_free() && core.outputs.derived_wanted() > 0
         };
         match self.deriver.get().filter(|_| is_wanted) {
             Some(deriver) => deriver.wanted(self),
@@ -66,7 +77,7 @@ impl Stream {
     pub(crate) fn retry_derived(self: &Arc<Self>) {
         let is_wanted = {
             let core = self.core();
-            core.lacks_derived() && core.derived_wanted() > 0
+            core.derived.lacks_writer() && core.outputs.derived_wanted() > 0
         };
         let deriver = self.deriver.get().filter(|_| is_wanted);
         if let Some(deriver) = deriver
@@ -78,25 +89,25 @@ impl Stream {
 }
 
 /// Names one derivation of a stream.
-pub(super) type DerivationId = u64;
+type DerivationId = u64;
 
 /// The right to write a stream's derived track. Dropping it ends the track.
 #[derive(Debug)]
 pub struct Derivation {
     stream: Arc<Stream>,
-    turn: DerivationId,
+    id: DerivationId,
 }
 
 /// Writes a derived track, from any thread; without effect once its [`Derivation`] has ended.
 #[derive(Clone, Debug)]
 pub struct DerivedWriter {
     stream: Arc<Stream>,
-    turn: DerivationId,
+    id: DerivationId,
 }
 
 impl Derivation {
-    pub(super) fn new(stream: Arc<Stream>, turn: DerivationId) -> Self {
-        Self { stream, turn }
+    fn new(stream: Arc<Stream>, id: DerivationId) -> Self {
+        Self { stream, id }
     }
 
     /// The stream.
@@ -108,29 +119,30 @@ impl Derivation {
     pub fn writer(&self) -> DerivedWriter {
         DerivedWriter {
             stream: Arc::clone(&self.stream),
-            turn: self.turn,
+            id: self.id,
         }
     }
 
     /// Listeners of lanes that take it.
     pub fn wanted(&self) -> usize {
-        self.stream.core().derived_wanted()
+        self.stream.core().outputs.derived_wanted()
     }
 
     /// Ends it if no lane that takes it has a listener, and returns whether it has ended. A later listener
     /// makes the stream call its deriver again.
     pub fn retire(&self) -> bool {
-        let mut core = self.stream.core();
-        if core.derived_wanted() == 0 {
-            core.end_derived(self.turn);
+        let core = &mut *self.stream.core();
+        if core.outputs.derived_wanted() == 0 {
+            core.derived.end_by(self.id, &mut core.outputs);
         }
-        !core.is_derived_by(self.turn)
+        !core.derived.is_by(self.id)
     }
 }
 
 impl Drop for Derivation {
     fn drop(&mut self) {
-        self.stream.core().end_derived(self.turn);
+        let core = &mut *self.stream.core();
+        core.derived.end_by(self.id, &mut core.outputs);
     }
 }
 
@@ -142,31 +154,152 @@ impl DerivedWriter {
             id: TrackId::DERIVED,
             ..track.clone()
         };
-        self.stream
-            .core()
-            .announce_derived(self.turn, Arc::new(track), now);
+        let core = &mut *self.stream.core();
+        core.derived
+            .announce(self.id, Arc::new(track), &mut core.outputs, now);
     }
 
     /// Writes one sample at its time on the stream's timeline; time that steps back is held.
     /// Nothing is written before the track was announced.
     pub fn sample(&self, sample: Sample, now: Instant) {
-        self.stream.core().write_derived(self.turn, sample, now);
+        let core = &mut *self.stream.core();
+        let backlog = &core.recent.backlog;
+        if let Some(sample) = core.derived.take(self.id, sample, backlog) {
+            core.outputs.write_derived(&Item::Sample(sample), now);
+        }
     }
 
     /// Changes the offer to what has turned out. It holds until the publisher's tracks change.
     pub fn correct(&self, offer: DerivedOffer) {
         let mut core = self.stream.core();
-        if core.is_derived_by(self.turn) && core.phase != Phase::Ended {
-            core.offer = offer;
+        if core.derived.is_by(self.id) && core.phase != Phase::Ended {
+            core.derived.offer = offer;
             core.news.ring();
         }
     }
 }
 
-/// The stream's state of its derived track.
-#[derive(Debug)]
+/// The derived track of a stream: what is offered, and what is being made.
 pub(super) struct Derived {
-    pub(super) turn: DerivationId,
+    deriver: DeriverCell,
+    pub(super) offer: DerivedOffer,
+    present: Option<DerivedTrack>,
+    next_derivation: DerivationId,
+}
+
+impl Derived {
+    pub(super) fn new(deriver: DeriverCell) -> Self {
+        Self {
+            deriver,
+            offer: DerivedOffer::Nothing,
+            present: None,
+            next_derivation: 0,
+        }
+    }
+
+    /// What is being made now.
+    pub(super) fn present(&self) -> Option<&DerivedTrack> {
+        self.present.as_ref()
+    }
+
+    /// Whether it has no writer.
+    fn is_free(&self) -> bool {
+        self.present.is_none()
+    }
+
+    /// Whether a derived track is on offer that has no writer.
+    pub(super) fn lacks_writer(&self) -> bool {
+        self.is_free() && self.offer.track().is_some()
+    }
+
+    /// Whether a derived track is announced.
+    pub(super) fn is_announced(&self) -> bool {
+        let present = self.present.as_ref();
+        present.is_some_and(|present| present.track.is_some())
+    }
+
+    /// Offers what can be made of a publisher's tracks, which have changed.
+    pub(super) fn offer_beside(&mut self, container: Container, tracks: &[Arc<Track>]) {
+        self.offer = match self.deriver.get() {
+            Some(deriver) => deriver.offer(container, tracks),
+            None => DerivedOffer::Nothing,
+        };
+    }
+
+    /// Another epoch begins, in which the track that is being made goes on.
+    pub(super) fn begin_epoch(&mut self, outputs: &mut Outputs, now: Instant) {
+        self.offer = DerivedOffer::Nothing;
+        let Some(present) = &mut self.present else {
+            return;
+        };
+        present.forget();
+        if let Some(track) = present.track.clone() {
+            let item = Item::Track(track);
+            outputs.takers().for_each(|lane| lane.push(&item, now));
+        }
+    }
+
+    fn begin(&mut self) -> Option<DerivationId> {
+        if !self.is_free() {
+            return None;
+        }
+        let id = self.next_derivation;
+        self.next_derivation += 1;
+        self.present = Some(DerivedTrack::new(id));
+        Some(id)
+    }
+
+    fn is_by(&self, id: DerivationId) -> bool {
+        let present = self.present.as_ref();
+        present.is_some_and(|present| present.id == id)
+    }
+
+    fn of(&mut self, id: DerivationId) -> Option<&mut DerivedTrack> {
+        self.present.as_mut().filter(|present| present.id == id)
+    }
+
+    fn announce(
+        &mut self,
+        id: DerivationId,
+        track: Arc<Track>,
+        outputs: &mut Outputs,
+        now: Instant,
+    ) {
+        let Some(present) = self.of(id) else {
+            return;
+        };
+        if present.track.as_ref() != Some(&track) {
+            present.forget();
+        }
+        present.track = Some(Arc::clone(&track));
+        outputs.write_derived(&Item::Track(track), now);
+    }
+
+    /// Keeps a sample, and returns it as it is to be written; `None` before the track was announced.
+    fn take(&mut self, id: DerivationId, sample: Sample, backlog: &Backlog) -> Option<Sample> {
+        let present = self.of(id).filter(|present| present.track.is_some())?;
+        let sample = present.place(sample);
+        present.keep(sample.clone(), backlog);
+        Some(sample)
+    }
+
+    fn end_by(&mut self, id: DerivationId, outputs: &mut Outputs) {
+        if self.is_by(id) {
+            self.end();
+            outputs.end_derived();
+        }
+    }
+
+    /// The stream has ended.
+    pub(super) fn end(&mut self) {
+        self.present = None;
+    }
+}
+
+/// The track of one derivation.
+#[derive(Debug)]
+pub(super) struct DerivedTrack {
+    id: DerivationId,
     /// `None` until it is announced.
     pub(super) track: Option<Arc<Track>>,
     /// What belongs to the stream's recent past, oldest first.
@@ -175,10 +308,10 @@ pub(super) struct Derived {
     last: Option<Timestamp>,
 }
 
-impl Derived {
-    pub(super) fn new(turn: DerivationId) -> Self {
+impl DerivedTrack {
+    fn new(id: DerivationId) -> Self {
         Self {
-            turn,
+            id,
             track: None,
             recent: VecDeque::new(),
             recent_bytes: 0,
@@ -192,13 +325,13 @@ impl Derived {
     }
 
     /// The announcement changes, or another epoch begins: lanes that open later begin later.
-    pub(super) fn forget(&mut self) {
+    fn forget(&mut self) {
         self.recent.clear();
         self.recent_bytes = 0;
     }
 
     /// Moves a sample to where it may stand.
-    pub(super) fn place(&mut self, mut sample: Sample) -> Sample {
+    fn place(&mut self, mut sample: Sample) -> Sample {
         sample.track = TrackId::DERIVED;
         let dts = self.last.map_or(sample.dts, |last| last.max(sample.dts));
         self.last = Some(dts);
@@ -208,7 +341,7 @@ impl Derived {
     }
 
     /// Keeps a sample for as long as the publisher's own of that time are kept.
-    pub(super) fn keep(&mut self, sample: Sample, backlog: &Backlog) {
+    fn keep(&mut self, sample: Sample, backlog: &Backlog) {
         self.recent_bytes += sample.data.len();
         self.recent.push_back(sample);
         let begins = backlog.samples().next().map(|oldest| oldest.dts);

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use media::{Charset, Span, StreamName, Title, Track};
 
+use super::core::Core;
 use super::{Keyframes, PictureOrder, Rate, Source};
 use crate::gate::Identity;
 use crate::index::Segmentation;
@@ -43,6 +44,16 @@ pub struct Settings {
     /// The slot of segments, [`Segmentation::segment`], of lanes that have any: enough of the recent past is kept for
     /// such a lane to open with a complete segment.
     pub segment: Span,
+}
+
+impl Settings {
+    /// The rule for lanes of a class.
+    pub(super) fn policy(&self, class: Class) -> Policy {
+        match class {
+            Class::Audio => self.audio,
+            Class::Video => self.video,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -111,18 +122,6 @@ pub enum Phase {
     Ended,
 }
 
-/// Titles that a stream remembers: as many as SHOUTcast lists.
-pub const PLAYED_MAX: usize = 10;
-
-/// A title that was on.
-#[derive(Clone, Debug)]
-pub struct Played {
-    /// What it was.
-    pub title: Arc<Title>,
-    /// Since when.
-    pub since: SystemTime,
-}
-
 /// The public description of a stream.
 #[derive(Clone, Debug)]
 pub struct Info {
@@ -180,5 +179,45 @@ impl Info {
     /// Whether it has media that can be played now.
     pub fn is_on_air(&self) -> bool {
         self.phase == Phase::Live && self.has_media
+    }
+}
+
+impl Core {
+    /// The public description of the stream now.
+    pub(super) fn info(&mut self, name: &StreamName) -> Info {
+        let listeners = self.outputs.listeners();
+        let (publisher, announced) = (&self.incumbent, &self.announced);
+        let observed = &self.observed;
+        let has_pictures = announced.video().is_some();
+        let keyframes = || observed.groups.facts(self.wish.is_heeded());
+        Info {
+            name: name.clone(),
+            phase: self.phase,
+            epoch: self.epoch,
+            since: self.clocks.since,
+            source: Arc::clone(&publisher.source),
+            identity: publisher.identity.clone(),
+            announced_type: publisher.announced_type.clone(),
+            has_media: observed.has_media,
+            tracks: announced.tracks.clone(),
+            rates: observed.rates(&announced.tracks),
+            picture_order: observed.order.order(),
+            awaits_pictures: self.awaits_pictures(),
+            captions: observed.captions.has_captions(),
+            may_have_captions: observed.captions.may_have_captions(),
+            keyframes: has_pictures.then(keyframes),
+            offer: self.derived.offer.clone(),
+            is_deriving: self.derived.is_announced(),
+            title: announced.title.clone(),
+            header: announced.header.clone(),
+            bitrate: match has_pictures {
+                true => None,
+                false => self.recent.backlog.bitrate(),
+            },
+            listeners,
+            listeners_peak: self.outputs.listeners_peak,
+            ingest_bytes: observed.ingest_bytes,
+            settings: publisher.settings,
+        }
     }
 }

@@ -1,10 +1,9 @@
 //! What a reader of items has missed that was too slow: the samples are counted, and what was announced among them is
 //! told again.
 
-use std::sync::Arc;
+use media::{Item, Timestamp};
 
-use bytes::Bytes;
-use media::{Item, Script, Timestamp, Title, Track};
+use super::announced::Announced;
 
 /// See the module's description.
 #[derive(Debug, Default)]
@@ -14,10 +13,7 @@ pub(super) struct Missed {
     pub(super) from: Option<Timestamp>,
     /// Another epoch began.
     epoch: bool,
-    tracks: Vec<Arc<Track>>,
-    header: Option<Bytes>,
-    metadata: Option<Script>,
-    title: Option<Arc<Title>>,
+    announced: Announced,
 }
 
 impl Missed {
@@ -32,35 +28,19 @@ impl Missed {
                     ..Self::default()
                 }
             }
-            Item::Track(track) => {
-                // In the order of their announcements; at most as many as there are numbers.
-                match self.tracks.iter_mut().find(|known| known.id == track.id) {
-                    Some(known) => *known = track,
-                    None => self.tracks.push(track),
-                }
-            }
-            Item::Header(header) => self.header = Some(header),
-            Item::Metadata(script) => self.metadata = Some(script),
-            Item::Title(title) => self.title = Some(title),
-            // Skipped over, and read.
-            Item::Script(_) | Item::Event(_) => {}
             Item::Sample(sample) => {
                 self.samples += 1;
                 self.from.get_or_insert(sample.dts);
             }
+            // At most as many tracks as there are numbers.
+            other => self.announced.note(other, usize::MAX),
         }
     }
 
     /// What is to be repeated, in reverse order.
     pub(super) fn into_items_last_first(self) -> impl Iterator<Item = Item> {
-        let tracks = self.tracks.into_iter().rev().map(Item::Track);
-        self.title
-            .map(Item::Title)
-            .into_iter()
-            .chain(self.metadata.map(Item::Metadata))
-            .chain(self.header.map(Item::Header))
-            .chain(tracks)
-            .chain(self.epoch.then_some(Item::Epoch))
+        let announced = self.announced.into_items().rev();
+        announced.chain(self.epoch.then_some(Item::Epoch))
     }
 }
 

@@ -5,40 +5,50 @@
 //! that is behind one lock, taken by its publisher for each batch of items, by the writer of a derived track
 //! for each sample, and by callers that open a lane; never by a worker.
 
+mod announced;
 mod aside;
 mod backlog;
+mod clocks;
 mod core;
 mod derived;
 mod emit;
+mod incumbent;
 mod info;
 mod keyframes;
+mod lanes;
 mod meter;
 mod missed;
 mod news;
+mod observed;
 mod order;
-mod own_titles;
+mod outputs;
 mod places;
 mod publisher;
 mod readers;
+mod recent;
 mod rendition;
 mod replaced;
+mod replay;
 mod source;
 mod spool;
 mod tap;
 mod timed;
 mod timeline;
+mod titles;
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use log::{Account, Budget};
-use media::{EventContent, Item, Kind, Sample, Span, StreamName, Timestamp, Title, Track};
+use log::Budget;
+use media::{Sample, StreamName, Timestamp, Track};
 
 pub(crate) use derived::DeriverCell;
 pub use derived::{Derivation, DerivedWriter, Deriver};
-pub use info::{DerivedOffer, Info, PLAYED_MAX, Phase, Played, Settings};
+pub(crate) use incumbent::Incumbent;
+pub use info::{DerivedOffer, Info, Phase, Settings};
 pub use keyframes::Keyframes;
+pub use lanes::LaneRefused;
 pub use meter::Rate;
 pub use order::PictureOrder;
 pub use publisher::{EpochWatch, Publisher, Superseded};
@@ -47,50 +57,18 @@ pub use rendition::{RENDITIONS_MAX, RenditionRefused};
 pub use source::Source;
 pub use spool::{Follows, Spool, Spooled};
 pub use tap::{Tap, Tapped};
+pub use titles::{PLAYED_MAX, Played};
 
 use self::core::{Core, Shared};
-use self::derived::Derived;
 use self::news::News;
 pub(crate) use self::places::Full;
 use self::places::Places;
-use self::spool::SpoolWriter;
-use self::tap::TapWriter;
 use crate::directory::{Departed, Permit};
 use crate::events::{EndReason, Events, StreamEvents};
-use crate::format::Format;
-use crate::gate::{Authorized, Credential, Play};
+use crate::gate::{Authorized, Play};
 use crate::keyframe::KeyframeWish;
-use crate::lane::{LaneGuard, LaneWriter};
-use crate::packager::Packager;
 use crate::takeover::PublishRefused;
 use crate::worker::WorkerWaker;
-
-/// Lanes of one stream at the most. Each is a format; there are fewer formats than this.
-const LANES_MAX: usize = 32;
-
-/// Taps of one stream at most: each stream that has it as its fallback may have one, besides what makes derived tracks.
-/// An item costs each of them a push of some words.
-const TAPS_MAX: usize = 128;
-
-/// A joiner that gets a keyframe older than this causes a request for a new one: a longer delay is noticed.
-const JOIN_AGE_WISHED: Span = Span::from_millis(2_000);
-
-/// Why a lane could not be opened.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum LaneRefused {
-    /// The stream is over.
-    #[error("the stream has ended")]
-    Ended,
-    /// Logs hold as much memory as they may.
-    #[error("the memory for streams is used up")]
-    Memory,
-    /// What the lane needs beside the publisher's tracks cannot be made now.
-    #[error("the server makes sound of as many streams as it may")]
-    Derivation,
-    /// More formats than there are: a defect of the caller.
-    #[error("the stream has too many lanes")]
-    TooMany,
-}
 
 /// See the module's description.
 pub struct Stream {
@@ -119,9 +97,7 @@ pub(crate) struct Commons {
 impl Stream {
     pub(crate) fn new(
         name: StreamName,
-        credential: Credential,
-        source: Source,
-        settings: Settings,
+        publisher: &Incumbent,
         commons: Commons,
         now: Instant,
     ) -> Self {
@@ -140,7 +116,11 @@ impl Stream {
             events: StreamEvents::new(&events, &name),
             older_bytes: Arc::clone(budget.older_bytes()),
         };
-        let core = Core::new(credential, source, settings, shared, now);
+        let incumbent = Incumbent {
+            identity: None,
+            ..publisher.clone()
+        };
+        let core = Core::new(incumbent, shared, now);
         Self {
             name,
             core: Mutex::new(core),
@@ -167,18 +147,18 @@ impl Stream {
     /// Whether it has a publisher that counts: the publisher of a rendition is that of its parent.
     pub(crate) fn has_counted_publisher(&self) -> bool {
         let core = self.core();
-        core.phase == Phase::Live && !core.is_rendition && core.settings.counts
+        core.phase == Phase::Live && !core.incumbent.is_rendition && core.incumbent.settings.counts
     }
 
     /// Whether the publisher of another stream writes it as a rendition.
     pub(crate) fn is_rendition(&self) -> bool {
         let core = self.core();
-        core.phase == Phase::Live && core.is_rendition
+        core.phase == Phase::Live && core.incumbent.is_rendition
     }
 
     /// Has its time begin here. To be called before its first publisher begins.
     pub(crate) fn begin_at(&self, start: Timestamp) {
-        self.core().timeline.begin_at(start);
+        self.core().clocks.timeline.begin_at(start);
     }
 
     /// Where its media ends while it is live, if it is a quality of `programme`, or of that group, and comes over
@@ -194,49 +174,20 @@ impl Stream {
             return None;
         }
         let core = self.core();
-        let is_beside = is_quality || group == core.settings.group;
-        let is_apart = source.peer.is_some() && !source.shares_connection(&core.source);
-        let is_live = core.phase == Phase::Live && core.has_media;
-        (is_live && is_apart && is_beside).then(|| core.timeline.end())
+        let is_beside = is_quality || group == core.incumbent.settings.group;
+        let is_apart = source.peer.is_some() && !source.shares_connection(&core.incumbent.source);
+        let is_live = core.phase == Phase::Live && core.observed.has_media;
+        (is_live && is_apart && is_beside).then(|| core.clocks.timeline.end())
     }
 
     /// The public description now.
     pub fn info(&self) -> Info {
-        let mut core = self.core();
-        let listeners = core.listeners();
-        Info {
-            name: self.name.clone(),
-            phase: core.phase,
-            epoch: core.epoch,
-            since: core.since,
-            source: Arc::clone(&core.source),
-            identity: core.identity.clone(),
-            announced_type: core.announced_type.clone(),
-            has_media: core.has_media,
-            tracks: core.tracks.clone(),
-            rates: core.rates(),
-            picture_order: core.picture_order.order(),
-            awaits_pictures: core.awaits_pictures(),
-            captions: core.captions.has_captions(),
-            may_have_captions: core.captions.may_have_captions(),
-            keyframes: core.keyframes(),
-            offer: core.offer.clone(),
-            is_deriving: core.is_deriving(),
-            title: core.title.clone(),
-            header: core.header.clone(),
-            bitrate: core
-                .video()
-                .map_or_else(|| core.backlog.bitrate(), |_| None),
-            listeners,
-            listeners_peak: core.listeners_peak,
-            ingest_bytes: core.ingest_bytes,
-            settings: core.settings,
-        }
+        self.core().info(&self.name)
     }
 
     /// A place among its listeners, which is free again when the permit is dropped: `None` where there is no limit.
     pub(crate) fn place(&self) -> Result<Option<Permit>, Full> {
-        let max = self.core().settings.listeners_max;
+        let max = self.core().incumbent.settings.listeners_max;
         max.map(|max| self.places.take(max)).transpose()
     }
 
@@ -245,202 +196,11 @@ impl Stream {
         &self.departed
     }
 
-    /// The lane of a format, opened with a packager from `make` if it has no listener yet. The lane stays open
-    /// while the guard, or a listener it was passed on to, lives. When what a listener would start at is old,
-    /// the publisher is asked for a keyframe, if possible.
-    ///
-    /// # Errors
-    /// See [`LaneRefused`].
-    pub fn lane(
-        self: &Arc<Self>,
-        permission: &Authorized<Play>,
-        format: Format,
-        make: impl FnOnce() -> Box<dyn Packager>,
-        now: Instant,
-    ) -> Result<LaneGuard, LaneRefused> {
-        self.lane_for(permission, format, make, now, |guard| guard)
-    }
-
-    /// The lane of a format; `holder` makes the result of its guard.
-    fn lane_for(
-        self: &Arc<Self>,
-        permission: &Authorized<Play>,
-        format: Format,
-        make: impl FnOnce() -> Box<dyn Packager>,
-        now: Instant,
-        holder: impl FnOnce(LaneGuard) -> LaneGuard,
-    ) -> Result<LaneGuard, LaneRefused> {
-        debug_assert_eq!(permission.action().stream, self.name);
-        let (guard, takes_derived) = {
-            let mut core = self.core();
-            let (guard, takes_derived) = self.open_lane(&mut core, format, make, now)?;
-            let guard = holder(guard);
-            core.listeners();
-            (guard, takes_derived)
-        };
-        match !takes_derived || self.want_derived() {
-            true => Ok(guard),
-            false => Err(LaneRefused::Derivation),
-        }
-    }
-
-    /// The same for a listener that has yet to connect, and may never: nothing is derived for it before
-    /// [`ListenerHandle::connected`](crate::ListenerHandle::connected).
-    ///
-    /// # Errors
-    /// See [`LaneRefused`]. That nothing can be derived is an error only if there is no other track.
-    pub fn reserve_lane(
-        self: &Arc<Self>,
-        permission: &Authorized<Play>,
-        format: Format,
-        make: impl FnOnce() -> Box<dyn Packager>,
-        now: Instant,
-    ) -> Result<LaneGuard, LaneRefused> {
-        debug_assert_eq!(permission.action().stream, self.name);
-        let (guard, needs_derived) = {
-            let mut core = self.core();
-            let (guard, takes_derived) = self.open_lane(&mut core, format, make, now)?;
-            let guard = guard.reserved();
-            core.listeners();
-            let is_all = takes_derived && core.video().is_none();
-            (guard, is_all && core.lacks_derived())
-        };
-        let has_room = |deriver: &Arc<dyn Deriver>| deriver.has_room(self);
-        match needs_derived && !self.deriver.get().is_none_or(has_room) {
-            false => Ok(guard),
-            true => Err(LaneRefused::Derivation),
-        }
-    }
-
-    /// The lane of a format, and whether it takes the derived track.
-    fn open_lane(
-        &self,
-        core: &mut Core,
-        format: Format,
-        make: impl FnOnce() -> Box<dyn Packager>,
-        now: Instant,
-    ) -> Result<(LaneGuard, bool), LaneRefused> {
-        if core.phase == Phase::Ended {
-            return Err(LaneRefused::Ended);
-        }
-        if core.picture_groups.lack_keyframe_since(JOIN_AGE_WISHED) {
-            self.wish.set();
-        }
-        if let Some(open) = core.lanes.iter().find(|open| open.lane.format == format) {
-            return Ok((LaneGuard::new(Arc::clone(&open.lane)), open.takes_derived));
-        }
-        if core.lanes.len() >= LANES_MAX {
-            return Err(LaneRefused::TooMany);
-        }
-        let class = core.class(now);
-        let policy = core.policy(class);
-        let floor = LaneWriter::floor(format, class, &policy);
-        if self.budget.refuses(floor, core.lanes.is_empty()) {
-            return Err(LaneRefused::Memory);
-        }
-        let lane = LaneWriter::open(
-            format,
-            class,
-            policy,
-            make(),
-            Arc::clone(&self.wakers),
-            Account::new(&self.budget, &self.log_bytes),
-            Arc::clone(&self.wish),
-        );
-        let mut lane = lane.ok_or(LaneRefused::Memory)?;
-        lane.set_epoch(core.epoch);
-        core.replay(&mut lane, now);
-        if lane.has_failed() {
-            return Err(LaneRefused::Memory);
-        }
-        let opened = (LaneGuard::new(Arc::clone(&lane.lane)), lane.takes_derived);
-        core.lanes.push(lane);
-        Ok(opened)
-    }
-
-    /// A reader of the stream's items, for samples of `kind` or of every kind. It begins with what a lane would
-    /// begin with. `None` when the stream is over, or has the maximum of taps.
-    pub fn tap(&self, kind: Option<Kind>) -> Option<Tap> {
-        let mut core = self.core();
-        core.taps.retain(TapWriter::is_read);
-        if core.phase == Phase::Ended || core.taps.len() >= TAPS_MAX {
-            return None;
-        }
-        let (writer, tap) = tap::tap(kind);
-        core.recall(false, core.burst_begins(), |item, kind| {
-            writer.push(item, kind)
-        });
-        core.taps.push(writer);
-        Some(tap)
-    }
-
     /// The newest keyframe of the pictures, on the stream's timeline, and the track that describes it. `None` without
     /// pictures, and when the newest keyframe is too old for a listener to start at.
     pub fn keyframe(&self, permission: &Authorized<Play>) -> Option<(Arc<Track>, Sample)> {
         debug_assert_eq!(permission.action().stream, self.name);
         self.core().keyframe()
-    }
-
-    /// Begins the stream's derived track. `None` while there is one, or when the stream is over.
-    pub fn derive(self: &Arc<Self>) -> Option<Derivation> {
-        let mut core = self.core();
-        if core.phase == Phase::Ended || core.derived.is_some() {
-            return None;
-        }
-        let turn = core.next_turn;
-        core.next_turn += 1;
-        core.derived = Some(Derived::new(turn));
-        Some(Derivation::new(Arc::clone(self), turn))
-    }
-
-    /// Sets the title from outside the source's own bytes.
-    pub fn set_title(
-        &self,
-        permission: &Authorized<crate::gate::UpdateMetadata>,
-        title: Title,
-        now: Instant,
-    ) {
-        debug_assert_eq!(permission.action().stream, self.name);
-        self.core()
-            .write(&mut vec![Item::Title(Arc::new(title))], now);
-    }
-
-    /// Waits until its title differs from `told`, if that is known; `None` when the stream has ended.
-    pub async fn next_title(
-        &self,
-        told: Option<&Option<Arc<Title>>>,
-    ) -> Option<Option<Arc<Title>>> {
-        loop {
-            let seen = self.news.seen();
-            {
-                let core = self.core();
-                if core.phase == Phase::Ended {
-                    return None;
-                }
-                if told != Some(&core.title) {
-                    return Some(core.title.clone());
-                }
-            }
-            self.news.after(seen).await;
-        }
-    }
-
-    /// The last titles, the newest first: [`PLAYED_MAX`] at most.
-    pub fn played(&self) -> Vec<Played> {
-        self.core().played.iter().cloned().collect()
-    }
-
-    /// Announces an event from outside the source's own bytes, and returns when it takes effect: now, behind the
-    /// newest sample. `None` without a publisher.
-    pub fn announce(
-        &self,
-        permission: &Authorized<crate::gate::UpdateMetadata>,
-        content: EventContent,
-        now: Instant,
-    ) -> Option<Timestamp> {
-        debug_assert_eq!(permission.action().stream, self.name);
-        let mut core = self.core();
-        (core.phase == Phase::Live).then(|| core.announce(content, now))
     }
 
     /// Requests a keyframe, if its publisher has an encoder that can be asked.
@@ -451,14 +211,12 @@ impl Stream {
     /// Whether a publisher's epoch could begin now.
     pub(crate) fn would_begin(
         &self,
-        credential: Credential,
-        source: &Source,
-        settings: &Settings,
+        publisher: &Incumbent,
         now: Instant,
     ) -> Result<(), PublishRefused> {
         let mut core = self.core();
         match core.phase {
-            Phase::Live => core.permits(&self.name, credential, source, settings, now),
+            Phase::Live => core.permits(&self.name, publisher, now),
             Phase::Lingering | Phase::Ended => Ok(()),
         }
     }
@@ -498,15 +256,12 @@ impl Stream {
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         let mut core = self.core();
         if core.phase == Phase::Lingering {
-            let linger = core.settings.linger;
-            let until = *core.linger_until.get_or_insert(now + linger);
-            if now >= until {
+            let linger = core.incumbent.settings.linger;
+            if core.clocks.has_lingered(linger, now) {
                 core.end(EndReason::Abandoned);
             }
         }
-        core.lanes.retain_mut(|lane| !lane.is_idle(now));
-        core.taps.retain(TapWriter::is_read);
-        core.spools.retain(SpoolWriter::is_read);
+        core.outputs.close_unread(now);
         core.phase == Phase::Ended
     }
 

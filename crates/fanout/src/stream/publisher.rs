@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use media::{Container, Item, SongTitle, StreamName, TrackId};
 
+use super::incumbent::Incumbent;
 use super::rendition::{Parent, RENDITIONS_MAX, Rendition, RenditionRefused, divide};
-use super::{Phase, Settings, Source, Stream};
-use crate::gate::{Credential, Identity};
+use super::{Phase, Stream};
 use crate::keyframe::RequestRate;
 use crate::takeover::PublishRefused;
 
@@ -17,7 +17,7 @@ use crate::takeover::PublishRefused;
 pub struct Publisher {
     stream: Arc<Stream>,
     /// The epoch in which it came.
-    turn: u32,
+    epoch: u32,
     takes_over: bool,
     /// As of the last write, another publisher has the stream, by the operator's wish.
     is_unheard: bool,
@@ -35,7 +35,7 @@ pub struct Publisher {
 #[derive(Debug)]
 pub struct EpochWatch {
     stream: Arc<Stream>,
-    turn: u32,
+    epoch: u32,
 }
 
 /// Another publisher has taken the stream, or it was ended. The connection should answer so and close.
@@ -47,34 +47,29 @@ impl Publisher {
     /// Takes a stream over for a new epoch.
     pub(crate) fn begin(
         stream: Arc<Stream>,
-        credential: Credential,
-        identity: Option<Identity>,
-        source: Source,
-        settings: Settings,
+        publisher: Incumbent,
         now: Instant,
     ) -> Result<Self, PublishRefused> {
         let mut core = stream.core();
         let takes_over = match core.phase {
             Phase::Live => {
-                core.permits(&stream.name, credential, &source, &settings, now)?;
-                core.replace(&stream.name, &source, &settings, now);
+                core.permits(&stream.name, &publisher, now)?;
+                core.replace(&stream.name, &publisher, now);
                 true
             }
             Phase::Lingering => false,
             Phase::Ended => return Err(PublishRefused::Ended),
         };
-        core.identity = identity;
-        let epoch = core.epoch + 1;
-        core.begin_epoch(epoch, credential, source, settings, now);
+        let epoch = core.admit(publisher, 0, now);
         drop(core);
         Ok(Self::new(stream, epoch, takes_over))
     }
 
     /// The writing end of an epoch that has begun.
-    pub(super) fn new(stream: Arc<Stream>, turn: u32, takes_over: bool) -> Self {
+    pub(super) fn new(stream: Arc<Stream>, epoch: u32, takes_over: bool) -> Self {
         Self {
             stream,
-            turn,
+            epoch,
             takes_over,
             is_unheard: false,
             is_awaited: true,
@@ -87,7 +82,7 @@ impl Publisher {
     /// What a rendition takes from this publisher.
     pub(crate) fn parent(&self) -> Result<Parent, RenditionRefused> {
         let core = self.stream.core();
-        if core.phase != Phase::Live || core.turn != self.turn {
+        if !core.is_held_by(self.epoch) {
             return Err(RenditionRefused::Superseded);
         }
         if self.renditions.len() >= RENDITIONS_MAX {
@@ -110,7 +105,7 @@ impl Publisher {
 
     /// Whether the stream had another publisher before, whose listeners it may have.
     pub fn follows_another(&self) -> bool {
-        self.turn > 1
+        self.epoch > 1
     }
 
     /// Whether, as of the last write, its media is dropped: by the operator's wish another publisher has the stream.
@@ -135,11 +130,11 @@ impl Publisher {
     /// When another publisher has the stream by now.
     pub fn identify(&mut self, container: Container, media_type: &str) -> Result<(), Superseded> {
         let mut core = self.stream.core();
-        if core.phase == Phase::Live && core.turn == self.turn {
+        if core.is_held_by(self.epoch) {
             core.identify(container, media_type);
             return Ok(());
         }
-        match core.identify_aside(self.turn, container, media_type) {
+        match core.identify_aside(self.epoch, container, media_type) {
             true => Ok(()),
             false => Err(Superseded),
         }
@@ -152,18 +147,18 @@ impl Publisher {
     /// When another publisher has the stream by now; nothing was written then.
     pub fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), Superseded> {
         let mut core = self.stream.core();
-        if core.phase != Phase::Live || core.turn != self.turn {
-            let is_aside = core.hear_aside(self.turn, items, now);
+        if !core.is_held_by(self.epoch) {
+            let is_aside = core.hear_aside(self.epoch, items, now);
             items.clear();
             self.is_unheard = is_aside;
             return if is_aside { Ok(()) } else { Err(Superseded) };
         }
         self.is_unheard = false;
-        core.last_item = now;
-        core.place(items, now);
+        core.incumbent.last_item = now;
+        core.clocks.place(items, now);
         divide(&mut self.renditions, items);
         core.write_placed(items, now);
-        self.is_awaited = core.is_awaited();
+        self.is_awaited = core.outputs.are_awaited();
         self.wants_keyframe = core.wants_keyframe();
         drop(core);
         for rendition in &mut self.renditions {
@@ -175,7 +170,7 @@ impl Publisher {
 
     /// Whether the stream or a rendition has lanes (listeners, or some not long ago) or taps.
     pub fn is_followed(&self) -> bool {
-        let is_followed = self.stream.core().is_followed();
+        let is_followed = self.stream.core().outputs.are_followed();
         is_followed || self.renditions.iter().any(Rendition::is_followed)
     }
 
@@ -209,14 +204,14 @@ impl Publisher {
 
     /// Says whether titles can be written into its bytes from here on, and returns the one that waits for it.
     pub fn exchange_titles(&self, takes: bool) -> Option<SongTitle> {
-        self.stream.core().exchange_titles(self.turn, takes)
+        self.stream.core().exchange_titles(self.epoch, takes)
     }
 
     /// Signals its end.
     pub fn epoch_watch(&self) -> EpochWatch {
         EpochWatch {
             stream: Arc::clone(&self.stream),
-            turn: self.turn,
+            epoch: self.epoch,
         }
     }
 
@@ -230,16 +225,13 @@ impl EpochWatch {
     /// Resolves when another publisher has the stream.
     pub fn poll_superseded(&self, cx: &Context<'_>) -> Poll<Superseded> {
         let mut core = self.stream.core();
-        if core.phase != Phase::Live || core.turn != self.turn {
-            return match core.watches_aside(self.turn, cx.waker()) {
+        if !core.is_held_by(self.epoch) {
+            return match core.watches_aside(self.epoch, cx.waker()) {
                 true => Poll::Pending,
                 false => Poll::Ready(Superseded),
             };
         }
-        match &mut core.superseded {
-            Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
+        core.incumbent.watch(cx.waker());
         Poll::Pending
     }
 
@@ -252,8 +244,8 @@ impl EpochWatch {
 impl Drop for Publisher {
     fn drop(&mut self) {
         let mut core = self.stream.core();
-        core.forget_aside(self.turn);
-        if core.phase == Phase::Live && core.turn == self.turn && !core.resume_aside() {
+        core.forget_aside(self.epoch);
+        if core.is_held_by(self.epoch) && !core.resume_aside() {
             core.publisher_left();
         }
     }

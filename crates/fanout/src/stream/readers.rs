@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use log::SpoolShare;
+use media::Kind;
 
 use super::spool::{self, Spool, SpoolWriter};
+use super::tap::{self, Tap, TapWriter};
 use super::{LaneRefused, Phase, Stream};
 use crate::archive::ArchiveReader;
 use crate::format::Format;
@@ -14,6 +16,10 @@ use crate::lane::LaneGuard;
 use crate::packager::Packager;
 use crate::ranges::RangeReader;
 
+/// Taps of one stream at most: each stream that has it as its fallback may have one, besides what makes derived tracks.
+/// An item costs each of them a push of some words.
+const TAPS_MAX: usize = 128;
+
 /// Spools of one stream at most: it has one recorder, and another for a moment when rules change.
 const SPOOLS_MAX: usize = 4;
 
@@ -21,7 +27,28 @@ impl Stream {
     /// Whether it has listeners or other readers.
     pub fn is_read(&self) -> bool {
         let core = self.core();
-        core.is_recorded() || core.lanes.iter().any(|lane| lane.lane.listeners() > 0)
+        core.outputs.are_recorded()
+            || core
+                .outputs
+                .lanes
+                .iter()
+                .any(|lane| lane.lane.listeners() > 0)
+    }
+
+    /// A reader of the stream's items, for samples of `kind` or of every kind. It begins with what a lane would
+    /// begin with. `None` when the stream is over, or has the maximum of taps.
+    pub fn tap(&self, kind: Option<Kind>) -> Option<Tap> {
+        let mut core = self.core();
+        core.outputs.taps.retain(TapWriter::is_read);
+        if core.phase == Phase::Ended || core.outputs.taps.len() >= TAPS_MAX {
+            return None;
+        }
+        let (writer, tap) = tap::tap(kind);
+        core.recall(false, core.burst_begins(), |item, kind| {
+            writer.push(item, kind)
+        });
+        core.outputs.taps.push(writer);
+        Some(tap)
     }
 
     /// Reads the lane of a format by ranges. The lane is opened, and stays open, as for a listener; but no
@@ -65,8 +92,8 @@ impl Stream {
     pub fn spool(&self, permission: &Authorized<Play>, now: Instant) -> Option<Spool> {
         debug_assert_eq!(permission.action().stream, *self.name());
         let mut core = self.core();
-        core.spools.retain(SpoolWriter::is_read);
-        if core.phase == Phase::Ended || core.spools.len() >= SPOOLS_MAX {
+        core.outputs.spools.retain(SpoolWriter::is_read);
+        if core.phase == Phase::Ended || core.outputs.spools.len() >= SPOOLS_MAX {
             return None;
         }
         let (writer, spool) = spool::spool(SpoolShare::new(&self.budget));
@@ -74,7 +101,7 @@ impl Stream {
         if core.phase == Phase::Lingering {
             writer.pause();
         }
-        core.spools.push(writer);
+        core.outputs.spools.push(writer);
         Some(spool)
     }
 }

@@ -24,9 +24,9 @@ use std::time::Instant;
 use media::{Item, Timestamp, Title, Track, TrackId};
 
 use super::core::Core;
+use super::incumbent::Incumbent;
 use super::publisher::Publisher;
-use super::{Phase, Settings, Source, Stream};
-use crate::gate::{Credential, Identity};
+use super::{Phase, Stream};
 use crate::takeover::PublishRefused;
 
 /// Renditions of one publisher at most. Ladders have three to six sizes; each costs a stream with a backlog.
@@ -52,10 +52,7 @@ pub enum RenditionRefused {
 /// What a rendition takes from its parent.
 #[derive(Clone, Debug)]
 pub(crate) struct Parent {
-    pub(crate) credential: Credential,
-    pub(crate) source: Source,
-    pub(crate) settings: Settings,
-    identity: Option<Identity>,
+    pub(crate) publisher: Incumbent,
     epoch: u32,
     /// The end of what has been placed on its timeline.
     end: Timestamp,
@@ -66,16 +63,18 @@ pub(crate) struct Parent {
 impl Parent {
     /// Of the stream as it is now.
     pub(super) fn of(core: &Core) -> Self {
-        let mut tracks = core.tracks.iter();
+        let mut tracks = core.announced.tracks.iter();
         Self {
-            credential: core.credential,
-            source: Source::clone(&core.source),
-            settings: core.settings,
-            identity: core.identity.clone(),
+            publisher: Incumbent {
+                announced_type: None,
+                is_rendition: true,
+                superseded: None,
+                ..core.incumbent.clone()
+            },
             epoch: core.epoch,
-            end: core.timeline.end(),
+            end: core.clocks.timeline.end(),
             sound: tracks.find(|track| track.id == TrackId::AUDIO).cloned(),
-            title: core.title.clone(),
+            title: core.announced.title.clone(),
         }
     }
 }
@@ -107,26 +106,21 @@ impl Rendition {
         let mut core = stream.core();
         match core.phase {
             // The connection that the parent was taken over from has not ended yet.
-            Phase::Live if core.is_rendition => core.tell_takeover(),
+            Phase::Live if core.incumbent.is_rendition => core.tell_takeover(),
             Phase::Live => return Err(PublishRefused::Busy),
-            Phase::Lingering if core.timeline.end() > parent.end => {
+            Phase::Lingering if core.clocks.timeline.end() > parent.end => {
                 core.end(crate::events::EndReason::Abandoned);
                 return Err(PublishRefused::Ended);
             }
             Phase::Lingering => {}
             Phase::Ended => return Err(PublishRefused::Ended),
         }
-        let epoch = parent.epoch.max(core.epoch + 1);
-        core.identity = parent.identity;
-        core.begin_epoch(
-            epoch,
-            parent.credential,
-            parent.source,
-            parent.settings,
-            now,
-        );
-        core.is_rendition = true;
-        core.timeline.follow();
+        let publisher = Incumbent {
+            last_item: now,
+            ..parent.publisher
+        };
+        let epoch = core.admit(publisher, parent.epoch, now);
+        core.clocks.timeline.follow();
         drop(core);
         let sound = parent.sound.map(Item::Track);
         let title = parent.title.map(Item::Title);

@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use media::StreamName;
 
-use super::{Core, Settings, Source};
+use super::incumbent::Incumbent;
+use super::{Core, Source};
 use crate::gate::Credential;
-use crate::takeover::{PublishRefused, STALLED_AFTER, TAKEOVER_INTERVAL};
+use crate::takeover::{PublishRefused, STALLED_AFTER};
 
 /// Publishers that are remembered: more than would compete for one stream at once. Beyond that the one that has
 /// been quiet for longest is forgotten.
@@ -80,12 +81,11 @@ impl Core {
     pub(super) fn permits(
         &mut self,
         name: &StreamName,
-        credential: Credential,
-        source: &Source,
-        settings: &Settings,
+        other: &Incumbent,
         now: Instant,
     ) -> Result<(), PublishRefused> {
-        if credential == Credential::YIELDS {
+        let (source, settings) = (&*other.source, &other.settings);
+        if other.credential == Credential::YIELDS {
             // It has given way, or will: a publisher that is only silent is not replaced by it.
             return Err(PublishRefused::Busy);
         }
@@ -93,13 +93,13 @@ impl Core {
             // The stream has its publisher, though it is not heard.
             return Err(PublishRefused::Busy);
         }
-        if self.credential == Credential::YIELDS {
+        if self.incumbent.credential == Credential::YIELDS {
             return Ok(());
         }
-        let silent_for = now.saturating_duration_since(self.last_item);
+        let silent_for = now.saturating_duration_since(self.incumbent.last_item);
         if !settings
             .takeover
-            .permits(self.credential == credential, silent_for)
+            .permits(self.incumbent.credential == other.credential, silent_for)
         {
             return Err(PublishRefused::Busy);
         }
@@ -111,39 +111,32 @@ impl Core {
                     stream = %name,
                     peer = ?source.peer,
                     agent = ?source.agent,
-                    present = ?self.source.peer,
-                    present_agent = ?self.source.agent,
+                    present = ?self.incumbent.source.peer,
+                    present_agent = ?self.incumbent.source.agent,
                     "a publisher that was replaced wants its stream back, and is refused while the \
                      other one sends: two encoders use one key"
                 );
             }
             return Err(PublishRefused::Replaced);
         }
-        let too_soon = self
-            .taken_over
-            .is_some_and(|at| now.saturating_duration_since(at) < TAKEOVER_INTERVAL);
-        match too_soon {
+        match self.clocks.was_just_taken_over(now) {
             true => Err(PublishRefused::Busy),
             false => Ok(()),
         }
     }
 
     /// Remembers and logs that the present publisher is replaced.
-    pub(super) fn replace(
-        &mut self,
-        name: &StreamName,
-        source: &Source,
-        settings: &Settings,
-        now: Instant,
-    ) {
-        let before = Arc::clone(&self.source);
-        if self.credential == Credential::YIELDS {
+    pub(super) fn replace(&mut self, name: &StreamName, other: &Incumbent, now: Instant) {
+        let source = &*other.source;
+        let before = Arc::clone(&self.incumbent.source);
+        if self.incumbent.credential == Credential::YIELDS {
             self.tell_takeover();
             let (peer, agent, protocol) = (source.peer, &source.agent, before.protocol);
             tracing::info!(stream = %name, ?peer, ?agent, protocol, "a publisher takes over from the server's own");
             return;
         }
-        self.replaced.note(&before, settings.takeover_back, now);
+        self.replaced
+            .note(&before, other.settings.takeover_back, now);
         self.tell_takeover();
         let (peer, agent) = (source.peer, &source.agent);
         let (before_peer, before_agent) = (before.peer, &before.agent);

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use media::{Cue, CueAction, EventContent, Item, TimedEvent, Timestamp};
+use media::{Cue, CueAction, EventContent, TimedEvent, Timestamp};
 
 use super::core::Core;
-use super::tap::TapWriter;
+use super::{Phase, Stream};
+use crate::gate::{Authorized, UpdateMetadata};
 
 /// Recent events that are remembered: more than fall into the time of the backlog.
 const RECENT_MAX: usize = 32;
@@ -78,29 +79,36 @@ fn push<T>(queue: &mut VecDeque<T>, value: T, max: usize) {
 }
 
 impl Core {
-    /// Announces an event from outside the publisher's own bytes: it takes effect now, behind the newest sample.
-    pub(super) fn announce(&mut self, content: EventContent, now: Instant) -> Timestamp {
-        let at = self.timeline.end();
+    /// Gives an event that has its time to every lane, tap and spool.
+    pub(super) fn tell_event(&mut self, mut event: Arc<TimedEvent>, now: Instant) {
+        self.recent.events.remember(&mut event);
+        self.outputs.tell(event, now);
+    }
+}
+
+impl Stream {
+    /// Announces an event from outside the source's own bytes, and returns when it takes effect: now, behind the
+    /// newest sample. `None` without a publisher.
+    pub fn announce(
+        &self,
+        permission: &Authorized<UpdateMetadata>,
+        content: EventContent,
+        now: Instant,
+    ) -> Option<Timestamp> {
+        debug_assert_eq!(permission.action().stream, self.name);
+        let mut core = self.core();
+        if core.phase != Phase::Live {
+            return None;
+        }
+        let at = core.clocks.timeline.end();
         let event = TimedEvent {
             at,
             content,
             is_scripted: false,
         };
-        self.tell_event(Arc::new(event), now);
-        self.publish_lanes();
-        self.taps.iter().for_each(TapWriter::publish);
-        at
-    }
-
-    /// Gives an event that has its time to every lane, tap and spool.
-    pub(super) fn tell_event(&mut self, mut event: Arc<TimedEvent>, now: Instant) {
-        self.timed.remember(&mut event);
-        for lane in &mut self.lanes {
-            lane.tell(&event, now);
-        }
-        let item = Item::Event(event);
-        self.taps.iter().for_each(|tap| tap.push(&item, None));
-        self.spools.iter().for_each(|spool| spool.push(&item, now));
+        core.tell_event(Arc::new(event), now);
+        core.outputs.publish();
+        Some(at)
     }
 }
 

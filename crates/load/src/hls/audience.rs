@@ -9,15 +9,12 @@ use super::player::Player;
 use super::request::{Failure, Fetched};
 use super::shelf::Shelf;
 use super::viewer::{Channel, Viewer};
-use crate::group::{Behaviour, Group};
+use crate::args::Playing;
+use crate::group::{Behaviour, Group, Reason};
 use crate::listen::role::Role;
-use crate::plan::{Listening, Plan, Playing};
+use crate::plan::{Listening, Plan};
 use crate::tally::{Progress, Tally};
-use crate::timers::Timers;
-use crate::worker;
 
-/// Players woken between two looks at the sockets.
-const WAKES_PER_ROUND: usize = 256;
 /// An answer that has not come after this long will not: blocking reloads are held for three target durations.
 const ANSWER_DEADLINE: u64 = 40_000_000_000;
 
@@ -30,24 +27,21 @@ pub(crate) fn run(
     let players = Players {
         authority: plan.target.authority().into(),
         playing: listening.playing,
-        timers: Timers::default(),
         shelf: Shelf::default(),
     };
-    worker::run_rounds(plan, Group::new(plan, listening, players)?, progress)
+    Group::new(plan, listening, players)?.run(progress)
 }
 
 /// What the players of a group share.
 struct Players {
     authority: Rc<str>,
     playing: Playing,
-    /// In nanoseconds of the load.
-    timers: Timers<u64>,
     shelf: Shelf,
 }
 
 impl Group<'_, Players> {
     /// Requests what the player at `place` wants.
-    fn drive(&mut self, place: usize, now: u64) -> Result<(), String> {
+    fn drive(&mut self, place: usize, now: u64) -> Result<(), Reason> {
         let Some(viewer) = self.members.at_mut(place) else {
             return Ok(());
         };
@@ -56,7 +50,7 @@ impl Group<'_, Players> {
             let Some((request, keep)) = request else {
                 continue;
             };
-            self.tally.hls.requests += u64::from(self.in_window);
+            self.tally.hls.counts.requests += u64::from(self.in_window);
             let link = Link {
                 addr: self.plan.target.addr(),
                 number: viewer.number,
@@ -79,15 +73,15 @@ impl Group<'_, Players> {
         channel: Channel,
         failure: &Failure,
         now: u64,
-    ) -> Result<(), String> {
+    ) -> Result<(), Reason> {
         match self.members.at_mut(place) {
-            Some(viewer) => viewer.miss(channel, failure, now, &mut self.tally.hls),
+            Some(viewer) => Ok(viewer.miss(channel, failure, now, &mut self.tally.hls)?),
             None => Ok(()),
         }
     }
 
     /// Something happened at a connection of the player at `place`.
-    fn look_at(&mut self, place: usize, channel: Channel, now: u64) -> Result<(), String> {
+    fn look_at(&mut self, place: usize, channel: Channel, now: u64) -> Result<(), Reason> {
         let Some(viewer) = self.members.at_mut(place) else {
             return Ok(());
         };
@@ -131,7 +125,7 @@ impl Group<'_, Players> {
     }
 
     /// A playlist came to the player at `place`, or an answer that is none.
-    fn playlist(&mut self, place: usize, answered: &Answered, now: u64) -> Result<(), String> {
+    fn playlist(&mut self, place: usize, answered: &Answered, now: u64) -> Result<(), Reason> {
         let Answered {
             status,
             body,
@@ -142,12 +136,12 @@ impl Group<'_, Players> {
             return self.miss(place, Channel::Playlists, &Failure::Status(*status), now);
         }
         let record = &mut self.tally.hls;
-        record.playlist_bytes += body.len() as u64;
+        record.counts.playlist_bytes += body.len() as u64;
         let Some(viewer) = self.members.at_mut(place) else {
             return Ok(());
         };
         match self.own.shelf.read(body) {
-            Ok(Document::Multivariant(uri)) => viewer.player.follow(&uri),
+            Ok(Document::Multivariant(uri)) => Ok(viewer.player.follow(&uri)?),
             Ok(Document::Media(playlist)) => {
                 viewer.player.update(&playlist, *heard, now, record);
                 Ok(())
@@ -161,7 +155,7 @@ impl Group<'_, Players> {
     }
 
     /// Media came to the player at `place`, or an answer that is none.
-    fn media(&mut self, place: usize, answered: &Answered, now: u64) -> Result<(), String> {
+    fn media(&mut self, place: usize, answered: &Answered, now: u64) -> Result<(), Reason> {
         let Answered {
             status,
             body,
@@ -212,19 +206,6 @@ impl Group<'_, Players> {
         }
         Ok(())
     }
-
-    /// After something happened: the player at `place` is lost, or woken when it is due.
-    fn settle(&mut self, place: usize, now: u64, outcome: Result<(), String>) {
-        match outcome {
-            Ok(()) => {
-                let due = self.members.at(place).map(|viewer| viewer.player.due());
-                if let Some(due) = due.filter(|due| *due != u64::MAX) {
-                    self.own.timers.set(place, due);
-                }
-            }
-            Err(reason) => self.lose(place, now, &reason),
-        }
-    }
 }
 
 impl Behaviour for Players {
@@ -234,7 +215,12 @@ impl Behaviour for Players {
     const ROUND_TICKS: usize = 10;
     const TAKE_BYTES: usize = 256 << 10;
 
-    fn begin(group: &mut Group<'_, Self>, number: u64, role: Role) -> Result<(), String> {
+    fn begin(
+        group: &mut Group<'_, Self>,
+        number: u64,
+        role: Role,
+        _: usize,
+    ) -> Result<Viewer, Reason> {
         let Self {
             authority, playing, ..
         } = &group.own;
@@ -243,37 +229,26 @@ impl Behaviour for Players {
         let path = group.plan.target.path(number % group.plan.streams);
         let player = Player::new(authority, path, *playing, is_checked);
         let judge = is_checked.then(|| Box::new(Judge::new(group.clock.wall_of(began))));
-        let viewer = Viewer::new(number, role, player, began, judge);
-        let place = group.members.insert(viewer).index as usize;
-        let outcome = group.drive(place, began);
-        group.settle(place, began, outcome);
-        Ok(())
+        Ok(Viewer::new(number, role, player, began, judge))
     }
 
-    fn attend(group: &mut Group<'_, Self>, token: usize, _: u64) {
+    fn place_of(token: usize) -> usize {
+        Channel::of_token(token).0
+    }
+
+    fn attend(group: &mut Group<'_, Self>, token: usize, _: u64) -> Result<(), Reason> {
         let (place, channel) = Channel::of_token(token);
         // Later than when the sockets were looked at: this may be the last of many.
         let now = group.clock.now();
-        let outcome = group.look_at(place, channel, now);
-        group.settle(place, now, outcome);
+        group.look_at(place, channel, now)
     }
 
-    fn wake(group: &mut Group<'_, Self>, now: u64) {
-        for _ in 0..WAKES_PER_ROUND {
-            let Some(place) = group.own.timers.pop(now) else {
-                break;
-            };
-            let outcome = group.drive(place, now);
-            group.settle(place, now, outcome);
-        }
-    }
-
-    fn until_wake(&self, now: u64) -> u64 {
-        self.timers.next().unwrap_or(u64::MAX).saturating_sub(now)
+    fn wake(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {
+        group.drive(place, now)
     }
 
     /// Gives up requests that have waited too long.
-    fn check(group: &mut Group<'_, Self>, place: usize, now: u64) {
+    fn check(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {
         for channel in Channel::ALL {
             let Some(viewer) = group.members.at_mut(place) else {
                 break;
@@ -283,14 +258,10 @@ impl Behaviour for Players {
             if asked_at.is_some_and(|asked_at| now > asked_at + ANSWER_DEADLINE) {
                 connection.abandon();
                 let failure = Failure::Broken("no answer within 40 s".to_owned());
-                let outcome = group.miss(place, channel, &failure, now);
-                group.settle(place, now, outcome);
+                group.miss(place, channel, &failure, now)?;
             }
         }
-    }
-
-    fn forget(&mut self, place: usize) {
-        self.timers.clear(place);
+        Ok(())
     }
 
     /// Its connections end with it.
@@ -298,7 +269,7 @@ impl Behaviour for Players {
         let tally = &mut group.tally;
         tally.enter_gap(viewer.reception.longest_waits(now), group.in_window);
         let remade = viewer.connections.iter().map(Connection::remade);
-        tally.hls.reconnects += remade.sum::<u64>();
+        tally.hls.counts.reconnects += remade.sum::<u64>();
         viewer.player.leave(now, &mut tally.hls);
     }
 }

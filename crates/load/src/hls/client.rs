@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
-use rustix::event::epoll;
+use rustix::event::epoll::EventFlags;
 
-use super::reading::{Keep, Reading};
 use super::request::{Failure, Request};
 use crate::answer::Answer;
-use crate::socket::{self, Moved};
+use crate::reading::{Keep, Reading, ReadingError};
+use crate::socket;
 
 /// Bytes taken at once of an answer whose body is of no interest: its head, and how the body begins.
 const HEAD_BYTES: usize = 4 << 10;
@@ -135,15 +135,15 @@ impl Connection {
         for _ in 0..READS_PER_EVENT {
             match read(socket, exchange, buffer, now) {
                 // What comes with a refusal was not asked for.
-                Ok(Moved::Bytes(body)) if exchange.reading.is_success() => progress.body += body,
-                Ok(Moved::Bytes(_)) => {}
-                Ok(Moved::Later) => return progress,
-                Ok(Moved::Gone(why)) => {
+                Ok(Some(body)) if exchange.reading.is_success() => progress.body += body,
+                Ok(Some(_)) => {}
+                Ok(None) => return progress,
+                Err(Broken::Gone(why)) => {
                     self.gone(why, link, &mut progress);
                     return progress;
                 }
-                Err(reason) => {
-                    progress.outcome = Some(Err(self.fail(reason)));
+                Err(Broken::Answer(error)) => {
+                    progress.outcome = Some(Err(self.fail(error.to_string())));
                     return progress;
                 }
             }
@@ -177,19 +177,13 @@ impl Connection {
         self.socket = None;
         self.is_used = false;
         self.made = self.made.saturating_add(1);
-        let connected = socket::connect(link.addr, link.number, None);
-        let socket = match connected {
-            Ok(socket) => socket,
-            Err(error) => return Err(self.fail(format!("no connection: {error}"))),
-        };
-        if let Err(error) = net::arrival::note(&socket) {
-            return Err(self.fail(format!("its times are not told: {error}")));
-        }
-        let data = epoll::EventData::new_u64(link.token as u64);
-        if let Err(error) = epoll::add(link.epoll, &socket, data, epoll::EventFlags::OUT) {
-            return Err(self.fail(format!("not watched: {error}")));
-        }
-        self.socket = Some(socket);
+        let connected = socket::connect(link.addr, link.number, None).and_then(|socket| {
+            net::arrival::note(&socket)
+                .map_err(|error| format!("its times are not told: {error}"))?;
+            socket::watch(link.epoll, &socket, link.token, EventFlags::OUT)?;
+            Ok(socket)
+        });
+        self.socket = Some(connected.map_err(|reason| self.fail(reason))?);
         Ok(())
     }
 
@@ -216,20 +210,27 @@ impl Connection {
     }
 }
 
+/// Why a connection gives no answer.
+#[derive(Debug)]
+enum Broken {
+    /// The server has closed it.
+    Gone(&'static str),
+    Answer(ReadingError),
+}
+
 /// Reads once. Returns how many bytes of the body came.
 fn read(
     socket: &OwnedFd,
     exchange: &mut Exchange,
     buffer: &mut [u8],
     now: u64,
-) -> Result<Moved, String> {
+) -> Result<Option<usize>, Broken> {
     let reading = &mut exchange.reading;
     let skippable = reading.skippable().min(buffer.len());
     if skippable > 0 {
         let moved = socket::discard(socket, &mut buffer[..skippable]);
-        if let Moved::Bytes(length) = moved {
-            reading.skip(length);
-        }
+        let moved = moved.map_err(Broken::Gone)?;
+        reading.skip(moved.unwrap_or(0));
         return Ok(moved);
     }
     let moved = if reading.keeps_all() {
@@ -240,12 +241,12 @@ fn read(
         let space = buffer.len().min(HEAD_BYTES);
         socket::receive(socket, &mut buffer[..space])
     };
-    let Moved::Bytes(length) = moved else {
-        return Ok(moved);
+    let Some(length) = moved.map_err(Broken::Gone)? else {
+        return Ok(None);
     };
     exchange.heard.get_or_insert(now);
     let body = reading.push(&buffer[..length]);
-    Ok(Moved::Bytes(body.map_err(|error| error.to_string())?))
+    body.map(Some).map_err(Broken::Answer)
 }
 
 fn words(request: &Request, authority: &str) -> Vec<u8> {

@@ -1,65 +1,21 @@
 //! The samples of a fragmented MP4 (ISO/IEC 14496-12 §8), as far as a check needs them. Whatever does not add up is
 //! no sample.
 
-use crate::ledger::Kind;
-
-/// `tf_flags` and `tr_flags`: which fields are there.
-const BASE_OFFSET: u32 = 0x01;
-const DESCRIPTION: u32 = 0x02;
-const DEFAULT_DURATION: u32 = 0x08;
-const DEFAULT_SIZE: u32 = 0x10;
-const DATA_OFFSET: u32 = 0x001;
-const FIRST_FLAGS: u32 = 0x004;
-const SIZE: u32 = 0x200;
-/// Duration, flags and composition time of a sample, four bytes each.
-const OTHER_COLUMNS: [u32; 3] = [0x100, 0x400, 0x800];
-const SIZE_COLUMN_AFTER: u32 = 0x100;
+use container::mp4_file::{Fragment, Init};
+use media::Kind;
 
 /// A fragment is not what its boxes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Broken;
 
-/// The tracks of an initialization segment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tracks(Vec<Track>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Track {
-    id: u32,
-    kind: Kind,
-    /// Of samples whose size is not given.
-    size: u32,
-}
+/// The tracks of an initialization segment; none if it cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tracks(Option<Init>);
 
 impl Tracks {
     /// Reads `ftyp` and `moov`.
     pub(super) fn read(init: &[u8]) -> Self {
-        let Some(moov) = find(init, b"moov") else {
-            return Self::default();
-        };
-        let defaults = find(moov, b"mvex").unwrap_or_default();
-        let size = |id| {
-            let own = boxes(defaults).filter(|one| one.name == b"trex");
-            let mut own = own.filter(|one| word(one.content, 4) == Some(id));
-            own.next()
-                .and_then(|one| word(one.content, 16))
-                .unwrap_or(0)
-        };
-        let tracks = boxes(moov).filter(|one| one.name == b"trak");
-        let tracks = tracks.filter_map(|one| {
-            let header = find(one.content, b"tkhd")?;
-            // Version 1 has times of eight bytes.
-            let id = word(header, if header.first() == Some(&1) { 20 } else { 12 })?;
-            let handler = find(find(one.content, b"mdia")?, b"hdlr")?;
-            let kind = match handler.get(8..12)? {
-                b"vide" => Kind::Video,
-                b"soun" => Kind::Audio,
-                _ => return None,
-            };
-            let size = size(id);
-            Some(Track { id, kind, size })
-        });
-        Self(tracks.collect())
+        Self(Init::of_segment(init))
     }
 
     /// Passes the samples of `media` to `each`, track by track.
@@ -68,124 +24,44 @@ impl Tracks {
         media: &'a [u8],
         mut each: impl FnMut(Kind, &'a [u8]),
     ) -> Result<(), Broken> {
-        for fragment in boxes(media).filter(|one| one.name == b"moof") {
-            for traf in boxes(fragment.content).filter(|one| one.name == b"traf") {
-                self.track_samples(media, fragment.at, traf.content, &mut each)
-                    .ok_or(Broken)?;
+        let Some(init) = &self.0 else {
+            return Ok(());
+        };
+        for unit in fragments(media) {
+            let fragment = Fragment::of_unit(init, unit, 0, unit.len() as u64).ok_or(Broken)?;
+            for run in &fragment.runs {
+                let is_video = init.track(run.track).is_some_and(|track| track.is_video);
+                let kind = if is_video { Kind::Video } else { Kind::Audio };
+                let mut begin = run.data as usize;
+                for row in &run.rows {
+                    let end = begin + row.size as usize;
+                    each(kind, unit.get(begin..end).ok_or(Broken)?);
+                    begin = end;
+                }
             }
         }
         Ok(())
     }
-
-    /// Those of one `traf` of a `moof` at `at`.
-    fn track_samples<'a>(
-        &self,
-        media: &'a [u8],
-        at: usize,
-        traf: &[u8],
-        each: &mut impl FnMut(Kind, &'a [u8]),
-    ) -> Option<()> {
-        let header = find(traf, b"tfhd")?;
-        let flags = flags(header)?;
-        let id = word(header, 4)?;
-        let Some(track) = self.0.iter().find(|track| track.id == id) else {
-            return Some(());
-        };
-        if flags & BASE_OFFSET != 0 {
-            // Counted from the beginning of a file, which a live segment has not.
-            return None;
-        }
-        let before = [DESCRIPTION, DEFAULT_DURATION];
-        let before = before.iter().filter(|field| flags & **field != 0).count();
-        let size = match flags & DEFAULT_SIZE {
-            0 => track.size,
-            _ => word(header, 8 + 4 * before)?,
-        };
-        for run in boxes(traf).filter(|one| one.name == b"trun") {
-            run_samples(media, at, run.content, size, |sample| {
-                each(track.kind, sample)
-            })?;
-        }
-        Some(())
-    }
 }
 
-/// The samples of one `trun`.
-fn run_samples<'a>(
-    media: &'a [u8],
-    at: usize,
-    run: &[u8],
-    default_size: u32,
-    mut each: impl FnMut(&'a [u8]),
-) -> Option<()> {
-    let flags = flags(run)?;
-    let count = word(run, 4)? as usize;
-    if flags & DATA_OFFSET == 0 {
-        return None;
-    }
-    let mut begin = at.checked_add(word(run, 8)? as usize)?;
-    let rows = 12 + if flags & FIRST_FLAGS != 0 { 4 } else { 0 };
-    let columns = OTHER_COLUMNS.iter().filter(|column| flags & **column != 0);
-    let has_size = flags & SIZE != 0;
-    let row_bytes = 4 * (columns.count() + usize::from(has_size));
-    let size_at = if flags & SIZE_COLUMN_AFTER != 0 { 4 } else { 0 };
-    if count > media.len() {
-        return None;
-    }
-    for row in 0..count {
-        let size = match has_size {
-            true => word(run, rows + row * row_bytes + size_at)?,
-            false => default_size,
-        };
-        let end = begin.checked_add(size as usize)?;
-        each(media.get(begin..end)?);
-        begin = end;
-    }
-    Some(())
-}
-
-/// A box: its place, its name and what is in it.
-#[derive(Clone, Copy, Debug)]
-struct Boxed<'a> {
-    at: usize,
-    name: &'a [u8],
-    content: &'a [u8],
-}
-
-/// The boxes in a row, as far as they are whole.
-fn boxes(bytes: &[u8]) -> impl Iterator<Item = Boxed<'_>> {
-    let mut at = 0;
+/// What begins with a `moof`, as far as boxes follow one another.
+fn fragments(media: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = media;
     std::iter::from_fn(move || {
-        let name = bytes.get(at + 4..at + 8)?;
-        let (head, size) = match word(bytes, at)? {
-            0 => (8, bytes.len() - at),
-            1 => {
-                let size = u64::from(word(bytes, at + 8)?) << 32 | u64::from(word(bytes, at + 12)?);
-                (16, usize::try_from(size).ok()?)
+        loop {
+            let unit = rest;
+            let (size, after) = unit.split_first_chunk::<4>()?;
+            let size = match u32::from_be_bytes(*size) {
+                0 => unit.len(),
+                1 => u64::from_be_bytes(*after.get(4..)?.first_chunk()?) as usize,
+                size => size as usize,
+            };
+            rest = unit.get(size.max(8)..).unwrap_or_default();
+            if after.starts_with(b"moof") {
+                return Some(unit);
             }
-            size => (8, size as usize),
-        };
-        let content = bytes.get(at + head..at.checked_add(size)?)?;
-        let found = Boxed { at, name, content };
-        at += size;
-        Some(found)
+        }
     })
-}
-
-fn find<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<&'a [u8]> {
-    let mut boxes = boxes(bytes);
-    let found = boxes.find(|one| one.name == name)?;
-    Some(found.content)
-}
-
-/// The flags of a full box.
-fn flags(content: &[u8]) -> Option<u32> {
-    word(content, 0).map(|word| word & 0xFF_FFFF)
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    let bytes = bytes.get(at..at.checked_add(4)?)?;
-    bytes.try_into().ok().map(u32::from_be_bytes)
 }
 
 #[cfg(test)]
@@ -221,8 +97,8 @@ mod tests {
         fn end_unit(&mut self, _: Unit, _: Option<()>) {}
     }
 
-    fn track(kind: media::Kind, codec: Codec, config: &'static [u8]) -> Item {
-        let is_sound = kind == media::Kind::Audio;
+    fn track(kind: Kind, codec: Codec, config: &'static [u8]) -> Item {
+        let is_sound = kind == Kind::Audio;
         Item::Track(Arc::new(media::Track {
             id: if is_sound {
                 TrackId::AUDIO
@@ -255,8 +131,8 @@ mod tests {
         let mut muxer = Muxer::new(Fragmentation::default());
         let mut written = Written::default();
         let tracks = [
-            track(media::Kind::Video, Codec::H264, &AVC_CONFIG),
-            track(media::Kind::Audio, Codec::Aac, &[0x11, 0x90]),
+            track(Kind::Video, Codec::H264, &AVC_CONFIG),
+            track(Kind::Audio, Codec::Aac, &[0x11, 0x90]),
         ];
         for item in &tracks {
             muxer.push(item, &mut written);
@@ -275,7 +151,7 @@ mod tests {
     fn the_samples_of_the_servers_fragments_are_found() {
         let Written { init, media } = written();
         let tracks = Tracks::read(&init);
-        assert_eq!(tracks.0.len(), 2);
+        assert_eq!(tracks.0.as_ref().map(|init| init.tracks().len()), Some(2));
         let (mut pictures, mut sounds) = (Vec::new(), Vec::new());
         let read = tracks.samples(&media, |kind, sample| match kind {
             Kind::Video => pictures.push(sample),

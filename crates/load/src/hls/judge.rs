@@ -55,7 +55,7 @@ impl Judge {
             };
         });
         if read.is_err() {
-            findings.damaged += 1;
+            findings.counts.damaged += 1;
         }
         let had = self.had.replace(now);
         // Where parts were left out, this one is of a later time.
@@ -91,13 +91,17 @@ mod tests {
         assert_eq!(media(9..10, 151), (Some(151), None));
         assert_eq!(media(12..13, 130), (Some(130), Some((130, 150))));
         assert_eq!(
-            (findings.frames, findings.holes, findings.missing),
+            (
+                findings.counts.frames,
+                findings.counts.holes,
+                findings.counts.missing
+            ),
             (8, 1, 2)
         );
         assert_eq!(findings.delay.max(), 50);
         let mut cut = fragment(7, 13..14, 140);
         cut.pop();
         judge.media(&cut, 150, &mut findings);
-        assert_eq!(findings.damaged, 1);
+        assert_eq!(findings.counts.damaged, 1);
     }
 }

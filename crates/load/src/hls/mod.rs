@@ -24,7 +24,6 @@ mod parser;
 mod player;
 mod playhead;
 mod playlist;
-mod reading;
 pub(crate) mod record;
 pub(crate) mod report;
 mod request;

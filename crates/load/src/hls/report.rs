@@ -1,48 +1,22 @@
 //! The part of a report that only players over HLS have.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::record::Record;
-use crate::report::{Times, table};
+use super::record::{Counts, Record};
+use crate::report::{Times, write_counts, write_reasons, write_times};
+use crate::tally::Reasons;
 
 /// What players over HLS saw. Times are in milliseconds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Hls {
-    /// Requests made in the window, of all players.
-    pub(crate) requests: u64,
-    /// Media playlists fetched, deltas included.
-    pub(crate) playlists: u64,
-    /// Playlists that left out what the player knew.
-    pub(crate) deltas: u64,
-    /// Bytes of all playlists.
-    pub(crate) playlist_bytes: u64,
-    /// Initialization segments fetched.
-    pub(crate) maps: u64,
-    /// Whole segments fetched.
-    pub(crate) segments: u64,
-    /// Parts fetched.
-    pub(crate) parts: u64,
-    /// Of these, requested before they were listed.
-    pub(crate) hinted: u64,
-    /// Parts and segments that the playlist says are missing.
-    pub(crate) gaps: u64,
-    /// Discontinuities passed.
-    pub(crate) discontinuities: u64,
-    /// Parts and segments given up after several refusals.
-    pub(crate) skipped: u64,
-    /// Times that a player had to start anew, because its position was not listed.
-    pub(crate) jumps: u64,
-    /// Players that saw the end of the stream.
-    pub(crate) ended: u64,
-    /// Connections made again because the server had closed or broken them.
-    pub(crate) reconnects: u64,
+    #[serde(flatten)]
+    pub(crate) counts: Counts,
     /// Requests that failed, by what was requested and the status.
-    pub(crate) refused: BTreeMap<String, u64>,
+    pub(crate) refused: Reasons,
     /// Rules of HLS that the server broke, each with the number of times that players noticed.
-    pub(crate) violations: BTreeMap<String, u64>,
+    pub(crate) violations: Reasons,
     /// Each time that a playhead stood still because nothing was buffered.
     pub(crate) stall: Times,
     /// From the first byte of the blocking answer that lists a part to the last byte of that part.
@@ -59,22 +33,9 @@ pub(crate) struct Hls {
 impl Hls {
     pub(crate) fn of(record: &Record) -> Self {
         Self {
-            requests: record.requests,
-            playlists: record.playlists,
-            deltas: record.deltas,
-            playlist_bytes: record.playlist_bytes,
-            maps: record.maps,
-            segments: record.segments,
-            parts: record.parts,
-            hinted: record.hinted,
-            gaps: record.gaps,
-            discontinuities: record.discontinuities,
-            skipped: record.skipped,
-            jumps: record.jumps,
-            ended: record.ended,
-            reconnects: record.reconnects,
-            refused: table(&record.refused),
-            violations: table(&record.violations),
+            counts: record.counts,
+            refused: record.refused.clone(),
+            violations: record.violations.clone(),
             stall: Times::of(&record.stall),
             part_fetch: Times::of(&record.fetch),
             part_age: Times::of(&record.age),
@@ -85,15 +46,15 @@ impl Hls {
 
     /// For people.
     pub(crate) fn write(&self, out: &mut String) -> std::fmt::Result {
-        let Self {
+        let Counts {
             playlists,
             deltas,
             maps,
             segments,
             parts,
             ..
-        } = self;
-        let megabytes = self.playlist_bytes as f64 / 1e6;
+        } = self.counts;
+        let megabytes = self.counts.playlist_bytes as f64 / 1e6;
         writeln!(
             out,
             "playlists  {playlists} ({deltas} deltas), {megabytes:.1} MB"
@@ -102,42 +63,37 @@ impl Hls {
             out,
             "media      {parts} parts, {segments} segments, {maps} maps"
         )?;
-        for (count, words) in [
-            (self.hinted, "parts by hints"),
-            (self.gaps, "gaps"),
-            (self.discontinuities, "discontinuities"),
-            (self.skipped, "given up"),
-            (self.jumps, "jumps"),
-            (self.ended, "saw the end"),
-            (self.reconnects, "reconnects"),
-        ] {
-            if count > 0 {
-                write!(out, ", {count} {words}")?;
-            }
-        }
+        let counts = &self.counts;
+        write_counts(
+            out,
+            &[
+                (counts.hinted, "parts by hints"),
+                (counts.gaps, "gaps"),
+                (counts.discontinuities, "discontinuities"),
+                (counts.skipped, "given up"),
+                (counts.jumps, "jumps"),
+                (counts.ended, "saw the end"),
+                (counts.reconnects, "reconnects"),
+            ],
+        )?;
         writeln!(out)?;
-        for (word, reasons) in [("refused", &self.refused), ("violation", &self.violations)] {
-            for (reason, count) in reasons {
-                writeln!(out, "{word:<10} {count}: {reason}")?;
-            }
-        }
+        write_reasons(out, "refused", &self.refused)?;
+        write_reasons(out, "violation", &self.violations)?;
         writeln!(
             out,
             "stalls     {}; {}",
             self.stall.count,
             self.stall.text()
         )?;
-        for (word, times) in [
-            ("part fetch", &self.part_fetch),
-            ("part age", &self.part_age),
-            ("part delay", &self.part_delay),
-            ("part served", &self.part_served),
-        ] {
-            if times.count > 0 {
-                writeln!(out, "{word:<10} {}", times.text())?;
-            }
-        }
-        Ok(())
+        write_times(
+            out,
+            &[
+                ("part fetch", &self.part_fetch),
+                ("part age", &self.part_age),
+                ("part delay", &self.part_delay),
+                ("part served", &self.part_served),
+            ],
+        )
     }
 }
 
@@ -148,12 +104,12 @@ mod tests {
 
     #[test]
     fn the_text_has_every_part_that_happened() {
-        let mut record = Record {
-            playlists: 7,
-            parts: 30,
-            jumps: 2,
-            ..Record::default()
-        };
+        let mut record = Record::default();
+        (
+            record.counts.playlists,
+            record.counts.parts,
+            record.counts.jumps,
+        ) = (7, 30, 2);
         record.refused.count(&"part: status 404");
         record.enter_flaw(Flaw::Unheld);
         record.enter_stall(40_000_000);

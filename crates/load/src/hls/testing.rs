@@ -231,10 +231,13 @@ fn list(segment: u64, count: u64) -> String {
 
 /// An initialization segment with a track of sound.
 pub(super) fn map() -> Vec<u8> {
-    // Flags and two times, then the track's number; flags and a reserved word, then the kind.
+    // Flags and two times, then the track's number or its clock; flags and a reserved word, then the kind.
     let header = boxed(b"tkhd", &[&[0; 12], &[0, 0, 0, 1]]);
+    let clock = boxed(b"mdhd", &[&[0; 12], &48_000_u32.to_be_bytes()]);
     let handler = boxed(b"hdlr", &[&[0; 8], b"soun"]);
-    let track = boxed(b"trak", &[&header, &boxed(b"mdia", &[&handler])]);
+    let table = boxed(b"stbl", &[&boxed(b"stsd", &[&[0; 8]])]);
+    let media = boxed(b"mdia", &[&clock, &handler, &boxed(b"minf", &[&table])]);
+    let track = boxed(b"trak", &[&header, &media]);
     [boxed(b"ftyp", &[b"iso6"]), boxed(b"moov", &[&track])].concat()
 }
 
@@ -259,9 +262,10 @@ pub(super) fn fragment(source: u32, numbers: Range<u64>, sent: u64) -> Vec<u8> {
     let count = (frames.len() as u32).to_be_bytes();
     let moof = |data_at: u32| {
         let header = boxed(b"tfhd", &[&[0, 2, 0, 0], &[0, 0, 0, 1]]);
+        let time = boxed(b"tfdt", &[&[0; 8]]);
         let columns = [0, 0, 2, 1];
         let run = boxed(b"trun", &[&columns, &count, &data_at.to_be_bytes(), &sizes]);
-        boxed(b"moof", &[&boxed(b"traf", &[&header, &run])])
+        boxed(b"moof", &[&boxed(b"traf", &[&header, &time, &run])])
     };
     let data_at = moof(0).len() as u32 + 8;
     [moof(data_at), boxed(b"mdat", &[&frames.concat()])].concat()

@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::audience;
 use super::flaw::Flaw;
 use super::testing::{Manners, Server};
+use crate::args::Playing;
 use crate::clock;
-use crate::plan::{Listening, Plan, Playing, Work};
+use crate::plan::{Listening, Plan, Work};
 use crate::tally::Tally;
 
 const PLAYERS: u64 = 6;
@@ -46,7 +47,7 @@ fn listen(path: &str, manners: Manners, listening: &Listening) -> Tally {
 fn assert_all_stayed(tally: &Tally) {
     let reasons = (&tally.failed, &tally.lost, &tally.hls.refused);
     assert_eq!(
-        (tally.joined, tally.alive, tally.checked),
+        (tally.members.joined, tally.members.alive, tally.checked),
         (PLAYERS, PLAYERS, CHECKED),
         "{reasons:?}"
     );
@@ -58,10 +59,10 @@ fn assert_clean(tally: &Tally) {
     let findings = &tally.findings;
     assert_eq!(
         (
-            findings.holes,
-            findings.repeated,
-            findings.damaged,
-            findings.unstamped
+            findings.counts.holes,
+            findings.counts.repeated,
+            findings.counts.damaged,
+            findings.counts.unstamped
         ),
         (0, 0, 0, 0),
         "{findings:?}"
@@ -74,7 +75,11 @@ fn assert_clean(tally: &Tally) {
         hls.refused,
         hls.violations
     );
-    assert_eq!((hls.skipped, hls.jumps, hls.gaps), (0, 0, 0), "{hls:?}");
+    assert_eq!(
+        (hls.counts.skipped, hls.counts.jumps, hls.counts.gaps),
+        (0, 0, 0),
+        "{hls:?}"
+    );
 }
 
 #[test]
@@ -83,12 +88,18 @@ fn low_latency_players_get_each_part_when_it_is_complete() {
     assert_all_stayed(&tally);
     assert_clean(&tally);
     let hls = &tally.hls;
-    assert_eq!((hls.maps, hls.segments, hls.hinted), (PLAYERS, 0, 0));
+    assert_eq!(
+        (hls.counts.maps, hls.counts.segments, hls.counts.hinted),
+        (PLAYERS, 0, 0)
+    );
     // Ten a second, for two seconds at least.
-    assert!(hls.parts >= PLAYERS * 20 && hls.reconnects == 0, "{hls:?}");
-    assert!(hls.playlists >= PLAYERS * 20 && hls.deltas > hls.playlists / 2);
+    assert!(
+        hls.counts.parts >= PLAYERS * 20 && hls.counts.reconnects == 0,
+        "{hls:?}"
+    );
+    assert!(hls.counts.playlists >= PLAYERS * 20 && hls.counts.deltas > hls.counts.playlists / 2);
     // Four frames a part, half of the players.
-    assert!(tally.findings.frames >= CHECKED * 20 * 4);
+    assert!(tally.findings.counts.frames >= CHECKED * 20 * 4);
     assert!(hls.fetch.count() >= PLAYERS * 15, "{hls:?}");
     assert!(hls.delay.count() >= CHECKED * 15, "{hls:?}");
     let delays = (hls.fetch.percentile(50.0), hls.delay.percentile(50.0));
@@ -112,12 +123,15 @@ fn players_of_segments_leave_parts_alone() {
     assert_all_stayed(&tally);
     assert_clean(&tally);
     let hls = &tally.hls;
-    assert_eq!((hls.maps, hls.parts, hls.deltas), (PLAYERS, 0, 0));
+    assert_eq!(
+        (hls.counts.maps, hls.counts.parts, hls.counts.deltas),
+        (PLAYERS, 0, 0)
+    );
     // Three seconds of half a second each to begin with, and what comes.
-    assert!(hls.segments >= PLAYERS * 8, "{hls:?}");
-    assert!(hls.playlists >= PLAYERS * 2, "{hls:?}");
-    assert!(hls.reconnects >= hls.segments, "{hls:?}");
-    assert!(tally.findings.frames >= CHECKED * 8 * 20);
+    assert!(hls.counts.segments >= PLAYERS * 8, "{hls:?}");
+    assert!(hls.counts.playlists >= PLAYERS * 2, "{hls:?}");
+    assert!(hls.counts.reconnects >= hls.counts.segments, "{hls:?}");
+    assert!(tally.findings.counts.frames >= CHECKED * 8 * 20);
 }
 
 #[test]
@@ -130,7 +144,7 @@ fn hinted_parts_are_fetched_before_they_are_listed() {
     assert_all_stayed(&tally);
     assert_clean(&tally);
     let hls = &tally.hls;
-    assert!(hls.hinted > hls.parts / 2, "{hls:?}");
+    assert!(hls.counts.hinted > hls.counts.parts / 2, "{hls:?}");
     assert!(hls.delay.count() >= CHECKED * 15, "{hls:?}");
 }
 
@@ -143,7 +157,11 @@ fn a_connection_that_was_closed_is_made_again() {
     let tally = play("show/index.m3u8", manners, Playing::default());
     assert_all_stayed(&tally);
     assert_clean(&tally);
-    assert!(tally.hls.reconnects >= PLAYERS * 20, "{:?}", tally.hls);
+    assert!(
+        tally.hls.counts.reconnects >= PLAYERS * 20,
+        "{:?}",
+        tally.hls
+    );
 }
 
 #[test]
@@ -153,10 +171,10 @@ fn players_come_and_go() {
         ..Listening::default()
     };
     let tally = listen("show/index.m3u8", Manners::default(), &listening);
-    assert!(tally.churned >= 15, "{tally:?}");
-    assert_eq!(tally.begun, PLAYERS + tally.churned);
+    assert!(tally.members.churned >= 15, "{tally:?}");
+    assert_eq!(tally.members.begun, PLAYERS + tally.members.churned);
     assert!(
-        tally.joined > PLAYERS && tally.alive <= PLAYERS,
+        tally.members.joined > PLAYERS && tally.members.alive <= PLAYERS,
         "{tally:?}"
     );
     assert_eq!((tally.lost.total(), tally.hls.violations.total()), (0, 0));
@@ -182,9 +200,12 @@ fn what_the_server_does_wrong_is_counted() {
     }
     let mut refused = hls.refused.iter();
     assert!(refused.any(|(reason, _)| reason == "part: status 404"));
-    assert!(hls.skipped > 0, "{hls:?}");
+    assert!(hls.counts.skipped > 0, "{hls:?}");
     let findings = &tally.findings;
-    assert!(findings.holes > 0 && findings.damaged == 0, "{findings:?}");
+    assert!(
+        findings.counts.holes > 0 && findings.counts.damaged == 0,
+        "{findings:?}"
+    );
 }
 
 #[test]
@@ -193,5 +214,5 @@ fn a_stream_that_is_not_there_is_the_reason() {
     assert_eq!(tally.bytes, 0);
     let failed: Vec<_> = tally.failed.iter().collect();
     assert_eq!(failed, [("status 404", PLAYERS)]);
-    assert_eq!((tally.joined, tally.alive), (0, 0));
+    assert_eq!((tally.members.joined, tally.members.alive), (0, 0));
 }

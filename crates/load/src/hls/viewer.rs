@@ -4,11 +4,12 @@ use super::client::Connection;
 use super::judge::Judge;
 use super::parser::PLAYLIST_BYTES_MAX;
 use super::player::Player;
-use super::reading::Keep;
 use super::record::Record;
 use super::request::{Failure, Request};
+use crate::clock::Clock;
 use crate::group::Member;
 use crate::listen::role::Role;
+use crate::reading::Keep;
 use crate::reception::Reception;
 
 /// Bytes of a segment that is checked: ten seconds of 25 Mb/s.
@@ -123,8 +124,12 @@ impl Member for Viewer {
         self.has_media
     }
 
-    fn reception(&mut self) -> &mut Reception {
-        &mut self.reception
+    fn reception(&mut self) -> Option<&mut Reception> {
+        Some(&mut self.reception)
+    }
+
+    fn due(&self, _: Clock) -> Option<u64> {
+        Some(self.player.due()).filter(|due| *due != u64::MAX)
     }
 }
 

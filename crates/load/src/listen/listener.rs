@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use crate::answer::{Answer, AnswerReader};
 use crate::checker::Checker;
 use crate::conversation::{ClientConversation, Event, Trouble, Wish};
-use crate::group::Member;
-use crate::ledger::{Findings, Kind};
+use crate::group::{Member, Reason};
+use crate::ledger::Findings;
 use crate::listen::role::Role;
 use crate::messages::{self, MessageError, Messages};
 use crate::reception::Reception;
@@ -28,9 +28,8 @@ pub(crate) struct Listener {
 
 #[derive(Debug)]
 pub(crate) enum Phase {
-    /// With its first message.
-    Connecting(Vec<u8>, Box<Joining>),
-    Joining(Box<Joining>),
+    /// With its first message, until that is sent.
+    Joining(Option<Vec<u8>>, Box<Joining>),
     Listening,
     Checked(Box<Followed>),
     Stalled,
@@ -90,40 +89,40 @@ impl Member for Listener {
     }
 
     fn has_media(&self) -> bool {
-        !matches!(self.phase, Phase::Connecting(..) | Phase::Joining(_))
+        !matches!(self.phase, Phase::Joining(..))
     }
 
-    fn reception(&mut self) -> &mut Reception {
-        &mut self.reception
+    fn reception(&mut self) -> Option<&mut Reception> {
+        Some(&mut self.reception)
     }
 }
 
 impl Listener {
     /// What the received `bytes` say. Answers that TLS itself asks for are sent.
-    pub(crate) fn open<'a>(&mut self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
+    pub(crate) fn open<'a>(&mut self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, Reason> {
         let Some(secured) = &mut self.secured else {
             return Ok(Cow::Borrowed(bytes));
         };
-        let said = secured.push(bytes).map_err(|error| error.to_string())?;
+        let said = secured.push(bytes)?;
         self.reply(&[])?;
         Ok(Cow::Owned(said))
     }
 
     /// Sends `words`, and what TLS has to say.
-    pub(crate) fn reply(&mut self, words: &[u8]) -> Result<(), String> {
+    pub(crate) fn reply(&mut self, words: &[u8]) -> Result<(), Reason> {
         let sealed;
         let bytes = match &mut self.secured {
             None => words,
             Some(secured) => {
-                let output = secured.say(words).and_then(|()| secured.take_output());
-                sealed = output.map_err(|error| error.to_string())?;
+                secured.say(words)?;
+                sealed = secured.take_output()?;
                 &sealed
             }
         };
-        match bytes.is_empty() {
-            true => Ok(()),
-            false => socket::say(&self.socket, bytes).map_err(str::to_owned),
+        if !bytes.is_empty() {
+            socket::say(&self.socket, bytes)?;
         }
+        Ok(())
     }
 }
 
@@ -257,10 +256,8 @@ impl Followed {
 
 fn enter(checker: &mut Checker, events: Vec<Event>, now: u64, findings: &mut Findings) {
     for event in events {
-        match event {
-            Event::Accepted => {}
-            Event::Audio(millis, body) => checker.tag(Kind::Audio, millis, body, now, findings),
-            Event::Video(millis, body) => checker.tag(Kind::Video, millis, body, now, findings),
+        if let Event::Tag(kind, millis, body) = event {
+            checker.tag(kind, millis, body, now, findings);
         }
     }
 }

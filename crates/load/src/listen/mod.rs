@@ -8,20 +8,19 @@ pub(crate) mod role;
 
 use std::sync::Arc;
 
-use rustix::event::epoll;
+use rustix::event::epoll::{self, EventFlags};
 use rustls::ClientConfig;
 
-use crate::group::{Behaviour, Group, NAP, TICK};
+use crate::group::{Behaviour, Group, NAP, Reason, TICK};
 use crate::listen::listener::{Joining, Listener, Phase, Step};
 use crate::listen::role::Role;
 use crate::messages;
 use crate::plan::{Listening, Plan};
 use crate::reception::Reception;
-use crate::socket::{self, Moved};
+use crate::socket;
 use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
 use crate::tls::{self, Secured};
-use crate::worker;
 
 /// Bytes taken at once before the first media has come.
 const JOIN_BYTES: usize = 4 << 10;
@@ -55,7 +54,7 @@ pub(crate) fn run(
             false => None,
         },
     };
-    worker::run_rounds(plan, Group::new(plan, listening, listeners)?, progress)
+    Group::new(plan, listening, listeners)?.run(progress)
 }
 
 /// What the listeners of a group share.
@@ -74,42 +73,6 @@ struct Listeners {
 }
 
 impl Group<'_, Listeners> {
-    fn connect(&mut self, number: u64, role: Role) -> Result<(), String> {
-        let stream = number % self.plan.streams;
-        let target = &self.plan.target;
-        let query = self.query(number);
-        let (mut words, joining) = Joining::begin(target, stream, (self.own.icy, query))
-            .map_err(|error| error.to_string())?;
-        let mut secured = None;
-        if let Some(config) = &self.own.tls {
-            let begun = Secured::new(config, target, &words).and_then(|mut begun| {
-                words = begun.take_output()?;
-                Ok(Box::new(begun))
-            });
-            secured = Some(begun.map_err(|error| error.to_string())?);
-        }
-        let receive_buffer =
-            matches!(role, Role::Stalled | Role::Slow).then_some(SMALL_RECEIVE_BUFFER);
-        let began = self.clock.now();
-        let connected = socket::connect(self.plan.target.addr(), number, receive_buffer);
-        let socket = connected.map_err(|error| format!("no connection: {error}"))?;
-        let place = self.members.vacant().index;
-        let flags = epoll::EventFlags::OUT;
-        let data = epoll::EventData::new_u64(u64::from(place));
-        if let Err(error) = epoll::add(&self.epoll, &socket, data, flags) {
-            return Err(format!("not watched: {error}"));
-        }
-        let listener = Listener {
-            socket,
-            role,
-            phase: Phase::Connecting(words, Box::new(joining)),
-            reception: Reception::new(began),
-            secured,
-        };
-        self.members.insert(listener);
-        Ok(())
-    }
-
     fn query(&self, number: u64) -> Option<&str> {
         let mut queries = self.own.queries.iter();
         let count = u64::try_from(queries.len()).unwrap_or(u64::MAX);
@@ -117,31 +80,20 @@ impl Group<'_, Listeners> {
         queries.nth(at).map(String::as_str)
     }
 
-    fn connected(&mut self, place: usize) -> Result<(), String> {
+    fn join(&mut self, place: usize, now: u64) -> Result<(), Reason> {
         let Some(listener) = self.members.at_mut(place) else {
             return Ok(());
         };
-        let phase = std::mem::replace(&mut listener.phase, Phase::Stalled);
-        let Phase::Connecting(words, joining) = phase else {
-            listener.phase = phase;
+        let Phase::Joining(words, _) = &mut listener.phase else {
             return Ok(());
         };
-        listener.phase = Phase::Joining(joining);
-        socket::greet(&listener.socket, &words, &self.epoll, place)
-    }
-
-    fn join(&mut self, place: usize, now: u64) -> Result<(), String> {
-        let Some(listener) = self.members.at_mut(place) else {
-            return Ok(());
-        };
-        if !matches!(listener.phase, Phase::Joining(_)) {
-            return Ok(());
+        if let Some(words) = words.take() {
+            return Ok(socket::greet(&listener.socket, &words, &self.epoll, place)?);
         }
         // The burst after the first media is not checked.
-        let length = match socket::receive(&listener.socket, &mut self.buffer[..JOIN_BYTES]) {
-            Moved::Bytes(length) => length,
-            Moved::Later => return Ok(()),
-            Moved::Gone(why) => return Err(why.to_owned()),
+        let received = socket::receive(&listener.socket, &mut self.buffer[..JOIN_BYTES])?;
+        let Some(length) = received else {
+            return Ok(());
         };
         let times = (
             self.clock.wall_of(listener.reception.began),
@@ -150,7 +102,7 @@ impl Group<'_, Listeners> {
         self.own.reply.clear();
         let findings = (listener.role == Role::Checked).then_some(&mut self.tally.findings);
         let bytes = listener.open(&self.buffer[..length])?;
-        let Phase::Joining(joining) = &mut listener.phase else {
+        let Phase::Joining(_, joining) = &mut listener.phase else {
             return Ok(());
         };
         let step = match bytes.is_empty() {
@@ -160,7 +112,7 @@ impl Group<'_, Listeners> {
         if !self.own.reply.is_empty() {
             listener.reply(&self.own.reply)?;
         }
-        let Step::Joined(followed, media) = step.map_err(|error| error.to_string())? else {
+        let Step::Joined(followed, media) = step? else {
             return Ok(());
         };
         self.tally.enter_join(listener.reception.began, now);
@@ -178,30 +130,28 @@ impl Group<'_, Listeners> {
         match listener.role {
             Role::Plain => {}
             Role::Checked => self.tally.checked += 1,
-            Role::Stalled => self.tally.stalled += 1,
+            Role::Stalled => self.tally.members.stalled += 1,
             Role::Slow => {
-                self.tally.slow += 1;
+                self.tally.members.slow += 1;
                 self.own.slow.push(place);
             }
         }
         if matches!(listener.role, Role::Stalled | Role::Slow) {
-            epoll::delete(&self.epoll, &listener.socket).map_err(|error| error.to_string())?;
+            epoll::delete(&self.epoll, &listener.socket)?;
         }
         self.tally.enter_bytes(media, self.in_window);
         Ok(())
     }
 
-    fn follow(&mut self, place: usize, now: u64) -> Result<(), String> {
+    fn follow(&mut self, place: usize, now: u64) -> Result<(), Reason> {
         let Some(listener) = self.members.at_mut(place) else {
             return Ok(());
         };
         if !matches!(listener.phase, Phase::Checked(_)) {
             return Ok(());
         }
-        let length = match socket::receive(&listener.socket, &mut self.buffer) {
-            Moved::Bytes(length) => length,
-            Moved::Later => return Ok(()),
-            Moved::Gone(why) => return Err(why.to_owned()),
+        let Some(length) = socket::receive(&listener.socket, &mut self.buffer)? else {
+            return Ok(());
         };
         self.own.reply.clear();
         let bytes = listener.open(&self.buffer[..length])?;
@@ -216,7 +166,7 @@ impl Group<'_, Listeners> {
             listener.reply(&self.own.reply)?;
         }
         self.tally.enter_bytes(length, self.in_window);
-        followed.map_err(|error| error.to_string())
+        Ok(followed?)
     }
 
     /// Slow listeners read their share of a tick.
@@ -231,9 +181,9 @@ impl Group<'_, Listeners> {
                 return false;
             };
             match socket::discard(&listener.socket, &mut self.buffer[..bytes]) {
-                Moved::Bytes(length) => self.tally.enter_bytes(length, self.in_window),
-                Moved::Later => {}
-                Moved::Gone(_) => {
+                Ok(Some(length)) => self.tally.enter_bytes(length, self.in_window),
+                Ok(None) => {}
+                Err(_) => {
                     self.lose(*place, now, &DROPPED_SLOW);
                     return false;
                 }
@@ -251,14 +201,14 @@ impl Group<'_, Listeners> {
             held_back.retain(|listener| {
                 for _ in 0..TAKES_PER_RELEASE {
                     match socket::discard(&listener.socket, &mut self.buffer) {
-                        Moved::Bytes(_) => {}
-                        Moved::Later => return true,
-                        Moved::Gone(_) if listener.role == Role::Slow => {
-                            self.tally.lost.count(&DROPPED_SLOW);
-                            return false;
-                        }
-                        Moved::Gone(_) => {
-                            self.tally.lost.count(&DROPPED_STALLED);
+                        Ok(Some(_)) => {}
+                        Ok(None) => return true,
+                        Err(_) => {
+                            let reason = match listener.role {
+                                Role::Slow => DROPPED_SLOW,
+                                _ => DROPPED_STALLED,
+                            };
+                            self.tally.lost.count(&reason);
                             return false;
                         }
                     }
@@ -267,7 +217,7 @@ impl Group<'_, Listeners> {
             });
             std::thread::sleep(std::time::Duration::from_nanos(NAP));
         }
-        self.tally.alive += held_back.len() as u64;
+        self.tally.members.alive += held_back.len() as u64;
     }
 }
 
@@ -280,35 +230,52 @@ impl Behaviour for Listeners {
     const ROUND_TICKS: usize = 100;
     const TAKE_BYTES: usize = 256 << 10;
 
-    fn begin(group: &mut Group<'_, Self>, number: u64, role: Role) -> Result<(), String> {
-        group.connect(number, role)
+    fn begin(
+        group: &mut Group<'_, Self>,
+        number: u64,
+        role: Role,
+        place: usize,
+    ) -> Result<Listener, Reason> {
+        let stream = number % group.plan.streams;
+        let target = &group.plan.target;
+        let query = group.query(number);
+        let (mut words, joining) = Joining::begin(target, stream, (group.own.icy, query))?;
+        let mut secured = None;
+        if let Some(config) = &group.own.tls {
+            let mut begun = Box::new(Secured::new(config, target, &words)?);
+            words = begun.take_output()?;
+            secured = Some(begun);
+        }
+        let receive_buffer =
+            matches!(role, Role::Stalled | Role::Slow).then_some(SMALL_RECEIVE_BUFFER);
+        let began = group.clock.now();
+        let socket = socket::connect(target.addr(), number, receive_buffer)?;
+        socket::watch(&group.epoll, &socket, place, EventFlags::OUT)?;
+        Ok(Listener {
+            socket,
+            role,
+            phase: Phase::Joining(Some(words), Box::new(joining)),
+            reception: Reception::new(began),
+            secured,
+        })
     }
 
-    /// Something happened at the socket of the listener at `place`.
-    fn attend(group: &mut Group<'_, Self>, place: usize, now: u64) {
+    fn attend(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {
         let Some(listener) = group.members.at_mut(place) else {
-            return;
+            return Ok(());
         };
-        if let Phase::Listening = listener.phase {
-            match socket::discard(&listener.socket, &mut group.buffer) {
-                Moved::Bytes(length) => {
+        match listener.phase {
+            Phase::Listening => {
+                if let Some(length) = socket::discard(&listener.socket, &mut group.buffer)? {
                     let wait = listener.reception.hear(length, now);
                     group.tally.enter_wait(wait, group.in_window);
                     group.tally.enter_bytes(length, group.in_window);
                 }
-                Moved::Later => {}
-                Moved::Gone(why) => group.lose(place, now, &why),
+                Ok(())
             }
-            return;
-        }
-        let outcome = match listener.phase {
-            Phase::Connecting(..) => group.connected(place),
-            Phase::Joining(_) => group.join(place, now),
+            Phase::Joining(..) => group.join(place, now),
             Phase::Checked(_) => group.follow(place, now),
-            Phase::Listening | Phase::Stalled => Ok(()),
-        };
-        if let Err(reason) = outcome {
-            group.lose(place, now, &reason);
+            Phase::Stalled => Ok(()),
         }
     }
 
@@ -316,15 +283,15 @@ impl Behaviour for Listeners {
         group.read_slowly(now);
     }
 
-    fn check(group: &mut Group<'_, Self>, place: usize, _: u64) {
+    fn check(group: &mut Group<'_, Self>, place: usize, _: u64) -> Result<(), Reason> {
         let target = &group.plan.target;
         let Some(listener) = group.members.at_mut(place) else {
-            return;
+            return Ok(());
         };
         match (&listener.phase, target.protocol()) {
             (Phase::Listening, Protocol::Rtmp) if !target.is_secure() => {
                 // A server that does not read is no reason to stop. Within TLS it has no keys left to say it with.
-                socket::transmit(&listener.socket, &acknowledgement(listener.reception.bytes));
+                socket::transmit(&listener.socket, &acknowledgement(listener.reception.bytes)).ok();
             }
             (Phase::Listening, Protocol::Websocket) => {
                 // It reads no pings; a server that is gone shows elsewhere.
@@ -332,6 +299,7 @@ impl Behaviour for Listeners {
             }
             _ => {}
         }
+        Ok(())
     }
 
     fn leave(group: &mut Group<'_, Self>, listener: Listener, now: u64) {

@@ -1,9 +1,6 @@
 //! A viewer that decrypts every packet it receives.
 
-use std::time::Instant;
-
 use webrtc::client::{Accepted, Answer};
-use webrtc::rtcp::ReportBlock;
 use webrtc::sdp::MediaKind;
 use webrtc::srtp::{self, Keys, Opener, RtcpOpener};
 
@@ -16,7 +13,7 @@ use crate::ledger::Findings;
 pub(super) struct Follower {
     rtp_in: Opener,
     rtcp_in: RtcpOpener,
-    receiver: Receiver,
+    pub(super) receiver: Receiver,
 }
 
 impl Follower {
@@ -61,36 +58,5 @@ impl Follower {
             Ok(length) => self.receiver.rtcp(&datagram[..length], at.now),
             Err(_) => packets.refused += 1,
         }
-    }
-
-    /// Gives up packets that have been waited for too long.
-    pub(super) fn handle_timeout(
-        &mut self,
-        at: Moment,
-        findings: &mut Findings,
-        packets: &mut Packets,
-    ) {
-        self.receiver.handle_timeout(at, findings, packets);
-    }
-
-    /// When there is something to give up or to ask for.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.receiver.deadline()
-    }
-
-    /// Adds to `reports` the last sender reports.
-    pub(super) fn complete(&self, reports: &mut [ReportBlock], now: Instant) {
-        self.receiver.complete(reports, now);
-    }
-
-    /// Appends the requests that are due at `now`.
-    pub(super) fn requests(
-        &mut self,
-        own_ssrc: u32,
-        now: Instant,
-        out: &mut Vec<u8>,
-        packets: &mut Packets,
-    ) {
-        self.receiver.requests(own_ssrc, now, out, packets);
     }
 }

@@ -1,11 +1,12 @@
 //! What one viewer received, counted by the numbers in packets' headers. Nothing is decrypted for it.
 
+use media::Kind;
 use webrtc::client::Answer;
 use webrtc::rtcp::ReportBlock;
 use webrtc::rtp::Header;
 use webrtc::sdp::MediaKind;
 
-use crate::ledger::Kind;
+use super::packets::Packets;
 
 /// Sources of a session: sound, picture, and their repetitions.
 const LINES_MAX: usize = 4;
@@ -122,16 +123,6 @@ pub(super) struct Lines {
     count: usize,
 }
 
-/// Sums over a viewer's packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum {
-    pub(super) received: u64,
-    pub(super) repeated: u64,
-    pub(super) gaps: u64,
-    pub(super) lost: u64,
-    pub(super) late: u64,
-}
-
 impl Lines {
     /// Records a sealed packet. Returns what it carries.
     pub(super) fn enter(&mut self, packet: &[u8], types: Types) -> Option<Kind> {
@@ -153,8 +144,9 @@ impl Lines {
         kind
     }
 
-    pub(super) fn sum(&self) -> Sum {
-        let mut sum = Sum::default();
+    /// The counts of all that came.
+    pub(super) fn sum(&self) -> Packets {
+        let mut sum = Packets::default();
         for line in &self.lines[..self.count] {
             if line.kind.is_none() {
                 sum.repeated += u64::from(line.received);

@@ -16,7 +16,6 @@ mod offer;
 pub(crate) mod packets;
 pub(crate) mod publishers;
 mod random;
-mod reach;
 mod receiver;
 mod sender;
 mod session;
@@ -26,3 +25,12 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod viewer;
+
+use webrtc::client::ClientIdentity;
+use webrtc::srtp::Profile;
+
+/// Who the members of a process are in their handshakes.
+fn identity() -> std::io::Result<ClientIdentity> {
+    let identity = ClientIdentity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
+    identity.map_err(std::io::Error::other)
+}

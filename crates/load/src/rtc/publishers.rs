@@ -1,41 +1,28 @@
 //! WHIP publishers in one thread: each sends its frames when they are due.
 
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use container::rtp::PayloadFormat;
-use rustix::event::epoll;
-use webrtc::client::{self, ClientIdentity, Event, Peer, is_media};
-use webrtc::ice::Credentials;
+use rustix::event::epoll::EventFlags;
+use webrtc::client::{Answer, ClientIdentity, is_media};
 use webrtc::rtcp::is_rtcp;
-use webrtc::srtp::Profile;
 
-use super::reach::reach;
-use super::sender::{Offered, Sender, send};
-use super::signal::{SignalReader, post};
-use super::{offer, random};
-use crate::clock::{Clock, nanoseconds};
-use crate::muster::Muster;
-use crate::plan::{Plan, Source};
+use super::sender::{Offered, Sender};
+use super::session::Connection;
+use super::signal::{Asking, post};
+use super::{identity, offer, random};
+use crate::clock::Clock;
+use crate::group::{Behaviour, Group, Member, Reason};
+use crate::listen::role::Role;
+use crate::plan::{Listening, Plan, Source};
 use crate::publish::piece::{Performer, Piece, Script, timestamp};
-use crate::publish::schedule::Schedule;
-use crate::socket::{self, Moved};
+use crate::socket;
 use crate::tally::{Progress, Tally};
-use crate::timers::Timers;
-use crate::worker::{self, Rounds};
 
-/// Connections begun in a round, so that present publishers keep their time.
-const JOINS_PER_ROUND: u64 = 4;
-/// Pieces sent in a round: about two milliseconds' work, before sockets are looked at again.
-const PIECES_PER_ROUND: usize = 256;
 /// Datagrams taken from a socket in a row.
 const DATAGRAMS_PER_EVENT: usize = 16;
-/// The longest datagram, and the bytes of an answer read at once.
-const TAKE_BYTES: usize = 4 << 10;
-/// The longest sleep.
-const NAP: u64 = 20_000_000;
 /// Between two reports of a sender.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -45,24 +32,17 @@ pub(crate) fn run(
     source: &Source,
     progress: &mut dyn FnMut(Progress),
 ) -> std::io::Result<Tally> {
-    let script = Script::read(source, plan.target.protocol())?;
-    worker::run_rounds(plan, WhipGroup::new(plan, script)?, progress)
+    let publishers = Publishers {
+        script: Script::read(source, plan.target.protocol())?,
+        identity: identity()?,
+    };
+    Group::new(plan, &Listening::default(), publishers)?.run(progress)
 }
 
-struct WhipGroup<'a> {
-    plan: &'a Plan,
+/// What the publishers of a group share.
+struct Publishers {
     script: Script,
-    clock: Clock,
-    epoll: OwnedFd,
     identity: ClientIdentity,
-    publishers: Vec<Option<Publisher>>,
-    /// When each publisher's next piece is due.
-    due: Schedule,
-    timers: Timers<Instant>,
-    muster: Muster<'a>,
-    in_window: bool,
-    tally: Tally,
-    buffer: Vec<u8>,
 }
 
 struct Publisher {
@@ -70,26 +50,23 @@ struct Publisher {
     number: u64,
     began: u64,
     performer: Performer,
-    local: Credentials,
     offered: Vec<Offered>,
     phase: Phase,
 }
 
 enum Phase {
-    /// With its first message.
-    Connecting(Vec<u8>),
-    Asking(SignalReader),
-    Agreeing(Box<Session>),
-    OnAir(Box<Session>, Box<OnAir>),
+    Asking(Box<Asking>),
+    Connected(Box<Session>),
 }
 
 /// From the answer on.
 struct Session {
-    peer: Peer,
-    server: SocketAddr,
-    answer: client::Answer,
+    connection: Connection,
+    answer: Answer,
+    on_air: Option<OnAir>,
 }
 
+/// From the handshake on.
 struct OnAir {
     sender: Sender,
     /// Time of the load when the first piece was sent.
@@ -97,350 +74,182 @@ struct OnAir {
     next_report: Instant,
 }
 
-impl<'a> WhipGroup<'a> {
-    fn new(plan: &'a Plan, script: Script) -> std::io::Result<Self> {
-        let clock = Clock::new(plan.begin_at);
-        let identity = ClientIdentity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
-        Ok(Self {
-            plan,
-            script,
-            clock,
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            identity: identity.map_err(std::io::Error::other)?,
-            publishers: Vec::new(),
-            due: Schedule::default(),
-            timers: Timers::default(),
-            muster: Muster::new(plan, clock),
-            in_window: false,
-            tally: Tally::default(),
-            buffer: vec![0; TAKE_BYTES],
-        })
-    }
-
-    fn begin_due(&mut self, now: u64) {
-        for _ in 0..JOINS_PER_ROUND {
-            let Some(number) = self.muster.next(now) else {
-                return;
+impl Group<'_, Publishers> {
+    /// Reads the datagrams that are there.
+    fn receive(&mut self, place: usize) -> Result<(), Reason> {
+        let Some(publisher) = self.members.at_mut(place) else {
+            return Ok(());
+        };
+        let Phase::Connected(session) = &mut publisher.phase else {
+            return Ok(());
+        };
+        let socket = &publisher.socket;
+        for _ in 0..DATAGRAMS_PER_EVENT {
+            let Some(length) = socket::receive_datagram(socket, &mut self.buffer)? else {
+                break;
             };
-            self.tally.begun += 1;
-            if let Err(reason) = self.connect(number) {
-                self.tally.failed.count(&reason);
+            let datagram = &mut self.buffer[..length];
+            if !is_media(datagram) {
+                let keys = session
+                    .connection
+                    .receive(datagram, socket, Instant::now())?;
+                if let Some(keys) = keys
+                    && session.on_air.is_none()
+                {
+                    let random = random::number()?;
+                    let sender = Sender::new(&publisher.offered, &session.answer, &keys, random)?;
+                    if !sender.is_wanted() {
+                        return Err("the server takes none of the tracks".into());
+                    }
+                    let since = self.clock.now();
+                    session.on_air = Some(OnAir {
+                        sender,
+                        since,
+                        next_report: Instant::now(),
+                    });
+                    self.tally.enter_join(publisher.began, since);
+                }
+            } else if let (Some(on_air), true) = (&mut session.on_air, is_rtcp(datagram)) {
+                let packets = &mut self.tally.packets;
+                let asked = on_air.sender.rtcp(datagram, socket, packets)?;
+                if asked.keyframe {
+                    publisher.performer.ask_keyframe();
+                }
+                self.tally.enter_bytes(asked.bytes, self.in_window);
             }
         }
+        Ok(())
     }
+}
 
-    fn connect(&mut self, number: u64) -> Result<(), String> {
-        let told = |error: &dyn std::fmt::Display| error.to_string();
-        let target = &self.plan.target;
-        let source = self.plan.source(number);
-        let performer = Performer::new(self.script.clone(), target.protocol(), source);
-        let offered = offered(&performer.opening()).map_err(|error| told(&error))?;
-        let local = random::credentials().map_err(|error| told(&error))?;
-        let tracks: Vec<_> = offered
-            .iter()
-            .map(|offered| (offered.format, offered.ssrc))
-            .collect();
-        let text = offer::of_publisher(&local, &self.identity, &tracks);
-        let words = post(target, number, &text.map_err(|error| told(&error))?);
-        let began = self.clock.now();
-        let socket = socket::connect(target.addr(), number, None);
-        let socket = socket.map_err(|error| format!("no connection: {error}"))?;
-        let data = epoll::EventData::new_u64(self.publishers.len() as u64);
-        epoll::add(&self.epoll, &socket, data, epoll::EventFlags::OUT)
-            .map_err(|error| told(&error))?;
-        self.publishers.push(Some(Publisher {
+impl Behaviour for Publishers {
+    type Member = Publisher;
+
+    /// So few that present publishers keep their time.
+    const JOINS_PER_ROUND: u64 = 4;
+    const ROUND_TICKS: usize = 100;
+    /// The longest datagram, and the bytes of an answer read at once.
+    const TAKE_BYTES: usize = 4 << 10;
+
+    fn begin(
+        group: &mut Group<'_, Self>,
+        number: u64,
+        _: Role,
+        place: usize,
+    ) -> Result<Publisher, Reason> {
+        let target = &group.plan.target;
+        let source = group.plan.source(number);
+        let performer = Performer::new(group.own.script.clone(), target.protocol(), source);
+        let offered = offered(&performer.opening())?;
+        let local = random::credentials()?;
+        let tracks = offered.iter().map(|offered| (offered.format, offered.ssrc));
+        let tracks: Vec<_> = tracks.collect();
+        let text = offer::of_publisher(&local, &group.own.identity, &tracks)?;
+        let words = post(target, number, &text);
+        let began = group.clock.now();
+        let socket = socket::connect(target.addr(), number, None)?;
+        socket::watch(&group.epoll, &socket, place, EventFlags::OUT)?;
+        Ok(Publisher {
             socket,
             number,
             began,
             performer,
-            local,
             offered,
-            phase: Phase::Connecting(words.into_bytes()),
+            phase: Phase::Asking(Box::new(Asking::new(words, local))),
+        })
+    }
+
+    fn attend(group: &mut Group<'_, Self>, place: usize, _: u64) -> Result<(), Reason> {
+        let Some(publisher) = group.members.at_mut(place) else {
+            return Ok(());
+        };
+        let Phase::Asking(asking) = &mut publisher.phase else {
+            return group.receive(place);
+        };
+        let answered = asking.attend(&publisher.socket, &group.epoll, place, &mut group.buffer)?;
+        let Some((answer, local)) = answered else {
+            return Ok(());
+        };
+        // The server has accepted: its UDP port replaces its HTTP port.
+        let (identity, own) = (&group.own.identity, (&answer, local));
+        let opened = Connection::open(
+            group.plan,
+            identity,
+            own,
+            publisher.number,
+            &group.epoll,
+            place,
+        )?;
+        publisher.socket = opened.0;
+        publisher.phase = Phase::Connected(Box::new(Session {
+            connection: opened.1,
+            answer,
+            on_air: None,
         }));
         Ok(())
     }
 
-    /// Sends what is due by now.
-    fn send_due(&mut self) {
-        for _ in 0..PIECES_PER_ROUND {
-            let now = self.clock.now();
-            let Some((at, place)) = self.due.pop(now) else {
-                return;
-            };
-            if let Some(Some(_)) = self.publishers.get(place) {
-                self.tally.lateness.record(now - at);
-                let outcome = self.send_next(place);
-                self.settle(place, outcome);
-            }
+    /// Sends the next piece, checks, repetitions and reports, if they are due.
+    fn wake(group: &mut Group<'_, Self>, place: usize, now: u64) -> Result<(), Reason> {
+        let Some(publisher) = group.members.at_mut(place) else {
+            return Ok(());
+        };
+        let Phase::Connected(session) = &mut publisher.phase else {
+            return Ok(());
+        };
+        let (socket, performer) = (&publisher.socket, &mut publisher.performer);
+        let moment = Instant::now();
+        session.connection.wake(socket, moment)?;
+        let Some(on_air) = &mut session.on_air else {
+            return Ok(());
+        };
+        if on_air.next_report <= moment {
+            on_air.next_report = moment + REPORT_INTERVAL;
+            let since = now.saturating_sub(on_air.since);
+            let wall = group.clock.wall();
+            on_air.sender.report(timestamp(since), wall, socket)?;
         }
-    }
-
-    fn send_next(&mut self, place: usize) -> Result<(), String> {
-        let Some(Some(publisher)) = self.publishers.get_mut(place) else {
+        let Some(late) = now.checked_sub(on_air.since + performer.due()) else {
             return Ok(());
         };
-        let Phase::OnAir(_, on_air) = &mut publisher.phase else {
-            return Ok(());
-        };
-        let performer = &mut publisher.performer;
+        group.tally.lateness.record(late);
         let mut pieces = Vec::new();
-        performer.perform(self.clock.wall(), &mut |piece| pieces.push(piece));
-        let next = on_air.since + performer.due();
-        let mut bytes = 0;
+        performer.perform(group.clock.wall(), &mut |piece| pieces.push(piece));
         for piece in pieces {
             if let Piece::Sample(sample) = piece {
-                self.tally.frames_sent += 1;
-                bytes += on_air.sender.sample(&sample, &publisher.socket)?;
-            }
-        }
-        self.due.push(next, place);
-        self.tally.enter_bytes(bytes, self.in_window);
-        Ok(())
-    }
-
-    fn look_at(&mut self, place: usize) -> Result<(), String> {
-        let Some(Some(publisher)) = self.publishers.get_mut(place) else {
-            return Ok(());
-        };
-        match &mut publisher.phase {
-            Phase::Connecting(words) => {
-                socket::greet(&publisher.socket, words, &self.epoll, place)?;
-                publisher.phase = Phase::Asking(SignalReader::default());
-                Ok(())
-            }
-            Phase::Asking(reader) => {
-                let answer = match socket::receive(&publisher.socket, &mut self.buffer) {
-                    Moved::Bytes(length) => reader.push(&self.buffer[..length]),
-                    Moved::Later => return Ok(()),
-                    Moved::Gone(_) => reader.finish().map(Some),
-                };
-                match answer.map_err(|error| error.to_string())? {
-                    Some(answer) => self.agree(place, answer),
-                    None => Ok(()),
-                }
-            }
-            Phase::Agreeing(_) | Phase::OnAir(..) => self.receive(place),
-        }
-    }
-
-    /// The server has accepted: its UDP port replaces its HTTP port.
-    fn agree(&mut self, place: usize, answer: client::Answer) -> Result<(), String> {
-        let Some(Some(publisher)) = self.publishers.get_mut(place) else {
-            return Ok(());
-        };
-        let random = random::number().map_err(|error| error.to_string())?;
-        let (socket, server) = reach(self.plan, &answer, publisher.number, &self.epoll, place)?;
-        publisher.socket = socket;
-        let (local, now) = (publisher.local.clone(), Instant::now());
-        let session = Session {
-            peer: Peer::new(&self.identity, local, &answer, random, now),
-            server,
-            answer,
-        };
-        publisher.phase = Phase::Agreeing(Box::new(session));
-        self.wake(place)
-    }
-
-    /// Reads the datagrams that are there.
-    fn receive(&mut self, place: usize) -> Result<(), String> {
-        for _ in 0..DATAGRAMS_PER_EVENT {
-            let Some(Some(publisher)) = self.publishers.get_mut(place) else {
-                return Ok(());
-            };
-            let length = match socket::receive_datagram(&publisher.socket, &mut self.buffer) {
-                Moved::Bytes(length) => length,
-                Moved::Later => break,
-                Moved::Gone(why) => return Err(why.to_owned()),
-            };
-            let datagram = &mut self.buffer[..length];
-            if is_media(datagram) {
-                if let (Phase::OnAir(_, on_air), true) = (&mut publisher.phase, is_rtcp(datagram)) {
-                    let packets = &mut self.tally.packets;
-                    let asked = on_air.sender.rtcp(datagram, &publisher.socket, packets)?;
-                    if asked.keyframe {
-                        publisher.performer.ask_keyframe();
-                    }
-                    self.tally.enter_bytes(asked.bytes, self.in_window);
-                }
-                continue;
-            }
-            let (Phase::Agreeing(session) | Phase::OnAir(session, _)) = &mut publisher.phase else {
-                return Ok(());
-            };
-            let heard = session
-                .peer
-                .receive(datagram, session.server, Instant::now());
-            session.flush(&publisher.socket)?;
-            match heard.map_err(|error| error.to_string())? {
-                None => {}
-                Some(Event::Closed) => return Err("closed by the server".to_owned()),
-                Some(Event::Connected(keys)) => self.go_on_air(place, &keys)?,
+                group.tally.frames_sent += 1;
+                let bytes = on_air.sender.sample(&sample, socket)?;
+                group.tally.enter_bytes(bytes, group.in_window);
             }
         }
         Ok(())
     }
 
-    fn go_on_air(&mut self, place: usize, keys: &webrtc::srtp::Keys) -> Result<(), String> {
-        let Some(Some(publisher)) = self.publishers.get_mut(place) else {
-            return Ok(());
-        };
-        let random = random::number().map_err(|error| error.to_string())?;
-        // A placeholder for as long as it takes.
-        let empty = Phase::Connecting(Vec::new());
-        let phase = std::mem::replace(&mut publisher.phase, empty);
-        let Phase::Agreeing(session) = phase else {
-            publisher.phase = phase;
-            return Ok(());
-        };
-        let sender = Sender::new(&publisher.offered, &session.answer, keys, random);
-        let sender = sender.map_err(|error| error.to_string())?;
-        if !sender.is_wanted() {
-            publisher.phase = Phase::Agreeing(session);
-            return Err("the server takes none of the tracks".to_owned());
-        }
-        let now = self.clock.now();
-        let on_air = OnAir {
-            sender,
-            since: now,
-            next_report: Instant::now(),
-        };
-        publisher.phase = Phase::OnAir(session, Box::new(on_air));
-        self.tally.enter_join(publisher.began, now);
-        self.due.push(now, place);
-        Ok(())
-    }
-
-    fn wake_due(&mut self) {
-        let now = Instant::now();
-        for _ in 0..PIECES_PER_ROUND {
-            let Some(place) = self.timers.pop(now) else {
-                return;
-            };
-            let outcome = self.wake(place);
-            self.settle(place, outcome);
-        }
-    }
-
-    /// Sends checks, repetitions and reports that are due.
-    fn wake(&mut self, place: usize) -> Result<(), String> {
-        let Some(Some(publisher)) = self.publishers.get_mut(place) else {
-            return Ok(());
-        };
-        let (Phase::Agreeing(session) | Phase::OnAir(session, _)) = &mut publisher.phase else {
-            return Ok(());
-        };
-        let now = Instant::now();
-        if session.peer.timeout() <= now {
-            let woken = session.peer.handle_timeout(now);
-            woken.map_err(|error| error.to_string())?;
-            session.flush(&publisher.socket)?;
-        }
-        if let Phase::OnAir(_, on_air) = &mut publisher.phase
-            && on_air.next_report <= now
-        {
-            on_air.next_report = now + REPORT_INTERVAL;
-            let since = self.clock.now().saturating_sub(on_air.since);
-            let wall = self.clock.wall();
-            on_air
-                .sender
-                .report(timestamp(since), wall, &publisher.socket)?;
-        }
-        Ok(())
-    }
-
-    /// After something happened: the publisher at `place` is lost, or woken when it is due.
-    fn settle(&mut self, place: usize, outcome: Result<(), String>) {
-        let Err(reason) = outcome else {
-            let publisher = self.publishers.get(place).and_then(Option::as_ref);
-            if let Some(due) = publisher.and_then(Publisher::due) {
-                self.timers.set(place, due);
-            }
-            return;
-        };
-        self.timers.clear(place);
-        let publisher = self.publishers.get_mut(place).and_then(Option::take);
-        match publisher.map(|publisher| publisher.phase) {
-            Some(Phase::OnAir(..)) => self.tally.lost.count(&reason),
-            Some(_) => self.tally.failed.count(&reason),
-            None => {}
+    /// It says goodbye.
+    fn leave(_: &mut Group<'_, Self>, mut publisher: Publisher, _: u64) {
+        if let Phase::Connected(session) = &mut publisher.phase {
+            session.connection.close(&publisher.socket, Instant::now());
         }
     }
 }
 
-impl Rounds for WhipGroup<'_> {
-    fn clock(&self) -> Clock {
-        self.clock
+impl Member for Publisher {
+    fn has_media(&self) -> bool {
+        matches!(&self.phase, Phase::Connected(session) if session.on_air.is_some())
     }
 
-    fn tally(&mut self) -> &mut Tally {
-        &mut self.tally
-    }
-
-    /// Whether all publishers have come and gone.
-    fn is_over(&self) -> bool {
-        self.muster.is_complete() && self.publishers.iter().all(Option::is_none)
-    }
-
-    fn begin_window(&mut self) {
-        self.in_window = true;
-    }
-
-    fn look_after(&mut self, now: u64) {
-        self.begin_due(now);
-        self.send_due();
-        self.wake_due();
-    }
-
-    /// The time until something is due.
-    fn pause(&self, now: u64) -> u64 {
-        let next = self.due.next_at().min(self.muster.next_at());
-        let timer = self.timers.next().map_or(u64::MAX, |due| {
-            nanoseconds(due.saturating_duration_since(Instant::now()))
-        });
-        next.saturating_sub(now).min(timer).min(NAP)
-    }
-
-    fn epoll(&self) -> &OwnedFd {
-        &self.epoll
-    }
-
-    fn attend(&mut self, place: usize, _now: u64) {
-        let outcome = self.look_at(place);
-        self.settle(place, outcome);
-    }
-
-    /// All publishers disconnect.
-    fn end(&mut self) {
-        for mut publisher in std::mem::take(&mut self.publishers).into_iter().flatten() {
-            if let Phase::OnAir(session, _) = &mut publisher.phase {
-                self.tally.alive += 1;
-                session.peer.close(Instant::now());
-                // A server that is gone need not be told.
-                session.flush(&publisher.socket).ok();
-            } else {
-                self.tally.failed.count(&"not yet at the end");
+    fn due(&self, clock: Clock) -> Option<u64> {
+        let Phase::Connected(session) = &self.phase else {
+            return None;
+        };
+        let due = session.connection.due();
+        Some(match &session.on_air {
+            None => clock.time_of(due),
+            Some(on_air) => {
+                let own = clock.time_of(due.min(on_air.next_report));
+                own.min(on_air.since + self.performer.due())
             }
-        }
-    }
-}
-
-impl Publisher {
-    /// When it has to do something by the clock, other than its frames.
-    fn due(&self) -> Option<Instant> {
-        match &self.phase {
-            Phase::Connecting(_) | Phase::Asking(_) => None,
-            Phase::Agreeing(session) => Some(session.peer.timeout()),
-            Phase::OnAir(session, on_air) => Some(session.peer.timeout().min(on_air.next_report)),
-        }
-    }
-}
-
-impl Session {
-    fn flush(&mut self, socket: &OwnedFd) -> Result<(), &'static str> {
-        while let Some(datagram) = self.peer.poll_transmit() {
-            send(socket, &datagram)?;
-        }
-        Ok(())
+        })
     }
 }
 

@@ -8,12 +8,12 @@ use container::rtp::{
     Arrival, Depacketizer, Event, Incoming, Packet, Patience, PayloadFormat, Reorder, ReportClock,
     retransmitted,
 };
-use media::{Item, Timestamp, TrackId};
+use media::{Item, Kind, Timestamp, TrackId};
 use webrtc::client::Accepted;
 use webrtc::rtcp::{self, ReportBlock};
 
 use super::packets::Packets;
-use crate::ledger::{Findings, Kind, Ledger};
+use crate::ledger::{Findings, Ledger};
 
 /// How long to wait for packets: enough for two round trips of 100 ms.
 const PATIENCE: Patience = Patience {
@@ -112,16 +112,6 @@ impl Receiver {
         }
     }
 
-    /// Gives up packets that have been waited for too long.
-    pub(super) fn handle_timeout(
-        &mut self,
-        at: Moment,
-        findings: &mut Findings,
-        packets: &mut Packets,
-    ) {
-        self.judge(at, findings, packets);
-    }
-
     /// When there is something to give up or to ask for.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let tracks = self.tracks.iter();
@@ -172,8 +162,8 @@ impl Receiver {
         }
     }
 
-    /// Judges the frames that are complete.
-    fn judge(&mut self, at: Moment, findings: &mut Findings, packets: &mut Packets) {
+    /// Gives up packets that have been waited for too long, and judges the frames that are complete.
+    pub(super) fn judge(&mut self, at: Moment, findings: &mut Findings, packets: &mut Packets) {
         let Self {
             tracks,
             events,
@@ -210,12 +200,12 @@ impl Track {
             name.eq_ignore_ascii_case(&section.encoding)
         };
         let format = PayloadFormat::ALL.into_iter().find(named)?;
-        let (kind, id) = match format.kind() {
-            media::Kind::Audio => (Kind::Audio, TrackId::AUDIO),
-            media::Kind::Video => (Kind::Video, TrackId::VIDEO),
+        let id = match format.kind() {
+            Kind::Audio => TrackId::AUDIO,
+            Kind::Video => TrackId::VIDEO,
         };
         Some(Self {
-            kind,
+            kind: format.kind(),
             payload_type: section.payload_type?,
             rtx: section.rtx,
             ssrc: section.ssrc,

@@ -15,7 +15,7 @@ use webrtc::srtp::{
 };
 
 use super::packets::Packets;
-use crate::socket::{self, Moved};
+use crate::socket::transmit_datagram;
 
 /// Packets of a track that can be sent again: seconds of it.
 const HISTORY_MAX: usize = 1_024;
@@ -122,7 +122,7 @@ impl Sender {
                 .seal(index, &header, bytes, &mut self.sealed)
                 .map_err(|_| "a packet could not be sealed")?;
             let packet = &self.sealed[..length];
-            send(socket, packet)?;
+            transmit_datagram(socket, packet)?;
             sent += length;
             track.packets = track.packets.wrapping_add(1);
             track.octets = track.octets.wrapping_add(bytes.len() as u32);
@@ -157,7 +157,7 @@ impl Sender {
                 .rtcp_out
                 .seal(&compound, &mut sealed)
                 .map_err(|_| "a report could not be sealed")?;
-            send(socket, &sealed[..length])?;
+            transmit_datagram(socket, &sealed[..length])?;
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Sender {
                     for sequence in lost {
                         packets.nacked += 1;
                         if let Some(packet) = track.sent(sequence) {
-                            send(socket, packet)?;
+                            transmit_datagram(socket, packet)?;
                             packets.repeated += 1;
                             asked.bytes += packet.len();
                         }
@@ -225,14 +225,6 @@ impl Outgoing {
         let back = usize::from(newest.wrapping_sub(sequence));
         let at = self.history.len().checked_sub(1 + back)?;
         self.history.get(at).map(|(_, packet)| &packet[..])
-    }
-}
-
-/// A full socket drops the datagram, as networks do.
-pub(super) fn send(socket: &OwnedFd, datagram: &[u8]) -> Result<(), &'static str> {
-    match socket::transmit_datagram(socket, datagram) {
-        Moved::Bytes(_) | Moved::Later => Ok(()),
-        Moved::Gone(why) => Err(why),
     }
 }
 

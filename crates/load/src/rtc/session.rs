@@ -1,19 +1,23 @@
-//! One session of a viewer, from its answer on.
+//! A connection to the server, from its answer on, and a viewer's session over it.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use webrtc::client::{self, Answer, ClientIdentity, Event, Peer};
+use rustix::event::epoll::EventFlags;
+use webrtc::client::{Accepted, Answer, ClientIdentity, Event, Peer};
 use webrtc::ice::Credentials;
 use webrtc::rtcp;
-use webrtc::srtp::{self, Keys, RTCP_OVERHEAD_MAX, RtcpSealer};
+use webrtc::srtp::{Keys, RTCP_OVERHEAD_MAX, RtcpSealer};
 
 use super::follower::Follower;
 use super::lines::{Lines, Types};
 use super::packets::Packets;
 use super::receiver::Moment;
-use crate::socket::{self, Moved};
+use super::{offer, random};
+use crate::group::Reason;
+use crate::plan::Plan;
+use crate::socket::{converse, transmit_datagram, watch};
 
 /// Between two reports of a receiver: browsers send at least one per second.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
@@ -21,27 +25,82 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// The source that a viewer names in reports; a receiver need not have a number of its own.
 const OWN_SSRC: u32 = 1;
 
-/// Why a session ended.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SessionError {
-    #[error(transparent)]
-    Client(#[from] client::Error),
-    #[error(transparent)]
-    Srtp(#[from] srtp::Error),
-    #[error("closed by the server")]
-    Closed,
-    #[error("{0}")]
-    Socket(&'static str),
-}
-
-/// A session with the server.
+/// A way to the server: the checks of its address, and the handshake.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct Connection {
     peer: Peer,
     server: SocketAddr,
+}
+
+impl Connection {
+    /// Of member `number` to the server behind `answer`, and its UDP socket, which is watched as `place`.
+    pub(super) fn open(
+        plan: &Plan,
+        identity: &ClientIdentity,
+        (answer, local): (&Answer, Credentials),
+        number: u64,
+        epoll: &OwnedFd,
+        place: usize,
+    ) -> Result<(OwnedFd, Self), Reason> {
+        let own = || offer::choose_candidate(answer, plan.target.addr());
+        let server = plan.via.or_else(own);
+        let server = server.ok_or("the answer names no UDP address")?;
+        let socket = converse(server, number).map_err(|error| format!("no UDP socket: {error}"))?;
+        watch(epoll, &socket, place, EventFlags::IN)?;
+        let peer = Peer::new(identity, local, answer, random::number()?, Instant::now());
+        Ok((socket, Self { peer, server }))
+    }
+
+    /// Takes a datagram that is not media. Returns the keys once there are some.
+    pub(super) fn receive(
+        &mut self,
+        datagram: &[u8],
+        socket: &OwnedFd,
+        now: Instant,
+    ) -> Result<Option<Keys>, Reason> {
+        let heard = self.peer.receive(datagram, self.server, now);
+        self.flush(socket)?;
+        match heard? {
+            None => Ok(None),
+            Some(Event::Closed) => Err("closed by the server".into()),
+            Some(Event::Connected(keys)) => Ok(Some(*keys)),
+        }
+    }
+
+    /// When [`wake`](Self::wake) is due.
+    pub(super) fn due(&self) -> Instant {
+        self.peer.timeout()
+    }
+
+    /// Sends what is due by now.
+    pub(super) fn wake(&mut self, socket: &OwnedFd, now: Instant) -> Result<(), Reason> {
+        if self.due() <= now {
+            self.peer.handle_timeout(now)?;
+        }
+        Ok(self.flush(socket)?)
+    }
+
+    /// Says goodbye. A server that is gone need not be told.
+    pub(super) fn close(&mut self, socket: &OwnedFd, now: Instant) {
+        self.peer.close(now);
+        self.flush(socket).ok();
+    }
+
+    fn flush(&mut self, socket: &OwnedFd) -> Result<(), &'static str> {
+        while let Some(datagram) = self.peer.poll_transmit() {
+            transmit_datagram(socket, &datagram)?;
+        }
+        Ok(())
+    }
+}
+
+/// A viewer's session with the server.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) connection: Connection,
     pub(super) types: Types,
     /// Of a viewer that is checked: what its follower is made from.
-    sections: Option<Vec<client::Accepted>>,
+    sections: Option<Vec<Accepted>>,
     secure: Option<Secure>,
 }
 
@@ -53,17 +112,9 @@ struct Secure {
 }
 
 impl Session {
-    pub(super) fn new(
-        identity: &ClientIdentity,
-        local: Credentials,
-        (answer, server): (&Answer, SocketAddr),
-        random: u64,
-        is_checked: bool,
-        now: Instant,
-    ) -> Self {
+    pub(super) fn new(connection: Connection, answer: &Answer, is_checked: bool) -> Self {
         Self {
-            peer: Peer::new(identity, local, answer, random, now),
-            server,
+            connection,
             types: Types::of(answer),
             sections: is_checked.then(|| Follower::sections(answer)),
             secure: None,
@@ -71,15 +122,19 @@ impl Session {
     }
 
     /// Takes a datagram that is not media.
-    pub(super) fn receive(&mut self, datagram: &[u8], at: Moment) -> Result<(), SessionError> {
-        match self.peer.receive(datagram, self.server, at.now)? {
+    pub(super) fn receive(
+        &mut self,
+        datagram: &[u8],
+        socket: &OwnedFd,
+        at: Moment,
+    ) -> Result<(), Reason> {
+        match self.connection.receive(datagram, socket, at.now)? {
             None => Ok(()),
-            Some(Event::Closed) => Err(SessionError::Closed),
-            Some(Event::Connected(keys)) => self.connected(&keys, at),
+            Some(keys) => self.connected(&keys, at),
         }
     }
 
-    fn connected(&mut self, keys: &Keys, at: Moment) -> Result<(), SessionError> {
+    fn connected(&mut self, keys: &Keys, at: Moment) -> Result<(), Reason> {
         let follower = match &self.sections {
             Some(sections) => Some(Box::new(Follower::new(sections, keys, at.wall)?)),
             None => None,
@@ -99,12 +154,15 @@ impl Session {
 
     /// When [`Session::handle_timeout`] is due.
     pub(super) fn due(&self) -> Instant {
-        let due = self.peer.timeout();
+        let due = self.connection.due();
         let Some(secure) = &self.secure else {
             return due;
         };
         let due = due.min(secure.next_report);
-        let follower = secure.follower.as_deref().and_then(Follower::deadline);
+        let follower = secure
+            .follower
+            .as_deref()
+            .and_then(|follower| follower.receiver.deadline());
         follower.map_or(due, |follower| follower.min(due))
     }
 
@@ -114,22 +172,19 @@ impl Session {
         now: Instant,
         socket: &OwnedFd,
         packets: &mut Packets,
-    ) -> Result<(), SessionError> {
-        if self.peer.timeout() <= now {
-            self.peer.handle_timeout(now)?;
-        }
-        self.feed_back(lines, now, socket, packets)?;
-        self.flush(socket)
+    ) -> Result<(), Reason> {
+        self.connection.wake(socket, now)?;
+        self.feed_back(lines, now, socket, packets)
     }
 
     /// Sends a report when one is due, and requests with it or without.
-    pub(super) fn feed_back(
+    fn feed_back(
         &mut self,
         lines: &mut Lines,
         now: Instant,
         socket: &OwnedFd,
         packets: &mut Packets,
-    ) -> Result<(), SessionError> {
+    ) -> Result<(), Reason> {
         let Some(secure) = &mut self.secure else {
             return Ok(());
         };
@@ -139,12 +194,13 @@ impl Session {
             secure.next_report = now + REPORT_INTERVAL;
             lines.report(&mut reports);
             if let Some(follower) = &secure.follower {
-                follower.complete(&mut reports, now);
+                follower.receiver.complete(&mut reports, now);
             }
         }
         let mut requests = Vec::new();
         if let Some(follower) = &mut secure.follower {
-            follower.requests(OWN_SSRC, now, &mut requests, packets);
+            let receiver = &mut follower.receiver;
+            receiver.requests(OWN_SSRC, now, &mut requests, packets);
         }
         if !is_due && requests.is_empty() {
             return Ok(());
@@ -154,29 +210,6 @@ impl Session {
         compound.extend(requests);
         let mut sealed = vec![0; compound.len() + RTCP_OVERHEAD_MAX];
         let length = secure.rtcp_out.seal(&compound, &mut sealed)?;
-        send(socket, &sealed[..length])
-    }
-
-    /// Sends what the session has queued.
-    pub(super) fn flush(&mut self, socket: &OwnedFd) -> Result<(), SessionError> {
-        while let Some(datagram) = self.peer.poll_transmit() {
-            send(socket, &datagram)?;
-        }
-        Ok(())
-    }
-
-    /// Says goodbye.
-    pub(super) fn close(&mut self, socket: &OwnedFd, now: Instant) {
-        self.peer.close(now);
-        // A server that is gone need not be told.
-        self.flush(socket).ok();
-    }
-}
-
-/// A full socket drops the datagram, as networks do.
-fn send(socket: &OwnedFd, datagram: &[u8]) -> Result<(), SessionError> {
-    match socket::transmit_datagram(socket, datagram) {
-        Moved::Bytes(_) | Moved::Later => Ok(()),
-        Moved::Gone(why) => Err(SessionError::Socket(why)),
+        Ok(transmit_datagram(socket, &sealed[..length])?)
     }
 }

@@ -1,8 +1,13 @@
 //! Offer and answer over HTTP (RFC 9725, and the draft of WHEP).
 
-use webrtc::client::{self, AnswerError};
+use std::os::fd::OwnedFd;
 
-use crate::answer::{self, Answer, AnswerReader};
+use webrtc::client::{Answer, AnswerError};
+use webrtc::ice::Credentials;
+
+use crate::group::Reason;
+use crate::reading::{Keep, Reading, ReadingError};
+use crate::socket;
 use crate::target::Target;
 
 /// Bytes of an answer's body.
@@ -14,13 +19,9 @@ pub(super) enum SignalError {
     #[error("status {0}")]
     Status(u16),
     #[error(transparent)]
-    Head(#[from] answer::AnswerError),
+    Reading(#[from] ReadingError),
     #[error(transparent)]
     Sdp(#[from] AnswerError),
-    #[error("its answer is too long")]
-    TooLong,
-    #[error("its answer is cut off")]
-    Cut,
 }
 
 /// The request that offers `offer` for stream `number` of `target`.
@@ -38,50 +39,89 @@ pub(super) fn post(target: &Target, number: u64, offer: &str) -> String {
     )
 }
 
+/// A member that asks for a session.
+#[derive(Debug)]
+pub(super) struct Asking {
+    /// Its offer, until it is sent.
+    words: Option<Vec<u8>>,
+    local: Credentials,
+    reader: SignalReader,
+}
+
+impl Asking {
+    /// A member whose offer with `local` is in `words`.
+    pub(super) fn new(words: String, local: Credentials) -> Self {
+        Self {
+            words: Some(words.into_bytes()),
+            local,
+            reader: SignalReader::default(),
+        }
+    }
+
+    /// Something happened at its socket, which is watched as `place`. Returns the answer once it is complete, and the
+    /// credentials of the offer.
+    pub(super) fn attend(
+        &mut self,
+        socket: &OwnedFd,
+        epoll: &OwnedFd,
+        place: usize,
+        buffer: &mut [u8],
+    ) -> Result<Option<(Answer, Credentials)>, Reason> {
+        if let Some(words) = self.words.take() {
+            socket::greet(socket, &words, epoll, place)?;
+            return Ok(None);
+        }
+        let answer = self.reader.receive(socket, buffer)?;
+        Ok(answer.map(|answer| (answer, self.local.clone())))
+    }
+}
+
 /// Reads an answer that comes in pieces.
-#[derive(Debug, Default)]
-pub(super) struct SignalReader {
-    head: AnswerReader,
-    answer: Option<Answer>,
-    body: Vec<u8>,
+#[derive(Debug)]
+struct SignalReader(Reading);
+
+impl Default for SignalReader {
+    fn default() -> Self {
+        Self(Reading::new(Keep::All(BODY_BYTES_MAX)))
+    }
 }
 
 impl SignalReader {
-    /// Takes `bytes`. Returns the answer once it is complete.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Option<client::Answer>, SignalError> {
-        if self.answer.is_some() {
-            self.body.extend_from_slice(bytes);
-        } else if let Some((answer, body)) = self.head.push(bytes)? {
-            if !matches!(answer.status, 200 | 201) {
-                return Err(SignalError::Status(answer.status));
-            }
-            self.answer = Some(answer);
-            self.body = body;
+    /// Takes what has come to `socket`. Returns the answer once it is complete.
+    fn receive(
+        &mut self,
+        socket: &OwnedFd,
+        buffer: &mut [u8],
+    ) -> Result<Option<Answer>, SignalError> {
+        match socket::receive(socket, buffer) {
+            Ok(Some(length)) => self.push(&buffer[..length]),
+            Ok(None) => Ok(None),
+            Err(_) => self.finish().map(Some),
         }
-        if self.body.len() > BODY_BYTES_MAX {
-            return Err(SignalError::TooLong);
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<Option<Answer>, SignalError> {
+        let pushed = self.0.push(bytes);
+        match self.0.status() {
+            None | Some(200 | 201) => {}
+            Some(status) => return Err(SignalError::Status(status)),
         }
-        let length = self.answer.as_ref().and_then(|head| head.content_length);
-        match length {
-            Some(length) if self.body.len() >= length => self.read(length).map(Some),
-            _ => Ok(None),
+        pushed?;
+        match self.0.is_complete() {
+            true => self.read().map(Some),
+            false => Ok(None),
         }
     }
 
     /// The server closed the connection, which ends an answer of undeclared length.
-    pub(super) fn finish(&self) -> Result<client::Answer, SignalError> {
-        match &self.answer {
-            Some(Answer {
-                content_length: None,
-                ..
-            }) => self.read(self.body.len()),
-            _ => Err(SignalError::Cut),
-        }
+    fn finish(&mut self) -> Result<Answer, SignalError> {
+        self.0.close()?;
+        self.read()
     }
 
-    fn read(&self, length: usize) -> Result<client::Answer, SignalError> {
-        let text = String::from_utf8_lossy(&self.body[..length]);
-        Ok(client::Answer::parse(&text)?)
+    fn read(&self) -> Result<Answer, SignalError> {
+        let text = String::from_utf8_lossy(self.0.body());
+        Ok(Answer::parse(&text)?)
     }
 }
 
@@ -127,7 +167,8 @@ mod tests {
                 .expect("a piece")
                 .is_none()
         );
-        assert!(matches!(reader.finish(), Err(SignalError::Cut)));
+        let cut = reader.finish();
+        assert!(matches!(cut, Err(SignalError::Reading(ReadingError::Cut))));
     }
 
     #[test]
@@ -138,7 +179,10 @@ mod tests {
         let long = format!("HTTP/1.1 201 Created\r\n\r\n{}", "x".repeat(70_000));
         let mut reader = SignalReader::default();
         let refused = reader.push(long.as_bytes());
-        assert!(matches!(refused, Err(SignalError::TooLong)));
+        assert!(matches!(
+            refused,
+            Err(SignalError::Reading(ReadingError::TooLong))
+        ));
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn viewers_are_given_every_packet_and_check_every_frame() {
     let seen = server.stop();
     let reasons = (&tally.failed, &tally.lost);
     assert_eq!(
-        (tally.joined, tally.alive, tally.checked),
+        (tally.members.joined, tally.members.alive, tally.checked),
         (VIEWERS, VIEWERS, CHECKED),
         "{reasons:?}"
     );
@@ -70,17 +70,17 @@ fn viewers_are_given_every_packet_and_check_every_frame() {
     let findings = &tally.findings;
     assert_eq!(
         (
-            findings.holes,
-            findings.repeated,
-            findings.damaged,
-            findings.unstamped
+            findings.counts.holes,
+            findings.counts.repeated,
+            findings.counts.damaged,
+            findings.counts.unstamped
         ),
         (0, 0, 0, 0),
         "{findings:?}"
     );
     // At least both tracks of each viewer for the window.
     assert!(
-        findings.frames as f64 > 0.8 * (CHECKED as f64 * 2.5 * 75.0),
+        findings.counts.frames as f64 > 0.8 * (CHECKED as f64 * 2.5 * 75.0),
         "{findings:?}"
     );
     assert!(findings.delay.count() > 0 && findings.delay.percentile(50.0) < 500_000_000);
@@ -101,7 +101,11 @@ fn what_is_lost_is_counted_and_by_players_asked_for() {
     });
     let tally = watch(&server, "show/whep", &listening());
     let seen = server.stop();
-    assert_eq!(tally.alive, VIEWERS, "{:?} {:?}", tally.failed, tally.lost);
+    assert_eq!(
+        tally.members.alive, VIEWERS,
+        "{:?} {:?}",
+        tally.failed, tally.lost
+    );
     let packets = &tally.packets;
     let share = packets.lost as f64 / (packets.lost + packets.received) as f64;
     // Checked viewers receive what they ask for, under its own number.
@@ -111,7 +115,11 @@ fn what_is_lost_is_counted_and_by_players_asked_for() {
     assert!(packets.nacked < packets.received / 10, "{packets:?}");
     assert!(seen.repeated > 0 && seen.lost > 0, "{seen:?}");
     let findings = &tally.findings;
-    assert_eq!((findings.missing, findings.damaged), (0, 0), "{findings:?}");
+    assert_eq!(
+        (findings.counts.missing, findings.counts.damaged),
+        (0, 0),
+        "{findings:?}"
+    );
 }
 
 #[test]
@@ -130,7 +138,11 @@ fn a_server_that_says_no_or_goodbye_is_the_reason() {
         ..Manners::default()
     });
     let tally = watch(&server_of_goodbyes, "show/whep", &Listening::default());
-    assert_eq!((tally.joined, tally.alive), (VIEWERS, 0), "{tally:?}");
+    assert_eq!(
+        (tally.members.joined, tally.members.alive),
+        (VIEWERS, 0),
+        "{tally:?}"
+    );
     let lost: Vec<_> = tally.lost.iter().collect();
     assert_eq!(lost, [("closed by the server", VIEWERS)]);
     server.stop();
@@ -146,16 +158,16 @@ fn viewers_come_and_go() {
     };
     let tally = watch(&server, "show/whep", &churning);
     let seen = server.stop();
-    assert!(tally.churned >= 10, "{}", tally.churned);
-    assert_eq!(tally.begun, VIEWERS + tally.churned);
+    assert!(tally.members.churned >= 10, "{}", tally.members.churned);
+    assert_eq!(tally.members.begun, VIEWERS + tally.members.churned);
     assert_eq!(
-        tally.failed.total() + tally.alive,
+        tally.failed.total() + tally.members.alive,
         VIEWERS,
         "{:?}",
         tally.failed
     );
     // Each viewer says goodbye when it leaves.
-    assert_eq!(seen.goodbyes, tally.joined, "{seen:?}");
+    assert_eq!(seen.goodbyes, tally.members.joined, "{seen:?}");
 }
 
 #[test]
@@ -174,7 +186,7 @@ fn publishers_are_taken_whole_and_do_what_they_are_asked() {
     let tally = publishers::run(&plan, &source, &mut |_| {}).expect("it runs");
     let seen = server.stop();
     assert_eq!(
-        (tally.joined, tally.alive),
+        (tally.members.joined, tally.members.alive),
         (2, 2),
         "{:?} {:?}",
         tally.failed,
@@ -182,11 +194,15 @@ fn publishers_are_taken_whole_and_do_what_they_are_asked() {
     );
     let findings = &seen.findings;
     assert_eq!(
-        (findings.missing, findings.damaged, findings.unstamped),
+        (
+            findings.counts.missing,
+            findings.counts.damaged,
+            findings.counts.unstamped
+        ),
         (0, 0, 0),
         "{findings:?}"
     );
-    assert_eq!(findings.frames, tally.frames_sent, "{findings:?}");
+    assert_eq!(findings.counts.frames, tally.frames_sent, "{findings:?}");
     assert_eq!(seen.packets.frames_dropped, 0);
     assert!(seen.sender_reports >= 2 * 2 * 2, "{seen:?}");
     assert!(tally.packets.keyframes_asked >= 4, "{:?}", tally.packets);

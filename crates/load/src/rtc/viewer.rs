@@ -3,12 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use webrtc::ice::Credentials;
-
 use super::follower::Follower;
 use super::lines::{Lines, Types};
 use super::session::Session;
-use super::signal::SignalReader;
+use super::signal::Asking;
+use crate::clock::Clock;
 use crate::group::Member;
 use crate::listen::role::Role;
 use crate::reception::Reception;
@@ -22,26 +21,17 @@ pub(super) struct Viewer {
     pub(super) number: u64,
     pub(super) role: Role,
     pub(super) phase: Phase,
+    /// Its first media has come.
+    pub(super) is_watching: bool,
     pub(super) reception: Reception,
     pub(super) lines: Lines,
 }
 
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// With its first message.
-    Connecting(Vec<u8>, Box<Asking>),
-    /// The offer was sent.
     Asking(Box<Asking>),
-    /// On the way to the first media.
-    Joining(Link),
-    Watching(Link),
-}
-
-/// A viewer that waits for an answer.
-#[derive(Debug)]
-pub(super) struct Asking {
-    pub(super) local: Credentials,
-    pub(super) reader: SignalReader,
+    /// From the answer on.
+    Linked(Link),
 }
 
 /// How media arrives.
@@ -71,34 +61,26 @@ impl Link {
     }
 }
 
-impl Viewer {
-    pub(super) fn is_watching(&self) -> bool {
-        matches!(self.phase, Phase::Watching(_))
-    }
-
-    /// When it has to do something by the clock.
-    pub(super) fn due(&self) -> Option<Instant> {
-        match &self.phase {
-            Phase::Joining(Link::Hello { next }) => Some(*next),
-            Phase::Joining(Link::Session(session)) | Phase::Watching(Link::Session(session)) => {
-                Some(session.due())
-            }
-            _ => None,
-        }
-    }
-}
-
 impl Member for Viewer {
     fn role(&self) -> Role {
         self.role
     }
 
     fn has_media(&self) -> bool {
-        self.is_watching()
+        self.is_watching
     }
 
-    fn reception(&mut self) -> &mut Reception {
-        &mut self.reception
+    fn reception(&mut self) -> Option<&mut Reception> {
+        Some(&mut self.reception)
+    }
+
+    fn due(&self, clock: Clock) -> Option<u64> {
+        let due = match &self.phase {
+            Phase::Linked(Link::Hello { next }) => (!self.is_watching).then_some(*next),
+            Phase::Linked(Link::Session(session)) => Some(session.due()),
+            Phase::Asking(_) => None,
+        };
+        due.map(|due| clock.time_of(due))
     }
 }
 

@@ -17,44 +17,19 @@
 //!
 //! [`Viewer`](super::viewer::Viewer) asks and obeys; this module reads no clock and sends nothing.
 
+mod round_trip;
+mod watch;
+
 use std::time::{Duration, Instant};
 
 use formats::rtp::codes::PICTURE;
 use webrtc::rtcp::ReportBlock;
 
-/// Reports are looked at over intervals of this length at the least: most receivers send one a second.
-const INTERVAL_MIN: Duration = Duration::from_millis(900);
-
-/// Fewer packets in an interval tell nothing of its losses.
-const PACKETS_MIN: u32 = 16;
-
-/// The share of packets, in percent, beyond which an interval is bad: with a longer round trip, and without.
-const LOSS_MAX: i64 = 10;
-const LOSS_BY_CHANCE_MAX: i64 = 25;
-
-/// A round trip that is longer than the shortest by this much has a queue on its way.
-const QUEUED: Duration = Duration::from_millis(100);
-
-/// A round trip that is longer than this has a queue on its way as long as none without a queue is known.
-const QUEUED_UNKNOWN: Duration = Duration::from_millis(250);
-
-/// Of the distance to the present round trip the shortest one follows this part with each interval that is clean, so that
-/// another route counts as another route after a minute and not as a queue.
-const ROUTE_WEIGHT: u32 = 32;
-
-/// The share of packets, in percent, up to which an interval is clean, and the clean ones in a row after which the
-/// shortest round trip is one without a queue.
-const LOSS_CLEAN: i64 = 2;
-const CLEAN_MIN: u8 = 10;
+use self::round_trip::RoundTrip;
+use self::watch::{LOSS_MAX, Watch, percent};
 
 /// A queue is gone when the sound alone has been sent for this long.
 const DRAINED: Duration = Duration::from_secs(2);
-
-/// Intervals in a row that are not clean, behind a queue, after which the picture is held: it does not empty by itself.
-const FULL_MAX: u8 = 8;
-
-/// Bad intervals after which the picture is held, with no good one between them; on trial one is enough.
-const BAD_MAX: u8 = 2;
 
 /// Pauses before the first probe and the next ones; the last of them stays.
 const PAUSES: [Duration; 3] = [
@@ -121,28 +96,12 @@ pub(super) struct Link {
     state: State,
     /// Of sound and picture.
     watches: [Watch; 2],
-    shortest: Option<Duration>,
-    /// The shortest round trip is one without a queue.
-    is_shortest_known: bool,
-    /// Clean intervals of the picture since the last other one of either line.
-    clean: u8,
+    round_trip: RoundTrip,
     /// Packets of the picture lost as of the last report.
     lost: i32,
     /// Pauses since the link was last steady.
     pauses: u8,
     resumed: Option<Instant>,
-}
-
-/// What the reports on one line say while everything is sent.
-#[derive(Clone, Copy, Debug, Default)]
-struct Watch {
-    interval: Option<Interval>,
-    /// Bad intervals since the last good one.
-    bad: u8,
-    /// Intervals since the last clean one, or the last without a queue.
-    full: u8,
-    /// The last interval was bad, and the round trip longer.
-    is_crowded: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -173,27 +132,6 @@ enum State {
     },
 }
 
-/// The time since an earlier report.
-#[derive(Clone, Copy, Debug)]
-struct Interval {
-    began: Instant,
-    highest: u32,
-    lost: i32,
-    /// A round trip in it was longer.
-    is_queued: bool,
-}
-
-impl Interval {
-    const fn begin(report: &ReportBlock, now: Instant) -> Self {
-        Self {
-            began: now,
-            highest: report.highest_sequence,
-            lost: report.lost,
-            is_queued: false,
-        }
-    }
-}
-
 impl Link {
     /// Takes the viewer's report on its sound or picture.
     pub(super) fn heard(
@@ -205,8 +143,11 @@ impl Link {
         if kind == PICTURE {
             self.lost = report.lost;
         }
-        self.learn(heard);
-        let is_queued = heard.round_trip.is_some_and(|took| self.is_queued(took));
+        if let Some(took) = heard.round_trip {
+            self.round_trip.learn(took, self.is_drained(heard));
+        }
+        let took = heard.round_trip;
+        let is_queued = took.is_some_and(|took| self.round_trip.is_queued(took));
         match self.state {
             State::Whole => self.judge(kind, report, is_queued, heard),
             State::Probed { .. } if kind == PICTURE => self.judge_probe(report, heard),
@@ -287,34 +228,21 @@ impl Link {
             since: now,
             until: now + pause,
         };
-        (self.watches, self.resumed, self.clean) = (<[Watch; 2]>::default(), None, 0);
-        self.is_shortest_known = false;
+        (self.watches, self.resumed) = (<[Watch; 2]>::default(), None);
+        self.round_trip.doubt();
     }
 
     /// The viewer is somewhere else: the round trip has to be learned anew.
-    pub(super) const fn moved(&mut self) {
-        (self.shortest, self.is_shortest_known, self.clean) = (None, false, 0);
+    pub(super) fn moved(&mut self) {
+        self.round_trip.forget();
     }
 
-    /// Takes a round trip.
-    fn learn(&mut self, heard: Heard) {
-        let Some(took) = heard.round_trip else {
-            return;
+    /// Whether a report answers one that was sent when only sound had been for long enough.
+    fn is_drained(&self, heard: Heard) -> bool {
+        let State::Held { since, .. } = self.state else {
+            return false;
         };
-        self.shortest = Some(self.shortest.map_or(took, |shortest| shortest.min(took)));
-        if let State::Held { since, .. } = self.state
-            && !self.is_shortest_known
-            && heard.answers.is_some_and(|sent| sent >= since + DRAINED)
-        {
-            (self.shortest, self.is_shortest_known) = (Some(took), true);
-        }
-    }
-
-    fn is_queued(&self, took: Duration) -> bool {
-        let is_longer = self
-            .shortest
-            .is_some_and(|shortest| took >= shortest + QUEUED);
-        is_longer || (!self.is_shortest_known && took >= QUEUED_UNKNOWN)
+        heard.answers.is_some_and(|sent| sent >= since + DRAINED)
     }
 
     /// What a line's losses since the last look mean for a viewer that is sent everything.
@@ -326,61 +254,23 @@ impl Link {
         heard: Heard,
     ) -> Option<Turn> {
         let now = heard.now;
-        let watch = &mut self.watches[kind];
-        let next = Interval::begin(report, now);
-        let interval = watch.interval.get_or_insert(next);
-        interval.is_queued |= is_queued;
-        let before = *interval;
-        let expected = next.highest.wrapping_sub(before.highest);
-        // Nothing has come, or the numbers make no sense: the time until then does not count.
-        if !(1..1 << 16).contains(&expected) {
-            watch.interval = Some(next);
-            return None;
-        }
-        let is_long = now.saturating_duration_since(before.began) >= INTERVAL_MIN;
-        if !is_long || expected < PACKETS_MIN {
-            return None;
-        }
-        watch.interval = Some(next);
-        let percent = percent(before.lost, next.lost, expected);
-        let (is_queued, is_clean) = (before.is_queued, percent <= LOSS_CLEAN);
-        let is_bad = percent > LOSS_BY_CHANCE_MAX || (is_queued && percent > LOSS_MAX);
-        watch.is_crowded = is_bad && is_queued;
-        watch.bad = match (is_bad, is_queued) {
-            (true, _) => watch.bad + 1,
-            // The link is as full as before: what is lost next depends on the size of the next frames.
-            (false, true) => watch.bad,
-            (false, false) => 0,
-        };
-        let is_full = is_queued && self.is_shortest_known && !is_clean;
-        watch.full = if is_full { watch.full + 1 } else { 0 };
-        let is_too_small = watch.bad >= BAD_MAX || watch.full >= FULL_MAX;
-        if is_too_small || (is_bad && self.is_on_trial(now)) {
+        let is_known = self.round_trip.is_known();
+        let found = self.watches[kind].heard(report, is_queued, is_known, now)?;
+        if found.is_too_small || (found.is_bad && self.is_on_trial(now)) {
             self.hold(now);
             return Some(Turn::Hold);
         }
-        if is_clean {
-            self.was_clean(kind, heard.round_trip);
+        if found.is_clean {
+            self.round_trip.was_clean(kind == PICTURE, heard.round_trip);
         } else {
-            self.clean = 0;
+            self.round_trip.was_unclean();
         }
         let since = |resumed| now.saturating_duration_since(resumed);
-        if !is_bad && self.resumed.is_none_or(|resumed| since(resumed) >= STEADY) {
+        let is_steady = self.resumed.is_none_or(|resumed| since(resumed) >= STEADY);
+        if !found.is_bad && is_steady {
             self.pauses = 0;
         }
         None
-    }
-
-    /// What an interval without losses tells of the round trip without a queue.
-    fn was_clean(&mut self, kind: usize, round_trip: Option<Duration>) {
-        if kind == PICTURE {
-            self.clean = self.clean.saturating_add(1);
-            self.is_shortest_known |= self.clean >= CLEAN_MIN;
-        }
-        if let (Some(shortest), Some(took)) = (self.shortest, round_trip) {
-            let longer = took.saturating_sub(shortest);
-            self.shortest = Some(shortest + longer / ROUTE_WEIGHT);
-        }
     }
 
     /// What became of a probe.
@@ -403,23 +293,17 @@ impl Link {
         if !is_complete || is_before {
             return None;
         }
-        let times = heard.round_trip.zip(self.shortest);
-        let is_late = times.is_some_and(|(took, shortest)| took > shortest + later);
+        let took = heard.round_trip;
+        let is_late = took.is_some_and(|took| self.round_trip.exceeds(took, later));
         if is_late || percent(lost, report.lost, packets) > LOSS_MAX {
             self.hold(heard.now);
             return None;
         }
         self.state = State::Whole;
         self.resumed = Some(heard.now);
-        self.watches[PICTURE].interval = Some(Interval::begin(report, heard.now));
+        self.watches[PICTURE].begin(report, heard.now);
         Some(Turn::Resume)
     }
-}
-
-/// How many of `expected` packets were lost from one count to the next, in percent.
-fn percent(before: i32, after: i32, expected: u32) -> i64 {
-    let lost = (i64::from(after) - i64::from(before)).max(0);
-    lost * 100 / i64::from(expected.max(1))
 }
 
 #[cfg(test)]

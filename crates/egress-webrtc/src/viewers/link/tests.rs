@@ -2,6 +2,8 @@
 
 use formats::rtp::codes::SOUND;
 
+use super::round_trip::CLEAN_MIN;
+use super::watch::FULL_MAX;
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);

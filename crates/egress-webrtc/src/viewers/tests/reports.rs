@@ -164,6 +164,6 @@ fn losses_and_round_trips_are_counted() {
 #[test]
 fn a_viewer_takes_little_memory() {
     let viewer = size_of::<crate::viewers::viewer::Viewer>();
-    let books = size_of::<crate::viewers::viewer::Books>();
+    let books = size_of::<crate::viewers::books::Books>();
     assert!(viewer <= 384 && books <= 448, "{viewer} and {books} bytes");
 }

@@ -47,7 +47,7 @@ impl Player {
                 continue;
             }
             if piece.is_gap {
-                record.gaps += 1;
+                record.counts.gaps += 1;
                 self.pass(&piece, now, record);
                 continue;
             }
@@ -63,7 +63,7 @@ impl Player {
                 }
                 Err(error) => {
                     record.refused.count(&error);
-                    record.skipped += 1;
+                    record.counts.skipped += 1;
                     self.position = piece.next;
                 }
             }
@@ -89,14 +89,14 @@ impl Player {
         }
         Some(match fetch {
             Fetch::Map(map) => {
-                record.maps += 1;
+                record.counts.maps += 1;
                 self.map = Some(map);
                 Fetched::Map
             }
             Fetch::Listed(piece) => {
-                record.parts += u64::from(piece.is_part);
-                record.segments += u64::from(!piece.is_part);
-                record.discontinuities += u64::from(piece.is_discontinuous);
+                record.counts.parts += u64::from(piece.is_part);
+                record.counts.segments += u64::from(!piece.is_part);
+                record.counts.discontinuities += u64::from(piece.is_discontinuous);
                 let listed = self.listed(piece.at);
                 self.pass(&piece, now, record);
                 listed.map_or(Fetched::Past, |_| Fetched::Live {
@@ -105,8 +105,8 @@ impl Player {
                 })
             }
             Fetch::Hinted(uri) => {
-                record.parts += 1;
-                record.hinted += 1;
+                record.counts.parts += 1;
+                record.counts.hinted += 1;
                 self.hint = Hint::Fetched(uri);
                 Fetched::Live {
                     listed: None,
@@ -153,7 +153,7 @@ impl Player {
         let Fetch::Listed(piece) = fetch else {
             return Err(format!("{what}: {failure}"));
         };
-        record.skipped += 1;
+        record.counts.skipped += 1;
         self.position = piece.next;
         self.count_failure(1, failure)
     }

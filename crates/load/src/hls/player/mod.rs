@@ -19,7 +19,7 @@ use super::playhead::Playhead;
 use super::playlist::{ByteRange, Piece, Playlist, Position};
 use super::record::Record;
 use super::request::{Failure, Request};
-use crate::plan::Playing;
+use crate::args::Playing;
 
 /// No time.
 const NEVER: u64 = u64::MAX;
@@ -195,8 +195,8 @@ impl Player {
             return;
         };
         self.failures[0] = 0;
-        record.playlists += 1;
-        record.deltas += u64::from(playlist.skipped > 0);
+        record.counts.playlists += 1;
+        record.counts.deltas += u64::from(playlist.skipped > 0);
         let old = self.playlist.replace(Rc::clone(playlist));
         changes::judge(old.as_deref(), playlist, self.is_checked, record);
         let (has_grown, growth) = match &old {
@@ -228,7 +228,7 @@ impl Player {
             self.next_load(playlist, load.at, has_grown)
         };
         if playlist.is_ended {
-            record.ended += 1;
+            record.counts.ended += 1;
         }
     }
 
@@ -299,7 +299,7 @@ impl Player {
 
     /// The position is listed no more, or was never listed.
     fn start_again(&mut self, playlist: &Playlist, now: u64, record: &mut Record) {
-        record.jumps += 1;
+        record.counts.jumps += 1;
         let (distance, hold_back) = self.choose_start(playlist);
         self.playhead.jump(distance, hold_back, now);
     }

@@ -160,7 +160,10 @@ fn a_player_starts_behind_the_end_and_fetches_each_part_once_it_is_listed() {
         script.give(MOOF),
         Some(Fetched::Live { listed, ends: None })
     );
-    assert_eq!((script.record.parts, script.record.maps), (4, 1));
+    assert_eq!(
+        (script.record.counts.parts, script.record.counts.maps),
+        (4, 1)
+    );
     assert!(script.violations().is_empty(), "{:?}", script.violations());
 }
 
@@ -177,7 +180,10 @@ fn a_segment_that_ends_is_followed_by_the_next_one() {
     let ended = format!("{}#EXTINF:3,\ns11.mp4\n{}", parts(0..6), parts(6..7));
     script.update(&format!("{HEAD}{delta}{ended}"));
     assert_eq!(script.media().as_deref(), Some("show/p6.mp4"));
-    assert_eq!((script.record.deltas, script.record.maps), (1, 1));
+    assert_eq!(
+        (script.record.counts.deltas, script.record.counts.maps),
+        (1, 1)
+    );
     assert!(script.violations().is_empty(), "{:?}", script.violations());
 }
 
@@ -188,7 +194,7 @@ fn a_gap_is_passed_over() {
     script.playlist();
     script.update(&format!("{}{gap}{}", live(6), parts(7..8)));
     assert_eq!(script.media().as_deref(), Some("show/p7.mp4"));
-    assert_eq!(script.record.gaps, 1);
+    assert_eq!(script.record.counts.gaps, 1);
 }
 
 #[test]
@@ -203,7 +209,13 @@ fn a_discontinuity_brings_its_map() {
     script.give(MOOF);
     assert_eq!(script.media().as_deref(), Some("show/p7.mp4"));
     script.give(MOOF);
-    assert_eq!((script.record.discontinuities, script.record.maps), (1, 2));
+    assert_eq!(
+        (
+            script.record.counts.discontinuities,
+            script.record.counts.maps
+        ),
+        (1, 2)
+    );
 }
 
 #[test]
@@ -220,7 +232,10 @@ fn a_stream_that_ends_is_played_to_its_end() {
     script
         .player
         .leave(script.now + 100 * SECOND, &mut script.record);
-    assert_eq!((script.record.ended, script.record.stall.count()), (1, 0));
+    assert_eq!(
+        (script.record.counts.ended, script.record.stall.count()),
+        (1, 0)
+    );
 }
 
 #[test]
@@ -236,7 +251,10 @@ fn a_hinted_part_is_fetched_once() {
     assert_eq!(script.media(), None);
     script.update(&(live(7) + &hint(7)));
     assert_eq!(script.media().as_deref(), Some("show/p7.mp4"));
-    assert_eq!((script.record.hinted, script.record.parts), (1, 4));
+    assert_eq!(
+        (script.record.counts.hinted, script.record.counts.parts),
+        (1, 4)
+    );
 }
 
 #[test]
@@ -267,7 +285,7 @@ fn a_listed_part_that_is_refused_is_given_up_in_the_end() {
     }
     assert_eq!(script.media().as_deref(), Some("show/p7.mp4"));
     script.give(b"<html> not found");
-    assert_eq!(script.record.skipped, 1);
+    assert_eq!(script.record.counts.skipped, 1);
     let violations = [Flaw::Refused, Flaw::BadStart].map(|flaw| flaw.to_string());
     assert_eq!(script.violations(), violations);
 }
@@ -344,7 +362,10 @@ fn a_player_of_segments_reloads_by_the_target_duration() {
     assert_eq!(script.playlist().as_deref(), Some("show/live.m3u8"));
     script.update(&live(6));
     assert_eq!(script.player.due(), script.now + 2 * SECOND);
-    assert_eq!((script.record.parts, script.record.segments), (0, 3));
+    assert_eq!(
+        (script.record.counts.parts, script.record.counts.segments),
+        (0, 3)
+    );
     assert!(script.violations().is_empty(), "{:?}", script.violations());
 }
 
@@ -355,13 +376,13 @@ fn a_position_that_is_not_listed_is_left() {
     let later = HEAD.to_owned() + "#EXT-X-MEDIA-SEQUENCE:40\n#EXT-X-MAP:URI=\"init.mp4\"\n";
     script.update(&(later + &parts(300..306)));
     assert_eq!(script.media().as_deref(), Some("show/p303.mp4"));
-    assert_eq!(script.record.jumps, 1);
+    assert_eq!(script.record.counts.jumps, 1);
     script.give(MOOF);
     // A stream that was begun anew.
     script.playlist();
     script.update(&live(6));
     assert_eq!(script.media().as_deref(), Some("show/p3.mp4"));
-    assert_eq!(script.record.jumps, 2);
+    assert_eq!(script.record.counts.jumps, 2);
 }
 
 #[test]

@@ -10,7 +10,7 @@ const START_BYTES: usize = 12;
 
 /// How much of a body is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(crate) enum Keep {
     /// Its first bytes.
     Start,
     /// All of it; more bytes than this are an error.
@@ -19,7 +19,7 @@ pub(super) enum Keep {
 
 /// Why an answer cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ReadingError {
+pub(crate) enum ReadingError {
     #[error(transparent)]
     Head(#[from] AnswerError),
     #[error("its chunks make no sense")]
@@ -32,7 +32,7 @@ pub(super) enum ReadingError {
 
 /// Reads one answer.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(crate) struct Reading {
     keep: Keep,
     head: AnswerReader,
     answer: Option<Answer>,
@@ -49,7 +49,7 @@ enum Rest {
 }
 
 impl Reading {
-    pub(super) fn new(keep: Keep) -> Self {
+    pub(crate) fn new(keep: Keep) -> Self {
         Self {
             keep,
             head: AnswerReader::default(),
@@ -60,7 +60,7 @@ impl Reading {
     }
 
     /// Takes what came. Returns how many bytes of it are body.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<usize, ReadingError> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<usize, ReadingError> {
         if self.answer.is_some() {
             return self.push_body(bytes);
         }
@@ -77,14 +77,24 @@ impl Reading {
         self.push_body(&body)
     }
 
+    /// The status of the answer, once its head has come.
+    pub(crate) fn status(&self) -> Option<u16> {
+        self.answer.as_ref().map(|answer| answer.status)
+    }
+
     /// Whether the answer is what was asked for, as far as its head has come.
-    pub(super) fn is_success(&self) -> bool {
-        let answer = self.answer.as_ref();
-        answer.is_some_and(|answer| (200..300).contains(&answer.status))
+    pub(crate) fn is_success(&self) -> bool {
+        self.status()
+            .is_some_and(|status| (200..300).contains(&status))
+    }
+
+    /// What was kept of the body so far.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
     }
 
     /// How many of the next bytes are body that need not be looked at.
-    pub(super) fn skippable(&self) -> usize {
+    pub(crate) fn skippable(&self) -> usize {
         match self.rest {
             Rest::Bytes(left) if self.answer.is_some() && self.has_start() => left,
             _ => 0,
@@ -92,19 +102,19 @@ impl Reading {
     }
 
     /// Whether all of the body is kept.
-    pub(super) fn keeps_all(&self) -> bool {
+    pub(crate) fn keeps_all(&self) -> bool {
         matches!(self.keep, Keep::All(_))
     }
 
     /// So many bytes came of what is [skippable](Self::skippable).
-    pub(super) fn skip(&mut self, bytes: usize) {
+    pub(crate) fn skip(&mut self, bytes: usize) {
         if let Rest::Bytes(left) = &mut self.rest {
             *left = left.saturating_sub(bytes);
         }
     }
 
     /// Whether all of the answer has come.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.answer.is_some()
             && match &self.rest {
                 Rest::Bytes(left) => *left == 0,
@@ -114,7 +124,7 @@ impl Reading {
     }
 
     /// The connection is over, which ends an answer of undeclared length.
-    pub(super) fn close(&mut self) -> Result<(), ReadingError> {
+    pub(crate) fn close(&mut self) -> Result<(), ReadingError> {
         match (&self.answer, &self.rest) {
             (Some(_), Rest::UntilClose) => {
                 self.rest = Rest::Bytes(0);
@@ -125,7 +135,7 @@ impl Reading {
     }
 
     /// The answer, and what was kept of its body.
-    pub(super) fn finish(self) -> (Answer, Vec<u8>) {
+    pub(crate) fn finish(self) -> (Answer, Vec<u8>) {
         (self.answer.unwrap_or_default(), self.body)
     }
 

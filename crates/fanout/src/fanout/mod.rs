@@ -1,20 +1,24 @@
 //! The set of workers, and how listeners get to them.
 
-use std::collections::HashMap;
-use std::io;
+mod all_books;
+mod assembly;
+mod controls;
+
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use log::Budget;
 use media::Timestamp;
-use net::{Backend, Transport};
+use net::Transport;
 
+use self::all_books::AllBooks;
+use self::controls::Controls;
 use crate::books::{Books, Plane};
-use crate::checkup::Standing;
+use crate::checkup::{Checkups, Standing};
 use crate::clock::Clock;
 use crate::conversation::Conversation;
 use crate::directory::{Directory, ListenerRecord};
@@ -26,7 +30,7 @@ use crate::listener::{Departure, ListenerId, ListenerReport};
 use crate::placement::{Load, Placement};
 use crate::reader::LogReader;
 use crate::stats::Counter;
-use crate::worker::{Attach, Command, Handle, INBOX_MAX, Links, Worker, WorkerWaker};
+use crate::worker::{Attach, Command, Handle, WorkerWaker};
 
 /// How the workers are set up.
 #[derive(Clone, Debug)]
@@ -38,9 +42,6 @@ pub struct Config {
     /// Bytes that the logs of all lanes may hold.
     pub log_bytes_max: usize,
 }
-
-/// Departures that may wait to be read. Workers keep what does not fit, so none is lost to a slow reader.
-const DEPARTURES_MAX: usize = 16 * 1024;
 
 /// How long a report may take; workers answer within a round.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -77,8 +78,6 @@ pub struct AttachRefused {
 #[derive(Debug)]
 pub struct Fanout {
     workers: Vec<Handle>,
-    /// By worker.
-    worker_books: Vec<Arc<Books>>,
     backend: &'static str,
     target_utilisation: f64,
     wakers: Arc<[WorkerWaker]>,
@@ -90,15 +89,12 @@ pub struct Fanout {
     directory: Directory,
     events: Arc<Events>,
     conditions: Conditions,
-    /// Listeners that have a [`Guest`].
-    controls: Mutex<HashMap<ListenerId, Arc<Control>>>,
-    /// Of listeners that tasks serve, and of those with a [`Guest`] that no thread serves.
-    task_books: Arc<Books>,
-    /// Of threads that serve listeners by themselves.
-    other_books: Mutex<Vec<Arc<Books>>>,
+    /// Of listeners that have a [`Guest`].
+    pub(crate) controls: Controls,
+    all_books: AllBooks,
     /// [`LogReader`]s now.
     readers_now: Counter,
-    next_checkup: Mutex<Option<Instant>>,
+    pub(crate) checkups: Checkups,
     departures: SyncSender<Departure>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     clock: Clock,
@@ -106,95 +102,6 @@ pub struct Fanout {
 }
 
 impl Fanout {
-    /// Starts the workers, each with a back-end from `backend`. Listeners that leave are reported
-    /// through the receiver, which the caller must read.
-    ///
-    /// # Errors
-    /// When a back-end or a thread cannot be made.
-    pub fn start(
-        config: &Config,
-        backend: impl FnMut() -> io::Result<Box<dyn Backend>>,
-    ) -> io::Result<(Arc<Self>, Receiver<Departure>)> {
-        let (fanout, workers, departed) = Self::assemble(config, Clock::default(), backend)?;
-        let mut threads = Vec::new();
-        for (index, worker) in workers.into_iter().enumerate() {
-            let builder = std::thread::Builder::new().name(format!("fanout-{index}"));
-            threads.push(builder.spawn(move || worker.run())?);
-        }
-        let fanout = Self {
-            threads: Mutex::new(threads),
-            ..fanout
-        };
-        Ok((Arc::new(fanout), departed))
-    }
-
-    /// A set of workers without threads.
-    pub(crate) fn assemble(
-        config: &Config,
-        clock: Clock,
-        mut backend: impl FnMut() -> io::Result<Box<dyn Backend>>,
-    ) -> io::Result<(Self, Vec<Worker>, Receiver<Departure>)> {
-        let now = clock.now();
-        let (departures, departed) = sync_channel(DEPARTURES_MAX);
-        let events = Arc::new(Events::new(SystemTime::now()));
-        let conditions = Conditions::default();
-        let mut handles = Vec::new();
-        let mut workers = Vec::new();
-        let mut books = Vec::new();
-        let mut backend_name = "";
-        for index in 0..config.workers.max(1) {
-            let backend = backend()?;
-            backend_name = backend.name();
-            let waker = WorkerWaker::new(backend.waker());
-            let (inbox, commands) = sync_channel(INBOX_MAX);
-            let own = Arc::new(Books::new(Plane::Worker, index));
-            let links = Links {
-                inbox: commands,
-                waker: waker.clone(),
-                books: Arc::clone(&own),
-                departures: departures.clone(),
-                conditions: conditions.sender().clone(),
-            };
-            workers.push(Worker::new(
-                index,
-                config.target_utilisation,
-                backend,
-                links,
-                now,
-            ));
-            handles.push(Handle::new(inbox, waker));
-            books.push(own);
-        }
-        let wakers = handles
-            .iter()
-            .map(|worker| worker.waker().clone())
-            .collect();
-        let fanout = Self {
-            placement: Placement::new(handles.len(), now),
-            refused: Counter::default(),
-            workers: handles,
-            worker_books: books,
-            backend: backend_name,
-            target_utilisation: config.target_utilisation,
-            wakers,
-            budget: Arc::new(Budget::new(config.log_bytes_max)),
-            next_id: AtomicU64::new(1),
-            directory: Directory::new(Arc::clone(&events)),
-            events,
-            conditions,
-            controls: Mutex::default(),
-            task_books: Arc::new(Books::new(Plane::Tasks, 0)),
-            other_books: Mutex::default(),
-            readers_now: Counter::default(),
-            next_checkup: Mutex::default(),
-            departures,
-            threads: Mutex::default(),
-            clock,
-            started: now,
-        };
-        Ok((fanout, workers, departed))
-    }
-
     /// An id for the next listener.
     pub fn next_id(&self) -> ListenerId {
         ListenerId(self.next_id.fetch_add(1, Ordering::Relaxed))
@@ -297,7 +204,7 @@ impl Fanout {
         let control = Arc::new(control);
         self.directory.enter(record);
         self.directory.joined(id);
-        self.controls().insert(id, Arc::clone(&control));
+        self.controls.enter(id, Arc::clone(&control));
         Guest::new((id, protocol), Arc::clone(self), control, requested)
     }
 
@@ -314,13 +221,7 @@ impl Fanout {
 
     /// One command for each worker, however many listeners they are.
     fn kick_all(&self, mut ids: Vec<ListenerId>, tell: fn(&Handle, Command) -> bool) {
-        ids.retain(|id| match self.controls().get(id) {
-            Some(control) => {
-                control.kick();
-                false
-            }
-            None => true,
-        });
+        ids.retain(|id| !self.controls.kick(*id));
         if ids.is_empty() {
             return;
         }
@@ -340,11 +241,7 @@ impl Fanout {
 
     /// How every listener fares. Blocks for a moment; not for asynchronous callers.
     pub fn report(&self) -> Vec<ListenerReport> {
-        let mut all: Vec<_> = self
-            .controls()
-            .iter()
-            .map(|(id, control)| control.report(*id))
-            .collect();
+        let mut all = self.controls.report();
         let (reply, replies) = sync_channel(self.workers.len());
         let asked = self
             .workers
@@ -359,45 +256,25 @@ impl Fanout {
         all
     }
 
-    /// Ends the workers; their listeners are closed.
-    pub fn stop(&self) {
-        for worker in &self.workers {
-            worker.tell(Command::Stop);
-        }
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        for thread in threads.drain(..) {
-            if thread.join().is_err() {
-                tracing::error!("a worker had panicked");
-            }
-        }
-    }
-
     /// Opens the books of a thread that serves listeners by itself: one set for each, for as long as the
     /// process runs.
     pub fn open_books(&self, plane: Plane) -> Arc<Books> {
-        let mut all = self.other_books();
-        let number = all.iter().filter(|books| books.plane == plane).count();
-        let books = Arc::new(Books::new(plane, number));
-        all.push(Arc::clone(&books));
-        books
+        self.all_books.open(plane)
     }
 
     /// All books: the workers' in their order, those of tasks, and those that were opened.
     pub fn books(&self) -> Vec<Arc<Books>> {
-        let own = self.worker_books.iter().chain([&self.task_books]);
-        own.chain(self.other_books().iter())
-            .map(Arc::clone)
-            .collect()
+        self.all_books.list()
     }
 
     /// The workers' books.
     pub fn worker_books(&self) -> &[Arc<Books>] {
-        &self.worker_books
+        &self.all_books.workers
     }
 
     /// The books of listeners that tasks serve.
     pub fn task_books(&self) -> &Arc<Books> {
-        &self.task_books
+        &self.all_books.tasks
     }
 
     /// The name of the workers' back-end.
@@ -433,11 +310,7 @@ impl Fanout {
     /// Listeners now, those on their way to a worker included.
     pub fn listeners(&self) -> u64 {
         let at_workers = (0..self.workers.len()).map(|worker| self.load(worker).listeners);
-        let others = self.other_books();
-        let others = others.iter().chain([&self.task_books]);
-        at_workers
-            .chain(others.map(|books| books.listeners_now()))
-            .sum()
+        at_workers.sum::<u64>() + self.all_books.listeners_elsewhere()
     }
 
     pub(crate) fn readers_now(&self) -> &Counter {
@@ -458,20 +331,6 @@ impl Fanout {
         self.started
     }
 
-    /// The listeners that tasks serve.
-    pub(crate) fn readers(&self) -> Vec<(ListenerId, Arc<Control>)> {
-        let controls = self.controls();
-        let readers = controls.iter().filter(|(_, one)| one.standing().is_some());
-        readers.map(|(id, one)| (*id, Arc::clone(one))).collect()
-    }
-
-    /// When those are checked again; `None` before the first time.
-    pub(crate) fn next_checkup(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.next_checkup
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn wakers(&self) -> &Arc<[WorkerWaker]> {
         &self.wakers
     }
@@ -481,7 +340,7 @@ impl Fanout {
     }
 
     pub(crate) fn reader_left(&self, departure: Departure) {
-        self.controls().remove(&departure.id);
+        self.controls.leave(departure.id);
         if let Err(TrySendError::Full(departure) | TrySendError::Disconnected(departure)) =
             self.departures.try_send(departure)
         {
@@ -492,21 +351,11 @@ impl Fanout {
     }
 
     fn load(&self, worker: usize) -> Load {
-        let books = &self.worker_books[worker];
+        let books = &self.all_books.workers[worker];
         let gone: u64 = books.departures.iter().map(Counter::value).sum();
         Load {
             demand: books.demand_nanos.value() as f64 / 1e9,
             listeners: (self.workers[worker].attached() as u64).saturating_sub(gone),
         }
-    }
-
-    fn other_books(&self) -> MutexGuard<'_, Vec<Arc<Books>>> {
-        self.other_books
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn controls(&self) -> MutexGuard<'_, HashMap<ListenerId, Arc<Control>>> {
-        self.controls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,0 +1,122 @@
+//! What a viewer's reports on one line tell while everything is sent, interval by interval.
+
+use std::time::{Duration, Instant};
+
+use webrtc::rtcp::ReportBlock;
+
+/// Reports are looked at over intervals of this length at the least: most receivers send one a second.
+const INTERVAL_MIN: Duration = Duration::from_millis(900);
+
+/// Fewer packets in an interval tell nothing of its losses.
+const PACKETS_MIN: u32 = 16;
+
+/// The share of packets, in percent, beyond which an interval is bad: with a longer round trip, and without.
+pub(super) const LOSS_MAX: i64 = 10;
+const LOSS_BY_CHANCE_MAX: i64 = 25;
+
+/// The share of packets, in percent, up to which an interval is clean.
+const LOSS_CLEAN: i64 = 2;
+
+/// Intervals in a row that are not clean, behind a queue, after which the picture is held: it does not empty by itself.
+pub(super) const FULL_MAX: u8 = 8;
+
+/// Bad intervals after which the picture is held, with no good one between them; on trial one is enough.
+const BAD_MAX: u8 = 2;
+
+/// See the module's description.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Watch {
+    interval: Option<Interval>,
+    /// Bad intervals since the last good one.
+    bad: u8,
+    /// Intervals since the last clean one, or the last without a queue.
+    full: u8,
+    /// The last interval was bad, and the round trip longer.
+    pub(super) is_crowded: bool,
+}
+
+/// The time since an earlier report.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    began: Instant,
+    highest: u32,
+    lost: i32,
+    /// A round trip in it was longer.
+    is_queued: bool,
+}
+
+/// What an interval was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Verdict {
+    pub(super) is_bad: bool,
+    pub(super) is_clean: bool,
+    /// The line has lost too much for too long.
+    pub(super) is_too_small: bool,
+}
+
+impl Watch {
+    /// Counts from this report on.
+    pub(super) const fn begin(&mut self, report: &ReportBlock, now: Instant) {
+        self.interval = Some(Interval::begin(report, now));
+    }
+
+    /// Takes a report, behind a queue or not. Intervals that are not clean in a row count only with `counts_full`.
+    /// Returns what the interval was that ends with it.
+    pub(super) fn heard(
+        &mut self,
+        report: &ReportBlock,
+        is_queued: bool,
+        counts_full: bool,
+        now: Instant,
+    ) -> Option<Verdict> {
+        let next = Interval::begin(report, now);
+        let interval = self.interval.get_or_insert(next);
+        interval.is_queued |= is_queued;
+        let before = *interval;
+        let expected = next.highest.wrapping_sub(before.highest);
+        // Nothing has come, or the numbers make no sense: the time until then does not count.
+        if !(1..1 << 16).contains(&expected) {
+            self.interval = Some(next);
+            return None;
+        }
+        let is_long = now.saturating_duration_since(before.began) >= INTERVAL_MIN;
+        if !is_long || expected < PACKETS_MIN {
+            return None;
+        }
+        self.interval = Some(next);
+        let percent = percent(before.lost, next.lost, expected);
+        let (is_queued, is_clean) = (before.is_queued, percent <= LOSS_CLEAN);
+        let is_bad = percent > LOSS_BY_CHANCE_MAX || (is_queued && percent > LOSS_MAX);
+        self.is_crowded = is_bad && is_queued;
+        self.bad = match (is_bad, is_queued) {
+            (true, _) => self.bad + 1,
+            // The link is as full as before: what is lost next depends on the size of the next frames.
+            (false, true) => self.bad,
+            (false, false) => 0,
+        };
+        let is_full = is_queued && counts_full && !is_clean;
+        self.full = if is_full { self.full + 1 } else { 0 };
+        Some(Verdict {
+            is_bad,
+            is_clean,
+            is_too_small: self.bad >= BAD_MAX || self.full >= FULL_MAX,
+        })
+    }
+}
+
+impl Interval {
+    const fn begin(report: &ReportBlock, now: Instant) -> Self {
+        Self {
+            began: now,
+            highest: report.highest_sequence,
+            lost: report.lost,
+            is_queued: false,
+        }
+    }
+}
+
+/// How many of `expected` packets were lost from one count to the next, in percent.
+pub(super) fn percent(before: i32, after: i32, expected: u32) -> i64 {
+    let lost = (i64::from(after) - i64::from(before)).max(0);
+    lost * 100 / i64::from(expected.max(1))
+}

@@ -1,0 +1,128 @@
+//! How a set of workers is put together, started and stopped.
+
+use std::io;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use log::Budget;
+use net::Backend;
+
+use super::all_books::AllBooks;
+use super::controls::Controls;
+use super::{Config, Fanout};
+use crate::books::{Books, Plane};
+use crate::checkup::Checkups;
+use crate::clock::Clock;
+use crate::directory::Directory;
+use crate::events::{Conditions, Events};
+use crate::listener::Departure;
+use crate::placement::Placement;
+use crate::stats::Counter;
+use crate::worker::{Command, Handle, INBOX_MAX, Links, Worker, WorkerWaker};
+
+/// Departures that may wait to be read. Workers keep what does not fit, so none is lost to a slow reader.
+const DEPARTURES_MAX: usize = 16 * 1024;
+
+impl Fanout {
+    /// Starts the workers, each with a back-end from `backend`. Listeners that leave are reported
+    /// through the receiver, which the caller must read.
+    ///
+    /// # Errors
+    /// When a back-end or a thread cannot be made.
+    pub fn start(
+        config: &Config,
+        backend: impl FnMut() -> io::Result<Box<dyn Backend>>,
+    ) -> io::Result<(Arc<Self>, Receiver<Departure>)> {
+        let (fanout, workers, departed) = Self::assemble(config, Clock::default(), backend)?;
+        let mut threads = Vec::new();
+        for (index, worker) in workers.into_iter().enumerate() {
+            let builder = std::thread::Builder::new().name(format!("fanout-{index}"));
+            threads.push(builder.spawn(move || worker.run())?);
+        }
+        let fanout = Self {
+            threads: Mutex::new(threads),
+            ..fanout
+        };
+        Ok((Arc::new(fanout), departed))
+    }
+
+    /// A set of workers without threads.
+    pub(crate) fn assemble(
+        config: &Config,
+        clock: Clock,
+        mut backend: impl FnMut() -> io::Result<Box<dyn Backend>>,
+    ) -> io::Result<(Self, Vec<Worker>, Receiver<Departure>)> {
+        let now = clock.now();
+        let (departures, departed) = sync_channel(DEPARTURES_MAX);
+        let events = Arc::new(Events::new(SystemTime::now()));
+        let conditions = Conditions::default();
+        let mut handles = Vec::new();
+        let mut workers = Vec::new();
+        let mut books = Vec::new();
+        let mut backend_name = "";
+        for index in 0..config.workers.max(1) {
+            let backend = backend()?;
+            backend_name = backend.name();
+            let waker = WorkerWaker::new(backend.waker());
+            let (inbox, commands) = sync_channel(INBOX_MAX);
+            let own = Arc::new(Books::new(Plane::Worker, index));
+            let links = Links {
+                inbox: commands,
+                waker: waker.clone(),
+                books: Arc::clone(&own),
+                departures: departures.clone(),
+                conditions: conditions.sender().clone(),
+            };
+            workers.push(Worker::new(
+                index,
+                config.target_utilisation,
+                backend,
+                links,
+                now,
+            ));
+            handles.push(Handle::new(inbox, waker));
+            books.push(own);
+        }
+        let wakers = handles
+            .iter()
+            .map(|worker| worker.waker().clone())
+            .collect();
+        let fanout = Self {
+            placement: Placement::new(handles.len(), now),
+            refused: Counter::default(),
+            workers: handles,
+            backend: backend_name,
+            target_utilisation: config.target_utilisation,
+            wakers,
+            budget: Arc::new(Budget::new(config.log_bytes_max)),
+            next_id: AtomicU64::new(1),
+            directory: Directory::new(Arc::clone(&events)),
+            events,
+            conditions,
+            controls: Controls::default(),
+            all_books: AllBooks::new(books),
+            readers_now: Counter::default(),
+            checkups: Checkups::default(),
+            departures,
+            threads: Mutex::default(),
+            clock,
+            started: now,
+        };
+        Ok((fanout, workers, departed))
+    }
+
+    /// Ends the workers; their listeners are closed.
+    pub fn stop(&self) {
+        for worker in &self.workers {
+            worker.tell(Command::Stop);
+        }
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a worker had panicked");
+            }
+        }
+    }
+}

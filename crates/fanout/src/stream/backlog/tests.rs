@@ -1,0 +1,237 @@
+//! What the recent past keeps, and what it gives up.
+
+use bytes::Bytes;
+use media::Timestamp;
+
+use super::*;
+
+const VIDEO: Option<TrackId> = Some(TrackId::VIDEO);
+
+fn extent(burst: Span) -> Extent {
+    let segment = Span::from_millis(3_000);
+    Extent {
+        burst,
+        burst_bytes: 0,
+        segment,
+    }
+}
+
+fn sample(track: TrackId, millis: i64, keyframe: bool, len: usize) -> Sample {
+    let at = Timestamp::from_millis(millis);
+    let data = Bytes::from(vec![0; len]);
+    Sample {
+        track,
+        dts: at,
+        pts: at,
+        duration: Span::ZERO,
+        keyframe,
+        data,
+        flv: None,
+    }
+}
+
+fn millis(backlog: &Backlog) -> Vec<i64> {
+    backlog
+        .samples()
+        .map(|sample| sample.dts.millis())
+        .collect()
+}
+
+#[test]
+fn joiners_begin_at_the_last_keyframe() {
+    let mut backlog = Backlog::default();
+    let burst = Span::from_millis(4_000);
+    for (at, key) in [
+        (0, false),
+        (40, true),
+        (80, false),
+        (120, true),
+        (160, false),
+    ] {
+        backlog.push(sample(TrackId::VIDEO, at, key, 10), VIDEO, extent(burst));
+        backlog.push(
+            sample(TrackId::AUDIO, at + 5, true, 1),
+            VIDEO,
+            extent(burst),
+        );
+    }
+    let newest: Vec<_> = backlog
+        .newest_group()
+        .map(|sample| sample.dts.millis())
+        .collect();
+    assert_eq!(newest, [120, 125, 160, 165]);
+    assert_eq!(millis(&backlog), [40, 45, 80, 85, 120, 125, 160, 165]);
+    assert_eq!(backlog.bytes, 44);
+}
+
+/// Where the backlog begins at each picture, of four a second; with the time of the picture, in milliseconds.
+fn begins(group: i64, until: i64) -> Vec<(i64, i64)> {
+    let mut backlog = Backlog::default();
+    let pictures = (0..until).step_by(250);
+    let begins = pictures.map(|at| {
+        let picture = sample(TrackId::VIDEO, at, at % group == 0, 10);
+        backlog.push(picture, VIDEO, extent(Span::ZERO));
+        (at, millis(&backlog)[0])
+    });
+    begins.collect()
+}
+
+#[test]
+fn it_begins_with_the_newest_segment_that_is_complete() {
+    // Segments begin at 0, 4, 6, 10, 12, ... s.
+    for (at, begins) in begins(2_000, 20_000) {
+        let expected = match at {
+            ..6_000 => [0, 2_000][usize::from(at >= 4_000)],
+            6_000..10_000 => 4_000,
+            10_000..12_000 => 8_000,
+            12_000..16_000 => 10_000,
+            16_000..18_000 => 14_000,
+            _ => 16_000,
+        };
+        assert_eq!(begins, expected, "{at}");
+    }
+}
+
+#[test]
+fn a_long_picture_group_is_enough_once_a_segment_is_complete() {
+    for (at, begins) in begins(10_000, 40_000) {
+        let group = at / 10_000 * 10_000;
+        let is_enough = at - group >= 6_000 || group == 0;
+        assert_eq!(
+            begins,
+            if is_enough { group } else { group - 10_000 },
+            "{at}"
+        );
+    }
+}
+
+#[test]
+fn streams_share_the_memory_of_older_picture_groups() {
+    let all = Arc::new(AtomicUsize::new(0));
+    let mut backlogs: Vec<_> = (0..20).map(|_| Backlog::new(Arc::clone(&all))).collect();
+    for at in [0, 1_000, 2_000] {
+        for backlog in &mut backlogs {
+            let picture = sample(TrackId::VIDEO, at, true, 4 << 20);
+            backlog.push(picture, VIDEO, extent(Span::ZERO));
+            assert!(all.load(Ordering::Relaxed) <= OLDER_BYTES_MAX);
+        }
+    }
+    let kept = |count| {
+        let has = |backlog: &&Backlog| backlog.groups.len() == count;
+        backlogs.iter().filter(has).count()
+    };
+    // Those that came first have taken it.
+    assert_eq!((kept(1), kept(2)), (4, 16));
+    drop(backlogs);
+    assert_eq!(all.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn older_picture_groups_are_given_up_first() {
+    let mut backlog = Backlog::default();
+    for (at, key) in [(0, true), (1_000, true), (1_250, false), (1_500, false)] {
+        let picture = sample(TrackId::VIDEO, at, key, 5 << 20);
+        backlog.push(picture, VIDEO, extent(Span::ZERO));
+    }
+    assert_eq!(millis(&backlog), [1_000, 1_250, 1_500]);
+    assert_eq!(backlog.newest_group().count(), 3);
+}
+
+#[test]
+fn audio_keeps_the_burst() {
+    let mut backlog = Backlog::default();
+    for step in 0..100 {
+        backlog.push(
+            sample(TrackId::AUDIO, step * 100, true, 1),
+            None,
+            extent(Span::from_millis(450)),
+        );
+    }
+    assert_eq!(millis(&backlog), [9_400, 9_500, 9_600, 9_700, 9_800, 9_900]);
+    assert_eq!(backlog.bitrate(), None);
+}
+
+#[test]
+fn audio_keeps_the_bytes_of_a_burst_while_they_are_young() {
+    let kept = |sample_bytes, burst_bytes| {
+        let mut backlog = Backlog::default();
+        for step in 0..1_000 {
+            let extent = Extent {
+                burst_bytes,
+                ..extent(Span::from_millis(450))
+            };
+            backlog.push(
+                sample(TrackId::AUDIO, step * 100, true, sample_bytes),
+                None,
+                extent,
+            );
+        }
+        99_900 - millis(&backlog)[0]
+    };
+    assert_eq!(kept(100, 2_000), 1_900, "twenty samples");
+    assert_eq!(kept(1_000, 2_000), 500, "the time is longer");
+    assert_eq!(kept(1, 2_000), 80_000);
+}
+
+#[test]
+fn a_bit_rate_is_what_there_was_of_late() {
+    let mut backlog = Backlog::default();
+    for step in 0..100 {
+        let mut sample = sample(TrackId::AUDIO, step * 100, true, 1_600);
+        sample.duration = Span::from_millis(100);
+        backlog.push(sample, None, extent(Span::from_millis(4_000)));
+    }
+    assert_eq!(backlog.bitrate(), Some(128_000));
+}
+
+#[test]
+fn sound_whose_clock_stands_still_is_bounded_too() {
+    let mut backlog = Backlog::default();
+    for _ in 0..SAMPLES_MAX {
+        backlog.push(
+            sample(TrackId::AUDIO, 0, true, 1),
+            None,
+            extent(Span::from_millis(4_000)),
+        );
+    }
+    for _ in 0..20 {
+        backlog.push(
+            sample(TrackId::AUDIO, 0, true, 8 << 20),
+            None,
+            extent(Span::from_millis(4_000)),
+        );
+        assert!(backlog.bytes <= BYTES_MAX);
+    }
+}
+
+#[test]
+fn a_picture_group_without_end_is_given_up() {
+    let mut backlog = Backlog::default();
+    backlog.push(
+        sample(TrackId::VIDEO, 0, true, 1),
+        VIDEO,
+        extent(Span::ZERO),
+    );
+    for step in 0..20 {
+        backlog.push(
+            sample(TrackId::VIDEO, step, false, 1024 * 1024),
+            VIDEO,
+            extent(Span::ZERO),
+        );
+        assert!(backlog.bytes <= BYTES_MAX);
+    }
+    assert!(millis(&backlog).is_empty());
+}
+
+#[test]
+fn a_keyframe_too_old_to_start_at_is_given_up() {
+    let mut backlog = Backlog::default();
+    let mut kept = Vec::new();
+    for step in 0..40 {
+        let keyframe = step == 0;
+        let picture = sample(TrackId::VIDEO, step * 1_000, keyframe, 10);
+        backlog.push(picture, VIDEO, extent(Span::ZERO));
+        kept.push(millis(&backlog).len());
+    }
+    assert_eq!((kept[30], kept[31], kept[39]), (31, 0, 0));
+}

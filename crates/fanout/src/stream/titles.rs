@@ -1,0 +1,137 @@
+//! The titles of a stream: which were on, since when the present one is, and those from outside.
+//!
+//! A container with titles of its own would contradict a title that only the server knows. So such a title waits here until
+//! the publisher has written it into its bytes, and is the stream's when they say so.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use media::{Item, SongTitle, Title};
+
+use super::core::Core;
+use super::{Phase, Stream};
+use crate::events::EventKind;
+use crate::gate::{Authorized, UpdateMetadata};
+use crate::index::TitleChange;
+
+/// Titles that a stream remembers: as many as SHOUTcast lists.
+pub const PLAYED_MAX: usize = 10;
+
+/// A title that was on.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// What it was.
+    pub title: Arc<Title>,
+    /// Since when.
+    pub since: SystemTime,
+}
+
+/// What a stream remembers of its titles, beside the present one.
+#[derive(Debug, Default)]
+pub(super) struct Titles {
+    /// The last ones, the newest first; at most [`PLAYED_MAX`].
+    played: VecDeque<Played>,
+    /// Since when it is so; `None` before the first title.
+    pub(super) change: Option<Arc<TitleChange>>,
+    /// The present publisher can write titles into its bytes.
+    has_own: bool,
+    /// The one that waits for it.
+    wished: Option<SongTitle>,
+}
+
+impl Titles {
+    /// Another publisher comes: what waited was for the one before.
+    pub(super) fn begin_epoch(&mut self) {
+        (self.has_own, self.wished) = (false, None);
+    }
+
+    fn note_played(&mut self, title: &Arc<Title>) {
+        self.played.truncate(PLAYED_MAX - 1);
+        self.played.push_front(Played {
+            title: Arc::clone(title),
+            since: SystemTime::now(),
+        });
+    }
+}
+
+impl Core {
+    /// The publisher, or an operator, has sent a title: it is another one, or not.
+    pub(super) fn remember_title(&mut self, title: &Arc<Title>) {
+        let title = (!title.is_empty()).then(|| Arc::clone(title));
+        if title != self.announced.title {
+            self.announced.title.clone_from(&title);
+            if let Some(title) = &title {
+                self.titles.note_played(title);
+            }
+            self.change_title(self.epoch);
+            self.news.ring();
+            self.events.emit(EventKind::TitleChanged { title });
+        }
+    }
+
+    /// Lists the present title, which is new, as one of that epoch.
+    pub(super) fn change_title(&mut self, epoch: u32) {
+        let change = Arc::new(TitleChange {
+            title: self.announced.title.clone().unwrap_or_default(),
+            at: self.clocks.timeline.written(),
+            epoch,
+        });
+        self.outputs.note_title(&change);
+        self.titles.change = Some(change);
+    }
+
+    /// Notes whether the publisher of an epoch can write titles from here on, and returns the one that waits for it.
+    pub(super) fn exchange_titles(&mut self, epoch: u32, takes: bool) -> Option<SongTitle> {
+        if self.incumbent.epoch != epoch {
+            return None;
+        }
+        self.titles.has_own = takes;
+        self.titles.wished.take()
+    }
+}
+
+impl Stream {
+    /// Sets the title from outside the source's own bytes.
+    pub fn set_title(&self, permission: &Authorized<UpdateMetadata>, title: Title, now: Instant) {
+        debug_assert_eq!(permission.action().stream, self.name);
+        self.core()
+            .write(&mut vec![Item::Title(Arc::new(title))], now);
+    }
+
+    /// Has the publisher write a title into its bytes; false if there is none that can.
+    pub fn wish_title(&self, permission: &Authorized<UpdateMetadata>, song: SongTitle) -> bool {
+        debug_assert_eq!(permission.action().stream, self.name);
+        let mut core = self.core();
+        let is_taken = core.phase == Phase::Live && core.titles.has_own;
+        if is_taken {
+            core.titles.wished = Some(song);
+        }
+        is_taken
+    }
+
+    /// Waits until its title differs from `told`, if that is known; `None` when the stream has ended.
+    pub async fn next_title(
+        &self,
+        told: Option<&Option<Arc<Title>>>,
+    ) -> Option<Option<Arc<Title>>> {
+        loop {
+            let seen = self.news.seen();
+            {
+                let core = self.core();
+                if core.phase == Phase::Ended {
+                    return None;
+                }
+                if told != Some(&core.announced.title) {
+                    return Some(core.announced.title.clone());
+                }
+            }
+            self.news.after(seen).await;
+        }
+    }
+
+    /// The last titles, the newest first: [`PLAYED_MAX`] at most.
+    pub fn played(&self) -> Vec<Played> {
+        self.core().titles.played.iter().cloned().collect()
+    }
+}

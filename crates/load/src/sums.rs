@@ -1,0 +1,50 @@
+//! Counts that add up: over the members of a process, and over the processes of a load.
+
+use crate::histogram::Histogram;
+
+/// See the module's description.
+pub(crate) trait Sum {
+    /// Adds what another has counted.
+    fn add(&mut self, other: Self);
+}
+
+/// Defines a struct all of whose fields [add up](Sum).
+macro_rules! sums {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis struct $name:ident {
+            $($(#[$field_attribute:meta])* $field_visibility:vis $field:ident: $type:ty,)*
+        }
+    ) => {
+        $(#[$attribute])*
+        $visibility struct $name {
+            $($(#[$field_attribute])* $field_visibility $field: $type,)*
+        }
+
+        impl $crate::sums::Sum for $name {
+            fn add(&mut self, other: Self) {
+                $($crate::sums::Sum::add(&mut self.$field, other.$field);)*
+            }
+        }
+    };
+}
+
+pub(crate) use sums;
+
+impl Sum for u64 {
+    fn add(&mut self, other: Self) {
+        *self += other;
+    }
+}
+
+impl Sum for Histogram {
+    fn add(&mut self, other: Self) {
+        self.merge(&other);
+    }
+}
+
+impl<T> Sum for Vec<T> {
+    fn add(&mut self, other: Self) {
+        self.extend(other);
+    }
+}
