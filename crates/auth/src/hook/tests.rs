@@ -38,8 +38,9 @@ pub(super) fn request(stream: &StreamName) -> Request<'_> {
 }
 
 /// The occasion of a listener's question.
-pub(super) fn began(settings: &AuthHook) -> Occasion<'_> {
+pub(super) fn began<'a>(request: &'a Request<'a>, settings: &'a AuthHook) -> Occasion<'a> {
     Occasion {
+        request,
         action: Action::Play,
         moment: Moment::Begin,
         at: SystemTime::UNIX_EPOCH,
@@ -64,7 +65,7 @@ fn asker_of(settings: &AuthHook) -> Asker {
 
 /// What becomes of a listener's question.
 async fn asks(asker: &Asker, request: &Request<'_>) -> Result<Answer, Unanswered> {
-    asker.ask(request, &asker.begin(Action::Play)).await
+    asker.ask(&asker.begin(Action::Play, request)).await
 }
 
 /// Whether the hook permits it.
@@ -277,7 +278,8 @@ async fn an_end_is_told_where_ends_are_told_and_again_if_nobody_answers() {
     let asker = Arc::new(asker_of(&settings));
     let told = answered(&asker, &listener, YES).await;
     assert!(is_permitted(told));
-    let witness = asker.witness(&request(&STREAM), &asker.begin(Action::Play), &Weak::new());
+    let request = request(&STREAM);
+    let witness = asker.witness(&asker.begin(Action::Play, &request), &Weak::new());
     let witness = witness.expect("ends are told");
     drop(witness.begin(Ongoing::Publication(Revocation::default())));
     for answer in ["HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", YES] {
@@ -308,9 +310,9 @@ async fn publishers_are_told_of_in_order_and_not_once_more_as_ends() {
     let asker = Arc::new(asker_of(&settings));
     assert!(asker.tells_of_mounts());
     let is_told = |action| {
-        let on = asker.begin(action);
-        let witness = asker.witness(&request(&STREAM), &on, &Weak::new());
-        witness.is_some()
+        let request = request(&STREAM);
+        let on = asker.begin(action, &request);
+        asker.witness(&on, &Weak::new()).is_some()
     };
     assert!(!is_told(Action::Publish) && is_told(Action::Play));
     let telling = async {
@@ -342,7 +344,8 @@ async fn what_goes_on_is_told_until_it_is_not_permitted_any_more() {
         ..settings(port, LONG, Duration::ZERO)
     };
     let asker = Arc::new(asker_of(&settings));
-    let witness = asker.witness(&request(&STREAM), &asker.begin(Action::Play), &Weak::new());
+    let request = request(&STREAM);
+    let witness = asker.witness(&asker.begin(Action::Play, &request), &Weak::new());
     let ended = Revocation::default();
     let _permit = witness
         .expect("updates are told")

@@ -40,8 +40,9 @@ fn request() -> Request<'static> {
     }
 }
 
-fn on(action: Action, moment: Moment) -> Occasion<'static> {
+fn on<'a>(request: &'a Request<'a>, action: Action, moment: Moment) -> Occasion<'a> {
     Occasion {
+        request,
         action,
         moment,
         at: SystemTime::UNIX_EPOCH + TIME,
@@ -52,18 +53,18 @@ fn on(action: Action, moment: Moment) -> Occasion<'static> {
 
 /// The text of the body by which a question is asked.
 fn asked(name: &str, request: &Request<'_>, action: Action) -> String {
-    let on = on(action, Moment::Begin);
-    dialect(name).0.body(request, &on).text
+    let on = on(request, action, Moment::Begin);
+    dialect(name).0.body(&on).text
 }
 
 fn json_of(name: &str, action: Action) -> Value {
-    let body = dialect(name).0.body(&request(), &on(action, Moment::Begin));
+    let body = dialect(name).0.body(&on(&request(), action, Moment::Begin));
     assert_eq!(body.content_type, "application/json");
     serde_json::from_str(&body.text).expect("JSON")
 }
 
 fn form_of(name: &str, action: Action) -> String {
-    let body = dialect(name).0.body(&request(), &on(action, Moment::Begin));
+    let body = dialect(name).0.body(&on(&request(), action, Moment::Begin));
     assert_eq!(body.content_type, "application/x-www-form-urlencoded");
     body.text
 }
@@ -186,9 +187,9 @@ fn icecast_passes_headers_of_listeners_on_and_of_nobody_else() {
     let body = |request: &Request<'_>, action, moment| {
         let on = Occasion {
             settings: &settings,
-            ..on(action, moment)
+            ..on(request, action, moment)
         };
-        dialect("icecast").0.body(request, &on).text
+        dialect("icecast").0.body(&on).text
     };
     let passed = "&ClientHeader.referer=http%3A%2F%2Fa%2F%3Fb%3Dc&ClientHeader.x-id=%C3%A4";
     let play = body(&with, Action::Play, Moment::Begin);
@@ -220,7 +221,7 @@ fn each_dialect_tells_of_ends_as_its_server_does() {
     let moment = Moment::End {
         lasted: Duration::from_millis(90_500),
     };
-    let told = |name, action| dialect(name).0.body(&request(), &on(action, moment)).text;
+    let told = |name, action| dialect(name).0.body(&on(&request(), action, moment)).text;
     let json = |name, action| -> Value { serde_json::from_str(&told(name, action)).expect("JSON") };
     let arguments = "key=t%2F1&x=y&user=ann&password=p%26q";
     for (action, call) in [
@@ -335,8 +336,8 @@ fn answered(
         body: Bytes::copy_from_slice(body.as_bytes()),
         at: Instant::now(),
     };
-    let on = on(Action::Publish, Moment::Begin);
-    let answer = dialect(name).0.answer(request, &on, &reply)?;
+    let on = on(request, Action::Publish, Moment::Begin);
+    let answer = dialect(name).0.answer(&on, &reply)?;
     Ok(meaning(answer, reply.at))
 }
 
@@ -533,8 +534,8 @@ fn a_redirection_of_nginx_rtmp_s_hook_names_another_stream() {
             body: Bytes::new(),
             at: Instant::now(),
         };
-        let on = on(Action::Publish, moment);
-        let told = dialect("nginx-rtmp").0.answer(&show, &on, &reply);
+        let on = on(&show, Action::Publish, moment);
+        let told = dialect("nginx-rtmp").0.answer(&on, &reply);
         assert!(told.expect("an answer").is_ok(), "{moment:?}");
     }
 }
