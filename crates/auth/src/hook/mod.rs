@@ -26,8 +26,6 @@ mod dialect;
 mod form;
 mod kept;
 #[cfg(test)]
-mod memory_tests;
-#[cfg(test)]
 mod tests;
 mod told;
 mod updates;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use fanout::gate::{Action, Headers, Request};
 
-use super::asker::{Breaker, Cache, Change, ENTRIES_MAX, FAILURES, REST};
-use super::tests::{STREAM, began, request};
-use super::*;
+use super::{STREAM, began, request};
+use crate::hook::asker::{Breaker, Cache, Change, ENTRIES_MAX, FAILURES, REST};
+use crate::hook::*;
 
 const LIFETIME: Duration = Duration::from_secs(10);
 
