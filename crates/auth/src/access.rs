@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
     use crate::settings::AccessAction;
-    use crate::testing::Decided;
+    use crate::tests::Decided;
 
     fn access(rules: &[AccessRule]) -> Access {
         Access::new(&Decided {

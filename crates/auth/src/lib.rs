@@ -24,7 +24,7 @@ mod proof;
 mod secret;
 mod settings;
 #[cfg(test)]
-mod testing;
+mod tests;
 mod watched;
 mod wildcard;
 

@@ -132,8 +132,9 @@ impl Asker {
     }
 
     /// A further question, about a client that asks to begin.
-    pub(super) fn begin(&self, action: Action) -> Occasion<'_> {
+    pub(super) fn begin<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Occasion<'a> {
         Occasion {
+            request,
             action,
             moment: Moment::Begin,
             at: SystemTime::now(),
@@ -146,16 +147,12 @@ impl Asker {
     ///
     /// # Errors
     /// When it says nothing of use.
-    pub(super) async fn ask(
-        &self,
-        request: &Request<'_>,
-        on: &Occasion<'_>,
-    ) -> Result<Answer, Unanswered> {
-        let digest = self.memory().cache.digest(request, on);
+    pub(super) async fn ask(&self, on: &Occasion<'_>) -> Result<Answer, Unanswered> {
+        let digest = self.memory().cache.digest(on);
         if let Some(answer) = self.said(digest) {
             return Ok(answer);
         }
-        let _turn = self.turns.take(request.peer.ip()).await?;
+        let _turn = self.turns.take(on.request.peer.ip()).await?;
         // The same may have been asked meanwhile.
         if let Some(answer) = self.said(digest) {
             return Ok(answer);
@@ -163,7 +160,7 @@ impl Asker {
         if !self.memory().breaker.lets_through(Instant::now()) {
             return Err(Unanswered::Resting);
         }
-        let answer = self.question(request, on).await;
+        let answer = self.question(on).await;
         let now = Instant::now();
         let change = {
             let mut memory = self.memory();
@@ -188,30 +185,25 @@ impl Asker {
         self.memory().cache.find(digest, Instant::now())
     }
 
-    async fn question(&self, request: &Request<'_>, on: &Occasion<'_>) -> Result<Answer, Failure> {
+    async fn question(&self, on: &Occasion<'_>) -> Result<Answer, Failure> {
         let connect_url = self.settings.connect_url.as_ref();
-        if let Some(url) = connect_url.filter(|_| request.protocol == RTMP) {
+        if let Some(url) = connect_url.filter(|_| on.request.protocol == RTMP) {
             let moment = Moment::Connect;
             let connects = Occasion { moment, ..*on };
-            if self.told(url, request, &connects).await?.is_err() {
+            if self.told(url, &connects).await?.is_err() {
                 return Ok(Err(HookDenied::because(None)));
             }
         }
         let play_url = self.settings.play_url.as_ref();
         let play_url = play_url.filter(|_| on.action == Action::Play);
-        self.told(play_url.unwrap_or(&self.url), request, on).await
+        self.told(play_url.unwrap_or(&self.url), on).await
     }
 
     /// Tells of a request, and gives the answer to that.
-    pub(super) async fn told(
-        &self,
-        url: &Url,
-        request: &Request<'_>,
-        on: &Occasion<'_>,
-    ) -> Result<Answer, Failure> {
+    pub(super) async fn told(&self, url: &Url, on: &Occasion<'_>) -> Result<Answer, Failure> {
         let dialect = self.settings.dialect.0;
-        let reply = self.post(url, dialect.body(request, on)).await?;
-        Ok(dialect.answer(request, on, &reply)?)
+        let reply = self.post(url, dialect.body(on)).await?;
+        Ok(dialect.answer(on, &reply)?)
     }
 
     /// Posts a body, and gives the reply if it is one of the hook's.
@@ -265,7 +257,7 @@ impl Cache {
 
     /// The name of a question. The port of the client and the number do not count: a viewer's further connections over a protocol
     /// are the same viewer's. The headers that count are those that the hook is told.
-    pub(super) fn digest(&self, request: &Request<'_>, on: &Occasion<'_>) -> Digest {
+    pub(super) fn digest(&self, on: &Occasion<'_>) -> Digest {
         let [first, second] = self.hashers.each_ref().map(|hasher| {
             let mut hasher = hasher.build_hasher();
             let Request {
@@ -282,7 +274,7 @@ impl Cache {
                 country: _,
                 referer: _,
                 proof: _,
-            } = request;
+            } = on.request;
             (on.action, stream, peer.ip(), agent).hash(&mut hasher);
             (protocol, user, password, token, query).hash(&mut hasher);
             for name in &on.settings.headers {

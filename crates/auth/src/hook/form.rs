@@ -1,5 +1,4 @@
-//! Bodies that dialects post: JSON, and forms as browsers send them (`application/x-www-form-urlencoded`); and the parts of
-//! addresses in them, as RTMP servers name these.
+//! Forms as browsers send them (`application/x-www-form-urlencoded`), and the parts of addresses as RTMP servers name them.
 
 use std::fmt::Write;
 
@@ -55,15 +54,6 @@ fn encode(text: &str, to: &mut String) {
             // Writing to a string does not fail.
             other => write!(to, "%{other:02X}").unwrap_or_default(),
         }
-    }
-}
-
-/// A body in JSON.
-pub(super) fn json(value: &serde_json::Value) -> Body {
-    Body {
-        content_type: "application/json",
-        text: value.to_string(),
-        signature: None,
     }
 }
 

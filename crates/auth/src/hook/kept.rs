@@ -33,7 +33,8 @@ pub(super) struct KeptRequest {
 
 impl KeptRequest {
     /// What is kept of a request that the hook was asked about, and counted.
-    pub(super) fn of(request: &Request<'_>, on: &Occasion<'_>, holdings: &Arc<Holdings>) -> Self {
+    pub(super) fn of(on: &Occasion<'_>, holdings: &Arc<Holdings>) -> Self {
+        let request = on.request;
         let (agent, query) = (cut(request.agent), kept_query(request.query));
         let secrets = [request.user, request.password, request.token].map(kept);
         let texts = [agent, query];
@@ -67,17 +68,18 @@ impl KeptRequest {
         }
     }
 
-    /// The occasion of telling of it at a later moment.
+    /// The occasion of telling of it, which is `request`, at a later moment.
     pub(super) fn on<'a>(
         &self,
+        request: &'a Request<'a>,
         moment: Moment,
-        at: SystemTime,
         settings: &'a AuthHook,
     ) -> Occasion<'a> {
         Occasion {
+            request,
             action: self.action,
             moment,
-            at,
+            at: SystemTime::now(),
             number: self.number,
             settings,
         }
@@ -132,7 +134,7 @@ mod tests {
             ..request(&STREAM)
         };
         let account = Holdings::new(0);
-        let kept = KeptRequest::of(&asked, &began(&settings), &account);
+        let kept = KeptRequest::of(&began(&asked, &settings), &account);
         let told = kept.request();
         assert_eq!(told.agent.len(), KEPT_BYTES_MAX);
         assert_eq!((told.password, told.query), (None, "key=a"));

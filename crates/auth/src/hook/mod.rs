@@ -26,8 +26,6 @@ mod dialect;
 mod form;
 mod kept;
 #[cfg(test)]
-mod memory_tests;
-#[cfg(test)]
 mod tests;
 mod told;
 mod updates;
@@ -65,9 +63,10 @@ pub(crate) enum Moment {
     },
 }
 
-/// Occasion on which a hook is told of a request: what the server adds to it.
+/// Occasion on which a hook is told of a request to the gate, with what the server adds to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occasion<'a> {
+    pub(crate) request: &'a Request<'a>,
     pub(crate) action: Action,
     pub(crate) moment: Moment,
     /// When it is told: a field of some dialects.
@@ -93,6 +92,16 @@ pub(crate) struct Body {
     pub(crate) text: String,
     /// Header that proves to the hook who asks, in dialects that have one.
     pub(crate) signature: Option<(&'static str, String)>,
+}
+
+impl Body {
+    fn json(value: &serde_json::Value) -> Self {
+        Self {
+            content_type: "application/json",
+            text: value.to_string(),
+            signature: None,
+        }
+    }
 }
 
 /// Reply of a hook, which does not say that it is at fault: a status of 500 and above is none.
@@ -196,18 +205,13 @@ pub(crate) trait Speaks: Send + Sync {
     fn features(&self) -> &'static [HookFeature];
 
     /// The body that tells of a request, or asks about it.
-    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body;
+    fn body(&self, on: &Occasion<'_>) -> Body;
 
     /// What a reply to that means.
     ///
     /// # Errors
     /// When it means nothing.
-    fn answer(
-        &self,
-        request: &Request<'_>,
-        on: &Occasion<'_>,
-        reply: &Reply,
-    ) -> Result<Answer, Garbled>;
+    fn answer(&self, on: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled>;
 
     /// The body that tells of a stream's publisher; `None` without [`HookFeature::Mounts`].
     fn mount(&self, _stream: &str, _mount: Mount, _settings: &AuthHook) -> Option<Body> {
@@ -267,8 +271,8 @@ impl Hooked {
         if secret.is_some_and(is_guess) {
             return Err(Denied::TooManyAttempts);
         }
-        let on = self.asker.begin(action);
-        match self.asker.ask(request, &on).await {
+        let on = self.asker.begin(action, request);
+        match self.asker.ask(&on).await {
             Ok(Ok(grant)) => {
                 let known_by = grant
                     .terms
@@ -283,7 +287,7 @@ impl Hooked {
                 Ok(Grant {
                     credential: known_by.map(|secret| self.fingerprints.of(secret)),
                     presented,
-                    witness: self.asker.witness(request, &on, &self.fanout),
+                    witness: self.asker.witness(&on, &self.fanout),
                     ..grant
                 })
             }

@@ -106,7 +106,6 @@ impl Asker {
     /// neither. To be called within a runtime.
     pub(super) fn witness(
         self: &Arc<Self>,
-        request: &Request<'_>,
         on: &Occasion<'_>,
         fanout: &Weak<Fanout>,
     ) -> Option<Arc<dyn Witness>> {
@@ -122,7 +121,7 @@ impl Asker {
         }
         Some(Arc::new(HookWitness {
             asker: Arc::clone(self),
-            kept: Arc::new(KeptRequest::of(request, on, &self.holdings)),
+            kept: Arc::new(KeptRequest::of(on, &self.holdings)),
             ends: tells_of_ends.then(|| self.ends().clone()),
             fanout: Weak::clone(fanout),
         }))
@@ -143,8 +142,11 @@ impl Asker {
         };
         let request = end.kept.request();
         let moment = Moment::End { lasted: end.lasted };
-        let on = end.kept.on(moment, end.at, &self.settings);
-        let body = || self.settings.dialect.0.body(&request, &on);
+        let on = Occasion {
+            at: end.at,
+            ..end.kept.on(&request, moment, &self.settings)
+        };
+        let body = || self.settings.dialect.0.body(&on);
         if let Err(error) = self.post_again(url, body).await {
             let (stream, peer) = (request.stream.as_str(), request.peer);
             tracing::warn!(stream, %peer, %error, "the hook for permissions could not be told of an end");

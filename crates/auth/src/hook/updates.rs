@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use fanout::gate::Denied;
 use tokio::sync::{Notify, Semaphore};
@@ -166,8 +166,8 @@ impl Asker {
         let request = kept.request();
         let (stream, peer) = (request.stream.as_str(), request.peer);
         let moment = Moment::Update { lasted };
-        let on = kept.on(moment, SystemTime::now(), &self.settings);
-        match self.told(url, &request, &on).await {
+        let on = kept.on(&request, moment, &self.settings);
+        match self.told(url, &on).await {
             Ok(Ok(_)) => true,
             // It permits it under another name, which comes too late.
             Ok(Err(denied)) if denied.denied == Denied::Unavailable => true,
@@ -237,7 +237,7 @@ mod tests {
 
     fn ongoing(due: Instant) -> Ongoing {
         let (settings, account) = (AuthHook::default(), Holdings::new(0));
-        let kept = KeptRequest::of(&request(&STREAM), &began(&settings), &account);
+        let kept = KeptRequest::of(&began(&request(&STREAM), &settings), &account);
         Ongoing {
             kept: Arc::new(kept),
             since: due,

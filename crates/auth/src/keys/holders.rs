@@ -283,7 +283,7 @@ mod tests {
 
     use super::*;
     use crate::secret::Secret;
-    use crate::testing::Decided;
+    use crate::tests::Decided;
 
     struct World {
         folder: tempfile::TempDir,

@@ -19,7 +19,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::testing::Decided;
+    use crate::tests::Decided;
 
     fn key(name: &str) -> String {
         format!("{name} {name}-k3y-7741 live/*\n")

@@ -7,12 +7,11 @@
 
 use std::time::Duration;
 
-use fanout::gate::{Action, Identity, Request};
+use fanout::gate::{Action, Identity};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::authority::Grant;
-use crate::hook::form;
 use crate::hook::{
     Answer, Body, Garbled, HookDenied, HookFeature, Moment, Occasion, Reply, Speaks,
 };
@@ -42,7 +41,8 @@ impl Speaks for Carillon {
         &[HookFeature::Ends, HookFeature::Updates]
     }
 
-    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body {
+    fn body(&self, on: &Occasion<'_>) -> Body {
+        let request = on.request;
         let action = match (on.action, on.moment) {
             (Action::UpdateMetadata, _) => "metadata",
             (Action::Publish, Moment::Begin | Moment::Connect) => "publish",
@@ -68,10 +68,10 @@ impl Speaks for Carillon {
         if let Moment::End { lasted } | Moment::Update { lasted } = on.moment {
             value["seconds"] = lasted.as_secs_f64().into();
         }
-        form::json(&value)
+        Body::json(&value)
     }
 
-    fn answer(&self, _: &Request<'_>, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
+    fn answer(&self, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
         if !reply.head.status.is_success() {
             return Ok(Err(HookDenied::by_status(reply.head.status, None)));
         }

@@ -26,7 +26,8 @@ impl Speaks for Icecast {
         &[HookFeature::Ends, HookFeature::Mounts, HookFeature::Headers]
     }
 
-    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body {
+    fn body(&self, on: &Occasion<'_>) -> Body {
+        let request = on.request;
         // Icecast appends the query of a listener's or a source's address. That of a request for titles is about the title.
         let query = match on.action {
             Action::Play | Action::Publish => with_mark(request.query),
@@ -67,7 +68,7 @@ impl Speaks for Icecast {
         form.finish()
     }
 
-    fn answer(&self, _: &Request<'_>, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
+    fn answer(&self, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
         let headers = &reply.head.headers;
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let is_allowed =

@@ -3,11 +3,10 @@
 //! JSON. 2xx permits; 401 has the client asked for a credential; anything else denies. Titles have no counterpart and
 //! are asked for as publishing. MediaMTX tells its hook of no ends.
 
-use fanout::gate::{Action, Request};
+use fanout::gate::Action;
 use serde_json::json;
 
 use crate::authority::Grant;
-use crate::hook::form;
 use crate::hook::{Answer, Body, Garbled, HookDenied, HookFeature, Occasion, Reply, Speaks};
 
 pub(super) struct MediaMtx;
@@ -21,7 +20,8 @@ impl Speaks for MediaMtx {
         &[]
     }
 
-    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body {
+    fn body(&self, on: &Occasion<'_>) -> Body {
+        let request = on.request;
         let action = match on.action {
             Action::Publish | Action::UpdateMetadata => "publish",
             Action::Play => "read",
@@ -32,7 +32,7 @@ impl Speaks for MediaMtx {
             "http" => "hls",
             other => other,
         };
-        form::json(&json!({
+        Body::json(&json!({
             "user": request.user.unwrap_or_default(),
             "password": request.password.unwrap_or_default(),
             "token": request.token.unwrap_or_default(),
@@ -46,7 +46,7 @@ impl Speaks for MediaMtx {
         }))
     }
 
-    fn answer(&self, _: &Request<'_>, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
+    fn answer(&self, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
         Ok(match reply.head.status {
             status if status.is_success() => Ok(Grant::to_all()),
             status => Err(HookDenied::by_status(status, None)),

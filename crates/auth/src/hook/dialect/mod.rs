@@ -16,7 +16,7 @@ use std::fmt;
 use super::{Dialect, HookFeature, Speaks};
 
 /// All dialects, in the order in which they are listed; the first is the default.
-const DIALECTS: [&dyn Speaks; 6] = [
+const DIALECTS: &[&dyn Speaks] = &[
     &carillon::Carillon,
     &nginx_rtmp::NginxRtmp,
     &srs::Srs,
@@ -32,7 +32,7 @@ impl Dialect {
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        DIALECTS.into_iter().map(Self)
+        DIALECTS.iter().copied().map(Self)
     }
 
     /// Its name in the configuration.

@@ -56,7 +56,8 @@ impl Speaks for NginxRtmp {
         ]
     }
 
-    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body {
+    fn body(&self, on: &Occasion<'_>) -> Body {
+        let request = on.request;
         let flashver = &request.agent[..request.agent.floor_char_boundary(FLASHVER_BYTES_MAX)];
         let form = Form::default()
             .field("app", application(request))
@@ -96,12 +97,7 @@ impl Speaks for NginxRtmp {
         form.raw(&of_client(&arguments(request))).finish()
     }
 
-    fn answer(
-        &self,
-        request: &Request<'_>,
-        on: &Occasion<'_>,
-        reply: &Reply,
-    ) -> Result<Answer, Garbled> {
+    fn answer(&self, on: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
         let status = reply.head.status;
         if status.is_success() {
             return Ok(Ok(Grant::to_all()));
@@ -111,7 +107,7 @@ impl Speaks for NginxRtmp {
         }
         match on.moment {
             Moment::Begin => {
-                let stream = renamed(request, &reply.head.headers)?;
+                let stream = renamed(on.request, &reply.head.headers)?;
                 Ok(Grant::to_all().renamed(Some(stream)))
             }
             // Another application is not offered, and another name comes too late: a redirection is no refusal.

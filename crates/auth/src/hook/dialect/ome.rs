@@ -10,13 +10,13 @@ use std::time::Duration;
 use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use fanout::gate::{Action, Request};
+use fanout::gate::Action;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::authority::Grant;
-use crate::hook::form::{self, arguments, with_mark};
+use crate::hook::form::{arguments, with_mark};
 use crate::hook::{
     Answer, Body, Garbled, HookDenied, HookFeature, Moment, Occasion, Reply, Speaks,
 };
@@ -41,7 +41,8 @@ impl Speaks for Ome {
         &[HookFeature::Ends, HookFeature::Signatures]
     }
 
-    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body {
+    fn body(&self, on: &Occasion<'_>) -> Body {
+        let request = on.request;
         let direction = match on.action {
             Action::Publish | Action::UpdateMetadata => "incoming",
             Action::Play => "outgoing",
@@ -55,7 +56,7 @@ impl Speaks for Ome {
         };
         let address = request.peer.ip().to_canonical();
         let (host, arguments) = (&on.settings.host, with_mark(&arguments(request)));
-        let body = form::json(&json!({
+        let body = Body::json(&json!({
             "client": {
                 "address": address,
                 "port": request.peer.port(),
@@ -80,7 +81,7 @@ impl Speaks for Ome {
         }
     }
 
-    fn answer(&self, _: &Request<'_>, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
+    fn answer(&self, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
         if reply.head.status != StatusCode::OK {
             return Ok(Err(HookDenied::because(None)));
         }

@@ -3,13 +3,13 @@
 //! JSON; what the client presents outside of its address is in `param`, too, as `user`, `password` and `key`. What permits is 200 or 201 with the body `0`, or with an object whose `code` is 0; an empty body denies. Titles
 //! have no counterpart and are asked for as publishing.
 
-use fanout::gate::{Action, Request};
+use fanout::gate::Action;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::authority::Grant;
-use crate::hook::form::{self, application, arguments, last_segment, tc_url, with_mark};
+use crate::hook::form::{application, arguments, last_segment, tc_url, with_mark};
 use crate::hook::{
     Answer, Body, Garbled, HookDenied, HookFeature, Moment, Occasion, Reply, Speaks,
 };
@@ -33,7 +33,8 @@ impl Speaks for Srs {
         &[HookFeature::Connections, HookFeature::Ends]
     }
 
-    fn body(&self, request: &Request<'_>, on: &Occasion<'_>) -> Body {
+    fn body(&self, on: &Occasion<'_>) -> Body {
+        let request = on.request;
         let action = match (on.action, on.moment) {
             (_, Moment::Connect) => "on_connect",
             (Action::Publish | Action::UpdateMetadata, Moment::End { .. }) => "on_unpublish",
@@ -61,10 +62,10 @@ impl Speaks for Srs {
             value["stream_url"] = format!("/{}", request.stream).into();
             value["stream_id"] = request.stream.as_str().into();
         }
-        form::json(&value)
+        Body::json(&value)
     }
 
-    fn answer(&self, _: &Request<'_>, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
+    fn answer(&self, _: &Occasion<'_>, reply: &Reply) -> Result<Answer, Garbled> {
         if !matches!(reply.head.status, StatusCode::OK | StatusCode::CREATED) {
             return Ok(Err(HookDenied::because(None)));
         }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use fanout::gate::{Action, Headers, Request};
 
-use super::asker::{Breaker, Cache, Change, ENTRIES_MAX, FAILURES, REST};
-use super::tests::{STREAM, began, request};
-use super::*;
+use super::{STREAM, began, request};
+use crate::hook::asker::{Breaker, Cache, Change, ENTRIES_MAX, FAILURES, REST};
+use crate::hook::*;
 
 const LIFETIME: Duration = Duration::from_secs(10);
 
@@ -30,7 +30,6 @@ fn only_the_same_question_finds_a_permission() {
         headers: vec!["referer".to_owned()],
         ..AuthHook::default()
     };
-    let on = began(&settings);
     let mut cache = Cache::new(LIFETIME);
     let now = Instant::now();
     let base = Request {
@@ -38,22 +37,23 @@ fn only_the_same_question_finds_a_permission() {
         token: None,
         ..request(&STREAM)
     };
-    let asked = cache.digest(&base, &on);
+    let on = began(&base, &settings);
+    let asked = cache.digest(&on);
     cache.keep(asked, &permitted(), now);
-    let finds = |request: &Request<'_>, on: &Occasion<'_>| {
-        let digest = cache.digest(request, on);
-        cache.find(digest, now).is_some()
-    };
+    let finds = |on: &Occasion<'_>| cache.find(cache.digest(on), now).is_some();
     let again = Request {
         peer: SocketAddr::from(([192, 0, 2, 7], 4712)),
         ..base
     };
-    assert!(finds(&again, &Occasion { number: 2, ..on }));
+    assert!(finds(&Occasion {
+        number: 2,
+        ..began(&again, &settings)
+    }));
     let publishes = Occasion {
         action: Action::Publish,
         ..on
     };
-    assert!(!finds(&base, &publishes));
+    assert!(!finds(&publishes));
     let other = StreamName::parse("live/other").expect("a name");
     for other in [
         Request {
@@ -94,17 +94,16 @@ fn only_the_same_question_finds_a_permission() {
             ..base
         },
     ] {
-        assert!(!finds(&other, &on), "{other:?}");
+        assert!(!finds(&began(&other, &settings)), "{other:?}");
     }
 }
 
 #[test]
 fn a_permission_is_kept_as_long_as_it_lasts_and_a_denial_not_at_all() {
     let settings = AuthHook::default();
-    let (asked, on) = (request(&STREAM), began(&settings));
     let mut cache = Cache::new(LIFETIME);
     let now = Instant::now();
-    let digest = cache.digest(&asked, &on);
+    let digest = cache.digest(&began(&request(&STREAM), &settings));
     cache.keep(digest, &Err(HookDenied::because(None)), now);
     assert!(cache.find(digest, now).is_none());
     cache.keep(digest, &permitted(), now);
@@ -133,7 +132,7 @@ fn a_full_cache_forgets_what_has_ended() {
             token: Some(&token),
             ..request(&STREAM)
         };
-        let digest = cache.digest(&asked, &began(&settings));
+        let digest = cache.digest(&began(&asked, &settings));
         cache.keep(digest, &permitted(), now);
         cache.find(digest, now).is_some()
     };

@@ -1,13 +1,16 @@
 //! Questions to a hook on a socket, and what becomes of them when it fails.
 
+mod memory;
+mod told;
+
 use std::net::SocketAddr;
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use fanout::gate::{Action, Ongoing, Request, Revocation};
+use fanout::gate::{Action, Request};
 use media::StreamName;
 use net::holdings::Holdings;
 use net::link::Connector;
@@ -15,8 +18,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use super::asker::{FAILURES, Failure, Unanswered, WAITING};
-use super::*;
+use crate::hook::asker::{FAILURES, Failure, Unanswered, WAITING};
+use crate::hook::*;
 use crate::secret::Secret;
 
 /// Longer than anything takes that is to happen.
@@ -38,8 +41,9 @@ pub(super) fn request(stream: &StreamName) -> Request<'_> {
 }
 
 /// The occasion of a listener's question.
-pub(super) fn began(settings: &AuthHook) -> Occasion<'_> {
+pub(super) fn began<'a>(request: &'a Request<'a>, settings: &'a AuthHook) -> Occasion<'a> {
     Occasion {
+        request,
         action: Action::Play,
         moment: Moment::Begin,
         at: SystemTime::UNIX_EPOCH,
@@ -64,7 +68,7 @@ fn asker_of(settings: &AuthHook) -> Asker {
 
 /// What becomes of a listener's question.
 async fn asks(asker: &Asker, request: &Request<'_>) -> Result<Answer, Unanswered> {
-    asker.ask(request, &asker.begin(Action::Play)).await
+    asker.ask(&asker.begin(Action::Play, request)).await
 }
 
 /// Whether the hook permits it.
@@ -263,104 +267,6 @@ async fn a_hook_that_is_not_there_gives_no_verdict() {
         )))
     );
     assert!(is_refused, "{told:?}");
-}
-
-#[tokio::test]
-async fn an_end_is_told_where_ends_are_told_and_again_if_nobody_answers() {
-    let (listener, port) = hook().await;
-    let (ends, end_port) = hook().await;
-    let end_url = format!("http://127.0.0.1:{end_port}/ended");
-    let settings = AuthHook {
-        end_url: Some(end_url.parse().expect("an address")),
-        ..settings(port, LONG, Duration::ZERO)
-    };
-    let asker = Arc::new(asker_of(&settings));
-    let told = answered(&asker, &listener, YES).await;
-    assert!(is_permitted(told));
-    let witness = asker.witness(&request(&STREAM), &asker.begin(Action::Play), &Weak::new());
-    let witness = witness.expect("ends are told");
-    drop(witness.begin(Ongoing::Publication(Revocation::default())));
-    for answer in ["HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", YES] {
-        let (mut socket, text) = asked(&ends).await;
-        assert!(text.starts_with("POST /ended HTTP/1.1\r\n"), "{text}");
-        assert!(text.contains(r#""action":"play_ended""#), "{text}");
-        assert!(text.contains(r#""seconds":"#), "{text}");
-        socket.write_all(answer.as_bytes()).await.expect("written");
-    }
-}
-
-#[tokio::test]
-async fn publishers_are_told_of_in_order_and_not_once_more_as_ends() {
-    let (listener, port) = hook().await;
-    let url = |path: &str| {
-        Some(
-            format!("http://127.0.0.1:{port}{path}")
-                .parse()
-                .expect("an address"),
-        )
-    };
-    let settings = AuthHook {
-        end_url: url("/ended"),
-        mount_url: url("/mount"),
-        dialect: dialect("icecast"),
-        ..settings(port, LONG, Duration::ZERO)
-    };
-    let asker = Arc::new(asker_of(&settings));
-    assert!(asker.tells_of_mounts());
-    let is_told = |action| {
-        let on = asker.begin(action);
-        let witness = asker.witness(&request(&STREAM), &on, &Weak::new());
-        witness.is_some()
-    };
-    assert!(!is_told(Action::Publish) && is_told(Action::Play));
-    let telling = async {
-        asker.tell_of_mount("live/show", Mount::Added).await;
-        asker.tell_of_mount("live/show", Mount::Removed).await;
-    };
-    let hook = async {
-        let no = "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n";
-        for (action, answer) in [("add", no), ("add", YES), ("remove", YES)] {
-            let (mut socket, text) = asked(&listener).await;
-            assert!(text.starts_with("POST /mount HTTP/1.1\r\n"), "{text}");
-            let form = format!(
-                "\r\n\r\naction=mount_{action}&mount=%2Flive%2Fshow&server=localhost&port="
-            );
-            assert!(text.ends_with(&form), "{text}");
-            socket.write_all(answer.as_bytes()).await.expect("written");
-        }
-    };
-    tokio::join!(telling, hook);
-}
-
-#[tokio::test]
-async fn what_goes_on_is_told_until_it_is_not_permitted_any_more() {
-    let (listener, port) = hook().await;
-    let update_url = format!("http://127.0.0.1:{port}/update");
-    let settings = AuthHook {
-        update_url: Some(update_url.parse().expect("an address")),
-        update_every: SHORT,
-        ..settings(port, LONG, Duration::ZERO)
-    };
-    let asker = Arc::new(asker_of(&settings));
-    let witness = asker.witness(&request(&STREAM), &asker.begin(Action::Play), &Weak::new());
-    let ended = Revocation::default();
-    let _permit = witness
-        .expect("updates are told")
-        .begin(Ongoing::Publication(ended.clone()));
-    let no = "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n";
-    // A hook that fails ends nothing.
-    for answer in [
-        YES,
-        "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n",
-        "",
-        no,
-    ] {
-        let (mut socket, text) = asked(&listener).await;
-        assert!(text.starts_with("POST /update HTTP/1.1\r\n"), "{text}");
-        assert!(text.contains(r#""action":"play_update""#), "{text}");
-        socket.write_all(answer.as_bytes()).await.expect("written");
-    }
-    ended.revoked().await;
 }
 
 #[tokio::test]
