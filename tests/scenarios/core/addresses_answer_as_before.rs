@@ -266,6 +266,11 @@ impl Town {
         let server = Server::builder()
             .with_admin_password()
             .set("auth", "play", &format!("{play:?}"))
+            .set(
+                "auth.link",
+                "secret",
+                "\"a-secret-of-thirty-two-bytes-at-least\"",
+            )
             .set("hls", "dvr", "\"1m\"")
             .set("hls", "dvr_directory", &path("dvr"))
             .set("recording", "directory", &path("recorded"))
