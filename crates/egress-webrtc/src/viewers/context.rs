@@ -6,7 +6,6 @@ use std::time::Duration;
 use fanout::Books;
 use webrtc::mux::Handle;
 
-use super::Rules;
 use super::viewer::PACKET_BYTES_MAX;
 use crate::clock::Wall;
 use crate::stats::Counters;
@@ -14,6 +13,14 @@ use crate::stats::Counters;
 /// CPU time of one visit: sealing a frame, the send, the kernel's path to the card, and a share of what viewers send
 /// back. Of 300 viewers a visit takes 9 µs.
 const VISIT_COST: Duration = Duration::from_micros(10);
+
+/// The rules for one worker's viewers.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// The share of a core that may be spent on sound before it waits for pictures, or for more sound: that
+    /// of the fan-out's workers.
+    pub target_utilisation: f64,
+}
 
 /// See the module's description.
 pub(super) struct GroupContext {

@@ -51,6 +51,7 @@ use webrtc::srtp::Keys;
 
 use self::bells::{Bells, LANES_MAX};
 use self::context::GroupContext;
+pub use self::context::Rules;
 use self::group::{BLOCKED_MAX, BLOCKED_RETRY, ViewerGroup, Work};
 use self::meter::Meter;
 use self::viewer::Viewer;
@@ -61,14 +62,6 @@ use crate::stats::Stats;
 /// Visits in one call of [`Viewers::turn`]: about half a millisecond, after which the port serves its
 /// sockets.
 const VISITS_PER_TURN: u32 = 128;
-
-/// The rules for one worker's viewers.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// The share of a core that may be spent on sound before it waits for pictures, or for more sound: that
-    /// of the fan-out's workers.
-    pub target_utilisation: f64,
-}
 
 /// The purpose of a session, given when its viewer is expected.
 #[derive(Debug)]

@@ -5,10 +5,9 @@
 //! who is woken sees the change.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 
-use media::{Container, Item, Kind, Span, Track, TrackId};
+use media::{Container, Item, Kind, Span, StreamName, Track, TrackId};
 
 use super::announced::{Announced, Noted};
 use super::aside::Aside;
@@ -23,7 +22,7 @@ use super::recent::Recent;
 use super::replaced::Replaced;
 use super::timeline::TRACKS_MAX;
 use super::titles::Titles;
-use super::{DeriverCell, Phase};
+use super::{Commons, Phase};
 use crate::events::{EndReason, StreamEvents};
 use crate::keyframe::KeyframeWish;
 
@@ -47,23 +46,19 @@ pub(super) struct Core {
     pub(super) clocks: Clocks,
     pub(super) derived: Derived,
     pub(super) outputs: Outputs,
+    /// These two are shared with readers that do not take the lock.
     pub(super) news: Arc<News>,
     pub(super) wish: Arc<KeyframeWish>,
     pub(super) events: StreamEvents,
-}
-
-/// State shared with readers that do not take the lock.
-pub(super) struct Shared {
-    pub(super) deriver: DeriverCell,
-    pub(super) news: Arc<News>,
-    pub(super) wish: Arc<KeyframeWish>,
-    pub(super) events: StreamEvents,
-    /// What the backlogs of all streams hold before their newest picture groups.
-    pub(super) older_bytes: Arc<AtomicUsize>,
 }
 
 impl Core {
-    pub(super) fn new(incumbent: Incumbent, shared: Shared, now: Instant) -> Self {
+    pub(super) fn new(
+        name: &StreamName,
+        incumbent: Incumbent,
+        commons: &Commons,
+        now: Instant,
+    ) -> Self {
         Self {
             phase: Phase::Lingering,
             epoch: 0,
@@ -72,14 +67,14 @@ impl Core {
             announced: Announced::default(),
             titles: Titles::default(),
             observed: Observed::default(),
-            recent: Recent::new(shared.older_bytes),
+            recent: Recent::new(Arc::clone(commons.budget.older_bytes())),
             clocks: Clocks::new(now),
-            derived: Derived::new(shared.deriver),
+            derived: Derived::new(Arc::clone(&commons.deriver)),
             outputs: Outputs::new(&incumbent.source),
             incumbent,
-            news: shared.news,
-            wish: shared.wish,
-            events: shared.events,
+            news: Arc::default(),
+            wish: Arc::default(),
+            events: StreamEvents::new(&commons.events, name),
         }
     }
 

@@ -57,7 +57,8 @@ impl Stream {
             return None;
         }
         let id = core.derived.begin()?;
-        Some(Derivation::new(Arc::clone(self), id))
+        let stream = Arc::clone(self);
+        Some(Derivation(DerivedWriter { stream, id }))
     }
 
     /// Has the derived track made if listeners need one and it has no writer. False when there is no room for
@@ -67,7 +68,7 @@ impl Stream {
             let core = self.core();
             core.derived.is_free() && core.outputs.derived_wanted() > 0
         };
-        match self.deriver.get().filter(|_| is_wanted) {
+        match self.commons.deriver.get().filter(|_| is_wanted) {
             Some(deriver) => deriver.wanted(self),
             None => true,
         }
@@ -79,7 +80,7 @@ impl Stream {
             let core = self.core();
             core.derived.lacks_writer() && core.outputs.derived_wanted() > 0
         };
-        let deriver = self.deriver.get().filter(|_| is_wanted);
+        let deriver = self.commons.deriver.get().filter(|_| is_wanted);
         if let Some(deriver) = deriver
             && deriver.has_room(self)
         {
@@ -93,10 +94,7 @@ type DerivationId = u64;
 
 /// The right to write a stream's derived track. Dropping it ends the track.
 #[derive(Debug)]
-pub struct Derivation {
-    stream: Arc<Stream>,
-    id: DerivationId,
-}
+pub struct Derivation(DerivedWriter);
 
 /// Writes a derived track, from any thread; without effect once its [`Derivation`] has ended.
 #[derive(Clone, Debug)]
@@ -106,43 +104,36 @@ pub struct DerivedWriter {
 }
 
 impl Derivation {
-    fn new(stream: Arc<Stream>, id: DerivationId) -> Self {
-        Self { stream, id }
-    }
-
     /// The stream.
     pub fn stream(&self) -> &Arc<Stream> {
-        &self.stream
+        &self.0.stream
     }
 
     /// The writer of the track.
     pub fn writer(&self) -> DerivedWriter {
-        DerivedWriter {
-            stream: Arc::clone(&self.stream),
-            id: self.id,
-        }
+        self.0.clone()
     }
 
     /// Listeners of lanes that take it.
     pub fn wanted(&self) -> usize {
-        self.stream.core().outputs.derived_wanted()
+        self.0.stream.core().outputs.derived_wanted()
     }
 
     /// Ends it if no lane that takes it has a listener, and returns whether it has ended. A later listener
     /// makes the stream call its deriver again.
     pub fn retire(&self) -> bool {
-        let core = &mut *self.stream.core();
+        let core = &mut *self.0.stream.core();
         if core.outputs.derived_wanted() == 0 {
-            core.derived.end_by(self.id, &mut core.outputs);
+            core.derived.end_by(self.0.id, &mut core.outputs);
         }
-        !core.derived.is_by(self.id)
+        !core.derived.is_by(self.0.id)
     }
 }
 
 impl Drop for Derivation {
     fn drop(&mut self) {
-        let core = &mut *self.stream.core();
-        core.derived.end_by(self.id, &mut core.outputs);
+        let core = &mut *self.0.stream.core();
+        core.derived.end_by(self.0.id, &mut core.outputs);
     }
 }
 

@@ -98,7 +98,7 @@ impl Stream {
             (guard, is_all && core.derived.lacks_writer())
         };
         let has_room = |deriver: &Arc<dyn Deriver>| deriver.has_room(self);
-        match needs_derived && !self.deriver.get().is_none_or(has_room) {
+        match needs_derived && !self.commons.deriver.get().is_none_or(has_room) {
             false => Ok(guard),
             true => Err(LaneRefused::Derivation),
         }
@@ -132,7 +132,11 @@ impl Stream {
         let class = core.class(now);
         let policy = core.incumbent.settings.policy(class);
         let floor = LaneWriter::floor(format, class, &policy);
-        if self.budget.refuses(floor, core.outputs.lanes.is_empty()) {
+        if self
+            .commons
+            .budget
+            .refuses(floor, core.outputs.lanes.is_empty())
+        {
             return Err(LaneRefused::Memory);
         }
         let lane = LaneWriter::open(
@@ -140,8 +144,8 @@ impl Stream {
             class,
             policy,
             make(),
-            Arc::clone(&self.wakers),
-            Account::new(&self.budget, &self.log_bytes),
+            Arc::clone(&self.commons.wakers),
+            Account::new(&self.commons.budget, &self.log_bytes),
             Arc::clone(&self.wish),
         );
         let mut lane = lane.ok_or(LaneRefused::Memory)?;

@@ -59,12 +59,12 @@ pub use spool::{Follows, Spool, Spooled};
 pub use tap::{Tap, Tapped};
 pub use titles::{PLAYED_MAX, Played};
 
-use self::core::{Core, Shared};
+use self::core::Core;
 use self::news::News;
 pub(crate) use self::places::Full;
 use self::places::Places;
 use crate::directory::{Departed, Permit};
-use crate::events::{EndReason, Events, StreamEvents};
+use crate::events::{EndReason, Events};
 use crate::gate::{Authorized, Play};
 use crate::keyframe::KeyframeWish;
 use crate::takeover::PublishRefused;
@@ -75,10 +75,8 @@ pub struct Stream {
     name: StreamName,
     core: Mutex<Core>,
     news: Arc<News>,
-    wakers: Arc<[WorkerWaker]>,
-    budget: Arc<Budget>,
-    deriver: DeriverCell,
     wish: Arc<KeyframeWish>,
+    commons: Commons,
     /// Bytes that the logs of all its lanes hold.
     log_bytes: Arc<AtomicUsize>,
     departed: Arc<Departed>,
@@ -101,34 +99,17 @@ impl Stream {
         commons: Commons,
         now: Instant,
     ) -> Self {
-        let Commons {
-            wakers,
-            budget,
-            deriver,
-            events,
-        } = commons;
-        let news = Arc::new(News::default());
-        let wish = Arc::new(KeyframeWish::default());
-        let shared = Shared {
-            deriver: Arc::clone(&deriver),
-            news: Arc::clone(&news),
-            wish: Arc::clone(&wish),
-            events: StreamEvents::new(&events, &name),
-            older_bytes: Arc::clone(budget.older_bytes()),
-        };
         let incumbent = Incumbent {
             identity: None,
             ..publisher.clone()
         };
-        let core = Core::new(incumbent, shared, now);
+        let core = Core::new(&name, incumbent, &commons, now);
         Self {
             name,
+            news: Arc::clone(&core.news),
+            wish: Arc::clone(&core.wish),
             core: Mutex::new(core),
-            news,
-            wakers,
-            budget,
-            deriver,
-            wish,
+            commons,
             log_bytes: Arc::default(),
             departed: Arc::default(),
             places: Arc::default(),
@@ -228,20 +209,18 @@ impl Stream {
 
     /// Waits until it has no publisher; at once if it has none.
     pub async fn vacated(&self) {
-        loop {
-            let seen = self.news.seen();
-            if self.phase() != Phase::Live {
-                return;
-            }
-            self.news.after(seen).await;
-        }
+        self.reaches(|phase| phase != Phase::Live).await;
     }
 
     /// Waits until it has ended.
     pub async fn over(&self) {
+        self.reaches(|phase| phase == Phase::Ended).await;
+    }
+
+    async fn reaches(&self, fits: impl Fn(Phase) -> bool) {
         loop {
             let seen = self.news.seen();
-            if self.phase() == Phase::Ended {
+            if fits(self.phase()) {
                 return;
             }
             self.news.after(seen).await;

@@ -96,7 +96,7 @@ impl Stream {
         if core.phase == Phase::Ended || core.outputs.spools.len() >= SPOOLS_MAX {
             return None;
         }
-        let (writer, spool) = spool::spool(SpoolShare::new(&self.budget));
+        let (writer, spool) = spool::spool(SpoolShare::new(&self.commons.budget));
         core.recall(false, core.burst_begins(), |item, _| writer.push(item, now));
         if core.phase == Phase::Lingering {
             writer.pause();

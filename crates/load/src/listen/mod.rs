@@ -5,6 +5,8 @@
 
 mod listener;
 pub(crate) mod role;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

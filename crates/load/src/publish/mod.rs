@@ -286,14 +286,4 @@ fn metadata(opening: &[Piece]) -> StreamMetadata {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_source_asks_with_its_password() {
-        let target = "icecast://source:key@127.0.0.1:8000/radio{n}.mp3";
-        let request = put(&target.parse().expect("an address"), 3, "audio/mpeg");
-        assert!(request.starts_with("PUT /radio3.mp3 HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n"));
-        assert!(request.contains("Authorization: Basic c291cmNlOmtleQ==\r\n"));
-    }
-}
+mod tests;

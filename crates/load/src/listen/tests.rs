@@ -1,0 +1,119 @@
+//! Listeners of a mount with synthetic sound.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use super::*;
+use crate::clock;
+use crate::plan::Work;
+use crate::publish::synthetic::{Audio, Sound};
+use crate::quantity::Slow;
+
+const LISTENERS: u64 = 10;
+
+/// Sends frames in their time, `at_most` of them, until the listener is gone.
+fn serve(mut socket: &TcpStream, answer: &str, at_most: u64) {
+    let lines = BufReader::new(socket).lines();
+    let is_end = |line: &std::io::Result<String>| line.as_ref().is_ok_and(String::is_empty);
+    lines.take_while(|line| !is_end(line)).for_each(drop);
+    let sound = Sound::new(Audio::Mp3, 128_000).expect("a rate");
+    let mut bytes = answer.as_bytes().to_vec();
+    for number in 0..at_most {
+        sound.write_frame(7, number, clock::wall(), &mut bytes);
+        if socket.write_all(&bytes).is_err() {
+            return;
+        }
+        bytes.clear();
+        std::thread::sleep(Duration::from_nanos(sound.due(1)));
+    }
+}
+
+/// What listeners saw of a server that answers so, and sends so many frames.
+fn listened(listening: &Listening, answer: &'static str, at_most: u64) -> Tally {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let addr = listener.local_addr().expect("an address");
+    // It ends with the test.
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let socket = socket.expect("a connection");
+            std::thread::spawn(move || serve(&socket, answer, at_most));
+        }
+    });
+    let plan = Plan {
+        target: format!("http://{addr}/radio.mp3")
+            .parse()
+            .expect("an address"),
+        via: None,
+        streams: 1,
+        process: 0,
+        processes: 1,
+        begin_at: clock::wall(),
+        members: LISTENERS,
+        ramp: 50.0,
+        settle: Duration::from_millis(200),
+        window: Duration::from_millis(1_500),
+        work: Work::Listen(listening.clone()),
+    };
+    run(&plan, listening, &mut |_| {}).expect("it runs")
+}
+
+const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n";
+
+#[test]
+fn all_kinds_of_listeners_are_counted() {
+    let listening = Listening {
+        stalled: 0.2,
+        slow: Slow {
+            share: 0.1,
+            bit_rate: 12_000,
+        },
+        checked: 3,
+        ..Listening::default()
+    };
+    let tally = listened(&listening, ANSWER, u64::MAX);
+    let members = tally.members;
+    assert_eq!(
+        (members.joined, members.alive, members.stalled, members.slow),
+        (LISTENERS, LISTENERS, 2, 1),
+        "{:?} {:?}",
+        tally.failed,
+        tally.lost
+    );
+    assert_eq!((tally.checked, tally.rate.count()), (3, 7));
+    let rate = tally.rate.percentile(50.0) as f64 / 128_000.0;
+    assert!((0.7..1.2).contains(&rate), "{rate}");
+    let findings = &tally.findings;
+    assert!(findings.counts.frames > 3 * 30, "{findings:?}");
+    assert_eq!((findings.counts.holes, findings.counts.damaged), (0, 0));
+    assert!(findings.delay.count() > 0 && tally.waits.count() > 0);
+}
+
+#[test]
+fn listeners_that_leave_are_replaced() {
+    let listening = Listening {
+        churn: 10.0,
+        ..Listening::default()
+    };
+    let tally = listened(&listening, ANSWER, u64::MAX);
+    let members = tally.members;
+    assert!(members.churned >= 10, "{tally:?}");
+    assert_eq!(members.begun, LISTENERS + members.churned);
+    assert_eq!(
+        members.alive + tally.failed.total(),
+        LISTENERS,
+        "{:?}",
+        tally.failed
+    );
+}
+
+#[test]
+fn those_that_are_refused_or_dropped_say_why() {
+    let refused = listened(&Listening::default(), "HTTP/1.1 503 Full\r\n\r\n", u64::MAX);
+    let failed: Vec<_> = refused.failed.iter().collect();
+    assert_eq!(failed, [("status 503", LISTENERS)]);
+    let dropped = listened(&Listening::default(), ANSWER, 20);
+    let lost: Vec<_> = dropped.lost.iter().collect();
+    assert_eq!(lost, [("closed by the server", LISTENERS)]);
+    assert_eq!(dropped.members.alive, 0);
+}
