@@ -16,7 +16,7 @@ use recordings::{RecordingId, Shelf};
 
 use crate::Settings;
 use crate::choice;
-use crate::counts::Sums;
+use crate::counts::Counts;
 use crate::disk::Files;
 use crate::event::Tell;
 use crate::jobs::{self, JOBS_MAX, Job};
@@ -109,19 +109,23 @@ impl Archive {
         &self.shared.shelf
     }
 
-    /// See [`Sums`].
-    pub fn sums(&self) -> Sums {
-        let shared = &self.shared;
-        let now = shared.millis(Instant::now());
-        let active = shared.active();
+    /// What all recordings have done.
+    pub fn counts(&self) -> &Counts {
+        &self.shared.counts
+    }
+
+    /// Streams that are recorded now.
+    pub fn active(&self) -> usize {
+        self.shared.active().len()
+    }
+
+    /// How long ago the recording was written that was last written longest ago.
+    pub fn lag(&self) -> Duration {
+        let now = self.shared.millis(Instant::now());
+        let active = self.shared.active();
         let visited = active.values();
         let oldest = visited.map(|one| one.visited.load(Ordering::Relaxed)).min();
-        Sums {
-            active: active.len(),
-            bytes: shared.counts.bytes(),
-            gaps: shared.counts.gaps(),
-            lag: Duration::from_millis(oldest.map_or(0, |oldest| now.saturating_sub(oldest))),
-        }
+        Duration::from_millis(oldest.map_or(0, |oldest| now.saturating_sub(oldest)))
     }
 
     /// Begins a recorder for each live stream that is to be recorded and is not yet. To be called a few times a second;
@@ -308,7 +312,7 @@ fn sync(shared: &Shared, end: &Receiver<()>) {
 
 /// Writes everything down unless no more than `synced` bytes were ever recorded; returns how many are by now.
 pub(crate) fn sync_since(shared: &Shared, synced: u64) -> u64 {
-    let written = shared.counts.bytes();
+    let written = shared.counts.bytes.value();
     if written == synced {
         return synced;
     }

@@ -91,7 +91,7 @@ impl Shared {
 
     /// Counts a gap, and tells of it.
     pub(crate) fn gap(&self, stream: &StreamName, reason: GapReason, seconds: Option<f64>) {
-        self.counts.gap(reason);
+        self.counts.gaps.count(reason);
         self.tell(Event::Gap {
             stream: stream.clone(),
             reason,

@@ -1,10 +1,10 @@
 //! What transcoding has done, summed over present and past streams.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use base::Counter;
 use transcode::{Monitor, PacketTime, Report, Unsupported};
 
 /// Labels of reasons beside those of [`Unsupported`]: the container hides the sound; a transcoder panicked.
@@ -13,15 +13,13 @@ pub(super) const BROKEN: &str = "broken";
 /// The label of the reason that all permits are taken.
 pub(super) const FULL: &str = "full";
 
-const REASONS: usize = Unsupported::LABELS.len() + 3;
-
 /// See the module's description.
 #[derive(Default)]
 pub(super) struct Tally {
     streams: Mutex<Streams>,
-    refused: [AtomicU64; REASONS],
+    refused: [Counter; Unsupported::LABELS.len() + 3],
     /// Samples that a tap has lost.
-    missed: AtomicU64,
+    missed: Counter,
 }
 
 #[derive(Default)]
@@ -80,13 +78,13 @@ impl Tally {
     /// Counts a listener that wanted Opus and got none; `label` is that of the reason.
     pub(super) fn refuse(&self, label: &str) {
         if let Some(index) = reasons().position(|reason| reason == label) {
-            self.refused[index].fetch_add(1, Ordering::Relaxed);
+            self.refused[index].add(1);
         }
     }
 
     /// Counts samples that a tap has lost.
     pub(super) fn miss(&self, samples: u64) {
-        self.missed.fetch_add(samples, Ordering::Relaxed);
+        self.missed.add(samples);
     }
 
     pub(super) fn sums(&self, packet: PacketTime) -> Sums {
@@ -101,10 +99,10 @@ impl Tally {
             sound: Duration::from_secs_f64(seconds),
             busy: counts.busy,
             concealed: counts.concealed,
-            dropped: counts.dropped + self.missed.load(Ordering::Relaxed),
+            dropped: counts.dropped + self.missed.value(),
             refused: reasons()
                 .zip(&self.refused)
-                .map(|(reason, count)| (reason, count.load(Ordering::Relaxed)))
+                .map(|(reason, count)| (reason, count.value()))
                 .collect(),
         }
     }

@@ -1,9 +1,9 @@
 //! What guards are doing, as the operator's port shows it, and what they have done.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use base::{Counter, Labelled};
 use media::StreamName;
 
 use crate::machine::Outcome;
@@ -82,26 +82,8 @@ impl Board {
 /// Counts of all guards.
 #[derive(Debug, Default)]
 pub struct Stats {
-    outcomes: [AtomicU64; Outcome::ALL.len()],
-    bytes: AtomicU64,
-}
-
-impl Stats {
     /// How often it came out so.
-    pub fn outcomes(&self, outcome: Outcome) -> u64 {
-        self.outcomes[outcome as usize].load(Ordering::Relaxed)
-    }
-
+    pub outcomes: Labelled<Outcome>,
     /// Media bytes that feeds have written.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn note(&self, outcome: Outcome) {
-        self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn wrote(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
+    pub bytes: Counter,
 }

@@ -8,13 +8,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
+use base::Counter;
 use media::StreamName;
 
 use crate::cursor::Reason;
 use crate::events::{EventKind, Events};
 use crate::format::Format;
 use crate::listener::{Departure, ListenerId};
-use crate::stats::Counter;
 
 /// One listener, as it introduced itself.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
+use base::Counter;
 use bytes::Bytes;
 use log::Budget;
 use media::Timestamp;
@@ -25,7 +26,6 @@ use crate::lane::LaneGuard;
 use crate::listener::{Departure, ListenerId, ListenerReport};
 use crate::placement::{Load, Placement};
 use crate::reader::LogReader;
-use crate::stats::Counter;
 use crate::worker::{Attach, Command, Handle, INBOX_MAX, Links, Worker, WorkerWaker};
 
 /// How the workers are set up.
@@ -493,7 +493,7 @@ impl Fanout {
 
     fn load(&self, worker: usize) -> Load {
         let books = &self.worker_books[worker];
-        let gone: u64 = books.departures.iter().map(Counter::value).sum();
+        let gone: u64 = books.departures.sum();
         Load {
             demand: books.demand_nanos.value() as f64 / 1e9,
             listeners: (self.workers[worker].attached() as u64).saturating_sub(gone),

@@ -180,7 +180,7 @@ impl ListenerHandle {
     pub fn began(&mut self, now: Instant) {
         if std::mem::take(&mut self.awaits_media) {
             let took = self.guest.waited(now);
-            self.books().join_seconds[self.guest.protocol()].observe_duration(took, 1);
+            self.books().join_seconds[self.guest.protocol() as usize].observe_duration(took, 1);
         }
     }
 

@@ -125,7 +125,8 @@ mod tests {
     use log::Account;
 
     use super::*;
-    use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
+    use crate::format::{Format, Protocol};
+    use crate::lane::{LaneGuard, LaneWriter};
     use crate::packager::{Packager, Sink};
     use crate::policy::{Class, Policy};
     use crate::retention::Retention;

@@ -23,50 +23,29 @@ pub enum Transport {
     Webrtc,
 }
 
-/// The measured levels.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
-    /// The share of its core that the least loaded fan-out worker needs for its listeners.
-    Turn,
-    /// The share of its core that the most loaded WebRTC worker needs for its viewers.
-    WebrtcTurn,
-    /// The share of messages that came long after their window.
-    Lateness,
-    /// Memory that the kernel holds for all TCP connections of the host.
-    SocketMemory,
-    /// Memory of the host, or of the container.
-    Memory,
+base::labels! {
+    /// The measured levels.
+    pub enum Kind {
+        /// The share of its core that the least loaded fan-out worker needs for its listeners.
+        Turn = "turn",
+        /// The share of its core that the most loaded WebRTC worker needs for its viewers.
+        WebrtcTurn = "webrtc_turn",
+        /// The share of messages that came long after their window.
+        Lateness = "lateness",
+        /// Memory that the kernel holds for all TCP connections of the host.
+        SocketMemory = "socket_memory",
+        /// Memory of the host, or of the container.
+        Memory = "memory",
+    }
 }
 
 impl Kind {
-    const COUNT: usize = 5;
-
-    /// All of them.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Turn,
-        Self::WebrtcTurn,
-        Self::Lateness,
-        Self::SocketMemory,
-        Self::Memory,
-    ];
-
     /// Whether it is a reason to refuse a listener over this transport.
     const fn concerns(self, transport: Transport) -> bool {
         match self {
             Self::Turn => matches!(transport, Transport::Tcp),
             Self::WebrtcTurn => matches!(transport, Transport::Webrtc),
             Self::Lateness | Self::SocketMemory | Self::Memory => true,
-        }
-    }
-
-    /// The metric label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Turn => "turn",
-            Self::WebrtcTurn => "webrtc_turn",
-            Self::Lateness => "lateness",
-            Self::SocketMemory => "socket_memory",
-            Self::Memory => "memory",
         }
     }
 
@@ -174,7 +153,7 @@ pub(crate) mod level {
 /// See the module's description.
 #[derive(Debug)]
 pub struct Pressure {
-    gauges: [Gauge; Kind::COUNT],
+    gauges: [Gauge; Kind::ALL.len()],
     descriptors: Descriptors,
 }
 

@@ -15,7 +15,7 @@ use tokio::runtime;
 use tokio::sync::oneshot;
 
 use crate::bucket::{Bucket, Link};
-use crate::counts::{Counts, Sums};
+use crate::counts::Counts;
 use crate::failure::Failure;
 use crate::http::Http;
 use crate::journal::Journal;
@@ -122,9 +122,9 @@ impl Uploader {
         })
     }
 
-    /// See [`Sums`].
-    pub fn sums(&self) -> Sums {
-        self.counts.sums()
+    /// See [`Counts`].
+    pub fn counts(&self) -> &Arc<Counts> {
+        &self.counts
     }
 
     /// Where the copy of a recording is, as tools of S3 write it.

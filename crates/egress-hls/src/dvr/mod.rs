@@ -32,10 +32,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use base::Counter;
 use bytes::Bytes;
 use fanout::gate::{Authorized, Play};
 use fanout::{Packager, Phase, Registry, Retention, Segmentation, Stream};
@@ -106,10 +106,10 @@ pub struct Sums {
 /// The counts behind [`Sums`].
 #[derive(Debug, Default)]
 struct Counts {
-    bytes: AtomicU64,
-    segments: AtomicU64,
-    failures: AtomicU64,
-    reads: AtomicU64,
+    bytes: Counter,
+    segments: Counter,
+    failures: Counter,
+    reads: Counter,
 }
 
 /// The windows of all streams.
@@ -148,18 +148,11 @@ impl Dvr {
 
     /// See [`Sums`].
     pub fn sums(&self) -> Sums {
-        let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let Counts {
-            bytes,
-            segments,
-            failures,
-            reads,
-        } = &self.counts;
         Sums {
-            bytes: value(bytes),
-            segments: value(segments),
-            failures: value(failures),
-            reads: value(reads),
+            bytes: self.counts.bytes.value(),
+            segments: self.counts.segments.value(),
+            failures: self.counts.failures.value(),
+            reads: self.counts.reads.value(),
         }
     }
 
@@ -261,27 +254,12 @@ impl Dvr {
 
     async fn read(&self, path: PathBuf) -> io::Result<FileBody> {
         let body = FileBody::open(Arc::clone(&self.disk), path, Arc::clone(&self.reads)).await?;
-        self.counts.reads.fetch_add(1, Ordering::Relaxed);
+        self.counts.reads.add(1);
         Ok(body)
     }
 
     fn windows(&self) -> MutexGuard<'_, HashMap<StreamName, Arc<Window>>> {
         // The map is valid between any two statements of its users.
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Counts {
-    fn wrote(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.segments.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn freed(&self, bytes: u64) {
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    fn failed(&self, segments: u64) {
-        self.failures.fetch_add(segments, Ordering::Relaxed);
     }
 }

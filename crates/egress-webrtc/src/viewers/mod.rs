@@ -37,6 +37,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use base::Published;
 use fanout::{Books, LaneId, ListenerHandle, Reason};
 use net::Slab;
 use webrtc::ice::Path;
@@ -51,7 +52,7 @@ use self::viewer::{PACKET_BYTES_MAX, Viewer};
 use crate::agree::Agreed;
 use crate::clock::Wall;
 use crate::out::ViewerOutbox;
-use crate::stats::{Counters, Stats};
+use crate::stats::Counters;
 
 /// CPU time of one visit: sealing a frame, the send, the kernel's path to the card, and a share of what viewers send
 /// back. Of 300 viewers a visit takes 9 µs.
@@ -88,7 +89,7 @@ pub struct Viewers {
     /// When groups will have something to do; an entry counts only if the group's own time agrees.
     schedule: BinaryHeap<Reverse<(Instant, u32)>>,
     context: GroupContext,
-    stats: Arc<Stats>,
+    stats: Arc<Published<Counters>>,
     meter: Option<Meter>,
     /// Visits in the last call of [`turn`](Self::turn).
     visits: u32,
@@ -174,7 +175,7 @@ impl Viewers {
     }
 
     /// What the worker counts beside its books, for other threads.
-    pub fn stats(&self) -> Arc<Stats> {
+    pub fn stats(&self) -> Arc<Published<Counters>> {
         Arc::clone(&self.stats)
     }
 
@@ -427,7 +428,7 @@ impl Viewers {
     }
 
     fn publish(&self) {
-        self.stats.publish(&self.context.counters);
+        self.stats.publish(self.context.counters);
     }
 }
 

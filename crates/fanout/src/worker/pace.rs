@@ -63,7 +63,8 @@ mod tests {
     use media::{Item, Script, Span, Timestamp};
 
     use crate::books::{Books, Plane};
-    use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
+    use crate::format::{Format, Protocol};
+    use crate::lane::{LaneGuard, LaneWriter};
     use crate::listener::ListenerId;
     use crate::policy::{Class, Policy};
     use crate::probe::{Bottomless, Verbatim};

@@ -30,11 +30,13 @@ mod thread;
 
 use std::io;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use base::Counter;
 
 use self::readiness::Readiness;
 use self::receiver::Receiver;
@@ -174,8 +176,8 @@ struct Board {
     is_stopping: AtomicBool,
     /// Sockets given to it and not given back.
     sockets: AtomicUsize,
-    wakeups: AtomicU64,
-    turns: AtomicU64,
+    wakeups: Counter,
+    turns: Counter,
 }
 
 /// A socket that has been given to the intake. Dropping it has the socket given back, if it has not
@@ -277,14 +279,14 @@ impl Intake {
 
     /// How often the threads have woken.
     pub fn wakeups(&self) -> u64 {
-        let wakeups = |handle: &ThreadHandle| handle.board.wakeups.load(Ordering::Relaxed);
+        let wakeups = |handle: &ThreadHandle| handle.board.wakeups.value();
         self.handles.iter().map(wakeups).sum()
     }
 
     /// How often each thread has turned, at least once every [`IDLE_TURN`]. A thread that has ended or is stuck
     /// turns no more.
     pub fn turns(&self) -> impl Iterator<Item = u64> {
-        let turns = |handle: &ThreadHandle| handle.board.turns.load(Ordering::Relaxed);
+        let turns = |handle: &ThreadHandle| handle.board.turns.value();
         self.handles.iter().map(turns)
     }
 

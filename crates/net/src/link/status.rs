@@ -1,38 +1,25 @@
 //! The state of a task that keeps a connection to another server.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
+
+use base::Counter;
 
 /// The longest error text that is kept, bytes.
 const ERROR_BYTES_MAX: usize = 512;
 
-/// What the task is doing.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum State {
-    /// Idle: the stream is not there, has no listeners, or has another publisher.
-    Idle,
-    /// The last attempt failed; the next one comes.
-    Waiting,
-    /// An attempt is being made.
-    Connecting,
-    /// The stream is being passed on.
-    Running,
-}
-
-impl State {
-    /// Every state.
-    pub const ALL: [Self; 4] = [Self::Idle, Self::Waiting, Self::Connecting, Self::Running];
-
-    /// The metric label, and the word in the API.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Waiting => "waiting",
-            Self::Connecting => "connecting",
-            Self::Running => "running",
-        }
+base::labels! {
+    /// What the task is doing.
+    pub enum State {
+        /// Idle: the stream is not there, has no listeners, or has another publisher.
+        Idle = "idle",
+        /// The last attempt failed; the next one comes.
+        Waiting = "waiting",
+        /// An attempt is being made.
+        Connecting = "connecting",
+        /// The stream is being passed on.
+        Running = "running",
     }
 }
 
@@ -57,7 +44,7 @@ pub struct LinkReport {
 #[derive(Debug)]
 pub struct Status {
     report: Mutex<LinkReport>,
-    bytes: AtomicU64,
+    bytes: Counter,
     observer: OnceLock<Observer>,
 }
 
@@ -74,7 +61,7 @@ impl Status {
     /// The state now.
     pub fn report(&self) -> LinkReport {
         LinkReport {
-            bytes: self.bytes.load(Ordering::Relaxed),
+            bytes: self.bytes.value(),
             ..self.cell().clone()
         }
     }
@@ -121,7 +108,7 @@ impl Status {
 
     /// Counts bytes passed on.
     pub fn add_bytes(&self, bytes: usize) {
-        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.bytes.add(bytes as u64);
     }
 
     fn cell(&self) -> MutexGuard<'_, LinkReport> {
@@ -140,7 +127,7 @@ impl Default for Status {
                 error: None,
                 bytes: 0,
             }),
-            bytes: AtomicU64::new(0),
+            bytes: Counter::default(),
             observer: OnceLock::new(),
         }
     }

@@ -82,7 +82,7 @@ impl Filter {
         };
         let state = |text: String| {
             let mut all = recordings::State::ALL.into_iter();
-            all.find(|state| state.as_str() == text)
+            all.find(|state| state.label() == text)
                 .ok_or("state: it is open, closed or finalised")
         };
         let is_newest_first = match which.order.as_deref() {

@@ -11,7 +11,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fanout::stats::Counter;
 use fanout::{Books, Plane};
 
 /// How often rates are measured.
@@ -76,12 +75,11 @@ pub(crate) struct Rates {
 
 impl Work {
     pub(crate) fn of(books: &Books) -> Self {
-        let egress = books.egress_bytes.iter().map(Counter::value);
         let delays = books.forward_delay_seconds.value();
         Self {
             plane: books.plane,
             label: books.label(),
-            egress_bytes: egress.sum(),
+            egress_bytes: books.egress_bytes.sum(),
             forwarded: delays.counts.iter().sum(),
             late: books.late_messages.value(),
             busy_nanos: books.busy_nanos.value(),

@@ -13,7 +13,7 @@ pub(crate) fn recording(recording: &Recording) -> Value {
         "id": recording.id.to_string(),
         "stream": recording.stream.as_str(),
         "path": path,
-        "state": recording.state.as_str(),
+        "state": recording.state.label(),
         "type": recording.container.media_type(),
         "started": stamp::iso8601(recording.started, "Z"),
         "ended": stamp::iso8601(recording.ended(), "Z"),
