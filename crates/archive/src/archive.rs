@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use fanout::gate::{Authorized, Play};
 use fanout::{Registry, Stream};
 use media::StreamName;
@@ -62,9 +63,9 @@ pub struct Archive {
     shared: Arc<Shared>,
     writers: Vec<SyncSender<Order>>,
     /// Ends the thread that syncs, by going.
-    syncer: Mutex<Option<SyncSender<()>>>,
+    syncer: Lock<Option<SyncSender<()>>>,
     /// What the operator has said of streams, while they are there: to be recorded, or not.
-    wishes: Mutex<HashMap<StreamName, bool>>,
+    wishes: Lock<HashMap<StreamName, bool>>,
     permit: Permit,
 }
 
@@ -98,8 +99,8 @@ impl Archive {
         Ok(Self {
             shared,
             writers,
-            syncer: Mutex::new(Some(syncer)),
-            wishes: Mutex::default(),
+            syncer: Lock::new(Some(syncer)),
+            wishes: Lock::default(),
             permit,
         })
     }
@@ -132,7 +133,7 @@ impl Archive {
     /// it waits for no disk.
     pub fn look(&self, registry: &Registry) {
         let streams = registry.list();
-        self.wishes().retain(|name, _| {
+        self.wishes.lock().retain(|name, _| {
             let mut names = streams.iter().map(|stream| stream.name());
             names.any(|stream| stream == name)
         });
@@ -144,7 +145,7 @@ impl Archive {
         }
         for stream in others {
             let name = stream.name();
-            let wish = self.wishes().get(name).copied();
+            let wish = self.wishes.lock().get(name).copied();
             let rule = match wish {
                 Some(false) => None,
                 Some(true) => self.shared.settings.rule_of(name),
@@ -252,10 +253,7 @@ impl Archive {
     /// [`has_finished`](Self::has_finished).
     pub fn finish(&self) {
         self.shared.finish();
-        self.syncer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        self.syncer.lock().take();
         for writer in &self.writers {
             if let Err(TrySendError::Full(_)) = writer.try_send(Order::Finish) {
                 tracing::warn!("recordings are closed when the server starts again");
@@ -274,7 +272,7 @@ impl Archive {
     }
 
     fn wish(&self, stream: &Stream, is_recorded: bool) -> Result<(), Refused> {
-        let mut wishes = self.wishes();
+        let mut wishes = self.wishes.lock();
         if wishes.len() >= WISHES_MAX && !wishes.contains_key(stream.name()) {
             return Err(Refused::Busy);
         }
@@ -287,10 +285,6 @@ impl Archive {
         let writer = writer.ok_or(Refused::NotRecorded)?;
         let told = self.writers[writer].try_send(order);
         told.map_err(|_| Refused::Busy)
-    }
-
-    fn wishes(&self) -> MutexGuard<'_, HashMap<StreamName, bool>> {
-        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -69,6 +69,17 @@ impl<K: Clone + Eq + Hash, V> Bounded<K, V> {
         Some(value)
     }
 
+    /// The value of a key, which becomes the newest, or is inserted.
+    pub fn renew_or_insert(&mut self, key: K) -> &mut V
+    where
+        V: Default,
+    {
+        if self.renew(&key).is_none() {
+            self.insert(key.clone(), V::default());
+        }
+        &mut self.entries.entry(key).or_default().1
+    }
+
     /// Forgets a key.
     pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
@@ -118,6 +129,11 @@ mod tests {
         assert_eq!(known(&map), [4, 2, 3]);
         map.insert(5, 50);
         assert_eq!(known(&map), [2, 3, 5]);
+        assert_eq!((*map.renew_or_insert(2), *map.renew_or_insert(6)), (21, 0));
+        assert_eq!(known(&map), [5, 2, 6]);
+        map.insert(3, 30);
+        map.insert(2, 20);
+        map.insert(5, 50);
         assert_eq!((map.remove(&3), map.remove(&3)), (Some(30), None));
         assert_eq!((known(&map), map.len()), (vec![2, 5], 2));
     }

@@ -1,10 +1,10 @@
 //! What transcoding has done, summed over present and past streams.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use base::Counter;
+use base::{Counter, Lock};
 use transcode::{Monitor, PacketTime, Report, Unsupported};
 
 /// Labels of reasons beside those of [`Unsupported`]: the container hides the sound; a transcoder panicked.
@@ -16,7 +16,7 @@ pub(super) const FULL: &str = "full";
 /// See the module's description.
 #[derive(Default)]
 pub(super) struct Tally {
-    streams: Mutex<Streams>,
+    streams: Lock<Streams>,
     refused: [Counter; Unsupported::LABELS.len() + 3],
     /// Samples that a tap has lost.
     missed: Counter,
@@ -65,7 +65,7 @@ pub(super) struct TranscodingPermit {
 impl Tally {
     /// Counts a stream whose transcoder `monitor` reports on, until the permit is dropped.
     pub(super) fn enter(self: &Arc<Self>, monitor: Monitor) -> TranscodingPermit {
-        let mut streams = self.streams();
+        let mut streams = self.streams.lock();
         let number = streams.next;
         streams.next += 1;
         streams.running.insert(number, monitor);
@@ -88,7 +88,7 @@ impl Tally {
     }
 
     pub(super) fn sums(&self, packet: PacketTime) -> Sums {
-        let streams = self.streams();
+        let streams = self.streams.lock();
         let mut counts = streams.past;
         for monitor in streams.running.values() {
             counts.add(&monitor.report());
@@ -106,16 +106,11 @@ impl Tally {
                 .collect(),
         }
     }
-
-    fn streams(&self) -> MutexGuard<'_, Streams> {
-        // No panic can leave the sums half written.
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for TranscodingPermit {
     fn drop(&mut self) {
-        let mut streams = self.tally.streams();
+        let mut streams = self.tally.streams.lock();
         if let Some(monitor) = streams.running.remove(&self.number) {
             streams.past.add(&monitor.report());
         }

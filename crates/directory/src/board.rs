@@ -1,9 +1,8 @@
 //! Which streams are in a directory, and what directories have answered.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use base::Labelled;
+use base::{Labelled, Lock};
 
 base::labels! {
     /// What came of a request, and the label in the metrics.
@@ -23,7 +22,7 @@ base::labels! {
 #[derive(Debug, Default)]
 pub struct Board {
     /// In how many directories each stream is.
-    listed: Mutex<BTreeMap<String, usize>>,
+    listed: Lock<BTreeMap<String, usize>>,
     /// How often it came out so.
     pub outcomes: Labelled<Outcome>,
 }
@@ -31,7 +30,7 @@ pub struct Board {
 impl Board {
     /// Whether a stream is in any directory.
     pub fn is_listed(&self, stream: &str) -> bool {
-        self.listed().contains_key(stream)
+        self.listed.lock().contains_key(stream)
     }
 
     /// Shows all streams that are in a directory, each as often as in one.
@@ -40,10 +39,6 @@ impl Board {
         for stream in listed {
             *counts.entry(stream.to_owned()).or_default() += 1;
         }
-        *self.listed() = counts;
-    }
-
-    fn listed(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
-        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.listed.lock() = counts;
     }
 }

@@ -1,16 +1,15 @@
 //! What guards are doing, as the operator's port shows it, and what they have done.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use base::{Counter, Labelled};
+use base::{Counter, Labelled, Lock};
 use media::StreamName;
 
 use crate::machine::Outcome;
 
 /// What each guard is doing. There are as many entries as guards.
 #[derive(Debug, Default)]
-pub struct Board(Mutex<BTreeMap<StreamName, Shown>>);
+pub struct Board(Lock<BTreeMap<StreamName, Shown>>);
 
 /// A guard.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -48,7 +47,7 @@ impl State {
 impl Board {
     /// All guards, by their streams.
     pub fn list(&self) -> Vec<(StreamName, Shown)> {
-        let entries = self.entries();
+        let entries = self.0.lock();
         let entries = entries.iter();
         entries
             .map(|(name, shown)| (name.clone(), shown.clone()))
@@ -67,15 +66,11 @@ impl Board {
             is_move,
             state,
         };
-        self.entries().insert(name.clone(), shown);
+        self.0.lock().insert(name.clone(), shown);
     }
 
     pub(crate) fn clear(&self, name: &StreamName) {
-        self.entries().remove(name);
-    }
-
-    fn entries(&self) -> MutexGuard<'_, BTreeMap<StreamName, Shown>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(name);
     }
 }
 

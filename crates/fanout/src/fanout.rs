@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use base::Counter;
+use base::{Counter, Lock};
 use bytes::Bytes;
 use log::Budget;
 use media::Timestamp;
@@ -91,16 +91,16 @@ pub struct Fanout {
     events: Arc<Events>,
     conditions: Conditions,
     /// Listeners that have a [`Guest`].
-    controls: Mutex<HashMap<ListenerId, Arc<Control>>>,
+    controls: Lock<HashMap<ListenerId, Arc<Control>>>,
     /// Of listeners that tasks serve, and of those with a [`Guest`] that no thread serves.
     task_books: Arc<Books>,
     /// Of threads that serve listeners by themselves.
-    other_books: Mutex<Vec<Arc<Books>>>,
+    other_books: Lock<Vec<Arc<Books>>>,
     /// [`LogReader`]s now.
     readers_now: Counter,
-    next_checkup: Mutex<Option<Instant>>,
+    next_checkup: Lock<Option<Instant>>,
     departures: SyncSender<Departure>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Lock<Vec<JoinHandle<()>>>,
     clock: Clock,
     started: Instant,
 }
@@ -122,7 +122,7 @@ impl Fanout {
             threads.push(builder.spawn(move || worker.run())?);
         }
         let fanout = Self {
-            threads: Mutex::new(threads),
+            threads: Lock::new(threads),
             ..fanout
         };
         Ok((Arc::new(fanout), departed))
@@ -182,13 +182,13 @@ impl Fanout {
             directory: Directory::new(Arc::clone(&events)),
             events,
             conditions,
-            controls: Mutex::default(),
+            controls: Lock::default(),
             task_books: Arc::new(Books::new(Plane::Tasks, 0)),
-            other_books: Mutex::default(),
+            other_books: Lock::default(),
             readers_now: Counter::default(),
-            next_checkup: Mutex::default(),
+            next_checkup: Lock::default(),
             departures,
-            threads: Mutex::default(),
+            threads: Lock::default(),
             clock,
             started: now,
         };
@@ -297,7 +297,7 @@ impl Fanout {
         let control = Arc::new(control);
         self.directory.enter(record);
         self.directory.joined(id);
-        self.controls().insert(id, Arc::clone(&control));
+        self.controls.lock().insert(id, Arc::clone(&control));
         Guest::new((id, protocol), Arc::clone(self), control, requested)
     }
 
@@ -314,7 +314,7 @@ impl Fanout {
 
     /// One command for each worker, however many listeners they are.
     fn kick_all(&self, mut ids: Vec<ListenerId>, tell: fn(&Handle, Command) -> bool) {
-        ids.retain(|id| match self.controls().get(id) {
+        ids.retain(|id| match self.controls.lock().get(id) {
             Some(control) => {
                 control.kick();
                 false
@@ -341,7 +341,8 @@ impl Fanout {
     /// How every listener fares. Blocks for a moment; not for asynchronous callers.
     pub fn report(&self) -> Vec<ListenerReport> {
         let mut all: Vec<_> = self
-            .controls()
+            .controls
+            .lock()
             .iter()
             .map(|(id, control)| control.report(*id))
             .collect();
@@ -364,7 +365,7 @@ impl Fanout {
         for worker in &self.workers {
             worker.tell(Command::Stop);
         }
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.threads.lock();
         for thread in threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a worker had panicked");
@@ -375,7 +376,7 @@ impl Fanout {
     /// Opens the books of a thread that serves listeners by itself: one set for each, for as long as the
     /// process runs.
     pub fn open_books(&self, plane: Plane) -> Arc<Books> {
-        let mut all = self.other_books();
+        let mut all = self.other_books.lock();
         let number = all.iter().filter(|books| books.plane == plane).count();
         let books = Arc::new(Books::new(plane, number));
         all.push(Arc::clone(&books));
@@ -385,7 +386,7 @@ impl Fanout {
     /// All books: the workers' in their order, those of tasks, and those that were opened.
     pub fn books(&self) -> Vec<Arc<Books>> {
         let own = self.worker_books.iter().chain([&self.task_books]);
-        own.chain(self.other_books().iter())
+        own.chain(self.other_books.lock().iter())
             .map(Arc::clone)
             .collect()
     }
@@ -433,7 +434,7 @@ impl Fanout {
     /// Listeners now, those on their way to a worker included.
     pub fn listeners(&self) -> u64 {
         let at_workers = (0..self.workers.len()).map(|worker| self.load(worker).listeners);
-        let others = self.other_books();
+        let others = self.other_books.lock();
         let others = others.iter().chain([&self.task_books]);
         at_workers
             .chain(others.map(|books| books.listeners_now()))
@@ -460,16 +461,14 @@ impl Fanout {
 
     /// The listeners that tasks serve.
     pub(crate) fn readers(&self) -> Vec<(ListenerId, Arc<Control>)> {
-        let controls = self.controls();
+        let controls = self.controls.lock();
         let readers = controls.iter().filter(|(_, one)| one.standing().is_some());
         readers.map(|(id, one)| (*id, Arc::clone(one))).collect()
     }
 
     /// When those are checked again; `None` before the first time.
     pub(crate) fn next_checkup(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.next_checkup
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.next_checkup.lock()
     }
 
     pub(crate) fn wakers(&self) -> &Arc<[WorkerWaker]> {
@@ -481,7 +480,7 @@ impl Fanout {
     }
 
     pub(crate) fn reader_left(&self, departure: Departure) {
-        self.controls().remove(&departure.id);
+        self.controls.lock().remove(&departure.id);
         if let Err(TrySendError::Full(departure) | TrySendError::Disconnected(departure)) =
             self.departures.try_send(departure)
         {
@@ -498,15 +497,5 @@ impl Fanout {
             demand: books.demand_nanos.value() as f64 / 1e9,
             listeners: (self.workers[worker].attached() as u64).saturating_sub(gone),
         }
-    }
-
-    fn other_books(&self) -> MutexGuard<'_, Vec<Arc<Books>>> {
-        self.other_books
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn controls(&self) -> MutexGuard<'_, HashMap<ListenerId, Arc<Control>>> {
-        self.controls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,8 +9,9 @@
 //! take more than there are to spare.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use base::Lock;
 
 use crate::rejected::Rejected;
 
@@ -164,7 +165,7 @@ struct Gauge {
     is_known: AtomicBool,
     refuses: AtomicBool,
     /// Since when it has been at 1 or above.
-    since: Mutex<Option<Instant>>,
+    since: Lock<Option<Instant>>,
 }
 
 impl Pressure {
@@ -237,7 +238,7 @@ impl Pressure {
 impl Gauge {
     /// Returns whether it refused listeners before, and whether it does now.
     fn note(&self, level: Option<f64>, rule: &Rule, now: Instant) -> (bool, bool) {
-        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = self.since.lock();
         self.is_known.store(level.is_some(), Ordering::Relaxed);
         let level = level.unwrap_or(0.0);
         self.level.store(level.to_bits(), Ordering::Relaxed);

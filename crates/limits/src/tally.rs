@@ -2,19 +2,20 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use base::Lock;
 use net::shares::network;
 
 /// Counts by address, of what the caller has made the [`network`] of it. Addresses without any are removed, so the map is
 /// never larger than what it counts.
 #[derive(Debug, Default)]
-pub(super) struct Tally(Mutex<HashMap<IpAddr, u32>>);
+pub(super) struct Tally(Lock<HashMap<IpAddr, u32>>);
 
 impl Tally {
     /// One more, unless the address has `max` already.
     pub(super) fn take(&self, network: IpAddr, max: u32) -> bool {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         let count = counts.get(&network).copied().unwrap_or_default();
         let granted = count < max;
         if granted {
@@ -24,7 +25,7 @@ impl Tally {
     }
 
     pub(super) fn give_back(&self, network: IpAddr) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         if let Some(count) = counts.get_mut(&network) {
             *count -= 1;
             if *count == 0 {

@@ -13,9 +13,9 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use base::Labelled;
+use base::{Labelled, Lock};
 use bytes::Bytes;
 
 use crate::shares::{network, site};
@@ -51,7 +51,7 @@ base::labels! {
 pub struct Holdings {
     bytes_max: usize,
     bytes: Labelled<Kind>,
-    shared: Mutex<Shared>,
+    shared: Lock<Shared>,
 }
 
 /// The bytes that count for somebody's share.
@@ -68,14 +68,14 @@ impl Holdings {
         Arc::new(Self {
             bytes_max,
             bytes: Labelled::default(),
-            shared: Mutex::default(),
+            shared: Lock::default(),
         })
     }
 
     /// Charges bytes for a peer at `address`; `None` if that is more than its share.
     pub fn take(self: &Arc<Self>, kind: Kind, address: IpAddr, bytes: usize) -> Option<Held> {
         let network = network(address);
-        self.shared().take(network, bytes, self.bytes_max)?;
+        self.shared.lock().take(network, bytes, self.bytes_max)?;
         Some(self.held(kind, Some(network), bytes))
     }
 
@@ -97,11 +97,6 @@ impl Holdings {
             owner,
             bytes,
         }
-    }
-
-    fn shared(&self) -> MutexGuard<'_, Shared> {
-        // The sums are right between any two statements of their users.
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -201,7 +196,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.account.bytes[self.kind].sub(self.bytes as u64);
         if let Some(owner) = self.owner {
-            self.account.shared().give_back(owner, self.bytes);
+            self.account.shared.lock().give_back(owner, self.bytes);
         }
     }
 }
@@ -237,7 +232,10 @@ mod tests {
             assert_eq!(&piece[..], [7; 10]);
             drop((piece, noted));
             assert_eq!(account.bytes(kind), 0);
-            assert!(account.shared().addresses.is_empty() && account.shared().sites.is_empty());
+            assert!(
+                account.shared.lock().addresses.is_empty()
+                    && account.shared.lock().sites.is_empty()
+            );
         }
     }
 
@@ -252,7 +250,7 @@ mod tests {
         drop(whole);
         assert_eq!(account.bytes(Kind::Answers), 30);
         drop(part);
-        assert_eq!(account.shared().all, 0);
+        assert_eq!(account.shared.lock().all, 0);
     }
 
     #[test]

@@ -17,11 +17,11 @@ use std::cell::{Cell, RefCell};
 use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::{LazyLock, Mutex, Once, PoisonError};
+use std::sync::{LazyLock, Once};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use base::Labelled;
+use base::{Labelled, Lock};
 
 use crate::Quota;
 
@@ -57,7 +57,7 @@ impl Part {
 static COUNTS: LazyLock<Labelled<Part>> = LazyLock::new(Labelled::default);
 
 /// What keeps a flood of panics from filling the log.
-static LINES: Mutex<Quota> = Mutex::new(Quota::new(LINES_MAX, LINES_PERIOD));
+static LINES: Lock<Quota> = Lock::new(Quota::new(LINES_MAX, LINES_PERIOD));
 
 thread_local! {
     /// How many [`contain`]s this thread is in.
@@ -78,7 +78,7 @@ impl Panic {
     /// Counts it, and logs what it was, where, and which peer was given up.
     pub fn report(&self, part: Part, what: &dyn Display) {
         COUNTS.count(part);
-        let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = LINES.lock();
         let Some(untold) = lines.take(Instant::now()) else {
             return;
         };

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use base::Lock;
 use journal::Found;
 use net::link::Connector;
 use recordings::{Recording, Shelf};
@@ -52,7 +53,7 @@ pub struct Uploader {
     counts: Arc<Counts>,
     journal: Arc<Journal>,
     /// Ends the thread, by going.
-    end: Mutex<Option<oneshot::Sender<()>>>,
+    end: Lock<Option<oneshot::Sender<()>>>,
     is_running: Arc<AtomicBool>,
 }
 
@@ -117,7 +118,7 @@ impl Uploader {
             bucket,
             counts,
             journal,
-            end: Mutex::new(Some(end)),
+            end: Lock::new(Some(end)),
             is_running,
         })
     }
@@ -165,7 +166,7 @@ impl Uploader {
     /// Ends the thread. It does not wait for it: a disk may hang. What was on its way is sent again after the next
     /// start.
     pub fn finish(&self) {
-        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut end = self.end.lock();
         end.take();
     }
 

@@ -32,10 +32,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use base::Counter;
+use base::{Counter, Lock};
 use bytes::Bytes;
 use fanout::gate::{Authorized, Play};
 use fanout::{Packager, Phase, Registry, Retention, Segmentation, Stream};
@@ -121,7 +121,7 @@ pub struct Dvr {
     writes: Arc<Semaphore>,
     reads: Arc<Semaphore>,
     counts: Counts,
-    windows: Mutex<HashMap<StreamName, Arc<Window>>>,
+    windows: Lock<HashMap<StreamName, Arc<Window>>>,
 }
 
 impl Dvr {
@@ -137,7 +137,7 @@ impl Dvr {
             writes: Arc::new(Semaphore::new(WRITES_MAX)),
             reads: Arc::new(Semaphore::new(READS_MAX)),
             counts: Counts::default(),
-            windows: Mutex::default(),
+            windows: Lock::default(),
         }
     }
 
@@ -181,7 +181,7 @@ impl Dvr {
     ) {
         for stream in registry.list() {
             let length = Span::from((self.settings.lengths)(stream.name()));
-            if length.ticks() == 0 || self.windows().contains_key(stream.name()) {
+            if length.ticks() == 0 || self.windows.lock().contains_key(stream.name()) {
                 continue;
             }
             let info = stream.info();
@@ -197,7 +197,8 @@ impl Dvr {
                 continue;
             };
             let window = Arc::new(self.window_of(&stream, length));
-            self.windows()
+            self.windows
+                .lock()
                 .insert(stream.name().clone(), Arc::clone(&window));
             let keeper = Keeper::new(Arc::clone(self), window, reader);
             let registry = Arc::clone(registry);
@@ -216,12 +217,12 @@ impl Dvr {
 
     /// The window of a stream that is kept now.
     pub(crate) fn window(&self, stream: &Arc<Stream>) -> Option<Arc<Window>> {
-        let window = self.windows().get(stream.name()).cloned()?;
+        let window = self.windows.lock().get(stream.name()).cloned()?;
         window.is_of(stream).then_some(window)
     }
 
     fn forget(&self, window: &Window) {
-        self.windows().remove(window.stream().name());
+        self.windows.lock().remove(window.stream().name());
     }
 
     /// The bytes of a segment that memory no longer has, the first of them at once, and whether any node has the
@@ -256,10 +257,5 @@ impl Dvr {
         let body = FileBody::open(Arc::clone(&self.disk), path, Arc::clone(&self.reads)).await?;
         self.counts.reads.add(1);
         Ok(body)
-    }
-
-    fn windows(&self) -> MutexGuard<'_, HashMap<StreamName, Arc<Window>>> {
-        // The map is valid between any two statements of its users.
-        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

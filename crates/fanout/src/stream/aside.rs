@@ -44,7 +44,7 @@ impl Publisher {
         settings: Settings,
         now: Instant,
     ) -> Result<Self, PublishRefused> {
-        let mut core = stream.core();
+        let mut core = stream.core.lock();
         match core.phase {
             Phase::Ended => return Err(PublishRefused::Ended),
             Phase::Live if core.aside.is_some() => return Err(PublishRefused::Busy),

@@ -53,7 +53,7 @@ impl Stream {
     /// that now.
     pub(crate) fn want_derived(self: &Arc<Self>) -> bool {
         let is_wanted = {
-            let core = self.core();
+            let core = self.core.lock();
             core.derived.is_none() && core.derived_wanted() > 0
         };
         match self.deriver.get().filter(|_| is_wanted) {
@@ -65,7 +65,7 @@ impl Stream {
     /// Retries a derived track that there was no room for.
     pub(crate) fn retry_derived(self: &Arc<Self>) {
         let is_wanted = {
-            let core = self.core();
+            let core = self.core.lock();
             core.lacks_derived() && core.derived_wanted() > 0
         };
         let deriver = self.deriver.get().filter(|_| is_wanted);
@@ -114,13 +114,13 @@ impl Derivation {
 
     /// Listeners of lanes that take it.
     pub fn wanted(&self) -> usize {
-        self.stream.core().derived_wanted()
+        self.stream.core.lock().derived_wanted()
     }
 
     /// Ends it if no lane that takes it has a listener, and returns whether it has ended. A later listener
     /// makes the stream call its deriver again.
     pub fn retire(&self) -> bool {
-        let mut core = self.stream.core();
+        let mut core = self.stream.core.lock();
         if core.derived_wanted() == 0 {
             core.end_derived(self.turn);
         }
@@ -130,7 +130,7 @@ impl Derivation {
 
 impl Drop for Derivation {
     fn drop(&mut self) {
-        self.stream.core().end_derived(self.turn);
+        self.stream.core.lock().end_derived(self.turn);
     }
 }
 
@@ -143,19 +143,20 @@ impl DerivedWriter {
             ..track.clone()
         };
         self.stream
-            .core()
+            .core
+            .lock()
             .announce_derived(self.turn, Arc::new(track), now);
     }
 
     /// Writes one sample at its time on the stream's timeline; time that steps back is held.
     /// Nothing is written before the track was announced.
     pub fn sample(&self, sample: Sample, now: Instant) {
-        self.stream.core().write_derived(self.turn, sample, now);
+        self.stream.core.lock().write_derived(self.turn, sample, now);
     }
 
     /// Changes the offer to what has turned out. It holds until the publisher's tracks change.
     pub fn correct(&self, offer: DerivedOffer) {
-        let mut core = self.stream.core();
+        let mut core = self.stream.core.lock();
         if core.is_derived_by(self.turn) && core.phase != Phase::Ended {
             core.offer = offer;
             core.news.ring();

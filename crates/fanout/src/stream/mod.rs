@@ -28,10 +28,11 @@ mod tap;
 mod timed;
 mod timeline;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use base::Lock;
 use log::{Account, Budget};
 use media::{EventContent, Item, Kind, Sample, Span, StreamName, Timestamp, Title, Track};
 
@@ -95,7 +96,8 @@ pub enum LaneRefused {
 /// See the module's description.
 pub struct Stream {
     name: StreamName,
-    core: Mutex<Core>,
+    /// A packager may panic under it; the state is valid all the same.
+    core: Lock<Core>,
     news: Arc<News>,
     wakers: Arc<[WorkerWaker]>,
     budget: Arc<Budget>,
@@ -143,7 +145,7 @@ impl Stream {
         let core = Core::new(credential, source, settings, shared, now);
         Self {
             name,
-            core: Mutex::new(core),
+            core: Lock::new(core),
             news,
             wakers,
             budget,
@@ -161,24 +163,24 @@ impl Stream {
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        self.core().phase
+        self.core.lock().phase
     }
 
     /// Whether it has a publisher that counts: the publisher of a rendition is that of its parent.
     pub(crate) fn has_counted_publisher(&self) -> bool {
-        let core = self.core();
+        let core = self.core.lock();
         core.phase == Phase::Live && !core.is_rendition && core.settings.counts
     }
 
     /// Whether the publisher of another stream writes it as a rendition.
     pub(crate) fn is_rendition(&self) -> bool {
-        let core = self.core();
+        let core = self.core.lock();
         core.phase == Phase::Live && core.is_rendition
     }
 
     /// Has its time begin here. To be called before its first publisher begins.
     pub(crate) fn begin_at(&self, start: Timestamp) {
-        self.core().timeline.begin_at(start);
+        self.core.lock().timeline.begin_at(start);
     }
 
     /// Where its media ends while it is live, if it is a quality of `programme`, or of that group, and comes over
@@ -193,7 +195,7 @@ impl Stream {
         if !is_quality && group.is_none() {
             return None;
         }
-        let core = self.core();
+        let core = self.core.lock();
         let is_beside = is_quality || group == core.settings.group;
         let is_apart = source.peer.is_some() && !source.shares_connection(&core.source);
         let is_live = core.phase == Phase::Live && core.has_media;
@@ -202,7 +204,7 @@ impl Stream {
 
     /// The public description now.
     pub fn info(&self) -> Info {
-        let mut core = self.core();
+        let mut core = self.core.lock();
         let listeners = core.listeners();
         Info {
             name: self.name.clone(),
@@ -236,7 +238,7 @@ impl Stream {
 
     /// A place among its listeners, which is free again when the permit is dropped: `None` where there is no limit.
     pub(crate) fn place(&self) -> Result<Option<Permit>, Full> {
-        let max = self.core().settings.listeners_max;
+        let max = self.core.lock().settings.listeners_max;
         max.map(|max| self.places.take(max)).transpose()
     }
 
@@ -272,7 +274,7 @@ impl Stream {
     ) -> Result<LaneGuard, LaneRefused> {
         debug_assert_eq!(permission.action().stream, self.name);
         let (guard, takes_derived) = {
-            let mut core = self.core();
+            let mut core = self.core.lock();
             let (guard, takes_derived) = self.open_lane(&mut core, format, make, now)?;
             let guard = holder(guard);
             core.listeners();
@@ -298,7 +300,7 @@ impl Stream {
     ) -> Result<LaneGuard, LaneRefused> {
         debug_assert_eq!(permission.action().stream, self.name);
         let (guard, needs_derived) = {
-            let mut core = self.core();
+            let mut core = self.core.lock();
             let (guard, takes_derived) = self.open_lane(&mut core, format, make, now)?;
             let guard = guard.reserved();
             core.listeners();
@@ -361,7 +363,7 @@ impl Stream {
     /// A reader of the stream's items, for samples of `kind` or of every kind. It begins with what a lane would
     /// begin with. `None` when the stream is over, or has the maximum of taps.
     pub fn tap(&self, kind: Option<Kind>) -> Option<Tap> {
-        let mut core = self.core();
+        let mut core = self.core.lock();
         core.taps.retain(TapWriter::is_read);
         if core.phase == Phase::Ended || core.taps.len() >= TAPS_MAX {
             return None;
@@ -378,12 +380,12 @@ impl Stream {
     /// pictures, and when the newest keyframe is too old for a listener to start at.
     pub fn keyframe(&self, permission: &Authorized<Play>) -> Option<(Arc<Track>, Sample)> {
         debug_assert_eq!(permission.action().stream, self.name);
-        self.core().keyframe()
+        self.core.lock().keyframe()
     }
 
     /// Begins the stream's derived track. `None` while there is one, or when the stream is over.
     pub fn derive(self: &Arc<Self>) -> Option<Derivation> {
-        let mut core = self.core();
+        let mut core = self.core.lock();
         if core.phase == Phase::Ended || core.derived.is_some() {
             return None;
         }
@@ -401,7 +403,8 @@ impl Stream {
         now: Instant,
     ) {
         debug_assert_eq!(permission.action().stream, self.name);
-        self.core()
+        self.core
+            .lock()
             .write(&mut vec![Item::Title(Arc::new(title))], now);
     }
 
@@ -413,7 +416,7 @@ impl Stream {
         loop {
             let seen = self.news.seen();
             {
-                let core = self.core();
+                let core = self.core.lock();
                 if core.phase == Phase::Ended {
                     return None;
                 }
@@ -427,7 +430,7 @@ impl Stream {
 
     /// The last titles, the newest first: [`PLAYED_MAX`] at most.
     pub fn played(&self) -> Vec<Played> {
-        self.core().played.iter().cloned().collect()
+        self.core.lock().played.iter().cloned().collect()
     }
 
     /// Announces an event from outside the source's own bytes, and returns when it takes effect: now, behind the
@@ -439,7 +442,7 @@ impl Stream {
         now: Instant,
     ) -> Option<Timestamp> {
         debug_assert_eq!(permission.action().stream, self.name);
-        let mut core = self.core();
+        let mut core = self.core.lock();
         (core.phase == Phase::Live).then(|| core.announce(content, now))
     }
 
@@ -456,7 +459,7 @@ impl Stream {
         settings: &Settings,
         now: Instant,
     ) -> Result<(), PublishRefused> {
-        let mut core = self.core();
+        let mut core = self.core.lock();
         match core.phase {
             Phase::Live => core.permits(&self.name, credential, source, settings, now),
             Phase::Lingering | Phase::Ended => Ok(()),
@@ -465,7 +468,7 @@ impl Stream {
 
     /// Ends the stream now: its listeners are closed and its publisher is told.
     pub fn end(&self, reason: EndReason) {
-        self.core().end(reason);
+        self.core.lock().end(reason);
     }
 
     /// Waits until it has no publisher; at once if it has none.
@@ -496,7 +499,7 @@ impl Stream {
     }
 
     pub(crate) fn is_over(&self, now: Instant) -> bool {
-        let mut core = self.core();
+        let mut core = self.core.lock();
         if core.phase == Phase::Lingering {
             let linger = core.settings.linger;
             let until = *core.linger_until.get_or_insert(now + linger);
@@ -508,11 +511,6 @@ impl Stream {
         core.taps.retain(TapWriter::is_read);
         core.spools.retain(SpoolWriter::is_read);
         core.phase == Phase::Ended
-    }
-
-    fn core(&self) -> MutexGuard<'_, Core> {
-        // A panic while the lock was held came from a packager; the stream's state is still valid.
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

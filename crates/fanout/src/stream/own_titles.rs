@@ -20,7 +20,7 @@ impl Stream {
     /// Has the publisher write a title into its bytes; false if there is none that can.
     pub fn wish_title(&self, permission: &Authorized<UpdateMetadata>, song: SongTitle) -> bool {
         debug_assert_eq!(permission.action().stream, self.name);
-        let mut core = self.core();
+        let mut core = self.core.lock();
         let is_taken = core.phase == Phase::Live && core.own_titles.takes;
         if is_taken {
             core.own_titles.wished = Some(song);

@@ -53,7 +53,7 @@ impl Publisher {
         settings: Settings,
         now: Instant,
     ) -> Result<Self, PublishRefused> {
-        let mut core = stream.core();
+        let mut core = stream.core.lock();
         let takes_over = match core.phase {
             Phase::Live => {
                 core.permits(&stream.name, credential, &source, &settings, now)?;
@@ -86,7 +86,7 @@ impl Publisher {
 
     /// What a rendition takes from this publisher.
     pub(crate) fn parent(&self) -> Result<Parent, RenditionRefused> {
-        let core = self.stream.core();
+        let core = self.stream.core.lock();
         if core.phase != Phase::Live || core.turn != self.turn {
             return Err(RenditionRefused::Superseded);
         }
@@ -134,7 +134,7 @@ impl Publisher {
     /// # Errors
     /// When another publisher has the stream by now.
     pub fn identify(&mut self, container: Container, media_type: &str) -> Result<(), Superseded> {
-        let mut core = self.stream.core();
+        let mut core = self.stream.core.lock();
         if core.phase == Phase::Live && core.turn == self.turn {
             core.identify(container, media_type);
             return Ok(());
@@ -151,7 +151,7 @@ impl Publisher {
     /// # Errors
     /// When another publisher has the stream by now; nothing was written then.
     pub fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), Superseded> {
-        let mut core = self.stream.core();
+        let mut core = self.stream.core.lock();
         if core.phase != Phase::Live || core.turn != self.turn {
             let is_aside = core.hear_aside(self.turn, items, now);
             items.clear();
@@ -175,7 +175,7 @@ impl Publisher {
 
     /// Whether the stream or a rendition has lanes (listeners, or some not long ago) or taps.
     pub fn is_followed(&self) -> bool {
-        let is_followed = self.stream.core().is_followed();
+        let is_followed = self.stream.core.lock().is_followed();
         is_followed || self.renditions.iter().any(Rendition::is_followed)
     }
 
@@ -209,7 +209,7 @@ impl Publisher {
 
     /// Says whether titles can be written into its bytes from here on, and returns the one that waits for it.
     pub fn exchange_titles(&self, takes: bool) -> Option<SongTitle> {
-        self.stream.core().exchange_titles(self.turn, takes)
+        self.stream.core.lock().exchange_titles(self.turn, takes)
     }
 
     /// Signals its end.
@@ -229,7 +229,7 @@ impl Publisher {
 impl EpochWatch {
     /// Resolves when another publisher has the stream.
     pub fn poll_superseded(&self, cx: &Context<'_>) -> Poll<Superseded> {
-        let mut core = self.stream.core();
+        let mut core = self.stream.core.lock();
         if core.phase != Phase::Live || core.turn != self.turn {
             return match core.watches_aside(self.turn, cx.waker()) {
                 true => Poll::Pending,
@@ -251,7 +251,7 @@ impl EpochWatch {
 
 impl Drop for Publisher {
     fn drop(&mut self) {
-        let mut core = self.stream.core();
+        let mut core = self.stream.core.lock();
         core.forget_aside(self.turn);
         if core.phase == Phase::Live && core.turn == self.turn && !core.resume_aside() {
             core.publisher_left();

@@ -20,7 +20,7 @@ const SPOOLS_MAX: usize = 4;
 impl Stream {
     /// Whether it has listeners or other readers.
     pub fn is_read(&self) -> bool {
-        let core = self.core();
+        let core = self.core.lock();
         core.is_recorded() || core.lanes.iter().any(|lane| lane.lane.listeners() > 0)
     }
 
@@ -64,7 +64,7 @@ impl Stream {
     /// over, or has the maximum of such readers.
     pub fn spool(&self, permission: &Authorized<Play>, now: Instant) -> Option<Spool> {
         debug_assert_eq!(permission.action().stream, *self.name());
-        let mut core = self.core();
+        let mut core = self.core.lock();
         core.spools.retain(SpoolWriter::is_read);
         if core.phase == Phase::Ended || core.spools.len() >= SPOOLS_MAX {
             return None;

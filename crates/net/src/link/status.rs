@@ -1,10 +1,10 @@
 //! The state of a task that keeps a connection to another server.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
-use base::Counter;
+use base::{Counter, Lock};
 
 /// The longest error text that is kept, bytes.
 const ERROR_BYTES_MAX: usize = 512;
@@ -43,7 +43,7 @@ pub struct LinkReport {
 /// A cell that one task writes and any task reads.
 #[derive(Debug)]
 pub struct Status {
-    report: Mutex<LinkReport>,
+    report: Lock<LinkReport>,
     bytes: Counter,
     observer: OnceLock<Observer>,
 }
@@ -62,7 +62,7 @@ impl Status {
     pub fn report(&self) -> LinkReport {
         LinkReport {
             bytes: self.bytes.value(),
-            ..self.cell().clone()
+            ..self.report.lock().clone()
         }
     }
 
@@ -85,7 +85,7 @@ impl Status {
 
     /// Whether it was another state before.
     fn change(&self, state: State) -> bool {
-        let mut report = self.cell();
+        let mut report = self.report.lock();
         if state == State::Connecting {
             report.attempts += 1;
         }
@@ -101,7 +101,7 @@ impl Status {
     pub fn fail(&self, error: &dyn fmt::Display) {
         let mut text = error.to_string();
         text.truncate(text.floor_char_boundary(ERROR_BYTES_MAX));
-        let mut report = self.cell();
+        let mut report = self.report.lock();
         report.failures += 1;
         report.error = Some(text);
     }
@@ -110,16 +110,12 @@ impl Status {
     pub fn add_bytes(&self, bytes: usize) {
         self.bytes.add(bytes as u64);
     }
-
-    fn cell(&self) -> MutexGuard<'_, LinkReport> {
-        self.report.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Default for Status {
     fn default() -> Self {
         Self {
-            report: Mutex::new(LinkReport {
+            report: Lock::new(LinkReport {
                 state: State::Idle,
                 since: SystemTime::now(),
                 attempts: 0,

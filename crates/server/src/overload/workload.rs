@@ -8,9 +8,10 @@
 //! the other planes, publishers, transcoders and other processes on the same cores. A thread that never
 //! sleeps needs 1, however little of a core it gets.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use fanout::{Books, Plane};
 
 /// How often rates are measured.
@@ -22,9 +23,9 @@ const LEFT_MIN: f64 = 0.05;
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Workload {
-    last: Mutex<Option<Sample>>,
+    last: Lock<Option<Sample>>,
     /// By worker's label: the share of a core spent on visits.
-    busy_ratios: Mutex<Vec<(String, f64)>>,
+    busy_ratios: Lock<Vec<(String, f64)>>,
     /// The cores that tasks may run on.
     cores: f64,
 }
@@ -126,8 +127,8 @@ impl Workload {
     /// On a host with this many cores.
     pub(crate) fn new(cores: usize) -> Self {
         Self {
-            last: Mutex::default(),
-            busy_ratios: Mutex::default(),
+            last: Lock::default(),
+            busy_ratios: Lock::default(),
             cores: cores as f64,
         }
     }
@@ -135,14 +136,13 @@ impl Workload {
     /// The share of a core that the worker of this label lately spent on visits; 0 until it is known.
     pub(crate) fn busy_ratio(&self, label: &str) -> f64 {
         let ratios = self.busy_ratios.lock();
-        let ratios = ratios.unwrap_or_else(PoisonError::into_inner);
         let own = ratios.iter().find(|(worker, _)| worker == label);
         own.map_or(0.0, |(_, ratio)| *ratio)
     }
 
     /// Takes the present counts; returns rates when an interval has passed.
     pub(crate) fn measure(&self, now: Instant, sample: impl FnOnce() -> Sample) -> Option<Rates> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let passed = |last: &Sample| now.saturating_duration_since(last.at);
         if last
             .as_ref()
@@ -183,10 +183,7 @@ impl Workload {
 
     fn note_busy(&self, all: &[Progress<'_>]) {
         let ratios = all.iter().map(|one| (one.after.label.clone(), one.busy()));
-        let mut noted = self
-            .busy_ratios
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.busy_ratios.lock();
         *noted = ratios.collect();
     }
 
