@@ -201,6 +201,7 @@ const PURE: &[(&str, &[&str])] = &[
             "base64",
             "bytes",
             "httparse",
+            "httpdate",
             "percent-encoding",
             "thiserror",
         ],

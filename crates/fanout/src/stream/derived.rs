@@ -151,7 +151,10 @@ impl DerivedWriter {
     /// Writes one sample at its time on the stream's timeline; time that steps back is held.
     /// Nothing is written before the track was announced.
     pub fn sample(&self, sample: Sample, now: Instant) {
-        self.stream.core.lock().write_derived(self.turn, sample, now);
+        self.stream
+            .core
+            .lock()
+            .write_derived(self.turn, sample, now);
     }
 
     /// Changes the offer to what has turned out. It holds until the publisher's tracks change.

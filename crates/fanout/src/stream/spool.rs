@@ -299,6 +299,6 @@ mod tests {
         }
         writer.push(&sample(10_000, BYTES_MAX), Instant::now());
         assert_eq!(take(&mut spool).0, ["lost 10000"], "too large for any");
-        assert_eq!(spool.0.lock().bytes, 0);
+        assert_eq!(spool.0.0.lock().bytes, 0);
     }
 }

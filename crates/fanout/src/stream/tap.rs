@@ -295,14 +295,14 @@ mod tests {
         for number in 0..100 {
             writer.push(&sample(number, BYTES_MAX / 3), None);
             writer.push(&title(&"x".repeat(BYTES_MAX / 3)), None);
-            let queue = tap.0.lock();
+            let queue = tap.0.0.lock();
             let held: usize = queue.items.iter().map(weight).sum();
             assert!(held <= BYTES_MAX && held == queue.bytes);
         }
         writer.push(&sample(100, BYTES_MAX + 1), None);
         let (words, _) = drain(&mut tap);
         assert_eq!(words[0], "lost 101", "too large for any queue");
-        assert_eq!(tap.0.lock().bytes, 0);
+        assert_eq!(tap.0.0.lock().bytes, 0);
     }
 
     #[test]

@@ -182,9 +182,7 @@ pub(super) async fn link(State(catalogue): State<Catalogue>, Path(id): Path<Stri
         kept_as: None,
     };
     match uploads.link(key, &wanted).await {
-        Ok(url) => {
-            Json(json!({ "url": url, "expires": stamp::iso8601(expires, "Z") })).into_response()
-        }
+        Ok(url) => Json(json!({ "url": url, "expires": stamp::iso8601(expires) })).into_response(),
         Err(failure) => refuse(StatusCode::BAD_GATEWAY, &failure.to_string()),
     }
 }

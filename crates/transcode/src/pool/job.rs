@@ -12,8 +12,8 @@ use std::time::Instant;
 use base::Lock;
 use media::{Sample, Timestamp, Track};
 
+use super::Sink;
 use super::report::{Monitor, Report, State};
-use super::{Sink};
 use crate::{Caveat, Options, Stats, Transcoder, Unsupported};
 
 /// Samples that may wait: the replay that a tap begins with (some seconds of sound at 50 frames per

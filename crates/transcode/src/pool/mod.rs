@@ -143,4 +143,3 @@ impl Ready {
         self.changed.notify_all();
     }
 }
-
