@@ -5,6 +5,7 @@
 //! * [`Published`]: numbers that one thread counts without sharing, for others; [`numbers!`] declares them.
 //! * [`Bounded`]: a map of so many entries, of which the oldest gives way.
 //! * [`Lock`]: a mutex that goes on after a panic of its user.
+//! * [`debug!`]: the debug form of a type of which the rest has none, or is secret.
 //! * [`date`]: dates as RFC 3339 has them.
 //!
 //! Nothing here reads a clock, opens a socket or spawns anything. Every other crate may use it.
@@ -12,6 +13,7 @@
 mod bounded;
 mod counter;
 pub mod date;
+mod debug;
 mod labelled;
 mod lock;
 mod numbers;

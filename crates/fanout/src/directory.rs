@@ -87,11 +87,7 @@ impl Permit {
     }
 }
 
-impl std::fmt::Debug for Permit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Permit")
-    }
-}
+base::debug!(Permit {});
 
 /// All listeners by id. Joins and leaves are emitted here.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
 //! How a client takes the body of an answer: which of its pieces wait to be sent, and since when.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
@@ -31,11 +30,7 @@ impl Default for Patience {
 #[derive(Clone)]
 pub struct IsOver(pub Arc<dyn Fn() -> bool + Send + Sync>);
 
-impl fmt::Debug for IsOver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("IsOver")
-    }
-}
+base::debug!(IsOver {});
 
 /// How often it is looked whether it is.
 const OVER_LOOK: Duration = Duration::from_secs(1);

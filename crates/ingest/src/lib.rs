@@ -72,13 +72,7 @@ pub struct Context {
     pub leaving: tokio::sync::watch::Receiver<bool>,
 }
 
-impl std::fmt::Debug for Context {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context")
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Context { settings });
 
 /// How long publishers may take, and what they are told of the server.
 #[derive(Clone, Debug, Eq, PartialEq)]

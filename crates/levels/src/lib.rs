@@ -60,8 +60,4 @@ pub struct Context {
     pub begun: Arc<Labelled<Condition>>,
 }
 
-impl std::fmt::Debug for Context {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context").finish_non_exhaustive()
-    }
-}
+base::debug!(Context {});

@@ -1,6 +1,5 @@
 //! The uploader as others see it, and its thread.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -176,11 +175,7 @@ impl Uploader {
     }
 }
 
-impl fmt::Debug for Uploader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Uploader").finish_non_exhaustive()
-    }
-}
+base::debug!(Uploader {});
 
 /// Works for ever, once the journal is there.
 async fn run(begun: Option<Work>, begin: impl Fn() -> Result<Work, journal::Error>) {

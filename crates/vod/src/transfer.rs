@@ -6,7 +6,6 @@
 //! sends to others must wait for a disk; and so are many small pieces, which are cheaper read together than sent one by
 //! one. Others have their turn after each window.
 
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -52,11 +51,7 @@ impl Count {
     }
 }
 
-impl fmt::Debug for Count {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Count")
-    }
-}
+base::debug!(Count {});
 
 impl Transfer {
     /// Has what is sent counted.

@@ -29,7 +29,6 @@ mod tests;
 mod window;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -82,13 +81,7 @@ pub struct Settings {
     pub lengths: Lengths,
 }
 
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
-            .field("directory", &self.directory)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Settings { directory });
 
 /// What all windows together have done, and hold.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -12,7 +12,6 @@
 //!
 //! A permit is a value whose drop returns it.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, MutexGuard};
@@ -117,17 +116,9 @@ struct Idle {
     connection: Option<IpAddr>,
 }
 
-impl fmt::Debug for Idle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Idle")
-    }
-}
+base::debug!(Idle {});
 
-impl fmt::Debug for Pending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Pending")
-    }
-}
+base::debug!(Pending {});
 
 impl ConnectionPermits {
     /// For a process that may have `descriptors_max` descriptors.

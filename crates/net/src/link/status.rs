@@ -51,11 +51,7 @@ pub struct Status {
 /// Is told of each change of state.
 struct Observer(Box<dyn Fn(&LinkReport) + Send + Sync>);
 
-impl fmt::Debug for Observer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Observer")
-    }
-}
+base::debug!(Observer {});
 
 impl Status {
     /// The state now.

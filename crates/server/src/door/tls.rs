@@ -231,11 +231,7 @@ impl fmt::Debug for Certificate {
     }
 }
 
-impl fmt::Debug for Handshakes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Handshakes")
-    }
-}
+base::debug!(Handshakes {});
 
 /// Why there is no TLS.
 pub(super) enum NoTls {

@@ -66,11 +66,7 @@ pub(super) async fn scrape(registry: Arc<Registry>) -> Response {
 /// Gathers what all parts have counted.
 struct Gather(Arc<Context>);
 
-impl fmt::Debug for Gather {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Gather")
-    }
-}
+base::debug!(Gather {});
 
 impl Collector for Gather {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
