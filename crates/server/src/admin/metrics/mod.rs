@@ -175,7 +175,10 @@ impl Gather {
         page.counter(SENDS, self.sum(|set| &set.sends))?;
         let degraded = self.sum(|set| &set.degraded);
         page.gauge(DEGRADED, degraded)?;
-        let ratio = degraded as f64 / total.max(1) as f64;
+        let ratio = match total {
+            0 => 0.0,
+            _ => degraded as f64 / total as f64,
+        };
         page.gauge(DEGRADED_RATIO, ratio)?;
         page.counter(SKIPS, self.sum(|set| &set.skips))?;
         let departures = self.sums(|set| &set.departures);
