@@ -14,7 +14,7 @@ pub trait Numbers: Copy + Default {
 }
 
 impl Numbers for u64 {
-    fn each(&mut self, show: &mut impl FnMut(&mut u64)) {
+    fn each(&mut self, show: &mut impl FnMut(&mut Self)) {
         show(self);
     }
 
