@@ -80,28 +80,5 @@ impl EpochWall {
 /// The time of day as ISO 8601 has it, in UTC: `2026-11-23T04:05:06.789Z`. A time before 1970 is taken for its beginning.
 pub(crate) fn iso8601(millis: i64) -> String {
     let millis = u64::try_from(millis).unwrap_or(0);
-    let (days, of_day) = (millis / 86_400_000, millis % 86_400_000);
-    let (year, month, day) = http1::civil(days);
-    let (seconds, millis) = (of_day / 1_000, of_day % 1_000);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        for (millis, expected) in [
-            (0, "1970-01-01T00:00:00.000Z"),
-            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
-            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
-            (1_709_251_199_000, "2024-02-29T23:59:59.000Z"),
-            (1_795_406_706_789, "2026-11-23T04:05:06.789Z"),
-            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
-        ] {
-            assert_eq!(iso8601(millis), expected);
-        }
-    }
+    base::date::rfc3339_millis(UNIX_EPOCH + Duration::from_millis(millis))
 }

@@ -134,22 +134,13 @@ fn of_track(stream: &StreamName, track: &Playing) -> Message {
     message("station.track", stream, track.since, &data)
 }
 
-/// What is told of sessions.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) enum Sessions {
-    /// They have begun.
-    Started,
-    /// They have ended.
-    Ended,
-}
-
-impl Sessions {
-    /// The kind of message.
-    pub(crate) const fn label(self) -> &'static str {
-        match self {
-            Self::Started => "session.started",
-            Self::Ended => "session.ended",
-        }
+base::labels! {
+    /// What is told of sessions.
+    pub(crate) enum Sessions {
+        /// They have begun.
+        Started = "session.started",
+        /// They have ended.
+        Ended = "session.ended",
     }
 }
 

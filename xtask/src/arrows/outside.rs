@@ -180,6 +180,7 @@ const OUTSIDE: &[Outside] = &[
 
 /// All external packages that the pure crates, those of tiers 0 and 1, may bring into the server.
 const PURE: &[(&str, &[&str])] = &[
+    ("base", &["time"]),
     ("media", &["bytes", "encoding_rs", "thiserror"]),
     ("container", &["base64", "bytes", "thiserror"]),
     (
@@ -200,6 +201,7 @@ const PURE: &[(&str, &[&str])] = &[
             "base64",
             "bytes",
             "httparse",
+            "httpdate",
             "percent-encoding",
             "thiserror",
         ],

@@ -16,7 +16,6 @@ mod warning;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
@@ -25,7 +24,7 @@ use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-pub(crate) use self::counts::Counts;
+pub(crate) use self::counts::{Counts, DoorKind};
 pub(crate) use self::secure::secure;
 pub(crate) use self::warning::AcceptWarning;
 
@@ -46,14 +45,13 @@ pub(crate) enum Door {
 }
 
 impl Door {
-    /// Its place among what doors count.
-    fn index(&self) -> usize {
+    fn kind(&self) -> DoorKind {
         match self {
-            Self::Rtmp => 0,
-            Self::Http(_) => 1,
-            Self::Https(_) => 2,
-            Self::Rtmps(_) => 3,
-            Self::Shoutcast => 4,
+            Self::Rtmp => DoorKind::Rtmp,
+            Self::Http(_) => DoorKind::Http,
+            Self::Https(_) => DoorKind::Https,
+            Self::Rtmps(_) => DoorKind::Rtmps,
+            Self::Shoutcast => DoorKind::Shoutcast,
         }
     }
 }
@@ -70,7 +68,7 @@ pub(crate) async fn accept(listener: TcpListener, door: Door, node: Arc<Node>) {
             Err(error) => error,
         };
         let class = classify(&error);
-        node.counts.failures[class as usize].fetch_add(1, Ordering::Relaxed);
+        node.counts.failures.count(class);
         if class == Failure::Connection {
             continue;
         }
@@ -102,8 +100,7 @@ fn permit(
 }
 
 fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
-    let index = door.index();
-    node.counts.accepted[index].fetch_add(1, Ordering::Relaxed);
+    node.counts.accepted.count(door.kind());
     let (permit, evicted) = match permit(node, door, peer) {
         Ok(permitted) => permitted,
         Err(reason) => {
@@ -118,7 +115,7 @@ fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
         tracing::debug!(%peer, %error, "the connection was gone when it was accepted");
         return;
     }
-    let open = Open::new(Arc::clone(node), index);
+    let open = Open::new(Arc::clone(node), door.kind());
     let door = door.clone();
     // The task that serves it bounds its life; it ends with the runtime at the latest.
     tokio::spawn(async move {
@@ -181,18 +178,18 @@ async fn serve(
 /// Counts a connection while a task serves it.
 struct Open {
     node: Arc<Node>,
-    door: usize,
+    door: DoorKind,
 }
 
 impl Open {
-    fn new(node: Arc<Node>, door: usize) -> Self {
-        node.counts.open[door].fetch_add(1, Ordering::Relaxed);
+    fn new(node: Arc<Node>, door: DoorKind) -> Self {
+        node.counts.open.count(door);
         Self { node, door }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.node.counts.open[self.door].fetch_sub(1, Ordering::Relaxed);
+        self.node.counts.open[self.door].sub(1);
     }
 }

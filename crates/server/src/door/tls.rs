@@ -68,7 +68,7 @@ pub struct Facts {
 
 impl fmt::Display for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let expires = stamp::iso8601(self.expires, "Z");
+        let expires = stamp::iso8601(self.expires);
         write!(f, "serial {}, expires {expires}", self.serial)
     }
 }
@@ -231,11 +231,7 @@ impl fmt::Debug for Certificate {
     }
 }
 
-impl fmt::Debug for Handshakes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Handshakes")
-    }
-}
+base::debug!(Handshakes {});
 
 /// Why there is no TLS.
 pub(super) enum NoTls {

@@ -1,21 +1,20 @@
 //! What is told of the sound of streams, and how often it was.
 
-use std::fmt;
 use std::sync::Arc;
 
+use base::Labelled;
 use config::Config;
-use levels::{Condition, Rule, Stats};
+use levels::{Condition, Rule};
 use media::StreamName;
 
 use super::phase::{Phase, Shown};
 use super::{Context, Encoder, Run, Service};
-use crate::admin::metrics::Page;
 use crate::admin::metrics::table::SOUND_CONDITIONS;
 
 /// See the module's description.
 #[derive(Default)]
 pub(super) struct LevelWatch {
-    stats: Arc<Stats>,
+    begun: Arc<Labelled<Condition>>,
 }
 
 impl Service for LevelWatch {
@@ -24,8 +23,10 @@ impl Service for LevelWatch {
     }
 
     fn metrics(&self, _: &Context) -> Option<Encoder> {
-        let stats = Arc::clone(&self.stats);
-        Some(Box::new(move |page| encode(&stats, page)))
+        let begun = Arc::clone(&self.begun);
+        Some(Box::new(move |page| {
+            page.counters(SOUND_CONDITIONS, begun.values())
+        }))
     }
 
     fn run(self: Box<Self>, context: &Arc<Context>, mut phase: Shown) -> Run {
@@ -36,7 +37,7 @@ impl Service for LevelWatch {
         let shared = levels::Context {
             registry: Arc::clone(&context.node.registry),
             rules: Box::new(move |name| rule(&config, name)),
-            stats: self.stats,
+            begun: self.begun,
         };
         Box::pin(phase.cut(Phase::Drained, levels::watch(Arc::new(shared))))
     }
@@ -49,9 +50,4 @@ fn rule(config: &Config, name: &StreamName) -> Option<Rule> {
         silence_peak: sound.silence_peak(),
         clipping: sound.clipping,
     })
-}
-
-fn encode(stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
-    let begun = Condition::ALL.map(|one| (one.label(), stats.begun(one) as f64));
-    page.counters(SOUND_CONDITIONS, begun)
 }

@@ -28,10 +28,10 @@ mod webrtc;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use ::webhooks::Courier;
 use archive::Archive;
+use base::Counter;
 use config::Config;
 use derived_audio::DerivedAudio;
 use net::holdings::Holdings;
@@ -196,7 +196,7 @@ pub(crate) struct Context {
     /// What the ports behind TLS show.
     pub(crate) certificate: Option<Arc<Certificate>>,
     /// Media bytes of the demo, which comes through no port.
-    pub(crate) demo_bytes: Arc<AtomicU64>,
+    pub(crate) demo_bytes: Arc<Counter>,
     /// The operator's port asks for the password.
     pub(crate) password_demanded: bool,
     /// The metrics of services.

@@ -9,7 +9,6 @@ use container::mp4_file::Timeline;
 use recordings::RecordingId;
 
 use super::address::{FOLDER, FROM, SUFFIX};
-use super::when::stamp;
 use crate::address::{INIT, SEGMENT};
 use crate::playlist::{Lasts, Suffix};
 use crate::text::Entries;
@@ -127,7 +126,7 @@ impl Playlist {
         let _written = writeln!(
             out,
             "#EXT-X-PROGRAM-DATE-TIME:{}\n#EXTINF:{},\n../{id}/{start}-{end}{SEGMENT}{suffix}",
-            stamp(segment.begins),
+            base::date::rfc3339_millis(segment.begins),
             Lasts::from(segment.lasts),
         );
         Some(())

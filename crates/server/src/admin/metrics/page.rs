@@ -7,6 +7,36 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 
 use super::table::Metric;
 
+/// A value of a metric.
+pub(crate) trait Amount {
+    fn amount(self) -> f64;
+}
+
+macro_rules! amounts {
+    ($($kind:ty),*) => {
+        $(impl Amount for $kind {
+            fn amount(self) -> f64 {
+                self as f64
+            }
+        })*
+    };
+}
+
+amounts!(u64, usize);
+
+impl Amount for f64 {
+    fn amount(self) -> f64 {
+        self
+    }
+}
+
+/// 1 for yes.
+impl Amount for bool {
+    fn amount(self) -> f64 {
+        f64::from(u8::from(self))
+    }
+}
+
 /// Writes metrics as the table says.
 pub(crate) struct Page<'a>(DescriptorEncoder<'a>);
 
@@ -20,13 +50,13 @@ impl<'a> Page<'a> {
             .encode_descriptor(metric.name, metric.help, None, metric.kind)
     }
 
-    pub(crate) fn gauge(&mut self, metric: Metric, value: f64) -> fmt::Result {
-        self.descriptor(metric)?.encode_gauge(&value)
+    pub(crate) fn gauge(&mut self, metric: Metric, value: impl Amount) -> fmt::Result {
+        self.descriptor(metric)?.encode_gauge(&value.amount())
     }
 
-    pub(crate) fn counter(&mut self, metric: Metric, value: f64) -> fmt::Result {
+    pub(crate) fn counter(&mut self, metric: Metric, value: impl Amount) -> fmt::Result {
         self.descriptor(metric)?
-            .encode_counter::<NoLabelSet, _, f64>(&value, None)
+            .encode_counter::<NoLabelSet, _, f64>(&value.amount(), None)
     }
 
     pub(crate) fn histogram(&mut self, metric: Metric, value: &HistogramValue) -> fmt::Result {
@@ -36,26 +66,26 @@ impl<'a> Page<'a> {
     pub(crate) fn gauges<L: AsRef<str>>(
         &mut self,
         metric: Metric,
-        values: impl IntoIterator<Item = (L, f64)>,
+        values: impl IntoIterator<Item = (L, impl Amount)>,
     ) -> fmt::Result {
         let mut encoder = self.descriptor(metric)?;
         values.into_iter().try_for_each(|(label, value)| {
             encoder
                 .encode_family(&[(metric.labels[0], label.as_ref())])?
-                .encode_gauge(&value)
+                .encode_gauge(&value.amount())
         })
     }
 
     pub(crate) fn counters<L: AsRef<str>>(
         &mut self,
         metric: Metric,
-        values: impl IntoIterator<Item = (L, f64)>,
+        values: impl IntoIterator<Item = (L, impl Amount)>,
     ) -> fmt::Result {
         let mut encoder = self.descriptor(metric)?;
         values.into_iter().try_for_each(|(label, value)| {
             encoder
                 .encode_family(&[(metric.labels[0], label.as_ref())])?
-                .encode_counter::<NoLabelSet, _, f64>(&value, None)
+                .encode_counter::<NoLabelSet, _, f64>(&value.amount(), None)
         })
     }
 

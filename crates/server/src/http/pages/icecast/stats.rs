@@ -94,12 +94,7 @@ fn question<'a>(node: &'a Node, base: &'a BaseUrl) -> Question<'a> {
 
 fn server<'a>(node: &Node, base: &BaseUrl, streams: impl Iterator<Item = &'a Info>) -> Figures {
     let mut facts = status::server(question(node, base));
-    let (accepted, open) = node
-        .counts
-        .connections()
-        .fold((0, 0), |(all, now), (_, accepted, open)| {
-            (all + accepted, now + open)
-        });
+    let (accepted, open) = (node.counts.accepted.sum(), node.counts.open.sum());
     let (listeners, sources) = streams.fold((0, 0), |(listeners, sources), info| {
         let is_source = u64::from(info.is_on_air());
         (listeners + info.listeners as u64, sources + is_source)
@@ -123,7 +118,7 @@ fn server<'a>(node: &Node, base: &BaseUrl, streams: impl Iterator<Item = &'a Inf
         ("sources", sources),
         // Clients of the method STATS.
         ("stats", node.pages.watchers.present()),
-        ("stats_connections", node.pages.watchers.all()),
+        ("stats_connections", node.pages.watchers.all.value()),
     ] {
         facts.insert(name.to_owned(), figure.into());
     }
