@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use fanout::gate::{Authorized, Play};
 use fanout::{Registry, Stream};
 use media::StreamName;
@@ -16,7 +17,7 @@ use recordings::{RecordingId, Shelf};
 
 use crate::Settings;
 use crate::choice;
-use crate::counts::Sums;
+use crate::counts::Counts;
 use crate::disk::Files;
 use crate::event::Tell;
 use crate::jobs::{self, JOBS_MAX, Job};
@@ -62,9 +63,9 @@ pub struct Archive {
     shared: Arc<Shared>,
     writers: Vec<SyncSender<Order>>,
     /// Ends the thread that syncs, by going.
-    syncer: Mutex<Option<SyncSender<()>>>,
+    syncer: Lock<Option<SyncSender<()>>>,
     /// What the operator has said of streams, while they are there: to be recorded, or not.
-    wishes: Mutex<HashMap<StreamName, bool>>,
+    wishes: Lock<HashMap<StreamName, bool>>,
     permit: Permit,
 }
 
@@ -98,8 +99,8 @@ impl Archive {
         Ok(Self {
             shared,
             writers,
-            syncer: Mutex::new(Some(syncer)),
-            wishes: Mutex::default(),
+            syncer: Lock::new(Some(syncer)),
+            wishes: Lock::default(),
             permit,
         })
     }
@@ -109,26 +110,30 @@ impl Archive {
         &self.shared.shelf
     }
 
-    /// See [`Sums`].
-    pub fn sums(&self) -> Sums {
-        let shared = &self.shared;
-        let now = shared.millis(Instant::now());
-        let active = shared.active();
+    /// What all recordings have done.
+    pub fn counts(&self) -> &Counts {
+        &self.shared.counts
+    }
+
+    /// Streams that are recorded now.
+    pub fn active(&self) -> usize {
+        self.shared.active().len()
+    }
+
+    /// How long ago the recording was written that was last written longest ago.
+    pub fn lag(&self) -> Duration {
+        let now = self.shared.millis(Instant::now());
+        let active = self.shared.active();
         let visited = active.values();
         let oldest = visited.map(|one| one.visited.load(Ordering::Relaxed)).min();
-        Sums {
-            active: active.len(),
-            bytes: shared.counts.bytes(),
-            gaps: shared.counts.gaps(),
-            lag: Duration::from_millis(oldest.map_or(0, |oldest| now.saturating_sub(oldest))),
-        }
+        Duration::from_millis(oldest.map_or(0, |oldest| now.saturating_sub(oldest)))
     }
 
     /// Begins a recorder for each live stream that is to be recorded and is not yet. To be called a few times a second;
     /// it waits for no disk.
     pub fn look(&self, registry: &Registry) {
         let streams = registry.list();
-        self.wishes().retain(|name, _| {
+        self.wishes.lock().retain(|name, _| {
             let mut names = streams.iter().map(|stream| stream.name());
             names.any(|stream| stream == name)
         });
@@ -140,7 +145,7 @@ impl Archive {
         }
         for stream in others {
             let name = stream.name();
-            let wish = self.wishes().get(name).copied();
+            let wish = self.wishes.lock().get(name).copied();
             let rule = match wish {
                 Some(false) => None,
                 Some(true) => self.shared.settings.rule_of(name),
@@ -248,10 +253,7 @@ impl Archive {
     /// [`has_finished`](Self::has_finished).
     pub fn finish(&self) {
         self.shared.finish();
-        self.syncer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        self.syncer.lock().take();
         for writer in &self.writers {
             if let Err(TrySendError::Full(_)) = writer.try_send(Order::Finish) {
                 tracing::warn!("recordings are closed when the server starts again");
@@ -270,7 +272,7 @@ impl Archive {
     }
 
     fn wish(&self, stream: &Stream, is_recorded: bool) -> Result<(), Refused> {
-        let mut wishes = self.wishes();
+        let mut wishes = self.wishes.lock();
         if wishes.len() >= WISHES_MAX && !wishes.contains_key(stream.name()) {
             return Err(Refused::Busy);
         }
@@ -283,10 +285,6 @@ impl Archive {
         let writer = writer.ok_or(Refused::NotRecorded)?;
         let told = self.writers[writer].try_send(order);
         told.map_err(|_| Refused::Busy)
-    }
-
-    fn wishes(&self) -> MutexGuard<'_, HashMap<StreamName, bool>> {
-        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -308,7 +306,7 @@ fn sync(shared: &Shared, end: &Receiver<()>) {
 
 /// Writes everything down unless no more than `synced` bytes were ever recorded; returns how many are by now.
 pub(crate) fn sync_since(shared: &Shared, synced: u64) -> u64 {
-    let written = shared.counts.bytes();
+    let written = shared.counts.bytes.value();
     if written == synced {
         return synced;
     }

@@ -47,30 +47,18 @@ pub enum Event {
     },
 }
 
-/// Why a recording was removed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Removal {
-    /// The operator has said so.
-    Operator,
-    /// Its rule keeps no more.
-    Retention,
-    /// The disk had too little room.
-    Space,
-    /// Nothing of it could be played.
-    Empty,
-    /// Somebody else has moved or deleted its file.
-    Missing,
-}
-
-impl Removal {
-    /// A word for the API.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Operator => "operator",
-            Self::Retention => "retention",
-            Self::Space => "space",
-            Self::Empty => "empty",
-            Self::Missing => "missing",
-        }
+base::labels! {
+    /// Why a recording was removed.
+    pub enum Removal {
+        /// The operator has said so.
+        Operator = "operator",
+        /// Its rule keeps no more.
+        Retention = "retention",
+        /// The disk had too little room.
+        Space = "space",
+        /// Nothing of it could be played.
+        Empty = "empty",
+        /// Somebody else has moved or deleted its file.
+        Missing = "missing",
     }
 }

@@ -51,6 +51,6 @@ mod tests;
 mod turn;
 
 pub use archive::{Archive, Permit, Refused};
-pub use counts::{GapReason, Sums};
+pub use counts::{Counts, GapReason};
 pub use event::{Event, Removal, Tell};
 pub use settings::{Becomes, Keep, Rule, RuleOf, Settings};

@@ -10,13 +10,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use base::date;
 use media::StreamName;
 use recordings::{Container, RecordingId};
 
 /// What the names of open files end in.
 const PART: &str = ".part";
-
-const SECONDS_PER_DAY: u64 = 24 * 3_600;
 
 /// The name of one file.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -31,10 +30,9 @@ pub(crate) struct FileName {
 impl FileName {
     /// The first name of a recording that begins now.
     pub(crate) fn new(stream: StreamName, started: SystemTime, container: Container) -> Self {
-        let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             stream,
-            seconds: since.as_secs(),
+            seconds: date::unix_seconds(started),
             number: 0,
             container,
         }
@@ -50,16 +48,12 @@ impl FileName {
 
     /// Its path, once it is closed.
     pub(crate) fn path(&self, root: &Path) -> PathBuf {
-        let (year, month, day) = http1::civil(self.seconds / SECONDS_PER_DAY);
-        let second = self.seconds % SECONDS_PER_DAY;
-        let [hours, minutes, seconds] = [second / 3_600, second / 60 % 60, second % 60];
+        let text = date::rfc3339(self.started()).replace(':', "-");
+        let (day, time) = text.split_once('T').unwrap_or_default();
         let extension = self.container.extension();
         root.join(self.stream.as_str())
-            .join(format!("{year:04}-{month:02}-{day:02}"))
-            .join(format!(
-                "{hours:02}-{minutes:02}-{seconds:02}Z-{}.{extension}",
-                self.number
-            ))
+            .join(day)
+            .join(format!("{time}-{}.{extension}", self.number))
     }
 
     /// Reads a path below `root`, and whether it is that of an open file. `None` if no recording is named so.
@@ -70,20 +64,10 @@ impl FileName {
         let whole = file.strip_suffix(PART);
         let (stem, extension) = whole.unwrap_or(file).rsplit_once('.')?;
         let (time, number) = stem.split_once("Z-")?;
-        let numbers = |text: &str| -> Option<[u64; 3]> {
-            let parsed: Vec<u64> = text
-                .split('-')
-                .map(|part| part.parse().ok())
-                .collect::<Option<_>>()?;
-            parsed.try_into().ok()
-        };
-        let [year, month, day] = numbers(day)?;
-        let [hours, minutes, seconds] = numbers(time)?;
+        let started = date::parse(&format!("{day}T{}Z", time.replace('-', ":")))?;
         let name = Self {
             stream: StreamName::parse(stream).ok()?,
-            seconds: http1::days(year, month, day)?
-                .checked_mul(SECONDS_PER_DAY)?
-                .checked_add(3_600 * hours.min(24) + 60 * minutes.min(60) + seconds.min(60))?,
+            seconds: date::unix_seconds(started),
             number: number.parse().ok()?,
             container: Container::of_extension(extension)?,
         };

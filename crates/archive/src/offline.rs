@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, MutexGuard, mpsc};
 use std::time::Duration;
 
+use base::Lock;
 use recordings::{Recording, State, Upload};
 
 use crate::disk::{Files, Output};
@@ -132,7 +133,7 @@ pub fn fix(root: &Path) -> Result<Vec<Event>, FixError> {
     };
     // Mending makes no jobs.
     let (jobs, _work) = mpsc::sync_channel(JOBS_MAX);
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::new(Lock::new(Vec::new()));
     let telling = Arc::clone(&told);
     let tell = Box::new(move |event| events(&telling).push(event));
     let shared = Shared::new(Arc::new(Files), settings, Arc::default(), jobs, tell);
@@ -140,6 +141,6 @@ pub fn fix(root: &Path) -> Result<Vec<Event>, FixError> {
     Ok(std::mem::take(&mut *events(&told)))
 }
 
-fn events(told: &Mutex<Vec<Event>>) -> MutexGuard<'_, Vec<Event>> {
-    told.lock().unwrap_or_else(PoisonError::into_inner)
+fn events(told: &Lock<Vec<Event>>) -> MutexGuard<'_, Vec<Event>> {
+    told.lock()
 }

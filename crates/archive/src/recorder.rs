@@ -302,7 +302,7 @@ impl Recorder {
         };
         let bytes = file.flush()?;
         let (id, whole, duration) = (file.name.id(), file.bytes, file.duration);
-        shared.counts.wrote(bytes);
+        shared.counts.bytes.add(bytes);
         shared.shelf.update(id, |recording| {
             (recording.bytes, recording.duration) = (whole, duration);
         });

@@ -1,6 +1,5 @@
 //! What an operator decides about recordings.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -89,12 +88,8 @@ impl Settings {
     }
 }
 
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
-            .field("rules", &self.rules)
-            .field("min_free", &self.min_free)
-            .field("is_uploaded", &self.is_uploaded)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Settings {
+    rules,
+    min_free,
+    is_uploaded
+});

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
+use base::Lock;
 use media::StreamName;
 use recordings::{Recording, RecordingId, Shelf};
 
@@ -24,7 +25,7 @@ pub(crate) struct Shared {
     pub(crate) jobs: SyncSender<Job>,
     tell: Tell,
     /// The streams that are recorded now.
-    active: Mutex<HashMap<StreamName, Active>>,
+    active: Lock<HashMap<StreamName, Active>>,
     began: Instant,
     is_finishing: AtomicBool,
     /// Threads that have yet to end.
@@ -54,7 +55,7 @@ impl Shared {
             counts: Counts::default(),
             jobs,
             tell,
-            active: Mutex::default(),
+            active: Lock::default(),
             began: Instant::now(),
             is_finishing: AtomicBool::new(false),
             running: AtomicUsize::new(0),
@@ -91,7 +92,7 @@ impl Shared {
 
     /// Counts a gap, and tells of it.
     pub(crate) fn gap(&self, stream: &StreamName, reason: GapReason, seconds: Option<f64>) {
-        self.counts.gap(reason);
+        self.counts.gaps.count(reason);
         self.tell(Event::Gap {
             stream: stream.clone(),
             reason,
@@ -114,6 +115,6 @@ impl Shared {
 
     pub(crate) fn active(&self) -> MutexGuard<'_, HashMap<StreamName, Active>> {
         // The map is valid between any two statements of its users.
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+        self.active.lock()
     }
 }

@@ -10,7 +10,7 @@ const PART_BYTES_MAX: usize = 256;
 
 /// Scheme, host and, behind a proxy that puts everything below one, a path prefix:
 /// `https://radio.example.com/tv`.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct BaseUrl {
     scheme: &'static str,
     host: String,

@@ -230,8 +230,4 @@ impl Shared {
     }
 }
 
-impl std::fmt::Debug for DerivedAudio {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DerivedAudio").finish_non_exhaustive()
-    }
-}
+base::debug!(DerivedAudio {});

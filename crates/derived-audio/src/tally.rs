@@ -1,10 +1,10 @@
 //! What transcoding has done, summed over present and past streams.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use base::{Counter, Lock};
 use transcode::{Monitor, PacketTime, Report, Unsupported};
 
 /// Labels of reasons beside those of [`Unsupported`]: the container hides the sound; a transcoder panicked.
@@ -13,15 +13,13 @@ pub(super) const BROKEN: &str = "broken";
 /// The label of the reason that all permits are taken.
 pub(super) const FULL: &str = "full";
 
-const REASONS: usize = Unsupported::LABELS.len() + 3;
-
 /// See the module's description.
 #[derive(Default)]
 pub(super) struct Tally {
-    streams: Mutex<Streams>,
-    refused: [AtomicU64; REASONS],
+    streams: Lock<Streams>,
+    refused: [Counter; Unsupported::LABELS.len() + 3],
     /// Samples that a tap has lost.
-    missed: AtomicU64,
+    missed: Counter,
 }
 
 #[derive(Default)]
@@ -67,7 +65,7 @@ pub(super) struct TranscodingPermit {
 impl Tally {
     /// Counts a stream whose transcoder `monitor` reports on, until the permit is dropped.
     pub(super) fn enter(self: &Arc<Self>, monitor: Monitor) -> TranscodingPermit {
-        let mut streams = self.streams();
+        let mut streams = self.streams.lock();
         let number = streams.next;
         streams.next += 1;
         streams.running.insert(number, monitor);
@@ -80,17 +78,17 @@ impl Tally {
     /// Counts a listener that wanted Opus and got none; `label` is that of the reason.
     pub(super) fn refuse(&self, label: &str) {
         if let Some(index) = reasons().position(|reason| reason == label) {
-            self.refused[index].fetch_add(1, Ordering::Relaxed);
+            self.refused[index].add(1);
         }
     }
 
     /// Counts samples that a tap has lost.
     pub(super) fn miss(&self, samples: u64) {
-        self.missed.fetch_add(samples, Ordering::Relaxed);
+        self.missed.add(samples);
     }
 
     pub(super) fn sums(&self, packet: PacketTime) -> Sums {
-        let streams = self.streams();
+        let streams = self.streams.lock();
         let mut counts = streams.past;
         for monitor in streams.running.values() {
             counts.add(&monitor.report());
@@ -101,23 +99,18 @@ impl Tally {
             sound: Duration::from_secs_f64(seconds),
             busy: counts.busy,
             concealed: counts.concealed,
-            dropped: counts.dropped + self.missed.load(Ordering::Relaxed),
+            dropped: counts.dropped + self.missed.value(),
             refused: reasons()
                 .zip(&self.refused)
-                .map(|(reason, count)| (reason, count.load(Ordering::Relaxed)))
+                .map(|(reason, count)| (reason, count.value()))
                 .collect(),
         }
-    }
-
-    fn streams(&self) -> MutexGuard<'_, Streams> {
-        // No panic can leave the sums half written.
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for TranscodingPermit {
     fn drop(&mut self) {
-        let mut streams = self.tally.streams();
+        let mut streams = self.tally.streams.lock();
         if let Some(monitor) = streams.running.remove(&self.number) {
             streams.past.add(&monitor.report());
         }

@@ -176,7 +176,7 @@ impl Keeper {
         let shelf = &mut self.shelves[asked.shelf];
         shelf.is_busy = false;
         let is_yes = asked.answer.as_ref().is_some_and(|answer| answer.is_yes);
-        self.board.note(match asked.ask {
+        self.board.outcomes.count(match asked.ask {
             _ if !is_yes => Outcome::Failed,
             Ask::Add => Outcome::Added,
             Ask::Touch(_) => Outcome::Touched,

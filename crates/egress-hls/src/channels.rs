@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use fanout::{LaneRefused, Registry, Segmentation, Subscription};
 use media::StreamName;
 use net::holdings::Holdings;
@@ -31,7 +32,7 @@ pub(crate) struct Channels {
     segmentation: Segmentation,
     keys: Arc<Keys>,
     holdings: Arc<Holdings>,
-    all: Mutex<HashMap<Key, Arc<Channel>>>,
+    all: Lock<HashMap<Key, Arc<Channel>>>,
 }
 
 type Key = (StreamName, Packaging);
@@ -47,7 +48,7 @@ impl Channels {
             segmentation,
             keys,
             holdings,
-            all: Mutex::default(),
+            all: Lock::default(),
         }
     }
 
@@ -58,7 +59,7 @@ impl Channels {
         name: &StreamName,
         packaging: Packaging,
     ) -> Option<Arc<Channel>> {
-        let channel = self.lock().get(&(name.clone(), packaging)).cloned()?;
+        let channel = self.all.lock().get(&(name.clone(), packaging)).cloned()?;
         let present = registry.stream(name);
         channel.is_current(present.as_ref()).then_some(channel)
     }
@@ -75,7 +76,7 @@ impl Channels {
         now: Instant,
     ) -> Result<Arc<Channel>, LaneRefused> {
         let stream = subscription.stream();
-        match self.lock().entry((stream.name().clone(), packaging)) {
+        match self.all.lock().entry((stream.name().clone(), packaging)) {
             Entry::Occupied(entry) if entry.get().is_current(Some(stream)) => {
                 Ok(Arc::clone(entry.get()))
             }
@@ -95,16 +96,11 @@ impl Channels {
     /// Forgets a channel, unless another has its place.
     fn close(&self, channel: &Arc<Channel>) {
         let key = (channel.stream().name().clone(), channel.packaging());
-        if let Entry::Occupied(entry) = self.lock().entry(key)
+        if let Entry::Occupied(entry) = self.all.lock().entry(key)
             && Arc::ptr_eq(entry.get(), channel)
         {
             entry.remove();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Channel>>> {
-        // The map is valid between any two statements of its users.
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

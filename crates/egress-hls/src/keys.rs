@@ -61,11 +61,7 @@ impl Keys {
     }
 }
 
-impl fmt::Debug for Keys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keys").finish_non_exhaustive()
-    }
-}
+base::debug!(Keys {});
 
 /// As HKDF is told it.
 struct KeyLength;

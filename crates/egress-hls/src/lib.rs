@@ -103,15 +103,11 @@ pub struct Settings {
     pub judged: Judged,
 }
 
-impl std::fmt::Debug for Settings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settings")
-            .field("segmentation", &self.segmentation)
-            .field("dvr", &self.dvr)
-            .field("encryption", &self.encryption)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Settings {
+    segmentation,
+    dvr,
+    encryption
+});
 
 /// Whether it depends on more than what a client shows whether it may watch a stream.
 pub type Judged = Box<dyn Fn(&StreamName) -> bool + Send + Sync>;
@@ -130,11 +126,7 @@ pub struct Context {
     channels: Arc<Channels>,
 }
 
-impl std::fmt::Debug for Context {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context").finish_non_exhaustive()
-    }
-}
+base::debug!(Context {});
 
 impl Context {
     /// Without channels.

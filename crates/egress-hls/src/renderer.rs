@@ -4,9 +4,10 @@
 //! Viewers of the present never wait for the text of a DVR window, which may be a thousand times as long: each of the two
 //! lists has a lock of its own.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use base::Lock;
 use bytes::Bytes;
 use fanout::{LaneIndex, Preamble, Segment, Segmentation};
 use media::{StreamName, Timestamp};
@@ -33,9 +34,9 @@ pub(crate) struct Renderer {
     discontinuity_base: u64,
     keys: Option<Arc<Keys>>,
     holdings: Arc<Holdings>,
-    facts: Mutex<Facts>,
+    facts: Lock<Facts>,
     /// Of the live playlist, and of the DVR window: the present version, whole and as a delta update.
-    rendered: [Mutex<[Option<Arc<Rendered>>; 2]>; 2],
+    rendered: [Lock<[Option<Arc<Rendered>>; 2]>; 2],
 }
 
 /// What playlists are made of beside the lane's index.
@@ -102,7 +103,7 @@ impl Renderer {
             discontinuity_base,
             keys: is_encrypted.then(|| Arc::clone(keys)),
             holdings: Arc::clone(holdings),
-            facts: Mutex::default(),
+            facts: Lock::default(),
             rendered: Default::default(),
         }
     }
@@ -120,9 +121,7 @@ impl Renderer {
         let version = Version::of(&past, index);
         let (list, form) = (usize::from(wanted.is_dvr), usize::from(skipped > 0));
         // Held while the text is made, so that it is made once: all who wait here want it. A panic leaves an older one.
-        let mut present = self.rendered[list]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut present = self.rendered[list].lock();
         if let Some(known) = &present[form]
             && known.version == version
             && known.reports == wanted.reports
@@ -130,7 +129,7 @@ impl Renderer {
             return Arc::clone(known);
         }
         let facts = {
-            let mut facts = self.facts();
+            let mut facts = self.facts.lock();
             facts.describe(&index.segments);
             facts.clone()
         };
@@ -180,15 +179,10 @@ impl Renderer {
 
     /// The initialization segment of a digest, of a lane that has `index`.
     pub(crate) fn init(&self, index: &LaneIndex, digest: &str) -> Option<Bytes> {
-        let mut facts = self.facts();
+        let mut facts = self.facts.lock();
         facts.describe(&index.segments);
         let found = facts.digests.iter().find(|(_, known)| known == digest);
         found.map(|(preamble, _)| preamble.bytes.clone())
-    }
-
-    fn facts(&self) -> MutexGuard<'_, Facts> {
-        // Whatever a panic left undone is made anew by the next request.
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

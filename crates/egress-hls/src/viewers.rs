@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::net::IpAddr;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use fanout::{
     Choice, Info, Introduction, Joined, ListenerHandle, ListenerRecord, Protocol, Reason, Waits,
     Wish, gate, join,
@@ -232,7 +233,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
 pub(crate) struct Viewers {
     /// Those that request nothing for so long have left.
     silent_for: Duration,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Debug)]
@@ -265,7 +266,7 @@ impl Viewers {
         };
         Self {
             silent_for,
-            state: Mutex::new(state),
+            state: Lock::new(state),
         }
     }
 
@@ -274,7 +275,7 @@ impl Viewers {
     /// # Errors
     /// When it was removed.
     pub(crate) fn touch(&self, viewer: &Viewer, now: Instant) -> Result<bool, Refused> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.seen = now;
         let Entry::Occupied(mut entry) = state.present.entry(viewer.key) else {
             return Ok(false);
@@ -302,7 +303,7 @@ impl Viewers {
         listener: Listener,
         now: Instant,
     ) -> Result<(), Refused> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.seen = now;
         if state.present.len() >= VIEWERS_MAX {
             return Err(Refused::Full);
@@ -325,7 +326,7 @@ impl Viewers {
         resource: &Resource,
         now: Instant,
     ) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         // A request may have waited for longer than viewers may be silent.
         let Some((listener, _)) = state.watching(viewer, now) else {
             return false;
@@ -339,7 +340,7 @@ impl Viewers {
 
     /// A thread carries one more connection of a viewer. False if it may not.
     pub(crate) fn carry(&self, viewer: &Viewer, now: Instant) -> bool {
-        match self.state().watching(viewer, now) {
+        match self.state.lock().watching(viewer, now) {
             Some((_, carried)) if *carried < CARRIED_MAX => {
                 *carried += 1;
                 true
@@ -351,7 +352,7 @@ impl Viewers {
     /// A thread carries one less. A viewer that has left meanwhile had none.
     pub(crate) fn put_down(&self, viewer: &Viewer) {
         if let Some(ViewerState::Watching { carried, .. }) =
-            self.state().present.get_mut(&viewer.key)
+            self.state.lock().present.get_mut(&viewer.key)
         {
             *carried = carried.saturating_sub(1);
         }
@@ -360,7 +361,7 @@ impl Viewers {
     /// Lets go of those that have left.
     pub(crate) fn expire(&self, now: Instant) {
         let since = |at: Instant| now.saturating_duration_since(at);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.present.retain(|_, viewer| {
             viewer.settle(now)
                 && match viewer {
@@ -372,7 +373,7 @@ impl Viewers {
 
     /// Lets go of all of them: the stream has ended.
     pub(crate) fn end(&self) {
-        for (_, viewer) in self.state().present.drain() {
+        for (_, viewer) in self.state.lock().present.drain() {
             if let ViewerState::Watching { mut listener, .. } = viewer {
                 listener.handle.ends_by(Reason::Ended);
             }
@@ -381,17 +382,12 @@ impl Viewers {
 
     /// Whether there has been no viewer for so long.
     pub(crate) fn is_idle(&self, now: Instant, time: Duration) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is_watched = |viewer: &ViewerState| matches!(viewer, ViewerState::Watching { .. });
         if state.present.values().any(is_watched) {
             state.seen = now;
         }
         now.saturating_duration_since(state.seen) >= time
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // The map is valid between any two statements of its users.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

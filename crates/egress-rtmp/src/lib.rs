@@ -51,14 +51,10 @@ pub struct Context {
     pub leaving: watch::Receiver<bool>,
 }
 
-impl std::fmt::Debug for Context {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context")
-            .field("registry", &self.registry)
-            .field("play_wait", &self.play_wait)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Context {
+    registry,
+    play_wait
+});
 
 /// Serves a player. Ends when a worker has its connection, or when it is over; the worker may give it back to a task
 /// of its own.

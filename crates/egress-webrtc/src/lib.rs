@@ -28,5 +28,5 @@ mod viewers;
 
 pub use agree::{Agreed, Unplayable, agree};
 pub use out::{Sent, ViewerOutbox};
-pub use stats::{Counters, Stats};
+pub use stats::Counters;
 pub use viewers::{Rules, ViewerTicket, Viewers};

@@ -1,16 +1,15 @@
 //! What guards are doing, as the operator's port shows it, and what they have done.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use base::{Counter, Labelled, Lock};
 use media::StreamName;
 
 use crate::machine::Outcome;
 
 /// What each guard is doing. There are as many entries as guards.
 #[derive(Debug, Default)]
-pub struct Board(Mutex<BTreeMap<StreamName, Shown>>);
+pub struct Board(Lock<BTreeMap<StreamName, Shown>>);
 
 /// A guard.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -48,7 +47,7 @@ impl State {
 impl Board {
     /// All guards, by their streams.
     pub fn list(&self) -> Vec<(StreamName, Shown)> {
-        let entries = self.entries();
+        let entries = self.0.lock();
         let entries = entries.iter();
         entries
             .map(|(name, shown)| (name.clone(), shown.clone()))
@@ -67,41 +66,19 @@ impl Board {
             is_move,
             state,
         };
-        self.entries().insert(name.clone(), shown);
+        self.0.lock().insert(name.clone(), shown);
     }
 
     pub(crate) fn clear(&self, name: &StreamName) {
-        self.entries().remove(name);
-    }
-
-    fn entries(&self) -> MutexGuard<'_, BTreeMap<StreamName, Shown>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(name);
     }
 }
 
 /// Counts of all guards.
 #[derive(Debug, Default)]
 pub struct Stats {
-    outcomes: [AtomicU64; Outcome::ALL.len()],
-    bytes: AtomicU64,
-}
-
-impl Stats {
     /// How often it came out so.
-    pub fn outcomes(&self, outcome: Outcome) -> u64 {
-        self.outcomes[outcome as usize].load(Ordering::Relaxed)
-    }
-
+    pub outcomes: Labelled<Outcome>,
     /// Media bytes that feeds have written.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn note(&self, outcome: Outcome) {
-        self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn wrote(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
+    pub bytes: Counter,
 }

@@ -1,9 +1,10 @@
 //! Who wants a stream that no publisher may have: listeners that have asked for it, and guards whose fallback it is.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use media::StreamName;
 use tokio::sync::watch;
 
@@ -13,7 +14,7 @@ const ASKED: Duration = Duration::from_secs(10);
 /// Wishes by name. Only names of the configuration's rules are entered, so there are as many at most.
 #[derive(Debug, Default)]
 pub struct Demand {
-    wishes: Mutex<BTreeMap<StreamName, Wish>>,
+    wishes: Lock<BTreeMap<StreamName, Wish>>,
     /// Counts wishes.
     news: watch::Sender<u64>,
 }
@@ -36,7 +37,7 @@ pub(crate) struct Claim {
 impl Demand {
     /// A listener wants the stream.
     pub fn ask(&self, name: &StreamName, now: Instant) {
-        let mut wishes = self.wishes();
+        let mut wishes = self.wishes.lock();
         wishes.entry(name.clone()).or_default().until = Some(now + ASKED);
         drop(wishes);
         self.ring();
@@ -44,7 +45,7 @@ impl Demand {
 
     /// A guard wants the stream.
     pub(crate) fn claim(self: &Arc<Self>, name: &StreamName) -> Claim {
-        self.wishes().entry(name.clone()).or_default().guards += 1;
+        self.wishes.lock().entry(name.clone()).or_default().guards += 1;
         self.ring();
         Claim {
             demand: Arc::clone(self),
@@ -54,7 +55,7 @@ impl Demand {
 
     /// Whether somebody wants the stream.
     pub(crate) fn has(&self, name: &StreamName, now: Instant) -> bool {
-        let mut wishes = self.wishes();
+        let mut wishes = self.wishes.lock();
         let Some(wish) = wishes.get_mut(name) else {
             return false;
         };
@@ -75,15 +76,11 @@ impl Demand {
         self.news
             .send_modify(|wishes| *wishes = wishes.wrapping_add(1));
     }
-
-    fn wishes(&self) -> MutexGuard<'_, BTreeMap<StreamName, Wish>> {
-        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let mut wishes = self.demand.wishes();
+        let mut wishes = self.demand.wishes.lock();
         if let Some(wish) = wishes.get_mut(&self.name) {
             wish.guards = wish.guards.saturating_sub(1);
         }

@@ -325,7 +325,7 @@ impl Guard {
         let bytes = bytes.sum();
         let is_written = items.is_empty() || publisher.write(items, now()).is_ok();
         if is_written {
-            self.context.stats.wrote(bytes);
+            self.context.stats.bytes.add(bytes);
         }
         is_written
     }
@@ -370,7 +370,7 @@ impl Guard {
     }
 
     fn tell(&self, outcome: Outcome) {
-        self.context.stats.note(outcome);
+        self.context.stats.outcomes.count(outcome);
         let events = self.context.registry.fanout().events();
         let event = EventKind::Fallback {
             fallback: self.rule.fallback.clone(),

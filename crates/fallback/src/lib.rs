@@ -94,8 +94,4 @@ pub struct Context {
     pub stats: Arc<Stats>,
 }
 
-impl std::fmt::Debug for Context {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context").finish_non_exhaustive()
-    }
-}
+base::debug!(Context {});

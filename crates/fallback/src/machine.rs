@@ -58,40 +58,19 @@ pub(crate) enum Step {
     Refuse(Misfit),
 }
 
-/// Why a feed has ended, or has not begun; and the label in the metrics.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Outcome {
-    /// The fallback is heard.
-    Began,
-    /// The fallback is of another format.
-    Refused,
-    /// A publisher has taken over.
-    Returned,
-    /// The fallback has ended, or has another publisher.
-    Ended,
-    /// Nobody listens any more.
-    Unwanted,
-}
-
-impl Outcome {
-    /// Every outcome.
-    pub const ALL: [Self; 5] = [
-        Self::Began,
-        Self::Refused,
-        Self::Returned,
-        Self::Ended,
-        Self::Unwanted,
-    ];
-
-    /// Its name in the API and the metrics.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Began => "began",
-            Self::Refused => "refused",
-            Self::Returned => "returned",
-            Self::Ended => "ended",
-            Self::Unwanted => "unwanted",
-        }
+base::labels! {
+    /// Why a feed has ended, or has not begun; and the label in the metrics.
+    pub enum Outcome {
+        /// The fallback is heard.
+        Began = "began",
+        /// The fallback is of another format.
+        Refused = "refused",
+        /// A publisher has taken over.
+        Returned = "returned",
+        /// The fallback has ended, or has another publisher.
+        Ended = "ended",
+        /// Nobody listens any more.
+        Unwanted = "unwanted",
     }
 }
 

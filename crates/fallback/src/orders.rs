@@ -2,8 +2,8 @@
 //! listeners hear another one although their publisher is here.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use base::Lock;
 use media::StreamName;
 use tokio::sync::watch;
 
@@ -14,7 +14,7 @@ const ORDERS_MAX: usize = 1_000;
 /// names until the server does.
 #[derive(Debug, Default)]
 pub struct Orders {
-    orders: Mutex<BTreeMap<StreamName, Order>>,
+    orders: Lock<BTreeMap<StreamName, Order>>,
     /// Counts changes.
     news: watch::Sender<u64>,
 }
@@ -40,7 +40,7 @@ pub enum OrderRefused {
 impl Orders {
     /// What was ordered about a stream.
     pub fn of(&self, name: &StreamName) -> Order {
-        self.orders().get(name).cloned().unwrap_or_default()
+        self.orders.lock().get(name).cloned().unwrap_or_default()
     }
 
     /// Sets a stream's fallback; `None` is none. Its listeners are not moved any more. `of_config` is what the
@@ -84,7 +84,7 @@ impl Orders {
 
     /// Ends the move of a stream's listeners to another; false if there is none.
     fn take_back(&self, name: &StreamName, from: &StreamName) -> bool {
-        let mut orders = self.orders();
+        let mut orders = self.orders.lock();
         let order = orders.get_mut(name);
         let is_moved = order.is_some_and(|order| order.moved.take_if(|to| to == from).is_some());
         drop(orders);
@@ -105,7 +105,7 @@ impl Orders {
         order: Order,
         of_config: &dyn Fn(&StreamName) -> Option<StreamName>,
     ) -> Result<(), OrderRefused> {
-        let mut orders = self.orders();
+        let mut orders = self.orders.lock();
         if orders.len() >= ORDERS_MAX && !orders.contains_key(name) {
             return Err(OrderRefused::TooMany);
         }
@@ -124,21 +124,17 @@ impl Orders {
 
     /// The streams that there are orders about.
     pub(crate) fn names(&self) -> Vec<StreamName> {
-        self.orders().keys().cloned().collect()
+        self.orders.lock().keys().cloned().collect()
     }
 
     /// A stream has ended.
     pub(crate) fn forget(&self, name: &StreamName) {
-        self.orders().remove(name);
+        self.orders.lock().remove(name);
     }
 
     /// Changes with each order.
     pub(crate) fn news(&self) -> watch::Receiver<u64> {
         self.news.subscribe()
-    }
-
-    fn orders(&self) -> MutexGuard<'_, BTreeMap<StreamName, Order>> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

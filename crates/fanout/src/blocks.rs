@@ -3,9 +3,9 @@
 //! Locked when a stream is published or blocked, and when blocks are listed; never for media.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use media::StreamName;
 
 /// Names that may be blocked at once: an operator ends them one by one.
@@ -21,7 +21,7 @@ pub struct TooManyBlocks;
 
 /// See the module's description.
 #[derive(Debug, Default)]
-pub(crate) struct Blocks(Mutex<HashMap<StreamName, Instant>>);
+pub(crate) struct Blocks(Lock<HashMap<StreamName, Instant>>);
 
 impl Blocks {
     /// Blocks a name for this long from now on, replacing an earlier block.
@@ -31,7 +31,7 @@ impl Blocks {
         time: Duration,
         now: Instant,
     ) -> Result<(), TooManyBlocks> {
-        let mut blocks = self.blocks();
+        let mut blocks = self.0.lock();
         blocks.retain(|_, until| *until > now);
         if blocks.len() >= BLOCKS_MAX && !blocks.contains_key(name) {
             return Err(TooManyBlocks);
@@ -42,30 +42,25 @@ impl Blocks {
 
     /// Lifts a block. False when there is none.
     pub(crate) fn lift(&self, name: &StreamName, now: Instant) -> bool {
-        let lifted = self.blocks().remove(name);
+        let lifted = self.0.lock().remove(name);
         lifted.is_some_and(|until| until > now)
     }
 
     /// For how much longer a name is blocked, if it is.
     pub(crate) fn remaining(&self, name: &StreamName, now: Instant) -> Option<Duration> {
-        let until = *self.blocks().get(name)?;
+        let until = *self.0.lock().get(name)?;
         Some(until.saturating_duration_since(now)).filter(|remaining| !remaining.is_zero())
     }
 
     /// All blocks in the order of their names, and how long they last.
     pub(crate) fn list(&self, now: Instant) -> Vec<(StreamName, Duration)> {
-        let blocks = self.blocks();
+        let blocks = self.0.lock();
         let lasting = blocks.iter().filter(|(_, until)| **until > now);
         let mut all: Vec<_> = lasting
             .map(|(name, until)| (name.clone(), until.saturating_duration_since(now)))
             .collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
-    }
-
-    fn blocks(&self) -> MutexGuard<'_, HashMap<StreamName, Instant>> {
-        // Each change is one call to the map.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

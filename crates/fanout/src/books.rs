@@ -16,12 +16,13 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use base::{Counter, Labelled};
 use media::Span;
 
 use crate::cursor::Reason;
 use crate::format::Protocol;
 use crate::policy::Class;
-use crate::stats::{Counter, Histogram};
+use crate::stats::Histogram;
 
 /// Seconds, for delays and costs that lie between 50 µs and a second.
 const FINE_SECONDS: &[f64] = &[
@@ -75,13 +76,13 @@ pub struct Books {
     /// Send calls.
     pub sends: Counter,
     /// Bytes taken by listeners' sockets, by [`Protocol`].
-    pub egress_bytes: [Counter; Protocol::ALL.len()],
+    pub egress_bytes: Labelled<Protocol>,
     /// Listeners now, by [`Protocol`].
-    pub listeners: [Counter; Protocol::ALL.len()],
+    pub listeners: Labelled<Protocol>,
     /// Listeners moved to a newer join point.
     pub skips: Counter,
     /// Listeners gone, by [`Reason`].
-    pub departures: [Counter; Reason::ALL.len()],
+    pub departures: Labelled<Reason>,
     /// Listeners that were moved forward within [`DEGRADED_FOR`].
     pub degraded: Counter,
     /// Nanoseconds of CPU spent on visits.
@@ -116,10 +117,10 @@ impl Books {
             number,
             thread: AtomicU32::new(0),
             sends: Counter::default(),
-            egress_bytes: Default::default(),
-            listeners: Default::default(),
+            egress_bytes: Labelled::default(),
+            listeners: Labelled::default(),
             skips: Counter::default(),
-            departures: Default::default(),
+            departures: Labelled::default(),
             degraded: Counter::default(),
             busy_nanos: Counter::default(),
             cpu_nanos: Counter::default(),
@@ -193,7 +194,7 @@ impl Books {
 
     /// Listeners now.
     pub fn listeners_now(&self) -> u64 {
-        self.listeners.iter().map(Counter::value).sum()
+        self.listeners.sum()
     }
 }
 

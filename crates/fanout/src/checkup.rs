@@ -5,10 +5,11 @@
 //! reader takes while it reads.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use log::View;
 use media::Span;
 
@@ -131,12 +132,12 @@ impl Fanout {
 
 /// When the next check is due.
 #[derive(Debug, Default)]
-pub(crate) struct Checkups(Mutex<Option<Instant>>);
+pub(crate) struct Checkups(Lock<Option<Instant>>);
 
 impl Checkups {
     /// Whether one is due now; the next one is then due later.
     fn is_due(&self, now: Instant) -> bool {
-        let mut next = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = self.0.lock();
         let is_due = next.is_none_or(|next| now >= next);
         if is_due {
             *next = Some(now + CHECKUP_INTERVAL);

@@ -1,6 +1,5 @@
 //! The time for code that is called without it: futures that a task polls.
 
-use std::fmt;
 use std::time::Instant;
 
 #[cfg(feature = "testing")]
@@ -25,8 +24,4 @@ impl Clock {
     }
 }
 
-impl fmt::Debug for Clock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Clock")
-    }
-}
+base::debug!(Clock {});

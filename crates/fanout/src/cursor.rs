@@ -11,44 +11,21 @@ use media::{Span, Timestamp};
 
 use crate::policy::{BURST_MARGIN, BURST_SPAN_MAX, Policy};
 
-/// Why a listener's connection ended.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Reason {
-    /// The listener hung up.
-    Left,
-    /// It fell further behind than `drop_after`.
-    Lag,
-    /// Its position was in the middle of a unit that the log no longer holds.
-    Overrun,
-    /// The stream ended.
-    Ended,
-    /// An operator removed it.
-    Kicked,
-    /// The server is shutting down, or a worker could not take the socket.
-    Shutdown,
-}
-
-impl Reason {
-    /// Every reason, in the order of their indices.
-    pub const ALL: [Self; 6] = [
-        Self::Left,
-        Self::Lag,
-        Self::Overrun,
-        Self::Ended,
-        Self::Kicked,
-        Self::Shutdown,
-    ];
-
-    /// The metric label and the word in the access log.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Left => "left",
-            Self::Lag => "lag",
-            Self::Overrun => "overrun",
-            Self::Ended => "ended",
-            Self::Kicked => "kicked",
-            Self::Shutdown => "shutdown",
-        }
+base::labels! {
+    /// Why a listener's connection ended.
+    pub enum Reason {
+        /// The listener hung up.
+        Left = "left",
+        /// It fell further behind than `drop_after`.
+        Lag = "lag",
+        /// Its position was in the middle of a unit that the log no longer holds.
+        Overrun = "overrun",
+        /// The stream ended.
+        Ended = "ended",
+        /// An operator removed it.
+        Kicked = "kicked",
+        /// The server is shutting down, or a worker could not take the socket.
+        Shutdown = "shutdown",
     }
 }
 

@@ -5,16 +5,16 @@
 use std::any::Any;
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use base::{Counter, Lock};
 use media::StreamName;
 
 use crate::cursor::Reason;
 use crate::events::{EventKind, Events};
 use crate::format::Format;
 use crate::listener::{Departure, ListenerId};
-use crate::stats::Counter;
 
 /// One listener, as it introduced itself.
 #[derive(Debug)]
@@ -87,16 +87,12 @@ impl Permit {
     }
 }
 
-impl std::fmt::Debug for Permit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Permit")
-    }
-}
+base::debug!(Permit {});
 
 /// All listeners by id. Joins and leaves are emitted here.
 #[derive(Debug)]
 pub struct Directory {
-    entries: Mutex<Entries>,
+    entries: Lock<Entries>,
     /// Listeners that have joined so far.
     joined: Counter,
     events: Arc<Events>,
@@ -137,7 +133,7 @@ struct Entry {
 impl Directory {
     pub(crate) fn new(events: Arc<Events>) -> Self {
         Self {
-            entries: Mutex::default(),
+            entries: Lock::default(),
             joined: Counter::default(),
             events,
         }
@@ -145,7 +141,7 @@ impl Directory {
 
     /// A listener.
     pub fn get(&self, id: ListenerId) -> Option<Arc<ListenerRecord>> {
-        let entries = self.entries();
+        let entries = self.entries.lock();
         entries
             .by_id
             .get(&id)
@@ -154,7 +150,7 @@ impl Directory {
 
     /// All listeners, the oldest first.
     pub fn list(&self) -> Vec<Arc<ListenerRecord>> {
-        let entries = self.entries();
+        let entries = self.entries.lock();
         let records = entries
             .by_id
             .values()
@@ -172,7 +168,7 @@ impl Directory {
 
     /// Removes a listener whose [`Departure`] was read, and returns its record for the access log.
     pub fn leave(&self, departure: &Departure) -> Option<Arc<ListenerRecord>> {
-        let mut entries = self.entries();
+        let mut entries = self.entries.lock();
         let mut entry = entries.remove(departure.id)?;
         // It may be gone before the thread that attached it has reported its arrival.
         self.tell_joined(&mut entry);
@@ -201,24 +197,24 @@ impl Directory {
             record: Arc::new(record),
             is_told: false,
         };
-        self.entries().insert(entry);
+        self.entries.lock().insert(entry);
     }
 
     /// It has arrived, unless it is gone already.
     pub(crate) fn joined(&self, id: ListenerId) {
-        if let Some(entry) = self.entries().by_id.get_mut(&id) {
+        if let Some(entry) = self.entries.lock().by_id.get_mut(&id) {
             self.tell_joined(entry);
         }
     }
 
     /// Removes a listener that never arrived.
     pub(crate) fn withdraw(&self, id: ListenerId) -> Option<Arc<ListenerRecord>> {
-        self.entries().remove(id).map(|entry| entry.record)
+        self.entries.lock().remove(id).map(|entry| entry.record)
     }
 
     /// The listeners whose permission is over and that have not left, the first to end first.
     pub(crate) fn over(&self, now: Instant) -> Vec<ListenerId> {
-        let entries = self.entries();
+        let entries = self.entries.lock();
         let over = entries.ends.range(..=(now, ListenerId(u64::MAX)));
         over.map(|(_, id)| *id).collect()
     }
@@ -226,7 +222,7 @@ impl Directory {
     /// Ends the permission of a listener that is listed, at this moment at the latest: the registry's next tick removes it. False for one
     /// that is not listed, or not yet.
     pub fn end_permission(&self, id: ListenerId, now: Instant) -> bool {
-        let mut entries = self.entries();
+        let mut entries = self.entries.lock();
         let Entries { by_id, ends } = &mut *entries;
         let Some(entry) = by_id.get_mut(&id) else {
             return false;
@@ -242,7 +238,7 @@ impl Directory {
 
     /// Emits an event of a listener, unless it is gone.
     pub(crate) fn emit_of(&self, id: ListenerId, kind: EventKind) {
-        if let Some(entry) = self.entries().by_id.get(&id) {
+        if let Some(entry) = self.entries.lock().by_id.get(&id) {
             self.events.emit(Some(&entry.record.stream), kind);
         }
     }
@@ -259,10 +255,6 @@ impl Directory {
             peer: record.peer,
         };
         self.events.emit(Some(&record.stream), joined);
-    }
-
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -148,8 +148,8 @@ impl Guest {
         &self.control
     }
 
-    pub(crate) fn protocol(&self) -> usize {
-        self.protocol as usize
+    pub(crate) fn protocol(&self) -> Protocol {
+        self.protocol
     }
 
     /// Why it ends: what was recorded, else that it was removed, else that it left.
@@ -170,7 +170,7 @@ impl Drop for Guest {
     fn drop(&mut self) {
         let reason = self.reason();
         self.books.listeners[self.protocol()].sub(1);
-        self.books.departures[reason as usize].add(1);
+        self.books.departures[reason].add(1);
         self.fanout.reader_left(Departure {
             id: self.id,
             reason,

@@ -4,11 +4,12 @@
 //! of its own; until then, and for as long as a task serves it, it is in those of tasks.
 //! [`LogReader`](crate::LogReader) is built on it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use media::Span;
 
 use crate::Fanout;
@@ -41,7 +42,7 @@ pub(crate) struct Control {
     removal: Revocation,
     /// It has yet to connect.
     waiting: AtomicBool,
-    waker: Mutex<Option<Waker>>,
+    waker: Lock<Option<Waker>>,
     sent_bytes: AtomicU64,
     skips: AtomicU64,
     /// [`LAG_UNKNOWN`] when it is further behind than the log reaches back.
@@ -89,7 +90,7 @@ impl Control {
     pub(crate) fn kick(&self) {
         self.kicked.store(true, Ordering::Release);
         self.removal.revoke();
-        let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waker = self.waker.lock();
         if let Some(waker) = waker.take() {
             waker.wake();
         }
@@ -156,7 +157,7 @@ impl ListenerHandle {
     /// Calls `waker` when the listener is removed. The caller must look once more afterwards.
     pub fn wake_if_kicked(&self, waker: &Waker) {
         let control = self.guest.control();
-        let mut place = control.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = control.waker.lock();
         match &mut *place {
             Some(present) => present.clone_from(waker),
             none => *none = Some(waker.clone()),
@@ -180,7 +181,7 @@ impl ListenerHandle {
     pub fn began(&mut self, now: Instant) {
         if std::mem::take(&mut self.awaits_media) {
             let took = self.guest.waited(now);
-            self.books().join_seconds[self.guest.protocol()].observe_duration(took, 1);
+            self.books().join_seconds[self.guest.protocol() as usize].observe_duration(took, 1);
         }
     }
 

@@ -12,11 +12,12 @@
 //! [`join`](crate::join()) asks, after the gate has permitted the listener. Routing calls nothing but
 //! [`Origin::expects`].
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use base::{Bounded, Lock};
 use media::StreamName;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -71,7 +72,7 @@ pub enum Located {
 #[derive(Default)]
 pub(crate) struct Origins {
     origin: OnceLock<Arc<dyn Origin>>,
-    asked: Mutex<Asked>,
+    asked: Lock<Asked>,
 }
 
 #[derive(Debug, Default)]
@@ -111,7 +112,7 @@ impl Origins {
         name: &StreamName,
     ) -> Result<watch::Receiver<Option<Located>>, Located> {
         let origin = self.origin.get().ok_or(Located::Unknown)?;
-        let mut asked = self.asked();
+        let mut asked = self.asked.lock();
         if asked.unknown.has(name, Instant::now()) {
             return Err(Located::Unknown);
         }
@@ -133,11 +134,6 @@ impl Origins {
         tokio::spawn(question.ask(Arc::clone(origin)));
         Ok(answer)
     }
-
-    fn asked(&self) -> MutexGuard<'_, Asked> {
-        // Each change is whole before anything else is called.
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// An open question. Its end publishes the answer, even if the origin panics.
@@ -156,7 +152,7 @@ impl Question {
 
 impl Drop for Question {
     fn drop(&mut self) {
-        let mut asked = self.origins.asked();
+        let mut asked = self.origins.asked.lock();
         asked.questions.remove(&self.name);
         if self.answer == Located::Unknown {
             asked.unknown.remember(&self.name, Instant::now());
@@ -166,46 +162,25 @@ impl Drop for Question {
     }
 }
 
-/// Names that no origin had recently. All are remembered for the same time, so the oldest go first.
-#[derive(Debug, Default)]
-struct Unknown {
-    until: HashMap<StreamName, Instant>,
-    oldest_first: VecDeque<StreamName>,
+/// Names that no origin had recently, and until when they are remembered: all for the same time, so the oldest go first.
+#[derive(Debug)]
+struct Unknown(Bounded<StreamName, Instant>);
+
+impl Default for Unknown {
+    fn default() -> Self {
+        Self(Bounded::new(UNKNOWN_MAX))
+    }
 }
 
 impl Unknown {
     fn has(&mut self, name: &StreamName, now: Instant) -> bool {
-        self.expire(now);
-        self.until.contains_key(name)
+        self.0.drop_while(|until| *until <= now);
+        self.0.get(name).is_some()
     }
 
     /// Remembers a name that it has not.
     fn remember(&mut self, name: &StreamName, now: Instant) {
-        self.expire(now);
-        if self.oldest_first.len() >= UNKNOWN_MAX {
-            self.forget_oldest();
-        }
-        if self
-            .until
-            .insert(name.clone(), now + UNKNOWN_KEPT)
-            .is_none()
-        {
-            self.oldest_first.push_back(name.clone());
-        }
-    }
-
-    fn expire(&mut self, now: Instant) {
-        while let Some(oldest) = self.oldest_first.front()
-            && self.until.get(oldest).is_none_or(|until| *until <= now)
-        {
-            self.forget_oldest();
-        }
-    }
-
-    fn forget_oldest(&mut self) {
-        if let Some(oldest) = self.oldest_first.pop_front() {
-            self.until.remove(&oldest);
-        }
+        self.0.insert(name.clone(), now + UNKNOWN_KEPT);
     }
 }
 
@@ -316,7 +291,7 @@ mod tests {
         assert!(asker.await.is_err());
         assert_eq!(far.questions(), 1);
         far.may_answer.add_permits(1);
-        while !origins.asked().questions.is_empty() {
+        while !origins.asked.lock().questions.is_empty() {
             sleep(Duration::from_millis(1)).await;
         }
         assert_eq!(origins.locate(&cam).await, Located::Unknown);
@@ -364,10 +339,9 @@ mod tests {
         for number in 0..=UNKNOWN_MAX {
             unknown.remember(&name(&format!("s{number}")), now);
         }
-        assert_eq!(unknown.until.len(), UNKNOWN_MAX);
-        assert_eq!(unknown.oldest_first.len(), UNKNOWN_MAX);
+        assert_eq!(unknown.0.len(), UNKNOWN_MAX);
         assert!(!unknown.has(&name("s0"), now) && unknown.has(&name("s1"), now));
         assert!(!unknown.has(&name("s1"), now + UNKNOWN_KEPT));
-        assert!(unknown.until.is_empty() && unknown.oldest_first.is_empty());
+        assert!(unknown.0.is_empty());
     }
 }

@@ -9,8 +9,9 @@
 //!
 //! Called by joins, which may wait for each other here. Workers never call it.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use base::Lock;
 
 use crate::lane::Lane;
 
@@ -42,7 +43,7 @@ pub(crate) struct Load {
 
 /// See the module's description.
 #[derive(Debug)]
-pub(crate) struct Placement(Mutex<RecentJoins>);
+pub(crate) struct Placement(Lock<RecentJoins>);
 
 /// Listeners by worker that may not be measured yet.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ struct RecentJoins {
 
 impl Placement {
     pub(crate) fn new(workers: usize, now: Instant) -> Self {
-        Self(Mutex::new(RecentJoins {
+        Self(Lock::new(RecentJoins {
             counts: vec![[0; 2]; workers],
             interval_began: now,
         }))
@@ -63,7 +64,7 @@ impl Placement {
     /// The worker for one more listener of `lane`, which is already counted there: the lane's home while the
     /// lane is small, else the least loaded. The least loaded is also where a lane gets its home.
     pub(crate) fn choose(&self, lane: &Lane, load: impl Fn(usize) -> Load, now: Instant) -> usize {
-        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.0.lock();
         recent.advance(now);
         let workers = recent.counts.len();
         let total = (0..workers)

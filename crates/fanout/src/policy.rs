@@ -4,25 +4,13 @@ use std::time::Duration;
 
 use media::Span;
 
-/// Which of the two sets of defaults a stream follows: video needs low delay, audio few sends.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Class {
-    /// Sound only.
-    Audio,
-    /// Pictures, with or without sound.
-    Video,
-}
-
-impl Class {
-    /// Every class, in the order of their indices.
-    pub const ALL: [Self; 2] = [Self::Audio, Self::Video];
-
-    /// The metric label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Audio => "audio",
-            Self::Video => "video",
-        }
+base::labels! {
+    /// Which of the two sets of defaults a stream follows: video needs low delay, audio few sends.
+    pub enum Class {
+        /// Sound only.
+        Audio = "audio",
+        /// Pictures, with or without sound.
+        Video = "video",
     }
 }
 

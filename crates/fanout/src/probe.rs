@@ -214,11 +214,7 @@ impl JoinProbe {
     }
 }
 
-impl std::fmt::Debug for JoinProbe {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("JoinProbe").finish_non_exhaustive()
-    }
-}
+base::debug!(JoinProbe {});
 
 /// A lane and the time of its newest unit.
 #[derive(Debug)]

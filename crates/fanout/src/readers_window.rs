@@ -6,15 +6,16 @@
 //! when what they declare has changed: no visit does.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use base::Lock;
 
 /// See the module's description.
 #[derive(Debug, Default)]
 pub(crate) struct ReadersWindow {
     /// In microseconds.
     agreed: AtomicU64,
-    declared: Mutex<Vec<Declared>>,
+    declared: Lock<Vec<Declared>>,
 }
 
 /// What one follower declares.
@@ -35,7 +36,7 @@ impl ReadersWindow {
     /// Replaces what a follower has declared. One that comes had nothing before, one that leaves has nothing
     /// afterwards.
     pub(crate) fn replace(&self, before: Option<Declared>, after: Option<Declared>) {
-        let mut all = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.declared.lock();
         if let Some(known) = all.iter().position(|one| Some(*one) == before) {
             all.swap_remove(known);
         }

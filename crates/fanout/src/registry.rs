@@ -1,11 +1,12 @@
 //! All streams by name.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use media::{StreamName, TrackId};
 
 use crate::Fanout;
@@ -30,7 +31,7 @@ pub struct Registry {
     /// Epochs begun by publishers of their own, of all streams.
     begun: AtomicU64,
     /// In the order of their names, so that a stream's renditions stand together.
-    streams: Mutex<BTreeMap<StreamName, Arc<Stream>>>,
+    streams: Lock<BTreeMap<StreamName, Arc<Stream>>>,
     /// Rung when a publisher has begun.
     appeared: TaskBells,
     origins: Arc<Origins>,
@@ -62,7 +63,7 @@ impl Registry {
             blocks: Blocks::default(),
             takeovers: AtomicU64::new(0),
             begun: AtomicU64::new(0),
-            streams: Mutex::default(),
+            streams: Lock::default(),
             appeared: TaskBells::default(),
             origins: Arc::default(),
             deriver: DeriverCell::default(),
@@ -99,7 +100,7 @@ impl Registry {
         let identity = permission.identity().cloned();
         let publisher = Incumbent::new(*credential, identity, source, settings, now);
         let stream = {
-            let mut streams = self.streams();
+            let mut streams = self.streams.lock();
             streams.retain(|_, stream| !stream.is_over(now));
             self.has_room(&streams, name, &settings)?;
             match streams.get(name) {
@@ -167,7 +168,7 @@ impl Registry {
         let name = parent.name().rendition(label);
         let name = name.ok_or(RenditionRefused::Name)?;
         self.check_block(&name, now)?;
-        let mut streams = self.streams();
+        let mut streams = self.streams.lock();
         streams.retain(|_, stream| !stream.is_over(now));
         let present = streams.get(&name).map(Arc::clone);
         let rendition = match present.map(|it| Rendition::begin(it, track, inherited.clone(), now))
@@ -212,7 +213,7 @@ impl Registry {
         let Publish { stream, credential } = permission.action();
         self.check_block(stream, now)?;
         let settings = (self.rules)(stream);
-        let streams = self.streams();
+        let streams = self.streams.lock();
         self.has_room(&streams, stream, &settings)?;
         match streams.get(stream) {
             Some(present) => {
@@ -297,7 +298,7 @@ impl Registry {
 
     /// A stream that is live or lingers.
     pub fn stream(&self, name: &StreamName) -> Option<Arc<Stream>> {
-        self.streams().get(name).cloned()
+        self.streams.lock().get(name).cloned()
     }
 
     /// Waits until there is a stream of that name; at once when there is.
@@ -360,7 +361,7 @@ impl Registry {
 
     /// All streams, in the order of their names.
     pub fn list(&self) -> Vec<Arc<Stream>> {
-        self.streams().values().cloned().collect()
+        self.streams.lock().values().cloned().collect()
     }
 
     /// The renditions of a stream, whether that is here or not, in the order of their names: at most `max`.
@@ -368,7 +369,7 @@ impl Registry {
         let Some(first) = name.rendition(FIRST_LABEL) else {
             return Vec::new();
         };
-        let streams = self.streams();
+        let streams = self.streams.lock();
         let from = streams.range(first..);
         let beginning = from.take_while(|(other, _)| other.as_str().starts_with(name.as_str()));
         let own = beginning.filter(|(other, _)| other.parent().as_ref() == Some(name));
@@ -383,7 +384,7 @@ impl Registry {
     pub fn tick(&self, now: Instant) {
         self.fanout.emit_conditions();
         self.fanout.end_permissions(now);
-        self.streams().retain(|_, stream| !stream.is_over(now));
+        self.streams.lock().retain(|_, stream| !stream.is_over(now));
         for stream in self.list() {
             stream.retry_derived();
         }
@@ -392,20 +393,16 @@ impl Registry {
 
     /// Ends every stream.
     pub fn end_all(&self) {
-        for stream in std::mem::take(&mut *self.streams()).into_values() {
+        for stream in std::mem::take(&mut *self.streams.lock()).into_values() {
             stream.end(EndReason::Shutdown);
         }
-    }
-
-    fn streams(&self) -> MutexGuard<'_, BTreeMap<StreamName, Arc<Stream>>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl std::fmt::Debug for Registry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Registry")
-            .field("streams", &self.streams().len())
+            .field("streams", &self.streams.lock().len())
             .finish_non_exhaustive()
     }
 }

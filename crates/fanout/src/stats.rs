@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-pub use log::Counter;
+use base::Counter;
 
 /// Counts observations in buckets with fixed upper bounds.
 #[derive(Debug)]

@@ -7,16 +7,18 @@
 //! over its own waker. Arming takes the latter only, so a thread that serves listeners by itself waits for no
 //! join.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker as TaskWaker;
+
+use base::Lock;
 
 /// Wakes tasks that wait for news: the asynchronous readers of a lane, players of a stream to come.
 #[derive(Debug, Default)]
 pub(crate) struct TaskBells {
     /// How many wakers are armed; lets a writer that has no waiters skip the lock.
     armed: AtomicUsize,
-    slots: Mutex<Vec<Arc<TaskSlot>>>,
+    slots: Lock<Vec<Arc<TaskSlot>>>,
 }
 
 /// A task's slot, from [`TaskBells::enter`] to [`TaskBells::leave`].
@@ -24,32 +26,24 @@ pub(crate) struct TaskBells {
 pub(crate) struct TaskSlot {
     /// Its index in the list, changed under the list's lock.
     index: AtomicUsize,
-    waker: Mutex<Option<TaskWaker>>,
+    waker: Lock<Option<TaskWaker>>,
 }
 
-impl TaskSlot {
-    fn waker(&self) -> MutexGuard<'_, Option<TaskWaker>> {
-        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl TaskSlot {}
 
 impl TaskBells {
-    fn slots(&self) -> MutexGuard<'_, Vec<Arc<TaskSlot>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn enter(&self) -> Arc<TaskSlot> {
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         let slot = Arc::new(TaskSlot {
             index: AtomicUsize::new(slots.len()),
-            waker: Mutex::default(),
+            waker: Lock::default(),
         });
         slots.push(Arc::clone(&slot));
         slot
     }
 
     pub(crate) fn leave(&self, slot: &TaskSlot) {
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         let index = slot.index.load(Ordering::Relaxed);
         slots.swap_remove(index);
         if let Some(moved) = slots.get(index) {
@@ -60,7 +54,7 @@ impl TaskBells {
 
     /// Asks for a wake-up at the next ring. The caller must look for news once more afterwards.
     pub(crate) fn arm(&self, slot: &TaskSlot, waker: &TaskWaker) {
-        let mut place = slot.waker();
+        let mut place = slot.waker.lock();
         if place.replace(waker.clone()).is_none() {
             // Counted under the lock, so that a ring in between cannot take what is not counted.
             self.armed.fetch_add(1, Ordering::Relaxed);
@@ -80,7 +74,7 @@ impl TaskBells {
     /// Apart from [`ring`](Self::ring), which a writer calls at each commit and mostly finds nothing to do.
     #[inline(never)]
     fn wake(&self) {
-        for slot in self.slots().iter() {
+        for slot in self.slots.lock().iter() {
             if let Some(waker) = self.disarm(slot) {
                 waker.wake();
             }
@@ -88,7 +82,7 @@ impl TaskBells {
     }
 
     fn disarm(&self, slot: &TaskSlot) -> Option<TaskWaker> {
-        let mut place = slot.waker();
+        let mut place = slot.waker.lock();
         let waker = place.take();
         if waker.is_some() {
             self.armed.fetch_sub(1, Ordering::Relaxed);
@@ -172,7 +166,7 @@ mod tests {
         for gone in [4, 2, 3] {
             bells.leave(&all[gone].0);
         }
-        assert!(bells.slots().is_empty());
+        assert!(bells.slots.lock().is_empty());
         assert_eq!(bells.armed.load(Ordering::Relaxed), 0);
     }
 
@@ -180,7 +174,7 @@ mod tests {
     fn arming_does_not_wait_for_entering_or_leaving() {
         let bells = Arc::<TaskBells>::default();
         let slot = bells.enter();
-        let joining = bells.slots();
+        let joining = bells.slots.lock();
         let (tell, told) = mpsc::sync_channel(1);
         let thread = std::thread::spawn({
             let bells = Arc::clone(&bells);

@@ -37,7 +37,7 @@ mod text;
 pub use auth::{Credentials, Password, basic, bearer, key_in};
 pub use body::{Body, BodyDecoder};
 pub use chunked::{ChunkedDecoder, Step};
-pub use date::{HttpDate, civil, days, iso8601_millis};
+pub use date::HttpDate;
 pub use error::{Error, status_of};
 pub use head::{ByteRange, Head, Version};
 pub use negotiate::{accepts_coding, has_version, wants_version};

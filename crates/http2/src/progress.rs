@@ -1,11 +1,11 @@
 //! How a client takes the body of an answer: which of its pieces wait to be sent, and since when.
 
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use base::Lock;
 use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -30,11 +30,7 @@ impl Default for Patience {
 #[derive(Clone)]
 pub struct IsOver(pub Arc<dyn Fn() -> bool + Send + Sync>);
 
-impl fmt::Debug for IsOver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("IsOver")
-    }
-}
+base::debug!(IsOver {});
 
 /// How often it is looked whether it is.
 const OVER_LOOK: Duration = Duration::from_secs(1);
@@ -50,7 +46,7 @@ pub(crate) struct Outstanding(Arc<AtomicUsize>);
 #[derive(Debug)]
 pub(crate) struct Progress {
     connection: Outstanding,
-    state: Mutex<State>,
+    state: Lock<State>,
     /// When its body may be taken has changed.
     changed: Notify,
 }
@@ -71,7 +67,7 @@ impl Progress {
     pub(crate) fn new(connection: Outstanding) -> Arc<Self> {
         Arc::new(Self {
             connection,
-            state: Mutex::new(State {
+            state: Lock::new(State {
                 patience: Patience::default(),
                 is_over: None,
                 pieces: 0,
@@ -83,18 +79,18 @@ impl Progress {
     }
 
     pub(crate) fn set_patience(&self, patience: Patience) {
-        self.state().patience = patience;
+        self.state.lock().patience = patience;
         self.changed.notify_one();
     }
 
     pub(crate) fn set_over(&self, is_over: IsOver) {
-        self.state().is_over = Some(is_over);
+        self.state.lock().is_over = Some(is_over);
         self.changed.notify_one();
     }
 
     /// Whether another piece may be handed over; else the caller is woken when it may.
     pub(crate) fn has_room(&self, cx: &Context<'_>) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let has_room = state.pieces == 0 || self.connection.0.load(Ordering::Relaxed) < PIECES_MAX;
         if !has_room {
             state.waker = Some(cx.waker().clone());
@@ -104,7 +100,7 @@ impl Progress {
 
     /// Whether all pieces are sent; else the caller is woken when one is.
     pub(crate) fn is_taken(&self, cx: &Context<'_>) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.pieces > 0 {
             state.waker = Some(cx.waker().clone());
         }
@@ -114,7 +110,7 @@ impl Progress {
     /// A piece that waits to be sent until it is dropped.
     pub(crate) fn hand_over(self: &Arc<Self>, bytes: Bytes) -> Bytes {
         self.connection.0.fetch_add(1, Ordering::Relaxed);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.pieces == 0 {
             state.since = Instant::now();
         }
@@ -128,7 +124,7 @@ impl Progress {
 
     fn sent(&self) {
         self.connection.0.fetch_sub(1, Ordering::Relaxed);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.pieces -= 1;
         state.since = Instant::now();
         let waker = state.waker.take();
@@ -143,7 +139,7 @@ impl Progress {
         loop {
             let now = Instant::now();
             let (patience, since, is_over) = {
-                let state = self.state();
+                let state = self.state.lock();
                 let waits = state.pieces > 0;
                 let since = waits.then_some(state.since);
                 (state.patience.0, since, state.is_over.clone())
@@ -169,10 +165,6 @@ impl Progress {
                 () = self.changed.notified() => {}
             }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

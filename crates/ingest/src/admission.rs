@@ -135,7 +135,7 @@ impl PublishedEpoch {
             content_type = ?source.content_type,
             "publishing begins"
         );
-        stats.enter(protocol);
+        stats.publishers.count(protocol);
         let revocation = Revocation::default();
         Self {
             is_told: false,
@@ -320,6 +320,6 @@ impl Drop for PublishedEpoch {
         if !self.is_told {
             self.tell(&"its connection was given up");
         }
-        self.stats.leave(self.protocol);
+        self.stats.publishers[self.protocol].sub(1);
     }
 }

@@ -101,80 +101,39 @@ impl ProtocolError {
     }
 }
 
-/// Why publishers and metadata updates are refused: the label of a metric.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Rejection {
-    /// The stream's name is not allowed.
-    Name,
-    /// No credential. Many sources ask this way first, so it means little.
-    CredentialMissing,
-    /// A wrong credential.
-    CredentialWrong,
-    /// Too many wrong credentials from one address.
-    Attempts,
-    /// The gate got no answer in time.
-    Unavailable,
-    /// A permission that was given for a time has ended, or is for something else.
-    Expired,
-    /// Clients like this one are not let in.
-    Excluded,
-    /// The stream has a publisher.
-    Busy,
-    /// It was replaced by the stream's present publisher.
-    Replaced,
-    /// An operator has ended the stream for a time.
-    Blocked,
-    /// The number of streams is at its limit.
-    Limit,
-    /// A request for something that is not there.
-    NotFound,
-    /// Malformed bytes.
-    Malformed,
-    /// More than a limit of the protocol allows.
-    Oversized,
-    /// A deadline passed.
-    Slow,
-}
-
-impl Rejection {
-    /// Every reason, in the order of their indices.
-    pub const ALL: [Self; 15] = [
-        Self::Name,
-        Self::CredentialMissing,
-        Self::CredentialWrong,
-        Self::Attempts,
-        Self::Unavailable,
-        Self::Expired,
-        Self::Excluded,
-        Self::Busy,
-        Self::Replaced,
-        Self::Blocked,
-        Self::Limit,
-        Self::NotFound,
-        Self::Malformed,
-        Self::Oversized,
-        Self::Slow,
-    ];
-
-    /// The metric label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::CredentialMissing => "credential_missing",
-            Self::CredentialWrong => "credential_wrong",
-            Self::Attempts => "attempts",
-            Self::Unavailable => "unavailable",
-            Self::Expired => "expired",
-            Self::Excluded => "excluded",
-            Self::Busy => "busy",
-            Self::Replaced => "replaced",
-            Self::Blocked => "blocked",
-            Self::Limit => "limit",
-            Self::NotFound => "not_found",
-            Self::Malformed => "malformed",
-            Self::Oversized => "oversized",
-            Self::Slow => "slow",
-        }
+base::labels! {
+    /// Why publishers and metadata updates are refused: the label of a metric.
+    pub enum Rejection {
+        /// The stream's name is not allowed.
+        Name = "name",
+        /// No credential. Many sources ask this way first, so it means little.
+        CredentialMissing = "credential_missing",
+        /// A wrong credential.
+        CredentialWrong = "credential_wrong",
+        /// Too many wrong credentials from one address.
+        Attempts = "attempts",
+        /// The gate got no answer in time.
+        Unavailable = "unavailable",
+        /// A permission that was given for a time has ended, or is for something else.
+        Expired = "expired",
+        /// Clients like this one are not let in.
+        Excluded = "excluded",
+        /// The stream has a publisher.
+        Busy = "busy",
+        /// It was replaced by the stream's present publisher.
+        Replaced = "replaced",
+        /// An operator has ended the stream for a time.
+        Blocked = "blocked",
+        /// The number of streams is at its limit.
+        Limit = "limit",
+        /// A request for something that is not there.
+        NotFound = "not_found",
+        /// Malformed bytes.
+        Malformed = "malformed",
+        /// More than a limit of the protocol allows.
+        Oversized = "oversized",
+        /// A deadline passed.
+        Slow = "slow",
     }
 }
 

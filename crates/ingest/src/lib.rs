@@ -41,31 +41,17 @@ pub use admission::name;
 pub use error::{Error, ProtocolError, Rejection};
 pub use stats::Stats;
 
-/// What a publisher speaks.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Protocol {
-    /// RTMP.
-    Rtmp,
-    /// `SOURCE` and `PUT`.
-    Icecast,
-    /// Another server, which we asked.
-    Pull,
-    /// WebRTC.
-    Whip,
-}
-
-impl Protocol {
-    /// Every protocol, in the order of their indices.
-    pub const ALL: [Self; 4] = [Self::Rtmp, Self::Icecast, Self::Pull, Self::Whip];
-
-    /// The metric label, and [`Source::protocol`](fanout::Source::protocol).
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Rtmp => "rtmp",
-            Self::Icecast => "icecast",
-            Self::Pull => "pull",
-            Self::Whip => "whip",
-        }
+base::labels! {
+    /// What a publisher speaks.
+    pub enum Protocol {
+        /// RTMP.
+        Rtmp = "rtmp",
+        /// `SOURCE` and `PUT`.
+        Icecast = "icecast",
+        /// Another server, which we asked.
+        Pull = "pull",
+        /// WebRTC.
+        Whip = "whip",
     }
 }
 
@@ -86,13 +72,7 @@ pub struct Context {
     pub leaving: tokio::sync::watch::Receiver<bool>,
 }
 
-impl std::fmt::Debug for Context {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context")
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Context { settings });
 
 /// How long publishers may take, and what they are told of the server.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -5,8 +5,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use base::Lock;
 use redb::{Builder, Database, StorageBackend, WriteTransaction};
 
 use crate::Error;
@@ -31,7 +32,7 @@ pub struct File {
     cache_bytes: usize,
     make_tables: MakeTables,
     /// `None` before its first use, and after one that failed.
-    database: Mutex<Option<Database>>,
+    database: Lock<Option<Database>>,
     health: Arc<Health>,
     faults: Faults,
 }
@@ -48,7 +49,7 @@ impl File {
             path,
             cache_bytes,
             make_tables,
-            database: Mutex::default(),
+            database: Lock::default(),
             health,
             faults: Faults::default(),
         }
@@ -64,7 +65,7 @@ impl File {
     /// # Errors
     /// When it cannot be opened, and what `work` returns.
     pub fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T, Error>) -> Result<T, Error> {
-        let mut database = self.lock();
+        let mut database = self.database.lock();
         let done = match &mut *database {
             Some(database) => work(database),
             closed => self.open().and_then(|opened| work(closed.insert(opened))),
@@ -138,11 +139,6 @@ impl File {
         self.health.was_damaged();
         tracing::error!(path = %self.path.display(), aside = %aside.display(), %error, "a journal is damaged; it is set aside, and a new one is begun");
         Ok(())
-    }
-
-    /// A panic of its user leaves a database, or none.
-    fn lock(&self) -> MutexGuard<'_, Option<Database>> {
-        self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -11,16 +11,16 @@
 //!
 //! Invariant: a condition that was told to hold is told to have ended before it is told again.
 //!
-//! Called by `server`, which has the rules and counts the [`Stats`].
+//! Called by `server`, which has the rules and exports how often each [`Condition`] began.
 
 mod detector;
 mod gauge;
 mod watch;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use base::Labelled;
 use fanout::Registry;
 use media::StreamName;
 
@@ -37,40 +37,13 @@ pub struct Rule {
     pub clipping: bool,
 }
 
-/// What may be wrong with a stream's sound.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Condition {
-    /// There is none.
-    Silence,
-    /// It is cut off at full scale.
-    Clipping,
-}
-
-impl Condition {
-    /// Every condition, in the order of their indices.
-    pub const ALL: [Self; 2] = [Self::Silence, Self::Clipping];
-
-    /// A word for events and metrics.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Silence => "silence",
-            Self::Clipping => "clipping",
-        }
-    }
-}
-
-/// How often each condition has begun.
-#[derive(Debug, Default)]
-pub struct Stats([AtomicU64; Condition::ALL.len()]);
-
-impl Stats {
-    fn note(&self, condition: Condition) {
-        self.0[condition as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How often it has begun.
-    pub fn begun(&self, condition: Condition) -> u64 {
-        self.0[condition as usize].load(Ordering::Relaxed)
+base::labels! {
+    /// What may be wrong with a stream's sound.
+    pub enum Condition {
+        /// There is none.
+        Silence = "silence",
+        /// It is cut off at full scale.
+        Clipping = "clipping",
     }
 }
 
@@ -83,12 +56,8 @@ pub struct Context {
     pub registry: Arc<Registry>,
     /// See [`Rules`].
     pub rules: Rules,
-    /// The counts.
-    pub stats: Arc<Stats>,
+    /// How often each condition has begun.
+    pub begun: Arc<Labelled<Condition>>,
 }
 
-impl std::fmt::Debug for Context {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context").finish_non_exhaustive()
-    }
-}
+base::debug!(Context {});

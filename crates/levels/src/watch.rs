@@ -81,7 +81,7 @@ fn tell(context: &Context, name: &StreamName, found: Found) {
     for (condition, holds) in found.changes {
         let what = condition.label();
         if holds {
-            context.stats.note(condition);
+            context.begun.count(condition);
             tracing::warn!(stream = %name, "{what} begins");
         } else {
             tracing::info!(stream = %name, "{what} has ended");

@@ -5,8 +5,8 @@
 
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::allowance::Allowances;
@@ -17,6 +17,7 @@ use crate::permits::{ConnectionPermit, Evict, Pool};
 use crate::pressure::{Pressure, Transport};
 use crate::rejected::Rejected;
 use crate::tally::{AddressShare, SharePlace};
+use base::Lock;
 use net::shares::network;
 
 /// How much of each may be there; `None` is no limit.
@@ -84,21 +85,21 @@ const MODEST_REFILL: Duration = Duration::from_secs(1);
 /// other half is left for other addresses.
 #[derive(Debug)]
 struct Joins {
-    bucket: Mutex<Bucket>,
+    bucket: Lock<Bucket>,
     modest: Allowances<IpAddr>,
 }
 
 impl Joins {
     fn new(rate: u32, now: Instant) -> Self {
         Self {
-            bucket: Mutex::new(Bucket::new(rate, now)),
+            bucket: Lock::new(Bucket::new(rate, now)),
             modest: Allowances::new(MODEST_AT_ONCE, MODEST_REFILL),
         }
     }
 
     fn take(&self, address: IpAddr, now: Instant) -> bool {
         let is_modest = self.modest.take(network(address), now);
-        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bucket = self.bucket.lock();
         match is_modest {
             true => bucket.take(now),
             false => bucket.take_from_upper_half(now),

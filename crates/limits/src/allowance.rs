@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use base::Lock;
 
 /// Keys remembered by one set of allowances; some 300 KiB. Beyond it the key whose allowance is complete
 /// soonest is forgotten.
@@ -14,7 +15,7 @@ const KEYS_MAX: usize = 4_096;
 pub struct Allowances<K> {
     at_once: u32,
     refill: Duration,
-    whole_at: Mutex<HashMap<K, Instant>>,
+    whole_at: Lock<HashMap<K, Instant>>,
 }
 
 // For each key the map holds the moment at which its allowance will be complete again, which moves `refill`
@@ -25,25 +26,26 @@ impl<K: Copy + Eq + Hash> Allowances<K> {
         Self {
             at_once,
             refill,
-            whole_at: Mutex::default(),
+            whole_at: Lock::default(),
         }
     }
 
     /// Whether nothing of the key's allowance is left.
     pub fn is_used_up(&self, key: K, now: Instant) -> bool {
-        self.map()
+        self.whole_at
+            .lock()
             .get(&key)
             .is_some_and(|whole| self.is_beyond(*whole, now))
     }
 
     /// Uses one, even if none is left.
     pub fn spend(&self, key: K, now: Instant) {
-        self.push_back(&mut self.map(), key, now);
+        self.push_back(&mut self.whole_at.lock(), key, now);
     }
 
     /// Uses one if one is left.
     pub fn take(&self, key: K, now: Instant) -> bool {
-        let mut map = self.map();
+        let mut map = self.whole_at.lock();
         let is_used_up = map
             .get(&key)
             .is_some_and(|whole| self.is_beyond(*whole, now));
@@ -72,10 +74,6 @@ impl<K: Copy + Eq + Hash> Allowances<K> {
         }
         let whole = map.entry(key).or_insert(now);
         *whole = (*whole).max(now) + self.refill;
-    }
-
-    fn map(&self) -> MutexGuard<'_, HashMap<K, Instant>> {
-        self.whole_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,6 +104,6 @@ mod tests {
         for key in 0..KEYS_MAX + 100 {
             allowances.spend(key, start);
         }
-        assert_eq!(allowances.map().len(), KEYS_MAX);
+        assert_eq!(allowances.whole_at.lock().len(), KEYS_MAX);
     }
 }

@@ -9,8 +9,9 @@
 //! take more than there are to spare.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use base::Lock;
 
 use crate::rejected::Rejected;
 
@@ -23,50 +24,29 @@ pub enum Transport {
     Webrtc,
 }
 
-/// The measured levels.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
-    /// The share of its core that the least loaded fan-out worker needs for its listeners.
-    Turn,
-    /// The share of its core that the most loaded WebRTC worker needs for its viewers.
-    WebrtcTurn,
-    /// The share of messages that came long after their window.
-    Lateness,
-    /// Memory that the kernel holds for all TCP connections of the host.
-    SocketMemory,
-    /// Memory of the host, or of the container.
-    Memory,
+base::labels! {
+    /// The measured levels.
+    pub enum Kind {
+        /// The share of its core that the least loaded fan-out worker needs for its listeners.
+        Turn = "turn",
+        /// The share of its core that the most loaded WebRTC worker needs for its viewers.
+        WebrtcTurn = "webrtc_turn",
+        /// The share of messages that came long after their window.
+        Lateness = "lateness",
+        /// Memory that the kernel holds for all TCP connections of the host.
+        SocketMemory = "socket_memory",
+        /// Memory of the host, or of the container.
+        Memory = "memory",
+    }
 }
 
 impl Kind {
-    const COUNT: usize = 5;
-
-    /// All of them.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Turn,
-        Self::WebrtcTurn,
-        Self::Lateness,
-        Self::SocketMemory,
-        Self::Memory,
-    ];
-
     /// Whether it is a reason to refuse a listener over this transport.
     const fn concerns(self, transport: Transport) -> bool {
         match self {
             Self::Turn => matches!(transport, Transport::Tcp),
             Self::WebrtcTurn => matches!(transport, Transport::Webrtc),
             Self::Lateness | Self::SocketMemory | Self::Memory => true,
-        }
-    }
-
-    /// The metric label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Turn => "turn",
-            Self::WebrtcTurn => "webrtc_turn",
-            Self::Lateness => "lateness",
-            Self::SocketMemory => "socket_memory",
-            Self::Memory => "memory",
         }
     }
 
@@ -174,7 +154,7 @@ pub(crate) mod level {
 /// See the module's description.
 #[derive(Debug)]
 pub struct Pressure {
-    gauges: [Gauge; Kind::COUNT],
+    gauges: [Gauge; Kind::ALL.len()],
     descriptors: Descriptors,
 }
 
@@ -185,7 +165,7 @@ struct Gauge {
     is_known: AtomicBool,
     refuses: AtomicBool,
     /// Since when it has been at 1 or above.
-    since: Mutex<Option<Instant>>,
+    since: Lock<Option<Instant>>,
 }
 
 impl Pressure {
@@ -258,7 +238,7 @@ impl Pressure {
 impl Gauge {
     /// Returns whether it refused listeners before, and whether it does now.
     fn note(&self, level: Option<f64>, rule: &Rule, now: Instant) -> (bool, bool) {
-        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = self.since.lock();
         self.is_known.store(level.is_some(), Ordering::Relaxed);
         let level = level.unwrap_or(0.0);
         self.level.store(level.to_bits(), Ordering::Relaxed);

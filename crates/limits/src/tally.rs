@@ -2,19 +2,20 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use base::Lock;
 use net::shares::network;
 
 /// Counts by address, of what the caller has made the [`network`] of it. Addresses without any are removed, so the map is
 /// never larger than what it counts.
 #[derive(Debug, Default)]
-pub(super) struct Tally(Mutex<HashMap<IpAddr, u32>>);
+pub(super) struct Tally(Lock<HashMap<IpAddr, u32>>);
 
 impl Tally {
     /// One more, unless the address has `max` already.
     pub(super) fn take(&self, network: IpAddr, max: u32) -> bool {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         let count = counts.get(&network).copied().unwrap_or_default();
         let granted = count < max;
         if granted {
@@ -24,7 +25,7 @@ impl Tally {
     }
 
     pub(super) fn give_back(&self, network: IpAddr) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         if let Some(count) = counts.get_mut(&network) {
             *count -= 1;
             if *count == 0 {
@@ -87,6 +88,6 @@ mod tests {
         assert!(share.take(address("192.0.2.1")).is_some());
         drop(places);
         assert!(share.take(here).is_some());
-        assert!(share.counts.0.lock().expect("no panic").is_empty());
+        assert!(share.counts.0.lock().is_empty());
     }
 }

@@ -1,8 +1,9 @@
 //! The present links and what they have done, for the API and the metrics.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use base::Lock;
 use fanout::events::Events;
 use media::StreamName;
 use net::link::{LinkReport, State, Status};
@@ -15,7 +16,7 @@ pub struct Board<K: Ord> {
     /// `push` or `pull`.
     direction: &'static str,
     events: Arc<Events>,
-    rows: Mutex<Rows<K>>,
+    rows: Lock<Rows<K>>,
 }
 
 #[derive(Debug)]
@@ -61,7 +62,7 @@ impl<K: Clone + Ord> Board<K> {
         Self {
             direction,
             events: Arc::clone(events),
-            rows: Mutex::new(Rows {
+            rows: Lock::new(Rows {
                 present: BTreeMap::new(),
                 past: Totals::default(),
             }),
@@ -71,7 +72,7 @@ impl<K: Clone + Ord> Board<K> {
     /// Enters a link, which is present until the returned value is dropped. `None` when there is one of that
     /// key.
     pub(super) fn enter(self: &Arc<Self>, key: K, row: Row) -> Option<Entry<K>> {
-        let mut rows = self.rows();
+        let mut rows = self.rows.lock();
         if rows.present.contains_key(&key) {
             return None;
         }
@@ -90,24 +91,24 @@ impl<K: Clone + Ord> Board<K> {
 
     /// Whether there is a link of that key.
     pub(super) fn contains(&self, key: &K) -> bool {
-        self.rows().present.contains_key(key)
+        self.rows.lock().present.contains_key(key)
     }
 
     /// How many links there are.
     pub(super) fn len(&self) -> usize {
-        self.rows().present.len()
+        self.rows.lock().present.len()
     }
 
     /// How many links are relaying their streams now.
     pub fn running(&self) -> u64 {
-        let rows = self.rows();
+        let rows = self.rows.lock();
         let states = rows.present.values().map(|row| row.status.report().state);
         states.filter(|state| *state == State::Running).count() as u64
     }
 
     /// Every present link with its state and counts.
     pub fn list(&self) -> Vec<(Arc<Row>, LinkReport)> {
-        let rows: Vec<_> = self.rows().present.values().cloned().collect();
+        let rows: Vec<_> = self.rows.lock().present.values().cloned().collect();
         rows.into_iter()
             .map(|row| {
                 let report = row.status.report();
@@ -118,16 +119,12 @@ impl<K: Clone + Ord> Board<K> {
 
     /// What all links have done, past ones included.
     pub fn totals(&self) -> Totals {
-        let rows = self.rows();
+        let rows = self.rows.lock();
         let mut totals = rows.past;
         for row in rows.present.values() {
             totals.add(&row.status.report());
         }
         totals
-    }
-
-    fn rows(&self) -> MutexGuard<'_, Rows<K>> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -150,7 +147,7 @@ impl<K: Clone + Ord> Entry<K> {
 impl<K: Clone + Ord> Drop for Entry<K> {
     fn drop(&mut self) {
         self.events.ended();
-        let mut rows = self.board.rows();
+        let mut rows = self.board.rows.lock();
         rows.present.remove(&self.key);
         rows.past.add(&self.row.status.report());
     }

@@ -1,7 +1,8 @@
 //! Emits when a link comes up and goes down.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use base::Lock;
 use fanout::events::{EventKind, Events};
 use media::StreamName;
 use net::link::{LinkReport, State};
@@ -15,7 +16,7 @@ pub(super) struct LinkEvents {
     events: Arc<Events>,
     stream: StreamName,
     url: Arc<str>,
-    told: Mutex<Told>,
+    told: Lock<Told>,
 }
 
 /// What was emitted last.
@@ -34,13 +35,13 @@ impl LinkEvents {
             events: Arc::clone(events),
             stream: row.stream.clone(),
             url: row.url.as_str().into(),
-            told: Mutex::default(),
+            told: Lock::default(),
         }
     }
 
     /// The link is in another state.
     pub(super) fn saw(&self, report: &LinkReport) {
-        let mut told = self.told();
+        let mut told = self.told.lock();
         match report.state {
             State::Running => self.tell(&mut told, true, None),
             State::Waiting => {
@@ -57,7 +58,7 @@ impl LinkEvents {
 
     /// There is no such link any more.
     pub(super) fn ended(&self) {
-        self.rest(&mut self.told());
+        self.rest(&mut self.told.lock());
     }
 
     /// Nothing is relayed, and nothing is wrong.
@@ -82,10 +83,6 @@ impl LinkEvents {
             },
         };
         self.events.emit(Some(&self.stream), kind);
-    }
-
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -30,7 +30,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval};
 
-pub use self::board::{Board, Row, Totals};
+pub use self::board::{Board, Row};
 use self::pull::{Key, Pulls};
 use self::push::Pushes;
 pub use self::trust::TrustError;

@@ -15,7 +15,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::counter::Counter;
+use base::Counter;
+
 use crate::shared::Shared;
 
 /// The headroom above the limit: one part in this many.

@@ -24,8 +24,7 @@
 //! * A log that nothing but holds reads keeps less for all, in smaller pages.
 //! * Each page carries the index of the units that begin in it, append-only like the bytes.
 //!
-//! [`Bell`] wakes a reader's thread at a commit, if it sleeps and has asked for it. [`Counter`] is here because the
-//! budget counts, and is used for all that the core counts.
+//! [`Bell`] wakes a reader's thread at a commit, if it sleeps and has asked for it.
 //!
 //! Caller: `fanout`. A lane has a [`Writer`], used under its stream's lock; its workers and readers have a [`View`]
 //! each, its recorders a [`Hold`].
@@ -33,7 +32,6 @@
 mod bell;
 mod budget;
 mod cells;
-mod counter;
 mod entries;
 mod hold;
 mod lead;
@@ -55,7 +53,6 @@ use media::Span;
 
 pub use bell::Bell;
 pub use budget::{Account, Budget, SpoolShare};
-pub use counter::Counter;
 pub use hold::{Behind, Hold};
 pub use lead::Lead;
 use page::Page;

@@ -9,28 +9,15 @@ use rustix::io::Errno;
 /// Retrying at once would spin, because the pending connection stays readable.
 pub const EXHAUSTED_BACKOFF: Duration = Duration::from_millis(100);
 
-/// What a failed `accept` has hit.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Failure {
-    /// That one connection died before it was taken. Go on at once.
-    Connection,
-    /// Descriptors or memory ran out. Back off; present connections are unaffected.
-    Exhausted,
-    /// Something else: the listening socket itself may be broken. Back off.
-    Unknown,
-}
-
-impl Failure {
-    /// Every class, for metrics that list them all.
-    pub const ALL: [Self; 3] = [Self::Connection, Self::Exhausted, Self::Unknown];
-
-    /// The metric label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Connection => "connection",
-            Self::Exhausted => "exhausted",
-            Self::Unknown => "unknown",
-        }
+base::labels! {
+    /// What a failed `accept` has hit.
+    pub enum Failure {
+        /// That one connection died before it was taken. Go on at once.
+        Connection = "connection",
+        /// Descriptors or memory ran out. Back off; present connections are unaffected.
+        Exhausted = "exhausted",
+        /// Something else: the listening socket itself may be broken. Back off.
+        Unknown = "unknown",
     }
 }
 

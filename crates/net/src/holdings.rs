@@ -13,9 +13,9 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use base::{Labelled, Lock};
 use bytes::Bytes;
 
 use crate::shares::{network, site};
@@ -24,54 +24,25 @@ use crate::shares::{network, site};
 const ADDRESS_PART: usize = 4;
 const SITE_PART: usize = 2;
 
-/// What is held.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
-    /// Requests over HTTP: their heads, and over HTTP/1 their bodies.
-    Requests,
-    /// What connections have under way: records of TLS, messages of RTMP that are not whole, and what is read at once.
-    Connections,
-    /// Answers that are made for one client, until its socket has taken them.
-    Answers,
-    /// Playlists of HLS that all viewers have, in each coding.
-    Playlists,
-    /// What was read of files for one client, and what is made of them for it.
-    Files,
-    /// What is known of films and recordings that were played of late.
-    Indexes,
-    /// Questions to a hook: those that are posted, and those of which the end is to be told.
-    Questions,
-    /// What the request threads have unread, and remember of requests.
-    Threads,
-}
-
-impl Kind {
-    const COUNT: usize = 8;
-
-    /// All of them.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Requests,
-        Self::Connections,
-        Self::Answers,
-        Self::Playlists,
-        Self::Files,
-        Self::Indexes,
-        Self::Questions,
-        Self::Threads,
-    ];
-
-    /// The metric label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Requests => "requests",
-            Self::Connections => "connections",
-            Self::Answers => "answers",
-            Self::Playlists => "playlists",
-            Self::Files => "files",
-            Self::Indexes => "indexes",
-            Self::Questions => "questions",
-            Self::Threads => "threads",
-        }
+base::labels! {
+    /// What is held.
+    pub enum Kind {
+        /// Requests over HTTP: their heads, and over HTTP/1 their bodies.
+        Requests = "requests",
+        /// What connections have under way: records of TLS, messages of RTMP that are not whole, and what is read at once.
+        Connections = "connections",
+        /// Answers that are made for one client, until its socket has taken them.
+        Answers = "answers",
+        /// Playlists of HLS that all viewers have, in each coding.
+        Playlists = "playlists",
+        /// What was read of files for one client, and what is made of them for it.
+        Files = "files",
+        /// What is known of films and recordings that were played of late.
+        Indexes = "indexes",
+        /// Questions to a hook: those that are posted, and those of which the end is to be told.
+        Questions = "questions",
+        /// What the request threads have unread, and remember of requests.
+        Threads = "threads",
     }
 }
 
@@ -79,8 +50,8 @@ impl Kind {
 #[derive(Debug)]
 pub struct Holdings {
     bytes_max: usize,
-    bytes: [AtomicUsize; Kind::COUNT],
-    shared: Mutex<Shared>,
+    bytes: Labelled<Kind>,
+    shared: Lock<Shared>,
 }
 
 /// The bytes that count for somebody's share.
@@ -96,15 +67,15 @@ impl Holdings {
     pub fn new(bytes_max: usize) -> Arc<Self> {
         Arc::new(Self {
             bytes_max,
-            bytes: Default::default(),
-            shared: Mutex::default(),
+            bytes: Labelled::default(),
+            shared: Lock::default(),
         })
     }
 
     /// Charges bytes for a peer at `address`; `None` if that is more than its share.
     pub fn take(self: &Arc<Self>, kind: Kind, address: IpAddr, bytes: usize) -> Option<Held> {
         let network = network(address);
-        self.shared().take(network, bytes, self.bytes_max)?;
+        self.shared.lock().take(network, bytes, self.bytes_max)?;
         Some(self.held(kind, Some(network), bytes))
     }
 
@@ -115,22 +86,17 @@ impl Holdings {
 
     /// Bytes of a kind now.
     pub fn bytes(&self, kind: Kind) -> usize {
-        self.bytes[kind as usize].load(Ordering::Relaxed)
+        self.bytes.value(kind) as usize
     }
 
     fn held(self: &Arc<Self>, kind: Kind, owner: Option<IpAddr>, bytes: usize) -> Held {
-        self.bytes[kind as usize].fetch_add(bytes, Ordering::Relaxed);
+        self.bytes[kind].add(bytes as u64);
         Held {
             account: Arc::clone(self),
             kind,
             owner,
             bytes,
         }
-    }
-
-    fn shared(&self) -> MutexGuard<'_, Shared> {
-        // The sums are right between any two statements of their users.
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -188,13 +154,13 @@ impl Held {
     /// Counts so many from now on. Not for a charge that counts for somebody's share.
     pub fn set(&mut self, bytes: usize) {
         debug_assert!(self.owner.is_none(), "a share is not exceeded");
-        let count = &self.account.bytes[self.kind as usize];
+        let count = &self.account.bytes[self.kind];
         // All threads share the count, and most often nothing has changed.
         match bytes.checked_sub(self.bytes) {
-            Some(0) => return,
-            Some(more) => count.fetch_add(more, Ordering::Relaxed),
-            None => count.fetch_sub(self.bytes - bytes, Ordering::Relaxed),
-        };
+            Some(0) => {}
+            Some(more) => count.add(more as u64),
+            None => count.sub((self.bytes - bytes) as u64),
+        }
         self.bytes = bytes;
     }
 
@@ -228,9 +194,9 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.account.bytes[self.kind as usize].fetch_sub(self.bytes, Ordering::Relaxed);
+        self.account.bytes[self.kind].sub(self.bytes as u64);
         if let Some(owner) = self.owner {
-            self.account.shared().give_back(owner, self.bytes);
+            self.account.shared.lock().give_back(owner, self.bytes);
         }
     }
 }
@@ -266,7 +232,10 @@ mod tests {
             assert_eq!(&piece[..], [7; 10]);
             drop((piece, noted));
             assert_eq!(account.bytes(kind), 0);
-            assert!(account.shared().addresses.is_empty() && account.shared().sites.is_empty());
+            assert!(
+                account.shared.lock().addresses.is_empty()
+                    && account.shared.lock().sites.is_empty()
+            );
         }
     }
 
@@ -281,7 +250,7 @@ mod tests {
         drop(whole);
         assert_eq!(account.bytes(Kind::Answers), 30);
         drop(part);
-        assert_eq!(account.shared().all, 0);
+        assert_eq!(account.shared.lock().all, 0);
     }
 
     #[test]

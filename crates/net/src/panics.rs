@@ -17,10 +17,11 @@ use std::cell::{Cell, RefCell};
 use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{LazyLock, Once};
 use std::task::Poll;
 use std::time::{Duration, Instant};
+
+use base::{Labelled, Lock};
 
 use crate::Quota;
 
@@ -31,44 +32,32 @@ const LINES_MAX: u32 = 5;
 /// See [`LINES_MAX`].
 const LINES_PERIOD: Duration = Duration::from_secs(1);
 
-/// Whose peer is given up after a panic.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Part {
-    /// A session or datagram of the WebRTC port.
-    Webrtc,
-    /// A publisher that an intake thread reads.
-    Intake,
-    /// A listener's conversation on a worker.
-    Listener,
-    /// A connection that a task serves.
-    Connection,
+base::labels! {
+    /// Whose peer is given up after a panic.
+    pub enum Part {
+        /// A session or datagram of the WebRTC port.
+        Webrtc = "webrtc",
+        /// A publisher that an intake thread reads.
+        Intake = "intake",
+        /// A listener's conversation on a worker.
+        Listener = "listener",
+        /// A connection that a task serves.
+        Connection = "connection",
+    }
 }
 
 impl Part {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Webrtc, Self::Intake, Self::Listener, Self::Connection];
-
-    /// A short word for metrics.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Webrtc => "webrtc",
-            Self::Intake => "intake",
-            Self::Listener => "listener",
-            Self::Connection => "connection",
-        }
-    }
-
     /// How many panics of it have been reported since the process began.
     pub fn panics(self) -> u64 {
-        COUNTS[self as usize].load(Ordering::Relaxed)
+        COUNTS.value(self)
     }
 }
 
 /// A process has one panic hook, and one set of counts.
-static COUNTS: [AtomicU64; Part::ALL.len()] = [const { AtomicU64::new(0) }; Part::ALL.len()];
+static COUNTS: LazyLock<Labelled<Part>> = LazyLock::new(Labelled::default);
 
 /// What keeps a flood of panics from filling the log.
-static LINES: Mutex<Quota> = Mutex::new(Quota::new(LINES_MAX, LINES_PERIOD));
+static LINES: Lock<Quota> = Lock::new(Quota::new(LINES_MAX, LINES_PERIOD));
 
 thread_local! {
     /// How many [`contain`]s this thread is in.
@@ -88,8 +77,8 @@ pub struct Panic {
 impl Panic {
     /// Counts it, and logs what it was, where, and which peer was given up.
     pub fn report(&self, part: Part, what: &dyn Display) {
-        COUNTS[part as usize].fetch_add(1, Ordering::Relaxed);
-        let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+        COUNTS.count(part);
+        let mut lines = LINES.lock();
         let Some(untold) = lines.take(Instant::now()) else {
             return;
         };

@@ -9,8 +9,9 @@
 //! Callers: `auth`.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use base::Lock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::shares::{Bounds, ShareTicket, Shares, Standing};
@@ -29,7 +30,7 @@ pub struct TurnedAway;
 pub struct Turns {
     free: Arc<Semaphore>,
     /// Who waits: dropping one turns it away.
-    waiting: Mutex<Shares<oneshot::Sender<()>>>,
+    waiting: Lock<Shares<oneshot::Sender<()>>>,
 }
 
 impl Turns {
@@ -37,7 +38,7 @@ impl Turns {
     pub fn new(at_once: usize, waiting: Bounds) -> Self {
         Self {
             free: Arc::new(Semaphore::new(at_once)),
-            waiting: Mutex::new(Shares::new(waiting)),
+            waiting: Lock::new(Shares::new(waiting)),
         }
     }
 
@@ -48,7 +49,7 @@ impl Turns {
 
     /// How many wait for one.
     pub fn waiting(&self) -> usize {
-        self.lock().len()
+        self.waiting.lock().len()
     }
 
     /// Waits for a turn of a client at `peer`. Dropping the future gives its place back.
@@ -60,7 +61,7 @@ impl Turns {
             return Ok(Turn(turn));
         }
         let (place, turned_away) = oneshot::channel();
-        let (ticket, gives_way) = self.lock().take(peer, Standing::Stranger, place);
+        let (ticket, gives_way) = self.waiting.lock().take(peer, Standing::Stranger, place);
         drop(gives_way);
         let _place = Place {
             turns: self,
@@ -72,11 +73,6 @@ impl Turns {
             _ = turned_away => Err(TurnedAway),
         }
     }
-
-    /// Never held while something is awaited.
-    fn lock(&self) -> MutexGuard<'_, Shares<oneshot::Sender<()>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Somebody's place, until the turn has come or nobody waits for it any more.
@@ -87,7 +83,7 @@ struct Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.turns.lock().give_back(self.ticket);
+        self.turns.waiting.lock().give_back(self.ticket);
     }
 }
 

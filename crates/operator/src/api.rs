@@ -115,7 +115,7 @@ fn listener(record: &ListenerRecord, report: Option<&ListenerReport>) -> Value {
         "protocol": record.format.protocol.label(),
         "peer": record.peer.to_string(),
         "agent": record.agent,
-        "since": stamp::iso8601(record.since, "Z"),
+        "since": stamp::iso8601(record.since),
         "seconds": record.requested.elapsed().as_secs(),
         "bytes": report.map_or(0, |report| report.sent_bytes),
         // Unknown while it joins, and when it is further behind than the log reaches.
@@ -152,7 +152,7 @@ fn link(row: &Row, report: &LinkReport) -> Value {
         "stream": row.stream.as_str(),
         "url": row.url,
         "state": report.state.label(),
-        "since": stamp::iso8601(report.since, "Z"),
+        "since": stamp::iso8601(report.since),
         "attempts": report.attempts,
         "failures": report.failures,
         "last_error": report.error,

@@ -5,9 +5,10 @@
 //! own bound.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
+use base::Lock;
 use net::shares::{Bounds, ShareTicket, Shares, Standing};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
@@ -28,7 +29,7 @@ const LIFETIME: Duration = Duration::from_secs(60);
 /// seconds.
 const STALLED_AFTER: Duration = Duration::from_secs(60);
 
-type Permits = Mutex<Shares<oneshot::Sender<()>>>;
+type Permits = Lock<Shares<oneshot::Sender<()>>>;
 
 /// See the module's description.
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ pub(super) struct Connections(Arc<Permits>);
 
 impl Default for Connections {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Shares::new(CONNECTIONS))))
+        Self(Arc::new(Lock::new(Shares::new(CONNECTIONS))))
     }
 }
 
@@ -50,7 +51,7 @@ impl Connections {
             to_evict.send(()).ok();
         }
         let permits = Arc::clone(&self.0);
-        let permit = Mutex::new(Some(AdminPermit { permits, ticket }));
+        let permit = Lock::new(Some(AdminPermit { permits, ticket }));
         let (lasts, progress) = watch::channel(false);
         let lease = Lease(Arc::new(Terms { permit, lasts }));
         (lease, Expiry { evicted, progress })
@@ -64,7 +65,7 @@ pub(super) struct Lease(Arc<Terms>);
 
 #[derive(Debug)]
 struct Terms {
-    permit: Mutex<Option<AdminPermit>>,
+    permit: Lock<Option<AdminPermit>>,
     /// Becomes true when the connection outlasts others; then notified of each piece that was taken.
     lasts: watch::Sender<bool>,
 }
@@ -75,7 +76,7 @@ impl Lease {
     pub(super) fn outlast(&self) {
         self.went_on();
         let permit = &self.0.permit;
-        permit.lock().unwrap_or_else(PoisonError::into_inner).take();
+        permit.lock().take();
     }
 
     /// The client is ready for more of the answer.
@@ -129,7 +130,7 @@ impl Drop for AdminPermit {
 }
 
 fn shares(permits: &Permits) -> MutexGuard<'_, Shares<oneshot::Sender<()>>> {
-    permits.lock().unwrap_or_else(PoisonError::into_inner)
+    permits.lock()
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl Filter {
         };
         let state = |text: String| {
             let mut all = recordings::State::ALL.into_iter();
-            all.find(|state| state.as_str() == text)
+            all.find(|state| state.label() == text)
                 .ok_or("state: it is open, closed or finalised")
         };
         let is_newest_first = match which.order.as_deref() {
@@ -182,9 +182,7 @@ pub(super) async fn link(State(catalogue): State<Catalogue>, Path(id): Path<Stri
         kept_as: None,
     };
     match uploads.link(key, &wanted).await {
-        Ok(url) => {
-            Json(json!({ "url": url, "expires": stamp::iso8601(expires, "Z") })).into_response()
-        }
+        Ok(url) => Json(json!({ "url": url, "expires": stamp::iso8601(expires) })).into_response(),
         Err(failure) => refuse(StatusCode::BAD_GATEWAY, &failure.to_string()),
     }
 }

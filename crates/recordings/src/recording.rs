@@ -91,28 +91,16 @@ impl Upload {
     }
 }
 
-/// How far a recording is.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum State {
-    /// It grows.
-    Open,
-    /// It grows no more. A file of MP4 is fragmented still, and will be finalised.
-    Closed,
-    /// It will not change any more.
-    Finalised,
-}
-
-impl State {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Open, Self::Closed, Self::Finalised];
-
-    /// Its name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Closed => "closed",
-            Self::Finalised => "finalised",
-        }
+base::labels! {
+    /// How far a recording is.
+    #[derive(Ord, PartialOrd)]
+    pub enum State {
+        /// It grows.
+        Open = "open",
+        /// It grows no more. A file of MP4 is fragmented still, and will be finalised.
+        Closed = "closed",
+        /// It will not change any more.
+        Finalised = "finalised",
     }
 }
 

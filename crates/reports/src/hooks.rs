@@ -136,22 +136,13 @@ fn of_track(stream: &StreamName, track: &Playing) -> Message {
     message("station.track", stream, track.since, &data)
 }
 
-/// What is told of sessions.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Sessions {
-    /// They have begun.
-    Started,
-    /// They have ended.
-    Ended,
-}
-
-impl Sessions {
-    /// The kind of message.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Started => "session.started",
-            Self::Ended => "session.ended",
-        }
+base::labels! {
+    /// What is told of sessions.
+    pub enum Sessions {
+        /// They have begun.
+        Started = "session.started",
+        /// They have ended.
+        Ended = "session.ended",
     }
 }
 

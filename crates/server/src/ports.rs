@@ -2,37 +2,23 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// What a listening socket is for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Port {
-    /// Publishers and players over RTMP.
-    Rtmp,
-    /// The same over TLS.
-    Rtmps,
-    /// Listeners, sources and pages.
-    Http,
-    /// The same over TLS.
-    Https,
-    /// Sources of SHOUTcast v1.
-    Shoutcast,
-    /// The media of WebRTC sessions.
-    Webrtc,
-    /// The operator.
-    Admin,
-}
-
-impl Port {
-    /// The word in the start-up notice.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Rtmp => "rtmp",
-            Self::Rtmps => "rtmps",
-            Self::Http => "http",
-            Self::Https => "https",
-            Self::Shoutcast => "shoutcast",
-            Self::Webrtc => "webrtc",
-            Self::Admin => "admin",
-        }
+base::labels! {
+    /// What a listening socket is for.
+    pub enum Port {
+        /// Publishers and players over RTMP.
+        Rtmp = "rtmp",
+        /// The same over TLS.
+        Rtmps = "rtmps",
+        /// Listeners, sources and pages.
+        Http = "http",
+        /// The same over TLS.
+        Https = "https",
+        /// Sources of SHOUTcast v1.
+        Shoutcast = "shoutcast",
+        /// The media of WebRTC sessions.
+        Webrtc = "webrtc",
+        /// The operator.
+        Admin = "admin",
     }
 }
 

@@ -163,7 +163,7 @@ fn row(recording: &Recording) -> String {
     let length = format!("{hours}:{minutes:02}:{seconds:02}");
     let (id, state, path) = (
         recording.id,
-        recording.state.as_str(),
+        recording.state.label(),
         recording.path.display(),
     );
     let size = mebibytes(recording.bytes);

@@ -153,12 +153,15 @@ const POLL: Duration = Duration::from_millis(10);
 async fn say_goodbye(counts: &Counts, limits: &Limits) {
     let told = async {
         // Players that workers have given back are no door's any more, but still have their permits.
-        while counts.open() > 0 || limits.listeners_now() > 0 {
+        while counts.open.sum() > 0 || limits.listeners_now() > 0 {
             sleep(POLL).await;
         }
     };
     if tokio::time::timeout(GOODBYE, told).await.is_err() {
-        tracing::debug!(connections = counts.open(), "some connections are cut off");
+        tracing::debug!(
+            connections = counts.open.sum(),
+            "some connections are cut off"
+        );
     }
 }
 

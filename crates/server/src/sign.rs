@@ -140,7 +140,7 @@ impl Arguments {
             Target::Stream(stream) => stream.as_str(),
             Target::Pattern(pattern) => pattern,
         };
-        let until = stamp::iso8601(expires, "Z");
+        let until = stamp::iso8601(expires);
         let from = self.address.map(|address| format!(" from {address}"));
         let from = from.unwrap_or_default();
         line(&mut text, "token", &token);

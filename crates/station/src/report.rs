@@ -1,9 +1,9 @@
 //! What a station is doing and has done, as the operator sees it; and what all stations have counted.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use base::{Counter, Labelled};
 use media::Span;
 
 use crate::library::Refused;
@@ -13,63 +13,37 @@ use crate::track::Format;
 /// Tracks that are remembered: three hours of songs.
 const HISTORY_MAX: usize = 50;
 
-/// Where a station is.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Phase {
-    /// It looks into its files.
-    #[default]
-    Scanning,
-    /// It plays.
-    Playing,
-    /// Another publisher has the stream, or has left it just now.
-    Away,
-    /// It may not publish now, and tries again.
-    Refused,
-    /// It has played all tracks, once.
-    Ended,
-    /// No file can be played.
-    Empty,
-}
-
-impl Phase {
-    /// A word for the API.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Scanning => "scanning",
-            Self::Playing => "playing",
-            Self::Away => "away",
-            Self::Refused => "refused",
-            Self::Ended => "ended",
-            Self::Empty => "empty",
-        }
+base::labels! {
+    /// Where a station is.
+    #[derive(Default)]
+    pub enum Phase {
+        /// It looks into its files.
+        #[default]
+        Scanning = "scanning",
+        /// It plays.
+        Playing = "playing",
+        /// Another publisher has the stream, or has left it just now.
+        Away = "away",
+        /// It may not publish now, and tries again.
+        Refused = "refused",
+        /// It has played all tracks, once.
+        Ended = "ended",
+        /// No file can be played.
+        Empty = "empty",
     }
 }
 
-/// How a track ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Outcome {
-    /// It was played to its end.
-    Played,
-    /// The operator went on to the next one.
-    Skipped,
-    /// Another publisher took the stream.
-    Interrupted,
-    /// It could not be read.
-    Failed,
-}
-
-impl Outcome {
-    /// Every outcome, in the order of their indices.
-    pub const ALL: [Self; 4] = [Self::Played, Self::Skipped, Self::Interrupted, Self::Failed];
-
-    /// The metric label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Played => "played",
-            Self::Skipped => "skipped",
-            Self::Interrupted => "interrupted",
-            Self::Failed => "failed",
-        }
+base::labels! {
+    /// How a track ended.
+    pub enum Outcome {
+        /// It was played to its end.
+        Played = "played",
+        /// The operator went on to the next one.
+        Skipped = "skipped",
+        /// Another publisher took the stream.
+        Interrupted = "interrupted",
+        /// It could not be read.
+        Failed = "failed",
     }
 }
 
@@ -145,28 +119,10 @@ impl Report {
 /// What all stations have counted.
 #[derive(Debug, Default)]
 pub struct Stats {
-    tracks: [AtomicU64; Outcome::ALL.len()],
-    bytes: AtomicU64,
-}
-
-impl Stats {
     /// Tracks that ended so.
-    pub fn tracks(&self, outcome: Outcome) -> u64 {
-        self.tracks[outcome as usize].load(Ordering::Relaxed)
-    }
-
+    pub tracks: Labelled<Outcome>,
     /// Bytes of media that were published.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn ended(&self, outcome: Outcome) {
-        self.tracks[outcome as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn wrote(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
+    pub bytes: Counter,
 }
 
 #[cfg(test)]

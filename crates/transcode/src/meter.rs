@@ -107,8 +107,4 @@ impl Loudness {
     }
 }
 
-impl std::fmt::Debug for Meter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Meter").finish_non_exhaustive()
-    }
-}
+base::debug!(Meter {});

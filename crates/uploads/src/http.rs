@@ -1,11 +1,12 @@
 //! Requests to the storage, over connections like those of links to other servers.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use base::Lock;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -38,7 +39,7 @@ struct Shared {
     connector: Connector,
     pace: Arc<Pace>,
     /// Valid between any two statements of its users.
-    idle: Mutex<Vec<Idle>>,
+    idle: Lock<Vec<Idle>>,
 }
 
 /// A connection that waits for its next request.
@@ -61,18 +62,14 @@ impl Http {
         Self(Arc::new(Shared {
             connector,
             pace: Arc::new(pace),
-            idle: Mutex::default(),
+            idle: Lock::default(),
         }))
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
-        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection that is there and free, or a new one.
     async fn connection(&self, origin: &Origin) -> Result<SendRequest<PacedBody>, HttpError> {
         {
-            let mut idle = self.idle();
+            let mut idle = self.0.idle.lock();
             idle.retain(|one| !one.sender.is_closed());
             let fits = |one: &Idle| one.origin == *origin && one.sender.is_ready();
             if let Some(at) = idle.iter().position(fits) {
@@ -121,7 +118,7 @@ impl Http {
             }
             answer.extend_from_slice(&data);
         }
-        let mut idle = self.idle();
+        let mut idle = self.0.idle.lock();
         if idle.len() < IDLE_MAX && !sender.is_closed() {
             idle.push(Idle { origin, sender });
         }

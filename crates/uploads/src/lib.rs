@@ -32,7 +32,7 @@ mod work;
 
 pub use ::journal::Found;
 pub use bucket::Link;
-pub use counts::{Outcome, Sums};
+pub use counts::{Counts, Outcome};
 pub use failure::Failure;
 pub use settings::Settings;
 pub use tell::{Tell, Uploaded};

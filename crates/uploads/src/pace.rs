@@ -2,11 +2,12 @@
 
 use std::num::NonZeroU64;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use base::Lock;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use object_store::client::{HttpError, HttpRequestBody};
@@ -21,14 +22,14 @@ const PIECE_BYTES: usize = 64 << 10;
 pub(crate) struct Pace {
     bytes_per_second: Option<NonZeroU64>,
     /// When the next bytes may go.
-    free: Mutex<Instant>,
+    free: Lock<Instant>,
 }
 
 impl Pace {
     pub(crate) fn new(bytes_per_second: Option<NonZeroU64>) -> Self {
         Self {
             bytes_per_second,
-            free: Mutex::new(Instant::now()),
+            free: Lock::new(Instant::now()),
         }
     }
 
@@ -36,7 +37,7 @@ impl Pace {
     fn reserve(&self, bytes: usize, now: Instant) -> Option<Instant> {
         let rate = self.bytes_per_second?.get();
         let taken = Duration::from_nanos((bytes as u64).saturating_mul(1_000_000_000) / rate);
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock();
         let at = (*free).max(now);
         *free = at + taken;
         (at > now).then_some(at)

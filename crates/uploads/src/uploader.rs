@@ -1,13 +1,13 @@
 //! The uploader as others see it, and its thread.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use base::Lock;
 use journal::Found;
 use net::link::Connector;
 use recordings::{Recording, Shelf};
@@ -15,7 +15,7 @@ use tokio::runtime;
 use tokio::sync::oneshot;
 
 use crate::bucket::{Bucket, Link};
-use crate::counts::{Counts, Sums};
+use crate::counts::Counts;
 use crate::failure::Failure;
 use crate::http::Http;
 use crate::journal::Journal;
@@ -52,7 +52,7 @@ pub struct Uploader {
     counts: Arc<Counts>,
     journal: Arc<Journal>,
     /// Ends the thread, by going.
-    end: Mutex<Option<oneshot::Sender<()>>>,
+    end: Lock<Option<oneshot::Sender<()>>>,
     is_running: Arc<AtomicBool>,
 }
 
@@ -117,14 +117,14 @@ impl Uploader {
             bucket,
             counts,
             journal,
-            end: Mutex::new(Some(end)),
+            end: Lock::new(Some(end)),
             is_running,
         })
     }
 
-    /// See [`Sums`].
-    pub fn sums(&self) -> Sums {
-        self.counts.sums()
+    /// See [`Counts`].
+    pub fn counts(&self) -> &Arc<Counts> {
+        &self.counts
     }
 
     /// Where the copy of a recording is, as tools of S3 write it.
@@ -165,7 +165,7 @@ impl Uploader {
     /// Ends the thread. It does not wait for it: a disk may hang. What was on its way is sent again after the next
     /// start.
     pub fn finish(&self) {
-        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut end = self.end.lock();
         end.take();
     }
 
@@ -175,11 +175,7 @@ impl Uploader {
     }
 }
 
-impl fmt::Debug for Uploader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Uploader").finish_non_exhaustive()
-    }
-}
+base::debug!(Uploader {});
 
 /// Works for ever, once the journal is there.
 async fn run(begun: Option<Work>, begin: impl Fn() -> Result<Work, journal::Error>) {

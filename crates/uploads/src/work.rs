@@ -177,7 +177,7 @@ impl Work {
     fn tell_backlog(&self, pending: &[Arc<Recording>]) {
         let pending = pending.iter().filter(|it| it.upload == Upload::Pending);
         let bytes = pending.map(|it| it.bytes).sum();
-        self.counts.set_backlog(bytes);
+        self.counts.backlog.set(bytes);
     }
 
     /// Sends what is certain of the recordings that are still written.
@@ -214,7 +214,7 @@ impl Work {
             }
             copied => copied?,
         };
-        self.counts.ended(Outcome::Stored);
+        self.counts.outcomes.count(Outcome::Stored);
         let location = self.transfer.bucket.location(&stored.key);
         tracing::info!(stream = %recording.stream, %id, location, bytes = stored.bytes, "a recording is uploaded");
         self.shelf.update(id, |known| {
@@ -256,7 +256,7 @@ impl Work {
             }
             return true;
         };
-        self.counts.ended(failure.outcome());
+        self.counts.outcomes.count(failure.outcome());
         let path = recording.map(|it| it.path.display());
         let path = path.map(tracing::field::display);
         match failure.outcome() {

@@ -62,7 +62,7 @@ pub async fn answer(files: &Files, request: Request<'_>) -> Answer {
         Ok(answered) => answered,
         Err(error) => of_error(request.address, &error),
     };
-    files.counts.count(outcome);
+    files.requests.count(outcome);
     answer
 }
 

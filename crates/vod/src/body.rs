@@ -2,7 +2,6 @@
 //! it is taken, or plays.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -70,13 +69,7 @@ impl Rest {
     }
 }
 
-impl fmt::Debug for Body {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Body")
-            .field("left", &self.left)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Body { left });
 
 impl Body {
     /// Bytes that are in memory for it, beside windows of files.

@@ -7,9 +7,10 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use base::Lock;
 use container::mp4_file::index::{Error, Index, Indexer, Probe, Purpose};
 use net::holdings::{Held, Holdings, Kind};
 use tokio::sync::{OnceCell, Semaphore};
@@ -31,7 +32,7 @@ pub(crate) type Found = Result<Arc<Index>, Error>;
 pub(crate) struct Indexes {
     holdings: Arc<Holdings>,
     /// The newest first.
-    kept: Mutex<VecDeque<Arc<Kept>>>,
+    kept: Lock<VecDeque<Arc<Kept>>>,
     readings: Semaphore,
 }
 
@@ -66,7 +67,7 @@ impl Indexes {
     pub(crate) fn new(holdings: &Arc<Holdings>) -> Self {
         Self {
             holdings: Arc::clone(holdings),
-            kept: Mutex::default(),
+            kept: Lock::default(),
             readings: Semaphore::new(READINGS_MAX),
         }
     }
@@ -99,7 +100,7 @@ impl Indexes {
     }
 
     fn keep(&self, tag: &str, purpose: Purpose) -> Arc<Kept> {
-        let mut all = self.all();
+        let mut all = self.kept.lock();
         let place = all.iter().position(|kept| kept.is_for(tag, purpose));
         let kept = place
             .and_then(|place| all.remove(place))
@@ -116,15 +117,10 @@ impl Indexes {
 
     /// Forgets the oldest until there is room. The newest is kept, however large it is.
     fn make_room(&self) {
-        let mut all = self.all();
+        let mut all = self.kept.lock();
         while all.len() > 1 && (all.len() > INDEXES_MAX || memory(&all) > BYTES_MAX) {
             all.pop_back();
         }
-    }
-
-    fn all(&self) -> MutexGuard<'_, VecDeque<Arc<Kept>>> {
-        // Nothing is left half done under this lock.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -185,7 +181,7 @@ mod tests {
                 .expect("read");
             assert_eq!(found.map(drop), Err(Error::Malformed));
         }
-        assert_eq!(indexes.all().len(), INDEXES_MAX);
+        assert_eq!(indexes.kept.lock().len(), INDEXES_MAX);
         // A file that is not there any more would be an error if it were read again.
         let newest = format!("\"{}\"", 2 * INDEXES_MAX - 1);
         let known = indexes
@@ -219,8 +215,8 @@ mod tests {
                 let found = found.await.expect("read").expect("an index");
                 assert!(found.is_for(purpose));
             }
-            assert_eq!(indexes.all().len(), count, "{flags}");
-            let known = memory(&indexes.all());
+            assert_eq!(indexes.kept.lock().len(), count, "{flags}");
+            let known = memory(&indexes.kept.lock());
             assert!(known > 0 && account.bytes(Kind::Indexes) == known);
         }
         drop(indexes);

@@ -55,6 +55,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base::Labelled;
 use media::StreamName;
 use net::holdings::Holdings;
 
@@ -66,7 +67,6 @@ pub use self::film::{Film, Kind};
 pub use self::past::{Copied, Found, Past, PastAddress, PastRequest, Played, is_past};
 pub use self::transfer::{Count, Transfer};
 
-use self::counts::Counts;
 use self::folder::Folder;
 use self::indexes::Indexes;
 use self::reads::Reads;
@@ -74,7 +74,7 @@ use self::reads::Reads;
 /// All folders that are served.
 pub struct Files {
     folders: Vec<Arc<Served>>,
-    counts: Counts,
+    requests: Labelled<Outcome>,
 }
 
 /// A folder that is served.
@@ -110,7 +110,7 @@ impl Files {
         });
         Self {
             folders: folders.collect(),
-            counts: Counts::default(),
+            requests: Labelled::default(),
         }
     }
 
@@ -118,9 +118,9 @@ impl Files {
     pub fn sums(&self) -> Sums {
         let reads = self.folders.iter().map(|served| &served.reads);
         Sums {
-            requests: self.counts.requests(),
-            bytes: reads.clone().map(|reads| reads.bytes()).sum(),
-            late_reads: reads.map(|reads| reads.late()).sum(),
+            requests: self.requests.all(),
+            bytes: reads.clone().map(|reads| reads.bytes.value()).sum(),
+            late_reads: reads.map(|reads| reads.late.value()).sum(),
         }
     }
 }

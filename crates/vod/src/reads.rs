@@ -7,11 +7,11 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base::Counter;
 use bytes::Bytes;
 use net::holdings::{Held, Holdings, Kind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -59,8 +59,10 @@ pub(crate) struct Reads {
     dear: Arc<Semaphore>,
     memory: Arc<Semaphore>,
     made: Arc<Semaphore>,
-    bytes: AtomicU64,
-    late: AtomicU64,
+    /// Bytes that were read, or sent without that.
+    pub(crate) bytes: Counter,
+    /// Reads that came late, or never.
+    pub(crate) late: Counter,
     /// Begun with the first client that is sent to from the page cache.
     sender: OnceLock<Sender>,
 }
@@ -96,15 +98,10 @@ impl Reads {
             dear: Arc::new(Semaphore::new(half_of_the_cores())),
             memory: Arc::new(Semaphore::new((WINDOWS_BYTES_MAX / PIECE_BYTES) as usize)),
             made: Arc::new(Semaphore::new((MADE_BYTES_MAX / PIECE_BYTES) as usize)),
-            bytes: AtomicU64::new(0),
-            late: AtomicU64::new(0),
+            bytes: Counter::default(),
+            late: Counter::default(),
             sender: OnceLock::new(),
         }
-    }
-
-    /// Bytes that were read, or sent without that.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
     }
 
     /// The thread that sends from the page cache.
@@ -117,16 +114,6 @@ impl Reads {
             self.sender.set(Sender::start()?).ok();
         }
         self.sender.get().ok_or_else(|| io::ErrorKind::Other.into())
-    }
-
-    /// So many bytes were sent without being read here.
-    pub(crate) fn count(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Reads that came late, or never.
-    pub(crate) fn late(&self) -> u64 {
-        self.late.load(Ordering::Relaxed)
     }
 
     /// Reads the next window of what is left of a body, and takes it from there.
@@ -150,7 +137,7 @@ impl Reads {
             true => self.dear(work).await?,
             false => self.blocking(work).await?,
         };
-        self.bytes.fetch_add(read.len() as u64, Ordering::Relaxed);
+        self.bytes.add(read.len() as u64);
         // Until the client has the last piece of it.
         let held = self.hold(read.len());
         let read = Read {
@@ -249,7 +236,7 @@ impl Reads {
         };
         let run = timeout(READ_TIME, run).await;
         if began.elapsed() > LATE_AFTER {
-            self.late.fetch_add(1, Ordering::Relaxed);
+            self.late.add(1);
         }
         run.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
@@ -322,7 +309,7 @@ fn span(ranges: &[Range<u64>]) -> Option<Span> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use tokio::task::JoinSet;
 
@@ -434,8 +421,8 @@ mod tests {
         drop(others);
         let (third, _) = window(left).await.expect("read");
         assert_eq!(third.bytes.len() as u64, WINDOW_BYTES);
-        assert_eq!(reads.bytes(), 2 * WINDOW_BYTES + PIECE_BYTES);
-        assert_eq!(account.bytes(Kind::Files) as u64, reads.bytes());
+        assert_eq!(reads.bytes.value(), 2 * WINDOW_BYTES + PIECE_BYTES);
+        assert_eq!(account.bytes(Kind::Files) as u64, reads.bytes.value());
         let piece = first.bytes.slice(..1);
         drop((first, second, third));
         assert_eq!(account.bytes(Kind::Files) as u64, WINDOW_BYTES);

@@ -247,7 +247,7 @@ impl Job {
         match sent? {
             0 => Ok(Some(Outcome::Failed(io::ErrorKind::UnexpectedEof.into()))),
             sent => {
-                self.reads.count(sent as u64);
+                self.reads.bytes.add(sent as u64);
                 self.advance(sent as u64);
                 Ok(None)
             }

@@ -2,7 +2,6 @@
 //!
 //! A client is never in possession of more than a piece of it, however long it is and however slowly it is read.
 
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -29,13 +28,7 @@ pub(crate) struct Text {
     list: List,
 }
 
-impl fmt::Debug for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Text")
-            .field("bytes", &self.bytes)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Text { bytes });
 
 impl Text {
     /// A text of entries, which are made from this list. Finds how long it is.

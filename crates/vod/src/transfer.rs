@@ -6,7 +6,6 @@
 //! sends to others must wait for a disk; and so are many small pieces, which are cheaper read together than sent one by
 //! one. Others have their turn after each window.
 
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -52,11 +51,7 @@ impl Count {
     }
 }
 
-impl fmt::Debug for Count {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Count")
-    }
-}
+base::debug!(Count {});
 
 impl Transfer {
     /// Has what is sent counted.
@@ -249,7 +244,7 @@ mod tests {
         ]
         .concat();
         assert!(got == wanted);
-        assert_eq!(reads.bytes(), wanted.len() as u64 - 4);
+        assert_eq!(reads.bytes.value(), wanted.len() as u64 - 4);
     }
 
     #[tokio::test]
@@ -264,7 +259,7 @@ mod tests {
         let body = Body::of("").followed_by((file, Arc::clone(&reads)), ranges);
         let got = received(&body).await;
         assert!(got == wanted, "{} bytes", got.len());
-        assert_eq!(reads.bytes(), wanted.len() as u64);
+        assert_eq!(reads.bytes.value(), wanted.len() as u64);
     }
 
     #[tokio::test]
@@ -281,8 +276,8 @@ mod tests {
         let (mut before, mut longest) = (0, 0);
         let others = async {
             loop {
-                longest = longest.max(reads.bytes() - before);
-                before = reads.bytes();
+                longest = longest.max(reads.bytes.value() - before);
+                before = reads.bytes.value();
                 yield_now().await;
             }
         };

@@ -34,7 +34,7 @@ pub enum Demand {
 macro_rules! endpoints {
     ($($(#[$doc:meta])* $name:ident: $surface:ident $method:literal $path:literal, $demand:ident;)*) => {
         /// One kind of request that this server answers.
-        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         pub enum Endpoint { $($(#[$doc])* $name,)* }
 
         impl Endpoint {

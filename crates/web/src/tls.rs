@@ -57,7 +57,7 @@ pub struct Facts {
 
 impl fmt::Display for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let expires = stamp::iso8601(self.expires, "Z");
+        let expires = stamp::iso8601(self.expires);
         write!(f, "serial {}, expires {expires}", self.serial)
     }
 }
@@ -222,11 +222,7 @@ impl fmt::Debug for Certificate {
     }
 }
 
-impl fmt::Debug for Handshakes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Handshakes")
-    }
-}
+base::debug!(Handshakes {});
 
 #[cfg(test)]
 mod tests {

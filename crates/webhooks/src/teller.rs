@@ -77,7 +77,7 @@ impl Teller {
         let is_fit = message.body.len() <= BODY_BYTES_MAX;
         let is_told = is_fit && self.told.try_send(Told { message, kept }).is_ok();
         if !is_told {
-            self.counts.add(Outcome::Dropped, 1);
+            self.counts.outcomes.count(Outcome::Dropped);
             tracing::error!(kind, "a webhook is lost: too many at once, or too long");
         }
     }

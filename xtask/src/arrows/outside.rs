@@ -173,6 +173,7 @@ const OUTSIDE: &[Outside] = &[
 
 /// All external packages that the pure crates, those of tiers 0 and 1, may bring into the server.
 const PURE: &[(&str, &[&str])] = &[
+    ("base", &["time"]),
     ("media", &["bytes", "encoding_rs", "thiserror"]),
     ("container", &["base64", "bytes", "thiserror"]),
     (
@@ -193,6 +194,7 @@ const PURE: &[(&str, &[&str])] = &[
             "base64",
             "bytes",
             "httparse",
+            "httpdate",
             "percent-encoding",
             "thiserror",
         ],

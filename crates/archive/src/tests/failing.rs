@@ -20,7 +20,7 @@ fn a_full_disk_leaves_whole_fragments_and_is_tried_again() {
         archive.switches.is_full.store(true, Ordering::Relaxed);
         write(&mut publisher, until(&mut left, 2_500));
         archive.visit(&mut recorder, TURN);
-        assert_eq!(archive.shared.counts.gaps(), [0, 1, 0]);
+        assert_eq!(archive.shared.counts.gaps.all(), [0, 1, 0]);
         let first = archive.only();
         // It has no index, for which there was no room, and plays.
         assert_eq!((first.state, first.bytes), (State::Closed, whole));
@@ -45,7 +45,7 @@ fn a_full_disk_leaves_whole_fragments_and_is_tried_again() {
             "from a keyframe on"
         );
         assert_eq!(got, wanted[wanted.len() - got.len()..]);
-        assert_eq!(archive.shared.counts.gaps(), [0, 1, 0], "one gap");
+        assert_eq!(archive.shared.counts.gaps.all(), [0, 1, 0], "one gap");
     }
 }
 

@@ -41,7 +41,7 @@ fn a_stream_is_recorded_whole() {
         pictures(&closed.path),
         pictures(&Clip::FlvBframes.seconds(4))
     );
-    assert_eq!(archive.shared.counts.gaps(), [0; 3]);
+    assert_eq!(archive.shared.counts.gaps.all(), [0; 3]);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn other_codecs_are_another_file() {
         assert_eq!(recording.state, State::Finalised);
         assert_eq!(pictures(&recording.path), pictures(&clip.seconds(4)));
     }
-    assert_eq!(archive.shared.counts.gaps(), [0; 3]);
+    assert_eq!(archive.shared.counts.gaps.all(), [0; 3]);
 }
 
 #[test]
@@ -143,14 +143,14 @@ fn what_a_thread_comes_too_late_for_is_a_gap_and_the_next_file_begins_at_a_keyfr
         write(&mut publisher, until(&mut left, millis));
         archive.visit(&mut recorder, TURN);
     }
-    assert_eq!(archive.shared.counts.gaps(), [0; 3]);
+    assert_eq!(archive.shared.counts.gaps.all(), [0; 3]);
     for _ in 0..3 {
         drop(publisher);
         publisher = archive.publish(Container::Tracks);
         write(&mut publisher, items(Clip::Flv));
     }
     archive.visit(&mut recorder, TURN);
-    assert_eq!(archive.shared.counts.gaps(), [1, 0, 0]);
+    assert_eq!(archive.shared.counts.gaps.all(), [1, 0, 0]);
     archive.end(publisher, &mut recorder);
     let gap = archive.told.try_iter().find_map(|event| match event {
         Event::Gap { seconds, .. } => seconds,
@@ -169,7 +169,7 @@ fn what_a_thread_comes_too_late_for_is_a_gap_and_the_next_file_begins_at_a_keyfr
     assert_eq!(got, wanted[wanted.len() - got.len()..]);
     let lasts = (gap + before.duration.as_secs_f64() + after.duration.as_secs_f64() - 16.0).abs();
     assert!(lasts < 0.5, "what is missing is told exactly: {lasts}");
-    assert_eq!(archive.shared.counts.gaps(), [1, 0, 0]);
+    assert_eq!(archive.shared.counts.gaps.all(), [1, 0, 0]);
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! A file as the body of an answer: read in pieces, as the client takes them.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -38,13 +37,7 @@ pub struct FileBody {
     _held: Option<Held>,
 }
 
-impl fmt::Debug for FileBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileBody")
-            .field("left", &self.left)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(FileBody { left });
 
 impl FileBody {
     /// Opens a file and reads its first piece.

@@ -70,7 +70,7 @@ impl Keeper {
         loop {
             let index = self.reader.index();
             let changes = self.window.note(&index, SystemTime::now());
-            self.dvr.counts.freed(changes.freed);
+            self.dvr.counts.bytes.sub(changes.freed);
             if changes.lost > 0 {
                 self.fail(changes.lost, &"it is slower than the stream");
             }
@@ -103,7 +103,8 @@ impl Keeper {
     fn settle(&mut self, number: u64, outcome: Outcome) {
         let written = match outcome {
             Outcome::Written(bytes) => {
-                self.dvr.counts.wrote(bytes);
+                self.dvr.counts.bytes.add(bytes);
+                self.dvr.counts.segments.add(1);
                 if std::mem::take(&mut self.is_failing) {
                     tracing::info!(stream = %self.window.stream().name(), "a DVR window is kept again");
                 }
@@ -120,7 +121,7 @@ impl Keeper {
             }
         };
         let changes = self.window.settle(number, written);
-        self.dvr.counts.freed(changes.freed);
+        self.dvr.counts.bytes.sub(changes.freed);
     }
 
     /// On a full disk, once for a segment: the oldest ones give way to it.
@@ -132,13 +133,13 @@ impl Keeper {
             return false;
         };
         let freed = self.window.shrink(bytes);
-        self.dvr.counts.freed(freed);
+        self.dvr.counts.bytes.sub(freed);
         freed > 0
     }
 
     /// Counts segments that are lost, and tells the log of the first.
     fn fail(&mut self, segments: u64, why: &dyn std::fmt::Display) {
-        self.dvr.counts.failed(segments);
+        self.dvr.counts.failures.add(segments);
         if !std::mem::replace(&mut self.is_failing, true) {
             let stream = self.window.stream().name();
             tracing::error!(%stream, %why, "the disk takes no segments; the DVR window has gaps");
@@ -154,7 +155,7 @@ impl Keeper {
             folder.remove(&*disk);
         });
         removal.await.ok();
-        self.dvr.counts.freed(freed);
+        self.dvr.counts.bytes.sub(freed);
         self.dvr.forget(&self.window);
     }
 }

@@ -29,13 +29,12 @@ mod tests;
 mod window;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::{Counter, Lock};
 use bytes::Bytes;
 use fanout::gate::{Authorized, Play};
 use fanout::{Packager, Phase, Registry, Retention, Segmentation, Stream};
@@ -82,13 +81,7 @@ pub struct Settings {
     pub lengths: Lengths,
 }
 
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
-            .field("directory", &self.directory)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Settings { directory });
 
 /// What all windows together have done, and hold.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -106,10 +99,10 @@ pub struct Sums {
 /// The counts behind [`Sums`].
 #[derive(Debug, Default)]
 struct Counts {
-    bytes: AtomicU64,
-    segments: AtomicU64,
-    failures: AtomicU64,
-    reads: AtomicU64,
+    bytes: Counter,
+    segments: Counter,
+    failures: Counter,
+    reads: Counter,
 }
 
 /// The windows of all streams.
@@ -121,7 +114,7 @@ pub struct Dvr {
     writes: Arc<Semaphore>,
     reads: Arc<Semaphore>,
     counts: Counts,
-    windows: Mutex<HashMap<StreamName, Arc<Window>>>,
+    windows: Lock<HashMap<StreamName, Arc<Window>>>,
 }
 
 impl Dvr {
@@ -137,7 +130,7 @@ impl Dvr {
             writes: Arc::new(Semaphore::new(WRITES_MAX)),
             reads: Arc::new(Semaphore::new(READS_MAX)),
             counts: Counts::default(),
-            windows: Mutex::default(),
+            windows: Lock::default(),
         }
     }
 
@@ -148,18 +141,11 @@ impl Dvr {
 
     /// See [`Sums`].
     pub fn sums(&self) -> Sums {
-        let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let Counts {
-            bytes,
-            segments,
-            failures,
-            reads,
-        } = &self.counts;
         Sums {
-            bytes: value(bytes),
-            segments: value(segments),
-            failures: value(failures),
-            reads: value(reads),
+            bytes: self.counts.bytes.value(),
+            segments: self.counts.segments.value(),
+            failures: self.counts.failures.value(),
+            reads: self.counts.reads.value(),
         }
     }
 
@@ -188,7 +174,7 @@ impl Dvr {
     ) {
         for stream in registry.list() {
             let length = Span::from((self.settings.lengths)(stream.name()));
-            if length.ticks() == 0 || self.windows().contains_key(stream.name()) {
+            if length.ticks() == 0 || self.windows.lock().contains_key(stream.name()) {
                 continue;
             }
             let info = stream.info();
@@ -204,7 +190,8 @@ impl Dvr {
                 continue;
             };
             let window = Arc::new(self.window_of(&stream, length));
-            self.windows()
+            self.windows
+                .lock()
                 .insert(stream.name().clone(), Arc::clone(&window));
             let keeper = Keeper::new(Arc::clone(self), window, reader);
             let registry = Arc::clone(registry);
@@ -223,12 +210,12 @@ impl Dvr {
 
     /// The window of a stream that is kept now.
     pub(crate) fn window(&self, stream: &Arc<Stream>) -> Option<Arc<Window>> {
-        let window = self.windows().get(stream.name()).cloned()?;
+        let window = self.windows.lock().get(stream.name()).cloned()?;
         window.is_of(stream).then_some(window)
     }
 
     fn forget(&self, window: &Window) {
-        self.windows().remove(window.stream().name());
+        self.windows.lock().remove(window.stream().name());
     }
 
     /// The bytes of a segment that memory no longer has, the first of them at once, and whether any node has the
@@ -261,27 +248,7 @@ impl Dvr {
 
     async fn read(&self, path: PathBuf) -> io::Result<FileBody> {
         let body = FileBody::open(Arc::clone(&self.disk), path, Arc::clone(&self.reads)).await?;
-        self.counts.reads.fetch_add(1, Ordering::Relaxed);
+        self.counts.reads.add(1);
         Ok(body)
-    }
-
-    fn windows(&self) -> MutexGuard<'_, HashMap<StreamName, Arc<Window>>> {
-        // The map is valid between any two statements of its users.
-        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Counts {
-    fn wrote(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.segments.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn freed(&self, bytes: u64) {
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    fn failed(&self, segments: u64) {
-        self.failures.fetch_add(segments, Ordering::Relaxed);
     }
 }

@@ -7,9 +7,10 @@
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use base::Lock;
 use bytes::Bytes;
 use fanout::{LaneIndex, Preamble, Segment, Stream};
 use media::Span;
@@ -36,7 +37,7 @@ pub(crate) struct Window {
     length: Span,
     /// For how long a segment can be read after it was listed last.
     grace: Span,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Debug, Default)]
@@ -89,7 +90,7 @@ impl Window {
             folder,
             length,
             grace,
-            state: Mutex::default(),
+            state: Lock::default(),
         }
     }
 
@@ -107,7 +108,7 @@ impl Window {
 
     /// Takes the lane's complete segments, of which the newest media came just `now`.
     pub(super) fn note(&self, index: &LaneIndex, now: SystemTime) -> Changes {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let mut changes = Changes::default();
         let Some(first) = index.segments.first() else {
             return changes;
@@ -130,7 +131,7 @@ impl Window {
 
     /// The oldest segment that is to be written. It is being written until it is [settled](Self::settle).
     pub(super) fn begin(&self) -> Option<Job> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is_pending = |kept: &&Arc<Kept>| kept.storage == Storage::Pending;
         let kept = Arc::clone(state.kept.iter().find(is_pending)?);
         state.in_flight = Some(kept.number());
@@ -152,7 +153,7 @@ impl Window {
 
     /// A segment was written, as so many bytes, or is lost.
     pub(super) fn settle(&self, number: u64, written: Option<u64>) -> Changes {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.in_flight = None;
         let Some(at) = state.position(number) else {
             // It has left the window meanwhile.
@@ -181,14 +182,14 @@ impl Window {
 
     /// Bytes of a segment that is to be written.
     pub(super) fn size(&self, number: u64) -> Option<u64> {
-        let state = self.state();
+        let state = self.state.lock();
         let range = &state.kept[state.position(number)?].segment.range;
         Some(range.end - range.start)
     }
 
     /// Gives up the oldest segments to make room for so many bytes. Returns how many are to be removed.
     pub(super) fn shrink(&self, bytes: u64) -> u64 {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let mut freed = 0;
         while freed < bytes && state.kept.front().is_some_and(|kept| kept.bytes() > 0) {
             freed += self.pop(&mut state);
@@ -198,14 +199,14 @@ impl Window {
 
     /// Empties it: what is to be removed, and its bytes.
     pub(super) fn wipe(&self) -> (Vec<PathBuf>, u64) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let freed = self.clear(&mut state);
         (std::mem::take(&mut state.removals), freed)
     }
 
     /// The times of day of what is listed beside a lane that has `index`, of which the newest media came just `now`.
     pub(crate) fn wall(&self, index: &LaneIndex, now: SystemTime) -> Wall {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if !index.segments.is_empty() {
             state.wall.observe(&index.segments, now);
         }
@@ -214,13 +215,13 @@ impl Window {
 
     /// What is listed beside a lane that has `index`.
     pub(crate) fn past(&self, index: &LaneIndex) -> Past {
-        let state = self.state();
+        let state = self.state.lock();
         Past::of(&state.kept, state.revision, self.length, index)
     }
 
     /// The file of a segment that was written, and whether any node has the same.
     pub(super) fn path(&self, number: u64) -> Option<(PathBuf, bool)> {
-        let state = self.state();
+        let state = self.state.lock();
         let kept = &state.kept[state.position(number)?];
         let path = (kept.bytes() > 0).then(|| self.folder.segment(number))?;
         Some((path, kept.segment.is_whole))
@@ -228,7 +229,7 @@ impl Window {
 
     /// The file of an initialization segment that was written.
     pub(super) fn init_path(&self, digest: &str) -> Option<PathBuf> {
-        let is_there = self.state().inits.contains(digest);
+        let is_there = self.state.lock().inits.contains(digest);
         is_there.then(|| self.folder.init(digest))
     }
 
@@ -267,11 +268,6 @@ impl Window {
             state.remove(self.folder.init(&oldest.map));
         }
         oldest.bytes()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // The list is valid between any two statements of its users.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -208,7 +208,7 @@ impl TestServer {
         let books = self.registry.fanout().books();
         books
             .iter()
-            .map(|books| books.listeners[Protocol::Hls as usize].value())
+            .map(|books| books.listeners.value(Protocol::Hls))
             .sum()
     }
 }

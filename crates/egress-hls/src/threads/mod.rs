@@ -99,11 +99,7 @@ pub struct RequestThreads {
     next: AtomicUsize,
 }
 
-impl std::fmt::Debug for RequestThreads {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RequestThreads").finish_non_exhaustive()
-    }
-}
+base::debug!(RequestThreads {});
 
 impl RequestThreads {
     /// Starts `count` threads, which end when this is dropped. To be called within the runtime that their waits run on.

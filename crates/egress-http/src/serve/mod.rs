@@ -67,14 +67,10 @@ impl Context {
     }
 }
 
-impl std::fmt::Debug for Context {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context")
-            .field("registry", &self.registry)
-            .field("server_header", &self.server_header)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Context {
+    registry,
+    server_header
+});
 
 /// What became of a request, for the log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -42,6 +42,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use base::Published;
 use fanout::{Books, LaneId, ListenerHandle, Reason};
 use net::Slab;
 use webrtc::ice::Path;
@@ -57,7 +58,7 @@ use self::meter::Meter;
 use self::viewer::Viewer;
 use crate::agree::Agreed;
 use crate::out::ViewerOutbox;
-use crate::stats::Stats;
+use crate::stats::Counters;
 
 /// Visits in one call of [`Viewers::turn`]: about half a millisecond, after which the port serves its
 /// sockets.
@@ -82,7 +83,7 @@ pub struct Viewers {
     /// When groups will have something to do; an entry counts only if the group's own time agrees.
     schedule: BinaryHeap<Reverse<(Instant, u32)>>,
     context: GroupContext,
-    stats: Arc<Stats>,
+    stats: Arc<Published<Counters>>,
     meter: Option<Meter>,
     /// Visits in the last call of [`turn`](Self::turn).
     visits: u32,
@@ -112,7 +113,7 @@ impl Viewers {
     }
 
     /// What the worker counts beside its books, for other threads.
-    pub fn stats(&self) -> Arc<Stats> {
+    pub fn stats(&self) -> Arc<Published<Counters>> {
         Arc::clone(&self.stats)
     }
 
@@ -365,7 +366,7 @@ impl Viewers {
     }
 
     fn publish(&self) {
-        self.stats.publish(&self.context.counters);
+        self.stats.publish(self.context.counters);
     }
 }
 

@@ -233,7 +233,11 @@ async fn listeners_hear_the_fallback_and_their_publisher_again() {
     let mut tap = tap(&stream);
     let (_, before) = heard(&mut tap, b's').await;
     sleep(LONG).await;
-    assert_eq!(world.stats.outcomes(Outcome::Began), 0, "nothing is amiss");
+    assert_eq!(
+        world.stats.outcomes.value(Outcome::Began),
+        0,
+        "nothing is amiss"
+    );
 
     drop(studio);
     let left = now();
@@ -258,7 +262,7 @@ async fn listeners_hear_the_fallback_and_their_publisher_again() {
     world
         .until(|world| world.state("radio") == Some(State::Waiting))
         .await;
-    assert_eq!(world.stats.outcomes(Outcome::Returned), 1);
+    assert_eq!(world.stats.outcomes.value(Outcome::Returned), 1);
     let backup = world.info("backup").expect("it goes on");
     assert_eq!((backup.epoch, backup.source.protocol), (1, "icecast"));
 }
@@ -358,7 +362,7 @@ async fn nothing_is_played_to_nobody() {
         .await;
     drop(listener);
     world
-        .until(|world| world.stats.outcomes(Outcome::Unwanted) == 1)
+        .until(|world| world.stats.outcomes.value(Outcome::Unwanted) == 1)
         .await;
     assert_eq!(world.protocol("radio"), "");
 }
@@ -383,7 +387,7 @@ async fn a_fallback_that_does_not_fit_is_told_before_it_is_needed() {
     refusal(&world).await;
     assert_eq!(world.protocol("radio"), "icecast");
     assert_eq!(
-        world.stats.outcomes(Outcome::Refused),
+        world.stats.outcomes.value(Outcome::Refused),
         0,
         "nobody misses it"
     );
@@ -426,7 +430,7 @@ async fn another_format_is_refused_and_said() {
     assert_eq!(
         (
             world.protocol("radio"),
-            world.stats.outcomes(Outcome::Refused)
+            world.stats.outcomes.value(Outcome::Refused)
         ),
         ("", 1)
     );
@@ -478,5 +482,5 @@ async fn a_publisher_may_have_to_wait_for_the_end() {
         .until(|world| world.protocol("radio").is_empty())
         .await;
     assert!(world.publish("radio").is_ok());
-    assert_eq!(world.stats.outcomes(Outcome::Ended), 1);
+    assert_eq!(world.stats.outcomes.value(Outcome::Ended), 1);
 }

@@ -1,7 +1,8 @@
 //! From the threads that carry media to the events: which listeners were degraded, and which have recovered.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
+
+use base::Lock;
 
 use super::EventKind;
 use crate::directory::Directory;
@@ -23,7 +24,7 @@ struct Condition {
 pub(crate) struct Conditions {
     sender: ConditionSender,
     /// Locked by the control plane only.
-    changed: Mutex<Receiver<Condition>>,
+    changed: Lock<Receiver<Condition>>,
 }
 
 /// Reports changes without ever waiting.
@@ -43,7 +44,7 @@ impl Default for Conditions {
         let (sender, changed) = sync_channel(CONDITIONS_MAX);
         Self {
             sender: ConditionSender(sender),
-            changed: Mutex::new(changed),
+            changed: Lock::new(changed),
         }
     }
 }
@@ -56,7 +57,7 @@ impl Conditions {
     /// Emits what has changed since the last time. Listeners that are gone by now have left, whatever
     /// their condition was.
     pub(crate) fn emit(&self, directory: &Directory) {
-        let changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = self.changed.lock();
         for Condition { id, is_degraded } in changed.try_iter().take(CONDITIONS_MAX) {
             let kind = match is_degraded {
                 true => EventKind::Degraded { listener: id },

@@ -185,109 +185,55 @@ impl EventKind {
     }
 }
 
-/// The kinds of events by name, for subscribers that choose among them.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Topic {
-    /// [`EventKind::Began`].
-    Began,
-    /// [`EventKind::EpochBegan`].
-    Epoch,
-    /// [`EventKind::TakenOver`].
-    TakenOver,
-    /// [`EventKind::TracksChanged`].
-    Tracks,
-    /// [`EventKind::TitleChanged`].
-    Title,
-    /// [`EventKind::PublisherLeft`].
-    PublisherLeft,
-    /// [`EventKind::Ended`].
-    Ended,
-    /// [`EventKind::Fallback`].
-    Fallback,
-    /// [`EventKind::Sound`].
-    Sound,
-    /// [`EventKind::ListenerJoined`].
-    ListenerJoined,
-    /// [`EventKind::ListenerLeft`].
-    ListenerLeft,
-    /// [`EventKind::Degraded`].
-    Degraded,
-    /// [`EventKind::Recovered`].
-    Recovered,
-    /// [`EventKind::Refused`].
-    Refused,
-    /// [`EventKind::LinkUp`].
-    LinkUp,
-    /// [`EventKind::LinkDown`].
-    LinkDown,
-}
-
-impl Topic {
-    /// Every topic, in the order of their indices.
-    pub const ALL: [Self; 16] = [
-        Self::Began,
-        Self::Epoch,
-        Self::TakenOver,
-        Self::Tracks,
-        Self::Title,
-        Self::PublisherLeft,
-        Self::Ended,
-        Self::Fallback,
-        Self::Sound,
-        Self::ListenerJoined,
-        Self::ListenerLeft,
-        Self::Degraded,
-        Self::Recovered,
-        Self::Refused,
-        Self::LinkUp,
-        Self::LinkDown,
-    ];
-
-    /// Its name in the API.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Began => "began",
-            Self::Epoch => "epoch",
-            Self::TakenOver => "taken_over",
-            Self::Tracks => "tracks",
-            Self::Title => "title",
-            Self::PublisherLeft => "publisher_left",
-            Self::Ended => "ended",
-            Self::Fallback => "fallback",
-            Self::Sound => "sound",
-            Self::ListenerJoined => "listener_joined",
-            Self::ListenerLeft => "listener_left",
-            Self::Degraded => "degraded",
-            Self::Recovered => "recovered",
-            Self::Refused => "refused",
-            Self::LinkUp => "link_up",
-            Self::LinkDown => "link_down",
-        }
+base::labels! {
+    /// The kinds of events by name, for subscribers that choose among them.
+    pub enum Topic {
+        /// [`EventKind::Began`].
+        Began = "began",
+        /// [`EventKind::EpochBegan`].
+        Epoch = "epoch",
+        /// [`EventKind::TakenOver`].
+        TakenOver = "taken_over",
+        /// [`EventKind::TracksChanged`].
+        Tracks = "tracks",
+        /// [`EventKind::TitleChanged`].
+        Title = "title",
+        /// [`EventKind::PublisherLeft`].
+        PublisherLeft = "publisher_left",
+        /// [`EventKind::Ended`].
+        Ended = "ended",
+        /// [`EventKind::Fallback`].
+        Fallback = "fallback",
+        /// [`EventKind::Sound`].
+        Sound = "sound",
+        /// [`EventKind::ListenerJoined`].
+        ListenerJoined = "listener_joined",
+        /// [`EventKind::ListenerLeft`].
+        ListenerLeft = "listener_left",
+        /// [`EventKind::Degraded`].
+        Degraded = "degraded",
+        /// [`EventKind::Recovered`].
+        Recovered = "recovered",
+        /// [`EventKind::Refused`].
+        Refused = "refused",
+        /// [`EventKind::LinkUp`].
+        LinkUp = "link_up",
+        /// [`EventKind::LinkDown`].
+        LinkDown = "link_down",
     }
 }
 
-/// Why a stream is over.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum EndReason {
-    /// Its publisher left and none came within its linger time.
-    Abandoned,
-    /// The operator ended it.
-    Operator,
-    /// It came on demand, and has no listeners any more.
-    Unwanted,
-    /// The server ends.
-    Shutdown,
-}
-
-impl EndReason {
-    /// Its name in the API.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Abandoned => "abandoned",
-            Self::Operator => "operator",
-            Self::Unwanted => "unwanted",
-            Self::Shutdown => "shutdown",
-        }
+base::labels! {
+    /// Why a stream is over.
+    pub enum EndReason {
+        /// Its publisher left and none came within its linger time.
+        Abandoned = "abandoned",
+        /// The operator ended it.
+        Operator = "operator",
+        /// It came on demand, and has no listeners any more.
+        Unwanted = "unwanted",
+        /// The server ends.
+        Shutdown = "shutdown",
     }
 }
 

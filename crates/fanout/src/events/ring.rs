@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use base::Lock;
 use media::StreamName;
 use net::Quota;
 
@@ -24,7 +25,7 @@ const NUMBERS_PER_SECOND: u64 = 1 << 20;
 /// See [`super`].
 #[derive(Debug)]
 pub struct Events {
-    ring: Mutex<Ring>,
+    ring: Lock<Ring>,
     bells: TaskBells,
     readers: AtomicUsize,
 }
@@ -82,7 +83,7 @@ impl Events {
         // At least one: 0 means that a reader has seen nothing.
         let first = (since.as_secs() * NUMBERS_PER_SECOND).max(1);
         Self {
-            ring: Mutex::new(Ring {
+            ring: Lock::new(Ring {
                 recent: VecDeque::with_capacity(RECENT_MAX),
                 first,
                 next: first,
@@ -141,7 +142,7 @@ impl Events {
 
     pub(super) fn ring(&self) -> MutexGuard<'_, Ring> {
         // A push is a few moves; none of them panics half way.
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ring.lock()
     }
 
     /// Number of readers.

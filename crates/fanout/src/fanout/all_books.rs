@@ -1,6 +1,8 @@
 //! The books of all who serve listeners: workers, tasks, and other threads.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use base::Lock;
 
 use crate::books::{Books, Plane};
 
@@ -12,7 +14,7 @@ pub(super) struct AllBooks {
     /// Of listeners that tasks serve, and of those with a [`Guest`](crate::Guest) that no thread serves.
     pub(super) tasks: Arc<Books>,
     /// Of threads that serve listeners by themselves.
-    others: Mutex<Vec<Arc<Books>>>,
+    others: Lock<Vec<Arc<Books>>>,
 }
 
 impl AllBooks {
@@ -20,13 +22,13 @@ impl AllBooks {
         Self {
             workers,
             tasks: Arc::new(Books::new(Plane::Tasks, 0)),
-            others: Mutex::default(),
+            others: Lock::default(),
         }
     }
 
     /// Those of one more thread, which stay.
     pub(super) fn open(&self, plane: Plane) -> Arc<Books> {
-        let mut all = self.others();
+        let mut all = self.others.lock();
         let number = all.iter().filter(|books| books.plane == plane).count();
         let books = Arc::new(Books::new(plane, number));
         all.push(Arc::clone(&books));
@@ -36,17 +38,15 @@ impl AllBooks {
     /// The workers' in their order, those of tasks, and those that were opened.
     pub(super) fn list(&self) -> Vec<Arc<Books>> {
         let own = self.workers.iter().chain([&self.tasks]);
-        own.chain(self.others().iter()).map(Arc::clone).collect()
+        own.chain(self.others.lock().iter())
+            .map(Arc::clone)
+            .collect()
     }
 
     /// Listeners now that are not at a worker.
     pub(super) fn listeners_elsewhere(&self) -> u64 {
-        let others = self.others();
+        let others = self.others.lock();
         let others = others.iter().chain([&self.tasks]);
         others.map(|books| books.listeners_now()).sum()
-    }
-
-    fn others(&self) -> MutexGuard<'_, Vec<Arc<Books>>> {
-        self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,11 +1,12 @@
 //! How a set of workers is put together, started and stopped.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use base::{Counter, Lock};
 use log::Budget;
 use net::Backend;
 
@@ -19,7 +20,6 @@ use crate::directory::Directory;
 use crate::events::{Conditions, Events};
 use crate::listener::Departure;
 use crate::placement::Placement;
-use crate::stats::Counter;
 use crate::worker::{Command, Handle, INBOX_MAX, Links, Worker, WorkerWaker};
 
 /// Departures that may wait to be read. Workers keep what does not fit, so none is lost to a slow reader.
@@ -42,7 +42,7 @@ impl Fanout {
             threads.push(builder.spawn(move || worker.run())?);
         }
         let fanout = Self {
-            threads: Mutex::new(threads),
+            threads: Lock::new(threads),
             ..fanout
         };
         Ok((Arc::new(fanout), departed))
@@ -106,7 +106,7 @@ impl Fanout {
             readers_now: Counter::default(),
             checkups: Checkups::default(),
             departures,
-            threads: Mutex::default(),
+            threads: Lock::default(),
             clock,
             started: now,
         };
@@ -118,7 +118,7 @@ impl Fanout {
         for worker in &self.workers {
             worker.tell(Command::Stop);
         }
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.threads.lock();
         for thread in threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a worker had panicked");

@@ -4,12 +4,13 @@ mod all_books;
 mod assembly;
 mod controls;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use base::{Counter, Lock};
 use bytes::Bytes;
 use log::Budget;
 use media::Timestamp;
@@ -29,7 +30,6 @@ use crate::lane::LaneGuard;
 use crate::listener::{Departure, ListenerId, ListenerReport};
 use crate::placement::{Load, Placement};
 use crate::reader::LogReader;
-use crate::stats::Counter;
 use crate::worker::{Attach, Command, Handle, WorkerWaker};
 
 /// How the workers are set up.
@@ -96,7 +96,7 @@ pub struct Fanout {
     readers_now: Counter,
     pub(crate) checkups: Checkups,
     departures: SyncSender<Departure>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Lock<Vec<JoinHandle<()>>>,
     clock: Clock,
     started: Instant,
 }
@@ -352,7 +352,7 @@ impl Fanout {
 
     fn load(&self, worker: usize) -> Load {
         let books = &self.all_books.workers[worker];
-        let gone: u64 = books.departures.iter().map(Counter::value).sum();
+        let gone: u64 = books.departures.sum();
         Load {
             demand: books.demand_nanos.value() as f64 / 1e9,
             listeners: (self.workers[worker].attached() as u64).saturating_sub(gone),

@@ -25,8 +25,9 @@ mod tests;
 mod title;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use base::Lock;
 use media::{Span, TimedEvent, Timestamp};
 
 pub use place::PartState;
@@ -69,14 +70,14 @@ impl LaneIndex {
 #[derive(Debug)]
 pub(crate) struct SharedIndex {
     segmentation: Segmentation,
-    segments: Mutex<Segments>,
+    segments: Lock<Segments>,
 }
 
 impl SharedIndex {
     pub(crate) fn new(segmentation: Segmentation) -> Self {
         Self {
             segmentation,
-            segments: Mutex::default(),
+            segments: Lock::default(),
         }
     }
 
@@ -84,7 +85,7 @@ impl SharedIndex {
     // Most lanes have no index: their commits are not to pay for this one's frame.
     #[inline(never)]
     pub(crate) fn add(&self, marks: &mut Vec<Mark>, start: u64) {
-        let mut segments = self.segments();
+        let mut segments = self.segments.lock();
         let longest = self.segmentation.segment_max();
         marks.drain(..).for_each(|mark| segments.add(mark, longest));
         segments.forget_before(start);
@@ -92,7 +93,7 @@ impl SharedIndex {
 
     /// Takes an event, which is to be listed with the segment that begins at its time or later.
     pub(crate) fn note(&self, event: Arc<TimedEvent>) {
-        let mut segments = self.segments();
+        let mut segments = self.segments.lock();
         if segments.waiting.len() >= EVENTS_WAITING_MAX {
             segments.waiting.remove(0);
         }
@@ -101,12 +102,12 @@ impl SharedIndex {
 
     /// Takes a title, which is to be listed like an event.
     pub(crate) fn note_title(&self, change: Arc<TitleChange>) {
-        self.segments().titles.note(change);
+        self.segments.lock().titles.note(change);
     }
 
     /// What is listed of a log that has nothing before `start`.
     pub(crate) fn list(&self, start: u64, is_ended: bool) -> LaneIndex {
-        let mut segments = self.segments();
+        let mut segments = self.segments.lock();
         segments.forget_before(start);
         LaneIndex {
             segmentation: Some(self.segmentation),
@@ -119,14 +120,9 @@ impl SharedIndex {
 
     /// Where a part is in a log that has nothing before `start`; `None` if it may still come.
     pub(crate) fn place(&self, start: u64, number: u64, part: usize) -> Option<PartState> {
-        let mut segments = self.segments();
+        let mut segments = self.segments.lock();
         segments.forget_before(start);
         place::find(&segments.list, &self.segmentation, number, part)
-    }
-
-    fn segments(&self) -> MutexGuard<'_, Segments> {
-        // The list is valid between any two statements of its users.
-        self.segments.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -30,7 +30,7 @@ impl Publisher {
         publisher: Incumbent,
         now: Instant,
     ) -> Result<Self, PublishRefused> {
-        let mut core = stream.core();
+        let mut core = stream.core.lock();
         match core.phase {
             Phase::Ended => return Err(PublishRefused::Ended),
             Phase::Live if core.aside.is_some() => return Err(PublishRefused::Busy),

@@ -52,7 +52,7 @@ pub(crate) type DeriverCell = Arc<OnceLock<Arc<dyn Deriver>>>;
 impl Stream {
     /// Begins the stream's derived track. `None` while there is one, or when the stream is over.
     pub fn derive(self: &Arc<Self>) -> Option<Derivation> {
-        let mut core = self.core();
+        let mut core = self.core.lock();
         if core.phase == Phase::Ended {
             return None;
         }
@@ -65,7 +65,7 @@ impl Stream {
     /// that now.
     pub(crate) fn want_derived(self: &Arc<Self>) -> bool {
         let is_wanted = {
-            let core = self.core();
+            let core = self.core.lock();
             core.derived.is_free() && core.outputs.derived_wanted() > 0
         };
         match self.commons.deriver.get().filter(|_| is_wanted) {
@@ -77,7 +77,7 @@ impl Stream {
     /// Retries a derived track that there was no room for.
     pub(crate) fn retry_derived(self: &Arc<Self>) {
         let is_wanted = {
-            let core = self.core();
+            let core = self.core.lock();
             core.derived.lacks_writer() && core.outputs.derived_wanted() > 0
         };
         let deriver = self.commons.deriver.get().filter(|_| is_wanted);
@@ -116,13 +116,13 @@ impl Derivation {
 
     /// Listeners of lanes that take it.
     pub fn wanted(&self) -> usize {
-        self.0.stream.core().outputs.derived_wanted()
+        self.0.stream.core.lock().outputs.derived_wanted()
     }
 
     /// Ends it if no lane that takes it has a listener, and returns whether it has ended. A later listener
     /// makes the stream call its deriver again.
     pub fn retire(&self) -> bool {
-        let core = &mut *self.0.stream.core();
+        let core = &mut *self.0.stream.core.lock();
         if core.outputs.derived_wanted() == 0 {
             core.derived.end_by(self.0.id, &mut core.outputs);
         }
@@ -132,7 +132,7 @@ impl Derivation {
 
 impl Drop for Derivation {
     fn drop(&mut self) {
-        let core = &mut *self.0.stream.core();
+        let core = &mut *self.0.stream.core.lock();
         core.derived.end_by(self.0.id, &mut core.outputs);
     }
 }
@@ -145,7 +145,7 @@ impl DerivedWriter {
             id: TrackId::DERIVED,
             ..track.clone()
         };
-        let core = &mut *self.stream.core();
+        let core = &mut *self.stream.core.lock();
         core.derived
             .announce(self.id, Arc::new(track), &mut core.outputs, now);
     }
@@ -153,7 +153,7 @@ impl DerivedWriter {
     /// Writes one sample at its time on the stream's timeline; time that steps back is held.
     /// Nothing is written before the track was announced.
     pub fn sample(&self, sample: Sample, now: Instant) {
-        let core = &mut *self.stream.core();
+        let core = &mut *self.stream.core.lock();
         let backlog = &core.recent.backlog;
         if let Some(sample) = core.derived.take(self.id, sample, backlog) {
             core.outputs.write_derived(&Item::Sample(sample), now);
@@ -162,7 +162,7 @@ impl DerivedWriter {
 
     /// Changes the offer to what has turned out. It holds until the publisher's tracks change.
     pub fn correct(&self, offer: DerivedOffer) {
-        let mut core = self.stream.core();
+        let mut core = self.stream.core.lock();
         if core.derived.is_by(self.id) && core.phase != Phase::Ended {
             core.derived.offer = offer;
             core.news.ring();

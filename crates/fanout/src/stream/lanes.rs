@@ -64,7 +64,7 @@ impl Stream {
     ) -> Result<LaneGuard, LaneRefused> {
         debug_assert_eq!(permission.action().stream, self.name);
         let (guard, takes_derived) = {
-            let mut core = self.core();
+            let mut core = self.core.lock();
             let (guard, takes_derived) = self.open_lane(&mut core, format, make, now)?;
             let guard = holder(guard);
             core.outputs.listeners();
@@ -90,7 +90,7 @@ impl Stream {
     ) -> Result<LaneGuard, LaneRefused> {
         debug_assert_eq!(permission.action().stream, self.name);
         let (guard, needs_derived) = {
-            let mut core = self.core();
+            let mut core = self.core.lock();
             let (guard, takes_derived) = self.open_lane(&mut core, format, make, now)?;
             let guard = guard.reserved();
             core.outputs.listeners();

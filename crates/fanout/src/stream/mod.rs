@@ -36,10 +36,11 @@ mod timed;
 mod timeline;
 mod titles;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use base::Lock;
 use log::Budget;
 use media::{Sample, StreamName, Timestamp, Track};
 
@@ -73,7 +74,8 @@ use crate::worker::WorkerWaker;
 /// See the module's description.
 pub struct Stream {
     name: StreamName,
-    core: Mutex<Core>,
+    /// A packager may panic under it; the state is valid all the same.
+    core: Lock<Core>,
     news: Arc<News>,
     wish: Arc<KeyframeWish>,
     commons: Commons,
@@ -108,7 +110,7 @@ impl Stream {
             name,
             news: Arc::clone(&core.news),
             wish: Arc::clone(&core.wish),
-            core: Mutex::new(core),
+            core: Lock::new(core),
             commons,
             log_bytes: Arc::default(),
             departed: Arc::default(),
@@ -122,24 +124,24 @@ impl Stream {
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        self.core().phase
+        self.core.lock().phase
     }
 
     /// Whether it has a publisher that counts: the publisher of a rendition is that of its parent.
     pub(crate) fn has_counted_publisher(&self) -> bool {
-        let core = self.core();
+        let core = self.core.lock();
         core.phase == Phase::Live && !core.incumbent.is_rendition && core.incumbent.settings.counts
     }
 
     /// Whether the publisher of another stream writes it as a rendition.
     pub(crate) fn is_rendition(&self) -> bool {
-        let core = self.core();
+        let core = self.core.lock();
         core.phase == Phase::Live && core.incumbent.is_rendition
     }
 
     /// Has its time begin here. To be called before its first publisher begins.
     pub(crate) fn begin_at(&self, start: Timestamp) {
-        self.core().clocks.timeline.begin_at(start);
+        self.core.lock().clocks.timeline.begin_at(start);
     }
 
     /// Where its media ends while it is live, if it is a quality of `programme`, or of that group, and comes over
@@ -154,7 +156,7 @@ impl Stream {
         if !is_quality && group.is_none() {
             return None;
         }
-        let core = self.core();
+        let core = self.core.lock();
         let is_beside = is_quality || group == core.incumbent.settings.group;
         let is_apart = source.peer.is_some() && !source.shares_connection(&core.incumbent.source);
         let is_live = core.phase == Phase::Live && core.observed.has_media;
@@ -163,12 +165,12 @@ impl Stream {
 
     /// The public description now.
     pub fn info(&self) -> Info {
-        self.core().info(&self.name)
+        self.core.lock().info(&self.name)
     }
 
     /// A place among its listeners, which is free again when the permit is dropped: `None` where there is no limit.
     pub(crate) fn place(&self) -> Result<Option<Permit>, Full> {
-        let max = self.core().incumbent.settings.listeners_max;
+        let max = self.core.lock().incumbent.settings.listeners_max;
         max.map(|max| self.places.take(max)).transpose()
     }
 
@@ -181,7 +183,7 @@ impl Stream {
     /// pictures, and when the newest keyframe is too old for a listener to start at.
     pub fn keyframe(&self, permission: &Authorized<Play>) -> Option<(Arc<Track>, Sample)> {
         debug_assert_eq!(permission.action().stream, self.name);
-        self.core().keyframe()
+        self.core.lock().keyframe()
     }
 
     /// Requests a keyframe, if its publisher has an encoder that can be asked.
@@ -195,7 +197,7 @@ impl Stream {
         publisher: &Incumbent,
         now: Instant,
     ) -> Result<(), PublishRefused> {
-        let mut core = self.core();
+        let mut core = self.core.lock();
         match core.phase {
             Phase::Live => core.permits(&self.name, publisher, now),
             Phase::Lingering | Phase::Ended => Ok(()),
@@ -204,7 +206,7 @@ impl Stream {
 
     /// Ends the stream now: its listeners are closed and its publisher is told.
     pub fn end(&self, reason: EndReason) {
-        self.core().end(reason);
+        self.core.lock().end(reason);
     }
 
     /// Waits until it has no publisher; at once if it has none.
@@ -233,7 +235,7 @@ impl Stream {
     }
 
     pub(crate) fn is_over(&self, now: Instant) -> bool {
-        let mut core = self.core();
+        let mut core = self.core.lock();
         if core.phase == Phase::Lingering {
             let linger = core.incumbent.settings.linger;
             if core.clocks.has_lingered(linger, now) {
@@ -242,11 +244,6 @@ impl Stream {
         }
         core.outputs.close_unread(now);
         core.phase == Phase::Ended
-    }
-
-    fn core(&self) -> MutexGuard<'_, Core> {
-        // A panic while the lock was held came from a packager; the stream's state is still valid.
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -50,7 +50,7 @@ impl Publisher {
         publisher: Incumbent,
         now: Instant,
     ) -> Result<Self, PublishRefused> {
-        let mut core = stream.core();
+        let mut core = stream.core.lock();
         let takes_over = match core.phase {
             Phase::Live => {
                 core.permits(&stream.name, &publisher, now)?;
@@ -81,7 +81,7 @@ impl Publisher {
 
     /// What a rendition takes from this publisher.
     pub(crate) fn parent(&self) -> Result<Parent, RenditionRefused> {
-        let core = self.stream.core();
+        let core = self.stream.core.lock();
         if !core.is_held_by(self.epoch) {
             return Err(RenditionRefused::Superseded);
         }
@@ -129,7 +129,7 @@ impl Publisher {
     /// # Errors
     /// When another publisher has the stream by now.
     pub fn identify(&mut self, container: Container, media_type: &str) -> Result<(), Superseded> {
-        let mut core = self.stream.core();
+        let mut core = self.stream.core.lock();
         if core.is_held_by(self.epoch) {
             core.identify(container, media_type);
             return Ok(());
@@ -146,7 +146,7 @@ impl Publisher {
     /// # Errors
     /// When another publisher has the stream by now; nothing was written then.
     pub fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), Superseded> {
-        let mut core = self.stream.core();
+        let mut core = self.stream.core.lock();
         if !core.is_held_by(self.epoch) {
             let is_aside = core.hear_aside(self.epoch, items, now);
             items.clear();
@@ -170,7 +170,7 @@ impl Publisher {
 
     /// Whether the stream or a rendition has lanes (listeners, or some not long ago) or taps.
     pub fn is_followed(&self) -> bool {
-        let is_followed = self.stream.core().outputs.are_followed();
+        let is_followed = self.stream.core.lock().outputs.are_followed();
         is_followed || self.renditions.iter().any(Rendition::is_followed)
     }
 
@@ -204,7 +204,7 @@ impl Publisher {
 
     /// Says whether titles can be written into its bytes from here on, and returns the one that waits for it.
     pub fn exchange_titles(&self, takes: bool) -> Option<SongTitle> {
-        self.stream.core().exchange_titles(self.epoch, takes)
+        self.stream.core.lock().exchange_titles(self.epoch, takes)
     }
 
     /// Signals its end.
@@ -224,7 +224,7 @@ impl Publisher {
 impl EpochWatch {
     /// Resolves when another publisher has the stream.
     pub fn poll_superseded(&self, cx: &Context<'_>) -> Poll<Superseded> {
-        let mut core = self.stream.core();
+        let mut core = self.stream.core.lock();
         if !core.is_held_by(self.epoch) {
             return match core.watches_aside(self.epoch, cx.waker()) {
                 true => Poll::Pending,
@@ -243,7 +243,7 @@ impl EpochWatch {
 
 impl Drop for Publisher {
     fn drop(&mut self) {
-        let mut core = self.stream.core();
+        let mut core = self.stream.core.lock();
         core.forget_aside(self.epoch);
         if core.is_held_by(self.epoch) && !core.resume_aside() {
             core.publisher_left();

@@ -26,7 +26,7 @@ const SPOOLS_MAX: usize = 4;
 impl Stream {
     /// Whether it has listeners or other readers.
     pub fn is_read(&self) -> bool {
-        let core = self.core();
+        let core = self.core.lock();
         core.outputs.are_recorded()
             || core
                 .outputs
@@ -38,7 +38,7 @@ impl Stream {
     /// A reader of the stream's items, for samples of `kind` or of every kind. It begins with what a lane would
     /// begin with. `None` when the stream is over, or has the maximum of taps.
     pub fn tap(&self, kind: Option<Kind>) -> Option<Tap> {
-        let mut core = self.core();
+        let mut core = self.core.lock();
         core.outputs.taps.retain(TapWriter::is_read);
         if core.phase == Phase::Ended || core.outputs.taps.len() >= TAPS_MAX {
             return None;
@@ -91,7 +91,7 @@ impl Stream {
     /// over, or has the maximum of such readers.
     pub fn spool(&self, permission: &Authorized<Play>, now: Instant) -> Option<Spool> {
         debug_assert_eq!(permission.action().stream, *self.name());
-        let mut core = self.core();
+        let mut core = self.core.lock();
         core.outputs.spools.retain(SpoolWriter::is_read);
         if core.phase == Phase::Ended || core.outputs.spools.len() >= SPOOLS_MAX {
             return None;

@@ -103,7 +103,7 @@ impl Rendition {
         parent: Parent,
         now: Instant,
     ) -> Result<Self, PublishRefused> {
-        let mut core = stream.core();
+        let mut core = stream.core.lock();
         match core.phase {
             // The connection that the parent was taken over from has not ended yet.
             Phase::Live if core.incumbent.is_rendition => core.tell_takeover(),

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::Bounded;
 use media::StreamName;
 
 use super::incumbent::Incumbent;
@@ -23,13 +24,13 @@ use crate::takeover::{PublishRefused, STALLED_AFTER};
 const REPLACED_MAX: usize = 8;
 
 /// See the module's description.
-#[derive(Debug, Default)]
-pub(super) struct Replaced(Vec<Entry>);
+#[derive(Debug)]
+pub(super) struct Replaced(Bounded<Identity, Entry>);
+
+type Identity = (Option<IpAddr>, String);
 
 #[derive(Debug)]
 struct Entry {
-    address: Option<IpAddr>,
-    agent: String,
     until: Instant,
     /// Whether its wish to take the stream back has been logged.
     is_told: bool,
@@ -42,37 +43,30 @@ struct Again {
     is_news: bool,
 }
 
+impl Default for Replaced {
+    fn default() -> Self {
+        Self(Bounded::new(REPLACED_MAX))
+    }
+}
+
 impl Replaced {
     /// Remembers replaced publishers for this long.
     fn note(&mut self, source: &Source, time: Duration, now: Instant) {
-        self.0
-            .retain(|entry| !entry.is_of(source) && entry.until > now);
-        if self.0.len() >= REPLACED_MAX {
-            let oldest = (0..self.0.len()).min_by_key(|at| self.0[*at].until);
-            oldest.map(|at| self.0.swap_remove(at));
-        }
-        self.0.push(Entry {
-            address: address(source),
-            agent: source.agent.clone(),
+        let entry = Entry {
             until: now + time,
             is_told: false,
-        });
+        };
+        self.0.insert(identity(source), entry);
     }
 
     /// Whether a publisher is one of those; if so, it is remembered anew from now on: a publisher that keeps
     /// trying stays out.
     fn tries(&mut self, source: &Source, time: Duration, now: Instant) -> Option<Again> {
-        let mut entries = self.0.iter_mut();
-        let entry = entries.find(|entry| entry.is_of(source) && entry.until > now)?;
+        self.0.drop_while(|entry| entry.until <= now);
+        let entry = self.0.renew(&identity(source))?;
         entry.until = now + time;
         let is_news = !std::mem::replace(&mut entry.is_told, true);
         Some(Again { is_news })
-    }
-}
-
-impl Entry {
-    fn is_of(&self, source: &Source) -> bool {
-        self.address == address(source) && self.agent == source.agent
     }
 }
 
@@ -140,7 +134,7 @@ impl Core {
         self.tell_takeover();
         let (peer, agent) = (source.peer, &source.agent);
         let (before_peer, before_agent) = (before.peer, &before.agent);
-        if is_same(&before, source) {
+        if identity(&before) == identity(source) {
             // Most likely its own connection from before, which the server does not know to be dead.
             tracing::info!(stream = %name, ?peer, ?agent, ?before_peer, "a publisher takes over from itself");
         } else {
@@ -149,11 +143,7 @@ impl Core {
     }
 }
 
-/// Whether two publishers are the same, as far as is known.
-fn is_same(a: &Source, b: &Source) -> bool {
-    address(a) == address(b) && a.agent == b.agent
-}
-
-fn address(source: &Source) -> Option<IpAddr> {
-    source.peer.map(|peer| peer.ip())
+/// What a publisher is known by.
+fn identity(source: &Source) -> Identity {
+    (source.peer.map(|peer| peer.ip()), source.agent.clone())
 }

@@ -13,9 +13,10 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use base::Lock;
 use log::SpoolShare;
 use media::{Item, Span, Timestamp};
 
@@ -64,7 +65,7 @@ pub(super) struct SpoolWriter {
 }
 
 #[derive(Debug, Default)]
-struct Shared(Mutex<Queue>);
+struct Shared(Lock<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -85,7 +86,7 @@ pub(super) fn spool(share: SpoolShare) -> (SpoolWriter, Spool) {
 impl Spool {
     /// Appends everything there is, and says what follows.
     pub fn take(&mut self, into: &mut VecDeque<Spooled>) -> Follows {
-        let mut queue = self.0.lock();
+        let mut queue = self.0.0.lock();
         queue.tell_missed();
         queue.bytes = 0;
         if into.is_empty() {
@@ -105,7 +106,7 @@ impl SpoolWriter {
 
     /// Appends an item that has arrived now.
     pub(super) fn push(&self, item: &Item, now: Instant) {
-        let mut queue = self.shared.lock();
+        let mut queue = self.shared.0.lock();
         queue.follows = Follows::More;
         queue.push(item.clone(), now);
         queue.make_room(&self.share);
@@ -113,22 +114,17 @@ impl SpoolWriter {
 
     /// The publisher has left.
     pub(super) fn pause(&self) {
-        self.shared.lock().follows = Follows::Pause;
+        self.shared.0.lock().follows = Follows::Pause;
     }
 }
 
 impl Drop for SpoolWriter {
     fn drop(&mut self) {
-        self.shared.lock().follows = Follows::End;
+        self.shared.0.lock().follows = Follows::End;
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        // Nothing is left half done under this lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Shared {}
 
 impl Queue {
     fn push(&mut self, item: Item, now: Instant) {
@@ -303,6 +299,6 @@ mod tests {
         }
         writer.push(&sample(10_000, BYTES_MAX), Instant::now());
         assert_eq!(take(&mut spool).0, ["lost 10000"], "too large for any");
-        assert_eq!(spool.0.lock().bytes, 0);
+        assert_eq!(spool.0.0.lock().bytes, 0);
     }
 }

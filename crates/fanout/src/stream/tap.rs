@@ -5,9 +5,10 @@
 //! them (tracks, headers, a title) is repeated, as it stood where reading goes on.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use base::Lock;
 use media::{Item, Kind};
 
 use super::missed::{Missed, weight};
@@ -42,7 +43,7 @@ pub(super) struct TapWriter {
 }
 
 #[derive(Debug, Default)]
-struct Shared(Mutex<Queue>);
+struct Shared(Lock<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -88,7 +89,7 @@ impl Tap {
 
     /// See [`next`](Self::next).
     pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Tapped>> {
-        let mut queue = self.0.lock();
+        let mut queue = self.0.0.lock();
         match queue.take() {
             Some(tapped) => Poll::Ready(Some(tapped)),
             None if queue.ended => Poll::Ready(None),
@@ -113,13 +114,13 @@ impl TapWriter {
     pub(super) fn push(&self, item: &Item, kind: Option<Kind>) {
         let is_sample = matches!(item, Item::Sample(_));
         if !is_sample || self.kind.is_none() || self.kind == kind {
-            self.shared.lock().push(item.clone());
+            self.shared.0.lock().push(item.clone());
         }
     }
 
     /// Wakes the reader if there is something for it.
     pub(super) fn publish(&self) {
-        let mut queue = self.shared.lock();
+        let mut queue = self.shared.0.lock();
         if queue.items.is_empty() && !queue.ended {
             return;
         }
@@ -133,17 +134,12 @@ impl TapWriter {
 
 impl Drop for TapWriter {
     fn drop(&mut self) {
-        self.shared.lock().ended = true;
+        self.shared.0.lock().ended = true;
         self.publish();
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        // Nothing is left half done under this lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Shared {}
 
 impl Queue {
     fn push(&mut self, item: Item) {
@@ -299,14 +295,14 @@ mod tests {
         for number in 0..100 {
             writer.push(&sample(number, BYTES_MAX / 3), None);
             writer.push(&title(&"x".repeat(BYTES_MAX / 3)), None);
-            let queue = tap.0.lock();
+            let queue = tap.0.0.lock();
             let held: usize = queue.items.iter().map(weight).sum();
             assert!(held <= BYTES_MAX && held == queue.bytes);
         }
         writer.push(&sample(100, BYTES_MAX + 1), None);
         let (words, _) = drain(&mut tap);
         assert_eq!(words[0], "lost 101", "too large for any queue");
-        assert_eq!(tap.0.lock().bytes, 0);
+        assert_eq!(tap.0.0.lock().bytes, 0);
     }
 
     #[test]

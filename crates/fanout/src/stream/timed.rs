@@ -96,7 +96,7 @@ impl Stream {
         now: Instant,
     ) -> Option<Timestamp> {
         debug_assert_eq!(permission.action().stream, self.name);
-        let mut core = self.core();
+        let mut core = self.core.lock();
         if core.phase != Phase::Live {
             return None;
         }

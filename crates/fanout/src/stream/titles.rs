@@ -95,14 +95,15 @@ impl Stream {
     /// Sets the title from outside the source's own bytes.
     pub fn set_title(&self, permission: &Authorized<UpdateMetadata>, title: Title, now: Instant) {
         debug_assert_eq!(permission.action().stream, self.name);
-        self.core()
+        self.core
+            .lock()
             .write(&mut vec![Item::Title(Arc::new(title))], now);
     }
 
     /// Has the publisher write a title into its bytes; false if there is none that can.
     pub fn wish_title(&self, permission: &Authorized<UpdateMetadata>, song: SongTitle) -> bool {
         debug_assert_eq!(permission.action().stream, self.name);
-        let mut core = self.core();
+        let mut core = self.core.lock();
         let is_taken = core.phase == Phase::Live && core.titles.has_own;
         if is_taken {
             core.titles.wished = Some(song);
@@ -118,7 +119,7 @@ impl Stream {
         loop {
             let seen = self.news.seen();
             {
-                let core = self.core();
+                let core = self.core.lock();
                 if core.phase == Phase::Ended {
                     return None;
                 }
@@ -132,6 +133,6 @@ impl Stream {
 
     /// The last titles, the newest first: [`PLAYED_MAX`] at most.
     pub fn played(&self) -> Vec<Played> {
-        self.core().titles.played.iter().cloned().collect()
+        self.core.lock().titles.played.iter().cloned().collect()
     }
 }

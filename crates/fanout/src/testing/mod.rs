@@ -56,11 +56,7 @@ impl SteppedWorker {
     }
 }
 
-impl std::fmt::Debug for SteppedWorker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SteppedWorker").finish_non_exhaustive()
-    }
-}
+base::debug!(SteppedWorker {});
 
 impl Fanout {
     /// The same as [`start`](Self::start) with workers that the caller steps, at the times that `clock`

@@ -129,7 +129,7 @@ impl<'a> Batch<'a> {
         books: &Books,
         now: Instant,
     ) -> u64 {
-        let protocol = lane.format.protocol as usize;
+        let protocol = lane.format.protocol;
         let (mut bytes, mut in_step) = (0, 0);
         let mut sealed = sealing.messages().iter();
         for send in &self.sends[..self.used] {
@@ -147,7 +147,7 @@ impl<'a> Batch<'a> {
             if outcome == SendOutcome::Closed {
                 self.plans[send.member] = Plan::Leave(Reason::Left);
             } else if let Some(join) = member.account(outcome, offered, now) {
-                books.join_seconds[protocol].observe_duration(join, 1);
+                books.join_seconds[protocol as usize].observe_duration(join, 1);
             }
         }
         books.egress_bytes[protocol].add(bytes);

@@ -82,7 +82,7 @@ impl Worker {
         // What its task has received and not read.
         let goes_on = listener.records.is_none() || listener.hear(&[], now);
         members.push(listener);
-        self.books.listeners[protocol as usize].add(1);
+        self.books.listeners[protocol].add(1);
         lane.view.refresh();
         if !goes_on {
             self.dismiss(position, Reason::Left);
@@ -208,7 +208,7 @@ impl Worker {
         let position = self.positions.remove(gone.slot);
         debug_assert!(position.is_some());
         let protocol = gone.guard.lane().format.protocol;
-        self.books.listeners[protocol as usize].sub(1);
+        self.books.listeners[protocol].sub(1);
         self.depart(gone.id, reason, gone.sent_bytes, gone.skips);
         // Last, so that its next owner finds the listener gone from all books.
         if let (Some((talk, why)), Some(socket)) = (back, socket) {
@@ -218,7 +218,7 @@ impl Worker {
     }
 
     fn depart(&mut self, id: ListenerId, reason: Reason, sent_bytes: u64, skips: u32) {
-        self.books.departures[reason as usize].add(1);
+        self.books.departures[reason].add(1);
         self.unsent_departures.push(Departure {
             id,
             reason,

@@ -103,7 +103,10 @@ fn readers_are_in_the_books_as_the_workers_listeners_are() {
     }
     assert_eq!(count(&books.forward_delay_seconds), 4);
     assert_eq!(books.message_samples.value().sum, 200.0);
-    assert_eq!(books.egress_bytes[0].value(), sent as u64);
+    assert_eq!(
+        books.egress_bytes[fanout::Protocol::Http].value(),
+        sent as u64
+    );
     assert!(books.busy_nanos.value() > 0 && count(&books.turn_seconds) == 4);
 
     let now = Instant::now();
@@ -128,7 +131,7 @@ fn readers_are_in_the_books_as_the_workers_listeners_are() {
     setup.registry.tick(later(60));
     assert_eq!(books.degraded.value(), 0);
     drop((keeps_up, stalls));
-    assert_eq!(books.departures[Reason::Left as usize].value(), 2);
+    assert_eq!(books.departures[Reason::Left].value(), 2);
     setup.registry.tick(later(90));
     assert_eq!((books.listeners_now(), books.demand_nanos.value()), (0, 0));
 }

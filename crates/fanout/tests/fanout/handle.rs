@@ -127,7 +127,7 @@ fn a_handle_is_counted_listed_reported_and_removed() {
     assert_eq!((departure.id, departure.reason), (id, Reason::Kicked));
     assert_eq!((departure.sent_bytes, departure.skips), (1_500, 1));
     assert_eq!(books.degraded.value(), 0);
-    assert_eq!(books.departures[Reason::Kicked as usize].value(), 1);
+    assert_eq!(books.departures[Reason::Kicked].value(), 1);
     assert_eq!(fanout.listeners(), 1);
 }
 
@@ -155,7 +155,7 @@ fn a_handle_is_in_the_books_of_the_thread_that_serves_it() {
     assert_eq!(fanout.listeners(), 1);
     drop(handle);
     assert_eq!(counts(), [0; 3]);
-    assert_eq!(other.departures[Reason::Left as usize].value(), 1);
+    assert_eq!(other.departures[Reason::Left].value(), 1);
 }
 
 #[test]

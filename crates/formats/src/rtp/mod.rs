@@ -15,9 +15,9 @@ pub mod record;
 mod sound;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use base::Counter;
 use container::rtp::{PADDING_MAX, PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
 use fanout::{Entry, Packager, Preamble, Protocol, Sink};
 use media::{Item, Kind, Sample, StreamName, Track, TrackId};
@@ -63,26 +63,12 @@ pub fn packager(stream: &StreamName, tally: &Arc<Tally>) -> Box<dyn Packager> {
 /// Frames left out, sent late or not sent, of all streams.
 #[derive(Debug, Default)]
 pub struct Tally {
-    left_out: AtomicU64,
-    reordered: AtomicU64,
-    unsendable: AtomicU64,
-}
-
-impl Tally {
     /// Frames left out: B-frames that no frame is predicted from.
-    pub fn left_out(&self) -> u64 {
-        self.left_out.load(Ordering::Relaxed)
-    }
-
+    pub left_out: Counter,
     /// B-frames sent because others are predicted from them; viewers show them late or not at all.
-    pub fn reordered(&self) -> u64 {
-        self.reordered.load(Ordering::Relaxed)
-    }
-
+    pub reordered: Counter,
     /// Samples that made no packets although their track is carried.
-    pub fn unsendable(&self) -> u64 {
-        self.unsendable.load(Ordering::Relaxed)
-    }
+    pub unsendable: Counter,
 }
 
 #[derive(Debug)]
@@ -243,16 +229,16 @@ impl Rtp {
         self.payloads.clear();
         let packetizer = self.lines[format as usize].packetizer(format, track);
         let Ok(picture) = packetizer.push(sample, &mut self.payloads) else {
-            self.tally.unsendable.fetch_add(1, Ordering::Relaxed);
+            self.tally.unsendable.add(1);
             return;
         };
         if picture.is_reordered {
             self.warn_of_reordering();
             if picture.is_disposable {
-                self.tally.left_out.fetch_add(1, Ordering::Relaxed);
+                self.tally.left_out.add(1);
                 return;
             }
-            self.tally.reordered.fetch_add(1, Ordering::Relaxed);
+            self.tally.reordered.add(1);
         }
         self.write(format, sample, sink);
         let may_join = match format.kind() {

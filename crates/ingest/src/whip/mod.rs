@@ -75,7 +75,7 @@ use crate::refusal::Refused;
 use crate::{Context, Error, Settings, Stats};
 
 pub use agree::{Agreed, Unusable, agree};
-pub use counters::{Counters, Counts};
+pub use counters::Counters;
 
 /// What a stream from WebRTC is, for listeners that take it whole: the same as one over RTMP, so
 /// that listeners stay when a publisher changes from one to the other.

@@ -128,7 +128,7 @@ impl Session {
         }
         match taken {
             Taken::No => {
-                self.stats.whip.refused();
+                self.stats.whip.refused.add(1);
                 return Ok(());
             }
             Taken::First => {

@@ -283,7 +283,7 @@ impl Track {
             .poll(now, self.depacketizer.awaits_keyframe())
         {
             rtcp::write_pli(out, ours, ssrc);
-            self.counters().pli();
+            self.counters().plis.add(1);
         }
     }
 
@@ -305,7 +305,8 @@ impl Track {
         self.counters().came(&self.counted, &counts);
         self.counted = counts;
         let frames = self.depacketizer.dropped_frames();
-        self.counters().dropped(frames - self.counted_frames);
+        let dropped = &self.counters().dropped_frames;
+        dropped.add(frames - self.counted_frames);
         self.counted_frames = frames;
     }
 

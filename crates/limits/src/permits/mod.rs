@@ -12,12 +12,12 @@
 //!
 //! A permit is a value whose drop returns it.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
+use base::Lock;
 use fanout::Permit;
 use net::shares::{Bounds, Crowded, ShareTicket, Shares, Standing};
 
@@ -100,12 +100,12 @@ pub type Evict = Box<dyn FnOnce(Option<Rejected>) + Send>;
 pub(crate) struct ConnectionPermits {
     per_ip: Option<NonZeroU32>,
     connections: Tally,
-    pools: [Mutex<Shares<Pending>>; Pool::ALL.len()],
+    pools: [Lock<Shares<Pending>>; Pool::ALL.len()],
     /// Connections between two requests.
-    idle: Mutex<Shares<Idle>>,
+    idle: Lock<Shares<Idle>>,
     /// How many connections to HTTP ports may be pending and idle, together.
     http_max: usize,
-    publishers: Mutex<Publishers>,
+    publishers: Lock<Publishers>,
 }
 
 struct Pending(Evict);
@@ -116,17 +116,9 @@ struct Idle {
     connection: Option<IpAddr>,
 }
 
-impl fmt::Debug for Idle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Idle")
-    }
-}
+base::debug!(Idle {});
 
-impl fmt::Debug for Pending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Pending")
-    }
-}
+base::debug!(Pending {});
 
 impl ConnectionPermits {
     /// For a process that may have `descriptors_max` descriptors.
@@ -138,12 +130,12 @@ impl ConnectionPermits {
             ..http
         };
         Arc::new(Self {
-            idle: Mutex::new(Shares::new(idle)),
+            idle: Lock::new(Shares::new(idle)),
             http_max: http.max,
             per_ip: settings.per_ip,
             connections: Tally::default(),
-            pools: Pool::ALL.map(|pool| Mutex::new(shares(pool))),
-            publishers: Mutex::default(),
+            pools: Pool::ALL.map(|pool| Lock::new(shares(pool))),
+            publishers: Lock::default(),
         })
     }
 
@@ -175,7 +167,7 @@ impl ConnectionPermits {
 
     /// Ends an idle connection, if there is one, for a new one that needs its descriptor.
     pub(super) fn evict_idle(&self) -> bool {
-        let idle = self.idle().evict_greediest();
+        let idle = self.idle.lock().evict_greediest();
         let is_there = idle.is_some();
         self.end_idle(idle);
         is_there
@@ -183,7 +175,7 @@ impl ConnectionPermits {
 
     /// Idle connections now.
     pub(super) fn idle_now(&self) -> usize {
-        self.idle().len()
+        self.idle.lock().len()
     }
 
     /// Pending connections or sessions in a pool.
@@ -192,7 +184,7 @@ impl ConnectionPermits {
     }
 
     fn take(&self, pool: Pool, address: IpAddr, standing: Standing, evict: Evict) -> ShareTicket {
-        if pool == Pool::Http && self.pending(pool) + self.idle().len() >= self.http_max {
+        if pool == Pool::Http && self.pending(pool) + self.idle.lock().len() >= self.http_max {
             self.evict_idle();
         }
         let taken = self.pool(pool).take(address, standing, Pending(evict));
@@ -209,9 +201,9 @@ impl ConnectionPermits {
     }
 
     fn take_idle(&self, address: IpAddr, standing: Standing, idle: Idle) -> ShareTicket {
-        let (ticket, evicted) = self.idle().take(address, standing, idle);
+        let (ticket, evicted) = self.idle.lock().take(address, standing, idle);
         self.end_idle(evicted.map(|(idle, _)| idle));
-        if self.pending(Pool::Http) + self.idle().len() > self.http_max {
+        if self.pending(Pool::Http) + self.idle.lock().len() > self.http_max {
             self.evict_idle();
         }
         ticket
@@ -231,18 +223,18 @@ impl ConnectionPermits {
         if self.connections.take(address, max) {
             return true;
         }
-        let idle = self.idle().evict_of(address);
+        let idle = self.idle.lock().evict_of(address);
         let is_there = idle.is_some();
         self.end_idle(idle);
         is_there && self.connections.take(address, max)
     }
 
-    fn idle(&self) -> MutexGuard<'_, Shares<Idle>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn standing(&self, address: IpAddr) -> Standing {
-        match self.publishers().are_at(network(address), Instant::now()) {
+        match self
+            .publishers
+            .lock()
+            .are_at(network(address), Instant::now())
+        {
             true => Standing::Known,
             false => Standing::Stranger,
         }
@@ -250,12 +242,7 @@ impl ConnectionPermits {
 
     fn pool(&self, pool: Pool) -> MutexGuard<'_, Shares<Pending>> {
         let pool = &self.pools[pool as usize];
-        pool.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn publishers(&self) -> MutexGuard<'_, Publishers> {
-        let publishers = self.publishers.lock();
-        publishers.unwrap_or_else(PoisonError::into_inner)
+        pool.lock()
     }
 }
 
@@ -388,7 +375,7 @@ impl ConnectionPermit {
             return true;
         }
         let ticket = self.idle.take();
-        let returned = ticket.and_then(|ticket| self.permits.idle().give_back(ticket));
+        let returned = ticket.and_then(|ticket| self.permits.idle.lock().give_back(ticket));
         let Some(Idle { evict, connection }) = returned else {
             return false;
         };
@@ -419,7 +406,7 @@ impl ConnectionPermit {
             && !self.is_publisher
         {
             self.is_publisher = true;
-            self.permits.publishers().came(address, Instant::now());
+            self.permits.publishers.lock().came(address, Instant::now());
         }
     }
 
@@ -440,7 +427,7 @@ impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.settle();
         if let Some(ticket) = self.idle.take() {
-            let returned = self.permits.idle().give_back(ticket);
+            let returned = self.permits.idle.lock().give_back(ticket);
             self.connection = returned.and_then(|idle| idle.connection);
         }
         if let Some(address) = self.connection.take() {
@@ -449,19 +436,19 @@ impl Drop for ConnectionPermit {
         if let Some(address) = self.address
             && self.is_publisher
         {
-            self.permits.publishers().left(address, Instant::now());
+            self.permits.publishers.lock().left(address, Instant::now());
         }
     }
 }
 
 /// A connection's permit, shared by the requests on it and by the sessions that they open.
 #[derive(Clone, Debug)]
-pub struct Handover(Arc<Mutex<ConnectionPermit>>);
+pub struct Handover(Arc<Lock<ConnectionPermit>>);
 
 impl Handover {
     /// Of the permit of a connection.
     pub fn new(permit: ConnectionPermit) -> Self {
-        Self(Arc::new(Mutex::new(permit)))
+        Self(Arc::new(Lock::new(permit)))
     }
 
     /// A permit for a session of a peer at this address.
@@ -471,14 +458,14 @@ impl Handover {
 
     /// The permit itself, for changes by what keeps the connection.
     pub fn permit(&self) -> MutexGuard<'_, ConnectionPermit> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The permit of a listener that keeps the connection.
     pub fn into_permit(self, permit: ListenerPermit) -> Permit {
         match Arc::try_unwrap(self.0) {
             Ok(own) => {
-                let own = own.into_inner().unwrap_or_else(PoisonError::into_inner);
+                let own = own.into_inner();
                 Permit::new((own, permit))
             }
             Err(shared) => Permit::new((shared, permit)),

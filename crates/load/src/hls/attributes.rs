@@ -1,10 +1,12 @@
 //! The values of a playlist's tags: lists of attributes, seconds, dates (RFC 8216 §4.2, §4.3.2.6).
 
+use std::time::UNIX_EPOCH;
+
 /// Durations above this are mistakes. A playlist has fewer than 40,000 entries, so their sum does not overflow,
 /// nor does a date with it.
 const SECONDS_MAX: f64 = 1e5;
-const YEARS: std::ops::RangeInclusive<u64> = 1970..=2300;
-const NANOSECONDS_PER_MINUTE: u64 = 60_000_000_000;
+/// The year 2262.
+const DATE_MAX: u64 = u64::MAX / 2;
 
 /// The attributes of a list in their order: names, and values without quotation marks.
 pub(super) fn attributes(list: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -28,45 +30,19 @@ pub(super) fn seconds(text: &str) -> Option<u64> {
     is_sane.then(|| (seconds * 1e9).round() as u64)
 }
 
-/// A date with time and zone (ISO 8601), in nanoseconds since 1970.
+/// A date with time and zone (ISO 8601), in nanoseconds since 1970. The zone may be without a colon.
 pub(super) fn date(text: &str) -> Option<u64> {
-    let (day, time) = text.trim().split_once('T')?;
-    let days = days(day)?;
-    let (time, zone) = time.split_at(time.find(['Z', 'z', '+', '-'])?);
-    let mut fields = time.splitn(3, ':');
-    let hours = bounded(fields.next()?, 24)?;
-    let minutes = bounded(fields.next()?, 59)?;
-    let nanoseconds = seconds(fields.next()?)?;
-    let minutes = (days * 24 + hours) * 60 + minutes - offset(zone)?;
-    let minutes = u64::try_from(minutes).ok()?;
-    Some(minutes * NANOSECONDS_PER_MINUTE + nanoseconds)
-}
-
-/// Days from 1970 to `YYYY-MM-DD`.
-fn days(day: &str) -> Option<i64> {
-    let mut fields = day.splitn(3, '-').map(str::parse::<u64>);
-    let mut number = || fields.next()?.ok();
-    let (year, month, day) = (number()?, number()?, number()?);
-    let days = http1::days(year, month, day).filter(|_| YEARS.contains(&year))?;
-    i64::try_from(days).ok()
-}
-
-/// Minutes that a zone is ahead of UTC: `Z`, `+hh:mm`, `-hhmm`.
-fn offset(zone: &str) -> Option<i64> {
-    if matches!(zone, "Z" | "z") {
-        return Some(0);
-    }
-    let (sign, digits) = zone.split_at_checked(1)?;
-    let (hours, minutes) = digits.split_at_checked(2)?;
-    let minutes = minutes.strip_prefix(':').unwrap_or(minutes);
-    let minutes = if minutes.is_empty() { "0" } else { minutes };
-    let ahead = bounded(hours, 24)? * 60 + bounded(minutes, 59)?;
-    Some(if sign == "-" { -ahead } else { ahead })
-}
-
-fn bounded(digits: &str, max: u16) -> Option<i64> {
-    let number: u16 = digits.parse().ok()?;
-    (number <= max).then(|| number.into())
+    let text = text.trim();
+    let (time, zone) = text.split_at_checked(text.len().checked_sub(5)?)?;
+    let text = match zone.split_at_checked(3)? {
+        (hours, minutes) if zone.starts_with(['+', '-']) && text.contains('T') => {
+            format!("{time}{hours}:{minutes}")
+        }
+        _ => text.to_owned(),
+    };
+    let since = base::date::parse(&text)?.duration_since(UNIX_EPOCH).ok()?;
+    let nanoseconds = u64::try_from(since.as_nanos()).ok()?;
+    (nanoseconds <= DATE_MAX).then_some(nanoseconds)
 }
 
 #[cfg(test)]

@@ -30,11 +30,13 @@ mod thread;
 
 use std::io;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use base::{Counter, Lock};
 
 use self::readiness::Readiness;
 use self::receiver::Receiver;
@@ -154,7 +156,7 @@ const INBOX_MAX: usize = 1_024;
 #[derive(Debug)]
 pub struct Intake {
     handles: Vec<ThreadHandle>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Lock<Vec<JoinHandle<()>>>,
 }
 
 /// The way to one thread.
@@ -174,8 +176,8 @@ struct Board {
     is_stopping: AtomicBool,
     /// Sockets given to it and not given back.
     sockets: AtomicUsize,
-    wakeups: AtomicU64,
-    turns: AtomicU64,
+    wakeups: Counter,
+    turns: Counter,
 }
 
 /// A socket that has been given to the intake. Dropping it has the socket given back, if it has not
@@ -211,7 +213,7 @@ impl Intake {
     pub fn start(threads: usize, method: Method, target_utilisation: f64) -> io::Result<Self> {
         let mut intake = Self {
             handles: Vec::new(),
-            threads: Mutex::default(),
+            threads: Lock::default(),
         };
         for number in 0..threads.max(1) {
             let (inbox, arrivals) = sync_channel(INBOX_MAX);
@@ -228,11 +230,7 @@ impl Intake {
                     run_thread(method, target_utilisation, &waker, arrivals, board, &made);
                 })?;
             intake.handles.push(handle);
-            intake
-                .threads
-                .get_mut()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(thread);
+            intake.threads.get_mut().push(thread);
             is_made.recv().map_err(io::Error::other)??;
         }
         Ok(intake)
@@ -277,14 +275,14 @@ impl Intake {
 
     /// How often the threads have woken.
     pub fn wakeups(&self) -> u64 {
-        let wakeups = |handle: &ThreadHandle| handle.board.wakeups.load(Ordering::Relaxed);
+        let wakeups = |handle: &ThreadHandle| handle.board.wakeups.value();
         self.handles.iter().map(wakeups).sum()
     }
 
     /// How often each thread has turned, at least once every [`IDLE_TURN`]. A thread that has ended or is stuck
     /// turns no more.
     pub fn turns(&self) -> impl Iterator<Item = u64> {
-        let turns = |handle: &ThreadHandle| handle.board.turns.load(Ordering::Relaxed);
+        let turns = |handle: &ThreadHandle| handle.board.turns.value();
         self.handles.iter().map(turns)
     }
 
@@ -294,7 +292,7 @@ impl Intake {
             handle.board.is_stopping.store(true, Ordering::Release);
             handle.waker.wake();
         }
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.threads.lock();
         let own = std::thread::current().id();
         for thread in threads.drain(..) {
             // A reader may hold the last reference to the intake. Its thread ends after this turn.

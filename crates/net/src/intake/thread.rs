@@ -117,7 +117,7 @@ impl IntakeThread {
 
     fn turn(&mut self) -> io::Result<()> {
         let now = Instant::now();
-        self.watched.board.turns.fetch_add(1, Ordering::Relaxed);
+        self.watched.board.turns.add(1);
         let apart = self.apart();
         let (pause, timeout) = self.sleep(apart, now);
         let Self {
@@ -133,7 +133,7 @@ impl IntakeThread {
             watched.hear(slot, news)
         })?;
         if timeout != Some(Duration::ZERO) {
-            watched.board.wakeups.fetch_add(1, Ordering::Relaxed);
+            watched.board.wakeups.add(1);
         }
         self.learn_cost(cpu::thread_time().saturating_sub(before));
         let now = Instant::now();

@@ -136,11 +136,7 @@ impl Connector {
     }
 }
 
-impl std::fmt::Debug for Connector {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connector").finish_non_exhaustive()
-    }
-}
+base::debug!(Connector {});
 
 /// A connection to another server, encrypted or not.
 #[derive(Debug)]

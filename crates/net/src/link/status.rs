@@ -1,38 +1,25 @@
 //! The state of a task that keeps a connection to another server.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::SystemTime;
+
+use base::{Counter, Lock};
 
 /// The longest error text that is kept, bytes.
 const ERROR_BYTES_MAX: usize = 512;
 
-/// What the task is doing.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum State {
-    /// Idle: the stream is not there, has no listeners, or has another publisher.
-    Idle,
-    /// The last attempt failed; the next one comes.
-    Waiting,
-    /// An attempt is being made.
-    Connecting,
-    /// The stream is being passed on.
-    Running,
-}
-
-impl State {
-    /// Every state.
-    pub const ALL: [Self; 4] = [Self::Idle, Self::Waiting, Self::Connecting, Self::Running];
-
-    /// The metric label, and the word in the API.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Waiting => "waiting",
-            Self::Connecting => "connecting",
-            Self::Running => "running",
-        }
+base::labels! {
+    /// What the task is doing.
+    pub enum State {
+        /// Idle: the stream is not there, has no listeners, or has another publisher.
+        Idle = "idle",
+        /// The last attempt failed; the next one comes.
+        Waiting = "waiting",
+        /// An attempt is being made.
+        Connecting = "connecting",
+        /// The stream is being passed on.
+        Running = "running",
     }
 }
 
@@ -56,26 +43,22 @@ pub struct LinkReport {
 /// A cell that one task writes and any task reads.
 #[derive(Debug)]
 pub struct Status {
-    report: Mutex<LinkReport>,
-    bytes: AtomicU64,
+    report: Lock<LinkReport>,
+    bytes: Counter,
     observer: OnceLock<Observer>,
 }
 
 /// Is told of each change of state.
 struct Observer(Box<dyn Fn(&LinkReport) + Send + Sync>);
 
-impl fmt::Debug for Observer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Observer")
-    }
-}
+base::debug!(Observer {});
 
 impl Status {
     /// The state now.
     pub fn report(&self) -> LinkReport {
         LinkReport {
-            bytes: self.bytes.load(Ordering::Relaxed),
-            ..self.cell().clone()
+            bytes: self.bytes.value(),
+            ..self.report.lock().clone()
         }
     }
 
@@ -98,7 +81,7 @@ impl Status {
 
     /// Whether it was another state before.
     fn change(&self, state: State) -> bool {
-        let mut report = self.cell();
+        let mut report = self.report.lock();
         if state == State::Connecting {
             report.attempts += 1;
         }
@@ -114,25 +97,21 @@ impl Status {
     pub fn fail(&self, error: &dyn fmt::Display) {
         let mut text = error.to_string();
         text.truncate(text.floor_char_boundary(ERROR_BYTES_MAX));
-        let mut report = self.cell();
+        let mut report = self.report.lock();
         report.failures += 1;
         report.error = Some(text);
     }
 
     /// Counts bytes passed on.
     pub fn add_bytes(&self, bytes: usize) {
-        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    fn cell(&self) -> MutexGuard<'_, LinkReport> {
-        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bytes.add(bytes as u64);
     }
 }
 
 impl Default for Status {
     fn default() -> Self {
         Self {
-            report: Mutex::new(LinkReport {
+            report: Lock::new(LinkReport {
                 state: State::Idle,
                 since: SystemTime::now(),
                 attempts: 0,
@@ -140,7 +119,7 @@ impl Default for Status {
                 error: None,
                 bytes: 0,
             }),
-            bytes: AtomicU64::new(0),
+            bytes: Counter::default(),
             observer: OnceLock::new(),
         }
     }

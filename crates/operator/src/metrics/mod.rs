@@ -10,14 +10,13 @@ pub mod table;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use fanout::stats::{Counter, Histogram, HistogramValue};
+use base::{Counter, Label, Labelled};
+use fanout::stats::{Histogram, HistogramValue};
 use fanout::{Books, Class, Protocol, Reason};
-use net::accept::Failure;
 use net::holdings::Kind;
 use net::intake::Intake;
 use net::panics::Part;
@@ -31,7 +30,6 @@ use self::process::Process;
 pub use self::table::METRICS;
 use self::table::*;
 use crate::console::{Console, DEMO};
-use limits::Rejected;
 use reports::log::{LineLog, MESSAGES};
 use reports::stamp;
 use reports::view::StreamView;
@@ -67,11 +65,7 @@ pub(super) async fn scrape(registry: Arc<Registry>) -> Response {
 /// Gathers what all parts have counted.
 struct Gather(Arc<Console>);
 
-impl fmt::Debug for Gather {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Gather")
-    }
-}
+base::debug!(Gather {});
 
 impl Collector for Gather {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
@@ -102,6 +96,19 @@ impl Gather {
         all.iter().map(|books| counter(books).value()).sum()
     }
 
+    fn sums<E: Label>(
+        &self,
+        counters: impl Fn(&Books) -> &Labelled<E>,
+    ) -> Vec<(&'static str, u64)> {
+        let mut sums: Vec<_> = Labelled::<E>::default().values().collect();
+        for books in self.books() {
+            for ((_, sum), count) in sums.iter_mut().zip(counters(&books).all()) {
+                *sum += count;
+            }
+        }
+        sums
+    }
+
     fn merged(&self, histogram: impl Fn(&Books) -> &Histogram) -> HistogramValue {
         let all = self.books();
         let mut values = all.iter().map(|books| histogram(books).value());
@@ -120,92 +127,67 @@ impl Gather {
         } = &*self.0;
         page.gauges(BUILD_INFO, [(env!("CARGO_PKG_VERSION"), 1.0)])?;
         page.gauge(START_TIME, unix_time(front.started))?;
-        page.gauge(DRAINING, f64::from(u8::from(front.drain.has_begun())))?;
-        let panics = Part::ALL.map(|part| (part.label(), part.panics() as f64));
-        page.counters(PANICS, panics)?;
+        page.gauge(DRAINING, front.drain.has_begun())?;
+        page.counters(PANICS, Part::ALL.map(|part| (part.label(), part.panics())))?;
         let others = [front.access.lines(), session_log];
         let others = others.into_iter().filter_map(LineLog::lines_lost);
         let lost = std::iter::once((MESSAGES, log.lines_lost())).chain(others);
-        page.counters(LOG_LINES_LOST, lost.map(|(log, lost)| (log, lost as f64)))?;
+        page.counters(LOG_LINES_LOST, lost)?;
         let certificate = certificate.as_ref().map(|shown| shown.facts());
         let expires = certificate.map(|Facts { serial, expires }| (serial, unix_time(expires)));
         page.gauges(CERTIFICATE_EXPIRES, expires)?;
         let fanout = front.registry.fanout();
-        page.gauge(LOG_BYTES, fanout.log_bytes() as f64)?;
+        page.gauge(LOG_BYTES, fanout.log_bytes())?;
         page.gauges(BACKEND, [(fanout.backend(), 1.0)])
     }
 
     fn publishers(&self, page: &mut Page<'_>) -> fmt::Result {
         let front = &self.0.front;
         let stats = &front.ingest.stats;
-        let protocols = ingest::Protocol::ALL;
         let infos = front.registry.list().into_iter().map(|one| one.info());
         // The server's own, which come through no port.
-        let mut own = [
-            (DEMO, 0.0),
-            (station::PROTOCOL, 0.0),
-            (fallback::PROTOCOL, 0.0),
-        ];
+        let mut own = [(DEMO, 0), (station::PROTOCOL, 0), (fallback::PROTOCOL, 0)];
         for info in infos {
             let view = StreamView::of(&info);
             let known = own.iter_mut().find(|(label, _)| *label == view.protocol);
             if let (true, Some((_, count))) = (view.state.has_publisher(), known) {
-                *count += 1.0;
+                *count += 1;
             }
         }
-        let now = protocols.map(|one| (one.label(), stats.publishers(one) as f64));
-        page.gauges(PUBLISHERS, now.into_iter().chain(own))?;
-        let bytes = protocols.map(|one| (one.label(), stats.ingest_bytes(one) as f64));
-        let demo = self.0.demo_bytes.load(Ordering::Relaxed) as f64;
-        let stations = self.0.stations.stats.bytes() as f64;
-        let fallbacks = self.0.fallbacks.stats.bytes() as f64;
+        page.gauges(PUBLISHERS, stats.publishers.values().chain(own))?;
         let own = [
-            (DEMO, demo),
-            (station::PROTOCOL, stations),
-            (fallback::PROTOCOL, fallbacks),
+            (DEMO, self.0.demo_bytes.value()),
+            (station::PROTOCOL, self.0.stations.stats.bytes.value()),
+            (fallback::PROTOCOL, self.0.fallbacks.stats.bytes.value()),
         ];
-        page.counters(INGEST_BYTES, bytes.into_iter().chain(own))?;
-        let receives = protocols.map(|one| (one.label(), stats.receives(one) as f64));
-        page.counters(INGEST_RECEIVES, receives)?;
-        page.counter(TAKEOVERS, front.registry.takeovers() as f64)?;
+        page.counters(INGEST_BYTES, stats.bytes.values().chain(own))?;
+        page.counters(INGEST_RECEIVES, stats.receives.values())?;
+        page.counter(TAKEOVERS, front.registry.takeovers())?;
         let wakeups = front.ingest.intake.as_ref().map_or(0, Intake::wakeups);
-        page.counter(INGEST_WAKEUPS, wakeups as f64)
+        page.counter(INGEST_WAKEUPS, wakeups)
     }
 
     fn listeners(&self, page: &mut Page<'_>) -> fmt::Result {
-        let by_protocol = |counts: fn(&Books) -> &[Counter]| {
-            Protocol::ALL.map(|protocol| {
-                let sum = self.sum(|set| &counts(set)[protocol as usize]);
-                (protocol.label(), sum as f64)
-            })
-        };
-        let listeners = by_protocol(|set| &set.listeners);
+        let listeners = self.sums(|set| &set.listeners);
+        let total: u64 = listeners.iter().map(|(_, count)| count).sum();
         page.gauges(LISTENERS, listeners)?;
-        page.counters(EGRESS_BYTES, by_protocol(|set| &set.egress_bytes))?;
-        page.counter(SENDS, self.sum(|set| &set.sends) as f64)?;
-        let degraded = self.sum(|set| &set.degraded) as f64;
+        page.counters(EGRESS_BYTES, self.sums(|set| &set.egress_bytes))?;
+        page.counter(SENDS, self.sum(|set| &set.sends))?;
+        let degraded = self.sum(|set| &set.degraded);
         page.gauge(DEGRADED, degraded)?;
-        let total: f64 = listeners.iter().map(|(_, count)| count).sum();
-        page.gauge(
-            DEGRADED_RATIO,
-            if total > 0.0 { degraded / total } else { 0.0 },
-        )?;
-        page.counter(SKIPS, self.sum(|set| &set.skips) as f64)?;
-        let departures = Reason::ALL.map(|reason| {
-            (
-                reason,
-                self.sum(|set| &set.departures[reason as usize]) as f64,
-            )
-        });
+        let ratio = match total {
+            0 => 0.0,
+            _ => degraded as f64 / total as f64,
+        };
+        page.gauge(DEGRADED_RATIO, ratio)?;
+        page.counter(SKIPS, self.sum(|set| &set.skips))?;
+        let departures = self.sums(|set| &set.departures);
+        let by_themselves = [Reason::Left, Reason::Ended].map(Reason::label);
         let drops = departures
-            .into_iter()
-            .filter(|(reason, _)| !matches!(reason, Reason::Left | Reason::Ended))
-            .map(|(reason, count)| (reason.label(), count));
-        page.counters(DROPS, drops)?;
-        page.counters(
-            DEPARTURES,
-            departures.map(|(reason, count)| (reason.label(), count)),
-        )?;
+            .iter()
+            .filter(|(reason, _)| !by_themselves.contains(reason));
+        page.counters(DROPS, drops.copied())?;
+        page.counters(DEPARTURES, departures)?;
         let joins = Protocol::ALL.map(|protocol| {
             (
                 protocol.label(),
@@ -245,87 +227,58 @@ impl Gather {
     fn doors(&self, page: &mut Page<'_>) -> fmt::Result {
         let front = &self.0.front;
         let (counts, stats) = (&front.counts, &front.ingest.stats);
-        let at_doors = Rejected::ALL.map(|one| (one.label(), counts.rejected(one) as f64));
-        let publishers =
-            ingest::Rejection::ALL.map(|one| (one.label(), stats.rejected(one) as f64));
         let fanout = front.registry.fanout();
         let workers = [
-            ("log_memory", fanout.lanes_refused() as f64),
-            ("worker_inbox", fanout.listeners_refused() as f64),
+            ("log_memory", fanout.lanes_refused()),
+            ("worker_inbox", fanout.listeners_refused()),
         ];
-        let all = at_doors.into_iter().chain(publishers).chain(workers);
-        page.counters(REJECTED, all)?;
+        let all = counts.rejected.values().chain(stats.rejected.values());
+        page.counters(REJECTED, all.chain(workers))?;
         let signatures = front.gate.signature_counts().all();
-        page.counters(
-            TOKEN_SIGNATURES,
-            signatures.map(|(result, count)| (result, count as f64)),
-        )?;
-        let held = Kind::ALL.map(|kind| (kind.label(), front.holdings.bytes(kind) as f64));
+        page.counters(TOKEN_SIGNATURES, signatures)?;
+        let held = Kind::ALL.map(|kind| (kind.label(), front.holdings.bytes(kind)));
         page.gauges(HELD_BYTES, held)?;
         let levels = front.limits.pressure.levels();
         page.gauges(PRESSURE, levels.chain([("logs", fanout.log_pressure())]))?;
-        let failures = Failure::ALL.map(|class| (class.label(), counts.failures(class) as f64));
-        page.counters(ACCEPT_FAILURES, failures)?;
-        let open = counts
-            .connections()
-            .map(|(door, _, open)| (door, open as f64));
-        page.gauges(CONNECTIONS, open)?;
-        let accepted = counts
-            .connections()
-            .map(|(door, accepted, _)| (door, accepted as f64));
-        page.counters(ACCEPTED, accepted)?;
-        page.gauge(PENDING, front.limits.pending() as f64)?;
-        page.gauge(IDLE, front.limits.idle() as f64)?;
-        page.gauge(PENDING_SESSIONS, front.limits.pending_sessions() as f64)
+        page.counters(ACCEPT_FAILURES, counts.failures.values())?;
+        page.gauges(CONNECTIONS, counts.open.values())?;
+        page.counters(ACCEPTED, counts.accepted.values())?;
+        page.gauge(PENDING, front.limits.pending())?;
+        page.gauge(IDLE, front.limits.idle())?;
+        page.gauge(PENDING_SESSIONS, front.limits.pending_sessions())
     }
 
     fn files(&self, page: &mut Page<'_>) -> fmt::Result {
         let front = &self.0.front;
         let sums = front.files.sums().with(&front.past.sums());
         let labels = vod::Outcome::ALL.map(vod::Outcome::label).into_iter();
-        let requests = sums.requests.map(|requests| requests as f64);
-        page.counter(FILE_BYTES, sums.bytes as f64)?;
-        page.counters(FILE_REQUESTS, labels.zip(requests))?;
-        page.counter(LATE_READS, sums.late_reads as f64)
+        page.counter(FILE_BYTES, sums.bytes)?;
+        page.counters(FILE_REQUESTS, labels.zip(sums.requests))?;
+        page.counter(LATE_READS, sums.late_reads)
     }
 
     fn streams(&self, page: &mut Page<'_>) -> fmt::Result {
         let streams = self.0.front.registry.list();
         let infos: Vec<_> = streams.iter().map(|one| one.info()).collect();
         let views: Vec<_> = infos.iter().map(StreamView::of).collect();
-        page.gauge(STREAMS, infos.len() as f64)?;
-        page.gauge(
-            STREAMS_FOLDED,
-            infos.len().saturating_sub(STREAM_SERIES_MAX) as f64,
-        )?;
-        page.gauges(
-            STREAM_UP,
-            by_stream(&views, |view| {
-                f64::from(u8::from(view.state.has_publisher()))
-            }),
-        )?;
-        page.gauges(
-            STREAM_LISTENERS,
-            by_stream(&views, |view| view.listeners as f64),
-        )?;
-        page.counters(
-            STREAM_INGEST,
-            by_stream(&views, |view| view.ingest_bytes as f64),
-        )
+        page.gauge(STREAMS, infos.len())?;
+        let folded = infos.len().saturating_sub(STREAM_SERIES_MAX);
+        page.gauge(STREAMS_FOLDED, folded)?;
+        let up = by_stream(&views, |view| view.state.has_publisher().into());
+        page.gauges(STREAM_UP, up)?;
+        let listeners = by_stream(&views, |view| view.listeners as u64);
+        page.gauges(STREAM_LISTENERS, listeners)?;
+        page.counters(STREAM_INGEST, by_stream(&views, |view| view.ingest_bytes))
     }
 
     fn transcoding(&self, page: &mut Page<'_>) -> fmt::Result {
         let sums = self.0.audio.sums();
-        page.gauge(TRANSCODED, sums.streams as f64)?;
+        page.gauge(TRANSCODED, sums.streams)?;
         page.counter(TRANSCODED_SECONDS, sums.sound.as_secs_f64())?;
         page.counter(TRANSCODE_CPU, sums.busy.as_secs_f64())?;
-        page.counter(TRANSCODE_CONCEALED, sums.concealed as f64)?;
-        page.counter(TRANSCODE_DROPPED, sums.dropped as f64)?;
-        let refused = sums.refused.into_iter();
-        page.counters(
-            TRANSCODE_REFUSED,
-            refused.map(|(label, count)| (label, count as f64)),
-        )
+        page.counter(TRANSCODE_CONCEALED, sums.concealed)?;
+        page.counter(TRANSCODE_DROPPED, sums.dropped)?;
+        page.counters(TRANSCODE_REFUSED, sums.refused)
     }
 }
 
@@ -336,13 +289,13 @@ fn unix_time(at: SystemTime) -> f64 {
 /// One value per stream, those beyond the limit summed.
 fn by_stream(
     views: &[StreamView<'_>],
-    value: impl Fn(&StreamView<'_>) -> f64,
-) -> Vec<(String, f64)> {
+    value: impl Fn(&StreamView<'_>) -> u64,
+) -> Vec<(String, u64)> {
     capped(views.iter().map(|view| (view.name, value(view))))
 }
 
 /// The values of streams as they are shown: of at most [`STREAM_SERIES_MAX`], and the sum of the rest.
-pub fn capped<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {
+pub fn capped<'a>(values: impl Iterator<Item = (&'a str, u64)>) -> Vec<(String, u64)> {
     let mut rest = None;
     let mut all = Vec::new();
     for (name, value) in values {
@@ -350,7 +303,7 @@ pub fn capped<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> Vec<(String, 
         if all.len() < STREAM_SERIES_MAX && name != OTHER {
             all.push((name.to_owned(), value));
         } else {
-            *rest.get_or_insert(0.0) += value;
+            *rest.get_or_insert(0) += value;
         }
     }
     all.extend(rest.map(|sum| (OTHER.to_owned(), sum)));

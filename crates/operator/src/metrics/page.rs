@@ -7,6 +7,36 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 
 use super::table::Metric;
 
+/// A value of a metric.
+pub(crate) trait Amount {
+    fn amount(self) -> f64;
+}
+
+macro_rules! amounts {
+    ($($kind:ty),*) => {
+        $(impl Amount for $kind {
+            fn amount(self) -> f64 {
+                self as f64
+            }
+        })*
+    };
+}
+
+amounts!(u64, usize);
+
+impl Amount for f64 {
+    fn amount(self) -> f64 {
+        self
+    }
+}
+
+/// 1 for yes.
+impl Amount for bool {
+    fn amount(self) -> f64 {
+        f64::from(u8::from(self))
+    }
+}
+
 /// Writes metrics as the table says.
 pub struct Page<'a>(DescriptorEncoder<'a>);
 
@@ -22,14 +52,14 @@ impl<'a> Page<'a> {
     }
 
     /// Writes a gauge without labels.
-    pub fn gauge(&mut self, metric: Metric, value: f64) -> fmt::Result {
-        self.descriptor(metric)?.encode_gauge(&value)
+    pub fn gauge(&mut self, metric: Metric, value: impl Amount) -> fmt::Result {
+        self.descriptor(metric)?.encode_gauge(&value.amount())
     }
 
     /// Writes a counter without labels.
-    pub fn counter(&mut self, metric: Metric, value: f64) -> fmt::Result {
+    pub fn counter(&mut self, metric: Metric, value: impl Amount) -> fmt::Result {
         self.descriptor(metric)?
-            .encode_counter::<NoLabelSet, _, f64>(&value, None)
+            .encode_counter::<NoLabelSet, _, f64>(&value.amount(), None)
     }
 
     /// Writes a histogram without labels.
@@ -41,13 +71,13 @@ impl<'a> Page<'a> {
     pub fn gauges<L: AsRef<str>>(
         &mut self,
         metric: Metric,
-        values: impl IntoIterator<Item = (L, f64)>,
+        values: impl IntoIterator<Item = (L, impl Amount)>,
     ) -> fmt::Result {
         let mut encoder = self.descriptor(metric)?;
         values.into_iter().try_for_each(|(label, value)| {
             encoder
                 .encode_family(&[(metric.labels[0], label.as_ref())])?
-                .encode_gauge(&value)
+                .encode_gauge(&value.amount())
         })
     }
 
@@ -55,13 +85,13 @@ impl<'a> Page<'a> {
     pub fn counters<L: AsRef<str>>(
         &mut self,
         metric: Metric,
-        values: impl IntoIterator<Item = (L, f64)>,
+        values: impl IntoIterator<Item = (L, impl Amount)>,
     ) -> fmt::Result {
         let mut encoder = self.descriptor(metric)?;
         values.into_iter().try_for_each(|(label, value)| {
             encoder
                 .encode_family(&[(metric.labels[0], label.as_ref())])?
-                .encode_counter::<NoLabelSet, _, f64>(&value, None)
+                .encode_counter::<NoLabelSet, _, f64>(&value.amount(), None)
         })
     }
 

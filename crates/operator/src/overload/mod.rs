@@ -101,12 +101,10 @@ impl Overload {
 
     fn sample(&self, now: Instant) -> Sample {
         let stats = &self.ingest.stats;
-        let ingest = ingest::Protocol::ALL.map(|protocol| stats.ingest_bytes(protocol));
-        let publishers = ingest::Protocol::ALL.map(|protocol| stats.publishers(protocol));
         Sample {
             at: now,
-            ingest_bytes: ingest.into_iter().sum(),
-            publishers: publishers.into_iter().sum(),
+            ingest_bytes: stats.bytes.sum(),
+            publishers: stats.publishers.sum(),
             work: workload::work(&self.registry.fanout().books()),
         }
     }

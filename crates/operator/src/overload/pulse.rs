@@ -5,8 +5,9 @@
 //! it accepts connections that it cannot serve.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use base::Lock;
 
 /// Each thread turns at least once a second; the rest is a margin for a host that is busy or was suspended.
 const STOPPED_AFTER: Duration = Duration::from_secs(10);
@@ -16,7 +17,7 @@ type Thread = (&'static str, usize);
 
 /// See the module's description.
 #[derive(Debug, Default)]
-pub(super) struct Pulses(Mutex<HashMap<Thread, Pulse>>);
+pub(super) struct Pulses(Lock<HashMap<Thread, Pulse>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Pulse {
@@ -36,7 +37,7 @@ impl Pulse {
 impl Pulses {
     /// Notes how often a thread has turned; `None` for a thread that has nothing to do and may sleep.
     pub(super) fn note(&self, thread: Thread, turns: Option<u64>, now: Instant) {
-        let mut pulses = self.pulses();
+        let mut pulses = self.0.lock();
         let Some(turns) = turns else {
             pulses.remove(&thread);
             return;
@@ -61,13 +62,9 @@ impl Pulses {
 
     /// The purpose of a thread that has stopped, if one has.
     pub(super) fn stopped(&self) -> Option<&'static str> {
-        let pulses = self.pulses();
+        let pulses = self.0.lock();
         let mut stopped = pulses.iter().filter(|(_, pulse)| pulse.has_stopped());
         stopped.next().map(|((what, _), _)| *what)
-    }
-
-    fn pulses(&self) -> MutexGuard<'_, HashMap<Thread, Pulse>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

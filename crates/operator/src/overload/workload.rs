@@ -8,10 +8,10 @@
 //! the other planes, publishers, transcoders and other processes on the same cores. A thread that never
 //! sleeps needs 1, however little of a core it gets.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fanout::stats::Counter;
+use base::Lock;
 use fanout::{Books, Plane};
 
 /// How often rates are measured.
@@ -23,9 +23,9 @@ const LEFT_MIN: f64 = 0.05;
 /// See the module's description.
 #[derive(Debug)]
 pub(super) struct Workload {
-    last: Mutex<Option<Sample>>,
+    last: Lock<Option<Sample>>,
     /// By worker's label: the share of a core spent on visits.
-    busy_ratios: Mutex<Vec<(String, f64)>>,
+    busy_ratios: Lock<Vec<(String, f64)>>,
     /// The cores that tasks may run on.
     cores: f64,
 }
@@ -76,12 +76,11 @@ pub(super) struct Rates {
 
 impl Work {
     pub(super) fn of(books: &Books) -> Self {
-        let egress = books.egress_bytes.iter().map(Counter::value);
         let delays = books.forward_delay_seconds.value();
         Self {
             plane: books.plane,
             label: books.label(),
-            egress_bytes: egress.sum(),
+            egress_bytes: books.egress_bytes.sum(),
             forwarded: delays.counts.iter().sum(),
             late: books.late_messages.value(),
             busy_nanos: books.busy_nanos.value(),
@@ -128,8 +127,8 @@ impl Workload {
     /// On a host with this many cores.
     pub(super) fn new(cores: usize) -> Self {
         Self {
-            last: Mutex::default(),
-            busy_ratios: Mutex::default(),
+            last: Lock::default(),
+            busy_ratios: Lock::default(),
             cores: cores as f64,
         }
     }
@@ -137,14 +136,13 @@ impl Workload {
     /// The share of a core that the worker of this label lately spent on visits; 0 until it is known.
     pub(super) fn busy_ratio(&self, label: &str) -> f64 {
         let ratios = self.busy_ratios.lock();
-        let ratios = ratios.unwrap_or_else(PoisonError::into_inner);
         let own = ratios.iter().find(|(worker, _)| worker == label);
         own.map_or(0.0, |(_, ratio)| *ratio)
     }
 
     /// Takes the present counts; returns rates when an interval has passed.
     pub(super) fn measure(&self, now: Instant, sample: impl FnOnce() -> Sample) -> Option<Rates> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let passed = |last: &Sample| now.saturating_duration_since(last.at);
         if last
             .as_ref()
@@ -185,10 +183,7 @@ impl Workload {
 
     fn note_busy(&self, all: &[Progress<'_>]) {
         let ratios = all.iter().map(|one| (one.after.label.clone(), one.busy()));
-        let mut noted = self
-            .busy_ratios
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.busy_ratios.lock();
         *noted = ratios.collect();
     }
 

@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -61,7 +62,7 @@ impl Rate {
 
 /// See the module's description. Clones share their counts.
 #[derive(Clone, Debug)]
-pub(super) struct Limiter(Arc<Mutex<State>>);
+pub(super) struct Limiter(Arc<Lock<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -97,7 +98,7 @@ struct Sum {
 
 impl Limiter {
     pub(super) fn new(now: Instant) -> Self {
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Lock::new(State {
             all: ALL.bucket(now),
             errors: ERRORS.bucket(now),
             details: DETAILS.bucket(now),
@@ -124,7 +125,7 @@ impl Limiter {
         example: impl FnOnce() -> String,
         now: Instant,
     ) -> bool {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.may_tell(metadata, now) {
             return true;
         }
@@ -134,7 +135,7 @@ impl Limiter {
         // Formatting runs foreign code, which may log something itself.
         drop(state);
         let example = example();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if let Some(site) = state.call_sites.get_mut(&metadata.callsite()) {
             let untold = site.untold.get_or_insert(Untold {
                 since: now,
@@ -147,7 +148,7 @@ impl Limiter {
     }
 
     fn sums(&self, is_due: impl Fn(&Untold) -> bool) -> Vec<Sum> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let call_sites = state.call_sites.values_mut();
         let sums = call_sites.filter_map(|site| {
             let Untold { count, example, .. } = site.untold.take_if(|untold| is_due(untold))?;
@@ -159,10 +160,6 @@ impl Limiter {
             })
         });
         sums.collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

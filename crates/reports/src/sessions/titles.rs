@@ -3,10 +3,11 @@
 //! Written by the thread that reads departures, read by the one that writes checkpoints too, so behind a lock that is held for
 //! no longer than one stream's titles take.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use base::{Bounded, Lock};
 use media::{StreamName, Title};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
@@ -35,22 +36,20 @@ impl Serialize for Change {
 }
 
 /// See the module's description.
-#[derive(Debug, Default)]
-pub(super) struct Titles(Mutex<HashMap<StreamName, VecDeque<Change>>>);
+#[derive(Debug)]
+pub(super) struct Titles(Lock<Bounded<StreamName, VecDeque<Change>>>);
+
+impl Default for Titles {
+    fn default() -> Self {
+        Self(Lock::new(Bounded::new(STREAMS_MAX)))
+    }
+}
 
 impl Titles {
     /// A stream has another title.
     pub(super) fn note(&self, stream: StreamName, change: Change) {
-        let mut all = self.lock();
-        if all.len() >= STREAMS_MAX && !all.contains_key(&stream) {
-            let newest = |titles: &VecDeque<Change>| titles.back().map(|change| change.at);
-            let oldest = all.iter().min_by_key(|(_, titles)| newest(titles));
-            let oldest = oldest.map(|(stream, _)| stream.clone());
-            if let Some(oldest) = oldest {
-                all.remove(&oldest);
-            }
-        }
-        let titles = all.entry(stream).or_default();
+        let mut all = self.0.lock();
+        let titles = all.renew_or_insert(stream);
         if titles.len() >= TITLES_MAX {
             titles.pop_front();
         }
@@ -59,16 +58,12 @@ impl Titles {
 
     /// The titles of a stream from a moment on: the one that was on then, and those after it.
     pub(super) fn since(&self, stream: &StreamName, since: SystemTime) -> Vec<Change> {
-        let all = self.lock();
+        let all = self.0.lock();
         let titles = all.get(stream).into_iter().flat_map(|titles| {
             let before = titles.partition_point(|change| change.at <= since);
             titles.iter().skip(before.saturating_sub(1))
         });
         titles.cloned().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<StreamName, VecDeque<Change>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -99,8 +94,10 @@ mod tests {
         for number in 0..STREAMS_MAX + 2 {
             titles.note(name(number), change(number as u64));
         }
-        assert_eq!(titles.lock().len(), STREAMS_MAX);
-        assert!(!titles.lock().contains_key(&name(0)) && !titles.lock().contains_key(&name(1)));
+        assert_eq!(titles.0.lock().len(), STREAMS_MAX);
+        for number in 0..2 {
+            assert!(titles.0.lock().get(&name(number)).is_none(), "{number}");
+        }
         for number in 0..TITLES_MAX + 5 {
             titles.note(name(9), change(10_000 + number as u64));
         }

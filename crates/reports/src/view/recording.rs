@@ -13,10 +13,10 @@ pub fn recording(recording: &Recording) -> Value {
         "id": recording.id.to_string(),
         "stream": recording.stream.as_str(),
         "path": path,
-        "state": recording.state.as_str(),
+        "state": recording.state.label(),
         "type": recording.container.media_type(),
-        "started": stamp::iso8601(recording.started, "Z"),
-        "ended": stamp::iso8601(recording.ended(), "Z"),
+        "started": stamp::iso8601(recording.started),
+        "ended": stamp::iso8601(recording.ended()),
         "seconds": recording.duration.as_secs_f64(),
         "bytes": recording.bytes,
         "pinned": recording.is_pinned,
@@ -30,7 +30,7 @@ pub fn playing(track: &Playing) -> Value {
     json!({
         "title": track.title,
         "file": track.name,
-        "since": stamp::iso8601(track.since, "Z"),
+        "since": stamp::iso8601(track.since),
         "seconds": track.length.map(|length| length.seconds()),
         "by": track.by.label(),
     })

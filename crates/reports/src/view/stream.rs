@@ -148,7 +148,7 @@ impl<'a> StreamView<'a> {
 }
 
 fn iso8601<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&stamp::iso8601(*at, "Z"))
+    serializer.serialize_str(&stamp::iso8601(*at))
 }
 
 /// Tracks, computed when they are written.

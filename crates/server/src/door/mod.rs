@@ -38,14 +38,13 @@ pub(crate) enum Door {
 }
 
 impl Door {
-    /// Its place among what doors count.
-    fn index(&self) -> usize {
+    fn kind(&self) -> DoorKind {
         match self {
-            Self::Rtmp => 0,
-            Self::Http(_) => 1,
-            Self::Https(_) => 2,
-            Self::Rtmps(_) => 3,
-            Self::Shoutcast => 4,
+            Self::Rtmp => DoorKind::Rtmp,
+            Self::Http(_) => DoorKind::Http,
+            Self::Https(_) => DoorKind::Https,
+            Self::Rtmps(_) => DoorKind::Rtmps,
+            Self::Shoutcast => DoorKind::Shoutcast,
         }
     }
 }
@@ -70,7 +69,7 @@ pub(crate) async fn accept(listener: TcpListener, door: Door, protocols: Arc<Pro
             Err(error) => error,
         };
         let class = classify(&error);
-        protocols.front.counts.note_failure(class);
+        protocols.front.counts.failures.count(class);
         if class == Failure::Connection {
             continue;
         }
@@ -103,7 +102,7 @@ fn permit(
 
 fn admit(protocols: &Arc<Protocols>, door: &Door, socket: TcpStream, peer: SocketAddr) {
     let front = &protocols.front;
-    front.counts.accept(door.index());
+    front.counts.accepted.count(door.kind());
     let (permit, evicted) = match permit(front, door, peer) {
         Ok(permitted) => permitted,
         Err(reason) => {
@@ -118,7 +117,7 @@ fn admit(protocols: &Arc<Protocols>, door: &Door, socket: TcpStream, peer: Socke
         tracing::debug!(%peer, %error, "the connection was gone when it was accepted");
         return;
     }
-    let open = front.counts.enter(door.index());
+    let open = front.counts.enter(door.kind());
     let (door, protocols) = (door.clone(), Arc::clone(protocols));
     // The task that serves it bounds its life; it ends with the runtime at the latest.
     tokio::spawn(async move {

@@ -5,9 +5,9 @@
 //! started, so the stream does not drift.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use base::Counter;
 use container::flv;
 use fanout::{PublishRefused, Publisher, Registry, Source};
 use media::{Container, Item, Span, StreamName, TICKS_PER_SECOND, Timestamp};
@@ -75,7 +75,7 @@ fn begin(registry: &Registry, gate: &AuthorityGate) -> Result<Demo, DemoError> {
 }
 
 /// Publishes until another publisher takes the stream over or it is ended. `bytes` counts the media written.
-async fn publish_for_ever(demo: Demo, bytes: Arc<AtomicU64>) {
+async fn publish_for_ever(demo: Demo, bytes: Arc<Counter>) {
     let Demo {
         reel,
         mut publisher,
@@ -105,7 +105,7 @@ async fn publish_for_ever(demo: Demo, bytes: Arc<AtomicU64>) {
                 );
                 return;
             }
-            bytes.fetch_add(written as u64, Ordering::Relaxed);
+            bytes.add(written as u64);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use config::DirectoryRule;
-use directory::{Directory, Entry, Outcome};
+use directory::{Directory, Entry};
 use fanout::Info;
 use net::link::Connector;
 use serde_json::{Map, Value};
@@ -135,8 +135,7 @@ fn audio_info(text: &str) -> String {
 }
 
 fn encode(board: &directory::Board, page: &mut Page<'_>) -> fmt::Result {
-    let outcomes = Outcome::ALL.map(|one| (one.label(), board.outcomes(one) as f64));
-    page.counters(DIRECTORIES, outcomes)
+    page.counters(DIRECTORIES, board.outcomes.values())
 }
 
 #[cfg(test)]

@@ -42,8 +42,8 @@ impl Service for DvrKeepers {
 }
 
 fn encode(sums: Sums, page: &mut Page<'_>) -> fmt::Result {
-    page.gauge(HLS_DVR_BYTES, sums.bytes as f64)?;
-    page.counter(HLS_DVR_SEGMENTS, sums.segments as f64)?;
-    page.counter(HLS_DVR_FAILURES, sums.failures as f64)?;
-    page.counter(HLS_DVR_READS, sums.reads as f64)
+    page.gauge(HLS_DVR_BYTES, sums.bytes)?;
+    page.counter(HLS_DVR_SEGMENTS, sums.segments)?;
+    page.counter(HLS_DVR_FAILURES, sums.failures)?;
+    page.counter(HLS_DVR_READS, sums.reads)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use config::Config;
-use fallback::{Orders, Outcome, Rule, Stats};
+use fallback::{Orders, Rule, Stats};
 use media::StreamName;
 
 use super::phase::{Phase, Shown};
@@ -78,6 +78,5 @@ fn rule(config: &Config, orders: &Orders, name: &StreamName) -> Option<Rule> {
 }
 
 fn encode(stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
-    let outcomes = Outcome::ALL.map(|one| (one.label(), stats.outcomes(one) as f64));
-    page.counters(FALLBACKS, outcomes)
+    page.counters(FALLBACKS, stats.outcomes.values())
 }

@@ -1,22 +1,21 @@
 //! What is told of the sound of streams, and how often it was.
 
-use std::fmt;
 use std::sync::Arc;
 
+use base::Labelled;
 use config::Config;
-use levels::{Condition, Rule, Stats};
+use levels::{Condition, Rule};
 use media::StreamName;
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
-use operator::metrics::Page;
 use operator::metrics::table::SOUND_CONDITIONS;
 use web::FrontDoor;
 
 /// See the module's description.
 pub(super) struct LevelWatch {
     pub(super) front: Arc<FrontDoor>,
-    pub(super) stats: Arc<Stats>,
+    pub(super) begun: Arc<Labelled<Condition>>,
 }
 
 impl Service for LevelWatch {
@@ -25,8 +24,10 @@ impl Service for LevelWatch {
     }
 
     fn metrics(&self) -> Option<Encoder> {
-        let stats = Arc::clone(&self.stats);
-        Some(Box::new(move |page| encode(&stats, page)))
+        let begun = Arc::clone(&self.begun);
+        Some(Box::new(move |page| {
+            page.counters(SOUND_CONDITIONS, begun.values())
+        }))
     }
 
     fn run(self: Box<Self>, mut phase: Shown) -> Run {
@@ -37,7 +38,7 @@ impl Service for LevelWatch {
         let shared = levels::Context {
             registry: Arc::clone(&self.front.registry),
             rules: Box::new(move |name| rule(&config, name)),
-            stats: self.stats,
+            begun: self.begun,
         };
         Box::pin(phase.cut(Phase::Drained, levels::watch(Arc::new(shared))))
     }
@@ -50,9 +51,4 @@ fn rule(config: &Config, name: &StreamName) -> Option<Rule> {
         silence_peak: sound.silence_peak(),
         clipping: sound.clipping,
     })
-}
-
-fn encode(stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
-    let begun = Condition::ALL.map(|one| (one.label(), stats.begun(one) as f64));
-    page.counters(SOUND_CONDITIONS, begun)
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use base::Labelled;
 use net::link::{LinkReport, State};
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
-use links::{Links, Row, Totals};
+use links::{Board, Links, Row};
 use operator::metrics::table::*;
 use operator::metrics::{Page, capped};
 
@@ -46,63 +47,43 @@ impl Service for LinkKeeper {
 }
 
 fn encode(links: &Links, page: &mut Page<'_>) -> fmt::Result {
-    let pushes = links.pushes.list();
-    page.gauges(PUSHES, by_state(pushes.iter().map(|(_, report)| report)))?;
-    page.gauges(
-        PUSH_UP,
-        up(pushes.iter().map(|(row, report)| (&**row, report))),
-    )?;
-    let Totals {
-        attempts,
-        failures,
-        bytes,
-    } = links.pushes.totals();
-    page.counter(PUSH_BYTES, bytes as f64)?;
-    page.counter(PUSH_ATTEMPTS, attempts as f64)?;
-    page.counter(PUSH_FAILURES, failures as f64)?;
-
-    let pulls = links.pulls.list();
-    page.gauges(PULLS, by_state(pulls.iter().map(|(_, report)| report)))?;
-    page.gauges(
-        PULL_UP,
-        up(pulls.iter().map(|(row, report)| (&**row, report))),
-    )?;
-    let Totals {
-        attempts,
-        failures,
-        bytes,
-    } = links.pulls.totals();
-    page.counter(PULL_BYTES, bytes as f64)?;
-    page.counter(PULL_ATTEMPTS, attempts as f64)?;
-    page.counter(PULL_FAILURES, failures as f64)
+    let pushes = [PUSHES, PUSH_UP, PUSH_BYTES, PUSH_ATTEMPTS, PUSH_FAILURES];
+    of(&links.pushes, pushes, page)?;
+    let pulls = [PULLS, PULL_UP, PULL_BYTES, PULL_ATTEMPTS, PULL_FAILURES];
+    of(&links.pulls, pulls, page)
 }
 
-fn by_state<'a>(
-    reports: impl Iterator<Item = &'a LinkReport>,
-) -> [(&'static str, f64); State::ALL.len()] {
-    let mut counts = State::ALL.map(|state| (state.label(), 0.0));
-    for report in reports {
-        for (label, count) in &mut counts {
-            if *label == report.state.label() {
-                *count += 1.0;
-            }
-        }
-    }
+/// Of the links in one direction.
+fn of<K: Clone + Ord>(board: &Board<K>, metrics: [Metric; 5], page: &mut Page<'_>) -> fmt::Result {
+    let [by_state, is_up, bytes, attempts, failures] = metrics;
+    let links = board.list();
+    let states = count(links.iter().map(|(_, report)| report));
+    page.gauges(by_state, states.values())?;
+    page.gauges(
+        is_up,
+        up(links.iter().map(|(row, report)| (&**row, report))),
+    )?;
+    let totals = board.totals();
+    page.counter(bytes, totals.bytes)?;
+    page.counter(attempts, totals.attempts)?;
+    page.counter(failures, totals.failures)
+}
+
+fn count<'a>(reports: impl Iterator<Item = &'a LinkReport>) -> Labelled<State> {
+    let counts = Labelled::default();
+    reports.for_each(|report| counts.count(report.state));
     counts
 }
 
 /// For each stream whether all its links run.
-fn up<'a>(links: impl Iterator<Item = (&'a Row, &'a LinkReport)>) -> Vec<(String, f64)> {
+fn up<'a>(links: impl Iterator<Item = (&'a Row, &'a LinkReport)>) -> Vec<(String, u64)> {
     let mut streams: BTreeMap<&str, bool> = BTreeMap::new();
     for (row, report) in links {
         let is_up = streams.entry(row.stream.as_str()).or_insert(true);
         *is_up &= report.state == State::Running;
     }
-    capped(
-        streams
-            .into_iter()
-            .map(|(stream, is_up)| (stream, f64::from(u8::from(is_up)))),
-    )
+    let streams = streams.into_iter();
+    capped(streams.map(|(stream, is_up)| (stream, is_up.into())))
 }
 
 #[cfg(test)]
@@ -131,14 +112,14 @@ mod tests {
             link("b", State::Waiting),
         ];
         let pairs = || links.iter().map(|(row, report)| (row, report));
-        assert_eq!(up(pairs()), [("a".to_owned(), 1.0), ("b".to_owned(), 0.0)]);
-        let counts = by_state(pairs().map(|(_, report)| report));
+        assert_eq!(up(pairs()), [("a".to_owned(), 1), ("b".to_owned(), 0)]);
+        let counts = count(pairs().map(|(_, report)| report));
         let expected = [
-            ("idle", 0.0),
-            ("waiting", 1.0),
-            ("connecting", 0.0),
-            ("running", 2.0),
+            ("idle", 0),
+            ("waiting", 1),
+            ("connecting", 0),
+            ("running", 2),
         ];
-        assert_eq!(counts, expected);
+        assert_eq!(counts.values().collect::<Vec<_>>(), expected);
     }
 }

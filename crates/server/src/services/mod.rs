@@ -27,11 +27,11 @@ mod webrtc;
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use ::webhooks::Courier;
 use archive::Archive;
 use auth::Asker;
+use base::Counter;
 use config::Config;
 use net::holdings::Holdings;
 use net::link::Connector;

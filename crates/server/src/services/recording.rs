@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use archive::{Archive, Becomes, GapReason, Keep, Rule, Settings, Sums};
+use archive::{Archive, Becomes, Counts, Keep, Rule, Settings};
 use config::{Config, Kept, RecordedAs};
 use media::StreamName;
 use tokio::time::Instant;
@@ -108,9 +108,8 @@ impl Service for Recorder {
     fn metrics(&self) -> Option<Encoder> {
         let (archive, shelf) = (self.archive.clone(), Arc::clone(&self.front.shelf));
         Some(Box::new(move |page| {
-            let sums = archive.as_deref().map(Archive::sums).unwrap_or_default();
-            page.gauge(RECORDINGS, shelf.len() as f64)?;
-            encode(&sums, page)
+            page.gauge(RECORDINGS, shelf.len())?;
+            encode(archive.as_deref(), page)
         }))
     }
 
@@ -143,10 +142,12 @@ impl Service for Recorder {
     }
 }
 
-fn encode(sums: &Sums, page: &mut Page<'_>) -> fmt::Result {
-    page.gauge(RECORDED_STREAMS, sums.active as f64)?;
-    page.counter(RECORD_BYTES, sums.bytes as f64)?;
-    page.gauge(RECORD_LAG, sums.lag.as_secs_f64())?;
-    let gaps = GapReason::ALL.map(|reason| (reason.label(), sums.gaps[reason as usize] as f64));
-    page.counters(RECORD_GAPS, gaps)
+fn encode(archive: Option<&Archive>, page: &mut Page<'_>) -> fmt::Result {
+    let none = Counts::default();
+    let counts = archive.map_or(&none, Archive::counts);
+    let lag = archive.map(Archive::lag).unwrap_or_default();
+    page.gauge(RECORDED_STREAMS, archive.map_or(0, Archive::active))?;
+    page.counter(RECORD_BYTES, counts.bytes.value())?;
+    page.gauge(RECORD_LAG, lag.as_secs_f64())?;
+    page.counters(RECORD_GAPS, counts.gaps.values())
 }

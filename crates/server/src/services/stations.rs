@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use media::StreamName;
-use station::{Change, Outcome, Station, Stats, Tell};
+use station::{Change, Station, Stats, Tell};
 use tokio::task::JoinSet;
 
 use super::phase::{Phase, Shown};
@@ -74,6 +74,5 @@ fn tell(hooks: Hooks) -> Tell {
 }
 
 fn encode(stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
-    let tracks = Outcome::ALL.map(|one| (one.label(), stats.tracks(one) as f64));
-    page.counters(STATION_TRACKS, tracks)
+    page.counters(STATION_TRACKS, stats.tracks.values())
 }

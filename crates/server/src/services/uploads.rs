@@ -8,7 +8,7 @@ use std::time::Duration;
 use config::{Config, UploadWhen};
 use net::link::Connector;
 use tokio::time::Instant;
-use uploads::{OpenError, Outcome, Settings, Uploader};
+use uploads::{OpenError, Settings, Uploader};
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
@@ -72,18 +72,21 @@ impl Service for Uploads {
     }
 
     fn metrics(&self) -> Option<Encoder> {
-        let (uploads, webhooks) = (self.uploader.clone(), Arc::clone(&self.webhooks));
+        let uploads = self.uploader.as_deref();
+        let counts = uploads.map_or_else(Arc::default, |it| Arc::clone(it.counts()));
+        let webhooks = Arc::clone(&self.webhooks);
         Some(Box::new(move |page| {
-            let sums = uploads.as_deref().map(Uploader::sums).unwrap_or_default();
-            let outcomes = Outcome::ALL
-                .map(|outcome| (outcome.label(), sums.outcomes[outcome as usize] as f64));
-            page.counters(UPLOADS, outcomes)?;
-            page.gauge(UPLOAD_BACKLOG, sums.backlog as f64)?;
-            let journals = [("uploads", sums.journal), ("webhooks", webhooks.journal())];
-            let failing = journals.map(|(label, it)| (label, f64::from(u8::from(it.is_failing))));
-            page.gauges(JOURNAL_FAILING, failing)?;
-            let damaged = journals.map(|(label, it)| (label, it.damaged as f64));
-            page.counters(JOURNALS_DAMAGED, damaged)
+            page.counters(UPLOADS, counts.outcomes.values())?;
+            page.gauge(UPLOAD_BACKLOG, counts.backlog.value())?;
+            let journals = [
+                ("uploads", counts.journal()),
+                ("webhooks", webhooks.journal()),
+            ];
+            page.gauges(
+                JOURNAL_FAILING,
+                journals.map(|(it, of)| (it, of.is_failing)),
+            )?;
+            page.counters(JOURNALS_DAMAGED, journals.map(|(it, of)| (it, of.damaged)))
         }))
     }
 

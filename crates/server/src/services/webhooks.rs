@@ -8,7 +8,7 @@ use config::Config;
 use fanout::events::{EventReader, Received};
 use net::link::Connector;
 use tokio::time::timeout;
-use webhooks::{Counts, Courier, Endpoint, OpenError, Outcome, Settings};
+use webhooks::{Counts, Courier, Endpoint, OpenError, Settings};
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
@@ -118,7 +118,6 @@ fn tell(hooks: &Hooks, received: &Received) {
 }
 
 fn encode(counts: &Counts, page: &mut Page<'_>) -> fmt::Result {
-    let outcomes = Outcome::ALL.map(|one| (one.label(), counts.outcomes(one) as f64));
-    page.counters(WEBHOOKS, outcomes)?;
-    page.gauge(WEBHOOK_QUEUE, counts.queued() as f64)
+    page.counters(WEBHOOKS, counts.outcomes.values())?;
+    page.gauge(WEBHOOK_QUEUE, counts.queued.value())
 }

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use base::Counter;
 use ingest::Stats;
 
 use super::notice::{Facts, Notice};
@@ -67,22 +68,22 @@ fn encode(rtc: Option<&Rtc>, stats: &Stats, page: &mut Page<'_>) -> fmt::Result 
     let refusals = rtc.map(|rtc| rtc.refusals.list()).unwrap_or_default();
     let refusals = refusals
         .into_iter()
-        .map(|(status, count)| (status.to_string(), count as f64));
+        .map(|(status, count)| (status.to_string(), count));
     page.counters(WEBRTC_REQUESTS_REFUSED, refusals)
 }
 
 fn sessions(rtc: Option<&Rtc>, page: &mut Page<'_>) -> fmt::Result {
     let port = rtc.map(|rtc| rtc.service.counters()).unwrap_or_default();
     let count = rtc.map_or(0, |rtc| rtc.service.sessions());
-    page.gauge(WEBRTC_SESSIONS, count as f64)?;
-    page.gauge(WEBRTC_HANDSHAKES, port.mux.half_open as f64)?;
-    page.counter(WEBRTC_CONNECTED, port.mux.connected as f64)?;
+    page.gauge(WEBRTC_SESSIONS, count)?;
+    page.gauge(WEBRTC_HANDSHAKES, port.mux.half_open)?;
+    page.counter(WEBRTC_CONNECTED, port.mux.connected)?;
     let failures = [
         ("ice", port.expired),
         ("dtls", port.mux.handshakes_failed),
         ("connect", port.abandoned),
     ];
-    page.counters(WEBRTC_FAILURES, counts(failures))?;
+    page.counters(WEBRTC_FAILURES, failures)?;
     let refused = [
         ("stun", port.mux.checks_refused),
         ("dtls", port.mux.dtls_refused),
@@ -91,14 +92,14 @@ fn sessions(rtc: Option<&Rtc>, page: &mut Page<'_>) -> fmt::Result {
         ("oversized", port.oversized),
         ("tcp", port.connections_refused),
     ];
-    page.counters(WEBRTC_REFUSED, counts(refused))?;
+    page.counters(WEBRTC_REFUSED, refused)?;
     let datagrams = [("received", port.received), ("sent", port.datagrams)];
-    page.counters(WEBRTC_DATAGRAMS, counts(datagrams))?;
-    page.counter(WEBRTC_SENDS, port.sends as f64)?;
-    page.counter(WEBRTC_BLOCKED, port.blocked as f64)?;
-    page.counter(WEBRTC_UNSENT, port.lost as f64)?;
-    page.counter(WEBRTC_FORWARDED, port.forwarded as f64)?;
-    page.counter(WEBRTC_TCP, port.connections as f64)
+    page.counters(WEBRTC_DATAGRAMS, datagrams)?;
+    page.counter(WEBRTC_SENDS, port.sends)?;
+    page.counter(WEBRTC_BLOCKED, port.blocked)?;
+    page.counter(WEBRTC_UNSENT, port.lost)?;
+    page.counter(WEBRTC_FORWARDED, port.forwarded)?;
+    page.counter(WEBRTC_TCP, port.connections)
 }
 
 fn media(rtc: Option<&Rtc>, stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
@@ -106,39 +107,38 @@ fn media(rtc: Option<&Rtc>, stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
     let out = service
         .map(|service| service.listeners())
         .unwrap_or_default();
-    let into = stats.whip.counts();
-    let both = |to_listeners: u64, from_publishers: u64| {
-        counts([
+    let into = &stats.whip;
+    let both = |to_listeners: u64, from_publishers: &Counter| {
+        [
             (Way::Out.segment(), to_listeners),
-            (Way::In.segment(), from_publishers),
-        ])
+            (Way::In.segment(), from_publishers.value()),
+        ]
     };
-    page.counters(WEBRTC_PACKETS, both(out.packets, into.packets))?;
-    page.counters(WEBRTC_LOST, both(out.lost, into.lost))?;
-    page.counters(WEBRTC_NACKS, both(out.nacks, into.nacks))?;
-    page.counters(WEBRTC_NACKED, both(out.nacked, into.nacked))?;
-    page.counters(WEBRTC_REPEATED, both(out.retransmissions, into.recovered))?;
-    page.counter(WEBRTC_NOT_REPEATED, out.nacks_refused as f64)?;
-    page.counter(WEBRTC_HELD_PICTURES, out.held_pictures as f64)?;
+    page.counters(WEBRTC_PACKETS, both(out.packets, &into.packets))?;
+    page.counters(WEBRTC_LOST, both(out.lost, &into.lost))?;
+    page.counters(WEBRTC_NACKS, both(out.nacks, &into.nacks))?;
+    page.counters(WEBRTC_NACKED, both(out.nacked, &into.nacked))?;
+    page.counters(WEBRTC_REPEATED, both(out.retransmissions, &into.recovered))?;
+    page.counter(WEBRTC_NOT_REPEATED, out.nacks_refused)?;
+    page.counter(WEBRTC_HELD_PICTURES, out.held_pictures)?;
     page.counters(
         WEBRTC_KEYFRAMES_ASKED,
-        both(out.keyframe_requests, into.plis),
+        both(out.keyframe_requests, &into.plis),
     )?;
     page.counter(WEBRTC_ROUND_TRIP, out.round_trip_micros as f64 / 1e6)?;
-    page.counter(WEBRTC_ROUND_TRIPS, out.round_trips as f64)?;
-    page.counter(WEBRTC_JITTER, into.jitter.as_secs_f64())?;
-    page.counter(WEBRTC_JITTERS, into.reports as f64)?;
+    page.counter(WEBRTC_ROUND_TRIPS, out.round_trips)?;
+    page.counter(WEBRTC_JITTER, into.jitter_micros.value() as f64 / 1e6)?;
+    page.counter(WEBRTC_JITTERS, into.reports.value())?;
     let tally = service.map(|service| service.tally());
     let frames = [
-        ("b_frame", tally.map_or(0, |tally| tally.left_out())),
-        ("unsendable", tally.map_or(0, |tally| tally.unsendable())),
-        ("incomplete", into.dropped_frames),
+        ("b_frame", tally.map_or(0, |tally| tally.left_out.value())),
+        (
+            "unsendable",
+            tally.map_or(0, |tally| tally.unsendable.value()),
+        ),
+        ("incomplete", into.dropped_frames.value()),
     ];
-    page.counters(WEBRTC_LEFT_OUT, counts(frames))?;
-    let reordered = tally.map_or(0, |tally| tally.reordered());
-    page.counter(WEBRTC_REORDERED, reordered as f64)
-}
-
-fn counts<const N: usize>(values: [(&'static str, u64); N]) -> [(&'static str, f64); N] {
-    values.map(|(label, count)| (label, count as f64))
+    page.counters(WEBRTC_LEFT_OUT, frames)?;
+    let reordered = tally.map_or(0, |tally| tally.reordered.value());
+    page.counter(WEBRTC_REORDERED, reordered)
 }

@@ -40,25 +40,15 @@ pub struct Distances {
     pub request: Duration,
 }
 
-/// What chose a track.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum By {
-    /// The rotation.
-    Rotation,
-    /// The number of tracks before it.
-    Jingle,
-    /// A request.
-    Request,
-}
-
-impl By {
-    /// A word for the API.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Rotation => "rotation",
-            Self::Jingle => "jingle",
-            Self::Request => "request",
-        }
+base::labels! {
+    /// What chose a track.
+    pub enum By {
+        /// The rotation.
+        Rotation = "rotation",
+        /// The number of tracks before it.
+        Jingle = "jingle",
+        /// A request.
+        Request = "request",
     }
 }
 

@@ -1,8 +1,9 @@
 //! When files were played last.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use base::Bounded;
 
 use crate::playlist::ENTRIES_MAX;
 
@@ -11,29 +12,22 @@ use crate::playlist::ENTRIES_MAX;
 #[derive(Debug)]
 pub(super) struct Recent {
     kept: Duration,
-    begun: HashMap<PathBuf, Instant>,
+    begun: Bounded<PathBuf, Instant>,
 }
 
 impl Recent {
     pub(super) fn new(kept: Duration) -> Self {
-        let begun = HashMap::new();
+        let begun = Bounded::new(ENTRIES_MAX);
         Self { kept, begun }
     }
 
     pub(super) fn note(&mut self, path: &Path, now: Instant) {
         let kept = self.kept;
         self.begun
-            .retain(|_, at| now.saturating_duration_since(*at) < kept);
-        if kept.is_zero() {
-            return;
+            .drop_while(|at| now.saturating_duration_since(*at) >= kept);
+        if !kept.is_zero() {
+            self.begun.insert(path.to_owned(), now);
         }
-        if self.begun.len() >= ENTRIES_MAX
-            && let Some(oldest) = self.begun.iter().min_by_key(|(_, at)| **at)
-        {
-            let oldest = oldest.0.clone();
-            self.begun.remove(&oldest);
-        }
-        self.begun.insert(path.to_owned(), now);
     }
 
     /// How long ago a file was begun; `None` if it is not known.

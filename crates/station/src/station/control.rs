@@ -114,7 +114,7 @@ impl Control {
             return;
         };
         (self.context.tell)(&self.settings.stream, Change::Ended(played));
-        self.context.stats.ended(outcome);
+        self.context.stats.tracks.count(outcome);
         self.show(self.report.phase);
     }
 

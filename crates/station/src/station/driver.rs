@@ -213,7 +213,7 @@ impl Driver {
         let bytes = sizes.sum();
         let is_written = publisher.write(items, now()).is_ok();
         if is_written {
-            self.control.context.stats.wrote(bytes);
+            self.control.context.stats.bytes.add(bytes);
         }
         is_written
     }

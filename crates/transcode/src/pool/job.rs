@@ -6,13 +6,14 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
+use base::Lock;
 use media::{Sample, Timestamp, Track};
 
+use super::Sink;
 use super::report::{Monitor, Report, State};
-use super::{Sink, lock};
 use crate::{Caveat, Options, Stats, Transcoder, Unsupported};
 
 /// Samples that may wait: the replay that a tap begins with (some seconds of sound at 50 frames per
@@ -34,9 +35,9 @@ pub(super) enum Input {
 
 /// One stream of the pool.
 pub(super) struct Job {
-    queue: Mutex<Queue>,
-    work: Mutex<Option<Work>>,
-    report: Arc<Mutex<Report>>,
+    queue: Lock<Queue>,
+    work: Lock<Option<Work>>,
+    report: Arc<Lock<Report>>,
 }
 
 #[derive(Default)]
@@ -64,22 +65,22 @@ struct JobStep {
 impl Job {
     pub(super) fn new(options: Options, sink: Box<dyn Sink>) -> Arc<Self> {
         Arc::new(Self {
-            queue: Mutex::default(),
-            work: Mutex::new(Some(Work::new(options, sink))),
+            queue: Lock::default(),
+            work: Lock::new(Some(Work::new(options, sink))),
             report: Arc::default(),
         })
     }
 
     /// Queues `input`. True when the job is to be put into the ready queue.
     pub(super) fn enqueue(&self, input: Input) -> bool {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         queue.push(input);
         queue.schedule()
     }
 
     /// No more input will be queued. True when the job is to be put into the ready queue.
     pub(super) fn close(&self) -> bool {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         queue.closed = true;
         queue.schedule()
     }
@@ -91,8 +92,8 @@ impl Job {
     /// Processes some of what is queued. True when the job is to be put into the ready queue again.
     pub(super) fn turn(&self) -> bool {
         let began = Instant::now();
-        let turn = lock(&self.queue).take();
-        let mut work = lock(&self.work);
+        let turn = self.queue.lock().take();
+        let mut work = self.work.lock();
         let is_broken = match &mut *work {
             // A sink is the caller's code; its panic must not end the thread that all streams
             // share. Unwind safety: the work is dropped after a panic.
@@ -103,7 +104,7 @@ impl Job {
             None => false,
         };
         {
-            let mut report = lock(&self.report);
+            let mut report = self.report.lock();
             report.dropped_samples = turn.dropped_samples;
             report.busy += began.elapsed();
             match &*work {
@@ -116,7 +117,7 @@ impl Job {
             *work = None;
         }
         drop(work);
-        lock(&self.queue).finish_turn()
+        self.queue.lock().finish_turn()
     }
 }
 

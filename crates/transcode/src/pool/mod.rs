@@ -18,9 +18,10 @@ mod report;
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use base::Lock;
 use media::{Sample, Track};
 
 pub use self::feed::Feed;
@@ -99,7 +100,7 @@ fn turn_streams(ready: &Ready) {
 /// as there are feeds.
 #[derive(Default)]
 struct Ready {
-    line: Mutex<JobQueue>,
+    line: Lock<JobQueue>,
     changed: Condvar,
 }
 
@@ -111,7 +112,7 @@ struct JobQueue {
 
 impl Ready {
     fn push(&self, job: Arc<Job>) {
-        let mut line = lock(&self.line);
+        let mut line = self.line.lock();
         if !line.stopped {
             line.jobs.push_back(job);
             self.changed.notify_one();
@@ -120,7 +121,7 @@ impl Ready {
 
     /// Waits for a job; `None` when the pool ends.
     fn next(&self) -> Option<Arc<Job>> {
-        let mut line = lock(&self.line);
+        let mut line = self.line.lock();
         loop {
             if line.stopped {
                 return None;
@@ -136,14 +137,9 @@ impl Ready {
     }
 
     fn stop(&self) {
-        let mut line = lock(&self.line);
+        let mut line = self.line.lock();
         line.stopped = true;
         line.jobs.clear();
         self.changed.notify_all();
     }
-}
-
-/// A panic leaves nothing half done under these locks, so a poisoned one can be used.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,19 +1,20 @@
 //! What pages and metrics may know of a stream's transcoder.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::lock;
+use base::Lock;
+
 use crate::{Caveat, Stats, Unsupported};
 
 /// A view of one stream's transcoder that outlives its feed.
 #[derive(Clone)]
-pub struct Monitor(pub(super) Arc<Mutex<Report>>);
+pub struct Monitor(pub(super) Arc<Lock<Report>>);
 
 impl Monitor {
     /// Its state after the last step.
     pub fn report(&self) -> Report {
-        lock(&self.0).clone()
+        self.0.lock().clone()
     }
 }
 

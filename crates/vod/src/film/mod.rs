@@ -103,7 +103,7 @@ impl Files {
                         Ok(_) => Outcome::Whole,
                         Err(_) => Outcome::Failed,
                     };
-                    self.counts.count(outcome);
+                    self.requests.count(outcome);
                     return opened.map(Some);
                 }
             }

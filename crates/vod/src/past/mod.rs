@@ -38,6 +38,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use base::Labelled;
 use bytes::Bytes;
 use container::mp4_file::Timeline;
 use http::{HeaderMap, StatusCode, header};
@@ -63,7 +64,7 @@ use crate::answer::{
     Terms, Version, bare, is_download, of_file, plain, precondition, put, validators,
 };
 use crate::body::Body;
-use crate::counts::{Counts, Outcome, Sums};
+use crate::counts::{Outcome, Sums};
 use crate::film::{Film, Kind};
 use crate::pace::Pace;
 use crate::patches::Patches;
@@ -86,7 +87,7 @@ pub struct Past {
     shelf: Arc<Shelf>,
     reads: Arc<Reads>,
     timelines: Arc<Timelines>,
-    counts: Arc<Counts>,
+    requests: Arc<Labelled<Outcome>>,
 }
 
 /// A request for something of a stream's past.
@@ -136,16 +137,16 @@ impl Past {
             shelf,
             reads: Arc::new(Reads::new(holdings)),
             timelines: Arc::new(Timelines::new(holdings)),
-            counts: Arc::default(),
+            requests: Arc::default(),
         }
     }
 
     /// What the metrics tell.
     pub fn sums(&self) -> Sums {
         Sums {
-            requests: self.counts.requests(),
-            bytes: self.reads.bytes(),
-            late_reads: self.reads.late(),
+            requests: self.requests.all(),
+            bytes: self.reads.bytes.value(),
+            late_reads: self.reads.late.value(),
         }
     }
 
@@ -174,7 +175,7 @@ impl Past {
                 (outcome, Found::Here(Box::new(answer)))
             }
         };
-        self.counts.count(outcome);
+        self.requests.count(outcome);
         found
     }
 
@@ -211,7 +212,7 @@ impl Past {
             Err(error) if error.kind() == io::ErrorKind::NotFound => (Outcome::Missing, Ok(None)),
             Err(error) => (Outcome::Failed, Err(error)),
         };
-        self.counts.count(outcome);
+        self.requests.count(outcome);
         opened
     }
 

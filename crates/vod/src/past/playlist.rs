@@ -126,7 +126,7 @@ impl Playlist {
         let _written = writeln!(
             out,
             "#EXT-X-PROGRAM-DATE-TIME:{}\n#EXTINF:{},\n../{id}/{start}-{end}{SEGMENT}{suffix}",
-            http1::iso8601_millis(segment.begins),
+            base::date::rfc3339_millis(segment.begins),
             Lasts::from(segment.lasts),
         );
         Some(())

@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use base::Lock;
 use container::mp4_file::Timeline;
 use net::holdings::{Held, Holdings, Kind};
 use recordings::{Recording, RecordingId, State};
@@ -30,7 +31,7 @@ const STEPS: usize = 1_000;
 pub(super) struct Timelines {
     holdings: Arc<Holdings>,
     /// The newest first.
-    kept: Mutex<VecDeque<Arc<Kept>>>,
+    kept: Lock<VecDeque<Arc<Kept>>>,
 }
 
 #[derive(Debug)]
@@ -40,21 +41,17 @@ struct Kept {
     /// Nothing more will come.
     is_whole: AtomicBool,
     /// Of its memory.
-    held: Mutex<Held>,
+    held: Lock<Held>,
 }
 
-impl Kept {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Kept {}
 
 impl Timelines {
     /// None are known.
     pub(super) fn new(holdings: &Arc<Holdings>) -> Self {
         Self {
             holdings: Arc::clone(holdings),
-            kept: Mutex::default(),
+            kept: Lock::default(),
         }
     }
 
@@ -90,7 +87,7 @@ impl Timelines {
             };
             timeline = reads.blocking(read).await?;
         }
-        kept.held().set(timeline.memory());
+        kept.held.lock().set(timeline.memory());
         if recording.state != State::Open {
             kept.is_whole.store(true, Ordering::Release);
         }
@@ -99,7 +96,7 @@ impl Timelines {
     }
 
     fn find(&self, id: RecordingId) -> Option<Arc<Kept>> {
-        let mut all = self.all();
+        let mut all = self.kept.lock();
         let place = all.iter().position(|kept| kept.id == id)?;
         let kept = all.remove(place)?;
         all.push_front(Arc::clone(&kept));
@@ -111,27 +108,22 @@ impl Timelines {
             id,
             timeline: Arc::new(tokio::sync::Mutex::new(Timeline::new(0))),
             is_whole: AtomicBool::new(false),
-            held: Mutex::new(self.holdings.note(Kind::Indexes, 0)),
+            held: Lock::new(self.holdings.note(Kind::Indexes, 0)),
         });
-        self.all().push_front(Arc::clone(&kept));
+        self.kept.lock().push_front(Arc::clone(&kept));
         kept
     }
 
     /// Forgets the oldest until there is room. The newest is kept, however large it is.
     fn make_room(&self) {
-        let mut all = self.all();
+        let mut all = self.kept.lock();
         let memory = |all: &VecDeque<Arc<Kept>>| -> usize {
-            let each = all.iter().map(|kept| kept.held().bytes());
+            let each = all.iter().map(|kept| kept.held.lock().bytes());
             each.sum()
         };
         while all.len() > 1 && (all.len() > KEPT_MAX || memory(&all) > BYTES_MAX) {
             all.pop_back();
         }
-    }
-
-    fn all(&self) -> MutexGuard<'_, VecDeque<Arc<Kept>>> {
-        // Nothing is left half done under this lock.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-const SECONDS_PER_DAY: u64 = 86_400;
-
 /// The word for the beginning of what is on now.
 const START: &str = "start";
 
@@ -51,45 +49,8 @@ fn span(text: &str) -> Option<Duration> {
 /// `2026-11-23T15:42:00.5Z`, `2026-11-23T16:42:00+01:00`; a plus is a space where forms are decoded.
 fn rfc3339(text: &str) -> Option<SystemTime> {
     let (date, rest) = text.split_at_checked(10)?;
-    let rest = rest.strip_prefix(['T', 't', ' ', '_'])?;
-    let (time, rest) = rest.split_at_checked(8)?;
-    let [year, month, day] = three(date, '-')?;
-    let [hours, minutes, seconds] = three(time, ':')?;
-    // A leap second is the one before it.
-    let is_time = hours < 24 && minutes < 60 && seconds <= 60;
-    let days = http1::days(year, month, day).filter(|_| is_time)?;
-    if http1::civil(days) != (year, month, day) {
-        return None;
-    }
-    let seconds = days * SECONDS_PER_DAY + hours * 3_600 + minutes * 60 + seconds.min(59);
-    let (fraction, zone) = match rest.strip_prefix('.') {
-        Some(rest) => {
-            let end = rest.find(|char: char| !char.is_ascii_digit())?;
-            let nine = format!("{:0<9}", &rest[..end.min(9)]);
-            (digits(&nine).filter(|_| end > 0)?, &rest[end..])
-        }
-        None => (0, rest),
-    };
-    let seconds = match zone {
-        "Z" | "z" => seconds,
-        _ => {
-            let (sign, offset) = zone.split_at_checked(1)?;
-            let (hours, minutes) = offset.split_once(':')?;
-            let (hours, minutes) = (digits(hours)?, digits(minutes)?);
-            let offset = (hours < 24 && minutes < 60).then_some(hours * 3_600 + minutes * 60)?;
-            match sign {
-                "+" | " " => seconds.checked_sub(offset)?,
-                "-" => seconds + offset,
-                _ => return None,
-            }
-        }
-    };
-    Some(UNIX_EPOCH + Duration::new(seconds, u32::try_from(fraction).ok()?))
-}
-
-fn three(text: &str, between: char) -> Option<[u64; 3]> {
-    let numbers: Option<Vec<_>> = text.split(between).map(digits).collect();
-    numbers?.try_into().ok()
+    let time = rest.strip_prefix(['T', 't', ' ', '_'])?;
+    base::date::parse(&format!("{date}T{}", time.replace(' ', "+")))
 }
 
 fn digits(text: &str) -> Option<u64> {
@@ -99,14 +60,9 @@ fn digits(text: &str) -> Option<u64> {
 
 /// `2026-11-23` and `15:42:00`, in UTC.
 pub(super) fn date_and_time(at: SystemTime) -> (String, String) {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let (year, month, day) = http1::civil(since / SECONDS_PER_DAY);
-    let second = since % SECONDS_PER_DAY;
-    let [hours, minutes, seconds] = [second / 3_600, second / 60 % 60, second % 60];
-    (
-        format!("{year:04}-{month:02}-{day:02}"),
-        format!("{hours:02}:{minutes:02}:{seconds:02}"),
-    )
+    let text = base::date::with_zone(at, "");
+    let (date, time) = text.split_once('T').unwrap_or_default();
+    (date.to_owned(), time.to_owned())
 }
 
 #[cfg(test)]
@@ -120,7 +76,10 @@ mod tests {
             Some(When::At(at)) => at.duration_since(UNIX_EPOCH).ok().map(|it| it.as_millis()),
             _ => None,
         };
-        assert_eq!(http1::iso8601_millis(now), "2026-11-24T15:04:05.000Z");
+        assert_eq!(
+            date_and_time(now),
+            ("2026-11-24".to_owned(), "15:04:05".to_owned())
+        );
         assert_eq!(When::parse("start", now), Some(When::Start));
         for (text, millis) in [
             ("-0", 1_795_532_645_000),

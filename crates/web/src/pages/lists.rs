@@ -5,12 +5,12 @@
 //! [`FRESH_FOR`], if that was the same list.
 
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use base::{Bounded, Lock};
 use bytes::Bytes;
 use config::BaseUrl;
 
@@ -32,12 +32,12 @@ const REFILL: Duration = Duration::from_millis(100);
 /// The lists that were made of late.
 #[derive(Debug)]
 pub(super) struct Lists {
-    kept: Mutex<Vec<List>>,
+    kept: Lock<Bounded<Which, List>>,
     makes: Allowances<IpAddr>,
 }
 
 /// Which list: what is different in it.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Which {
     page: Endpoint,
     query: String,
@@ -46,7 +46,6 @@ pub(super) struct Which {
 
 #[derive(Clone, Debug)]
 struct List {
-    which: Which,
     made: Instant,
     status: StatusCode,
     headers: HeaderMap,
@@ -56,7 +55,7 @@ struct List {
 impl Default for Lists {
     fn default() -> Self {
         Self {
-            kept: Mutex::default(),
+            kept: Lock::new(Bounded::new(KEPT_MAX)),
             makes: Allowances::new(AT_ONCE, REFILL),
         }
     }
@@ -99,32 +98,19 @@ impl Lists {
             return StatusCode::INTERNAL_SERVER_ERROR.into_response();
         };
         let list = List {
-            which,
             made: now,
             status: parts.status,
             headers: parts.headers,
             text,
         };
-        self.keep(list.clone());
+        self.kept.lock().insert(which, list.clone());
         list.answer()
     }
 
     fn find(&self, which: &Which, now: Instant) -> Option<List> {
-        let is_it = |list: &&List| {
-            list.which == *which && now.saturating_duration_since(list.made) < FRESH_FOR
-        };
-        self.kept().iter().find(is_it).cloned()
-    }
-
-    fn keep(&self, list: List) {
-        let mut kept = self.kept();
-        kept.retain(|one| one.which != list.which);
-        kept.truncate(KEPT_MAX - 1);
-        kept.insert(0, list);
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Vec<List>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        let kept = self.kept.lock();
+        let list = kept.get(which)?;
+        (now.saturating_duration_since(list.made) < FRESH_FOR).then(|| list.clone())
     }
 }
 
@@ -191,7 +177,7 @@ mod tests {
         assert_eq!(ask("radio", other).await, StatusCode::OK);
         assert_eq!(ask("radio", greedy).await, StatusCode::OK, "it is there");
         assert!(made < 3 * AT_ONCE, "{made}");
-        assert_eq!(lists.kept().len(), KEPT_MAX);
+        assert_eq!(lists.kept.lock().len(), KEPT_MAX);
     }
 
     #[tokio::test]

@@ -14,11 +14,12 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use base::Lock;
 use fanout::gate::{Authorized, Denied, Gate, Play, Revocation};
 use fanout::{
     Format, Guest, Introduction, JoinRefused, ListenerRecord, Permit, Protocol, Registry, Retention,
@@ -147,7 +148,7 @@ impl Refused {
 pub(super) struct Playbacks {
     /// Random for each run, so that no client can choose requests that collide.
     hashes: RandomState,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 type Key = (IpAddr, u64);
@@ -254,7 +255,7 @@ impl Playbacks {
             return Ok(guest);
         }
         let key = self.key(wanted);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(Entry::Playing { guest, .. }) = state.entries.get(&key) {
             // Another of its requests was faster.
             return Ok(Arc::clone(guest));
@@ -273,7 +274,7 @@ impl Playbacks {
 
     /// Lets go of those that have left: at once, once the server drains.
     pub(super) fn expire(&self, is_draining: bool, now: Instant) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let looked = state.looked.get_or_insert(now);
         if now.saturating_duration_since(*looked) < LOOK {
             return;
@@ -295,7 +296,7 @@ impl Playbacks {
 
     /// The playback that a request belongs to, if it goes on.
     fn touch(&self, key: Key, now: Instant) -> Result<Option<Arc<Guest>>, Refused> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(entry) = state.entries.get_mut(&key) else {
             return Ok(None);
         };
@@ -322,11 +323,6 @@ impl Playbacks {
             value.map(AsRef::<[u8]>::as_ref).hash(&mut hasher);
         }
         (wanted.visitor.peer.ip(), hasher.finish())
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // The table is valid between any two statements of its users.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -428,7 +424,7 @@ mod tests {
         let key = (IpAddr::from([192, 0, 2, 1]), 1);
         let now = Instant::now();
         let removed = Entry::Removed { at: now };
-        playbacks.state().entries.insert(key, removed);
+        playbacks.state.lock().entries.insert(key, removed);
         playbacks.expire(false, now);
         assert!(matches!(playbacks.touch(key, now), Err(Refused::Removed)));
         let later = now + REMOVED_FOR;

@@ -123,7 +123,7 @@ impl<'a> PublicStream<'a> {
             display_name: named("name").unwrap_or(view.name),
             description: named("description"),
             title: view.title.filter(|title| !title.is_empty()),
-            since: stamp::iso8601(view.since, "Z"),
+            since: stamp::iso8601(view.since),
             listeners: listed.listeners,
             kinds,
             width: picture.and_then(|track| track.width),

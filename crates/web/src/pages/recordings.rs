@@ -60,10 +60,10 @@ fn view(recording: &Recording, has_hls: bool) -> Value {
     let (id, container) = (recording.id, recording.container);
     json!({
         "id": id.to_string(),
-        "state": recording.state.as_str(),
+        "state": recording.state.label(),
         "type": container.media_type(),
-        "started": stamp::iso8601(recording.started, "Z"),
-        "ended": stamp::iso8601(recording.ended(), "Z"),
+        "started": stamp::iso8601(recording.started),
+        "ended": stamp::iso8601(recording.ended()),
         "seconds": recording.duration.as_secs_f64(),
         "bytes": recording.bytes,
         "file": PastAddress::file(id, container),

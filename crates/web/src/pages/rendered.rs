@@ -1,8 +1,8 @@
 //! The document of the public streams, rendered of late.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use base::{Bounded, Lock};
 use bytes::Bytes;
 use config::BaseUrl;
 
@@ -15,12 +15,17 @@ const FRESH_FOR: Duration = Duration::from_secs(1);
 const KEPT_MAX: usize = 4;
 
 /// See the module's description.
-#[derive(Debug, Default)]
-pub(super) struct Rendered(Mutex<Vec<Document>>);
+#[derive(Debug)]
+pub(super) struct Rendered(Lock<Bounded<BaseUrl, Document>>);
+
+impl Default for Rendered {
+    fn default() -> Self {
+        Self(Lock::new(Bounded::new(KEPT_MAX)))
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Document {
-    base: BaseUrl,
     made: Instant,
     pub(super) text: Bytes,
     pub(super) tag: String,
@@ -34,21 +39,18 @@ impl Rendered {
         now: Instant,
         make: impl FnOnce() -> Option<String>,
     ) -> Option<Document> {
-        // Nothing is left half done under this lock.
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|one| now.saturating_duration_since(one.made) < FRESH_FOR);
-        if let Some(known) = kept.iter().find(|one| one.base == *base) {
+        let mut kept = self.0.lock();
+        kept.drop_while(|one| now.saturating_duration_since(one.made) >= FRESH_FOR);
+        if let Some(known) = kept.get(base) {
             return Some(known.clone());
         }
         let text = Bytes::from(make()?);
         let document = Document {
-            base: base.clone(),
             made: now,
             tag: tag(&text),
             text,
         };
-        kept.truncate(KEPT_MAX - 1);
-        kept.insert(0, document.clone());
+        kept.insert(base.clone(), document.clone());
         Some(document)
     }
 }
@@ -88,8 +90,11 @@ mod tests {
         for host in 0..100 {
             let base = base(&format!("http://host-{host}"));
             let document = kept.of(&base, now, || Some(base.to_string()));
-            assert_eq!(document.map(|one| one.base), Some(base));
+            assert_eq!(
+                document.map(|one| one.text),
+                Some(Bytes::from(base.to_string()))
+            );
         }
-        assert_eq!(kept.0.lock().expect("no panic").len(), KEPT_MAX);
+        assert_eq!(kept.0.lock().len(), KEPT_MAX);
     }
 }

@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use base::Lock;
 use bytes::Bytes;
 use container::fmp4;
 use fanout::gate::{Authorized, Play};
@@ -44,7 +45,7 @@ pub(super) fn may_exist(info: &Info) -> bool {
 
 /// See the module's description.
 #[derive(Debug, Default)]
-pub(super) struct Stills(Mutex<HashMap<StreamName, Still>>);
+pub(super) struct Stills(Lock<HashMap<StreamName, Still>>);
 
 #[derive(Clone, Debug)]
 pub(super) struct Still {
@@ -67,7 +68,7 @@ impl Stills {
         permission: &Authorized<Play>,
         now: Instant,
     ) -> Option<Still> {
-        let mut stills = self.stills();
+        let mut stills = self.0.lock();
         let known = stills.get_mut(stream.name());
         let known = known.filter(|known| std::ptr::eq(known.stream.as_ptr(), Arc::as_ptr(stream)));
         if let Some(known) = &known
@@ -99,12 +100,7 @@ impl Stills {
 
     /// The stream is over.
     pub(super) fn forget(&self, name: &StreamName) {
-        self.stills().remove(name);
-    }
-
-    fn stills(&self) -> MutexGuard<'_, HashMap<StreamName, Still>> {
-        // Nothing is left half done under this lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(name);
     }
 }
 

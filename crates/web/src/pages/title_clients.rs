@@ -1,8 +1,9 @@
 //! The places of clients that are told titles.
 
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
+use base::Lock;
 use net::shares::{Bounds, ShareTicket, Shares, Standing};
 use tokio::sync::oneshot;
 
@@ -15,11 +16,11 @@ const CLIENTS: Bounds = Bounds {
 
 /// The places of clients. What is in one ends its client when it is dropped.
 #[derive(Debug)]
-pub(super) struct TitleClients(Mutex<Shares<oneshot::Sender<()>>>);
+pub(super) struct TitleClients(Lock<Shares<oneshot::Sender<()>>>);
 
 impl Default for TitleClients {
     fn default() -> Self {
-        Self(Mutex::new(Shares::new(CLIENTS)))
+        Self(Lock::new(Shares::new(CLIENTS)))
     }
 }
 
@@ -32,7 +33,7 @@ impl TitleClients {
     }
 
     pub(super) fn shares(&self) -> MutexGuard<'_, Shares<oneshot::Sender<()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Counts of refused requests, by status.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use base::Counter;
 
 /// Every status that a refusal has.
 const STATUSES: [u16; 14] = [
@@ -9,20 +9,20 @@ const STATUSES: [u16; 14] = [
 
 /// See the module's description.
 #[derive(Debug, Default)]
-pub struct Refusals([AtomicU64; STATUSES.len()]);
+pub struct Refusals([Counter; STATUSES.len()]);
 
 impl Refusals {
     pub(super) fn count(&self, status: u16) {
         let index = STATUSES.iter().position(|known| *known == status);
         debug_assert!(index.is_some(), "{status} is not in the table");
         if let Some(index) = index {
-            self.0[index].fetch_add(1, Ordering::Relaxed);
+            self.0[index].add(1);
         }
     }
 
     /// Each status and its count.
     pub fn list(&self) -> Vec<(u16, u64)> {
-        let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
+        let counts = self.0.iter().map(Counter::value);
         STATUSES.into_iter().zip(counts).collect()
     }
 }

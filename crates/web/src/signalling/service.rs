@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use base::{Numbers, Published};
 use config::Config;
-use egress_webrtc::{Rules, Stats, Viewers};
+use egress_webrtc::{Rules, Viewers};
 use fanout::{Fanout, Format, Info, Plane, Subscription};
 use formats::rtp::Tally;
 use formats::rtp::codes::CNAME;
@@ -49,7 +50,7 @@ pub struct WebrtcService {
     fanout: Arc<Fanout>,
     port: Port<SessionTicket>,
     /// Each worker's counts of its listeners besides its books.
-    workers: Vec<Arc<Stats>>,
+    workers: Vec<Arc<Published<egress_webrtc::Counters>>>,
     tally: Arc<Tally>,
 }
 
@@ -117,7 +118,7 @@ impl WebrtcService {
     pub fn listeners(&self) -> egress_webrtc::Counters {
         let mut sum = egress_webrtc::Counters::default();
         for worker in &self.workers {
-            sum.merge(&worker.value());
+            sum.merge(worker.value());
         }
         sum
     }

@@ -7,8 +7,9 @@
 //! Locked when a session is opened, changed and ended, never for a packet.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use base::Lock;
 use config::Secret;
 use media::StreamName;
 
@@ -40,7 +41,7 @@ pub(super) struct Full;
 
 /// See the module's description.
 #[derive(Debug, Default)]
-pub(super) struct Table(Mutex<HashMap<Id, Entry>>);
+pub(super) struct Table(Lock<HashMap<Id, Entry>>);
 
 impl Table {
     /// Enters a session, with its permit while it waits for its peer.
@@ -50,7 +51,7 @@ impl Table {
         entry: Entry,
         connection: Option<limits::ConnectionPermit>,
     ) -> Result<SessionPermit, Full> {
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         if entries.len() >= SESSIONS_MAX {
             return Err(Full);
         }
@@ -66,12 +67,12 @@ impl Table {
     }
 
     pub(super) fn get(&self, id: Id) -> Option<Entry> {
-        self.entries().get(&id).cloned()
+        self.0.lock().get(&id).cloned()
     }
 
     /// Changes a session's ufrags. False when it is gone.
     pub(super) fn rename(&self, id: Id, ufrag: &str, remote_ufrag: &str) -> bool {
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         let Some(entry) = entries.get_mut(&id) else {
             return false;
         };
@@ -82,12 +83,7 @@ impl Table {
 
     /// Removes a session before it has ended everywhere.
     pub(super) fn remove(&self, id: Id) {
-        self.entries().remove(&id);
-    }
-
-    fn entries(&self) -> MutexGuard<'_, HashMap<Id, Entry>> {
-        // Each change is one call to the map, so a poisoned one is consistent.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(&id);
     }
 }
 

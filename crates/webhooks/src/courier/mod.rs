@@ -122,7 +122,7 @@ impl Courier {
                 Err(error) => courier.put_off(&error),
             }
         }
-        courier.counts.set_queued(courier.queue.len());
+        courier.counts.queued.set(courier.queue.len() as u64);
         Ok((courier, teller))
     }
 
@@ -212,7 +212,7 @@ impl Courier {
             });
         }
         if dropped > 0 {
-            self.counts.add(Outcome::Dropped, dropped);
+            self.counts.outcomes[Outcome::Dropped].add(dropped);
             tracing::error!(
                 "the queue of webhooks is full; the oldest of one receiver are dropped"
             );
@@ -241,7 +241,7 @@ impl Courier {
             Settled::Gone { count } => (Outcome::Gone, count),
             Settled::Unknown => return,
         };
-        self.counts.add(outcome, count);
+        self.counts.outcomes[outcome].add(count);
     }
 
     /// Writes changes down, and then has posted what is due.
@@ -262,7 +262,7 @@ impl Courier {
     }
 
     async fn write(&mut self) {
-        self.counts.set_queued(self.queue.len());
+        self.counts.queued.set(self.queue.len() as u64);
         let Some(journal) = self.journal.clone() else {
             self.queue.clear_changes();
             return self.tell_kept();
@@ -310,7 +310,7 @@ impl Courier {
         self.sequences.begin_above(kept.sequence);
         let orphans = self.queue.restore(kept, self.clock.millis());
         if orphans > 0 {
-            self.counts.add(Outcome::Dropped, orphans);
+            self.counts.outcomes[Outcome::Dropped].add(orphans);
             tracing::warn!(
                 orphans,
                 "webhooks are dropped: their receivers are not configured any more"

@@ -1,6 +1,5 @@
 //! A client's identity.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,10 +62,4 @@ impl ClientIdentity {
     }
 }
 
-impl fmt::Debug for ClientIdentity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientIdentity")
-            .field("fingerprint", &self.fingerprint)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(ClientIdentity { fingerprint });

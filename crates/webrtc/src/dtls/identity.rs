@@ -1,6 +1,5 @@
 //! The server's identity: one certificate for the life of the process.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,13 +64,7 @@ impl ServerIdentity {
     }
 }
 
-impl fmt::Debug for ServerIdentity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerIdentity")
-            .field("fingerprint", &self.fingerprint)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(ServerIdentity { fingerprint });
 
 /// A server's configuration with one SRTP profile, so that our order decides.
 fn config(

@@ -1,6 +1,5 @@
 //! The client's side of a handshake: with a peer that waits for ours, or of a client of this crate.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,13 +28,7 @@ pub(crate) struct Initiator {
     is_complete: bool,
 }
 
-impl fmt::Debug for Initiator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Initiator")
-            .field("is_complete", &self.is_complete)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Initiator { is_complete });
 
 impl Initiator {
     /// Starts the handshake; [`Initiator::poll_transmit`] yields the hello.

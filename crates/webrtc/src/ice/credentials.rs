@@ -1,7 +1,5 @@
 //! Names and passwords of sessions.
 
-use std::fmt;
-
 use thiserror::Error;
 
 /// Random bytes that [`Credentials::generate`] turns into a name and a password.
@@ -59,13 +57,7 @@ impl Credentials {
     }
 }
 
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials")
-            .field("ufrag", &self.ufrag)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Credentials { ufrag });
 
 /// The peer chose a name or password that is too short, too long or has strange characters.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]

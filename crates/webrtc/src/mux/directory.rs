@@ -4,9 +4,9 @@
 //! a packet of a session that a worker knows.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use thiserror::Error;
 
 /// Names that may be known at a time: those of all workers' sessions, and twice that for restarts.
@@ -20,7 +20,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 /// to adopt a session.
 #[derive(Debug)]
 pub struct Directory<T> {
-    names: Mutex<HashMap<Box<str>, Entry<T>>>,
+    names: Lock<HashMap<Box<str>, Entry<T>>>,
 }
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub struct DirectoryFull;
 impl<T> Default for Directory<T> {
     fn default() -> Self {
         Self {
-            names: Mutex::new(HashMap::new()),
+            names: Lock::new(HashMap::new()),
         }
     }
 }
@@ -56,7 +56,7 @@ impl<T> Default for Directory<T> {
 impl<T> Directory<T> {
     /// Lets a session wait for its peer, under our name in its answer.
     pub fn offer(&self, ufrag: &str, session: T, now: Instant) -> Result<(), DirectoryFull> {
-        let mut names = self.lock();
+        let mut names = self.names.lock();
         if names.len() >= NAMES_MAX {
             return Err(DirectoryFull);
         }
@@ -67,7 +67,7 @@ impl<T> Directory<T> {
 
     /// Claims a session for a worker that received its check.
     pub fn claim(&self, ufrag: &str, worker: u16) -> Claim<T> {
-        let mut names = self.lock();
+        let mut names = self.names.lock();
         let Some(entry) = names.get_mut(ufrag) else {
             return Claim::Unknown;
         };
@@ -84,7 +84,7 @@ impl<T> Directory<T> {
 
     /// The worker that has the session, if one has it.
     pub fn owner(&self, ufrag: &str) -> Option<u16> {
-        match self.lock().get(ufrag)? {
+        match self.names.lock().get(ufrag)? {
             Entry::Owned { worker } => Some(*worker),
             Entry::Waiting { .. } => None,
         }
@@ -92,7 +92,7 @@ impl<T> Directory<T> {
 
     /// Makes a further name of a worker's session known (ICE restart).
     pub fn own(&self, ufrag: &str, worker: u16) -> Result<(), DirectoryFull> {
-        let mut names = self.lock();
+        let mut names = self.names.lock();
         if names.len() >= NAMES_MAX {
             return Err(DirectoryFull);
         }
@@ -102,7 +102,7 @@ impl<T> Directory<T> {
 
     /// Takes back a session that still waits, or names its owner.
     pub fn withdraw(&self, ufrag: &str) -> Claim<T> {
-        let mut names = self.lock();
+        let mut names = self.names.lock();
         match names.remove_entry(ufrag) {
             None => Claim::Unknown,
             Some((_, Entry::Waiting { session, .. })) => Claim::Adopted(session),
@@ -115,7 +115,7 @@ impl<T> Directory<T> {
 
     /// Forgets a name. Yields the session when it was still waiting.
     pub fn remove(&self, ufrag: &str) -> Option<T> {
-        match self.lock().remove(ufrag)? {
+        match self.names.lock().remove(ufrag)? {
             Entry::Waiting { session, .. } => Some(session),
             Entry::Owned { .. } => None,
         }
@@ -123,7 +123,7 @@ impl<T> Directory<T> {
 
     /// Takes out the sessions whose peers never arrived.
     pub fn expire(&self, now: Instant) -> Vec<T> {
-        let mut names = self.lock();
+        let mut names = self.names.lock();
         let late = names.extract_if(|_, entry| match entry {
             Entry::Waiting { since, .. } => now.saturating_duration_since(*since) > WAIT_MAX,
             Entry::Owned { .. } => false,
@@ -137,17 +137,12 @@ impl<T> Directory<T> {
 
     /// Names known.
     pub fn len(&self) -> usize {
-        self.lock().len()
+        self.names.lock().len()
     }
 
     /// Whether no name is known.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Entry<T>>> {
-        // Each change is one call to the map, so a panic leaves no half-done state.
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

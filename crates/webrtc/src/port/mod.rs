@@ -39,12 +39,13 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use base::Lock;
 use net::udp;
 use thiserror::Error;
 
@@ -109,7 +110,7 @@ struct Inner<T> {
     address: SocketAddr,
     candidates: Vec<Candidate>,
     fingerprint: Fingerprint,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Lock<Vec<JoinHandle<()>>>,
 }
 
 impl<T: Send + 'static> Port<T> {
@@ -147,7 +148,7 @@ impl<T: Send + 'static> Port<T> {
             address,
             candidates: candidates::of(address, config),
             fingerprint: *identity.fingerprint(),
-            threads: Mutex::default(),
+            threads: Lock::default(),
         }));
         for (number, (wire, inbox)) in wires.into_iter().zip(inboxes).enumerate() {
             let role = role(number, shared.waker(number));
@@ -282,7 +283,7 @@ impl<T> fmt::Debug for Port<T> {
 
 impl<T> Inner<T> {
     fn threads(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+        self.threads.lock()
     }
 
     fn stop(&self) {

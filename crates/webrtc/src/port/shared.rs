@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::task::Waker;
 
+use base::{Numbers, Published};
+
 use super::bell::Bell;
-use super::counters::{Board, Counters};
+use super::counters::Counters;
 use crate::ice::{Credentials, Path};
 use crate::mux::{Directory, NewSession};
 
@@ -61,7 +63,7 @@ pub(super) struct Post {
     mail: SyncSender<Mail>,
     commands: SyncSender<Command>,
     bell: Arc<Bell>,
-    board: Board,
+    counters: Published<Counters>,
     sessions: AtomicUsize,
     turns: AtomicU64,
 }
@@ -80,7 +82,7 @@ pub(super) fn post(waker: net::Waker) -> (Post, Inbox) {
         mail,
         commands,
         bell: Arc::new(Bell::new(waker)),
-        board: Board::default(),
+        counters: Published::default(),
         sessions: AtomicUsize::new(0),
         turns: AtomicU64::new(0),
     };
@@ -151,7 +153,7 @@ impl<T> Shared<T> {
     /// Publishes a worker's counters.
     pub(super) fn publish(&self, worker: usize, counters: Counters, sessions: usize) {
         if let Some(post) = self.posts.get(worker) {
-            post.board.write(counters);
+            post.counters.publish(counters);
             post.sessions.store(sessions, Ordering::Relaxed);
             post.turns.fetch_add(1, Ordering::Relaxed);
         }
@@ -160,7 +162,7 @@ impl<T> Shared<T> {
     pub(super) fn counters(&self) -> Counters {
         let mut sum = Counters::default();
         for post in &self.posts {
-            sum.add(post.board.read());
+            sum.merge(post.counters.value());
         }
         sum
     }

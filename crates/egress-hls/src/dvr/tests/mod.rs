@@ -4,7 +4,7 @@ mod playlists;
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fanout::Publisher;
 use http::StatusCode;

@@ -175,7 +175,7 @@ async fn a_listener_hears_the_lane_in_messages_and_is_counted_as_one_of_websocke
         let all = fanout
             .books()
             .into_iter()
-            .map(|books| books.listeners[protocol as usize].value());
+            .map(|books| books.listeners.value(protocol));
         all.sum::<u64>()
     };
     assert_eq!(

@@ -4,7 +4,7 @@ use fanout::{Protocol, Reason};
 
 use super::*;
 
-const WEBRTC: usize = Protocol::Webrtc as usize;
+const WEBRTC: Protocol = Protocol::Webrtc;
 
 fn count(histogram: &fanout::stats::Histogram) -> u64 {
     histogram.value().counts.iter().sum()
@@ -21,7 +21,7 @@ fn a_viewer_is_in_the_books_of_its_worker_and_in_no_others() {
     assert_eq!(books.listeners[WEBRTC].value(), 1);
     assert_eq!(fanout.task_books().listeners_now(), 0);
     assert_eq!(fanout.listeners(), 1);
-    assert_eq!(count(&books.join_seconds[WEBRTC]), 1);
+    assert_eq!(count(&books.join_seconds[WEBRTC as usize]), 1);
 
     worker.viewers.closed(
         viewer.session,
@@ -29,7 +29,7 @@ fn a_viewer_is_in_the_books_of_its_worker_and_in_no_others() {
         worker.now,
     );
     assert_eq!(books.listeners_now(), 0);
-    assert_eq!(books.departures[Reason::Left as usize].value(), 1);
+    assert_eq!(books.departures[Reason::Left].value(), 1);
     assert_eq!(books.egress_bytes[WEBRTC].value(), worker.wire.bytes());
     assert_eq!(books.sends.value(), worker.wire.sendings.len() as u64);
 }

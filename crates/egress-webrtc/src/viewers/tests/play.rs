@@ -254,9 +254,9 @@ fn b_frames_that_can_be_spared_are_left_out() {
     }
     let got = of(&worker.take(&mut viewer), PayloadFormat::H264);
     assert_eq!(got.iter().filter(|packet| packet.marker).count(), 20);
-    assert_eq!(worker.server.tally.left_out(), 10);
-    assert_eq!(worker.server.tally.reordered(), 10);
-    assert_eq!(worker.server.tally.unsendable(), 0);
+    assert_eq!(worker.server.tally.left_out.value(), 10);
+    assert_eq!(worker.server.tally.reordered.value(), 10);
+    assert_eq!(worker.server.tally.unsendable.value(), 0);
 }
 
 #[test]

@@ -73,13 +73,9 @@ impl World {
         let mut egress = 0;
         let mut departures = [0; Reason::ALL.len()];
         for stats in self.fanout.worker_books() {
-            egress += stats
-                .egress_bytes
-                .iter()
-                .map(|bytes| bytes.value())
-                .sum::<u64>();
-            for (sum, count) in departures.iter_mut().zip(&stats.departures) {
-                *sum += count.value();
+            egress += stats.egress_bytes.sum();
+            for (sum, count) in departures.iter_mut().zip(stats.departures.all()) {
+                *sum += count;
             }
         }
         let sockets = self.sockets();

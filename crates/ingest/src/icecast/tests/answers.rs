@@ -67,7 +67,7 @@ async fn what_the_source_says_of_itself_is_kept() {
     wait_for("its bytes to be known", || adts().then_some(())).await;
     assert_eq!(stream_now(&context, "a.mp3").announced_type, None);
     assert_eq!(info.source.peer, Some(PEER));
-    assert_eq!(context.stats.publishers(Protocol::Icecast), 1);
+    assert_eq!(context.stats.publishers.value(Protocol::Icecast), 1);
 
     let (mut second, _task) = source_without_type(&context);
     let info = stream(&context, "b").await.info();
@@ -142,7 +142,7 @@ async fn strangers_are_asked_for_their_key() {
             Rejection::CredentialWrong,
         ),
     ] {
-        let before = context.stats.rejected(reason);
+        let before = context.stats.rejected.value(reason);
         let (answer, error) = refused(&context, request).await;
         assert!(answer.contains(" 401 Unauthorized\r\n"), "{answer}");
         assert!(
@@ -155,7 +155,7 @@ async fn strangers_are_asked_for_their_key() {
             "{answer}"
         );
         assert_eq!(error.rejection(), Some(reason));
-        assert_eq!(context.stats.rejected(reason), before + 1);
+        assert_eq!(context.stats.rejected.value(reason), before + 1);
     }
     let (answer, _) = refused(
         &context,

@@ -42,9 +42,9 @@ async fn every_framing_of_the_body_gives_the_same_frames() {
         task.await
             .expect("no panic")
             .expect("the body came to its end");
-        assert_eq!(context.stats.publishers(Protocol::Icecast), 0);
+        assert_eq!(context.stats.publishers.value(Protocol::Icecast), 0);
     }
-    assert!(context.stats.ingest_bytes(Protocol::Icecast) > 3 * body.len() as u64);
+    assert!(context.stats.bytes.value(Protocol::Icecast) > 3 * body.len() as u64);
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,7 +90,7 @@ async fn a_second_source_takes_over_from_a_half_open_one() {
         .expect("no panic")
         .expect("it left by itself");
     drop(first);
-    assert_eq!(context.stats.publishers(Protocol::Icecast), 0);
+    assert_eq!(context.stats.publishers.value(Protocol::Icecast), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,7 +105,7 @@ async fn a_panic_over_a_source_s_body_ends_its_epoch_and_is_told_of() {
     frames[10 * FRAME_BYTES + 50..][..DEFECT.len()].copy_from_slice(DEFECT);
     broken.write_all(&frames).await.expect("it is read");
     assert!(task.await.is_err_and(|error| error.is_panic()));
-    assert_eq!(context.stats.publishers(Protocol::Icecast), 0);
+    assert_eq!(context.stats.publishers.value(Protocol::Icecast), 0);
     assert_eq!(stream(&context, "a").await.info().phase, Phase::Lingering);
     let lines = log.lines();
     let ended = lines.iter().find(|line| line.contains("publishing ended"));
@@ -129,7 +129,7 @@ async fn a_silent_source_is_given_up_and_the_stream_lingers() {
     // Closing takes the last two.
     assert!((14..=16).contains(&waited), "{waited} s");
     assert_eq!(stream(&context, "a").await.info().phase, Phase::Lingering);
-    assert_eq!(context.stats.rejected(Rejection::Slow), 1);
+    assert_eq!(context.stats.rejected.value(Rejection::Slow), 1);
 }
 
 #[tokio::test(start_paused = true)]

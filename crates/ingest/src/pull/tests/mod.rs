@@ -202,7 +202,7 @@ async fn a_stream_is_played_and_published_and_played_again_after_its_end() {
     assert!(report.bytes > 0);
     let info = stream(&context, "live/show").await.info();
     assert_eq!((info.phase, info.source.protocol), (Phase::Live, "pull"));
-    assert_eq!(context.stats.publishers(crate::Protocol::Pull), 1);
+    assert_eq!(context.stats.publishers.value(crate::Protocol::Pull), 1);
 
     let play = origin.play;
     origin.session.end_play(play, "Over.", now()).unwrap();
@@ -226,7 +226,7 @@ async fn a_stream_is_played_and_published_and_played_again_after_its_end() {
     assert!(matches!(said[..], [Event::Stop(_)]), "{said:?}");
     drop(origin);
     stopping.await.unwrap();
-    assert_eq!(context.stats.publishers(crate::Protocol::Pull), 0);
+    assert_eq!(context.stats.publishers.value(crate::Protocol::Pull), 0);
 }
 
 /// A publisher that is no pull.

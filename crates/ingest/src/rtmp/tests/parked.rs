@@ -58,11 +58,11 @@ async fn what_is_published_is_heard_until_the_publisher_leaves() {
             assert_eq!(hear(&mut listener, 4).await, frame.as_bytes());
         }
         assert!(context.intake.as_ref().map_or(0, Intake::wakeups) > 0);
-        assert!(context.stats.receives(Protocol::Rtmp) >= 50);
-        assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
+        assert!(context.stats.receives.value(Protocol::Rtmp) >= 50);
+        assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 1);
         drop(client);
         task.await.expect("no panic").expect("it left by itself");
-        assert_eq!(context.stats.publishers(Protocol::Rtmp), 0);
+        assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);
         let info = stream(&context, "live/show").await.info();
         assert_eq!(info.phase, Phase::Lingering);
     }
@@ -91,7 +91,7 @@ async fn nothing_is_lost_without_listeners() {
             (show.info().ingest_bytes == expected).then_some(())
         })
         .await;
-        let receives = context.stats.receives(Protocol::Rtmp);
+        let receives = context.stats.receives.value(Protocol::Rtmp);
         assert!(
             receives < u64::from(frames),
             "{receives} for {frames} frames"
@@ -118,7 +118,7 @@ async fn a_second_publisher_takes_over_from_a_silent_one() {
         second.audio(0, AAC_HEADER).await;
         second.audio(0, b"\xaf\x01two").await;
         assert_eq!(hear(&mut listener, 3).await, b"two");
-        assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
+        assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 1);
     }
 }
 
@@ -135,7 +135,7 @@ async fn a_panic_over_a_publisher_s_media_ends_its_epoch_and_no_other() {
         broken.audio(0, &[b"\xaf\x01", DEFECT].concat()).await;
         ended(broken_task).await;
         assert!(Part::Intake.panics() > panics);
-        assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
+        assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 1);
         let show = stream(&context, "live/show").await;
         assert_eq!(show.info().phase, Phase::Lingering);
         other.audio(0, AAC_HEADER).await;
@@ -172,7 +172,7 @@ async fn a_publisher_without_media_is_given_up() {
         client.audio(0, AAC_HEADER).await;
         client.audio(0, b"\xaf\x01one").await;
         assert!(matches!(ended(task).await, Error::Silent(_)));
-        assert_eq!(context.stats.publishers(Protocol::Rtmp), 0);
+        assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);
     }
 }
 
@@ -192,7 +192,7 @@ async fn a_connection_may_publish_again_and_play_after_that() {
                 (show.info().phase == Phase::Lingering).then_some(())
             })
             .await;
-            assert_eq!(context.stats.publishers(Protocol::Rtmp), 0);
+            assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);
             if word.ends_with(b"one") {
                 client.request(&at("show", KEY)).await;
                 client.started().await;
@@ -225,7 +225,7 @@ async fn what_stands_behind_the_end_of_a_stream_is_not_lost() {
         written.expect("it is read");
         let mut listener = listen(&context, "live/two").await;
         assert_eq!(hear(&mut listener, 5).await, b"first");
-        assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
+        assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 1);
         let play = [
             message(20, 0, DELETE_STREAM),
             asking("play", "one"),
@@ -237,7 +237,7 @@ async fn what_stands_behind_the_end_of_a_stream_is_not_lost() {
             panic!("it wants to play");
         };
         assert_eq!(player.request.path.name, "live/one");
-        assert_eq!(context.stats.publishers(Protocol::Rtmp), 0);
+        assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);
     }
 }
 

@@ -32,11 +32,11 @@ async fn what_is_published_is_heard() {
     );
     assert!(info.source.headers.is_empty());
     assert_eq!(info.tracks.len(), 1);
-    assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
-    assert!(context.stats.ingest_bytes(Protocol::Rtmp) > 20);
+    assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 1);
+    assert!(context.stats.bytes.value(Protocol::Rtmp) > 20);
     drop(client);
     task.await.expect("no panic").expect("it left by itself");
-    assert_eq!(context.stats.publishers(Protocol::Rtmp), 0);
+    assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);
     assert_eq!(info.phase, Phase::Live);
     assert_eq!(
         stream(&context, "live/show").await.info().phase,
@@ -113,7 +113,7 @@ async fn a_second_publisher_takes_over_from_a_half_open_one() {
     assert!(matches!(ended(first_task).await, Error::Superseded));
     second.audio(23, b"\xaf\x01three").await;
     assert_eq!(hear(&mut listener, 9).await, b"@46 three");
-    assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
+    assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,7 +131,7 @@ async fn a_connection_may_publish_again() {
         (show.info().phase == Phase::Lingering).then_some(())
     })
     .await;
-    assert_eq!(context.stats.publishers(Protocol::Rtmp), 0);
+    assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);
     client.request(&at("show", KEY)).await;
     client.started().await;
     client.audio(0, AAC_HEADER).await;
@@ -182,5 +182,5 @@ async fn a_peer_that_wants_to_play_is_given_back() {
     client
         .wait(|event| matches!(event, ClientSessionEvent::PlaybackRequestAccepted))
         .await;
-    assert_eq!(context.stats.rejected(Rejection::NotFound), 0);
+    assert_eq!(context.stats.rejected.value(Rejection::NotFound), 0);
 }

@@ -146,7 +146,7 @@ async fn a_publisher_is_ended_when_its_permission_ends() {
     assert_eq!(began.elapsed().as_secs(), 60);
     drop(client);
     assert!(matches!(ended(task).await, Error::Expired));
-    assert_eq!(context.stats.rejected(Rejection::Expired), 1);
+    assert_eq!(context.stats.rejected.value(Rejection::Expired), 1);
     let lines = log.lines();
     let begins = lines.iter().find(|line| line.contains("publishing begins"));
     assert!(
@@ -174,7 +174,7 @@ async fn the_intake_gives_back_a_publisher_whose_permission_ends() {
             "{words}"
         );
         assert!(matches!(ended(task).await, Error::Expired));
-        assert_eq!(context.stats.publishers(Protocol::Rtmp), 0);
+        assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 0);
     }
 }
 

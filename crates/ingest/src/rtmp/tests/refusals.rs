@@ -61,7 +61,7 @@ async fn a_peer_that_may_not_publish_is_told_and_closed() {
             Rejection::Limit,
         ),
     ] {
-        let before = context.stats.rejected(reason);
+        let before = context.stats.rejected.value(reason);
         let (mut client, task) = Client::connect(&context, "live").await;
         client.request(&name).await;
         let words = client.last_words().await;
@@ -70,7 +70,7 @@ async fn a_peer_that_may_not_publish_is_told_and_closed() {
         assert!(!words.contains(KEY) && !words.contains("guess"), "{name}");
         drop(client);
         assert_eq!(ended(task).await.rejection(), Some(reason), "{name}");
-        assert_eq!(context.stats.rejected(reason), before + 1);
+        assert_eq!(context.stats.rejected.value(reason), before + 1);
     }
     assert_eq!(context.registry.list().len(), 1);
 }
@@ -177,7 +177,7 @@ async fn every_step_has_its_deadline() {
         stream(&context, "live/show").await.info().phase,
         Phase::Lingering
     );
-    assert_eq!(context.stats.rejected(Rejection::Slow), 4);
+    assert_eq!(context.stats.rejected.value(Rejection::Slow), 4);
 }
 
 #[tokio::test(start_paused = true)]
@@ -252,7 +252,7 @@ async fn lies_and_excess_are_refused() {
             Rejection::Malformed,
         ),
     ] {
-        let before = context.stats.rejected(reason);
+        let before = context.stats.rejected.value(reason);
         let (mut socket, task) = connection(&context);
         socket
             .write_all(&[&hello(), chunk].concat())
@@ -270,7 +270,7 @@ async fn lies_and_excess_are_refused() {
         );
         drop(socket);
         assert_eq!(ended(task).await.rejection(), Some(reason), "{what}");
-        assert_eq!(context.stats.rejected(reason), before + 1, "{what}");
+        assert_eq!(context.stats.rejected.value(reason), before + 1, "{what}");
     }
 }
 

@@ -60,7 +60,7 @@ async fn each_further_picture_track_is_a_stream_with_the_same_sound() {
     assert_eq!(rendition.source.agent, parent.source.agent);
     assert_eq!(rendition.source.peer, parent.source.peer);
     assert_eq!(rendition.identity, parent.identity);
-    assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
+    assert_eq!(context.stats.publishers.value(Protocol::Rtmp), 1);
     // Another connection takes the stream over while this one seems alive.
     let (mut second, _task) = Client::publish(&context, &at("show", KEY)).await;
     second.two_sizes(0).await;
@@ -132,7 +132,7 @@ async fn a_malformed_multitrack_message_ends_the_publisher() {
     );
     let error = ended(task).await;
     assert_eq!(error.rejection(), Some(Rejection::Malformed), "{error}");
-    assert_eq!(context.stats.rejected(Rejection::Malformed), 1);
+    assert_eq!(context.stats.rejected.value(Rejection::Malformed), 1);
     let stream = stream(&context, "live/show~1").await;
     assert_eq!(stream.info().phase, Phase::Lingering);
 }

@@ -12,8 +12,9 @@ mod simulcast;
 mod step;
 mod trial;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use base::Lock;
 use fanout::{Format, LaneGuard, Packager, Publisher, Sink, Source};
 use media::{Container, Item, Sample, StreamName, Timestamp, Track, TrackId};
 use webrtc::mux::Handle;
@@ -84,15 +85,15 @@ fn live_at(context: &Context, name: &StreamName, key: &str) -> Publisher {
 
 /// Everything a stream gets.
 struct Recording {
-    items: Arc<Mutex<Vec<Item>>>,
+    items: Arc<Lock<Vec<Item>>>,
     _lane: LaneGuard,
 }
 
-struct Recorder(Arc<Mutex<Vec<Item>>>);
+struct Recorder(Arc<Lock<Vec<Item>>>);
 
 impl Packager for Recorder {
     fn push(&mut self, item: &Item, _: &mut Sink<'_>) {
-        let mut items = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut items = self.0.lock();
         items.push(item.clone());
     }
 }
@@ -113,7 +114,7 @@ impl Recording {
             protocol: fanout::Protocol::Webrtc,
             retention: fanout::Retention::Live,
         };
-        let items = Arc::new(Mutex::new(Vec::new()));
+        let items = Arc::new(Lock::new(Vec::new()));
         let recorder = Recorder(Arc::clone(&items));
         let lane = stream.lane(&permission, format, || Box::new(recorder), now());
         Self {
@@ -123,8 +124,7 @@ impl Recording {
     }
 
     fn items(&self) -> Vec<Item> {
-        let items = self.items.lock();
-        items.unwrap_or_else(PoisonError::into_inner).clone()
+        self.items.lock().clone()
     }
 
     fn samples(&self, id: TrackId) -> Vec<Sample> {

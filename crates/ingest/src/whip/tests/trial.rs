@@ -11,7 +11,7 @@ use webrtc::rtcp;
 use webrtc::sdp::Offer;
 use webrtc::srtp::{Keys, Profile};
 
-use super::super::{Counts, Publishers, agree};
+use super::super::{Counters, Publishers, agree};
 use super::feedback::{self, Numbered};
 use super::peer::{self, Line};
 use super::{Recording, Said, handle, lingering, ticket};
@@ -166,8 +166,8 @@ impl Trial {
         self.next_sample(line);
     }
 
-    pub(super) fn counts(&self) -> Counts {
-        self.context.stats.whip.counts()
+    pub(super) fn counts(&self) -> &Counters {
+        &self.context.stats.whip
     }
 
     /// Requests for keyframes keep their distance.

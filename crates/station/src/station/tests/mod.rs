@@ -197,10 +197,10 @@ async fn tracks_follow_each_other_without_a_gap() {
         (last(&report), report.next.as_deref()),
         (Some(("a", Outcome::Played)), Some("c"))
     );
-    assert_eq!(station.stats.tracks(Outcome::Played), 4);
+    assert_eq!(station.stats.tracks.value(Outcome::Played), 4);
     let told = station.told.lock().expect("a list");
     assert_eq!(told[..4], ["a began", "a played", "b began", "b played"]);
-    assert!(station.stats.bytes() >= 4 * u64::from(FRAMES) * 417);
+    assert!(station.stats.bytes.value() >= 4 * u64::from(FRAMES) * 417);
 }
 
 #[tokio::test(start_paused = true)]
@@ -335,8 +335,8 @@ async fn files_that_have_gone_are_left_out() {
     station.until(|report| report.history.len() > 6).await;
     write(station.folder.path(), "a.mp3", 1_000);
     // Counted, because what is shown of it lasts only until the next file has failed.
-    let played = station.stats.tracks(Outcome::Played);
-    let again = |_: &Report| station.stats.tracks(Outcome::Played) > played;
+    let played = station.stats.tracks.value(Outcome::Played);
+    let again = |_: &Report| station.stats.tracks.value(Outcome::Played) > played;
     let report = station.until(again).await;
     let mut history = report.history.iter();
     assert!(history.any(|played| played.track.title == "a" && played.outcome == Outcome::Played));

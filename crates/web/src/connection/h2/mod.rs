@@ -11,11 +11,12 @@ mod body;
 mod wire;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
+use base::Lock;
 use egress_http::{Reply, Target};
 use fanout::Permit;
 use fanout::gate::Remote;
@@ -53,7 +54,7 @@ pub async fn serve(
 ) {
     let session = Arc::new(Session {
         front: Arc::clone(front),
-        usage: Mutex::default(),
+        usage: Lock::default(),
         requests: watch::Sender::new(0),
         handover: Handover::new(permit),
         peer,
@@ -75,7 +76,7 @@ pub async fn serve(
 /// What the requests of a connection share.
 struct Session {
     front: Arc<FrontDoor>,
-    usage: Mutex<Use>,
+    usage: Lock<Use>,
     /// How many requests it carries.
     requests: watch::Sender<usize>,
     handover: Handover,
@@ -291,7 +292,7 @@ impl Session {
 
     /// It has had time enough for its first request, and has none.
     fn rest_unused(&self) {
-        let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let usage = self.usage.lock();
         if usage.requests == 0 {
             self.handover.permit().rest();
         }
@@ -307,7 +308,7 @@ struct Busy {
 impl Busy {
     /// `None` when the connection has had to give way.
     fn begin(session: &Arc<Session>) -> Option<Self> {
-        let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut usage = session.usage.lock();
         if usage.requests == 0 && !session.handover.permit().wake() {
             return None;
         }
@@ -322,7 +323,7 @@ impl Busy {
     /// The request is a listener's. The connection's count covers the first; each further one is counted itself.
     fn listen(&mut self, peer: SocketAddr) -> Result<Option<ConnectionPermit>, Rejected> {
         let session = &self.session;
-        let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut usage = session.usage.lock();
         let also = match usage.listeners {
             0 => None,
             _ => Some(session.front.limits.counted(peer.ip())?),
@@ -339,7 +340,7 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         let session = &self.session;
-        let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut usage = session.usage.lock();
         usage.requests -= 1;
         usage.listeners -= usize::from(self.is_listener);
         if usage.requests == 0 {

@@ -92,18 +92,9 @@ fn question<'a>(front: &'a FrontDoor, base: &'a BaseUrl) -> Question<'a> {
     }
 }
 
-fn server<'a>(
-    front: &FrontDoor,
-    base: &BaseUrl,
-    streams: impl Iterator<Item = &'a Info>,
-) -> Figures {
+fn server<'a>(front: &FrontDoor, base: &BaseUrl, streams: impl Iterator<Item = &'a Info>) -> Figures {
     let mut facts = status::server(question(front, base));
-    let (accepted, open) = front
-        .counts
-        .connections()
-        .fold((0, 0), |(all, now), (_, accepted, open)| {
-            (all + accepted, now + open)
-        });
+    let (accepted, open) = (front.counts.accepted.sum(), front.counts.open.sum());
     let (listeners, sources) = streams.fold((0, 0), |(listeners, sources), info| {
         let is_source = u64::from(info.is_on_air());
         (listeners + info.listeners as u64, sources + is_source)
@@ -127,7 +118,7 @@ fn server<'a>(
         ("sources", sources),
         // Clients of the method STATS.
         ("stats", front.pages.watchers.present()),
-        ("stats_connections", front.pages.watchers.all()),
+        ("stats_connections", front.pages.watchers.all.value()),
     ] {
         facts.insert(name.to_owned(), figure.into());
     }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use base::Counter;
+
 /// Clients at a time: monitors of a few people. Each has all figures computed for it.
 const WATCHERS_MAX: u64 = 8;
 
@@ -9,16 +11,12 @@ const WATCHERS_MAX: u64 = 8;
 #[derive(Debug, Default)]
 pub struct Watchers {
     present: AtomicU64,
-    all: AtomicU64,
+    pub(super) all: Counter,
 }
 
 impl Watchers {
     pub(super) fn present(&self) -> u64 {
         self.present.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn all(&self) -> u64 {
-        self.all.load(Ordering::Relaxed)
     }
 
     /// A place, if there is one.
@@ -29,7 +27,7 @@ impl Watchers {
         if before >= WATCHERS_MAX {
             return None;
         }
-        self.all.fetch_add(1, Ordering::Relaxed);
+        self.all.add(1);
         Some(watching)
     }
 }
@@ -56,6 +54,9 @@ mod tests {
         assert!(watchers.enter().is_none());
         assert_eq!(watchers.present(), WATCHERS_MAX);
         drop(all);
-        assert_eq!((watchers.present(), watchers.all()), (0, WATCHERS_MAX));
+        assert_eq!(
+            (watchers.present(), watchers.all.value()),
+            (0, WATCHERS_MAX)
+        );
     }
 }
