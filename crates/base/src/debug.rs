@@ -4,6 +4,7 @@
 /// secret.
 ///
 /// ```
+/// # use carillon_base as base;
 /// struct Port {
 ///     number: u16,
 ///     tell: Box<dyn Fn()>,
