@@ -32,7 +32,6 @@ mod viewer;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -432,10 +431,4 @@ impl Viewers {
     }
 }
 
-impl fmt::Debug for Viewers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Viewers")
-            .field("counters", &self.context.counters)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Viewers as it { counters: it.context.counters });
