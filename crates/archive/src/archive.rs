@@ -1,7 +1,6 @@
 //! Which streams are recorded, and the threads that do it.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -288,13 +287,7 @@ impl Archive {
     }
 }
 
-impl fmt::Debug for Archive {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Archive")
-            .field("settings", &self.shared.settings)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Archive as it { settings: it.shared.settings });
 
 /// Writes everything down, now and then, while something is recorded.
 fn sync(shared: &Shared, end: &Receiver<()>) {

@@ -5,7 +5,7 @@ use std::ops::Index;
 
 use crate::Counter;
 
-/// An enum without fields whose cases have a word each, as [`labels!`](crate::labels) declares it.
+/// An enum without fields whose cases have a word each, as [`labels!`](crate::labels!) declares it.
 pub trait Label: Copy + 'static {
     /// A counter for each case, in the order of their indices.
     type Counters: AsRef<[Counter]> + Debug + Default;
@@ -21,6 +21,7 @@ pub trait Label: Copy + 'static {
 /// the order of their indices; `label`, the word; and is a [`Label`].
 ///
 /// ```
+/// # use carillon_base as base;
 /// base::labels! {
 ///     /// How a request ended.
 ///     pub enum Outcome {

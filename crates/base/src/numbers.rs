@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::Counter;
 
-/// Numbers under names, as [`numbers!`](crate::numbers) declares them.
+/// Numbers under names, as [`numbers!`](crate::numbers!) declares them.
 pub trait Numbers: Copy + Default {
     /// Shows every number, always in the same order.
     fn each(&mut self, show: &mut impl FnMut(&mut u64));

@@ -399,10 +399,4 @@ impl Registry {
     }
 }
 
-impl std::fmt::Debug for Registry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Registry")
-            .field("streams", &self.streams.lock().len())
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Registry as it { streams: it.streams.lock().len() });

@@ -165,13 +165,7 @@ async fn say_goodbye(counts: &Counts, limits: &Limits) {
     }
 }
 
-impl std::fmt::Debug for Running {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Running")
-            .field("bound", &self.kept.bound)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Running as it { bound: it.kept.bound });
 
 /// Waits until the last listener has left, `hurry` resolves, or `patience` has passed. Publishers and
 /// listeners go on meanwhile.

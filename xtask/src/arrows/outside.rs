@@ -314,6 +314,7 @@ mod tests {
     #[test]
     fn the_runtime_stays_out_of_protocols_and_of_what_needs_none() {
         let without = [
+            "base",
             "media",
             "container",
             "rtmp",

@@ -37,7 +37,6 @@ mod viewer;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -370,10 +369,4 @@ impl Viewers {
     }
 }
 
-impl fmt::Debug for Viewers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Viewers")
-            .field("counters", &self.context.counters)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Viewers as it { counters: it.context.counters });

@@ -1,6 +1,5 @@
 //! Both halves of a connection, and what its peer may ask of it: other keys, and the end.
 
-use std::fmt;
 use std::io::IoSlice;
 
 use rustls::kernel::KernelConnection;
@@ -291,11 +290,4 @@ impl RecordLayer {
     }
 }
 
-impl fmt::Debug for RecordLayer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordLayer")
-            .field("version", &self.secrets.protocol_version())
-            .field("writer", &self.writer)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(RecordLayer as it { version: it.secrets.protocol_version(), writer: it.writer });

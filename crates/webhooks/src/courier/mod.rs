@@ -1,6 +1,5 @@
 //! The task that takes messages in, writes them down, and has them posted.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -337,13 +336,7 @@ impl Courier {
     }
 }
 
-impl fmt::Debug for Courier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Courier")
-            .field("queue", &self.queue.len())
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Courier as it { queue: it.queue.len() });
 
 /// What a receiver is known by over restarts: its whole address, of which nothing can be read in the file.
 fn digest(url: &Url) -> u64 {

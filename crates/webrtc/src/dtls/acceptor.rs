@@ -1,7 +1,6 @@
 //! A worker's handshakes.
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
@@ -119,13 +118,7 @@ pub struct Acceptor {
     evicted: VecDeque<Key>,
 }
 
-impl fmt::Debug for Acceptor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Acceptor")
-            .field("half_open", &self.half_open.len())
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Acceptor as it { half_open: it.half_open.len() });
 
 impl Acceptor {
     /// An acceptor without associations.

@@ -49,7 +49,6 @@ mod tests;
 mod timers;
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -231,14 +230,7 @@ pub struct Mux {
     counters: Counters,
 }
 
-impl fmt::Debug for Mux {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mux")
-            .field("sessions", &self.len())
-            .field("counters", &self.counters)
-            .finish_non_exhaustive()
-    }
-}
+base::debug!(Mux as it { sessions: it.len(), counters: it.counters });
 
 impl Mux {
     /// A worker without sessions.
