@@ -1,8 +1,8 @@
 //! What an operator sees of a relay and commands in it.
 
+use base::Counter;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use archive::Archive;
 use derived_audio::DerivedAudio;
@@ -45,7 +45,7 @@ pub struct Console {
     /// What the ports behind TLS show.
     pub certificate: Option<Arc<Certificate>>,
     /// Media bytes of the demo, which comes through no port.
-    pub demo_bytes: Arc<AtomicU64>,
+    pub demo_bytes: Arc<Counter>,
     /// The port asks for the password.
     pub password_demanded: bool,
     /// The metrics of all other parts.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub(crate) use base::date::{
+pub use base::date::{
     rfc3339 as iso8601, rfc3339_millis as iso8601_millis, unix_seconds, with_zone,
 };
 use http1::HttpDate;

@@ -11,7 +11,7 @@ use net::accept::Failure;
 
 base::labels! {
     /// What doors are counted under.
-    pub(crate) enum DoorKind {
+    pub enum DoorKind {
         /// RTMP.
         Rtmp = "rtmp",
         /// HTTP, and the start of TLS on the same port.
@@ -88,11 +88,11 @@ impl Counts {
 #[derive(Debug)]
 pub struct Open {
     counts: Arc<Counts>,
-    door: usize,
+    door: DoorKind,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.counts.open[self.door].fetch_sub(1, Ordering::Relaxed);
+        self.counts.open[self.door].sub(1);
     }
 }

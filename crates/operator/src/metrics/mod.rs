@@ -24,7 +24,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 
-pub use self::page::Page;
+pub use self::page::{Amount, Page};
 
 use self::process::Process;
 pub use self::table::METRICS;

@@ -8,7 +8,8 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use super::table::Metric;
 
 /// A value of a metric.
-pub(crate) trait Amount {
+pub trait Amount {
+    /// The value as metrics have it.
     fn amount(self) -> f64;
 }
 

@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 use limits::{ConnectionPermit, Pool, Rejected};
 use web::FrontDoor;
 use web::connection::{self, h2};
+use web::counts::DoorKind;
 use web::secure::{HTTP_2, secure};
 
 use self::rtmp::Players;

@@ -30,7 +30,7 @@ pub(super) struct DemoStream {
     pub(super) registry: Arc<Registry>,
     pub(super) gate: Arc<AuthorityGate>,
     /// Counts its media bytes, which come through no port.
-    pub(super) bytes: Arc<AtomicU64>,
+    pub(super) bytes: Arc<Counter>,
 }
 
 impl Service for DemoStream {

@@ -79,7 +79,7 @@ pub(crate) struct Ingredients {
     /// Random.
     pub(crate) seed: u64,
     /// Counts what the stream `demo` publishes, if it is wanted.
-    pub(crate) demo: Option<Arc<AtomicU64>>,
+    pub(crate) demo: Option<Arc<Counter>>,
 }
 
 /// Makes every service but the operator's port, in the order of starting.
@@ -143,7 +143,7 @@ pub(crate) fn open(ingredients: Ingredients) -> Vec<Box<dyn Service>> {
         }),
         Box::new(levels::LevelWatch {
             front: front(),
-            stats: Arc::default(),
+            begun: Arc::default(),
         }),
         Box::new(directories::DirectoryKeeper {
             front: front(),

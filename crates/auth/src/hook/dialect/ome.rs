@@ -68,7 +68,7 @@ impl Speaks for Ome {
                 "protocol": protocol,
                 "status": if on.moment == Moment::Begin { "opening" } else { "closing" },
                 "url": format!("{scheme}://{host}/{}{arguments}", request.stream),
-                "time": http1::iso8601_millis(on.at),
+                "time": base::date::rfc3339_millis(on.at),
             },
         }));
         // Without a secret it is signed with an empty key.

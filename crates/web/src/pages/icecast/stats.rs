@@ -92,7 +92,11 @@ fn question<'a>(front: &'a FrontDoor, base: &'a BaseUrl) -> Question<'a> {
     }
 }
 
-fn server<'a>(front: &FrontDoor, base: &BaseUrl, streams: impl Iterator<Item = &'a Info>) -> Figures {
+fn server<'a>(
+    front: &FrontDoor,
+    base: &BaseUrl,
+    streams: impl Iterator<Item = &'a Info>,
+) -> Figures {
     let mut facts = status::server(question(front, base));
     let (accepted, open) = (front.counts.accepted.sum(), front.counts.open.sum());
     let (listeners, sources) = streams.fold((0, 0), |(listeners, sources), info| {
