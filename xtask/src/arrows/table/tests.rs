@@ -136,7 +136,7 @@ fn malformed_rows_are_errors() {
         assert!(complaint.starts_with("not the name of a crate in backticks: "));
     }
     for row in [
-        "| 5 | `annex` | x | – |",
+        "| 8 | `annex` | x | – |",
         "| 03 | `annex` | x | – |",
         "| -1 | `annex` | x | – |",
         "| Dev | `annex` | x | – |",
