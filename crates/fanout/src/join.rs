@@ -11,7 +11,7 @@
 //! audio alone, and a lane alone is enough for a reader that has no socket to follow it with. What is asked for in
 //! pieces is read by [`Subscription::ranges`], which counts no listener.
 //!
-//! Callers: `egress-http`, `egress-rtmp`, WHEP in `server`. A push to another server asks no gate and waits on
+//! Callers: `web`, `egress-rtmp`. A push to another server asks no gate and waits on
 //! its own terms; it begins with [`Subscription::permitted`].
 
 use std::net::SocketAddr;

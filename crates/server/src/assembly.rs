@@ -34,7 +34,7 @@ pub(crate) struct Parts {
     pub(crate) intake: Intake,
     pub(crate) access: AccessLog,
     /// What listeners over HTTP are sent first.
-    pub(crate) intros: egress_http::Intros,
+    pub(crate) intros: web::listen::Intros,
     /// Random, and only for this.
     pub(crate) challenge_key: [u8; 32],
     /// Random; keys of HLS are derived from it where no secret is configured.
@@ -85,7 +85,7 @@ fn judged(config: &Arc<Config>) -> egress_hls::Judged {
 }
 
 /// Which streams take listeners for whom others have no place.
-fn overflow(config: &Arc<Config>) -> egress_http::Overflow {
+fn overflow(config: &Arc<Config>) -> web::listen::Overflow {
     let config = Arc::clone(config);
     Arc::new(move |stream| {
         let takes_over = config.mount(stream).fallback_when_full;
@@ -136,7 +136,7 @@ pub(crate) fn assemble(parts: Parts) -> (FrontDoor, Players) {
         leaving: drain.subscribe(),
         holdings: Arc::clone(&holdings),
     };
-    let egress = egress_http::Context {
+    let egress = web::listen::Context {
         registry: Arc::clone(&registry),
         gate: Arc::clone(&gate) as _,
         server_header: config.http.server_header.clone(),

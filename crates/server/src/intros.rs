@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use config::Config;
-use egress_http::{INTRO_BYTES_MAX, Intro, Intros, NoIntro};
+use web::listen::{INTRO_BYTES_MAX, Intro, Intros, NoIntro};
 
 /// Why a file is of no use.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@
 //!  cli ──► config ──► Relay::load ──► Relay::start ──► Running ──► drain
 //!                                         │
 //!              doors (accept, limits, TLS, first bytes) ──► http | rtmp-io ──► ingest | egress-rtmp
-//!              http (requests, the router, pages) ──► ingest | egress-http | signalling
+//!              http (requests, the router, pages) ──► ingest | listen | signalling
 //!              signalling (WHIP and WHEP, one UDP port) ──► ingest | egress-webrtc
 //!              links (pushes and pulls) ──► egress-rtmp | ingest
 //!              derived-audio (Opus beside AAC and MP3)

@@ -21,6 +21,7 @@ use uploads::Uploader;
 use crate::admission::ListenerAdmission;
 use crate::counts::Counts;
 use crate::drain::Drain;
+use crate::listen;
 use crate::pages::kept::Kept;
 use crate::signalling::Rtc;
 
@@ -35,7 +36,7 @@ pub struct FrontDoor {
     /// Publishers.
     pub ingest: Arc<ingest::Context>,
     /// Listeners over HTTP.
-    pub egress: Arc<egress_http::Context>,
+    pub egress: Arc<listen::Context>,
     /// Which streams are qualities of one name.
     pub variants: Arc<Variants>,
     /// Listeners over HLS.

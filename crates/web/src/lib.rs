@@ -1,7 +1,7 @@
 //! The front door of HTTP: requests on the public ports, and their answers.
 //!
 //! ```text
-//!   connection (HTTP/1, h2) ─► route ─┬─ listener, source, title ─► egress-http, ingest: they take the socket
+//!   connection (HTTP/1, h2) ─► route ─┬─ listener, source, title ─► listen, ingest: they take the socket
 //!                                     └─ page, WHIP, WHEP ─► pages | signalling ─► answer
 //! ```
 //!
@@ -16,6 +16,7 @@ pub mod counts;
 pub mod drain;
 mod front_door;
 pub mod head;
+pub mod listen;
 pub mod listeners;
 pub mod operators;
 pub mod page;

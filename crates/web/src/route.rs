@@ -5,7 +5,7 @@
 //! against each other: each row of the table has a route, and each route that is served has a row.
 
 use egress_hls::{Resource, Variants};
-use egress_http::Target;
+use crate::listen::Target;
 use fanout::Registry;
 use http1::{Head, Query};
 use ingest::icecast::Dialect;

@@ -11,7 +11,7 @@
 //! * Every result is independent of how the input was cut into reads. Nothing here opens a socket or reads a clock.
 //! * No extension is spoken: permessage-deflate would compress, for each listener, what is compressed already.
 //!
-//! Callers: `egress-http` serves with it, `load` listens with it.
+//! Callers: `web` serves with it, `load` listens with it.
 
 mod close;
 mod frame;

@@ -194,7 +194,7 @@ mod tests {
             ("log", "fanout"),
             ("fanout", "container"),
             ("transcode", "net"),
-            ("ingest", "egress-http"),
+            ("ingest", "egress-rtmp"),
             ("config", "server"),
             ("server", "tests"),
             ("testkit", "net"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use egress_http::{Outcome, Target};
+use crate::listen::{self, Outcome, Target};
 use fanout::Permit;
 use fanout::gate::Remote;
 use http1::{Body, Head, HttpDate, Status};
@@ -114,7 +114,7 @@ impl<S: LiveTransport> Live<'_, S> {
         let asked = Asked::by(&self.head, self.remote.peer);
         let (front, head, remote) = (self.front, self.head, self.remote);
         let permit = permit(self.handover);
-        let outcome = egress_http::serve(
+        let outcome = listen::serve(
             &front.egress,
             self.socket,
             target,

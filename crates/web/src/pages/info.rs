@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use super::presentation::{Presentation, labels};
+use crate::listen::addresses;
 use crate::front_door::FrontDoor;
 use crate::signalling::Way;
 use reports::view::{State, StreamView};
@@ -163,7 +164,7 @@ fn of_stream(presentation: &Presentation, info: &Info) -> Vec<Value> {
 fn bodies(presentation: &Presentation, info: &Info) -> impl Iterator<Item = Value> {
     let path = presentation.path_of(&info.name);
     let name = info.name.clone();
-    egress_http::addresses(info).into_iter().map(move |one| {
+    addresses(info).into_iter().map(move |one| {
         let suffix = one.path.trim_start_matches('/').strip_prefix(name.as_str());
         let path = format!("{path}{}", suffix.unwrap_or_default());
         json!({ "label": one.label, "path": path, "type": one.media_type })

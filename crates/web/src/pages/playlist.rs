@@ -3,7 +3,7 @@
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use config::BaseUrl;
-use egress_http::Target;
+use crate::listen::Target;
 use fanout::Registry;
 
 use super::html::nothing_here;

@@ -17,7 +17,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base::Lock;
-use egress_http::{Reply, Target};
+use crate::listen::{self, Reply, Target};
 use fanout::Permit;
 use fanout::gate::Remote;
 use http1::{Head, Status};
@@ -203,7 +203,7 @@ impl Session {
         (head, remote): (&Head, Remote),
         asked: &Asked,
     ) -> Response {
-        let reply = egress_http::reply(&self.front.egress, target, head, remote, Permit::new(()));
+        let reply = listen::reply(&self.front.egress, target, head, remote, Permit::new(()));
         match reply.await {
             Reply::Whole { status, bytes } => {
                 asked.log(&self.front, status, bytes.len());
@@ -229,7 +229,7 @@ impl Session {
             Err(reason) => return self.reject(asked, reason),
         };
         let permit = Permit::new((permit, counted, also));
-        let reply = egress_http::reply(&front.egress, target, head, remote, permit);
+        let reply = listen::reply(&front.egress, target, head, remote, permit);
         match reply.await {
             Reply::Whole { status, bytes } => {
                 asked.log(front, status, bytes.len());

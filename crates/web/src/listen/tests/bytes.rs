@@ -8,7 +8,7 @@ use fanout::Settings;
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Container, Framing, Item, Kind, Span, Track, TrackId};
 
-use crate::testing::{
+use crate::listen::testing::{
     ASC, TestServer, assert_same, audio_track, demux, mp3_frame, mp3_items, no_burst, sample,
     samples, video_track, write,
 };

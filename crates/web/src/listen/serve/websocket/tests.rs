@@ -10,10 +10,10 @@ use tokio::task::JoinHandle;
 use websocket::mask;
 
 use super::*;
-use crate::Target;
-use crate::serve::patience::CHECK_INTERVAL;
-use crate::serve::serve;
-use crate::testing::{PATIENCE, TestServer, assert_same, mp3_items, no_burst, write};
+use crate::listen::Target;
+use crate::listen::serve::patience::CHECK_INTERVAL;
+use crate::listen::serve::serve;
+use crate::listen::testing::{PATIENCE, TestServer, assert_same, mp3_items, no_burst, write};
 
 const KEY: &str = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 const VERSION: &str = "Sec-WebSocket-Version: 13\r\n";

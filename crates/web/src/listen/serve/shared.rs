@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 use super::Context;
 use super::decide::{Decision, Listen, decide};
 use super::patience::patiently;
-use crate::Target;
+use crate::listen::Target;
 
 /// Of an intro so much is written at once: a slow client takes it in time.
 const INTRO_PIECE_BYTES: usize = 16 * 1024;
@@ -57,7 +57,7 @@ impl LiveBody {
 
 /// Decides on a request for a stream that shares its connection with others.
 ///
-/// `permit` is as for [`serve`](crate::serve()).
+/// `permit` is as for [`serve`](crate::listen::serve()).
 pub async fn reply(
     context: &Context,
     target: Target,

@@ -9,7 +9,7 @@ use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, Timestamp, Title, Track, TrackId,
 };
 
-use crate::testing::{Joiner, TestServer, audio_track, demux, name, no_burst, sample, write};
+use crate::listen::testing::{Joiner, TestServer, audio_track, demux, name, no_burst, sample, write};
 use formats::Form;
 
 fn opus(id: TrackId, pre_skip: u8) -> Track {

@@ -21,7 +21,7 @@ use media::{
 };
 use net::wait::at_once;
 
-use crate::Context;
+use crate::listen::Context;
 use formats::Form;
 
 /// How long a test waits for what must happen.

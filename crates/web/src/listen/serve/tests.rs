@@ -20,11 +20,11 @@ use tokio_rustls::client::TlsStream;
 
 use super::patience::CHECK_INTERVAL;
 use super::{Context, Outcome, Reply, reply, serve};
-use crate::testing::{
+use crate::listen::testing::{
     PASSWORD, PATIENCE, TestServer, assert_same, audio_track, mp3_frame, mp3_items, name, no_burst,
     sample, video_track, write,
 };
-use crate::{Target, addresses};
+use crate::listen::{Target, addresses};
 
 fn parse(request: &str) -> Head {
     let (head, _) = HeadReader::default()

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
 
-extern crate carillon_egress_http as egress_http;
+extern crate carillon_web as web;
 
 use std::future::{pending, ready};
 use std::io;
@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll};
 
-use egress_http::{Context, Target, serve};
+use web::listen::{Context, Target, serve};
 use fanout::gate::{Decision, Denied, Gate, Play, Publish, Request, UpdateMetadata};
 use fanout::{Config, Fanout, Registry};
 use http1::{Head, HeadLimits, HeadReader};

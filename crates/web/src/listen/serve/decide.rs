@@ -12,8 +12,8 @@ use http1::{Head, Password, Status};
 use media::Container;
 
 use super::{Answer, Context};
-use crate::address::{self, Target};
-use crate::reply::Replies;
+use crate::listen::address::{self, Target};
+use crate::listen::reply::Replies;
 use formats::Form;
 
 /// A client of WebSocket that speaks another version (RFC 6455 §4.4).

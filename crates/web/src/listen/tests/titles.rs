@@ -7,7 +7,7 @@ use fanout::Publisher;
 use formats::{Form, METAINT};
 use media::{Codec, Container, Item, Span, Title, TrackId};
 
-use crate::testing::{
+use crate::listen::testing::{
     Joiner, TestServer, assert_same, audio_track, mp3_frame, mp3_items, no_burst, sample, write,
 };
 

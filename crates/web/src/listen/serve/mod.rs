@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::intro::Intro;
+use crate::listen::intro::Intro;
 
 pub use own::serve;
 pub use shared::{LiveBody, Reply, reply};

@@ -6,7 +6,7 @@ use fanout::Settings;
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Container, Item, Script, Span, Timestamp, TrackId};
 
-use crate::testing::{
+use crate::listen::testing::{
     ASC, TestServer, audio_track, avc_config, demux, mp3_frame, mp3_items, no_burst, sample,
     samples, video_track, write,
 };

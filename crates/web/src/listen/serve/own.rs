@@ -9,7 +9,7 @@ use net::TransportStream;
 
 use super::decide::{Decision, Listen, decide};
 use super::{Context, Outcome, answer, unless_gone, websocket};
-use crate::Target;
+use crate::listen::Target;
 
 /// Serves a request for a stream: answers it, or hands the connection to the fan-out, where it stays until the
 /// listener leaves.
