@@ -13,6 +13,7 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use auth::Administer;
 use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Extension, Path, State};
@@ -29,7 +30,6 @@ use serde_json::json;
 
 use super::api::{Api, not_found, refuse};
 use super::recordings;
-use auth::Administer;
 
 /// What follows a stream's name in the path.
 const SUFFIX: &str = "/events";

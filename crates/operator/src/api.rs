@@ -4,22 +4,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use archive::Archive;
+use auth::AuthorityGate;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use derived_audio::DerivedAudio;
+use fallback::Fallbacks;
 use fanout::{ListenerId, ListenerRecord, ListenerReport, Registry};
+use links::{Links, Row};
 use media::StreamName;
 use net::link::LinkReport;
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use auth::AuthorityGate;
-use fallback::Fallbacks;
-use links::{Links, Row};
 use reports::stamp;
 use reports::view::StreamView;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use station::Stations;
 use web::listeners;
 

@@ -1,10 +1,10 @@
 //! What an operator sees of a relay and commands in it.
 
-use base::Counter;
 use std::fmt;
 use std::sync::Arc;
 
 use archive::Archive;
+use base::Counter;
 use derived_audio::DerivedAudio;
 use fallback::Fallbacks;
 use links::Links;

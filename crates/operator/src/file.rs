@@ -18,12 +18,12 @@ use recordings::{RecordingId, Shelf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uploads::Uploader;
 use vod::{Found, Past, PastAddress, PastRequest};
-
-use super::api::{not_found, refuse};
-use super::connections::Lease;
 use web::FrontDoor;
 use web::copies;
 use web::drain::Drain;
+
+use super::api::{not_found, refuse};
+use super::connections::Lease;
 
 /// Files that are sent at a time: those of a few people, whose players have some connections each.
 const FILES_MAX: usize = 32;

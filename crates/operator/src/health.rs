@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use web::drain::Drain;
 
 use crate::overload::Overload;
-use web::drain::Drain;
 
 /// For each step of the request; container platforms allow a few seconds for all of it.
 const TIMEOUT: Duration = Duration::from_secs(2);

@@ -11,6 +11,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use media::StreamName;
 use recordings::{LIST_MAX, Recording, RecordingId, Shelf, Upload};
+use reports::stamp;
+use reports::view;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
@@ -18,8 +20,6 @@ use uploads::{Link, Uploader};
 
 use super::announce::is_json;
 use super::api::{Api, not_found, refuse};
-use reports::stamp;
-use reports::view;
 
 /// What follows a stream's name in the path.
 pub(super) const SUFFIX: &str = "/recording";

@@ -8,13 +8,13 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use reports::view;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use station::{Command, Handle, Played, RequestRefused};
 
 use super::announce::is_json;
 use super::api::{Api, not_found, refuse};
-use reports::view;
 
 /// The longest request: one short word in braces, and the longest path that Linux knows, with every byte escaped.
 const BODY_BYTES_MAX: usize = 32 * 1_024;

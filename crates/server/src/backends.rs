@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use config::Config;
 use fanout::Fanout;
+use limits::host;
 use net::intake::{Intake, Method};
 use net::{Backend, Epoll, Unavailable, Uring};
 
 use crate::start_error::StartError;
-use limits::host;
 
 /// Cores per thread that reads publishers. One thread reads thousands; the other cores are for workers.
 const CORES_PER_INTAKE: usize = 4;

@@ -6,9 +6,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use auth::Authority;
 use clap::{Args, Parser, Subcommand};
 use config::{Config, Report};
 use media::StreamName;
+use reports::log::{self, Log};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 
@@ -21,8 +23,6 @@ use crate::sign;
 use crate::signals::Signals;
 use crate::start_error::StartError;
 use crate::who;
-use auth::Authority;
-use reports::log::{self, Log};
 
 /// Exit code for a configuration that is wrong.
 const CONFIG_WRONG: u8 = 2;

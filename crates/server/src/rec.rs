@@ -8,9 +8,8 @@ use archive::offline::{self, FixError, Listing};
 use clap::{Args, Subcommand};
 use config::Config;
 use recordings::Recording;
-use serde_json::json;
-
 use reports::view;
+use serde_json::json;
 
 /// What is done to recordings.
 #[derive(Debug, Subcommand)]

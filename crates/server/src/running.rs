@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use config::Secret;
 use fanout::{Fanout, Registry};
-use tokio::time::{Instant, sleep, sleep_until};
-
-use crate::ports::{Bound, Port, first};
-use crate::reload::Reload;
-use crate::services::{Phase, Phases, Service};
 use limits::Limits;
 use links::Links;
 use reports::access::Departures;
 use reports::log::LineLog;
+use tokio::time::{Instant, sleep, sleep_until};
 use web::FrontDoor;
 use web::counts::Counts;
+
+use crate::ports::{Bound, Port, first};
+use crate::reload::Reload;
+use crate::services::{Phase, Phases, Service};
 
 /// What a running relay keeps.
 pub(crate) struct Kept {

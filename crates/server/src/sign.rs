@@ -11,9 +11,9 @@ use auth::link::{Action, Link, NAME_BYTES_MAX, Target};
 use clap::{Args, ValueEnum};
 use config::{Config, Glob, Secret};
 use media::StreamName;
+use reports::stamp;
 
 use crate::ports::reachable;
-use reports::stamp;
 
 /// Longest time that a link is made for, days: ten years. More is a slip; keys do not expire.
 const DAYS_MAX: u32 = 3_660;

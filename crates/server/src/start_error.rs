@@ -4,14 +4,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use links::TrustError;
 use net::Unavailable;
 use uploads::OpenError as OpenUploadsError;
+use web::signalling::OpenError;
+use web::tls::TlsError;
 
 use crate::intros::IntroError;
 use crate::ports::Port;
-use links::TrustError;
-use web::signalling::OpenError;
-use web::tls::TlsError;
 
 /// Why the relay does not start. The operator can solve each.
 #[derive(Debug, thiserror::Error)]

@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use egress_hls::Turned;
 use fanout::Permit;
-
-use crate::counts::Counts;
-use crate::drain::Drain;
 use limits::Rejected;
 use limits::SharePlace;
 use limits::{Limits, ListenerPermit};
+
+use crate::counts::Counts;
+use crate::drain::Drain;
 
 /// See the module's description.
 #[derive(Clone)]

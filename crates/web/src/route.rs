@@ -5,7 +5,6 @@
 //! against each other: each row of the table has a route, and each route that is served has a row.
 
 use egress_hls::{Resource, Variants};
-use crate::listen::Target;
 use fanout::Registry;
 use http1::{Head, Query};
 use ingest::icecast::Dialect;
@@ -14,6 +13,7 @@ use recordings::Shelf;
 use vod::PastAddress;
 
 use crate::front_door::FrontDoor;
+use crate::listen::Target;
 use crate::page::Page;
 use crate::pages::shoutcast::asks_figures;
 use crate::routes::Endpoint;

@@ -8,10 +8,9 @@ use std::time::SystemTime;
 use config::{BaseUrl, Http};
 use fanout::{Info, Registry};
 use media::{Codec, Container, FourCc, Kind, StreamName};
-use serde_json::{Map, Value, json};
-
 use reports::stamp;
 use reports::view::StreamView;
+use serde_json::{Map, Value, json};
 
 /// Streams in one document, here and on the page that lists them. Longer lists are of no use, and any client
 /// may ask as often as it likes.

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
-use crate::secure::HTTP_2;
 use reports::stamp;
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
@@ -15,6 +14,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+
+use crate::secure::HTTP_2;
 
 /// Why TLS cannot be offered.
 #[derive(Debug, thiserror::Error)]

@@ -9,11 +9,11 @@ use bytes::Bytes;
 use fanout::events::{EventReader, Received};
 use hyper::body::{Body, Frame};
 use tokio::sync::OwnedSemaphorePermit;
+use web::sse::{COMMENT, Silence};
 
 use super::Filter;
 use super::view::EventView;
 use crate::connections::Lease;
-use web::sse::{COMMENT, Silence};
 
 /// Size at which a piece is complete; its last event may exceed it.
 const PIECE_BYTES: usize = 16 * 1024;

@@ -8,10 +8,10 @@ use fanout::events::{EventKind, RECENT_MAX};
 use http_body_util::BodyExt;
 use media::StreamName;
 use tokio::time::Instant;
+use web::sse::KEEP_ALIVE;
 
 use super::*;
 use crate::connections::Connections;
-use web::sse::KEEP_ALIVE;
 
 fn name(text: &str) -> StreamName {
     StreamName::parse(text).expect("a name")

@@ -5,10 +5,9 @@ use std::net::SocketAddr;
 
 use fanout::Source;
 use fanout::events::{Event, EventKind, Refusal};
-use serde::Serialize;
-
 use reports::stamp;
 use reports::view::TrackView;
+use serde::Serialize;
 
 /// One event. Field names are those of the API's lists.
 #[derive(Debug, Serialize)]

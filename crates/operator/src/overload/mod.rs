@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fanout::Registry;
-use net::intake::Intake;
-
-use self::pulse::Pulses;
-use self::workload::{Sample, Workload};
 use limits::Limits;
 use limits::host;
 use limits::{Kind, Marks};
+use net::intake::Intake;
 use web::FrontDoor;
 use web::signalling::Rtc;
+
+use self::pulse::Pulses;
+use self::workload::{Sample, Workload};
 
 /// See the module's description.
 #[derive(Debug)]

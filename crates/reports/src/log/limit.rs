@@ -8,12 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base::Lock;
+use limits::Bucket;
 use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
-
-use limits::Bucket;
 
 /// Lines of one call site: at once as many as the encoders' reconnects after an outage may cause, then more
 /// than an operator who looks for one client's trouble reads, and some 3 GB a month if they never end.

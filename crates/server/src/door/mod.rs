@@ -13,13 +13,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use limits::{ConnectionPermit, Pool, Rejected};
 use net::accept::{AcceptWarning, EXHAUSTED_BACKOFF, Failure, classify};
 use net::panics::{self, Part};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
-
-use limits::{ConnectionPermit, Pool, Rejected};
 use web::FrontDoor;
 use web::connection::{self, h2};
 use web::counts::DoorKind;

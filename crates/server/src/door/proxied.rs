@@ -8,15 +8,15 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use limits::ConnectionPermit;
+use limits::Rejected;
 use net::proxy_protocol::{self, BYTES_MAX, Header, Malformed};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use web::FrontDoor;
 
 use super::Door;
-use limits::ConnectionPermit;
-use limits::Rejected;
-use web::FrontDoor;
 
 /// For the header to arrive: balancers send it with the first packet, which may have to be sent again once.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);

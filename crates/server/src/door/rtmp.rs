@@ -8,11 +8,10 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use fanout::Permit;
 use http1::{ResponseHead, Sniff, Status, Version};
+use limits::{ConnectionPermit, Rejected};
 use net::{TransportStream, tls};
 use rtmp_io::{NextRequest, PlayRequest, PublishRequest, RtmpConnection, next_request};
 use tokio::net::TcpStream;
-
-use limits::{ConnectionPermit, Rejected};
 use web::{FrontDoor, head};
 
 use super::Protocols;

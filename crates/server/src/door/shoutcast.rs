@@ -7,12 +7,11 @@ use std::sync::Arc;
 use bytes::{Buf, BytesMut};
 use http1::{SHOUTCAST_REFUSED, ShoutcastLine, ShoutcastLogin};
 use ingest::icecast::ShoutcastSource;
+use limits::ConnectionPermit;
+use limits::Rejected;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-
-use limits::ConnectionPermit;
-use limits::Rejected;
 use web::FrontDoor;
 use web::connection::serve_begun;
 use web::head;

@@ -7,16 +7,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use auth::AuthorityGate;
 use base::Counter;
 use container::flv;
 use fanout::{PublishRefused, Publisher, Registry, Source};
 use media::{Container, Item, Span, StreamName, TICKS_PER_SECOND, Timestamp};
+use operator::DEMO;
 use tokio::time::{Instant, sleep_until};
 
 use super::phase::{Phase, Shown};
 use super::{Run, Service};
-use auth::AuthorityGate;
-use operator::DEMO;
 
 /// Picture and sound of equal length, made by `cargo xtask demo-clip`.
 const CLIP: &[u8] = include_bytes!("../../assets/demo.flv");

@@ -7,15 +7,15 @@ use config::DirectoryRule;
 use directory::{Directory, Entry};
 use fanout::Info;
 use net::link::Connector;
-use serde_json::{Map, Value};
-
-use super::phase::{Phase, Shown};
-use super::{Encoder, Run, Service};
 use operator::metrics::Page;
 use operator::metrics::table::DIRECTORIES;
 use reports::view::StreamView;
+use serde_json::{Map, Value};
 use web::FrontDoor;
 use web::status;
+
+use super::phase::{Phase, Shown};
+use super::{Encoder, Run, Service};
 
 /// Protocols of publishers that have no word for whether they wish to be listed.
 const WISHLESS: [&str; 3] = ["rtmp", "whip", "station"];

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use egress_hls::dvr::{Dvr, Sums};
 use media::StreamName;
-
-use super::phase::{Phase, Shown};
-use super::{Encoder, Run, Service};
 use operator::metrics::Page;
 use operator::metrics::table::*;
 use web::FrontDoor;
+
+use super::phase::{Phase, Shown};
+use super::{Encoder, Run, Service};
 
 /// See the module's description.
 pub(super) struct DvrKeepers(pub(super) Arc<FrontDoor>);

@@ -4,15 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use config::Config;
+use fallback::Fallbacks;
 use fallback::{Orders, Rule, Stats};
 use media::StreamName;
-
-use super::phase::{Phase, Shown};
-use super::{Encoder, Run, Service};
-use fallback::Fallbacks;
 use operator::metrics::Page;
 use operator::metrics::table::FALLBACKS;
 use web::FrontDoor;
+
+use super::phase::{Phase, Shown};
+use super::{Encoder, Run, Service};
 
 /// See the module's description.
 pub(super) struct FallbackKeeper {

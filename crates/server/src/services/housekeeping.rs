@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::AccessRule;
-use tokio::time::{Interval, MissedTickBehavior};
-
-use super::phase::{Phase, Shown};
-use super::{Run, Service};
 use limits::host::Host;
 use operator::overload::Overload;
 use reports::log::Log;
+use tokio::time::{Interval, MissedTickBehavior};
 use web::FrontDoor;
+
+use super::phase::{Phase, Shown};
+use super::{Run, Service};
 
 /// The interval of housekeeping and of measuring.
 const TICK: Duration = Duration::from_millis(250);

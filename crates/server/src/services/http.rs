@@ -1,13 +1,13 @@
 //! The HTTP and HTTPS ports.
 
 use config::Http;
+use web::tls::Handshakes;
 
 use super::notice::{Facts, Notice};
 use super::sockets::Doors;
 use crate::door::Door;
 use crate::ports::Port;
 use crate::start_error::StartError;
-use web::tls::Handshakes;
 
 /// Binds the configured addresses; those of HTTPS if there is a certificate.
 pub(super) fn bind(

@@ -6,11 +6,11 @@ use base::Labelled;
 use config::Config;
 use levels::{Condition, Rule};
 use media::StreamName;
+use operator::metrics::table::SOUND_CONDITIONS;
+use web::FrontDoor;
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
-use operator::metrics::table::SOUND_CONDITIONS;
-use web::FrontDoor;
 
 /// See the module's description.
 pub(super) struct LevelWatch {

@@ -5,13 +5,13 @@ use std::fmt;
 use std::time::Duration;
 
 use base::Labelled;
+use links::{Board, Links, Row};
 use net::link::{LinkReport, State};
+use operator::metrics::table::*;
+use operator::metrics::{Page, capped};
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
-use links::{Board, Links, Row};
-use operator::metrics::table::*;
-use operator::metrics::{Page, capped};
 
 /// How long other servers may be told that the server ends.
 const GOODBYE: Duration = Duration::from_millis(500);

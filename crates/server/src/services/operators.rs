@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use operator::Console;
 use tokio::net::TcpListener;
 
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
 use super::{Run, Service};
 use crate::ports::Port;
-use operator::Console;
 
 /// See the module's description.
 pub(super) struct OperatorPort {

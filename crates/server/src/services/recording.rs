@@ -8,14 +8,14 @@ use std::time::Duration;
 use archive::{Archive, Becomes, Counts, Keep, Rule, Settings};
 use config::{Config, Kept, RecordedAs};
 use media::StreamName;
-use tokio::time::Instant;
-
-use super::phase::{Phase, Shown};
-use super::{Encoder, Run, Service};
 use operator::metrics::Page;
 use operator::metrics::table::*;
 use reports::hooks::Hooks;
+use tokio::time::Instant;
 use web::FrontDoor;
+
+use super::phase::{Phase, Shown};
+use super::{Encoder, Run, Service};
 
 /// How often it is looked for streams that have no recorder yet. A lane begins with the last picture group, so nothing
 /// is lost meanwhile.

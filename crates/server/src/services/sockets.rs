@@ -7,13 +7,13 @@ use std::sync::Arc;
 use config::{Admin, Config};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinSet;
+use web::tls::Certificate;
 
 use super::phase::{Phase, Shown};
 use super::{Run, Service, http, rtmp};
 use crate::door::{self, Door, Protocols};
 use crate::ports::{Bound, Port};
 use crate::start_error::StartError;
-use web::tls::Certificate;
 
 /// Connections that may wait to be accepted: a crowd that reconnects at once. The kernel caps it at
 /// `net.core.somaxconn`.

@@ -4,15 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use media::StreamName;
-use station::{Change, Station, Stats, Tell};
-use tokio::task::JoinSet;
-
-use super::phase::{Phase, Shown};
-use super::{Encoder, Run, Service};
 use operator::metrics::Page;
 use operator::metrics::table::STATION_TRACKS;
 use reports::hooks::Hooks;
+use station::{Change, Station, Stats, Tell};
+use tokio::task::JoinSet;
 use web::FrontDoor;
+
+use super::phase::{Phase, Shown};
+use super::{Encoder, Run, Service};
 
 /// See the module's description.
 pub(super) struct StationPlayers {

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use config::{Config, UploadWhen};
 use net::link::Connector;
+use operator::metrics::table::*;
+use reports::hooks::Hooks;
 use tokio::time::Instant;
 use uploads::{OpenError, Settings, Uploader};
+use web::FrontDoor;
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
-use operator::metrics::table::*;
-use reports::hooks::Hooks;
-use web::FrontDoor;
 
 /// How long the end of the server waits for the uploader to write down what has arrived. A disk that hangs keeps it no
 /// longer.

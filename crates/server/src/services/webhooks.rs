@@ -7,15 +7,15 @@ use std::time::Duration;
 use config::Config;
 use fanout::events::{EventReader, Received};
 use net::link::Connector;
+use operator::metrics::Page;
+use operator::metrics::table::{WEBHOOK_QUEUE, WEBHOOKS};
+use reports::hooks::Hooks;
 use tokio::time::timeout;
+use web::FrontDoor;
 use webhooks::{Counts, Courier, Endpoint, OpenError, Settings};
 
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
-use operator::metrics::Page;
-use operator::metrics::table::{WEBHOOK_QUEUE, WEBHOOKS};
-use reports::hooks::Hooks;
-use web::FrontDoor;
 
 /// See the module's description.
 pub(super) struct WebhookCourier {

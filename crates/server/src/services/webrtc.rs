@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use base::Counter;
 use ingest::Stats;
+use operator::metrics::Page;
+use operator::metrics::table::*;
+use web::FrontDoor;
+use web::signalling::{Rtc, Way};
 
 use super::notice::{Facts, Notice};
 use super::phase::{Phase, Shown};
 use super::{Encoder, Run, Service};
 use crate::ports::Port;
-use operator::metrics::Page;
-use operator::metrics::table::*;
-use web::FrontDoor;
-use web::signalling::{Rtc, Way};
 
 /// See the module's description.
 pub(super) struct WebrtcPort(pub(super) Arc<FrontDoor>);

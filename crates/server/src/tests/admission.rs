@@ -1,8 +1,9 @@
 //! New listeners are refused before present ones lose anything.
 
-use super::viewer::{Viewer, ask_to_watch};
-use super::*;
 use limits::Marks;
+
+use super::*;
+use super::viewer::{Viewer, ask_to_watch};
 
 /// One viewer of the demo needs several times this share of a core; a worker without viewers, which wakes
 /// about once a second, needs less.

@@ -1,7 +1,8 @@
 //! Every endpoint, requested without a credential.
 
-use super::*;
 use web::routes::{Demand, Endpoint, Surface};
+
+use super::*;
 
 const AUTH: &str = "[rtmp]\nlisten = [\"127.0.0.1:0\"]\nplay_wait = \"0s\"\n\
     [auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n\

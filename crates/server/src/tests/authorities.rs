@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use auth::{Authority, Grant, Verdict};
 use fanout::gate::{Action, Credential, Denied, Identity, Request, Terms};
 use fanout::testing::Latch;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-
-use auth::{Authority, Grant, Verdict};
 
 /// Every client may listen, and publish with the key. Questions about streams below `late/` are answered when
 /// the test tells it to.

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use fanout::events::{EventKind, RECENT_MAX};
+use ::operator::EVENT_STREAMS_MAX;
 use serde_json::Value;
 
 use super::*;
-use ::operator::EVENT_STREAMS_MAX;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 

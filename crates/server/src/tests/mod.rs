@@ -28,7 +28,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use auth::Authority;
 use config::Config;
+use limits::Marks;
 use net::tls::testing::TestTls;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -37,8 +39,6 @@ use tokio::task::JoinHandle;
 
 use crate::ports::Port;
 use crate::relay::Relay;
-use auth::Authority;
-use limits::Marks;
 
 /// For anything that should happen at once.
 const SOON: Duration = Duration::from_secs(60);

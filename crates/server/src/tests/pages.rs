@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use auth::{Grant, Verdict};
 use fanout::gate::{Action, Denied, Request};
 use media::StreamName;
 use serde_json::Value;
 
 use super::*;
-use auth::{Grant, Verdict};
 
 const LIST: &str = "/api/v1/public/streams";
 

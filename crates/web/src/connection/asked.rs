@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::time::{Instant, SystemTime};
 
 use http1::{Head, Status, Version};
+use reports::access::{AccessLine, request_line};
 
 use crate::front_door::FrontDoor;
-use reports::access::{AccessLine, request_line};
 
 /// See the module's description.
 pub(super) struct Asked {

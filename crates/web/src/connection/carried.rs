@@ -10,6 +10,7 @@ use axum::http::HeaderMap;
 use egress_hls::Resource;
 use egress_hls::threads::{Carried, RequestThreads, Site};
 use fanout::Registry;
+use limits::host;
 use media::StreamName;
 use tokio::net::TcpStream;
 
@@ -21,7 +22,6 @@ use crate::head::Inbox;
 use crate::page::Page;
 use crate::pages::add_common;
 use crate::route::Route;
-use limits::host;
 
 /// How often a connection is carried that comes back with a request. A player's comes back for the playlists that it
 /// begins with; one that always does is cheaper to serve by its task.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use crate::listen::{self, Outcome, Target};
 use fanout::Permit;
 use fanout::gate::Remote;
 use http1::{Body, Head, HttpDate, Status};
 use ingest::icecast::Dialect;
+use limits::Handover;
 use media::StreamName;
 use net::{TransportStream, tls};
 use tokio::io::AsyncReadExt;
@@ -20,10 +20,10 @@ use super::exchange::{self, Terms};
 use super::refusal::{refuse, refuse_malformed, say};
 use crate::front_door::FrontDoor;
 use crate::head;
+use crate::listen::{self, Outcome, Target};
 use crate::operators;
 use crate::pages::{add_common, base, watch};
 use crate::visitor::Visitor;
-use limits::Handover;
 
 /// The longest form that can set a title.
 const FORM_BYTES_MAX: u64 = 16 * 1024;

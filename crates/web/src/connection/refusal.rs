@@ -3,13 +3,13 @@
 use std::time::SystemTime;
 
 use http1::{HttpDate, ResponseHead, Sniff, Status, Version};
+use limits::Rejected;
 use tokio::net::TcpStream;
 
 use super::{Asked, LiveTransport};
 use crate::front_door::FrontDoor;
 use crate::head::{self, NoHead};
 use crate::rejected::status_of;
-use limits::Rejected;
 
 /// The answer to a source of SHOUTcast v1 instead of `OK2`.
 const SHOUTCAST: &[u8] =

@@ -1,9 +1,8 @@
 //! Which stream, and in which container, a request path names.
 
 use fanout::{DerivedOffer, Expected, Info, Registry};
-use media::{Codec, Container, StreamName};
-
 use formats::{Extension, Form};
+use media::{Codec, Container, StreamName};
 
 /// A path at which a stream can be heard.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -15,6 +15,7 @@ use fanout::testing::Latch;
 use fanout::{
     Config, Departure, Fanout, ListenerRecord, LogReader, Publisher, Registry, Settings, Source,
 };
+use formats::Form;
 use media::codec::mpeg_audio::FrameHeader;
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
@@ -22,7 +23,6 @@ use media::{
 use net::wait::at_once;
 
 use crate::listen::Context;
-use formats::Form;
 
 /// How long a test waits for what must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -7,13 +7,13 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use limits::Rejected;
 use net::holdings::{Held, Kind};
 
 use super::playbacks::Refused;
 use crate::front_door::FrontDoor;
 use crate::page::Page;
 use crate::visitor::Visitor;
-use limits::Rejected;
 
 /// Charges an answer whose text is in memory for its client alone, or refuses it if its address has its share.
 pub(super) fn charge(

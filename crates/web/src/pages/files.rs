@@ -15,6 +15,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use fanout::Guest;
 use hyper::body::{Frame, SizeHint};
+use limits::Handover;
+use limits::Rejected;
 use net::holdings::{Held, Kind};
 use vod::{Address, Answer, Count, Transfer};
 
@@ -23,8 +25,6 @@ use super::permit;
 use super::playbacks::{IsListener, Pass, Refused, Subject, Wanted};
 use crate::front_door::FrontDoor;
 use crate::visitor::Visitor;
-use limits::Handover;
-use limits::Rejected;
 
 /// Answers a request for a file.
 pub(super) async fn answer(

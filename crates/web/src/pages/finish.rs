@@ -7,13 +7,13 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::response::Response;
 use hyper::body::Body as _;
+use reports::access::{AccessLine, AccessLog, request_line};
 
 use super::charged;
 use super::playbacks::IsListener;
 use crate::front_door::FrontDoor;
 use crate::page::Page;
 use crate::visitor::Visitor;
-use reports::access::{AccessLine, AccessLog, request_line};
 
 /// A request that is being answered.
 pub(super) struct Begun {

@@ -14,14 +14,14 @@ use axum::response::{IntoResponse, Response};
 use egress_hls::Quality;
 use fanout::{DerivedOffer, Info, PictureOrder, Stream};
 use media::{Codec, Framing, StreamName, Title};
+use reports::view::{State, StreamView};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use super::presentation::{Presentation, labels};
-use crate::listen::addresses;
 use crate::front_door::FrontDoor;
+use crate::listen::addresses;
 use crate::signalling::Way;
-use reports::view::{State, StreamView};
 
 /// What the address of a picture ends with.
 const PICTURES: [&str; 6] = ["avif", "gif", "jpeg", "jpg", "png", "webp"];

@@ -13,11 +13,11 @@ use axum::response::{IntoResponse, Response};
 use base::{Bounded, Lock};
 use bytes::Bytes;
 use config::BaseUrl;
+use limits::Allowances;
 
 use crate::address::network;
 use crate::routes::Endpoint;
 use crate::visitor::Visitor;
-use limits::Allowances;
 
 /// How old a list may be that was made for somebody else.
 const FRESH_FOR: Duration = Duration::from_secs(1);

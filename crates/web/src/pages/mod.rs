@@ -44,6 +44,7 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use config::BaseUrl;
 use http1::OWN_QUERY_BYTES_MAX;
+use limits::Handover;
 use media::StreamName;
 use serde::Deserialize;
 use uploads::Uploader;
@@ -56,7 +57,6 @@ use crate::page::Page;
 use crate::signalling;
 use crate::status::{self, Question};
 use crate::visitor::Visitor;
-use limits::Handover;
 
 pub use base::base;
 pub use files::Sendable;

@@ -24,14 +24,14 @@ use fanout::gate::{Authorized, Denied, Gate, Play, Revocation};
 use fanout::{
     Format, Guest, Introduction, JoinRefused, ListenerRecord, Permit, Protocol, Registry, Retention,
 };
+use limits::Rejected;
 use media::StreamName;
+use reports::access::request_line;
 
 use super::permit::{permit, refuse};
 use crate::admission::ListenerAdmission;
 use crate::rejected::status_of;
 use crate::visitor::Visitor;
-use limits::Rejected;
-use reports::access::request_line;
 
 /// After so long without a request and without an answer under way a client has left. Players over HLS ask for a piece
 /// every few seconds, and one that is paused asks again when it goes on.

@@ -8,12 +8,12 @@ use std::fmt::Write;
 use config::BaseUrl;
 use http::StatusCode;
 use media::Kind;
+use reports::view::StreamView;
 
 use super::html::{Page, escape};
 use super::presentation::Presentation;
 use super::{info, still, stills};
 use crate::page::EMBED;
-use reports::view::StreamView;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug)]

@@ -3,12 +3,12 @@
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use config::BaseUrl;
-use crate::listen::Target;
 use fanout::Registry;
+use reports::view::StreamView;
 
 use super::html::nothing_here;
 use super::xml::Xml;
-use reports::view::StreamView;
+use crate::listen::Target;
 
 /// Of which kind.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -12,6 +12,8 @@ use axum::response::{IntoResponse, Response};
 use config::BaseUrl;
 use fanout::{Info, Registry};
 use media::StreamName;
+use reports::stamp;
+use reports::view::StreamView;
 use serde::Serialize;
 
 use super::assets::is_known;
@@ -21,8 +23,6 @@ use crate::front_door::FrontDoor;
 use crate::page::EMBED;
 use crate::signalling::Way;
 use crate::status::STREAMS_MAX;
-use reports::stamp;
-use reports::view::StreamView;
 
 /// A list of streams is no player.
 const CACHED: &str = "public, max-age=2";

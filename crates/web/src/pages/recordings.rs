@@ -7,8 +7,10 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http1::Query;
+use limits::Handover;
 use media::StreamName;
 use recordings::{Recording, RecordingId};
+use reports::stamp;
 use serde_json::{Value, json};
 use vod::{Found, PastAddress, PastRequest};
 
@@ -17,8 +19,6 @@ use super::{files, permit};
 use crate::copies;
 use crate::front_door::FrontDoor;
 use crate::visitor::Visitor;
-use limits::Handover;
-use reports::stamp;
 
 /// Recordings in one answer.
 const PAGE: usize = 100;

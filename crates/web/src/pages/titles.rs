@@ -21,6 +21,7 @@ use bytes::Bytes;
 use fanout::gate::{Authorized, Ongoing, Play, Revocation};
 use fanout::{Permit, Stream};
 use hyper::body::Frame;
+use limits::Handover;
 use media::{StreamName, Title};
 use net::shares::ShareTicket;
 use serde_json::json;
@@ -33,7 +34,6 @@ use super::presentation::Presentation;
 use crate::front_door::FrontDoor;
 use crate::sse::{COMMENT, Silence};
 use crate::visitor::Visitor;
-use limits::Handover;
 
 /// How often it is looked which of several qualities leads, while the title of the one that did stays the same. Titles of
 /// one programme are the same in all; it matters when a quality ends and others go on.

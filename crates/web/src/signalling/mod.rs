@@ -28,8 +28,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::address::network;
 use limits::Allowances;
+
+use crate::address::network;
 
 pub use self::address::{Address, Way};
 use self::refusals::Refusals;

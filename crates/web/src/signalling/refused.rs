@@ -5,13 +5,13 @@ use axum::response::{IntoResponse, Response};
 use fanout::gate::{Denied, Excluded};
 use fanout::{LaneRefused, PublishRefused};
 use ingest::whip::Unusable;
+use limits::Rejected;
 use media::StreamName;
 use serde_json::json;
 use webrtc::port;
 use webrtc::sdp::{FragmentError, OfferError};
 
 use super::{SDP, SDP_FRAGMENT, Way, table};
-use limits::Rejected;
 
 /// Why a request is refused, sorted by cause.
 #[derive(Debug, thiserror::Error)]

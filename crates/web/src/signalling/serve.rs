@@ -14,6 +14,8 @@ use fanout::{
     Presence, Waits, Wish, join,
 };
 use ingest::whip;
+use limits::Rejected;
+use limits::{Evict, Handover};
 use media::{Container, Kind};
 use webrtc::ice::Credentials;
 use webrtc::sdp::{Fragment, FragmentError, MediaKind, Offer, OfferError, Section, write_fragment};
@@ -28,8 +30,6 @@ use crate::front_door::FrontDoor;
 use crate::pages;
 use crate::sent::sent;
 use crate::visitor::Visitor;
-use limits::Rejected;
-use limits::{Evict, Handover};
 
 /// Lets pages of other origins use WHIP and WHEP, and read the answers.
 const CORS: [(&str, &str); 5] = [

@@ -1,9 +1,8 @@
 //! Answers to listeners, as Icecast 2.4.4 words them.
 
 use fanout::Keyframes;
-use http1::{CORS, Head, HttpDate, NO_CACHE, ResponseHead, Status, Version};
-
 use formats::METAINT;
+use http1::{CORS, Head, HttpDate, NO_CACHE, ResponseHead, Status, Version};
 
 /// Headers of a source that are passed on to listeners. A source is bounded by its own request head
 /// already; this keeps every reply well below what old players read.

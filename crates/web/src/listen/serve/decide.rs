@@ -8,13 +8,13 @@ use fanout::{
     Choice, Info, Introduction, JoinRefused, Joined, LaneGuard, LaneRefused, ListenerRecord,
     Permit, Protocol, Waits, Wish, join,
 };
+use formats::Form;
 use http1::{Head, Password, Status};
 use media::Container;
 
 use super::{Answer, Context};
 use crate::listen::address::{self, Target};
 use crate::listen::reply::Replies;
-use formats::Form;
 
 /// A client of WebSocket that speaks another version (RFC 6455 §4.4).
 const WEBSOCKET_VERSION: (&str, &str) = ("Sec-WebSocket-Version", websocket::VERSION);

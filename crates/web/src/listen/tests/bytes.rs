@@ -5,6 +5,7 @@ use std::sync::Arc;
 use container::frames::Syntax;
 use container::{adts, frames};
 use fanout::Settings;
+use formats::Form;
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Container, Framing, Item, Kind, Span, Track, TrackId};
 
@@ -12,7 +13,6 @@ use crate::listen::testing::{
     ASC, TestServer, assert_same, audio_track, demux, mp3_frame, mp3_items, no_burst, sample,
     samples, video_track, write,
 };
-use formats::Form;
 
 /// The checksum of an Ogg page (RFC 3533 §6), bit by bit.
 fn ogg_checksum(bytes: &[u8]) -> u32 {

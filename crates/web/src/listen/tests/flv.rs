@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use container::flv::{self, Reader};
 use fanout::Settings;
+use formats::Form;
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Container, Item, Script, Span, Timestamp, TrackId};
 
@@ -10,7 +11,6 @@ use crate::listen::testing::{
     ASC, TestServer, audio_track, avc_config, demux, mp3_frame, mp3_items, no_burst, sample,
     samples, video_track, write,
 };
-use formats::Form;
 
 /// AMF0: the name, and an array that suffices for a reader that looks for a key.
 fn metadata(keys: &str) -> Item {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use config::BaseUrl;
 use fanout::{Fanout, Info, Stream};
 use media::StreamName;
+use reports::view::StreamView;
 use serde_json::{Map, Value};
 
 use super::told::{self, Source, Told};
@@ -13,7 +14,6 @@ use super::{Ask, Refusal, mount};
 use crate::front_door::FrontDoor;
 use crate::listeners;
 use crate::status::{self, Question};
-use reports::view::StreamView;
 
 /// A list of names and figures, in the order of the names.
 type Figures = Map<String, Value>;

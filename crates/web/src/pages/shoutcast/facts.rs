@@ -5,12 +5,12 @@ use std::time::SystemTime;
 use config::BaseUrl;
 use directory::Board as Directories;
 use fanout::{Info, ListenerRecord, Played};
+use reports::view::StreamView;
 use serde_json::{Map, Value};
 
 use super::audience::Crowd;
 use crate::pages::xml::Xml;
 use crate::status;
-use reports::view::StreamView;
 
 /// Names as JSON has them, and what belongs to them. XML has the names in capitals.
 pub(super) type Facts = Vec<(&'static str, Value)>;
