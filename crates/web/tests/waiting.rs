@@ -12,7 +12,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll};
 
-use web::listen::{Context, Target, serve};
 use fanout::gate::{Decision, Denied, Gate, Play, Publish, Request, UpdateMetadata};
 use fanout::{Config, Fanout, Registry};
 use http1::{Head, HeadLimits, HeadReader};
@@ -20,6 +19,7 @@ use net::wait::at_once;
 use net::{Transport, TransportStream};
 use peak_alloc::PeakAlloc;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use web::listen::{Context, Target, serve};
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;

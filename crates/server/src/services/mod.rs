@@ -28,6 +28,7 @@ mod webrtc;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use ::webhooks::Courier;
 use archive::Archive;
 use auth::Asker;
 use base::Counter;
@@ -38,7 +39,6 @@ use reports::hooks::Hooks;
 use reports::log::Log;
 use station::Station;
 use tokio::net::TcpListener;
-use ::webhooks::Courier;
 
 pub(crate) use self::phase::{Phase, Phases, Shown};
 pub(crate) use self::recording::open as open_archive;

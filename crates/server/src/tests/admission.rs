@@ -2,8 +2,8 @@
 
 use limits::Marks;
 
-use super::*;
 use super::viewer::{Viewer, ask_to_watch};
+use super::*;
 
 /// One viewer of the demo needs several times this share of a core; a worker without viewers, which wakes
 /// about once a second, needs less.

@@ -1,7 +1,7 @@
 //! What the doors admit, and what they answer to the rest.
 
-use super::*;
 use super::anonymous::rtmp_asking;
+use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use fanout::events::{EventKind, RECENT_MAX};
 use ::operator::EVENT_STREAMS_MAX;
+use fanout::events::{EventKind, RECENT_MAX};
 use serde_json::Value;
 
 use super::*;

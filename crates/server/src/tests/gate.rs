@@ -5,8 +5,8 @@ use std::sync::Arc;
 use fanout::Phase;
 use media::StreamName;
 
-use super::*;
 use super::authorities::Late;
+use super::*;
 
 async fn server() -> (TestServer, Arc<Late>) {
     let late = Arc::new(Late::new(KEY));

@@ -1,7 +1,7 @@
 //! Starting and ending.
 
-use super::*;
 use super::anonymous::rtmp_asking;
+use super::*;
 use crate::start_error::StartError;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";

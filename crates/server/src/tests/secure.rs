@@ -13,9 +13,9 @@ use rustls::{ClientConfig, HandshakeKind};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::*;
 use super::anonymous::rtmp_bytes;
 use super::keep_alive::{idle_connections, pass};
+use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 

@@ -2,8 +2,8 @@
 
 use tokio_rustls::client::TlsStream;
 
-use super::*;
 use super::secure::Secure;
+use super::*;
 
 /// What libshout sends first.
 const PROBE: &str = "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\

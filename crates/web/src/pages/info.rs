@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use super::presentation::{Presentation, labels};
 use crate::front_door::FrontDoor;
-use crate::listen::addresses;
+use crate::listen;
 use crate::signalling::Way;
 
 /// What the address of a picture ends with.
@@ -164,7 +164,7 @@ fn of_stream(presentation: &Presentation, info: &Info) -> Vec<Value> {
 fn bodies(presentation: &Presentation, info: &Info) -> impl Iterator<Item = Value> {
     let path = presentation.path_of(&info.name);
     let name = info.name.clone();
-    addresses(info).into_iter().map(move |one| {
+    listen::addresses(info).into_iter().map(move |one| {
         let suffix = one.path.trim_start_matches('/').strip_prefix(name.as_str());
         let path = format!("{path}{}", suffix.unwrap_or_default());
         json!({ "label": one.label, "path": path, "type": one.media_type })

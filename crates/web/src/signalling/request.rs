@@ -3,8 +3,8 @@
 use axum::body::Body;
 use axum::http::{HeaderMap, Uri, header};
 use config::Secret;
-use http1::Password;
 use http_body_util::BodyExt;
+use http1::Password;
 
 use super::refused::Refused;
 

@@ -10,7 +10,9 @@ use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, Timestamp, Title, Track, TrackId,
 };
 
-use crate::listen::testing::{Joiner, TestServer, audio_track, demux, name, no_burst, sample, write};
+use crate::listen::testing::{
+    Joiner, TestServer, audio_track, demux, name, no_burst, sample, write,
+};
 
 fn opus(id: TrackId, pre_skip: u8) -> Track {
     let mut head = *b"OpusHead\x01\x02\x00\x00\x80\xBB\0\0\0\0\0";
