@@ -1,0 +1,48 @@
+//! The list of long cycles in `ARCHITECTURE.md`, which is held to those that there are.
+
+/// Lines from which a cycle is listed, with what holds it together: shorter ones are read in passing.
+pub(super) const LINES_MIN: usize = 1_000;
+
+const SECTION: &str = "## Cycles of modules";
+
+/// What the list lacks, and what it has too much. A cycle is known by its crate and its first module.
+pub(super) fn differences(document: &str, there: &[(String, String)]) -> Vec<String> {
+    let listed = rows(document);
+    let absent = there.iter().filter(|cycle| !listed.contains(cycle));
+    let absent = absent.map(|(name, module)| {
+        format!("ARCHITECTURE.md: the cycle of `{module}` in `{name}` is not below `{SECTION}`")
+    });
+    let gone = listed.iter().filter(|cycle| !there.contains(cycle));
+    let gone = gone.map(|(name, module)| {
+        format!("ARCHITECTURE.md: there is no cycle of `{module}` in `{name}` of {LINES_MIN} lines")
+    });
+    absent.chain(gone).collect()
+}
+
+fn rows(document: &str) -> Vec<(String, String)> {
+    let lines = document.lines().skip_while(|line| *line != SECTION).skip(1);
+    let lines = lines.take_while(|line| !line.starts_with("## "));
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| `")?.split('|').map(str::trim);
+        let name = cells.next()?.trim_end_matches('`').to_owned();
+        let modules = cells.nth(1)?;
+        let first = modules.split(',').next()?.trim_matches('`').to_owned();
+        Some((name, first))
+    };
+    lines.filter_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_has_the_cycles_that_there_are() {
+        let document = "## Cycles of modules\n\n| crate | lines | modules | why |\n|---|---|---|---|\n\
+                        | `a` | 1,000 | `x`, `y` | z |\n\n## Next\n| `b` | 1 | `x` | z |\n";
+        let cycle = |name: &str, module: &str| (name.to_owned(), module.to_owned());
+        assert!(differences(document, &[cycle("a", "x")]).is_empty());
+        let told = differences(document, &[cycle("a", "y")]);
+        assert_eq!(told.len(), 2, "{told:?}");
+    }
+}
