@@ -10,13 +10,13 @@
 //! and accepted. Code that is about to spend time on a secret (a hash, a signature, a question to a hook) asks here first.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use base::{Bounded, Lock};
 use fanout::gate::{Action, Credential, Denied, Request, Terms, Witness};
 use hmac::{Hmac, KeyInit, Mac};
 use limits::Allowances;
@@ -265,38 +265,24 @@ impl Guesses {
 
 /// The most recent right credentials, with their networks. They do not age: an encoder's connection may last for weeks
 /// before it has to reconnect.
-#[derive(Debug, Default)]
-struct Successes(Mutex<Known>);
+#[derive(Debug)]
+struct Successes(Lock<Bounded<(IpAddr, Scope, u64), ()>>);
 
-#[derive(Debug, Default)]
-struct Known {
-    /// With the sequence number of its last success.
-    last: HashMap<(IpAddr, Scope, u64), u64>,
-    count: u64,
+impl Default for Successes {
+    fn default() -> Self {
+        Self(Lock::new(Bounded::new(SUCCESSES_MAX)))
+    }
 }
 
 impl Successes {
     fn has(&self, peer: IpAddr, scope: Scope, credential: Credential) -> bool {
         let success = (network(peer), scope, credential.0);
-        self.known().last.contains_key(&success)
+        self.0.lock().get(&success).is_some()
     }
 
     fn note(&self, peer: IpAddr, scope: Scope, credential: Credential) {
-        let mut known = self.known();
-        known.count += 1;
-        let count = known.count;
         let success = (network(peer), scope, credential.0);
-        known.last.insert(success, count);
-        if known.last.len() > SUCCESSES_MAX {
-            let oldest = known.last.iter().min_by_key(|(_, count)| **count);
-            if let Some((&oldest, _)) = oldest {
-                known.last.remove(&oldest);
-            }
-        }
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().insert(success, ());
     }
 }
 
@@ -364,6 +350,6 @@ mod tests {
         let has = |number| successes.has(peer(number), Scope::Publish, key);
         assert!(has(0), "it was repeated");
         assert!(!has(1));
-        assert_eq!(successes.known().last.len(), SUCCESSES_MAX);
+        assert_eq!(successes.0.lock().len(), SUCCESSES_MAX);
     }
 }

@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use base::Lock;
 use bytes::Bytes;
 use fanout::gate::{Action, Denied, Request};
 use http::{Method, StatusCode, header};
@@ -96,7 +97,7 @@ pub struct Asker {
     pub(super) ends: Ends,
     pub(super) updates: Updates,
     asked: AtomicU64,
-    memory: Mutex<Memory>,
+    memory: Lock<Memory>,
 }
 
 /// What earlier replies have left.
@@ -127,7 +128,7 @@ impl Asker {
             ends: Ends::default(),
             updates: Updates::default(),
             asked: AtomicU64::new(1),
-            memory: Mutex::new(memory),
+            memory: Lock::new(memory),
         })
     }
 
@@ -148,7 +149,7 @@ impl Asker {
     /// # Errors
     /// When it says nothing of use.
     pub(super) async fn ask(&self, on: &Occasion<'_>) -> Result<Answer, Unanswered> {
-        let digest = self.memory().cache.digest(on);
+        let digest = self.memory.lock().cache.digest(on);
         if let Some(answer) = self.said(digest) {
             return Ok(answer);
         }
@@ -157,13 +158,13 @@ impl Asker {
         if let Some(answer) = self.said(digest) {
             return Ok(answer);
         }
-        if !self.memory().breaker.lets_through(Instant::now()) {
+        if !self.memory.lock().breaker.lets_through(Instant::now()) {
             return Err(Unanswered::Resting);
         }
         let answer = self.question(on).await;
         let now = Instant::now();
         let change = {
-            let mut memory = self.memory();
+            let mut memory = self.memory.lock();
             if let Ok(answer) = &answer {
                 memory.cache.keep(digest, answer, now);
             }
@@ -182,7 +183,7 @@ impl Asker {
 
     /// What the hook has said to the same question, if that is still good.
     fn said(&self, digest: Digest) -> Option<Answer> {
-        self.memory().cache.find(digest, Instant::now())
+        self.memory.lock().cache.find(digest, Instant::now())
     }
 
     async fn question(&self, on: &Occasion<'_>) -> Result<Answer, Failure> {
@@ -224,11 +225,6 @@ impl Asker {
             true => Err(Failure::Status(head.status)),
             false => Ok(Reply { head, body, at }),
         }
-    }
-
-    /// Never held while something is awaited.
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use fanout::gate::{Action, Request};
 use media::StreamName;
 use net::holdings::{Held, Holdings, Kind};
-use std::sync::Arc;
 
 use super::{Moment, Occasion};
 use crate::settings::AuthHook;

@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use fanout::gate::Denied;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::sleep_until;
@@ -28,7 +29,7 @@ pub(super) struct Updates(OnceLock<Arc<Queue>>);
 
 #[derive(Debug, Default)]
 struct Queue {
-    state: Mutex<State>,
+    state: Lock<State>,
     /// There is something where there was nothing.
     filled: Notify,
 }
@@ -66,7 +67,7 @@ pub(super) struct Updated {
 
 impl Drop for Updated {
     fn drop(&mut self) {
-        let mut state = self.queue.lock();
+        let mut state = self.queue.state.lock();
         let ongoing = state.ongoing.remove(&self.number);
         if let Some(ongoing) = &ongoing {
             state.due.remove(&(ongoing.due, self.number));
@@ -78,13 +79,8 @@ impl Drop for Updated {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is valid between any two statements of its users, but for an entry that is not due.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn add(self: &Arc<Self>, ongoing: Ongoing) -> Updated {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let number = state.next;
         state.next += 1;
         let was_idle = state.due.is_empty();
@@ -103,7 +99,7 @@ impl Queue {
 
     /// What is due, with its number and since when it goes on; else when something will be.
     fn take(&self, now: Instant) -> Result<(u64, Arc<KeptRequest>, Instant), Option<Instant>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let first = state.due.first().copied();
         let (due, number) = first.ok_or(None)?;
         if due > now {
@@ -116,7 +112,7 @@ impl Queue {
 
     /// Has it told of again.
     fn again(&self, number: u64, due: Instant) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let State {
             ongoing, due: all, ..
         } = &mut *state;
@@ -130,7 +126,7 @@ impl Queue {
 
     /// What ends it, if it goes on.
     fn end_of(&self, number: u64) -> Option<End> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.ongoing.get_mut(&number)?.end.take()
     }
 }
@@ -266,7 +262,7 @@ mod tests {
         queue.again(number, after(9));
         assert!(queue.end_of(number).is_none());
         assert_eq!(queue.take(after(99)).err(), Some(None));
-        let state = queue.lock();
+        let state = queue.state.lock();
         assert!(state.ongoing.is_empty() && state.due.is_empty());
     }
 }

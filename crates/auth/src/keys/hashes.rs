@@ -6,9 +6,9 @@
 //! ([`Turns`]).
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 
+use base::Lock;
 use fanout::gate::Denied;
 use net::shares::Bounds;
 use net::turns::Turns;
@@ -32,7 +32,7 @@ const WAITING: Bounds = Bounds {
 #[derive(Debug)]
 pub(super) struct Hashes {
     fingerprints: Fingerprints,
-    verified: Mutex<Verified>,
+    verified: Lock<Verified>,
     turns: Turns,
 }
 
@@ -42,7 +42,7 @@ impl Hashes {
         let at_once = (cores / 2).clamp(1, AT_ONCE_MAX);
         Self {
             fingerprints,
-            verified: Mutex::default(),
+            verified: Lock::default(),
             turns: Turns::new(at_once, WAITING),
         }
     }
@@ -79,19 +79,15 @@ impl Hashes {
         });
         let found = comparing.await.map_err(|_| Denied::Unavailable)?;
         if let Some(at) = found {
-            self.verified().note(pairs[at]);
+            self.verified.lock().note(pairs[at]);
         }
         Ok(found)
     }
 
     /// The number of the pair that is known to fit.
     fn known(&self, pairs: &[[u8; 32]]) -> Option<usize> {
-        let verified = self.verified();
+        let verified = self.verified.lock();
         pairs.iter().position(|pair| verified.has(pair))
-    }
-
-    fn verified(&self) -> MutexGuard<'_, Verified> {
-        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

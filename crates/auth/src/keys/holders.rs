@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use base::Lock;
 use fanout::gate::{Action, Ongoing, Request, Witness};
 use fanout::{ListenerId, Permit};
 use media::StreamName;
@@ -30,7 +31,7 @@ pub(super) struct Holders {
     file: Watched<Vec<KeyRule>>,
     fingerprints: Fingerprints,
     end: End,
-    table: Mutex<Table>,
+    table: Lock<Table>,
 }
 
 #[derive(Debug)]
@@ -103,7 +104,7 @@ impl Holders {
             file,
             fingerprints,
             end,
-            table: Mutex::new(table),
+            table: Lock::new(table),
         }
     }
 
@@ -156,7 +157,7 @@ impl Holders {
     /// The keys as they are now: those of the table, unless the file has just been read.
     fn listed(&self) -> Arc<Listed> {
         let keys = self.keys();
-        let known = Arc::clone(&self.lock().listed);
+        let known = Arc::clone(&self.table.lock().listed);
         match Arc::ptr_eq(&known.keys, &keys) {
             true => known,
             false => Arc::new(Listed::new(keys, &self.fingerprints)),
@@ -167,7 +168,7 @@ impl Holders {
         let listed = self.listed();
         let now = SystemTime::now();
         let revoked: Vec<Ongoing> = {
-            let mut table = self.lock();
+            let mut table = self.table.lock();
             if Arc::ptr_eq(&table.listed.keys, &listed.keys) {
                 return;
             }
@@ -194,11 +195,6 @@ impl Holders {
             Ongoing::Listener(listener) => (self.end)(listener),
             Ongoing::Publication(revocation) | Ongoing::Beside(revocation) => revocation.revoke(),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        // The table is valid between any two statements of its users.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -231,7 +227,7 @@ impl Witness for Holder {
     fn begin(&self, ongoing: Ongoing) -> Permit {
         let holders = &self.holders;
         let (number, listed) = {
-            let mut table = holders.lock();
+            let mut table = holders.table.lock();
             let number = table.next;
             table.next += 1;
             let all = table.going_on.entry(self.held.clone()).or_default();
@@ -260,7 +256,7 @@ struct GoingOn {
 
 impl Drop for GoingOn {
     fn drop(&mut self) {
-        let mut table = self.holders.lock();
+        let mut table = self.holders.table.lock();
         let Some(all) = table.going_on.get_mut(&self.held) else {
             return;
         };
@@ -378,7 +374,7 @@ mod tests {
         world.rewrite(&key("ann", ANN, "live/other"));
         assert!(ann.is_revoked(), "it is for another stream");
         drop(permit);
-        assert!(world.holders.lock().going_on.is_empty());
+        assert!(world.holders.table.lock().going_on.is_empty());
     }
 
     #[test]

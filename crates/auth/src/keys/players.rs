@@ -13,9 +13,10 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::Lock;
 use fanout::gate::{Credential, Denied, Ongoing, Request, Witness};
 use fanout::{ListenerId, Permit};
 
@@ -44,7 +45,7 @@ pub(super) struct Players {
     end: End,
     /// Random, so that no client can choose names of programs that collide.
     hashes: RandomState,
-    table: Mutex<HashMap<u64, Uses>>,
+    table: Lock<HashMap<u64, Uses>>,
 }
 
 /// The players of one credential.
@@ -76,7 +77,7 @@ impl Players {
         Self {
             end,
             hashes: RandomState::new(),
-            table: Mutex::default(),
+            table: Lock::default(),
         }
     }
 
@@ -92,7 +93,7 @@ impl Players {
     ) -> Result<Arc<dyn Witness>, Denied> {
         let address = request.peer.ip().to_canonical();
         let player = (address, self.hashes.hash_one(request.agent));
-        if let Some(uses) = self.lock().get(&shared.credential.0)
+        if let Some(uses) = self.table.lock().get(&shared.credential.0)
             && uses.is_displaced(player, now)
             && uses.others(player) >= max(shared)
         {
@@ -109,7 +110,7 @@ impl Players {
     fn enter(&self, shared: Shared, player: Player, listener: ListenerId, now: Instant) {
         let mut over = Vec::new();
         {
-            let mut table = self.lock();
+            let mut table = self.table.lock();
             let uses = table.entry(shared.credential.0).or_default();
             uses.displaced.retain(|(one, _)| *one != player);
             match uses.present.iter_mut().find(|(one, _)| *one == player) {
@@ -137,7 +138,7 @@ impl Players {
 
     /// A listener has left.
     fn leave(&self, shared: Shared, player: Player, listener: ListenerId) {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         let Some(uses) = table.get_mut(&shared.credential.0) else {
             return;
         };
@@ -150,11 +151,6 @@ impl Players {
         if uses.present.is_empty() {
             table.remove(&shared.credential.0);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Uses>> {
-        // The table is valid between any two statements of its users.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -282,7 +278,7 @@ mod tests {
         assert_eq!(again(REFUSED_FOR * 2), None);
         drop(third);
         assert_eq!(again(NOW), None, "nobody is there");
-        assert!(world.players.lock().is_empty());
+        assert!(world.players.table.lock().is_empty());
     }
 
     #[test]
@@ -295,7 +291,7 @@ mod tests {
         assert_eq!(world.ended(), [1, 2, 3, 4, 5]);
         drop(held);
         drop((other, third));
-        assert!(world.players.lock().is_empty());
+        assert!(world.players.table.lock().is_empty());
     }
 
     #[test]
@@ -309,7 +305,7 @@ mod tests {
         assert_eq!(world.ended(), [2, 3]);
         drop(held);
         drop(again);
-        assert!(world.players.lock().is_empty());
+        assert!(world.players.table.lock().is_empty());
     }
 
     #[test]
@@ -319,7 +315,10 @@ mod tests {
             .map(|it| world.listen(1, (it, "vlc"), it.into()))
             .collect();
         assert_eq!(world.ended().len(), 99);
-        assert_eq!(world.players.lock()[&7].displaced.len(), DISPLACED_MAX);
+        assert_eq!(
+            world.players.table.lock()[&7].displaced.len(),
+            DISPLACED_MAX
+        );
         assert!(world.admit(1, (1, "vlc"), NOW).is_ok(), "forgotten");
         assert!(world.admit(1, (99, "vlc"), NOW).is_err());
         drop(held);

@@ -7,16 +7,17 @@
 //! at once.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 use std::time::SystemTime;
 
-use crate::jwt::{self, Claims, KNOWN_BYTES_MAX, KeySet, Known, Refused, Rules};
+use base::Lock;
 use net::shares::Bounds;
 use net::turns::Turns;
 
 use crate::authority::{Fingerprints, Tried};
+use crate::jwt::{self, Claims, KNOWN_BYTES_MAX, KeySet, Known, Refused, Rules};
 
 /// Signatures that are verified at the same time, at most: 40,000 in a second. On smaller machines they take half of the
 /// cores.
@@ -69,7 +70,7 @@ impl SignatureCounts {
 pub(super) struct Signatures {
     rules: Rules,
     fingerprints: Fingerprints,
-    known: Mutex<Known>,
+    known: Lock<Known>,
     turns: Turns,
     counts: SignatureCounts,
 }
@@ -82,7 +83,7 @@ impl Signatures {
         Self {
             rules,
             fingerprints,
-            known: Mutex::default(),
+            known: Lock::default(),
             turns: Turns::new(at_once, WAITING),
             counts: SignatureCounts::default(),
         }
@@ -131,7 +132,7 @@ impl Signatures {
         let verified = verifying.await.map_err(|_| Unverified::Busy)?;
         let claims = self.counted(verified)?;
         if token.len() <= KNOWN_BYTES_MAX {
-            self.known().note(digest, sets, Arc::clone(&claims));
+            self.known.lock().note(digest, sets, Arc::clone(&claims));
         }
         Ok(claims)
     }
@@ -143,7 +144,7 @@ impl Signatures {
         sets: &[Arc<KeySet>],
         now: SystemTime,
     ) -> Option<Result<Arc<Claims>, Refused>> {
-        let claims = self.known().find(digest, sets)?;
+        let claims = self.known.lock().find(digest, sets)?;
         self.counts.known.fetch_add(1, Ordering::Relaxed);
         Some(claims.in_force(now).map(|()| claims))
     }
@@ -155,10 +156,6 @@ impl Signatures {
         };
         count.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::new(verified?))
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

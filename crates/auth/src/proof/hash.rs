@@ -4,13 +4,13 @@
 //! To verify one takes some ten milliseconds and the memory that the hash names, by design. So its parameters are bounded, and
 //! pairs that were verified are remembered: by a digest that the caller makes with a key of its own.
 
-use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
 use argon2::password_hash::PasswordVerifier;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, Params};
+use base::Bounded;
 
 use crate::proof::legacy;
 
@@ -195,29 +195,25 @@ const VERIFIED_MAX: usize = 1_024;
 
 /// Digests of pairs of a hash and the secret that fits it. Beyond [`VERIFIED_MAX`] the oldest is forgotten, which costs one
 /// verification.
-#[derive(Debug, Default)]
-pub(crate) struct Verified {
-    known: HashSet<[u8; 32]>,
-    /// The oldest first.
-    order: VecDeque<[u8; 32]>,
+#[derive(Debug)]
+pub(crate) struct Verified(Bounded<[u8; 32], ()>);
+
+impl Default for Verified {
+    fn default() -> Self {
+        Self(Bounded::new(VERIFIED_MAX))
+    }
 }
 
 impl Verified {
     /// Whether a pair is known to fit.
     pub(crate) fn has(&self, pair: &[u8; 32]) -> bool {
-        self.known.contains(pair)
+        self.0.get(pair).is_some()
     }
 
     /// Remembers a pair that fits.
     pub(crate) fn note(&mut self, pair: [u8; 32]) {
-        if !self.known.insert(pair) {
-            return;
-        }
-        self.order.push_back(pair);
-        if self.order.len() > VERIFIED_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.known.remove(&oldest);
+        if !self.has(&pair) {
+            self.0.insert(pair, ());
         }
     }
 }
@@ -279,6 +275,6 @@ mod tests {
         }
         assert!(!verified.has(&pair(0)));
         assert!(verified.has(&pair(1)) && verified.has(&pair(VERIFIED_MAX)));
-        assert_eq!((verified.known.len(), verified.order.len()), (1_024, 1_024));
+        assert_eq!(verified.0.len(), VERIFIED_MAX);
     }
 }

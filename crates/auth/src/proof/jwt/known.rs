@@ -5,8 +5,9 @@
 //! is presented. An entry holds for the very sets of keys by which it was verified. When another set is in force, be it
 //! with the same keys, all are forgotten.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+
+use base::Bounded;
 
 use super::{Claims, KeySet};
 
@@ -18,37 +19,39 @@ pub const KNOWN_MAX: usize = 4_096;
 pub const KNOWN_BYTES_MAX: usize = 2 * 1024;
 
 /// Claims of tokens that were verified. Tokens are known by digests that nobody else can make.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Known {
     /// Those by which all entries were verified. That they are kept makes a comparison of addresses enough.
     sets: Vec<Arc<KeySet>>,
-    claims: HashMap<[u8; 32], Arc<Claims>>,
-    /// Their digests, that of the oldest first.
-    order: VecDeque<[u8; 32]>,
+    claims: Bounded<[u8; 32], Arc<Claims>>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self::by(&[])
+    }
 }
 
 impl Known {
+    fn by(sets: &[Arc<KeySet>]) -> Self {
+        Self {
+            sets: sets.to_vec(),
+            claims: Bounded::new(KNOWN_MAX),
+        }
+    }
+
     /// What a token claims that one of these sets has verified.
     pub fn find(&mut self, token: &[u8; 32], sets: &[Arc<KeySet>]) -> Option<Arc<Claims>> {
         if !self.are(sets) {
-            *self = Self {
-                sets: sets.to_vec(),
-                ..Self::default()
-            };
+            *self = Self::by(sets);
         }
         self.claims.get(token).cloned()
     }
 
     /// Remembers what a token claims, unless other sets are in force by now.
     pub fn note(&mut self, token: [u8; 32], sets: &[Arc<KeySet>], claims: Arc<Claims>) {
-        if !self.are(sets) || self.claims.insert(token, claims).is_some() {
-            return;
-        }
-        self.order.push_back(token);
-        if self.order.len() > KNOWN_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.claims.remove(&oldest);
+        if self.are(sets) && self.claims.get(&token).is_none() {
+            self.claims.insert(token, claims);
         }
     }
 
@@ -96,10 +99,7 @@ mod tests {
         for number in [1, KNOWN_MAX] {
             assert_eq!(known.find(&digest(number), &sets), Some(claims()));
         }
-        assert_eq!(
-            (known.claims.len(), known.order.len()),
-            (KNOWN_MAX, KNOWN_MAX)
-        );
+        assert_eq!(known.claims.len(), KNOWN_MAX);
     }
 
     #[test]
@@ -116,6 +116,6 @@ mod tests {
         assert_eq!(known.find(&digest(1), &after), None);
         known.note(digest(1), &after, claims());
         assert_eq!(known.find(&digest(1), &after[..1]), None, "a set less");
-        assert!(known.order.is_empty() && known.claims.is_empty());
+        assert!(known.claims.is_empty());
     }
 }
