@@ -12,6 +12,7 @@ mod build;
 mod count;
 mod current_ffmpeg;
 mod demo_clip;
+mod document;
 mod flaky;
 mod fuzz;
 mod go;

@@ -10,9 +10,11 @@ mod table;
 
 use serde_json::Value;
 
+use table::{FUZZ, Member, TESTKIT, Table, Tier};
+
+use crate::document::DOCUMENT;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
-use table::{DOCUMENT, FUZZ, Member, TESTKIT, Table, Tier};
 
 /// What `testkit` is built on: its tests cannot use `testkit`.
 const BELOW_TESTKIT: &str = "media";
@@ -47,7 +49,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
         "{} members keep to their arrows",
         list(&metadata["packages"]).count()
     );
-    cycles::check(workspace)?;
+    cycles::check(workspace, &document)?;
     report.count(1, 0);
     Ok(())
 }

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
+use crate::document::{DOCUMENT, below};
 use crate::run::Failure;
-
-const DOCUMENT: &str = "ARCHITECTURE.md";
 
 /// The heading above them.
 const HEADING: &str = "## Paths through the code";
@@ -23,9 +22,7 @@ pub(super) fn errors(root: &Path) -> Result<Vec<String>, Failure> {
 
 /// The paths between backticks below the heading, up to the next one of its rank.
 fn named(text: &str) -> Vec<&str> {
-    let lines = text.lines().skip_while(|line| *line != HEADING).skip(1);
-    let below = lines.take_while(|line| !line.starts_with("## "));
-    let quoted = below.flat_map(|line| line.split('`').skip(1).step_by(2));
+    let quoted = below(text, HEADING).flat_map(|line| line.split('`').skip(1).step_by(2));
     quoted
         .filter(|text| text.contains('/') && !text.contains(' '))
         .collect()

@@ -1,5 +1,7 @@
 //! The list of long cycles in `ARCHITECTURE.md`, which is held to those that there are.
 
+use crate::document::{below, cells};
+
 /// Lines from which a cycle is listed, with what holds it together: shorter ones are read in passing.
 pub(super) const LINES_MIN: usize = 1_000;
 
@@ -20,16 +22,15 @@ pub(super) fn differences(document: &str, there: &[(String, String)]) -> Vec<Str
 }
 
 fn rows(document: &str) -> Vec<(String, String)> {
-    let lines = document.lines().skip_while(|line| *line != SECTION).skip(1);
-    let lines = lines.take_while(|line| !line.starts_with("## "));
-    let row = |line: &str| {
-        let mut cells = line.strip_prefix("| `")?.split('|').map(str::trim);
-        let name = cells.next()?.trim_end_matches('`').to_owned();
-        let modules = cells.nth(1)?;
-        let first = modules.split(',').next()?.trim_matches('`').to_owned();
-        Some((name, first))
+    let row = |line| {
+        let [name, _, modules, _] = cells(line)?[..] else {
+            return None;
+        };
+        let name = name.strip_prefix('`')?.strip_suffix('`')?;
+        let first = modules.split(',').next()?.trim_matches('`');
+        Some((name.to_owned(), first.to_owned()))
     };
-    lines.filter_map(row).collect()
+    below(document, SECTION).filter_map(row).collect()
 }
 
 #[cfg(test)]

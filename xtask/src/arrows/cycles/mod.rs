@@ -16,7 +16,6 @@ use std::path::Path;
 
 use self::tree::Tree;
 use super::failure;
-use super::table::DOCUMENT;
 use crate::run::{Failure, Workspace};
 
 /// Modules of one crate that use each other.
@@ -32,8 +31,8 @@ const LINES_MAX: usize = 3_000;
 /// Prints the cycles of all crates, with the lines of their files.
 ///
 /// # Errors
-/// When there is a longer one than [`LINES_MAX`], or the document lists others than there are.
-pub(super) fn check(workspace: &Workspace) -> Result<(), Failure> {
+/// When there is a longer one than [`LINES_MAX`], or `document` lists others than there are.
+pub(super) fn check(workspace: &Workspace, document: &str) -> Result<(), Failure> {
     let folder = workspace.root.join("crates");
     let mut crates: Vec<_> = std::fs::read_dir(&folder)?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -58,8 +57,7 @@ pub(super) fn check(workspace: &Workspace) -> Result<(), Failure> {
             }
         }
     }
-    let document = std::fs::read_to_string(workspace.root.join(DOCUMENT))?;
-    errors.extend(listed::differences(&document, &long));
+    errors.extend(listed::differences(document, &long));
     match errors.is_empty() {
         true => Ok(()),
         false => Err(failure(&errors)),

@@ -18,8 +18,8 @@ mod tests;
 
 use std::fmt;
 
-/// The file that has the table, from the root of the repository.
-pub(super) const DOCUMENT: &str = "ARCHITECTURE.md";
+use crate::document::{DOCUMENT, cells};
+
 /// The crate that has a row but is a workspace of its own.
 pub(super) const FUZZ: &str = "fuzz";
 /// The one crate without a tier that others build on.
@@ -286,12 +286,6 @@ fn of_tiers(rows: &[Row<'_>], first: u8, last: u8) -> Vec<String> {
     rows.flat_map(|row| &row.crates)
         .map(|&name| name.to_owned())
         .collect()
-}
-
-/// What is between the bars of a line; `None` if no bars enclose it.
-fn cells(line: &str) -> Option<Vec<&str>> {
-    let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
-    Some(inner.split('|').map(str::trim).collect())
 }
 
 /// Whether this is the line between the heading and the rows.

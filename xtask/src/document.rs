@@ -1,0 +1,19 @@
+//! `ARCHITECTURE.md` as the checks read it.
+
+/// The file, from the root of the repository.
+pub(crate) const DOCUMENT: &str = "ARCHITECTURE.md";
+
+/// The lines below a heading of the second rank, up to the next one.
+pub(crate) fn below<'a>(text: &'a str, heading: &str) -> impl Iterator<Item = &'a str> {
+    let lines = text
+        .lines()
+        .skip_while(move |line| *line != heading)
+        .skip(1);
+    lines.take_while(|line| !line.starts_with("## "))
+}
+
+/// The text between the bars of a table's row; `None` if no bars enclose it.
+pub(crate) fn cells(line: &str) -> Option<Vec<&str>> {
+    let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
+    Some(inner.split('|').map(str::trim).collect())
+}
