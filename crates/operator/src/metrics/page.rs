@@ -74,11 +74,8 @@ impl<'a> Page<'a> {
         metric: Metric,
         values: impl IntoIterator<Item = (L, impl Amount)>,
     ) -> fmt::Result {
-        let mut encoder = self.descriptor(metric)?;
-        values.into_iter().try_for_each(|(label, value)| {
-            encoder
-                .encode_family(&[(metric.labels[0], label.as_ref())])?
-                .encode_gauge(&value.amount())
+        self.family(metric, values, |mut encoder, value| {
+            encoder.encode_gauge(&value.amount())
         })
     }
 
@@ -88,11 +85,8 @@ impl<'a> Page<'a> {
         metric: Metric,
         values: impl IntoIterator<Item = (L, impl Amount)>,
     ) -> fmt::Result {
-        let mut encoder = self.descriptor(metric)?;
-        values.into_iter().try_for_each(|(label, value)| {
-            encoder
-                .encode_family(&[(metric.labels[0], label.as_ref())])?
-                .encode_counter::<NoLabelSet, _, f64>(&value.amount(), None)
+        self.family(metric, values, |mut encoder, value| {
+            encoder.encode_counter::<NoLabelSet, _, f64>(&value.amount(), None)
         })
     }
 
@@ -102,10 +96,22 @@ impl<'a> Page<'a> {
         metric: Metric,
         values: impl IntoIterator<Item = (L, HistogramValue)>,
     ) -> fmt::Result {
+        self.family(metric, values, |mut encoder, value| {
+            encode_histogram(&mut encoder, &value)
+        })
+    }
+
+    /// Writes each value under its label, as `write` does.
+    fn family<L: AsRef<str>, V>(
+        &mut self,
+        metric: Metric,
+        values: impl IntoIterator<Item = (L, V)>,
+        write: impl Fn(MetricEncoder<'_>, V) -> fmt::Result,
+    ) -> fmt::Result {
         let mut encoder = self.descriptor(metric)?;
         values.into_iter().try_for_each(|(label, value)| {
             let labels = [(metric.labels[0], label.as_ref())];
-            encode_histogram(&mut encoder.encode_family(&labels)?, &value)
+            write(encoder.encode_family(&labels)?, value)
         })
     }
 }
