@@ -7,8 +7,9 @@ use std::fmt;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
+use base::Lock;
 /// Reads a file, or says what is wrong with it.
 type Read<T> = Box<dyn Fn(&Path) -> Result<T, String> + Send + Sync>;
 
@@ -20,7 +21,7 @@ pub(crate) struct Watched<T> {
     read: Read<T>,
     content: RwLock<Arc<T>>,
     /// Of the file that was read last; `None` if there was none.
-    stamp: Mutex<Option<Stamp>>,
+    stamp: Lock<Option<Stamp>>,
 }
 
 /// What changes when a file does: inode, length and both times in nanoseconds.
@@ -56,7 +57,7 @@ impl<T: Default> Watched<T> {
             what,
             read: Box::new(read),
             content: RwLock::default(),
-            stamp: Mutex::new(None),
+            stamp: Lock::new(None),
         };
         file.read_again();
         file
@@ -72,7 +73,7 @@ impl<T: Default> Watched<T> {
         let Some(path) = &self.path else {
             return;
         };
-        let stamp = *self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = *self.stamp.lock();
         if Stamp::of(path) != stamp {
             self.read_again();
         }
@@ -81,7 +82,7 @@ impl<T: Default> Watched<T> {
     /// Reads it, and says what has become of it; `None` if there is no file. It may wait for a disk.
     pub(crate) fn read_again(&self) -> Option<String> {
         let (path, what) = (self.path.as_deref()?, self.what);
-        let mut stamp = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stamp = self.stamp.lock();
         // Taken before the file is read: a change meanwhile is read the next time.
         *stamp = Stamp::of(path);
         Some(match (self.read)(path) {
