@@ -100,17 +100,17 @@ pub(crate) fn open(ingredients: Ingredients) -> Vec<Box<dyn Service>> {
         seed,
         demo,
     } = ingredients;
-    let front = Arc::clone(&protocols.front);
-    let front = || Arc::clone(&front);
+    let shared = Arc::clone(&protocols.front);
+    let front = || Arc::clone(&shared);
     // One form at a time needs no account.
-    let hook = &front().config.auth.hook;
+    let hook = &shared.config.auth.hook;
     let asker = Asker::new(hook, &connector, &Holdings::new(0));
     let mut services: Vec<Box<dyn Service>> = vec![
         Box::new(link_keeper::LinkKeeper(links::Context {
-            config: Arc::clone(&front().config),
-            registry: Arc::clone(&front().registry),
-            gate: Arc::clone(&front().gate),
-            ingest: Arc::clone(&front().ingest),
+            config: Arc::clone(&shared.config),
+            registry: Arc::clone(&shared.registry),
+            gate: Arc::clone(&shared.gate),
+            ingest: Arc::clone(&shared.ingest),
             connector: connector.clone(),
             links,
             origin: Arc::clone(&fallbacks.origin),
@@ -128,7 +128,7 @@ pub(crate) fn open(ingredients: Ingredients) -> Vec<Box<dyn Service>> {
             archive,
         }),
         Box::new(uploads::Uploads {
-            uploader: front().uploads.clone(),
+            uploader: shared.uploads.clone(),
             webhooks: Arc::clone(&hooks.counts),
         }),
         Box::new(stations::StationPlayers {
@@ -150,7 +150,7 @@ pub(crate) fn open(ingredients: Ingredients) -> Vec<Box<dyn Service>> {
             connector: connector.clone(),
             seed,
         }),
-        Box::new(mounts::MountTeller::new(&front(), asker)),
+        Box::new(mounts::MountTeller::new(&shared, asker)),
         Box::new(webhooks::WebhookCourier {
             front: front(),
             hooks,
@@ -160,8 +160,8 @@ pub(crate) fn open(ingredients: Ingredients) -> Vec<Box<dyn Service>> {
     ];
     if let Some(bytes) = demo {
         services.push(Box::new(demo::DemoStream {
-            registry: Arc::clone(&front().registry),
-            gate: Arc::clone(&front().gate),
+            registry: Arc::clone(&shared.registry),
+            gate: Arc::clone(&shared.gate),
             bytes,
         }));
     }
