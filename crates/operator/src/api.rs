@@ -9,13 +9,13 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use base::date;
 use derived_audio::DerivedAudio;
 use fallback::Fallbacks;
 use fanout::{ListenerId, ListenerRecord, ListenerReport, Registry};
 use links::{Links, Row};
 use media::StreamName;
 use net::link::LinkReport;
-use reports::stamp;
 use reports::view::StreamView;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -114,7 +114,7 @@ fn listener(record: &ListenerRecord, report: Option<&ListenerReport>) -> Value {
         "protocol": record.format.protocol.label(),
         "peer": record.peer.to_string(),
         "agent": record.agent,
-        "since": stamp::iso8601(record.since),
+        "since": date::rfc3339(record.since),
         "seconds": record.requested.elapsed().as_secs(),
         "bytes": report.map_or(0, |report| report.sent_bytes),
         // Unknown while it joins, and when it is further behind than the log reaches.
@@ -151,7 +151,7 @@ fn link(row: &Row, report: &LinkReport) -> Value {
         "stream": row.stream.as_str(),
         "url": row.url,
         "state": report.state.label(),
-        "since": stamp::iso8601(report.since),
+        "since": date::rfc3339(report.since),
         "attempts": report.attempts,
         "failures": report.failures,
         "last_error": report.error,

@@ -9,6 +9,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use base::date;
 use media::StreamName;
 use recordings::{LIST_MAX, Recording, RecordingId, Shelf, Upload};
 use reports::stamp;
@@ -182,7 +183,7 @@ pub(super) async fn link(State(catalogue): State<Catalogue>, Path(id): Path<Stri
         kept_as: None,
     };
     match uploads.link(key, &wanted).await {
-        Ok(url) => Json(json!({ "url": url, "expires": stamp::iso8601(expires) })).into_response(),
+        Ok(url) => Json(json!({ "url": url, "expires": date::rfc3339(expires) })).into_response(),
         Err(failure) => refuse(StatusCode::BAD_GATEWAY, &failure.to_string()),
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use archive::Event as RecordingEvent;
+use base::date;
 use fanout::events::{Event, EventKind};
 use media::StreamName;
 use recordings::Recording;
@@ -13,7 +14,6 @@ use station::Playing;
 use uploads::Uploaded;
 use webhooks::{Counts, Message, Teller};
 
-use crate::stamp;
 use crate::view;
 
 /// Hands messages over, if there is a receiver.
@@ -73,7 +73,7 @@ impl Hooks {
 fn message(kind: &'static str, stream: &StreamName, at: SystemTime, data: &Value) -> Message {
     let body = json!({
         "type": kind,
-        "timestamp": stamp::iso8601_millis(at),
+        "timestamp": date::rfc3339_millis(at),
         "data": data,
     });
     Message {
@@ -149,7 +149,7 @@ base::labels! {
 /// Of sessions of one stream, which are given as objects of JSON between commas.
 pub fn of_sessions(kind: Sessions, stream: &StreamName, at: SystemTime, sessions: &str) -> Message {
     let kind = kind.label();
-    let at = stamp::iso8601_millis(at);
+    let at = date::rfc3339_millis(at);
     // Names of streams and kinds have nothing that JSON would escape.
     let body = format!(
         "{{\"type\":\"{kind}\",\"timestamp\":\"{at}\",\"data\":{{\"stream\":\"{stream}\",\"sessions\":[{sessions}]}}}}"

@@ -1,10 +1,8 @@
-//! Points in time in the formats of logs and pages, all in UTC.
+//! Points in time in the formats of logs and pages that are not RFC 3339's ([`base::date`]), all in UTC.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub use base::date::{
-    rfc3339 as iso8601, rfc3339_millis as iso8601_millis, unix_seconds, with_zone,
-};
+use base::date::{self, unix_seconds};
 use http1::HttpDate;
 
 /// `21/Nov/2026:04:54:26 +0000`, as the Common Log Format writes it.
@@ -20,10 +18,10 @@ pub fn rfc2822(at: SystemTime) -> String {
     HttpDate::from(at).to_string().replace("GMT", "+0000")
 }
 
-/// Reads what [`iso8601`] writes, and fractions that are cut.
+/// Reads what [`date::rfc3339`] writes, and fractions that are cut.
 pub fn parse_iso8601(text: &str) -> Option<SystemTime> {
     let is_plain = text.ends_with('Z') && text.get(10..11) == Some("T");
-    let at = base::date::parse(text).filter(|_| is_plain)?;
+    let at = date::parse(text).filter(|_| is_plain)?;
     Some(UNIX_EPOCH + Duration::from_secs(unix_seconds(at)))
 }
 
@@ -36,11 +34,11 @@ mod tests {
         let at = UNIX_EPOCH + Duration::from_secs(784_111_777);
         assert_eq!(log_date(at), "06/Nov/1994:08:49:37 +0000");
         assert_eq!(rfc2822(at), "Sun, 06 Nov 1994 08:49:37 +0000");
-        assert_eq!(iso8601(at), "1994-11-06T08:49:37Z");
+        assert_eq!(date::rfc3339(at), "1994-11-06T08:49:37Z");
         let later = at + Duration::from_micros(45_999);
-        assert_eq!(iso8601_millis(later), "1994-11-06T08:49:37.045Z");
+        assert_eq!(date::rfc3339_millis(later), "1994-11-06T08:49:37.045Z");
         assert_eq!(parse_iso8601("1994-11-06T08:49:37Z"), Some(at));
-        assert_eq!(parse_iso8601(&iso8601_millis(later)), Some(at));
+        assert_eq!(parse_iso8601(&date::rfc3339_millis(later)), Some(at));
         for wrong in [
             "",
             "Z",

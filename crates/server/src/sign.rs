@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use auth::link::{Action, Link, NAME_BYTES_MAX, Target};
+use base::date;
 use clap::{Args, ValueEnum};
 use config::{Config, Glob, Secret};
 use media::StreamName;
-use reports::stamp;
 
 use crate::ports::reachable;
 
@@ -140,7 +140,7 @@ impl Arguments {
             Target::Stream(stream) => stream.as_str(),
             Target::Pattern(pattern) => pattern,
         };
-        let until = stamp::iso8601(expires);
+        let until = date::rfc3339(expires);
         let from = self.address.map(|address| format!(" from {address}"));
         let from = from.unwrap_or_default();
         line(&mut text, "token", &token);

@@ -5,6 +5,7 @@
 
 use std::time::SystemTime;
 
+use base::date;
 use config::{BaseUrl, Http};
 use fanout::{Info, Registry};
 use media::{Codec, Container, FourCc, Kind, StreamName};
@@ -80,7 +81,7 @@ pub fn server(question: Question<'_>) -> Map<String, Value> {
         ("server_start", stamp::rfc2822(question.started).into()),
         (
             "server_start_iso8601",
-            stamp::with_zone(question.started, "+0000").into(),
+            date::with_zone(question.started, "+0000").into(),
         ),
     ]
     .map(|(key, value)| (key.to_owned(), value))
@@ -114,7 +115,7 @@ pub fn source(view: &StreamView<'_>, base: &BaseUrl) -> Map<String, Value> {
     set("stream_start", stamp::rfc2822(view.since).into());
     set(
         "stream_start_iso8601",
-        stamp::with_zone(view.since, "+0000").into(),
+        date::with_zone(view.since, "+0000").into(),
     );
     for (header, key) in [
         ("name", "server_name"),

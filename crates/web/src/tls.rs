@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
-use reports::stamp;
+use base::date;
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::Ticketer;
@@ -58,7 +58,7 @@ pub struct Facts {
 
 impl fmt::Display for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let expires = stamp::iso8601(self.expires);
+        let expires = date::rfc3339(self.expires);
         write!(f, "serial {}, expires {expires}", self.serial)
     }
 }

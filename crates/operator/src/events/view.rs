@@ -3,9 +3,9 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use base::date;
 use fanout::Source;
 use fanout::events::{Event, EventKind, Refusal};
-use reports::stamp;
 use reports::view::TrackView;
 use serde::Serialize;
 
@@ -95,7 +95,7 @@ impl<'a> EventView<'a> {
         Self {
             sequence: event.sequence,
             kind: event.kind.topic().label(),
-            time: stamp::iso8601_millis(event.at),
+            time: date::rfc3339_millis(event.at),
             stream: event.stream.as_ref().map(|name| name.as_str()),
             facts: Facts::of(&event.kind),
         }

@@ -14,6 +14,7 @@ use std::time::SystemTime;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use base::date;
 use base::{Counter, Label, Labelled};
 use fanout::stats::{Histogram, HistogramValue};
 use fanout::{Books, Class, Protocol, Reason};
@@ -31,7 +32,6 @@ pub use self::table::METRICS;
 use self::table::*;
 use crate::console::{Console, DEMO};
 use reports::log::{LineLog, MESSAGES};
-use reports::stamp;
 use reports::view::StreamView;
 use web::tls::Facts;
 
@@ -283,7 +283,7 @@ impl Gather {
 }
 
 fn unix_time(at: SystemTime) -> f64 {
-    stamp::unix_seconds(at) as f64
+    date::unix_seconds(at) as f64
 }
 
 /// One value per stream, those beyond the limit summed.

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
+use base::date;
 use fanout::ListenerRecord;
 use media::{StreamName, Title};
 use serde::Serialize;
 
 use super::titles::Change;
 use crate::access::loggable;
-use crate::stamp;
 
 /// The `reason` of a session whose end the server did not live to see.
 pub(super) const KILLED: &str = "killed";
@@ -71,7 +71,7 @@ impl<'a> SessionLine<'a> {
             port: record.peer.port(),
             agent: &record.agent,
             referer: loggable(&record.referer),
-            started: stamp::iso8601_millis(record.since),
+            started: date::rfc3339_millis(record.since),
             end: None,
         }
     }
@@ -90,7 +90,7 @@ impl<'a> SessionLine<'a> {
             reason,
         } = outcome;
         let end = End {
-            ended: stamp::iso8601_millis(record.since + lasted),
+            ended: date::rfc3339_millis(record.since + lasted),
             seconds: (lasted.as_secs_f64() * 1_000.0).round() / 1_000.0,
             bytes,
             skips,
@@ -139,7 +139,7 @@ pub(super) fn title_line(stream: &StreamName, at: SystemTime, title: &Title) -> 
     text(&TitleLine {
         r#type: "title",
         stream: stream.as_str(),
-        at: stamp::iso8601_millis(at),
+        at: date::rfc3339_millis(at),
         title: &title.text,
     })
 }

@@ -7,11 +7,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use base::date;
 use base::{Bounded, Lock};
 use media::{StreamName, Title};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
-
-use crate::stamp;
 
 /// Titles kept of a stream: two days of songs. Each takes some hundred bytes.
 const TITLES_MAX: usize = 1_024;
@@ -29,7 +28,7 @@ pub(super) struct Change {
 impl Serialize for Change {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_struct("Change", 2)?;
-        object.serialize_field("at", &stamp::iso8601_millis(self.at))?;
+        object.serialize_field("at", &date::rfc3339_millis(self.at))?;
         object.serialize_field("title", &self.title.text)?;
         object.end()
     }

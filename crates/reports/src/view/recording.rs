@@ -1,10 +1,9 @@
 //! A recording, and a station's track, as the API and webhooks show them.
 
+use base::date;
 use recordings::Recording;
 use serde_json::{Value, json};
 use station::Playing;
-
-use crate::stamp;
 
 /// What is known of a recording.
 pub fn recording(recording: &Recording) -> Value {
@@ -15,8 +14,8 @@ pub fn recording(recording: &Recording) -> Value {
         "path": path,
         "state": recording.state.label(),
         "type": recording.container.media_type(),
-        "started": stamp::iso8601(recording.started),
-        "ended": stamp::iso8601(recording.ended()),
+        "started": date::rfc3339(recording.started),
+        "ended": date::rfc3339(recording.ended()),
         "seconds": recording.duration.as_secs_f64(),
         "bytes": recording.bytes,
         "pinned": recording.is_pinned,
@@ -30,7 +29,7 @@ pub fn playing(track: &Playing) -> Value {
     json!({
         "title": track.title,
         "file": track.name,
-        "since": stamp::iso8601(track.since),
+        "since": date::rfc3339(track.since),
         "seconds": track.length.map(|length| length.seconds()),
         "by": track.by.label(),
     })

@@ -7,13 +7,13 @@
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
+use base::date;
 use derived_audio::FULL_WORDS;
 use fanout::{DerivedOffer, Info, Keyframes, Phase, PictureOrder};
 use media::codec::opus::plain_head_channels;
 use media::{Codec, Framing, Kind, Track};
 use serde::{Serialize, Serializer};
 
-use crate::stamp;
 use crate::view::TrackView;
 
 /// See the module's description.
@@ -148,7 +148,7 @@ impl<'a> StreamView<'a> {
 }
 
 fn iso8601<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&stamp::iso8601(*at))
+    serializer.serialize_str(&date::rfc3339(*at))
 }
 
 /// Tracks, computed when they are written.

@@ -9,10 +9,10 @@ use std::time::{Instant, SystemTime};
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use base::date;
 use config::BaseUrl;
 use fanout::{Info, Registry};
 use media::StreamName;
-use reports::stamp;
 use reports::view::StreamView;
 use serde::Serialize;
 
@@ -123,7 +123,7 @@ impl<'a> PublicStream<'a> {
             display_name: named("name").unwrap_or(view.name),
             description: named("description"),
             title: view.title.filter(|title| !title.is_empty()),
-            since: stamp::iso8601(view.since),
+            since: date::rfc3339(view.since),
             listeners: listed.listeners,
             kinds,
             width: picture.and_then(|track| track.width),

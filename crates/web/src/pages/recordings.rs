@@ -6,11 +6,11 @@ use axum::Json;
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use base::date;
 use http1::Query;
 use limits::Handover;
 use media::StreamName;
 use recordings::{Recording, RecordingId};
-use reports::stamp;
 use serde_json::{Value, json};
 use vod::{Found, PastAddress, PastRequest};
 
@@ -62,8 +62,8 @@ fn view(recording: &Recording, has_hls: bool) -> Value {
         "id": id.to_string(),
         "state": recording.state.label(),
         "type": container.media_type(),
-        "started": stamp::iso8601(recording.started),
-        "ended": stamp::iso8601(recording.ended()),
+        "started": date::rfc3339(recording.started),
+        "ended": date::rfc3339(recording.ended()),
         "seconds": recording.duration.as_secs_f64(),
         "bytes": recording.bytes,
         "file": PastAddress::file(id, container),
