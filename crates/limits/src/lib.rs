@@ -9,7 +9,7 @@
 //! Invariants: a permit is a value whose drop gives its place back; nothing here waits, and each lock is held for a few
 //! lookups. What is kept of addresses is bounded by what they hold or by a constant.
 //!
-//! Called by `server`, whose ports and addresses ask before any work is done, and by its watch of the host.
+//! Called by the doors of `server` and by `web`, which ask before any work is done, and by the watch of the host in `operator`.
 
 mod admission;
 mod allowance;

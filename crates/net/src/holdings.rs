@@ -8,7 +8,7 @@
 //! (their site) a half. So the account never gets full, however many take from it: what the next one may have gets
 //! smaller, and is never nothing. The first address may have a quarter of all.
 //!
-//! Callers: `egress-hls` (playlists, pieces of files, request threads), `server` (requests, answers), `rtmp-io` and
+//! Callers: `egress-hls` (playlists, pieces of files, request threads), `web` (requests, answers), `rtmp-io` and
 //! [`tls`](crate::tls) (connections), `vod` (files, indexes), `auth` (questions).
 
 use std::collections::HashMap;

@@ -10,7 +10,7 @@
 //! Invariants: no more than `max` items, no more than `share` of one address (but a proxy's), each operation
 //! O(log n). It has one owner, reads no clock and has no callbacks: what is evicted is returned.
 //!
-//! Callers: `server` (connections and sessions that wait to be served), `webrtc` (handshakes), `turns`.
+//! Callers: `limits` (connections and sessions that wait to be served), `webrtc` (handshakes), `turns`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -3,17 +3,14 @@
 //! ```text
 //!  cli ──► config ──► Relay::load ──► Relay::start ──► Running ──► drain
 //!                                         │
-//!              doors (accept, limits, TLS, first bytes) ──► http | rtmp-io ──► ingest | egress-rtmp
-//!              http (requests, the router, pages) ──► ingest | listen | signalling
-//!              signalling (WHIP and WHEP, one UDP port) ──► ingest | egress-webrtc
-//!              links (pushes and pulls) ──► egress-rtmp | ingest
-//!              derived-audio (Opus beside AAC and MP3)
-//!              services (these ports, the links, housekeeping: one list, started and ended in order)
-//!              admin (metrics, health, API, events)     gate (permissions)     access (access log)
+//!                core (workers, streams, permissions, logs) ──► assembly (the front door) ──► services, doors
+//!                                         │
+//!              doors (accept, first bytes) ──► web | rtmp-io ──► ingest | egress-rtmp
+//!              services (the ports, the links, the recorder, housekeeping: one list, started and ended in order)
 //! ```
 //!
-//! Every connection goes through a door, every permission through the one gate, and every address
-//! this server answers on is a row of [`routes`]. `http::route` finds what a request over HTTP is for.
+//! Every connection goes through a door, every permission through the one gate of `auth`, and every address this server
+//! answers on is a row of [`routes`]. Requests over HTTP are `web`'s, the operator's port is `operator`'s.
 
 mod assembly;
 mod backends;

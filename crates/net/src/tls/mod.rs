@@ -15,7 +15,7 @@
 //!
 //! TLS 1.3 (RFC 8446) and TLS 1.2 (RFC 5246) with AES-GCM and ChaCha20-Poly1305: the cipher suites of rustls.
 //!
-//! Callers: `server` (handshakes), `fanout` (workers), the crates of connections.
+//! Callers: `web` (handshakes), `fanout` (workers), the crates of connections.
 
 mod alert;
 mod handshake;
