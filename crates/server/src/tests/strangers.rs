@@ -44,7 +44,12 @@ async fn no_key_gets_into_a_log() {
         status(&ask(server.http, method, &target, &headers).await);
     }
     let broken = format!("GET /live/show?key={PLANTED} HTTP/1.1\r\n {PLANTED}\r\n\r\n");
-    assert_eq!(status(&exchange(server.http, broken.as_bytes()).await), 400);
+    for _ in 0..2 {
+        assert_eq!(status(&exchange(server.http, broken.as_bytes()).await), 400);
+        // Where another test's thread was the first at an event, while this subscriber was set, tracing has not asked
+        // this one whether it wants it.
+        tracing::callsite::rebuild_interest_cache();
+    }
     server.close().await;
 
     let access = std::fs::read_to_string(access).expect("an access log");
