@@ -294,7 +294,7 @@ fn by_stream(
     capped(views.iter().map(|view| (view.name, value(view))))
 }
 
-/// The values of streams as they are shown: of at most [`STREAM_SERIES_MAX`], and the sum of the rest.
+/// The values of streams as they are shown: of at most `STREAM_SERIES_MAX`, and the sum of the rest.
 pub fn capped<'a>(values: impl Iterator<Item = (&'a str, u64)>) -> Vec<(String, u64)> {
     let mut rest = None;
     let mut all = Vec::new();

@@ -35,7 +35,12 @@ impl Metric {
 
 macro_rules! metrics {
     ($($constant:ident $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
-        $(#[doc = $help] pub const $constant: Metric = Metric {
+        $(#[doc = $help]
+        #[allow(
+            rustdoc::broken_intra_doc_links,
+            reason = "help texts name sections of the configuration in brackets"
+        )]
+        pub const $constant: Metric = Metric {
             name: $name,
             kind: MetricType::$kind,
             labels: &[$($label),*],

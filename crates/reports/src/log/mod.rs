@@ -1,8 +1,8 @@
 //! The server's messages, on standard error: standard output is for the start-up notice and the programs that
 //! read it.
 //!
-//! The server never waits for this log, and no peer can fill a disk with it. An event passes the [`limit`],
-//! which bounds the lines per second, and becomes a line in the bounded queue of a [`sink`], whose thread
+//! The server never waits for this log, and no peer can fill a disk with it. An event passes the `limit`,
+//! which bounds the lines per second, and becomes a line in the bounded queue of a `sink`, whose thread
 //! alone writes. The logs for other programs ([`LineLog`]) have sinks of their own.
 
 mod limit;

@@ -2,7 +2,7 @@
 //! and one for each title; the same in batches to receivers that want it.
 //!
 //! [`Sessions`] belongs to the thread that reads departures, which calls it between two of them. Titles, and beginnings, are those of
-//! the server's events. [`recover()`] adds to the log what a server that was killed could not; [`checkpoint`] is what it learns that from.
+//! the server's events. [`recover()`] adds to the log what a server that was killed could not; `checkpoint` is what it learns that from.
 
 mod batches;
 mod checkpoint;
