@@ -9,9 +9,10 @@
 //!
 //! * [`AuthorityGate`] is the one place that grants permissions.
 //! * It asks [`Permissions`] for what the configuration says; the checked values are the types of `settings`.
+//! * [`Shown`] reads what a request over HTTP presents.
 //! * A dialect of hooks is a file of `hook/dialect`, and its row in `hook/dialect/mod.rs`.
 //!
-//! Called by `config`, which reads the settings, and by `server`, which makes the gate.
+//! Called by `config`, which reads the settings, by `server`, which makes the gate, and by what serves HTTP.
 
 mod access;
 mod authority;
@@ -23,6 +24,7 @@ mod keys;
 mod proof;
 mod secret;
 mod settings;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod watched;
@@ -40,4 +42,5 @@ pub use settings::{
     AccessAction, AccessRule, Auth, AuthHook, AuthJwt, HookAsks, HookUnanswered, Key, KeyRule,
     KeySecret, KeySecretRef, Permissions, PlayAccess, UsersRule,
 };
+pub use shown::{Fields, Shown, status_of};
 pub use wildcard::Wildcard;

@@ -409,19 +409,14 @@ impl From<JoinRefused> for Refused {
 impl Refused {
     fn status(&self) -> (StatusCode, Caching) {
         match self {
-            Self::Denied(Denied::Missing | Denied::Wrong) => (StatusCode::UNAUTHORIZED, NOT_CACHED),
-            Self::Denied(Denied::TooManyAttempts) => (StatusCode::TOO_MANY_REQUESTS, NOT_CACHED),
-            Self::Denied(Denied::Unavailable)
-            | Self::Turned(_)
-            | Self::Full
-            | Self::HoldsEnough
-            | Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, NOT_CACHED),
+            Self::Denied(denied) => (auth::status_of(*denied), NOT_CACHED),
+            Self::Turned(_) | Self::Full | Self::HoldsEnough | Self::Unavailable(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, NOT_CACHED)
+            }
             // A cache must not keep an audience from a publisher that has returned; but without any caching it would
             // pass on its whole audience, one request after the other.
             Self::NotBegun | Self::NotInTime => (StatusCode::SERVICE_UNAVAILABLE, CACHED_MOMENT),
-            Self::Denied(Denied::Unfit | Denied::InUse | Denied::Excluded(_)) | Self::Removed => {
-                (StatusCode::FORBIDDEN, NOT_CACHED)
-            }
+            Self::Removed => (StatusCode::FORBIDDEN, NOT_CACHED),
             Self::Directives(_) => (StatusCode::BAD_REQUEST, CACHED_WAITED_REFUSAL),
             Self::QueryTooLong => (StatusCode::URI_TOO_LONG, NOT_CACHED),
             // It is in time that decides, so a cache must not keep it.

@@ -53,8 +53,9 @@ mod wall;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fanout::gate::{Country, Gate};
-use fanout::{Info, Permit, Registry, Segmentation, Stream};
+use auth::{Fields, Shown};
+use fanout::gate::{Country, Gate, Remote};
+use fanout::{Info, Permit, Protocol, Registry, Segmentation, Stream, Wish};
 use http::{HeaderMap, header};
 use media::StreamName;
 use net::holdings::Holdings;
@@ -240,6 +241,26 @@ pub struct Request<'a> {
     pub headers: &'a HeaderMap,
     /// The query as it was sent, without the question mark; empty without one.
     pub query: &'a str,
+}
+
+impl<'a> Request<'a> {
+    /// What it shows of its client.
+    fn shown(&self) -> Shown<'a, Fields<'a>> {
+        Shown::by(Fields(self.headers), self.query)
+    }
+
+    /// The wish of its client, which shows this, to watch a stream.
+    fn wish<'w>(&self, shown: &'w Shown<'_, Fields<'_>>, stream: &'w StreamName) -> Wish<'w> {
+        let remote = Remote {
+            peer: self.peer,
+            country: self.country,
+        };
+        let line = format!("GET /{stream}/{} HLS/9", Resource::Multivariant);
+        Wish {
+            request: shown.request(stream, Protocol::Hls.label(), remote),
+            introduction: shown.introduction(remote, line, None),
+        }
+    }
 }
 
 /// Answers a request. Waits for what is about to come, for 25 s at most; to be called within a runtime, and may be

@@ -21,7 +21,7 @@ use crate::reload::Directives;
 use crate::resource::{Piece, Resource};
 use crate::share::Share;
 use crate::variants::best_first;
-use crate::viewers::{Caller, Viewer};
+use crate::viewers::Viewer;
 use crate::{Context, Request, encryption, waits};
 
 /// How long streams that are still coming, or have announced no tracks yet, are waited for when another is there: an
@@ -52,11 +52,10 @@ pub(crate) async fn answer(
         coming: start,
         ..Waits::default()
     };
-    let caller = Caller::of(request);
     let packaging = |info: &Info| encryption::of_stream(context, info, directives);
     let asked = streams
         .iter()
-        .map(|stream| Box::pin(describe(context, &caller, stream, waits, packaging)) as Asked<'_>);
+        .map(|stream| Box::pin(describe(context, request, stream, waits, packaging)) as Asked<'_>);
     let infos = gather(asked.collect()).await?;
     let variants: Vec<_> = best_first(infos)
         .into_iter()
@@ -81,15 +80,16 @@ pub(crate) async fn answer(
     Answer::multivariant(text, request.headers, Share::of(context, request))
 }
 
-/// The description of a stream that the caller may watch.
+/// The description of a stream that the client may watch.
 async fn describe(
     context: &Context,
-    caller: &Caller<'_>,
+    request: &Request<'_>,
     stream: &StreamName,
     waits: Waits,
     packaging: impl Fn(&Info) -> Packaging,
 ) -> Result<Info, Refused> {
-    let wish = caller.wish(stream);
+    let shown = request.shown();
+    let wish = request.wish(&shown, stream);
     let choose = |info: &Info| packaging(info).choose(info);
     let Joined { info, .. } = join(&context.registry, &*context.gate, wish, waits, choose).await?;
     Ok(info)

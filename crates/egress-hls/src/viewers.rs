@@ -13,13 +13,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use base::Lock;
-use fanout::{
-    Choice, Info, Introduction, Joined, ListenerHandle, ListenerRecord, Protocol, Reason, Waits,
-    Wish, gate, join,
-};
-use http::{HeaderMap, HeaderName, header};
-use http1::{Credentials, OWN_QUERY_BYTES_MAX, Password};
-use media::StreamName;
+use fanout::{Choice, Info, Joined, ListenerHandle, Reason, Waits, join};
+use http::header;
+use http1::OWN_QUERY_BYTES_MAX;
 
 use crate::answer::Refused;
 use crate::channel::Channel;
@@ -117,72 +113,6 @@ impl Listener {
     }
 }
 
-/// Who makes a request, as the gate and the books are told.
-pub(crate) struct Caller<'a> {
-    request: &'a Request<'a>,
-    basic: Option<Credentials>,
-    token: Option<Password>,
-}
-
-impl gate::Headers for Caller<'_> {
-    fn header(&self, name: &str) -> Option<&str> {
-        self.request.headers.get(name)?.to_str().ok()
-    }
-}
-
-impl<'a> Caller<'a> {
-    pub(crate) fn of(request: &'a Request<'a>) -> Self {
-        let authorization = text(request.headers, &header::AUTHORIZATION);
-        Self {
-            request,
-            basic: http1::basic(authorization),
-            token: http1::bearer(authorization).or_else(|| http1::key_in(request.query)),
-        }
-    }
-
-    /// The wish to watch a stream.
-    pub(crate) fn wish<'w>(&'w self, stream: &'w StreamName) -> Wish<'w> {
-        let Request {
-            peer,
-            country,
-            headers,
-            query,
-            ..
-        } = *self.request;
-        let agent = text(headers, &header::USER_AGENT);
-        // Some browsers send the origin alone.
-        let referer = match text(headers, &header::REFERER) {
-            "" => text(headers, &header::ORIGIN),
-            referer => referer,
-        };
-        let basic = self.basic.as_ref();
-        Wish {
-            request: gate::Request {
-                agent,
-                referer,
-                user: basic.map(|credentials| &credentials.user[..]),
-                password: basic.map(|credentials| credentials.password.reveal()),
-                token: self.token.as_ref().map(Password::reveal),
-                query,
-                headers: Some(self),
-                ..gate::Request::new(
-                    stream,
-                    Protocol::Hls.label(),
-                    gate::Remote { peer, country },
-                )
-            },
-            introduction: Introduction {
-                peer,
-                // Without the query, which may hold a key.
-                request: format!("GET /{stream}/{} HLS/9", Resource::Multivariant),
-                agent: ListenerRecord::cut(agent).to_owned(),
-                referer: ListenerRecord::cut(text(headers, &header::REFERER)).to_owned(),
-                permit: None,
-            },
-        }
-    }
-}
-
 /// Joins a viewer to its stream: the gate, the stream, the limits, the channel of the packaging that is chosen.
 ///
 /// # Errors
@@ -192,12 +122,12 @@ pub(crate) async fn introduce(
     request: &Request<'_>,
     choose: impl Fn(&Info) -> Choice<Packaging>,
 ) -> Result<Introduced, Refused> {
-    let caller = Caller::of(request);
+    let shown = request.shown();
     let permit = context.admission.admit(request.peer)?;
     let joined = join(
         &context.registry,
         &*context.gate,
-        caller.wish(request.stream),
+        request.wish(&shown, request.stream),
         Waits::default(),
         choose,
     )
@@ -221,11 +151,6 @@ pub(crate) async fn introduce(
     let handle = context.registry.fanout().handle(record, lane);
     let listener = Listener { handle, until };
     Ok(Introduced { channel, listener })
-}
-
-fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
-    let value = headers.get(name).and_then(|value| value.to_str().ok());
-    value.unwrap_or_default()
 }
 
 /// See the module's description.

@@ -1,0 +1,205 @@
+//! What a request over HTTP shows of its client: its credentials, its program, the page that sent it here.
+//!
+//! Listeners, viewers over HLS, pages and WebRTC sessions all ask the gate with what is read here, once per request.
+
+use std::fmt;
+
+use fanout::gate::{Denied, Headers, Remote, Request};
+use fanout::{Introduction, ListenerRecord, Permit};
+use http::{HeaderMap, StatusCode};
+use http1::{Credentials, Password};
+use media::StreamName;
+
+/// See the module's description. Untrusted texts.
+pub struct Shown<'a, H> {
+    headers: H,
+    query: &'a str,
+    basic: Option<Credentials>,
+    bearer: Option<Password>,
+    /// That in the address.
+    key: Option<Password>,
+}
+
+/// Shows nothing that may be secret.
+impl<H> fmt::Debug for Shown<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shown").finish_non_exhaustive()
+    }
+}
+
+impl<'a, H: Headers> Shown<'a, H> {
+    /// Reads headers and the query, which is as it was sent, without the question mark.
+    pub fn by(headers: H, query: &'a str) -> Self {
+        let authorization = headers.header("authorization").unwrap_or_default();
+        Self {
+            basic: http1::basic(authorization),
+            bearer: http1::bearer(authorization),
+            key: http1::key_in(query),
+            headers,
+            query,
+        }
+    }
+
+    /// Has a password in the header go before a key in the address.
+    #[must_use]
+    pub fn password_first(self) -> Self {
+        let key = self.key.filter(|_| self.basic.is_none());
+        Self { key, ..self }
+    }
+
+    /// Ignores a user and a password: the protocol knows tokens alone.
+    #[must_use]
+    pub fn tokens_alone(self) -> Self {
+        Self {
+            basic: None,
+            ..self
+        }
+    }
+
+    /// The token of the header, else the key in the address.
+    pub fn token(&self) -> Option<&str> {
+        let token = self.bearer.as_ref().or(self.key.as_ref());
+        token.map(Password::reveal)
+    }
+
+    /// Whether the token is that in the address: addresses of what it opens need it as well.
+    pub fn is_in_address(&self) -> bool {
+        self.bearer.is_none() && self.key.is_some()
+    }
+
+    /// The name of the client's program; empty if it does not say.
+    pub fn agent(&self) -> &str {
+        self.text("user-agent")
+    }
+
+    /// The page that sent the client here; some browsers name its origin alone.
+    fn referer(&self) -> &str {
+        let mut pages = ["referer", "origin"]
+            .map(|name| self.text(name))
+            .into_iter();
+        pages.find(|page| !page.is_empty()).unwrap_or_default()
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.headers.header(name).unwrap_or_default()
+    }
+
+    /// The request to the gate.
+    pub fn request<'r>(
+        &'r self,
+        stream: &'r StreamName,
+        protocol: &'static str,
+        remote: impl Into<Remote>,
+    ) -> Request<'r> {
+        let basic = self.basic.as_ref();
+        Request {
+            agent: self.agent(),
+            referer: self.referer(),
+            user: basic.map(|basic| &basic.user[..]),
+            password: basic.map(|basic| basic.password.reveal()),
+            token: self.token(),
+            query: self.query,
+            headers: Some(&self.headers),
+            ..Request::new(stream, protocol, remote)
+        }
+    }
+
+    /// What the books have of the client. `request` is its request line without the query, which may hold a key.
+    pub fn introduction(
+        &self,
+        remote: impl Into<Remote>,
+        request: String,
+        permit: Option<Permit>,
+    ) -> Introduction {
+        let text = |name| ListenerRecord::cut(self.text(name)).to_owned();
+        Introduction {
+            peer: remote.into().peer,
+            request,
+            agent: text("user-agent"),
+            referer: text("referer"),
+            permit,
+        }
+    }
+}
+
+/// Headers in the types of the `http` crate, as far as they are text: in UTF-8, not in ASCII alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a>(pub &'a HeaderMap);
+
+impl Headers for Fields<'_> {
+    fn header(&self, name: &str) -> Option<&str> {
+        str::from_utf8(self.0.get(name)?.as_bytes()).ok()
+    }
+}
+
+/// The status of a denial over HTTP. With 401 goes a challenge, in the protocol's words.
+pub const fn status_of(denied: Denied) -> StatusCode {
+    match denied {
+        Denied::Missing | Denied::Wrong => StatusCode::UNAUTHORIZED,
+        // Without a challenge: the same program would present the same link again.
+        Denied::Unfit | Denied::InUse | Denied::Excluded(_) => StatusCode::FORBIDDEN,
+        Denied::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
+        Denied::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderValue, header};
+
+    use super::*;
+
+    #[test]
+    fn keys_come_in_the_header_or_in_the_query() {
+        for (authorization, query, expected, in_address) in [
+            ("Bearer K", "key=Q", Some("K"), false),
+            ("bearer  K ", "", Some("K"), false),
+            ("", "key=Q", Some("Q"), true),
+            ("", "x=1&token=a%2Bb", Some("a+b"), true),
+            ("", "token=T&key=K", Some("K"), true),
+            ("Basic eDp5", "", None, false),
+            ("Basic eDp5", "key=Q", Some("Q"), true),
+            ("Bearer", "", None, false),
+            ("", "", None, false),
+        ] {
+            let mut headers = HeaderMap::new();
+            if !authorization.is_empty() {
+                headers.insert(
+                    header::AUTHORIZATION,
+                    HeaderValue::from_static(authorization),
+                );
+            }
+            let shown = Shown::by(Fields(&headers), query);
+            assert_eq!(
+                (shown.token(), shown.is_in_address()),
+                (expected, in_address),
+                "{authorization} {query}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_counts_beside_a_password_is_the_protocols_matter() {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            header::AUTHORIZATION,
+            HeaderValue::from_static("Basic eDp5"),
+        );
+        headers.insert(
+            header::ORIGIN,
+            HeaderValue::from_static("https://a.example"),
+        );
+        let stream = StreamName::parse("a").expect("a name");
+        let peer = std::net::SocketAddr::from(([192, 0, 2, 1], 5));
+        let shown = || Shown::by(Fields(&headers), "key=Q");
+        for (shown, expected) in [
+            (shown(), (Some("x"), Some("y"), Some("Q"))),
+            (shown().password_first(), (Some("x"), Some("y"), None)),
+            (shown().tokens_alone(), (None, None, Some("Q"))),
+        ] {
+            let request = shown.request(&stream, "http", peer);
+            assert_eq!((request.user, request.password, request.token), expected);
+            assert_eq!(request.referer, "https://a.example");
+        }
+    }
+}
